@@ -1,0 +1,66 @@
+# make demo       the main job, on embedded data
+# make test       lint, types and the test suite
+# make test-slow  the tests marked slow
+# make bench      the benchmarks
+# make format     apply the formatter and the linter's safe fixes
+# make lock       renew constraints.txt
+# make clean      remove environments, caches and builds
+#
+# Each makes the environment it needs, and renews it when pyproject.toml or constraints.txt changes.
+# PYTHON=... chooses the interpreter (3.11 or newer), PYTEST_ARGS=... goes to pytest.
+
+# Paths are relative throughout, so that the folder's own path may hold spaces.
+environment := sh tools/environment.sh
+demo_python := .venv/bin/python
+test_python := .venv-test/bin/python
+lock_python := .venv-lock/bin/python
+
+.PHONY: help
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+.PHONY: demo
+demo:
+	@$(environment) create .venv -e .
+	@$(demo_python) -m extremal.demo
+
+.PHONY: test
+test: lint
+	$(test_python) -m pytest $(PYTEST_ARGS)
+
+.PHONY: lint
+lint: test-environment
+	$(test_python) -m ruff check
+	$(test_python) -m ruff format --check
+	$(test_python) -m mypy --strict src
+
+# 5 is pytest's status for "no tests collected".
+.PHONY: test-slow
+test-slow: test-environment
+	$(test_python) -m pytest -m slow $(PYTEST_ARGS) || [ $$? -eq 5 ]
+
+.PHONY: bench
+bench: test-environment
+	$(test_python) benchmarks/run.py
+
+.PHONY: format
+format: test-environment
+	$(test_python) -m ruff check --fix
+	$(test_python) -m ruff format
+
+.PHONY: lock
+lock:
+	@$(environment) create .venv-lock uv
+	$(lock_python) -m uv pip compile --quiet --upgrade --universal --fork-strategy fewest --python-version 3.11 --no-config \
+		--all-extras --group build --no-emit-package extremal --custom-compile-command "make lock" \
+		--output-file constraints.txt pyproject.toml
+
+.PHONY: test-environment
+test-environment:
+	@extra=$$($(environment) test-extra) && $(environment) create .venv-test -e ".[$$extra]"
+
+.PHONY: clean
+clean:
+	rm -rf .venv .venv-test .venv-lock build dist docs/_build
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,53 @@
+"""Optimal privacy mechanisms under pointwise maximal leakage: design, certify, privatize, estimate, audit."""
+
+from __future__ import annotations
+
+from . import adversary, closed_form, majorization
+from .errors import (
+    EpsilonError,
+    ExtremalError,
+    MechanismError,
+    PriorError,
+    RegionError,
+    SizeError,
+    SolverError,
+    UtilityError,
+)
+from .leakage import (
+    LeakageDistribution,
+    epsilon_pml,
+    ldp_epsilon,
+    leakage_distribution,
+    lift,
+    lip_epsilon,
+    maximal_leakage,
+    pml,
+    tail_probability,
+)
+from .lift_vectors import extremal_lift_vectors
+from .mechanism import Mechanism
+from .pairing import agreement, pair_outputs
+from .polytope import polytope_vertices
+from .prior import Prior
+from .randomized_response import (
+    randomized_response,
+    randomized_response_epsilon,
+    randomized_response_for_pml,
+    randomized_response_parameter,
+    randomized_response_pml,
+)
+from .reduce import reduce_outputs
+from .utility import (
+    ExpectedGain,
+    FDivergence,
+    FInformation,
+    Utility,
+    check_sub_linear,
+    chi_squared,
+    hellinger,
+    jensen_shannon,
+    mutual_information,
+    total_variation,
+)
+
+__version__ = "0.1.0"

@@ -1,0 +1,48 @@
+"""The errors this library raises on purpose.
+
+ExtremalError
+├── PriorError          a prior that is not a probability distribution on distinct labels
+├── MechanismError      a matrix that is not a mechanism, or does not fit the prior
+├── EpsilonError        a privacy level that is not a finite number >= 0
+├── RegionError         a closed form asked for outside the range where its theorem holds
+├── UtilityError        a function that is not a sub-linear utility
+├── SizeError           a computation that would not fit into memory or time
+└── SolverError         a linear program that ended without an answer
+
+All of them are ValueErrors, except SolverError, which is a RuntimeError: it never is the caller's fault.
+Every message says what must hold, what was given and what to do.
+"""
+
+from __future__ import annotations
+
+
+class ExtremalError(Exception):
+    """Base of every error raised on purpose by this library."""
+
+
+class PriorError(ExtremalError, ValueError):
+    """Not a probability distribution on distinct labels."""
+
+
+class MechanismError(ExtremalError, ValueError):
+    """Not a row-stochastic matrix, or one that does not fit the prior or another mechanism."""
+
+
+class EpsilonError(ExtremalError, ValueError):
+    """Not a finite privacy level >= 0."""
+
+
+class RegionError(ExtremalError, ValueError):
+    """Outside the range in which the theorem behind a closed form holds."""
+
+
+class UtilityError(ExtremalError, ValueError):
+    """Not a sub-linear function of the columns of a mechanism."""
+
+
+class SizeError(ExtremalError, ValueError):
+    """Too large for the method that was asked for."""
+
+
+class SolverError(ExtremalError, RuntimeError):
+    """A linear program ended without an answer."""

@@ -1,0 +1,224 @@
+"""The order of the modules, read off their syntax trees.
+
+A module imports only from modules above it in LAYERS, wherever in its text the import stands. The checkers
+import nothing of the solver. A heavy library is imported in one module, and not by `import extremal`.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "extremal"
+
+LAYERS = [
+    "errors",
+    "regions",
+    "prior",
+    "mechanism",
+    "leakage",
+    "adversary",
+    "utility",
+    "majorization",
+    "arc",
+    "closed_form",
+    "randomized_response",
+    "polytope",
+    "reduce",
+    "pairing",
+    "lift_vectors",
+    "kernels",
+    "pricing",
+    "master",
+    "program",
+    "gain_program",
+    "coarsen",
+    "check",
+    "design",
+    "tradeoff",
+    "certify",
+    "sampling",
+    "privatize",
+    "estimate",
+    "audit",
+    "composition",
+    "robust",
+    "neighbours",
+    "plot",
+    "report",
+    "demo",
+    "explorer",
+    "paper",
+    "cli",
+    "__main__",
+]
+
+# These use the package as its users do, so they alone may import the package itself.
+USERS = ["demo", "explorer", "paper", "cli", "__main__"]
+
+SOLVER = {"kernels", "pricing", "master", "program", "gain_program", "design", "tradeoff"}
+CHECKERS = ["check", "certify"]
+
+HEAVY = ["cdd", "highspy", "matplotlib", "numba", "pandas", "polars", "pyarrow", "pyspark", "streamlit"]
+
+
+class Import(NamedTuple):
+    target: str  # "numba", "extremal.prior"; "extremal" is the package itself
+    line: int
+    when: str  # "import": with the module; "call": inside a function; "typing": never at run time
+
+
+def source_files() -> dict[str, Path]:
+    """Dotted name of every module of the package, "extremal" included, and its file."""
+    files = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return files
+
+
+FILES = source_files()
+
+
+def layer(module: str) -> str:
+    """The name in LAYERS that a dotted module falls under: "privatize" for extremal.privatize.files."""
+    return module.split(".")[1]
+
+
+def imports_in(source: str, module: str, is_package: bool, modules: set[str]) -> Iterator[Import]:
+    package = module if is_package else module.rpartition(".")[0]
+
+    def walk(node: ast.AST, when: str) -> Iterator[Import]:
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name, node.lineno, when) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, base] if base else above)
+            for alias in node.names:
+                whole = f"{base}.{alias.name}"
+                yield Import(whole if whole in modules else base, node.lineno, when)
+        elif isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            for child in node.body:
+                yield from walk(child, "typing")
+            for child in node.orelse:
+                yield from walk(child, when)
+        else:
+            inner = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            for child in ast.iter_child_nodes(node):
+                yield from walk(child, "call" if inner and when == "import" else when)
+
+    yield from walk(ast.parse(source), "import")
+
+
+IMPORTS = {
+    module: list(imports_in(path.read_text(encoding="utf-8"), module, path.name == "__init__.py", set(FILES)))
+    for module, path in FILES.items()
+}
+INNER = [module for module in FILES if module != "extremal"]
+
+
+def own(module: str) -> list[Import]:
+    return [i for i in IMPORTS.get(module, []) if i.target == "extremal" or i.target.startswith("extremal.")]
+
+
+def test_every_module_has_its_place_in_the_order():
+    unlisted = sorted({layer(module) for module in INNER} - set(LAYERS))
+    assert not unlisted, f"add {unlisted} to LAYERS in {Path(__file__).name}, below everything they import"
+
+
+@pytest.mark.parametrize("module", INNER)
+def test_a_module_imports_only_from_modules_above_it(module):
+    here = layer(module)
+    for found in own(module):
+        where = f"{FILES[module].relative_to(PACKAGE)}:{found.line}"
+        if found.target == "extremal":
+            assert here in USERS, (
+                f"{where}: {here} imports the package itself; import the module that is meant"
+            )
+        elif layer(found.target) != here:
+            there = layer(found.target)
+            above = there in LAYERS and LAYERS.index(there) < LAYERS.index(here)
+            assert above, f"{where}: {here} does not stand below {there} in LAYERS and may not import it"
+
+
+def test_the_package_itself_imports_none_of_its_users():
+    assert [i for i in own("extremal") if i.target != "extremal" and layer(i.target) in USERS] == []
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_a_checker_imports_nothing_of_the_solver(checker):
+    """Nor through another module: what it reaches, it depends on."""
+    reached, waiting = set(), [m for m in INNER if layer(m) == checker]
+    while waiting:
+        for found in own(waiting.pop()):
+            if found.target != "extremal" and found.target not in reached:
+                reached.add(found.target)
+                waiting.append(found.target)
+    assert {layer(module) for module in reached} & SOLVER == set()
+
+
+@pytest.mark.parametrize("library", HEAVY)
+def test_a_heavy_library_is_imported_in_one_module_at_most(library):
+    users = []
+    for module, found in IMPORTS.items():
+        if any(i.target.split(".")[0] == library for i in found if i.when != "typing"):
+            users.append(module)
+    assert len(users) <= 1, f"{library} is imported by {users}; let one of them provide it to the others"
+
+
+def test_import_extremal_reaches_no_heavy_library():
+    reached, waiting = {"extremal"}, ["extremal"]
+    while waiting:
+        module = waiting.pop()
+        for found in (i for i in IMPORTS[module] if i.when == "import"):
+            where = f"{FILES[module].relative_to(PACKAGE)}:{found.line}"
+            assert found.target.split(".")[0] not in HEAVY, f"{where}: import {found.target} where it is used"
+            parts = found.target.split(".")
+            for name in (".".join(parts[: k + 1]) for k in range(len(parts))):
+                if name in FILES and name not in reached:
+                    reached.add(name)
+                    waiting.append(name)
+
+
+EXAMPLE = """
+from __future__ import annotations
+from typing import TYPE_CHECKING
+from . import prior, Prior
+from .errors import PriorError
+from ..design import design
+import extremal.leakage
+import numba.typed
+if TYPE_CHECKING:
+    import pandas
+try:
+    import polars
+except ImportError:
+    polars = None
+class A:
+    import cdd
+    def f(self):
+        from highspy import Highs
+"""
+
+
+def test_imports_are_found_wherever_they_stand():
+    modules = {"extremal.privatize.prior", "extremal.design", "extremal.leakage"}
+    found = {(i.target, i.when) for i in imports_in(EXAMPLE, "extremal.privatize.frames", False, modules)}
+    assert found == {
+        ("__future__", "import"),
+        ("typing", "import"),
+        ("extremal.privatize.prior", "import"),
+        ("extremal.privatize", "import"),
+        ("extremal.privatize.errors", "import"),
+        ("extremal.design", "import"),
+        ("extremal.leakage", "import"),
+        ("numba.typed", "import"),
+        ("pandas", "typing"),
+        ("polars", "import"),
+        ("cdd", "import"),
+        ("highspy", "call"),
+    }

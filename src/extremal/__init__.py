@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from . import adversary, closed_form, majorization
+from .design import Design, design
 from .errors import (
+    CertificationError,
     EpsilonError,
     ExtremalError,
+    FormatError,
+    KeyingError,
     MechanismError,
     PriorError,
     RegionError,
     SizeError,
     SolverError,
     UtilityError,
+    ValuesError,
 )
 from .leakage import (
     LeakageDistribution,
@@ -37,6 +42,7 @@ from .randomized_response import (
     randomized_response_pml,
 )
 from .reduce import reduce_outputs
+from .tradeoff import Tradeoff, tradeoff
 from .utility import (
     ExpectedGain,
     FDivergence,
@@ -51,3 +57,56 @@ from .utility import (
 )
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "CertificationError",
+    "Design",
+    "EpsilonError",
+    "ExpectedGain",
+    "ExtremalError",
+    "FDivergence",
+    "FInformation",
+    "FormatError",
+    "KeyingError",
+    "LeakageDistribution",
+    "Mechanism",
+    "MechanismError",
+    "Prior",
+    "PriorError",
+    "RegionError",
+    "SizeError",
+    "SolverError",
+    "Tradeoff",
+    "Utility",
+    "UtilityError",
+    "ValuesError",
+    "adversary",
+    "agreement",
+    "check_sub_linear",
+    "chi_squared",
+    "closed_form",
+    "design",
+    "epsilon_pml",
+    "extremal_lift_vectors",
+    "hellinger",
+    "jensen_shannon",
+    "ldp_epsilon",
+    "leakage_distribution",
+    "lift",
+    "lip_epsilon",
+    "majorization",
+    "maximal_leakage",
+    "mutual_information",
+    "pair_outputs",
+    "pml",
+    "polytope_vertices",
+    "randomized_response",
+    "randomized_response_epsilon",
+    "randomized_response_for_pml",
+    "randomized_response_parameter",
+    "randomized_response_pml",
+    "reduce_outputs",
+    "tail_probability",
+    "total_variation",
+    "tradeoff",
+]

@@ -1,10 +1,12 @@
-"""The arc mechanism without its matrix: 2N numbers describe it for any alphabet.
+"""The arc mechanism without its matrix: a few numbers a column describe it for any alphabet.
 
-Symbols lie as consecutive arcs of length pi_i on a circle of circumference 1. Column t covers [t, t + w), w = 1/c,
-and has lift c times the covered share of each symbol. Averaged over a uniform t every symbol has lift 1. Breakpoints
-are the starts at which t or t + w meets a boundary between symbols; between two of them the column is linear in t, so
-moving its weight half to each end keeps every average and, mu being convex, loses no utility. At a breakpoint at most
-one symbol is partly covered, so every column is a vertex of the lift polytope.
+Symbols lie as consecutive arcs of length pi_i on a circle. Column t covers a window [t, t + w) and has lift
+low + (high - low) * covered share of each symbol; w = (1 - low)/(high - low) makes its mean lift 1. Averaged
+over a uniform t every symbol has lift 1. Breakpoints are the starts at which t or t + w meets a boundary
+between symbols; between two of them the column is linear in t, so moving its weight half to each end keeps
+every average and, mu being convex, loses no utility. At a breakpoint at most one symbol is partly covered, so
+every column is a vertex of the lift polytope. For PML low = 0 and high = e^epsilon; local information privacy
+has low > 0.
 """
 
 from __future__ import annotations
@@ -17,22 +19,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import SizeError
+from .mechanism import LARGEST_MATRIX
+from .regions import rounding
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-LARGEST_MATRIX = 200_000_000  # entries: 1.6 GB
+# An error of d on the circle is one of (high - low) d in the lifts. Positions are known to about 1e-28, so
+# windows narrower than this are widened to it; what that costs in utility is below 1e-10.
+NARROWEST = 1e-12
+
+GRID = 2.0**51  # the coarse parts of positions are multiples of 1/GRID, so their sums up to 4 are exact
 
 
 @dataclass(frozen=True)
 class ArcColumns:
-    """Column y covers symbols first..first+count-1 (cyclically) wholly, and symbol partial up to lift rest.
+    """Column y: lift `high` on symbols first..first+count-1 (cyclically), `rest` on partial, `low` elsewhere.
 
-    Where rest is 0 nothing is partial. weights is the output distribution.
+    `weights` is the output distribution.
     """
 
     probabilities: Floats
-    c: float
+    low: float
+    high: float
     first: Ints
     count: Ints
     partial: Ints
@@ -41,7 +50,7 @@ class ArcColumns:
 
     @property
     def outputs(self) -> int:
-        """The number of columns."""
+        """The number of columns, at most 2N."""
         return len(self.weights)
 
     def lifts(self) -> Floats:
@@ -49,12 +58,12 @@ class ArcColumns:
         n, m = len(self.probabilities), self.outputs
         if n * m > LARGEST_MATRIX:
             raise SizeError(
-                f"the arc mechanism for {n} symbols has {m} outputs; a matrix of {n} x {m} is too large. "
-                "Its columns are described by first, count, partial, rest and weights"
+                f"a mechanism must have at most {LARGEST_MATRIX} entries to be held as a matrix, got {n} "
+                f"inputs x {m} outputs; use the columns of arc_columns(...) as they are, or merge rare labels"
             )
         after = (np.arange(n)[:, None] - self.first[None, :]) % n
-        L = np.where(after < self.count, self.c, 0.0)
-        L[self.partial, np.arange(m)] += self.rest
+        L = np.where(after < self.count, self.high, self.low)
+        L[self.partial, np.arange(m)] = self.rest
         return L
 
     def matrix(self) -> Floats:
@@ -64,59 +73,93 @@ class ArcColumns:
 
     def separable_value(self, f: Callable[[Floats], Floats]) -> float:
         """Sum over columns of weight * sum_i pi_i f(lift_i), in O(N)."""
-        mass = _cyclic_prefix(self.probabilities)
-        n = len(self.probabilities)
-        covered = mass[self.first + self.count] - mass[self.first]
-        ends = np.asarray(f(np.array([0.0, self.c])), dtype=np.float64)
-        rest = np.asarray(f(self.rest), dtype=np.float64)
-        pi_rest = self.probabilities[self.partial % n]
-        value = ends[0] + (ends[1] - ends[0]) * covered + pi_rest * (rest - ends[0])
+        covered = _between(_boundaries(self.probabilities), self.first, self.first + self.count)
+        f_low, f_high = np.asarray(f(np.array([self.low, self.high])), dtype=np.float64)
+        counted = np.where(self.count == len(self.probabilities), f_high, f_low)
+        change = np.asarray(f(self.rest), dtype=np.float64) - counted
+        value = f_low + (f_high - f_low) * covered + self.probabilities[self.partial] * change
         return math.fsum(self.weights * value)
 
 
-def arc_columns(probabilities: Floats, epsilon: float) -> ArcColumns:
-    """The columns of the arc mechanism in the order of the symbols given, equal columns merged."""
-    pi = probabilities
+def arc_columns(pi: Floats, low: float, high: float) -> ArcColumns:
+    """The columns of the arc mechanism in the order of the symbols given, equal columns merged.
+
+    Needs 0 <= low <= 1 <= high. No lift exceeds 1/min(pi), so `high` is lowered to that where it is larger.
+    """
     n = len(pi)
-    c = min(math.exp(min(epsilon, 700.0)), 1 / float(pi.min()))
-    w = 1 / c
-    bounds = np.concatenate(([0.0], np.cumsum(pi)))
-    bounds[-1] = 1.0
-    starts = bounds[:-1]
-    ends = (bounds[1:] - w) % 1.0  # starts at which the arc ends on a boundary
-    t = np.concatenate((starts, ends))
-    opens = np.concatenate((np.ones(n, dtype=bool), np.zeros(n, dtype=bool)))
-    symbol = np.concatenate((np.arange(n), np.arange(n)))
-    order = np.argsort(t, kind="stable")
-    t, opens, symbol = t[order], opens[order], symbol[order]
-    gap = np.diff(np.append(t, t[0] + 1.0))
-    weights = (gap + np.roll(gap, 1)) / 2
-    # Breakpoints closer than rounding are one.
-    same = np.diff(np.append(t, t[0] + 1.0)) < 1e-15
-    for k in np.flatnonzero(same):
-        following = (k + 1) % len(t)
-        weights[following] += weights[k]
-        weights[k] = 0.0
-    keep = weights > 0
-    opens, symbol, weights = opens[keep], symbol[keep], weights[keep]
+    high = min(high, 1 / max(float(pi.min()), NARROWEST))
+    if high - 1 <= rounding(0) or low >= 1:
+        none = np.zeros(1, dtype=np.int64)
+        return ArcColumns(pi, low, 1.0, none, none + n, none, np.ones(1), np.ones(1))
+    bounds = _boundaries(pi)
+    w = float(bounds[0, n] + bounds[1, n]) * (1 - low) / (high - low)
+    # The window ends on a boundary if it misses it by no more than rounding can do; lifts move by as much.
+    noise = float(rounding(math.log(high))) * w
+    opens, s, e, weights = _breakpoints(bounds, n, w, noise)
+    meets = np.zeros(len(s), dtype=bool)  # the window both opens and closes on a boundary
+    pairs = _coincidences(opens, np.abs(_between(bounds, s, e) - w) <= noise)
+    meets[pairs + 1] = True
+    weights[pairs + 1] += weights[pairs]
+    weights[pairs] = 0.0
 
-    mass = _cyclic_prefix(pi)
-    first, count, partial = np.empty(len(symbol), np.int64), np.empty(len(symbol), np.int64), np.empty(len(symbol), np.int64)
-    # An arc that opens at the left boundary of symbol i covers whole symbols from i on; the next one is partial.
-    i = symbol[opens]
-    last = np.searchsorted(mass, mass[i] + w * (1 + 1e-15), side="right") - 1
-    first[opens], count[opens], partial[opens] = i, last - i, last % n
-    # An arc that closes at the right boundary of symbol i covers whole symbols back from i; the one before is partial.
-    i = symbol[~opens] + n
-    begin = np.searchsorted(mass, mass[i + 1] - w * (1 + 1e-15), side="left")
-    first[~opens], count[~opens], partial[~opens] = begin % n, i + 1 - begin, (begin - 1) % n
-    count = np.minimum(count, n)
-    covered = mass[first + count] - mass[first]
-    rest = np.clip((1 - c * covered) / pi[partial], 0.0, c)
-    rest[count == n] = 0.0
-    return ArcColumns(pi, c, first, count, partial, rest, weights / math.fsum(weights))
+    # In symbol s the window opens and in symbol e it closes. Opening on a boundary it covers s wholly and e
+    # partly, closing on one it is the other way round.
+    begin = np.where(opens | meets, s, s + 1)
+    count = e - begin
+    partial = np.where(opens | meets, e, s) % n
+    room = np.where(meets, 0.0, w - _between(bounds, begin, e))
+    rest = low + (high - low) * np.clip(room / pi[partial], 0.0, 1.0)
+    rest[count == n] = high
+
+    # Two columns are equal if both lie inside one symbol, or if both cover all but a part of one.
+    alone = 2 * n + np.arange(len(s))
+    same = np.where(count == 0, partial, np.where((count == n - 1) & ~meets, n + partial, alone))
+    _, index, group = np.unique(same, return_index=True, return_inverse=True)
+    weights = np.bincount(group, weights=weights).astype(np.float64)
+    order = np.argsort(index)
+    order = order[weights[order] > 0]
+    index, weights = index[order], weights[order]
+    begin, count, partial, rest = begin[index] % n, count[index], partial[index], rest[index]
+    return ArcColumns(pi, low, high, begin, count, partial, rest, weights / math.fsum(weights))
 
 
-def _cyclic_prefix(pi: Floats) -> Floats:
-    """Prefix sums over two turns of the circle."""
-    return np.concatenate(([0.0], np.cumsum(np.concatenate((pi, pi)))))
+def _breakpoints(
+    bounds: Floats, n: int, w: float, noise: float
+) -> tuple[NDArray[np.bool_], Ints, Ints, Floats]:
+    """All starts of the window at which it opens or else closes on a boundary, in order, with their weights.
+
+    With each come the symbols s and e in which it opens and closes, counted on over two turns.
+    """
+    closing = bounds - _split(np.array([w]))
+    before = int(np.count_nonzero(closing.sum(axis=0) < -noise))
+    t = np.concatenate((bounds[:, :n], closing[:, before : before + n]), axis=1)
+    carry = np.rint(t[1] * GRID) / GRID
+    t += np.stack((carry, -carry))
+    order = np.lexsort((t[1], t[0]))
+    t, opens = t[:, order], order < n
+    gap = np.append(np.diff(t).sum(axis=0), (t[:, 0] - t[:, -1] + bounds[:, n]).sum())
+    return opens, np.cumsum(opens) - 1, before - 1 + np.cumsum(~opens), (gap + np.roll(gap, 1)) / 2
+
+
+def _coincidences(opens: NDArray[np.bool_], fits: NDArray[np.bool_]) -> Ints:
+    """Positions k such that breakpoints k and k + 1 are one up to rounding: the window opens and closes."""
+    close = (opens[1:] != opens[:-1]) & fits[1:]
+    k = np.arange(len(close))
+    run = np.maximum.accumulate(np.where(close & ~np.concatenate(([False], close[:-1])), k, 0))
+    return np.flatnonzero(close & ((k - run) % 2 == 0))  # in a run of them, every other one
+
+
+def _boundaries(pi: Floats) -> Floats:
+    """Where symbols begin and end on two turns of the circle, as sums of a coarse and a fine part (rows)."""
+    return np.concatenate((np.zeros((2, 1)), np.cumsum(_split(np.concatenate((pi, pi))), axis=1)), axis=1)
+
+
+def _split(x: Floats) -> Floats:
+    """x as the sum of a multiple of 1/GRID and a small rest (rows)."""
+    coarse = np.rint(x * GRID) / GRID
+    return np.stack((coarse, x - coarse))
+
+
+def _between(bounds: Floats, begin: Ints, end: Ints) -> Floats:
+    """The mass between two boundaries."""
+    return np.asarray((bounds[:, end] - bounds[:, begin]).sum(axis=0))

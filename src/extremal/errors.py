@@ -7,6 +7,10 @@ ExtremalError
 ├── RegionError         a closed form asked for outside the range where its theorem holds
 ├── UtilityError        a function that is not a sub-linear utility
 ├── SizeError           a computation that would not fit into memory or time
+├── CertificationError  integer weights that do not satisfy the epsilon they are to be certified for
+├── FormatError         a mechanism file that is malformed, altered or too large
+├── ValuesError         a column that cannot be privatised: unknown or missing values, a wrong type or length
+├── KeyingError         a secret key, a key file or record ids that cannot be used for keyed draws
 └── SolverError         a linear program that ended without an answer
 
 All of them are ValueErrors, except SolverError, which is a RuntimeError: it never is the caller's fault.
@@ -46,3 +50,19 @@ class SizeError(ExtremalError, ValueError):
 
 class SolverError(ExtremalError, RuntimeError):
     """A linear program ended without an answer."""
+
+
+class CertificationError(ExtremalError, ValueError):
+    """Integer weights, or a mechanism, that do not satisfy the epsilon they are to be certified for."""
+
+
+class FormatError(ExtremalError, ValueError):
+    """A mechanism file that is malformed, altered or too large."""
+
+
+class ValuesError(ExtremalError, ValueError):
+    """A column that cannot be privatised: unknown or missing values, a wrong type or length."""
+
+
+class KeyingError(ExtremalError, ValueError):
+    """A secret key, a key file or record ids that cannot be used for keyed draws."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .errors import EpsilonError
 from .mechanism import Mechanism, check_match
 from .prior import Prior
 from .regions import check_epsilon
@@ -26,14 +27,14 @@ def lift(prior: Prior, mechanism: Mechanism) -> Floats:
     """P(y|x) / P_Y(y) for every input (rows) and output (columns)."""
     check_match(prior, mechanism)
     P = mechanism.matrix
-    occurs = P.max(axis=0) > 0
-    Q = np.divide(P, P.max(axis=0), out=np.ones_like(P), where=occurs)  # scaled: P_Y may underflow
-    return Q / (prior.probabilities @ Q)
+    largest = P.max(axis=0)
+    Q = np.divide(P, largest, out=np.ones_like(P), where=largest > 0)  # scaled: P_Y may underflow
+    return np.asarray(np.where(largest > 0, Q / (prior.probabilities @ Q), 1.0))
 
 
 def pml(prior: Prior, mechanism: Mechanism) -> Floats:
     """l(X→y) for every output y: how much y can help to guess any attribute of X."""
-    return np.maximum(np.log(lift(prior, mechanism).max(axis=0)), 0.0)
+    return np.asarray(np.log(np.maximum(lift(prior, mechanism).max(axis=0), 1.0)))
 
 
 def epsilon_pml(prior: Prior, mechanism: Mechanism) -> float:
@@ -43,26 +44,26 @@ def epsilon_pml(prior: Prior, mechanism: Mechanism) -> float:
 
 def tail_probability(prior: Prior, mechanism: Mechanism, epsilon: float) -> float:
     """P[l(X→Y) > epsilon]; excesses up to 1e-12 are rounding and do not count."""
-    epsilon = check_epsilon(epsilon)
-    above = pml(prior, mechanism) > epsilon + ROUNDING
-    return math.fsum(mechanism.output_distribution(prior)[above])
+    return leakage_distribution(prior, mechanism).tail(epsilon)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LeakageDistribution:
-    """The leakage as a random variable of Y: distinct values in increasing order, with their probabilities."""
+    """The leakage as a random variable of Y: its distinct values in increasing order, with probabilities."""
 
     values: Floats
     probabilities: Floats
 
     def tail(self, epsilon: float) -> float:
-        """P[l(X→Y) > epsilon], up to rounding."""
-        return math.fsum(self.probabilities[self.values > check_epsilon(epsilon) + ROUNDING])
+        """P[l(X→Y) > epsilon]; excesses up to 1e-12 are rounding and do not count."""
+        return min(math.fsum(self.probabilities[self.values > check_epsilon(epsilon) + ROUNDING]), 1.0)
 
     def quantile(self, q: float) -> float:
         """The smallest value v with P[l(X→Y) <= v] >= q."""
-        reached = np.cumsum(self.probabilities) >= q - ROUNDING
-        return float(self.values[int(np.argmax(reached))] if reached.any() else self.values[-1])
+        if not 0 <= q <= 1:
+            raise EpsilonError(f"q must be a probability in [0, 1], got {q}; 0.95 gives the 95 % quantile")
+        k = int(np.searchsorted(np.cumsum(self.probabilities), q - ROUNDING))
+        return float(self.values[min(k, len(self.values) - 1)])
 
     @property
     def mean(self) -> float:
@@ -72,17 +73,18 @@ class LeakageDistribution:
     @property
     def log_mean_exp(self) -> float:
         """log E[exp l(X→Y)], which is the maximal leakage."""
-        return float(math.log(np.exp(self.values) @ self.probabilities))
+        return math.log(math.fsum(np.exp(self.values) * self.probabilities))
 
 
 def leakage_distribution(prior: Prior, mechanism: Mechanism) -> LeakageDistribution:
     """The distribution of l(X→Y) when Y is drawn by the mechanism; outcomes equal up to rounding are one."""
-    rho = mechanism.output_distribution(prior)
-    order = np.argsort(pml(prior, mechanism)[rho > 0])
-    values, rho = pml(prior, mechanism)[rho > 0][order], rho[rho > 0][order]
+    leakage, rho = pml(prior, mechanism), mechanism.output_distribution(prior)
+    order = np.argsort(leakage, kind="stable")
+    order = order[rho[order] > 0]
+    values, rho = leakage[order], rho[order]
     first = np.concatenate(([True], np.diff(values) > ROUNDING))
-    group = np.cumsum(first) - 1
-    return LeakageDistribution(values[first], np.bincount(group, weights=rho))
+    probabilities = np.add.reduceat(rho, np.flatnonzero(first))
+    return LeakageDistribution(values[first], probabilities / math.fsum(probabilities))
 
 
 def maximal_leakage(mechanism: Mechanism) -> float:
@@ -91,8 +93,10 @@ def maximal_leakage(mechanism: Mechanism) -> float:
 
 
 def ldp_epsilon(mechanism: Mechanism) -> float:
-    """The smallest epsilon of local differential privacy: max of log P(y|x)/P(y|x'); infinite if a zero stands
-    beside a positive probability in a column."""
+    """The smallest epsilon of local differential privacy: max of log P(y|x)/P(y|x').
+
+    Infinite if a zero stands beside a positive probability in a column.
+    """
     P = mechanism.matrix[:, mechanism.matrix.max(axis=0) > 0]
     low, high = P.min(axis=0), P.max(axis=0)
     if np.any(low == 0):
@@ -101,7 +105,10 @@ def ldp_epsilon(mechanism: Mechanism) -> float:
 
 
 def lip_epsilon(prior: Prior, mechanism: Mechanism) -> float:
-    """The smallest epsilon of local information privacy: max |log lift|; infinite if an output excludes an input."""
+    """The smallest epsilon of local information privacy: max |log lift|.
+
+    Infinite if an output excludes an input.
+    """
     ratio = lift(prior, mechanism)
     if np.any(ratio == 0):
         return math.inf

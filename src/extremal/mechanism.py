@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from .errors import MechanismError, PriorError
-from .prior import Labels, Prior, check_labels, shorten
+from .errors import MechanismError, PriorError, SizeError
+from .prior import Labels, Prior, as_floats, check_labels, heat_cell, html_table, shorten
 
 Floats = NDArray[np.float64]
 
 ROW_TOLERANCE = 1e-9  # rows given may miss 1 by this much; beyond EXACT they are divided by their sum
 EXACT = 1e-12
+
+LARGEST_MATRIX = 200_000_000  # entries: 1.6 GB
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -38,12 +41,13 @@ class Mechanism:
         inputs: Iterable[Any] | None = None,
         outputs: Iterable[Any] | None = None,
     ) -> None:
-        P = _check_matrix(matrix)
+        P = _as_matrix(matrix)
         try:
             names = check_labels(range(P.shape[0]) if inputs is None else inputs, P.shape[0], "inputs")
             released = check_labels(range(P.shape[1]) if outputs is None else outputs, P.shape[1], "outputs")
         except PriorError as error:
-            raise MechanismError(f"mechanism {error}") from None
+            raise MechanismError(f"mechanism: {error}") from None
+        P = _check_stochastic(P, names)
         P.setflags(write=False)
         object.__setattr__(self, "matrix", P)
         object.__setattr__(self, "inputs", names)
@@ -58,30 +62,35 @@ class Mechanism:
     def then(self, other: Mechanism) -> Mechanism:
         """The mechanism that releases `other` applied to this one's output (post-processing).
 
-        `other` must take this mechanism's outputs as its inputs, in this order; inputs 0..M-1 are matched by position.
+        `other` must take this mechanism's outputs as its inputs, in this order. Where either are numbered
+        0..M-1 they are matched by position.
         """
         if other.shape[0] != self.shape[1]:
             raise MechanismError(
-                f"post-processing must take the {self.shape[1]} outputs of this mechanism, "
-                f"got one with {other.shape[0]} inputs"
+                f"post-processing must take the {self.shape[1]} outputs of this mechanism, got one with "
+                f"{other.shape[0]} inputs; give it one row for each output"
             )
-        if other.inputs not in (self.outputs, tuple(range(self.shape[1]))):
+        if not _compatible(self.outputs, other.inputs):
             raise MechanismError(
                 f"post-processing must take the outputs {shorten(self.outputs)} in this order, "
-                f"got inputs {shorten(other.inputs)}"
+                f"got inputs {shorten(other.inputs)}; reorder its rows, or build it without inputs="
             )
         return Mechanism(self.matrix @ other.matrix, self.inputs, other.outputs)
 
     def compose(self, other: Mechanism) -> Mechanism:
-        """The joint release of both mechanisms for the same X, drawn independently; outputs are pairs."""
-        if other.inputs != self.inputs:
+        """The joint release of both mechanisms for the same X, drawn independently; outputs are pairs.
+
+        The leakage of the pair can exceed the sum of the two leakages: evaluate the joint mechanism.
+        """
+        if not _compatible(self.inputs, other.inputs):
             raise MechanismError(
-                f"composed mechanisms must have the same inputs in the same order, "
-                f"got {shorten(self.inputs)} and {shorten(other.inputs)}"
+                "composed mechanisms must have the same inputs in the same order, got "
+                f"{shorten(self.inputs)} and {shorten(other.inputs)}; build both with inputs=prior.labels"
             )
+        check_size(self.shape[0], self.shape[1] * other.shape[1])
         joint = np.einsum("ij,ik->ijk", self.matrix, other.matrix).reshape(self.shape[0], -1)
         pairs = [(y, z) for y in self.outputs for z in other.outputs]
-        return Mechanism(joint, self.inputs, pairs)
+        return Mechanism(joint, common_labels(self.inputs, other.inputs), pairs)
 
     def same_up_to_columns(self, other: Mechanism, tolerance: float = 1e-9) -> bool:
         """Whether the columns are the same in some order (the equivalence of Remark 1).
@@ -98,7 +107,7 @@ class Mechanism:
     def output_distribution(self, prior: Prior) -> Floats:
         """P_Y: how often each output occurs when X follows the prior."""
         check_match(prior, self)
-        return prior.probabilities @ self.matrix
+        return np.asarray(prior.probabilities @ self.matrix)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mechanism):
@@ -112,22 +121,41 @@ class Mechanism:
     def __hash__(self) -> int:
         return hash((self.inputs, self.outputs, self.matrix.tobytes()))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Mechanism, (self.matrix, self.inputs, self.outputs)  # checked and read-only when unpickled
+
     def __repr__(self) -> str:
         n, m = self.shape
+        title = f"Mechanism({n} inputs, {m} outputs)"
         if max(n, m) > 12:
-            return f"Mechanism({n} inputs, {m} outputs)"
-        head = [""] + [str(y) for y in self.outputs]
-        rows = [[str(x)] + [f"{p:.4f}" for p in row] for x, row in zip(self.inputs, self.matrix, strict=True)]
+            return title
+        head = ["", *(str(y) for y in self.outputs)]
+        rows = [[str(x), *(f"{p:.4f}" for p in row)] for x, row in zip(self.inputs, self.matrix, strict=True)]
         widths = [max(len(row[k]) for row in [head, *rows]) for k in range(m + 1)]
         lines = [
-            "  ".join(cell.ljust(w) if k == 0 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True)))
+            "  ".join([row[0].ljust(widths[0]), *(row[k].rjust(widths[k]) for k in range(1, m + 1))])
             for row in [head, *rows]
         ]
-        return "\n".join([f"Mechanism({n} inputs, {m} outputs)", *lines])
+        return "\n".join([title, *lines])
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks, the likelier the darker; the first rows and columns of a large one."""
+        most = 20
+        n, m = self.shape
+        more = "<th>…</th>" if m > most else ""
+        head = "".join(f"<th>{escape(str(y))}</th>" for y in self.outputs[:most])
+        rows = [f"<tr><th></th>{head}{more}</tr>"]
+        for x, row in zip(self.inputs[:most], self.matrix[:most, :most].tolist(), strict=True):
+            cells = "".join(heat_cell(p, 1.0) for p in row)
+            rows.append(f"<tr><th>{escape(str(x))}</th>{cells}{'<td>…</td>' if more else ''}</tr>")
+        if n > most:
+            rows.append(f"<tr><td colspan='{min(m, most) + 1 + bool(more)}'>… {n - most} more</td></tr>")
+        return html_table(f"Mechanism: {n} inputs (rows), {m} outputs (columns)", rows)
 
 
 def identity(prior: Prior) -> Mechanism:
     """The mechanism that releases X itself."""
+    check_size(prior.size, prior.size)
     return Mechanism(np.eye(prior.size), prior.labels, prior.labels)
 
 
@@ -137,40 +165,76 @@ def constant(prior: Prior) -> Mechanism:
     return Mechanism(np.ones((prior.size, 1)), prior.labels, [likely])
 
 
+def check_size(n: int, m: int) -> None:
+    """Refuse a matrix of n inputs and m outputs that would not fit into memory."""
+    if n * m > LARGEST_MATRIX:
+        raise SizeError(
+            f"a mechanism must have at most {LARGEST_MATRIX} entries to be held as a matrix, got {n} inputs "
+            f"x {m} outputs; merge rare labels"
+        )
+
+
 def check_match(prior: Prior, mechanism: Mechanism) -> None:
     """Refuse a prior and a mechanism that do not speak of the same symbols."""
     n = mechanism.shape[0]
     if prior.size != n:
         raise MechanismError(
             f"prior and mechanism must have the same number of symbols, got {prior.size} and {n}; "
-            "rows of a mechanism are inputs"
+            "rows of a mechanism are inputs, transpose it if columns are"
         )
-    default = tuple(range(n))
-    if mechanism.inputs != prior.labels and default not in (mechanism.inputs, prior.labels):
+    if not _compatible(prior.labels, mechanism.inputs):
         raise MechanismError(
             f"prior and mechanism must have the same labels in the same order, got {shorten(prior.labels)} "
             f"and {shorten(mechanism.inputs)}; build the mechanism with inputs=prior.labels"
         )
 
 
-def _check_matrix(matrix: ArrayLike) -> Floats:
+def common_labels(one: Labels, other: Labels) -> Labels:
+    """Of two compatible tuples of labels the one that is not the default numbers, if either is."""
+    return other if _numbered(one) else one
+
+
+def _numbered(labels: Labels) -> bool:
+    return labels == tuple(range(len(labels)))
+
+
+def _compatible(one: Labels, other: Labels) -> bool:
+    """Whether labels are the same, or as many and either are the default numbers."""
+    return one == other or (len(one) == len(other) and (_numbered(one) or _numbered(other)))
+
+
+def _as_matrix(matrix: ArrayLike) -> Floats:
     try:
-        P = np.array(matrix, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise MechanismError("mechanism must be a matrix of numbers with rows of equal length") from None
+        P = as_floats(matrix)
+    except (TypeError, ValueError, OverflowError):
+        raise MechanismError(
+            f"mechanism must be a matrix of numbers with rows of equal length, got {repr(matrix)[:80]}; "
+            "give one row of probabilities for each input"
+        ) from None
     if P.ndim != 2 or P.size == 0:
-        raise MechanismError(f"mechanism must be a matrix (inputs, outputs), got shape {P.shape}")
+        raise MechanismError(
+            f"mechanism must be a matrix (inputs, outputs), got shape {P.shape}; "
+            "give one row of probabilities for each input"
+        )
+    return P
+
+
+def _check_stochastic(P: Floats, inputs: Labels) -> Floats:
     bad = ~np.isfinite(P) | (P < -EXACT)
     if bad.any():
         i, j = np.argwhere(bad)[0]
-        raise MechanismError(f"mechanism must hold probabilities >= 0, got {P[i, j]:g} in row {i}, column {j}")
+        raise MechanismError(
+            f"mechanism must hold probabilities >= 0, got {P[i, j]:g} in row {i} (input {inputs[i]!r}), "
+            f"column {j}; correct that entry"
+        )
     P = np.maximum(P, 0.0)
     sums = P.sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > ROW_TOLERANCE:
         raise MechanismError(
-            f"every row of a mechanism must sum to 1, got {sums[worst]:.12g} in row {worst}; "
-            "divide each row by its sum if these are weights, transpose if columns are inputs"
+            f"every row of a mechanism must sum to 1, got {sums[worst]:.12g} in row {worst} "
+            f"(input {inputs[worst]!r}); divide each row by its sum if these are weights, "
+            "transpose if columns are inputs"
         )
     off = np.abs(sums - 1) > EXACT
     P[off] /= sums[off, None]

@@ -7,7 +7,7 @@ paper's baseline and, here, an independent check of everything faster. Needs the
 
 from __future__ import annotations
 
-import math
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,13 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import SizeError, SolverError
+from .errors import EpsilonError, PriorError, SizeError, SolverError
 from .prior import Prior
-from .regions import check_epsilon
+from .regions import largest_lift, rounding
 
 Floats = NDArray[np.float64]
 
-LARGEST = 4  # symbols: see the table in polytope_vertices
+LARGEST = 4  # symbols: see polytope_vertices
+
+# cdd takes for 0 what is below 1e-7, and then may miss vertices without a word. Numbers below this are not
+# left to it, except those that are 0 up to rounding.
+CLEARANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -56,49 +60,128 @@ def constraints(pi: Sequence[Any], c: Any) -> Constraints:
 def polytope_vertices(prior: Prior, epsilon: float) -> Floats:
     """All extremal mechanisms: the vertices of M_N(epsilon), shape (V, N, N).
 
-    Practical up to N = 3 (up to some hundred vertices, milliseconds); N = 4 has thousands to hundreds of thousands
-    of them and takes from seconds to many minutes; above that it is refused.
+    Practical up to N = 3 (up to some hundred vertices, milliseconds); N = 4 has thousands to hundreds of
+    thousands of them and takes from seconds to many minutes; above that it is refused. cdd decides with an
+    absolute tolerance what is 0; where that could be mistaken, the exact enumeration below does the work.
     """
-    c = min(math.exp(check_epsilon(epsilon)), 1 / float(prior.probabilities.min()))
-    vertices, _ = _enumerate(prior.probabilities, c)
-    P = vertices.reshape(-1, prior.size, prior.size)
+    pi, c = prior.probabilities, largest_lift(prior.probabilities, epsilon)
+    _check_number(len(pi))
+    if _clearance(pi, c) < CLEARANCE:
+        exact = exact_polytope_vertices(_as_fractions(pi), Fraction(c))
+        P = np.array(exact, dtype=np.float64)
+    else:
+        P = _enumerate(pi, c)
     return np.asarray(P / P.sum(axis=2, keepdims=True))
 
 
 def exact_polytope_vertices(pi: Sequence[Fraction], c: Fraction) -> list[list[list[Fraction]]]:
-    """The same for rational masses and a rational c = e^epsilon, each vertex without rounding.
+    """The same for rational masses and a rational c = e^epsilon, without rounding.
 
-    The enumeration tells which constraints each vertex meets with equality; solving those in fractions gives the
-    vertex itself, and all other constraints are then checked exactly.
+    The columns of a mechanism lie in the cone K = {x >= 0 : x <= c (pi . x)} and sum to 1. It is a vertex
+    exactly if the faces of K that hold its columns in their interior span independent subspaces. So it is
+    enough to go through the tuples of faces whose dimensions sum to at most N. Needs no library; N = 3 takes
+    up to a second, N = 4 up to minutes.
     """
     pi, c = [Fraction(p) for p in pi], Fraction(c)
+    _check_number(len(pi))
     if sum(pi) != 1 or min(pi) <= 0:
-        raise ValueError(f"masses must be positive fractions that sum to 1, got {[str(p) for p in pi]}")
-    n = len(pi)
-    system = constraints(pi, min(c, 1 / min(pi)))
-    _, active = _enumerate(np.array([float(p) for p in pi]), float(min(c, 1 / min(pi))))
-    found = []
-    for rows in active:
-        tight = [(*row, Fraction(1)) for row in system.sums]
-        tight += [(*system.upper[k], Fraction(0)) for k in rows if k < n * n]
-        tight += [(*unit, Fraction(0)) for unit in (_unit(n * n, k - n * n) for k in rows if k >= n * n)]
-        p = _solve(tight, n * n)
-        if min(p) < 0 or any(sum(u * x for u, x in zip(row, p, strict=True)) > 0 for row in system.upper):
-            raise SolverError("floating-point enumeration gave a basis that is not a vertex in exact arithmetic")
-        found.append(tuple(p))
-    return [[list(p[i * n : (i + 1) * n]) for i in range(n)] for p in dict.fromkeys(found)]
-
-
-def _enumerate(pi: Floats, c: float) -> tuple[Floats, list[list[int]]]:
-    """Vertices as rows, and for each the inequalities it meets with equality: k < N^2 a PML constraint, else p >= 0."""
-    n = len(pi)
-    if n > LARGEST:
-        raise SizeError(
-            f"vertex enumeration of M_N(epsilon) is practical up to N = {LARGEST}, got {n}; "
-            "design() uses lift vectors (enumeration up to N = 18) or column generation instead"
+        raise PriorError(
+            f"masses must be positive fractions that sum to exactly 1, got {[str(p) for p in pi]}; "
+            "divide each by their sum"
         )
-    import cdd
+    if c < 1:
+        raise EpsilonError(f"c = e^epsilon must be at least 1, got {c}; c = 1 releases nothing")
+    n = len(pi)
+    cone = _Cone(pi, min(c, 1 / min(pi)))
+    faces = cone.faces()
+    found = []
+    for dimensions in itertools.product(range(n + 1), repeat=n):
+        if 0 < sum(dimensions) <= n:
+            for chosen in itertools.product(*(faces[d] for d in dimensions)):
+                columns = cone.split(chosen)
+                if columns is not None:
+                    found.append([list(row) for row in zip(*columns, strict=True)])
+    return found
 
+
+@dataclass(frozen=True)
+class _Face:
+    """A face of the cone: the constraints it meets with equality, and vectors that span it."""
+
+    active: frozenset[int]
+    basis: list[list[Fraction]]
+
+
+class _Cone:
+    """{x >= 0 : x <= c (pi . x)} in fractions: its extreme rays are the extremal lift vectors."""
+
+    def __init__(self, pi: list[Fraction], c: Fraction) -> None:
+        self.pi, self.c, self.n = pi, c, len(pi)
+
+    def active(self, x: Sequence[Fraction]) -> frozenset[int] | None:
+        """The constraints x meets with equality: i for x_i = 0, n + i for x_i = c pi . x; None if outside."""
+        top = self.c * sum(p * v for p, v in zip(self.pi, x, strict=True))
+        if min(x) < 0 or max(x) > top:
+            return None
+        return frozenset(k for k, v in enumerate(x) if v == 0) | {
+            self.n + k for k, v in enumerate(x) if v == top
+        }
+
+    def faces(self) -> list[list[_Face]]:
+        """All faces by dimension, {0} the only one of dimension 0."""
+        rays = {}
+        for j in range(self.n):
+            others = [k for k in range(self.n) if k != j]
+            for high in itertools.product((False, True), repeat=self.n - 1):
+                x = [Fraction(0)] * self.n
+                for k, full in zip(others, high, strict=True):
+                    x[k] = self.c if full else Fraction(0)
+                x[j] = (1 - sum(p * v for p, v in zip(self.pi, x, strict=True))) / self.pi[j]
+                active = self.active(x)
+                if active is not None:
+                    rays[tuple(x)] = active
+        # A face is the set of rays that share some constraints: all intersections of the rays' sets.
+        shared = set(rays.values())
+        while True:
+            more = {a & b for a, b in itertools.combinations(shared, 2)} - shared
+            if not more:
+                break
+            shared |= more
+        faces: list[list[_Face]] = [[] for _ in range(self.n + 1)]
+        faces[0].append(_Face(frozenset(range(2 * self.n)), []))
+        for active in shared:
+            basis = _independent([list(x) for x, own in rays.items() if active <= own])
+            faces[len(basis)].append(_Face(active, basis))
+        return faces
+
+    def split(self, chosen: Sequence[_Face]) -> list[list[Fraction]] | None:
+        """The vector 1 as a sum of one vector inside each face, if it is one and in one way only."""
+        vectors = [vector for face in chosen for vector in face.basis]
+        weights = _solve([[*row, Fraction(1)] for row in zip(*vectors, strict=True)], len(vectors))
+        if weights is None:
+            return None
+        columns = []
+        for face in chosen:
+            own, weights = weights[: len(face.basis)], weights[len(face.basis) :]
+            x = [
+                sum(w * v[i] for w, v in zip(own, face.basis, strict=True)) + Fraction(0)
+                for i in range(self.n)
+            ]
+            if self.active(x) != face.active:
+                return None
+            columns.append(x)
+        return columns
+
+
+def _enumerate(pi: Floats, c: float) -> Floats:
+    """The vertices by cdd."""
+    try:
+        import cdd
+    except ImportError:
+        raise ImportError(
+            'vertex enumeration needs pycddlib-standalone; install it with: pip install "extremal[polytope]"'
+        ) from None
+    n = len(pi)
     system = constraints(pi.tolist(), c)
     size = n * n
     rows = np.vstack(
@@ -113,30 +196,71 @@ def _enumerate(pi: Floats, c: float) -> tuple[Floats, list[list[int]]]:
     )
     try:
         polyhedron = cdd.polyhedron_from_matrix(matrix)
-        generators = np.array(cdd.copy_generators(polyhedron).array)
+        vertices = np.array(cdd.copy_generators(polyhedron).array)[:, 1:]
         incidence = cdd.copy_incidence(polyhedron)
     except RuntimeError as error:
-        raise SolverError(f"cdd could not enumerate the vertices: {error}") from None
-    return generators[:, 1:], [sorted(k for k in rows if k < 2 * size) for rows in incidence]
+        raise SolverError(
+            f"the vertices of M_N(epsilon) must be found in floating point, in which cdd failed: {error}; "
+            "use extremal_lift_vectors(...), which needs no such library"
+        ) from None
+    for p, tight in zip(vertices, incidence, strict=True):
+        p[[k - size for k in tight if size <= k < 2 * size]] = 0.0  # p >= 0 with equality, not just nearly
+    return np.asarray(np.maximum(vertices, 0.0).reshape(-1, n, n))
 
 
-def _unit(size: int, k: int) -> list[Fraction]:
-    return [Fraction(int(m == k)) for m in range(size)]
+def _clearance(pi: Floats, c: float) -> float:
+    """How far the numbers that cdd compares with 0 are away from it: masses, and 1 - c pi(S) for sets S."""
+    sets = np.array(list(itertools.product((0, 1), repeat=len(pi))))
+    gaps = np.abs(1 - c * (sets @ pi))
+    gaps = gaps[gaps > rounding(np.log(c))]
+    return float(min(gaps.min(initial=1.0), pi.min()))
 
 
-def _solve(rows: list[tuple[Fraction, ...]], size: int) -> list[Fraction]:
-    """The unique solution of a consistent linear system in fractions; the last entry of a row is its right side."""
-    work = [list(row) for row in rows]
-    for k in range(size):
-        pivot = next((r for r in range(k, len(work)) if work[r][k] != 0), None)
+def _as_fractions(pi: Floats) -> list[Fraction]:
+    """The masses as fractions that sum to exactly 1: the largest takes up the rounding."""
+    exact = [Fraction(p) for p in pi.tolist()]
+    largest = int(np.argmax(pi))
+    exact[largest] += 1 - sum(exact)
+    return exact
+
+
+def _check_number(n: int) -> None:
+    if n > LARGEST:
+        raise SizeError(
+            f"vertex enumeration of M_N(epsilon) needs N <= {LARGEST} to be practical, got {n}; "
+            "design() uses lift vectors (enumeration up to N = 18) or column generation instead"
+        )
+
+
+def _independent(vectors: list[list[Fraction]]) -> list[list[Fraction]]:
+    """The first vectors of a list that span all of it."""
+    basis: list[list[Fraction]] = []
+    reduced: list[list[Fraction]] = []
+    for vector in vectors:
+        rest = list(vector)
+        for row in reduced:
+            pivot = next(k for k, v in enumerate(row) if v != 0)
+            if rest[pivot] != 0:
+                factor = rest[pivot] / row[pivot]
+                rest = [a - factor * b for a, b in zip(rest, row, strict=True)]
+        if any(rest):
+            reduced.append(rest)
+            basis.append(vector)
+    return basis
+
+
+def _solve(rows: list[list[Fraction]], unknowns: int) -> list[Fraction] | None:
+    """The solution of a linear system in fractions, rows ending with their right side; None unless unique."""
+    for k in range(unknowns):
+        pivot = next((r for r in range(k, len(rows)) if rows[r][k] != 0), None)
         if pivot is None:
-            raise SolverError("the constraints met with equality do not determine a vertex in exact arithmetic")
-        work[k], work[pivot] = work[pivot], work[k]
-        work[k] = [x / work[k][k] for x in work[k]]
-        for r in range(len(work)):
-            if r != k and work[r][k] != 0:
-                factor = work[r][k]
-                work[r] = [x - factor * y for x, y in zip(work[r], work[k], strict=True)]
-    if any(row[-1] != 0 for row in work[size:]):
-        raise SolverError("the constraints met with equality contradict each other in exact arithmetic")
-    return [work[k][-1] for k in range(size)]
+            return None
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [x / rows[k][k] for x in rows[k]]
+        for r in range(len(rows)):
+            if r != k and rows[r][k] != 0:
+                factor = rows[r][k]
+                rows[r] = [x - factor * y for x, y in zip(rows[r], rows[k], strict=True)]
+    if any(row[-1] != 0 for row in rows[unknowns:]):
+        return None
+    return [row[-1] for row in rows[:unknowns]]

@@ -7,10 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import EpsilonError
-from .mechanism import Mechanism, identity
+from .errors import RegionError
+from .mechanism import Mechanism, check_size, identity
 from .prior import Prior
-from .regions import ABSOLUTE_NOISE, RELATIVE_NOISE, check_epsilon
+from .regions import check_epsilon, region
 
 Floats = NDArray[np.float64]
 
@@ -20,6 +20,7 @@ def randomized_response(n_or_prior: int | Prior, epsilon_ldp: float) -> Mechanis
     prior = n_or_prior if isinstance(n_or_prior, Prior) else Prior.uniform(n_or_prior)
     small = math.exp(-check_epsilon(epsilon_ldp))
     n = prior.size
+    check_size(n, n)
     P = np.full((n, n), small / (1 + (n - 1) * small))
     np.fill_diagonal(P, 1 / (1 + (n - 1) * small))
     return Mechanism(P, prior.labels, prior.labels)
@@ -27,8 +28,11 @@ def randomized_response(n_or_prior: int | Prior, epsilon_ldp: float) -> Mechanis
 
 def randomized_response_pml(prior: Prior, epsilon_ldp: float) -> Floats:
     """l(X→y_j) = epsilon_r - log((e^epsilon_r - 1) P_X(x_j) + 1) for every output."""
-    small = math.exp(-check_epsilon(epsilon_ldp))
-    return np.asarray(-np.log(prior.probabilities + (1 - prior.probabilities) * small))
+    p, epsilon_ldp = prior.probabilities, check_epsilon(epsilon_ldp)
+    # The same as -log(p + (1 - p) e^-epsilon_r), which cannot overflow; near 0 fewer digits cancel this way.
+    if epsilon_ldp < 1:
+        return np.asarray(-np.log1p((1 - p) * math.expm1(-epsilon_ldp)))
+    return np.asarray(-np.log(p + (1 - p) * math.exp(-epsilon_ldp)))
 
 
 def randomized_response_epsilon(prior: Prior, epsilon_ldp: float) -> float:
@@ -45,10 +49,10 @@ def randomized_response_parameter(prior: Prior, epsilon: float) -> float:
     Defined for epsilon < epsilon_max; towards epsilon_max it grows without bound.
     """
     epsilon = check_epsilon(epsilon)
-    if epsilon >= prior.epsilon_max * (1 - RELATIVE_NOISE) - ABSOLUTE_NOISE:
-        raise EpsilonError(
-            f"epsilon must be below epsilon_max = {prior.epsilon_max:.6g} for this prior, got {epsilon:.6g}; "
-            "above it randomized response needs no noise"
+    if region(prior.probabilities, epsilon) > prior.size:
+        raise RegionError(
+            f"epsilon_r needs 0 <= epsilon < epsilon_max = {prior.epsilon_max:.6g} for this prior, "
+            f"got {epsilon:.6g}; from there on randomized response needs no noise, release X itself"
         )
     p = float(prior.probabilities.min())
     return epsilon + math.log1p(-p) - math.log1p(-p * math.exp(epsilon))
@@ -56,7 +60,6 @@ def randomized_response_parameter(prior: Prior, epsilon: float) -> float:
 
 def randomized_response_for_pml(prior: Prior, epsilon: float) -> Mechanism:
     """The randomized response that satisfies epsilon-PML exactly; the identity from epsilon_max on."""
-    epsilon = check_epsilon(epsilon)
-    if epsilon >= prior.epsilon_max * (1 - RELATIVE_NOISE) - ABSOLUTE_NOISE:
+    if region(prior.probabilities, epsilon) > prior.size:
         return identity(prior)
     return randomized_response(prior, randomized_response_parameter(prior, epsilon))

@@ -5,47 +5,67 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .mechanism import Mechanism, check_match
+from .mechanism import EXACT, Mechanism, check_match
 from .prior import Prior
 from .utility import Utility
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+NEGLIGIBLE = 1e-14  # an output that no input reaches with more probability than this is dropped as rounding
 
 
 def reduce_outputs(prior: Prior, mechanism: Mechanism, utility: Utility) -> Mechanism:
     """A mechanism with at most N outputs, leakage no higher and utility no lower.
 
-    The proof of Theorem 1, run: N + 1 columns are linearly dependent, sum_y phi(y) P_y = 0. Scaling column y by
-    1 + gamma phi(y) keeps all row sums and every lift; utility changes by gamma sum_y phi(y) mu(P_y). Walk in the
-    direction that does not lose until a column vanishes, and repeat. Outputs that survive keep their labels.
+    The proof of Theorem 1, run: N + 1 columns are linearly dependent, sum_y phi(y) P_y = 0. Scaling column y
+    by 1 + gamma phi(y) keeps all row sums and every lift; utility changes by gamma sum_y phi(y) mu(P_y). Walk
+    in the direction that does not lose until a column vanishes, and repeat. Outputs that survive keep their
+    labels.
     """
     check_match(prior, mechanism)
-    P = mechanism.matrix
-    n, m = P.shape
-    gains = utility.columns(prior, P)
-    alive = [j for j in range(m) if P[:, j].max() > 0]
-    scale = np.ones(m)
-    active: list[int] = []
-    for j in alive:
-        active.append(j)
-        while len(active) > n:
-            gone = _eliminate(P, gains, scale, active)
-            active.remove(gone)
-            scale[gone] = 0.0
-    kept = sorted(active)
-    Q = P[:, kept] * scale[kept]
-    return Mechanism(Q / Q.sum(axis=1, keepdims=True), mechanism.inputs, [mechanism.outputs[j] for j in kept])
+    n = mechanism.shape[0]
+    largest = mechanism.matrix.max(axis=0)
+    occurs = np.flatnonzero(largest > NEGLIGIBLE)
+    if len(occurs) <= n:
+        return _rebuild(mechanism, occurs, mechanism.matrix[:, occurs])
+    # Columns scaled to maximum 1, with weights: null vectors are then well scaled whatever the weights.
+    A = mechanism.matrix[:, occurs] / largest[occurs]
+    weights = largest[occurs].copy()
+    gains = utility.columns(prior, A)
+    active = np.arange(n)
+    for j in range(n, len(occurs)):
+        active = np.append(active, j)
+        _walk(A[:, active], gains[active], weights, active)
+        active = active[weights[active] > 0]
+    weights[active] = _polish(A[:, active], weights[active])
+    active = active[weights[active] > NEGLIGIBLE]
+    return _rebuild(mechanism, occurs[active], A[:, active] * weights[active])
 
 
-def _eliminate(P: Floats, gains: Floats, scale: Floats, active: list[int]) -> int:
-    """Move weight among the active columns along their linear dependence until one has none left; return it."""
-    columns = P[:, active] * scale[active]
-    columns = columns / columns.max(axis=0)
-    _, _, Vt = np.linalg.svd(columns)
-    phi = Vt[-1] / (columns * 0 + P[:, active] * scale[active]).max(axis=0)
-    direction = float(phi @ (gains[active] * scale[active]))
-    if direction < 0 or (direction == 0 and phi.min() >= 0):
-        phi = -phi
-    k = int(np.argmin(phi))  # the first to reach 1 + gamma phi = 0
-    scale[active] *= np.maximum(1 - phi / phi[k], 0.0)
-    return active[k]
+def _walk(A: Floats, gains: Floats, weights: Floats, active: Ints) -> None:
+    """Move weight among columns along their linear dependence, at no loss, until one has none left."""
+    if A.shape[1] <= A.shape[0]:
+        return
+    phi = np.linalg.svd(A)[2][-1]
+    if phi @ gains > 0:
+        phi = -phi  # weights fall where phi is positive
+    steps = np.divide(weights[active], phi, out=np.full(len(phi), np.inf), where=phi > 0)
+    first = int(np.argmin(steps))
+    weights[active] = np.maximum(weights[active] - steps[first] * phi, 0.0)
+    weights[active[first]] = 0.0
+
+
+def _polish(A: Floats, weights: Floats) -> Floats:
+    """Weights moved by as little as makes every row sum 1: undoes the rounding of many steps."""
+    for _ in range(2):
+        change = np.linalg.lstsq(A, 1 - A @ weights, rcond=None)[0]
+        weights = np.maximum(weights + change, 0.0)
+    return weights
+
+
+def _rebuild(mechanism: Mechanism, kept: Ints, P: Floats) -> Mechanism:
+    sums = P.sum(axis=1, keepdims=True)
+    if np.abs(sums - 1).max() > EXACT:
+        P = P / sums
+    return Mechanism(P, mechanism.inputs, [mechanism.outputs[j] for j in kept])

@@ -1,8 +1,8 @@
 """Privacy regions: how many zeros a column may have at a privacy level (Lemma 2).
 
 With the prior sorted in decreasing order, epsilon_k = -log(sum of the N - k largest masses). A column with k
-zeros is possible only if epsilon >= epsilon_k. Region k is [epsilon_{k-1}, epsilon_k) for k = 1..N-1 and, the case
-the paper leaves out, region N is [epsilon_{N-1}, epsilon_max).
+zeros is possible only if epsilon >= epsilon_k. Region k is [epsilon_{k-1}, epsilon_k) for k = 1..N-1 and, the
+case the paper leaves out, region N is [epsilon_{N-1}, epsilon_max).
 
 The only module that sorts a prior: everywhere else symbols keep the caller's order.
 """
@@ -19,39 +19,59 @@ from .errors import EpsilonError
 
 Floats = NDArray[np.float64]
 
-# Two edges, or epsilon and an edge, are one number when they differ by no more than what rounding the prior to
-# doubles can do: the masses carry relative errors of 1e-16 each, their logarithms a few ulps more.
-RELATIVE_NOISE = 1e-13
-ABSOLUTE_NOISE = 2e-15
+EQUAL = 1e-14  # masses are equal up to rounding if they differ by no more than this, relatively
+
+SMALLEST_MASS = 1e-300  # smaller ones are taken for this where their inverse is needed, which must be finite
 
 
 def check_epsilon(epsilon: Any) -> float:
     """epsilon as a float, if it is a finite number >= 0."""
     try:
+        if isinstance(epsilon, str | bytes | bool | np.bool_) or np.ndim(epsilon) != 0:
+            raise TypeError
         value = float(epsilon)
+    except OverflowError:
+        value = math.inf
     except (TypeError, ValueError):
-        raise EpsilonError(f"epsilon must be a number of nats >= 0, got {epsilon!r}") from None
+        raise EpsilonError(
+            f"epsilon must be a number >= 0 (in nats), got {repr(epsilon)[:80]}; "
+            "give one number, e.g. math.log(2) for a factor of 2"
+        ) from None
     if not math.isfinite(value) or value < 0:
         raise EpsilonError(
             f"epsilon must be finite and >= 0 (in nats), got {value}; "
-            "any epsilon >= prior.epsilon_max already allows full disclosure"
+            "0 releases nothing, and prior.epsilon_max already allows full disclosure"
         )
     return value
+
+
+def rounding(epsilon: ArrayLike) -> Any:
+    """How far a level may be from an edge and still be equal to it up to rounding.
+
+    Sums of masses carry relative errors of a few 1e-16, which is what their logarithms carry absolutely; a
+    large level has its own rounding. It is also how far 1 and c P_X(S) may be apart.
+    """
+    return 4e-15 + 4e-16 * np.asarray(epsilon, dtype=np.float64)
+
+
+def largest_lift(probabilities: ArrayLike, epsilon: float) -> float:
+    """c = e^epsilon, or 1/min P_X where that is smaller: no lift is larger, whatever epsilon allows."""
+    epsilon = check_epsilon(epsilon)
+    smallest = max(float(np.min(probabilities)), SMALLEST_MASS)
+    if epsilon >= -math.log(smallest):
+        return 1 / smallest
+    return min(math.exp(epsilon), 1 / smallest)
 
 
 def region_edges(probabilities: ArrayLike) -> Floats:
     """epsilon_0 = 0, epsilon_1, ..., epsilon_{N-1}, epsilon_max: N + 1 numbers in increasing order."""
     ascending = np.sort(np.asarray(probabilities, dtype=np.float64))
-    n = len(ascending)
-    tail = np.concatenate(([0.0], np.cumsum(ascending)[:-1]))  # mass of the k smallest symbols, k = 0..n-1
-    head = np.cumsum(ascending[::-1])[::-1]  # mass of the n - k largest symbols, accurate where it is small
-    with np.errstate(divide="ignore", invalid="ignore"):
-        edges = np.where(tail < 0.5, -np.log1p(-tail), -np.log(head))
-    edges = np.append(edges, -math.log(ascending[0]))
-    if ascending[-1] - ascending[0] <= RELATIVE_NOISE * ascending[-1]:
-        edges[n - 1] = edges[n]  # uniform: epsilon_{N-1} and epsilon_max are the same number
-    edges[0] = 0.0
-    return np.maximum.accumulate(edges)
+    tail = np.concatenate(([0.0], np.cumsum(ascending)[:-1]))  # mass of the k smallest symbols, k = 0..N-1
+    head = np.cumsum(ascending[::-1])[::-1]  # mass of the N - k largest symbols
+    # Each logarithm from the smaller of the two, which is known more precisely.
+    edges = np.where(tail < 0.5, -np.log1p(-np.minimum(tail, 0.5)), -np.log(head))
+    edges = np.append(edges, -np.log(ascending[0]))
+    return np.maximum.accumulate(np.maximum(edges, 0.0))
 
 
 def region(probabilities: ArrayLike, epsilon: float) -> int:
@@ -59,8 +79,12 @@ def region(probabilities: ArrayLike, epsilon: float) -> int:
 
     An epsilon that differs from an edge only by rounding counts as the edge.
     """
-    epsilon = check_epsilon(epsilon)
     edges = region_edges(probabilities)
-    reached = epsilon >= edges - (RELATIVE_NOISE * edges + ABSOLUTE_NOISE)
-    reached[0] = True
-    return int(np.count_nonzero(reached))
+    noise = np.minimum(rounding(edges), edges / 2)  # 0 reaches no edge but its own
+    return int(np.count_nonzero(check_epsilon(epsilon) >= edges - noise))
+
+
+def is_uniform(probabilities: ArrayLike) -> bool:
+    """Whether all masses are equal up to rounding."""
+    p = np.asarray(probabilities, dtype=np.float64)
+    return bool(p.max() - p.min() <= EQUAL * p.max())

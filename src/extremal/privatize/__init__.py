@@ -1,0 +1,5 @@
+"""Privatising data: columns of any kind (arrays), frames, files and Spark, one module each.
+
+Nothing here decides what is released: every interface turns its values into row numbers, lets the sampler
+draw, and turns the outcomes back into what came in.
+"""

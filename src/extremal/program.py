@@ -1,0 +1,334 @@
+"""Theorem 5: the linear program over extremal lift vectors, by enumeration or by column generation.
+
+maximise sum_v rho_v mu(v) subject to sum_v rho_v v = 1, rho >= 0, over the vertices v of the lift polytope. Its dual
+is min sum(y) with y . v >= mu(v) for all v, and any y gives the bound U* <= sum(y) + max_v (mu(v) - y . v).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arc import arc_columns
+from .lift_vectors import lift_vertices
+from .master import Master, MasterSolution
+from .pricing import Lattice, Priced, Separable, integer_counts
+
+Floats = NDArray[np.float64]
+Progress = Callable[[float, float], None]  # (value, upper bound)
+
+EXHAUSTIVE = 36  # symbols up to which branch and bound is run to its end
+NODES = 20_000_000  # for each partial symbol, up to there
+STALL = 20  # rounds
+FEW_NODES = 200_000  # for each partial symbol, beyond: a bound and some columns, not a proof
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Lift vectors in rows with their weights, the value, and a dual feasible vector whose sum bounds the optimum.
+
+    upper is inf and dual None where nothing is proven. `multipliers` is the dual vector of the last master program: not
+    feasible, but the natural candidate for a bound by other means.
+    """
+
+    lifts: Floats
+    weights: Floats
+    value: float
+    upper: float
+    dual: Floats | None
+    rounds: int = 1
+    columns: int = 0
+    nodes: int = 0
+    interrupted: bool = False
+    multipliers: Floats | None = None
+
+    @property
+    def gap(self) -> float:
+        """(upper - value) / value."""
+        return relative_gap(self.value, self.upper)
+
+
+def relative_gap(value: float, upper: float) -> float:
+    """(upper - value) / value, 0 where both vanish."""
+    if upper <= value:
+        return 0.0
+    return (upper - value) / value if value > 0 else math.inf
+
+
+def enumerate_program(pi: Floats, low: float, high: float, mu: Callable[[Floats], Floats]) -> Solution:
+    """The optimum over all vertices of the lift polytope (Algorithm 1 and Theorem 5); mu takes columns as rows."""
+    vertices = lift_vertices(pi, low, high)
+    gains = mu(vertices)
+    master = Master(pi, low, high, _scale(gains))
+    master.add(vertices, gains)
+    solution = master.solve()
+    lifts, weights = master.refined(solution.weights)
+    # The solver's duals are feasible only up to its tolerance; shifting them by the largest violation makes them so.
+    violation = max(float(np.max(gains - vertices @ solution.dual)), 0.0)
+    dual = solution.dual + violation * pi
+    value = float(mu(lifts) @ weights)
+    return Solution(lifts, weights, value, max(math.fsum(dual), value), dual, columns=len(vertices))
+
+
+@dataclass
+class _Bound:
+    """The best proven upper bound so far, with the dual vector that proves it."""
+
+    upper: float
+    dual: Floats
+
+    def offer(self, y: Floats, delta: float, pi: Floats) -> None:
+        """y with all reduced values at most delta."""
+        upper = math.fsum(y) + delta
+        if upper < self.upper:
+            self.upper, self.dual = upper, y + delta * pi
+
+
+@dataclass
+class _Run:
+    """The state of a column generation."""
+
+    problem: Separable
+    tolerance: float
+    deadline: float
+    master: Master
+    bound: _Bound
+    lattice: Lattice | None
+    progress: Progress | None
+    rounds: int = 0
+    nodes: int = 0
+    effort: int = 1
+    patience: int = 1  # how far effort may grow before exploration gives up
+    most_nodes: int = FEW_NODES
+    values: list[float] = field(default_factory=list)
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    def gap(self, value: float) -> float:
+        return relative_gap(value, self.bound.upper)
+
+
+def column_generation(
+    problem: Separable,
+    tolerance: float,
+    time_limit: float = math.inf,
+    start: Floats | None = None,
+    progress: Progress | None = None,
+    transferable: bool = False,
+) -> Solution:
+    """The optimum for a separable utility up to a relative gap of `tolerance`, with the gap reached.
+
+    Columns come from large-neighbourhood search while that finds any, then from exact pricing, which also proves the
+    bound: branch and bound up to 36 symbols, dynamic programming for priors from counts, chords for all. A
+    `transferable` bound comes from chords alone and holds for any finer prior, see `coarsen`. An interrupt
+    from the keyboard or the end of the time limit leaves the best solution so far with what is proven about it.
+    """
+    problem.warm_up()
+    run = _prepare(problem, tolerance, time_limit, start, progress)
+    run.patience = 1 if problem.size <= EXHAUSTIVE and not transferable else 8
+    solution = run.master.solve()
+    interrupted = False
+    try:
+        while not (_finished(run, solution) or (transferable and _stalled(run, solution))):
+            found = _explore(run, solution) or (0 if transferable else _exhaust(run, solution))
+            if not found or time.perf_counter() > run.deadline:
+                break
+            solution = run.master.solve()
+    except KeyboardInterrupt:
+        interrupted = True
+    lifts, weights = run.master.refined(solution.weights)
+    value = float(problem.mu(lifts) @ weights)
+    upper = max(run.bound.upper, value)
+    return Solution(
+        lifts, weights, value, upper, run.bound.dual,
+        run.rounds, len(run.master.gains), run.nodes, interrupted, solution.dual,
+    )  # fmt: skip
+
+
+def _prepare(
+    problem: Separable, tolerance: float, time_limit: float, start: Floats | None, progress: Progress | None
+) -> _Run:
+    """A feasible master program and the analytic bound."""
+    n, pi = problem.size, problem.pi
+    dual = problem.analytic_dual()
+    bound = _Bound(math.fsum(dual), dual)
+    master = Master(pi, problem.low, problem.high, max(bound.upper, 1e-300))
+    counts = integer_counts(pi) if n > 20 else None
+    lattice = None if counts is None else Lattice(problem, counts)
+    deadline = time.perf_counter() + time_limit
+    run = _Run(problem, tolerance, deadline, master, bound, lattice, progress)
+    orders = [np.argsort(-pi, kind="stable")] + [run.rng.permutation(n) for _ in range(2 if n <= 300 else 0)]
+    for order in orders:
+        lifts = np.empty((0, n))
+        arcs = arc_columns(pi[order], problem.low, problem.high).lifts().T
+        lifts = np.empty_like(arcs)
+        lifts[:, order] = arcs
+        master.add(lifts, problem.mu(lifts))
+    if start is not None and len(start):
+        master.add(start, problem.mu(start))
+    elif n > 20:
+        lifts, _ = problem.explore(dual, 3 * n, 16, 0)
+        master.add(lifts, problem.mu(lifts))
+    return run
+
+
+def _finished(run: _Run, solution: MasterSolution) -> bool:
+    """Update the bound by chords and see whether it suffices."""
+    run.rounds += 1
+    run.bound.offer(solution.dual, run.problem.chord_bound(solution.dual), run.problem.pi)
+    if run.progress is not None:
+        run.progress(solution.value, run.bound.upper)
+    # The value is measured again after the basis is refined: leave room for that.
+    return run.gap(solution.value) <= 0.9 * run.tolerance
+
+
+def _stalled(run: _Run, solution: MasterSolution) -> bool:
+    """Whether the last rounds closed next to nothing of what is open."""
+    run.values.append(solution.value)
+    if len(run.values) <= STALL:
+        return False
+    return solution.value - run.values[-STALL - 1] < 0.1 * (run.bound.upper - solution.value)
+
+
+def _explore(run: _Run, solution: MasterSolution) -> int:
+    """New columns by large-neighbourhood search; 0 if it finds none worth having."""
+    problem = run.problem
+    if problem.size <= 20:
+        return 0
+    worth = 0.1 * run.tolerance * solution.value
+    while True:
+        lifts, reduced = problem.explore(
+            solution.dual, run.effort * max(problem.size, 50), 14 + 2 * int(math.log2(run.effort)), run.rounds
+        )
+        good = reduced > max(worth, 0.05 * reduced.max(initial=0.0))
+        found = run.master.add(lifts[good], problem.mu(lifts[good])) if good.any() else 0
+        if found or time.perf_counter() > run.deadline:
+            return found
+        if run.effort >= run.patience:
+            return 0
+        run.effort *= 2
+
+
+def _exhaust(run: _Run, solution: MasterSolution) -> int:
+    """New columns by exact pricing, which also proves a bound; 0 if there are none."""
+    problem, y = run.problem, solution.dual
+    target = 0.3 * run.tolerance * max(solution.value, 1e-300)
+    # Columns close to the best are enough to make progress, and are found much faster than all above the target.
+    threshold = max(target, 0.25 * problem.chord_bound(y))
+    while True:
+        priced = _price(run, y, threshold)
+        run.nodes += priced.nodes
+        run.bound.offer(y, priced.bound, problem.pi)
+        lifts = problem.lifts(priced.full, priced.partial)
+        found = run.master.add(lifts, problem.mu(lifts))
+        if found or run.gap(solution.value) <= 0.9 * run.tolerance or time.perf_counter() > run.deadline:
+            return found
+        if threshold > target:
+            threshold = max(target, threshold / 8)
+        elif priced.bound > 1.01 * target and run.most_nodes < NODES:
+            run.most_nodes *= 8  # the search was cut short
+        else:
+            return 0
+
+
+def _price(run: _Run, y: Floats, threshold: float) -> Priced:
+    """Exact pricing by whatever method proves most here."""
+    problem = run.problem
+    if run.lattice is not None and problem.size > 24:
+        return run.lattice.price(y, threshold)
+    if problem.size <= EXHAUSTIVE:
+        return problem.exhaust(y, threshold, 2, NODES)
+    return problem.exhaust(y, threshold, 2, run.most_nodes if problem.size <= 300 else 1)
+
+
+def _scale(gains: Floats) -> float:
+    """A typical size of the objective, for tolerances that are relative."""
+    return max(float(np.abs(gains).max()), 1e-300)
+
+
+def fill(pi: Floats, low: float, high: float, orders: NDArray[np.int64]) -> Floats:
+    """For each order of the symbols the vertex that fills them in turn: high until the mean is reached, then low."""
+    mass = pi[orders]
+    before = np.cumsum(mass, axis=1) - mass
+    room = (1 - low) / (high - low) if high > low else 0.0
+    share = np.clip((room - before) / mass, 0.0, 1.0)
+    lifts = np.empty(share.shape)
+    np.put_along_axis(lifts, orders, low + (high - low) * share, axis=1)
+    return lifts
+
+
+def heuristic_generation(
+    pi: Floats,
+    low: float,
+    high: float,
+    mu: Callable[[Floats], Floats],
+    time_limit: float,
+    patience: int = 12,
+) -> Solution:
+    """A good solution for any sub-linear mu, which takes columns as rows; nothing is proven about the optimum.
+
+    Column generation with local search for columns: vertices are made by filling symbols in some order, and orders
+    are improved by moving single symbols. Ends when `patience` rounds in a row find nothing, or with the time limit.
+    """
+    rng = np.random.default_rng(0)
+    n = len(pi)
+    deadline = time.perf_counter() + time_limit
+    lifts = fill(pi, low, high, np.argsort(rng.random((20 * n, n)), axis=1))
+    master = Master(pi, low, high, _scale(mu(lifts)))
+    arcs = arc_columns(pi, low, high).lifts().T
+    for columns in (arcs, lifts):
+        master.add(columns, mu(columns))
+    rounds = fruitless = 0
+    interrupted = False
+    solution = master.solve()
+    try:
+        while fruitless < patience and time.perf_counter() < deadline:
+            rounds += 1
+            best = np.argsort(-solution.weights)[:n]
+            orders = np.argsort(-master.lifts[best] + 1e-6 * rng.random((len(best), n)), axis=1)
+            orders = np.concatenate((orders, np.argsort(rng.random((n, n)), axis=1)))
+            found = _climb(pi, low, high, mu, solution.dual, orders, rng)
+            gains = mu(found)
+            good = gains - found @ solution.dual > 1e-9 * max(solution.value, 1e-300)
+            added = master.add(found[good], gains[good]) if good.any() else 0
+            fruitless = 0 if added else fruitless + 1
+            if added:
+                solution = master.solve()
+    except KeyboardInterrupt:
+        interrupted = True
+    lifts, weights = master.refined(solution.weights)
+    value = float(mu(lifts) @ weights)
+    return Solution(
+        lifts, weights, value, math.inf, None, rounds, len(master.gains), interrupted=interrupted
+    )  # fmt: skip
+
+
+def _climb(
+    pi: Floats,
+    low: float,
+    high: float,
+    mu: Callable[[Floats], Floats],
+    y: Floats,
+    orders: NDArray[np.int64],
+    rng: np.random.Generator,
+    steps: int = 40,
+) -> Floats:
+    """The vertices reached from `orders` by moves of single symbols to the front, to the end or to another's place."""
+    count, n = orders.shape
+    rows = np.arange(count)
+    lifts = fill(pi, low, high, orders)
+    value = mu(lifts) - lifts @ y
+    for _ in range(steps):
+        a, b = rng.integers(n, size=(2, count))
+        b = np.where(rng.random(count) < 0.3, rng.choice([0, n - 1], size=count), b)
+        tried = orders.copy()
+        tried[rows, a], tried[rows, b] = orders[rows, b], orders[rows, a]
+        others = fill(pi, low, high, tried)
+        reduced = mu(others) - others @ y
+        better = reduced > value
+        orders[better], lifts[better], value[better] = tried[better], others[better], reduced[better]
+    return lifts

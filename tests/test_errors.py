@@ -1,0 +1,576 @@
+"""Bad input gets a clear error: of the right kind, saying what must hold, what was given and what to do."""
+
+import math
+
+import numpy as np
+import pytest
+
+import extremal as ex
+from extremal import adversary, closed_form, errors, majorization
+from extremal.mechanism import identity
+from extremal.polytope import exact_polytope_vertices
+from extremal.prior import count_values
+
+NAN, INF = math.nan, math.inf
+FLIP = [[0.75, 0.25], [0.25, 0.75]]
+PRIOR = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})
+PAIR = ex.Prior([0.8, 0.2])
+
+
+def square(t):
+    return (t - 1) ** 2
+
+
+def mechanism(matrix=FLIP, **labels):
+    return ex.Mechanism(matrix, **labels)
+
+
+CASES = {
+    # priors
+    "a negative probability": (
+        lambda: ex.Prior([1.5, -0.5]),
+        errors.PriorError,
+        ["probability", "-0.5", "[1]"],
+    ),
+    "a NaN probability": (lambda: ex.Prior({"a": NAN, "b": 1}), errors.PriorError, ["nan", "'a'"]),
+    "an infinite probability": (lambda: ex.Prior([INF, 1]), errors.PriorError, ["inf", "[0]"]),
+    "a missing probability": (lambda: ex.Prior([None, 1]), errors.PriorError, ["nan"]),
+    "a zero probability": (
+        lambda: ex.Prior({"single": 1.0, "widowed": 0}),
+        errors.PriorError,
+        ["positive", "0 for ['widowed']", "Prior.from_counts(counts, pseudocount=1)"],
+    ),
+    "a sum above 1": (lambda: ex.Prior([0.5, 0.6]), errors.PriorError, ["sum to 1", "1.1", "from_counts"]),
+    "counts as a prior": (lambda: ex.Prior([10, 7]), errors.PriorError, ["sum of 17", "from_counts"]),
+    "a sum just off 1": (lambda: ex.Prior([0.5, 0.5 + 1e-8]), errors.PriorError, ["1.00000001"]),
+    "one label": (lambda: ex.Prior([1.0]), errors.PriorError, ["at least 2", "got 1"]),
+    "no label": (lambda: ex.Prior([]), errors.PriorError, ["at least 2", "got 0"]),
+    "duplicate labels": (
+        lambda: ex.Prior([0.5, 0.25, 0.25], labels=["x", "y", "x"]),
+        errors.PriorError,
+        ["distinct", "['x']"],
+    ),
+    "labels equal as numbers": (
+        lambda: ex.Prior([0.5, 0.5], labels=[1, True]),
+        errors.PriorError,
+        ["distinct"],
+    ),
+    "too few labels": (
+        lambda: ex.Prior([0.5, 0.5], labels=["x"]),
+        errors.PriorError,
+        ["one label for each of its 2 symbols", "got 1 labels"],
+    ),
+    "too many labels": (lambda: ex.Prior([0.5, 0.5], labels=range(3)), errors.PriorError, ["got 3 labels"]),
+    "a missing label": (
+        lambda: ex.Prior([0.5, 0.5], labels=["x", None]),
+        errors.PriorError,
+        ["missing", "None"],
+    ),
+    "a NaN label": (lambda: ex.Prior({NAN: 0.5, 1: 0.5}), errors.PriorError, ["missing", "nan"]),
+    "an unhashable label": (
+        lambda: ex.Prior([0.5, 0.5], labels=["x", ["y"]]),
+        errors.PriorError,
+        ["hashable", "['y']"],
+    ),
+    "an unhashable label in a tuple": (
+        lambda: ex.Prior([0.5, 0.5], labels=["x", ("y", [])]),
+        errors.PriorError,
+        ["hashable", "('y', [])"],
+    ),
+    "a string of labels": (
+        lambda: ex.Prior([0.5, 0.5], labels="ab"),
+        errors.PriorError,
+        ["sequence", "'ab'"],
+    ),
+    "labels without order": (lambda: ex.Prior([0.5, 0.5], labels={"a", "b"}), errors.PriorError, ["order"]),
+    "a number for labels": (lambda: ex.Prior([0.5, 0.5], labels=2), errors.PriorError, ["sequence", "2"]),
+    "a mapping and labels": (lambda: ex.Prior({"a": 1, "b": 0}, labels="ab"), errors.PriorError, ["either"]),
+    "text for probabilities": (lambda: ex.Prior(["0.5", "0.5"]), errors.PriorError, ["numbers", "'0.5'"]),
+    "text among probabilities": (lambda: ex.Prior([0.5, "0.5"]), errors.PriorError, ["numbers"]),
+    "a text": (lambda: ex.Prior("0.5, 0.5"), errors.PriorError, ["numbers"]),
+    "complex probabilities": (lambda: ex.Prior(np.array([0.5 + 0j, 0.5])), errors.PriorError, ["numbers"]),
+    "a matrix for a prior": (lambda: ex.Prior(FLIP), errors.PriorError, ["one-dimensional", "(2, 2)"]),
+    "a ragged prior": (lambda: ex.Prior([0.5, [0.5]]), errors.PriorError, ["numbers"]),
+    "a number for a prior": (lambda: ex.Prior(0.5), errors.PriorError, ["one-dimensional"]),
+    "a negative count": (lambda: ex.Prior.from_counts({"a": -1, "b": 2}), errors.PriorError, ["-1", "'a'"]),
+    "a NaN count": (lambda: ex.Prior.from_counts([NAN, 2]), errors.PriorError, ["nan", "[0]"]),
+    "an infinite count": (lambda: ex.Prior.from_counts([INF, 2]), errors.PriorError, ["inf"]),
+    "a zero count": (
+        lambda: ex.Prior.from_counts({"a": 0, "b": 2}),
+        errors.PriorError,
+        ["0 for ['a']", "pseudocount"],
+    ),
+    "no counts": (lambda: ex.Prior.from_counts([0, 0]), errors.PriorError, ["not all be 0"]),
+    "a negative pseudocount": (
+        lambda: ex.Prior.from_counts([1, 2], pseudocount=-1),
+        errors.PriorError,
+        ["pseudocount"],
+    ),
+    "a NaN pseudocount": (lambda: ex.Prior.from_counts([1, 2], pseudocount=NAN), errors.PriorError, ["nan"]),
+    "a pseudocount in words": (
+        lambda: ex.Prior.from_counts([1, 2], pseudocount="1"),
+        errors.PriorError,
+        ["'1'"],
+    ),
+    "no data": (lambda: ex.Prior.from_data([]), errors.PriorError, ["not be empty"]),
+    "constant data": (lambda: ex.Prior.from_data("x" for _ in range(3)), errors.PriorError, ["at least 2"]),
+    "missing data": (
+        lambda: ex.Prior.from_data(["a", None, NAN, "b"]),
+        errors.PriorError,
+        ["2 missing values"],
+    ),
+    "one string as data": (lambda: ex.Prior.from_data("abc"), errors.PriorError, ["'abc'"]),
+    "a mapping as data": (lambda: ex.Prior.from_data({"a": 1, "b": 2}), errors.PriorError, ["from_counts"]),
+    "a number as data": (lambda: ex.Prior.from_data(3), errors.PriorError, ["3"]),
+    "a table as data": (
+        lambda: ex.Prior.from_data(np.array(FLIP)),
+        errors.PriorError,
+        ["one column", "(2, 2)"],
+    ),
+    "unhashable data": (lambda: count_values([["a"], ["b"]]), errors.PriorError, ["hashable"]),
+    "unknown data": (
+        lambda: ex.Prior.from_data(["a", "d"], labels=["a", "b"]),
+        errors.PriorError,
+        ["one of the labels", "'d'"],
+    ),
+    "an unseen label": (
+        lambda: ex.Prior.from_data(["a", "b"], labels=["a", "b", "c"]),
+        errors.PriorError,
+        ["0 for ['c']", "pseudocount"],
+    ),
+    "uniform on one label": (lambda: ex.Prior.uniform(1), errors.PriorError, ["at least 2", "got 1"]),
+    "uniform on minus one": (lambda: ex.Prior.uniform(-1), errors.PriorError, ["-1"]),
+    "uniform on a fraction": (lambda: ex.Prior.uniform(2.5), errors.PriorError, ["2.5"]),
+    "uniform on a string": (lambda: ex.Prior.uniform("ab"), errors.PriorError, ["'ab'"]),
+    "an unknown label": (lambda: PRIOR.index("d"), errors.PriorError, ["'d'", "'a'"]),
+    # mechanisms
+    "a row that does not sum to 1": (
+        lambda: mechanism([[0.5, 0.5], [0.5, 0.4]], inputs=["x", "y"]),
+        errors.MechanismError,
+        ["sum to 1", "0.9 in row 1", "'y'"],
+    ),
+    "a row just off 1": (
+        lambda: mechanism([[0.5, 0.5 + 1e-8], [0.5, 0.5]]),
+        errors.MechanismError,
+        ["row 0"],
+    ),
+    "a transposed mechanism": (
+        lambda: mechanism([[0.5, 0.5, 0.2], [0.5, 0.5, 0.8]]),
+        errors.MechanismError,
+        ["1.8 in row 1", "transpose"],
+    ),
+    "a negative entry": (
+        lambda: mechanism([[1.5, -0.5], [0, 1]]),
+        errors.MechanismError,
+        ["-0.5", "row 0", "column 1"],
+    ),
+    "a NaN entry": (
+        lambda: mechanism([[1, 0], [NAN, 1]]),
+        errors.MechanismError,
+        ["nan", "row 1", "column 0"],
+    ),
+    "an infinite entry": (lambda: mechanism([[1, 0], [0, INF]]), errors.MechanismError, ["inf", "row 1"]),
+    "a vector": (lambda: mechanism([0.5, 0.5]), errors.MechanismError, ["matrix", "(2,)"]),
+    "a cube": (lambda: mechanism(np.ones((2, 2, 1))), errors.MechanismError, ["(2, 2, 1)"]),
+    "an empty matrix": (lambda: mechanism(np.ones((2, 0))), errors.MechanismError, ["(2, 0)"]),
+    "ragged rows": (lambda: mechanism([[1], [0.5, 0.5]]), errors.MechanismError, ["equal length"]),
+    "text": (lambda: mechanism([["1", "0"], ["0", "1"]]), errors.MechanismError, ["numbers"]),
+    "too few inputs": (
+        lambda: mechanism(inputs=["x"]),
+        errors.MechanismError,
+        ["inputs", "2 symbols", "got 1"],
+    ),
+    "too many outputs": (lambda: mechanism(outputs=range(3)), errors.MechanismError, ["outputs", "got 3"]),
+    "duplicate outputs": (
+        lambda: mechanism(outputs=["x", "x"]),
+        errors.MechanismError,
+        ["outputs", "distinct"],
+    ),
+    "a missing output": (lambda: mechanism(outputs=["x", None]), errors.MechanismError, ["missing"]),
+    "post-processing of another size": (
+        lambda: mechanism().then(mechanism(np.ones((3, 1)))),
+        errors.MechanismError,
+        ["2 outputs", "3 inputs"],
+    ),
+    "post-processing of other labels": (
+        lambda: mechanism(outputs=["x", "y"]).then(mechanism(inputs=["y", "x"])),
+        errors.MechanismError,
+        ["['x', 'y']", "['y', 'x']"],
+    ),
+    "composition of other labels": (
+        lambda: mechanism(inputs=["x", "y"]).compose(mechanism(inputs=["y", "x"])),
+        errors.MechanismError,
+        ["same inputs", "['y', 'x']"],
+    ),
+    "composition of another size": (
+        lambda: mechanism().compose(mechanism(np.ones((3, 1)))),
+        errors.MechanismError,
+        ["same inputs"],
+    ),
+    "a composition too large": (
+        lambda: mechanism(np.full((2, 20_000), 1 / 20_000)).compose(
+            mechanism(np.full((2, 20_000), 1 / 20_000))
+        ),
+        errors.SizeError,
+        ["200000000", "2 inputs", "400000000 outputs"],
+    ),
+    "an unknown output": (
+        lambda: adversary.posterior(PAIR, mechanism(outputs=["x", "y"]), "z"),
+        errors.MechanismError,
+        ["'z'", "'x'"],
+    ),
+    "an output that never occurs": (
+        lambda: adversary.posterior(PAIR, mechanism([[0, 1], [0, 1]]), 0),
+        errors.MechanismError,
+        ["can occur", "0"],
+    ),
+    # closed forms
+    "Theorem 2 on three symbols": (
+        lambda: closed_form.binary(PRIOR, 0.1),
+        errors.RegionError,
+        ["2 symbols", "got 3"],
+    ),
+    "Theorem 2 above epsilon_max": (
+        lambda: closed_form.binary(PAIR, 2.0),
+        errors.RegionError,
+        ["0 <= epsilon <= epsilon_max = 1.60944", "got 2", "identity"],
+    ),
+    "Theorem 3 beyond its region": (
+        lambda: closed_form.high_privacy(PRIOR, 0.5),
+        errors.RegionError,
+        ["0 <= epsilon < epsilon_1 = 0.223144", "got 0.5", "design()"],
+    ),
+    "Theorem 3 at the edge": (
+        lambda: closed_form.high_privacy(PRIOR, -math.log(0.8)),
+        errors.RegionError,
+        ["epsilon_1 = 0.223144"],
+    ),
+    "Theorem 4 above log N": (
+        lambda: closed_form.uniform(4, 1.5),
+        errors.RegionError,
+        ["0 <= epsilon <= epsilon_max = 1.38629", "got 1.5"],
+    ),
+    "Theorem 4 on another prior": (
+        lambda: closed_form.uniform(PRIOR, 0.1),
+        errors.RegionError,
+        ["uniform", "0.2 to 0.5", "design()"],
+    ),
+    "Theorem 4 on one symbol": (lambda: closed_form.uniform(1, 0), errors.PriorError, ["at least 2"]),
+    "Corollary 1 above log N": (
+        lambda: closed_form.uniform_mutual_information(4, 2),
+        errors.RegionError,
+        ["Corollary 1", "1.38629"],
+    ),
+    "Corollary 1 on one symbol": (
+        lambda: closed_form.uniform_mutual_information(1, 0),
+        errors.PriorError,
+        ["at least 2"],
+    ),
+    "epsilon_r from epsilon_max on": (
+        lambda: ex.randomized_response_parameter(PAIR, math.log(5)),
+        errors.RegionError,
+        ["epsilon_max = 1.60944"],
+    ),
+    # sizes
+    "an identity too large": (lambda: identity(ex.Prior.uniform(20_000)), errors.SizeError, ["200000000"]),
+    "Theorem 3 too large": (
+        lambda: closed_form.high_privacy(ex.Prior.uniform(20_000), 0),
+        errors.SizeError,
+        ["20000 inputs"],
+    ),
+    "Theorem 4 too large": (lambda: closed_form.uniform(20_000, 0), errors.SizeError, ["20000 inputs"]),
+    "an arc mechanism too large": (
+        lambda: closed_form.arc(ex.Prior.uniform(20_000), 1),
+        errors.SizeError,
+        ["20000 inputs"],
+    ),
+    "randomized response too large": (
+        lambda: ex.randomized_response(20_000, 1),
+        errors.SizeError,
+        ["20000 inputs"],
+    ),
+    "an adversary too large": (
+        lambda: adversary.worst_gain(ex.Prior.uniform(20_000)),
+        errors.SizeError,
+        ["20000"],
+    ),
+    "an attribute too large": (
+        lambda: adversary.worst_attribute(ex.Prior.from_counts([1e-9, 1]), mechanism(np.eye(2)), 0),
+        errors.SizeError,
+        ["2 inputs"],
+    ),
+    "lift vectors of 23 symbols": (
+        lambda: ex.extremal_lift_vectors(ex.Prior.uniform(23), 0.1),
+        errors.SizeError,
+        ["at most 22", "got 23", "column-generation"],
+    ),
+    "a polytope of 5 symbols": (
+        lambda: ex.polytope_vertices(ex.Prior.uniform(5), 0.1),
+        errors.SizeError,
+        ["N <= 4", "got 5", "design()"],
+    ),
+    "an exact polytope of 5 symbols": (
+        lambda: exact_polytope_vertices(["1/5"] * 5, 2),
+        errors.SizeError,
+        ["got 5"],
+    ),
+    "exact masses that do not sum to 1": (
+        lambda: exact_polytope_vertices(["1/2", "1/3"], 2),
+        errors.PriorError,
+        ["exactly 1", "1/3"],
+    ),
+    "an exact c below 1": (
+        lambda: exact_polytope_vertices(["1/2", "1/2"], "1/2"),
+        errors.EpsilonError,
+        ["1/2"],
+    ),
+    # utilities
+    "a mu that is no function": (lambda: ex.Utility(3), errors.UtilityError, ["function", "3"]),
+    "a mu of another shape": (
+        lambda: ex.Utility(lambda prior, P: P.sum(), "mine")(PAIR, mechanism()),
+        errors.UtilityError,
+        ["'mine'", "each of 2 columns", "()"],
+    ),
+    "a mu that is not finite": (
+        lambda: ex.Utility(lambda prior, P: P[0] * NAN, "mine")(PAIR, mechanism()),
+        errors.UtilityError,
+        ["'mine'", "nan", "[0.75, 0.25]"],
+    ),
+    "a mu that is not sub-linear": (
+        lambda: ex.check_sub_linear(PAIR, ex.Utility(lambda prior, P: (P**2).sum(axis=0), "mine")),
+        errors.UtilityError,
+        ["'mine'", "homogeneous", "x = ["],
+    ),
+    "an f that is not convex": (
+        lambda: ex.FInformation(lambda t: np.sqrt(t) - 1),
+        errors.UtilityError,
+        ["convex"],
+    ),
+    "an f that does not vanish at 1": (
+        lambda: ex.FInformation(lambda t: t),
+        errors.UtilityError,
+        ["f(1) = 1"],
+    ),
+    "an f that is infinite at 0": (
+        lambda: ex.FInformation(lambda t: -np.log(t)),
+        errors.UtilityError,
+        ["inf at 0"],
+    ),
+    "an f that is NaN at 0": (
+        lambda: ex.FInformation(lambda t: t * np.log(t)),
+        errors.UtilityError,
+        ["nan at 0", "0 log 0"],
+    ),
+    "an f of single numbers": (
+        lambda: ex.FInformation(lambda t: t * math.log(t)),
+        errors.UtilityError,
+        ["arrays"],
+    ),
+    "an f with branches": (
+        lambda: ex.FInformation(lambda t: t if t > 1 else 0),
+        errors.UtilityError,
+        ["arrays"],
+    ),
+    "an f of another shape": (lambda: ex.FInformation(lambda t: 0.0), errors.UtilityError, ["()"]),
+    "a hypothesis that does not sum to 1": (
+        lambda: ex.FDivergence(square, [0.5, 0.6], [0.5, 0.5]),
+        errors.UtilityError,
+        ["p0", "0.6"],
+    ),
+    "a hypothesis in words": (
+        lambda: ex.FDivergence(square, [1, 0], "p"),
+        errors.UtilityError,
+        ["p1", "'p'"],
+    ),
+    "hypotheses of different lengths": (
+        lambda: ex.FDivergence(square, [1, 0], [0.5, 0.25, 0.25]),
+        errors.UtilityError,
+        ["2 and 3"],
+    ),
+    "a hypothesis that excludes the other": (
+        lambda: ex.FDivergence(square, [0.5, 0.5], [1, 0]),
+        errors.UtilityError,
+        ["position 1", "growth"],
+    ),
+    "an infinite growth": (
+        lambda: ex.FDivergence(square, [0.5, 0.5], [1, 0], growth=INF),
+        errors.UtilityError,
+        ["growth", "inf"],
+    ),
+    "hypotheses on other symbols": (
+        lambda: ex.FDivergence(square, [0.5, 0.5], [0.4, 0.6])(PRIOR, mechanism(np.ones((3, 1)))),
+        errors.UtilityError,
+        ["3 symbols", "got 2"],
+    ),
+    "a gain on other symbols": (
+        lambda: ex.ExpectedGain(np.eye(2))(PRIOR, mechanism(np.ones((3, 1)))),
+        errors.UtilityError,
+        ["3 symbols", "got 2"],
+    ),
+    "a gain that is a vector": (lambda: ex.ExpectedGain([1, 2]), errors.UtilityError, ["matrix", "[1, 2]"]),
+    "a gain that is not finite": (lambda: ex.ExpectedGain([[1, INF]]), errors.UtilityError, ["finite"]),
+    "a negative gain of an adversary": (
+        lambda: adversary.GainAdversary([[1, -1]]),
+        errors.UtilityError,
+        ["-1"],
+    ),
+    "a gain of an adversary in words": (
+        lambda: adversary.GainAdversary("gain"),
+        errors.UtilityError,
+        ["'gain'"],
+    ),
+    "an adversary on other symbols": (
+        lambda: adversary.worst_gain(PRIOR).prior_gain(PAIR),
+        errors.UtilityError,
+        ["2 symbols", "got 3"],
+    ),
+    # majorization and quantiles
+    "vectors of different lengths": (
+        lambda: majorization.majorizes([1], [0.5, 0.5]),
+        errors.PriorError,
+        ["1 and 2"],
+    ),
+    "a vector with NaN": (lambda: majorization.majorizes([NAN, 1], [0.5, 0.5]), errors.PriorError, ["nan"]),
+    "a transfer from poor to rich": (
+        lambda: majorization.transfer([0.4, 0.6], 0, 1, 0.5),
+        errors.PriorError,
+        ["0.4"],
+    ),
+    "a share above 1": (lambda: majorization.transfer([0.6, 0.4], 0, 1, 2), errors.PriorError, ["got 2"]),
+    "a quantile above 1": (
+        lambda: ex.leakage_distribution(PAIR, mechanism()).quantile(1.5),
+        errors.EpsilonError,
+        ["[0, 1]", "1.5"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bad_input_is_refused_with_what_must_hold_what_was_given_and_what_to_do(case):
+    call, kind, fragments = CASES[case]
+    with pytest.raises(kind) as caught:
+        call()
+    message = str(caught.value)
+    assert type(caught.value) is kind
+    for fragment in fragments:
+        assert fragment in message, message
+    assert_complete(message)
+
+
+def assert_complete(message):
+    assert "must" in message or "need" in message, message
+    assert "got" in message or "not all be 0" in message or "not be empty" in message, message
+    assert len(message.rpartition(";")[2].strip()) > 4, message
+    assert len(message) < 400, message
+    assert "np.float64" not in message, message
+
+
+LEVELS = [
+    -1,
+    -1e-300,
+    NAN,
+    INF,
+    -INF,
+    "1",
+    b"1",
+    None,
+    [1.0],
+    np.array([1.0, 2.0]),
+    True,
+    1j,
+    object(),
+    10**400,
+]
+
+
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: repr(level)[:12])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda level: PRIOR.region(level),
+        lambda level: closed_form.binary(PAIR, level),
+        lambda level: closed_form.high_privacy(PRIOR, level),
+        lambda level: closed_form.uniform(3, level),
+        lambda level: closed_form.uniform_mutual_information(3, level),
+        lambda level: closed_form.arc(PRIOR, level),
+        lambda level: ex.randomized_response(3, level),
+        lambda level: ex.randomized_response_pml(PRIOR, level),
+        lambda level: ex.randomized_response_epsilon(PRIOR, level),
+        lambda level: ex.randomized_response_parameter(PRIOR, level),
+        lambda level: ex.randomized_response_for_pml(PRIOR, level),
+        lambda level: ex.extremal_lift_vectors(PRIOR, level),
+        lambda level: ex.polytope_vertices(PRIOR, level),
+        lambda level: ex.tail_probability(PAIR, mechanism(), level),
+    ],
+)
+def test_a_privacy_level_that_is_none_is_refused_everywhere(call, level):
+    with pytest.raises(errors.EpsilonError) as caught:
+        call(level)
+    assert_complete(str(caught.value))
+
+
+OTHERS = [mechanism(), mechanism(np.eye(4)), mechanism(np.eye(3), inputs=["a", "c", "b"])]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=["2 inputs", "4 inputs", "other order"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        ex.lift,
+        ex.pml,
+        ex.epsilon_pml,
+        ex.lip_epsilon,
+        ex.leakage_distribution,
+        lambda prior, m: ex.tail_probability(prior, m, 0.1),
+        ex.mutual_information,
+        ex.ExpectedGain(np.eye(3)),
+        ex.pair_outputs,
+        ex.agreement,
+        lambda prior, m: ex.reduce_outputs(prior, m, ex.mutual_information),
+        lambda prior, m: adversary.posterior(prior, m, 0),
+        lambda prior, m: m.output_distribution(prior),
+    ],
+)
+def test_a_mechanism_that_does_not_fit_the_prior_is_refused_everywhere(call, other):
+    with pytest.raises(errors.MechanismError) as caught:
+        call(PRIOR, other)
+    message = str(caught.value)
+    assert_complete(message)
+    if other.shape[0] == 3:
+        assert "['a', 'b', 'c'] and ['a', 'c', 'b']" in message
+    else:
+        assert f"got 3 and {other.shape[0]}" in message
+
+
+def test_default_labels_fit_any_prior_and_any_mechanism():
+    plain = mechanism(np.eye(3))
+    assert ex.epsilon_pml(PRIOR, plain) == pytest.approx(math.log(5))
+    assert ex.epsilon_pml(ex.Prior([0.5, 0.3, 0.2]), mechanism(np.eye(3), inputs=["x", "y", "z"])) > 0
+
+
+def test_every_error_is_an_extremal_error_and_a_value_error_unless_the_solver_failed():
+    kinds = [
+        kind for kind in vars(errors).values() if isinstance(kind, type) and kind is not errors.ExtremalError
+    ]
+    assert all(issubclass(kind, errors.ExtremalError) for kind in kinds)
+    for kind in kinds:
+        assert issubclass(kind, RuntimeError if kind is errors.SolverError else ValueError)
+        assert getattr(ex, kind.__name__) is kind
+        assert kind.__name__ in errors.__doc__
+
+
+def test_a_missing_polytope_library_is_named_with_the_command_that_installs_it(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "cdd", None)
+    with pytest.raises(ImportError, match=r'pip install "extremal\[polytope\]"'):
+        ex.polytope_vertices(PRIOR, 0.5)
+
+
+def test_pandas_missing_values_are_refused_too():
+    pandas = pytest.importorskip("pandas")
+    for values in (["a", pandas.NA, "b"], [pandas.Timestamp(0), pandas.NaT]):
+        with pytest.raises(errors.PriorError, match="1 missing value"):
+            ex.Prior.from_data(pandas.Series(values))
+    with pytest.raises(errors.PriorError, match="one column"):
+        ex.Prior.from_data(pandas.DataFrame({"a": [1, 2], "b": [3, 4]}))
+    with pytest.raises(errors.PriorError, match="missing"):
+        ex.Prior([0.5, 0.5], labels=["a", pandas.NA])

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 import extremal as ex
 from extremal.certify import certify
-from extremal.sampling import SecureWords
+from extremal.sampling import SecureWords, cores
 
 RECORDS = 10_000_000
 EPSILON = 1.0
@@ -151,9 +151,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
     options = parser.parse_args()
-    print(
-        f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f} at the start"
-    )
+    print(f"{platform.machine()}, {cores()} cores, load {os.getloadavg()[0]:.1f} at the start")
     print(f"\n{'million records/s':>18}  {'ns/record':>9}")
     speed = {}
     for name, rate in arrays():

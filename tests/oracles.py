@@ -5,6 +5,7 @@ feasible by hand so that the bound it gives does not depend on the solver's tole
 M_N(epsilon), which in turn are checked against trying every basis.
 """
 
+import functools
 import itertools
 import math
 from fractions import Fraction
@@ -102,9 +103,14 @@ def is_best_vertex(prior, epsilon, utility, value):
     """Whether a utility is the largest at this level, to 1e-9, by the vertices of M_N(epsilon)."""
 
     def best(shift):
-        return polytope_optimum(prior, ex.polytope_vertices(prior, max(epsilon + shift, 0.0)), utility)
+        return polytope_optimum(prior, _vertices(prior, max(epsilon + shift, 0.0)), utility)
 
     return abs(value - best(0.0)) <= 1e-9 or _agrees(value, best)
+
+
+@functools.lru_cache(maxsize=4)
+def _vertices(prior, epsilon):
+    return ex.polytope_vertices(prior, epsilon)
 
 
 def _agrees(value, optimum_at):

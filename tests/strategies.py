@@ -58,10 +58,10 @@ def _minus_log(x):
 
 @st.composite
 def levels(draw, prior, lowest=0.0, highest=None):
-    """Privacy levels: inside every region, on every edge, 1e-15 beside it, and from epsilon_max on."""
+    """Privacy levels: inside every region, on every edge, 1e-15 and more beside it, from epsilon_max on."""
     edges = exact_edges(prior)
     top = edges[-1] + 2 if highest is None else highest
-    kind = draw(st.sampled_from(["inside", "edge", "beside", "zero", "above", "tiny"]))
+    kind = draw(st.sampled_from(["inside", "edge", "beside", "near", "zero", "above", "tiny"]))
     k = draw(st.integers(0, len(edges) - 2))
     if kind == "inside":
         level = edges[k] + draw(st.floats(0, 1)) * (edges[k + 1] - edges[k])
@@ -69,6 +69,8 @@ def levels(draw, prior, lowest=0.0, highest=None):
         level = edges[k + 1]
     elif kind == "beside":
         level = edges[k + 1] + draw(st.sampled_from([-1e-15, 1e-15]))
+    elif kind == "near":
+        level = edges[k + 1] + draw(st.sampled_from([-1, 1])) * 10.0 ** draw(st.floats(-14, -2))
     elif kind == "zero":
         level = 0.0
     elif kind == "tiny":

@@ -105,7 +105,7 @@ def test_it_gains_at_least_what_averaging_the_windows_would(design):
     assert exact >= averaged - 0.02 * (1 + abs(averaged)) * c
 
 
-@given(masses(max_size=5), st.floats(0, 750), st.integers(0, 300))
+@given(masses(max_size=5), st.floats(0, 750), st.integers(0, 140))
 def test_masses_of_any_size_are_handled(p, epsilon, exponent):
     p = np.array(p) / sum(p)
     p[0] *= 10.0**-exponent

@@ -281,10 +281,11 @@ def test_the_logarithm_is_rounded_up_by_little(a, b):
     assert Fraction(a, b) <= exp_bounds(f)[1]
 
 
-def test_subnormal_masses_are_certified_too():
-    prior = ex.Prior([1 - 1e-16, 1e-320])
-    c = Certified(prior, ("a", "b"), np.eye(2, dtype=np.uint64) << np.uint64(62), 800.0)
-    assert 736 < c.realised_epsilon < 738
+def test_the_smallest_masses_are_certified_too():
+    prior = ex.Prior([1 - 1e-16, 1e-150])
+    c = certify(prior, identity(prior), 400.0)
+    assert c.realised_epsilon == pytest.approx(150 * math.log(10), rel=1e-12)
+    assert is_certified(certify(prior, ex.randomized_response_for_pml(prior, 1.0), 1.0))
 
 
 @given(prior=priors(), seed=st.integers(0, 2**32), m=st.integers(1, 9))

@@ -115,6 +115,7 @@ def test_string_ids_come_from_any_kind_of_column():
         np.array([True, False, True]),
         np.array(["2024-01-01"] * 3, dtype="M8[D]"),
         np.array([[1, 2, 3]]),
+        np.ma.array([1, 2, 3], mask=[False, True, False]),
         pd.Series([1, None, 3]),
         pd.Series(["a", None, "c"]),
         pl.Series([1, None, 3]),

@@ -14,6 +14,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "extremal"
 
 LAYERS = [
+    "data",
     "errors",
     "regions",
     "prior",
@@ -35,6 +36,7 @@ LAYERS = [
     "program",
     "gain_program",
     "coarsen",
+    "methods",
     "check",
     "design",
     "tradeoff",
@@ -63,7 +65,17 @@ LAYERS = [
 # These use the package as its users do, so they alone may import the package itself.
 USERS = ["demo", "explorer", "paper", "cli", "__main__"]
 
-SOLVER = {"kernels", "pricing", "master", "program", "gain_program", "design", "tradeoff"}
+SOLVER = {
+    "kernels",
+    "pricing",
+    "master",
+    "program",
+    "gain_program",
+    "coarsen",
+    "methods",
+    "design",
+    "tradeoff",
+}
 CHECKERS = ["check", "proof", "certify"]
 
 HEAVY = [

@@ -140,14 +140,43 @@ def test_exact_vertices_meet_their_constraints_with_equality_and_none_appears_tw
 
 
 @needs_cdd
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.2, 0.5])
-def test_four_symbols_have_the_same_optimum_too(epsilon):
+@pytest.mark.parametrize("epsilon", [0.05, 0.2, 0.4, 0.7, 1.0, 1.5, 2.2, 2.4])
+def test_four_symbols_have_the_optimum_of_the_lift_vectors_too(epsilon):
     prior = ex.Prior([0.4, 0.3, 0.2, 0.1])
     vertices = ex.polytope_vertices(prior, epsilon)
     for utility in oracles.every_utility(4):
         best = oracles.polytope_optimum(prior, vertices, utility)
         assert oracles.is_optimal(prior, epsilon, utility, best), utility
+
+
+@needs_cdd
+@pytest.mark.parametrize("epsilon", [0.1, math.log(4 / 3), 0.5, math.log(2), math.log(3), math.log(4)])
+def test_theorem_4_attains_the_best_vertex_for_four_symbols(epsilon):
+    assert_best(ex.Prior.uniform(4), epsilon, closed_form.uniform(4, epsilon), oracles.SYMMETRIC)
+
+
+@needs_cdd
+@pytest.mark.slow
+@given(designs(min_size=4, max_size=4))
+@settings(max_examples=25)
+def test_any_four_symbols_have_the_optimum_of_the_lift_vectors_too(design):
+    prior, epsilon = design
+    vertices = ex.polytope_vertices(prior, epsilon)
+    for utility in oracles.every_utility(4):
+        best = oracles.polytope_optimum(prior, vertices, utility)
+        assert oracles.is_optimal(prior, epsilon, utility, best), utility
+
+
+@needs_cdd
+@pytest.mark.parametrize(("counts", "c"), [((4, 2, 2, 2), Fraction(9, 8)), ((4, 3, 2, 1), Fraction(6, 5))])
+def test_exact_and_floating_point_enumeration_agree_on_four_symbols(counts, c):
+    pi = [Fraction(k, sum(counts)) for k in counts]
+    exact = np.array(exact_polytope_vertices(pi, c), dtype=float)
+    floats = ex.polytope_vertices(ex.Prior([float(p) for p in pi]), math.log(c))
+    assert len(exact) == len(floats)
+    apart = np.abs(floats[:, None] - exact[None]).max(axis=(2, 3))
+    assert apart.min(axis=1).max() <= 1e-12
+    assert apart.min(axis=0).max() <= 1e-12
 
 
 @needs_cdd

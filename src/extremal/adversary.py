@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import MechanismError, UtilityError
 from .leakage import lift
 from .mechanism import Mechanism, check_match, check_size
-from .prior import Prior, shorten
+from .prior import Prior, check_prior, shorten
 
 Floats = NDArray[np.float64]
 
@@ -94,7 +94,7 @@ def worst_gain(prior: Prior) -> GainAdversary:
 
     A blind guess earns exactly 1 whatever it is, and the best guess after y earns max_x P(x|y)/P_X(x).
     """
-    check_size(prior.size, prior.size)
+    check_size(check_prior(prior).size, prior.size)
     return GainAdversary(np.diag(1 / prior.probabilities))
 
 

@@ -207,7 +207,7 @@ def load(path: str | os.PathLike[str]) -> Certified:
 
 def from_json(text: str) -> Certified:
     """The certified mechanism that a text holds, proved anew."""
-    stored = mechanism_file.decode(text)
+    stored, digest = mechanism_file.decode(text)
     try:
         prior = Prior(stored.probabilities, stored.inputs)
         if prior.probabilities.tolist() != stored.probabilities:
@@ -224,6 +224,8 @@ def from_json(text: str) -> Certified:
             f"mechanism file is refused: its realised epsilon must be {certified.realised_epsilon!r}, "
             f"got {stored.realised_epsilon!r}"
         )
+    if certified.digest != digest:
+        raise FormatError("mechanism file is malformed: it is not in the form that extremal writes")
     return certified
 
 

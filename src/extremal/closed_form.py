@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .arc import arc_columns
 from .errors import RegionError
 from .mechanism import Mechanism, check_size
-from .prior import Prior
+from .prior import Prior, check_prior
 from .regions import check_epsilon, largest_lift, region, rounding
 
 Floats = NDArray[np.float64]
@@ -26,14 +26,15 @@ Numbers = NDArray[Any]  # floats, or objects that are fractions
 
 def binary(prior: Prior, epsilon: float) -> Mechanism:
     """Optimal for every sub-convex utility on two symbols, 0 <= epsilon <= epsilon_max (Theorem 2)."""
-    if prior.size != 2:
+    if check_prior(prior).size != 2:
         raise RegionError(
             f"Theorem 2 needs a prior on 2 symbols, got {prior.size}; design() handles any number of symbols"
         )
     epsilon = _check_range("Theorem 2", epsilon, prior.epsilon_max)
     order = np.argsort(-prior.probabilities, kind="stable")
-    P = binary_matrix(prior.probabilities[order], largest_lift(prior.probabilities, epsilon))
-    _settle(P, [0, 1], [1, 0], epsilon)
+    c = largest_lift(prior.probabilities, epsilon)
+    P = binary_matrix(prior.probabilities[order], c)
+    _settle(P, [0, 1], [1, 0], rounding(epsilon) / max(c * prior.probabilities.max(), 1))
     return Mechanism(P[np.argsort(order)], inputs=prior.labels)
 
 
@@ -43,14 +44,14 @@ def high_privacy(prior: Prior, epsilon: float) -> Mechanism:
     P(y_j|x_i) = e^epsilon P_X(x_j) for i != j; the diagonal completes each row.
     """
     epsilon = check_epsilon(epsilon)
-    if region(prior.probabilities, epsilon) > 1:
+    if region(check_prior(prior).probabilities, epsilon) > 1:
         raise RegionError(
             f"Theorem 3 needs 0 <= epsilon < epsilon_1 = {prior.region_edges[1]:.6g} for this prior, "
             f"got {epsilon:.6g}; design() picks the right method for any epsilon"
         )
     check_size(prior.size, prior.size)
     P = high_privacy_matrix(prior.probabilities, math.exp(epsilon))
-    _settle(P, np.arange(prior.size), np.arange(prior.size), epsilon)
+    _settle(P, np.arange(prior.size), np.arange(prior.size), rounding(epsilon))
     return Mechanism(P, inputs=prior.labels)
 
 
@@ -73,7 +74,7 @@ def uniform(n: int | Prior, epsilon: float) -> Mechanism:
     k = min(region(prior.probabilities, epsilon), size)
     c = min(math.exp(epsilon), float(size))
     P = uniform_matrix(size, c, k)
-    _settle(P, np.arange(size), np.arange(size), epsilon)
+    _settle(P, np.arange(size), np.arange(size), rounding(epsilon))
     # Where epsilon is an edge only up to rounding, the diagonal must not exceed the rest of its column.
     P = np.minimum(P, c / size) if k < size else P
     return Mechanism(P / P.sum(axis=1, keepdims=True), inputs=prior.labels)
@@ -81,9 +82,10 @@ def uniform(n: int | Prior, epsilon: float) -> Mechanism:
 
 def uniform_mutual_information(n: int, epsilon: float) -> float:
     """I(X;Y) of the mechanism of Theorem 4: log N - H(e^epsilon/N (N-k times), the rest) (Corollary 1)."""
-    pi = Prior.uniform(n).probabilities
+    prior = Prior.uniform(n)
+    n = prior.size
     epsilon = _check_range("Corollary 1", epsilon, math.log(n))
-    k = min(region(pi, epsilon), n)
+    k = min(region(prior.probabilities, epsilon), n)
     a = min(math.exp(epsilon) / n, 1.0)
     rest = max(1 - (n - k) * a, 0.0)
     entropy = -(n - k) * a * math.log(a) - (rest * math.log(rest) if rest > 0 else 0.0)
@@ -97,7 +99,7 @@ def arc(prior: Prior, epsilon: float) -> Mechanism:
     [t, t + e^-epsilon) and has lift e^epsilon where it covers. Every start t between two breakpoints is
     replaced by the two breakpoints, which cannot lose utility. At most 2N outputs.
     """
-    pi = prior.probabilities
+    pi = check_prior(prior).probabilities
     return Mechanism(arc_columns(pi, 0.0, largest_lift(pi, epsilon)).matrix(), inputs=prior.labels)
 
 
@@ -127,12 +129,12 @@ def uniform_matrix(n: int, c: Any, k: int) -> Numbers:
     return np.asarray(np.where(after == 0, rest, np.where(after <= n - k, full, 0 * c)))
 
 
-def _settle(P: Floats, i: Any, j: Any, epsilon: float) -> None:
-    """Set to 0 the elements (i, j), which complete a row to 1, where they are 0 up to rounding.
+def _settle(P: Floats, i: Any, j: Any, noise: float) -> None:
+    """Set to 0 the elements (i, j), which complete a row or a column, where they are 0 up to rounding.
 
     So they are at the edge of a region, and utilities steep at 0 (Hellinger) would notice the difference.
     """
-    P[i, j] = np.where(P[i, j] <= rounding(epsilon), 0.0, P[i, j])
+    P[i, j] = np.where(P[i, j] <= noise, 0.0, P[i, j])
 
 
 def _check_range(theorem: str, epsilon: float, top: float) -> float:

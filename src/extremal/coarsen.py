@@ -61,7 +61,11 @@ def _runs(ascending: Floats, most: float, growth: float) -> Ints:
 
 
 def solve_separable(
-    problem: Separable, tolerance: float, time_limit: float, start: Floats | None = None, progress: Progress | None = None
+    problem: Separable,
+    tolerance: float,
+    time_limit: float,
+    start: Floats | None = None,
+    progress: Progress | None = None,
 ) -> Solution:
     """The optimum up to `tolerance` or as near as the time allows, by column generation on merged symbols first."""
     deadline = time.perf_counter() + time_limit

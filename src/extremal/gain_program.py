@@ -11,8 +11,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse import coo_array, eye_array, hstack, kron, vstack
 
 from .errors import SolverError
 from .program import Solution
@@ -22,6 +20,9 @@ Floats = NDArray[np.float64]
 
 def gain_program(pi: Floats, gain: Floats, low: float, high: float) -> Solution:
     """The optimum of sum over outputs of max_w sum_i pi_i gain[w, i] P(y|i), lifts within [low, high]."""
+    from scipy.optimize import linprog  # half a second: not at import
+    from scipy.sparse import coo_array, eye_array, hstack, kron, vstack
+
     w, n = gain.shape
     weighted = gain * pi
     scale = max(float(np.abs(weighted).max()), 1e-300)

@@ -74,7 +74,9 @@ def take(values: Floats, index: NDArray[Any]) -> Floats:
 
 
 @numba.njit(cache=True)
-def weights_and_profits(pi: Floats, y: Floats, low: float, high: float, table: Floats) -> tuple[Floats, Floats]:
+def weights_and_profits(
+    pi: Floats, y: Floats, low: float, high: float, table: Floats
+) -> tuple[Floats, Floats]:
     """What each symbol takes of the capacity when it is full, and what it gains."""
     weight, profit = np.empty(len(pi)), np.empty(len(pi))
     for i in range(len(pi)):
@@ -98,7 +100,14 @@ def count_below(values: Floats, x: float) -> int:
 
 @numba.njit(cache=True)
 def relaxed(
-    room: float, ratio: Floats, heads: Floats, gains: Floats, j_low: float, j_high: float, v_low: float, v_high: float
+    room: float,
+    ratio: Floats,
+    heads: Floats,
+    gains: Floats,
+    j_low: float,
+    j_high: float,
+    v_low: float,
+    v_high: float,
 ) -> float:
     """The continuous knapsack over items sorted by ratio and one divisible item with a linear profit.
 
@@ -189,7 +198,8 @@ def search_partial(
 ) -> tuple[int, int, float]:
     """Branch and bound over all columns with one given partial symbol j: (columns stored, nodes, bound).
 
-    Every column whose partial symbol is j has profit <= bound, and the best of those above `threshold` are stored.
+    The best columns of profit above `threshold` are stored, and every other one whose partial symbol is j has
+    profit <= bound.
     Items, the symbols other than j, come by decreasing weight, equal weights by decreasing profit: once the large
     ones are decided the relaxation over the small ones is tight. Among items of equal weight the more profitable are
     taken first, so the others need not be tried. The smallest symbols are not branched on but looked up: `sums` holds
@@ -280,7 +290,6 @@ def search_partial(
                     if reach <= threshold:
                         continue
                     if node >= size:
-                        bound = max(bound, reach)
                         if stored < store:
                             spot = stored
                             stored += 1
@@ -289,8 +298,9 @@ def search_partial(
                         found[spot] = chosen
                         found_mask[spot] = masks[node - size]
                         found_value[spot] = reach
-                        if stored == store:
+                        if stored == store:  # what is given up from here on is no better than the worst of these
                             threshold = max(threshold, found_value.min())
+                            bound = max(bound, threshold)
                         continue
                     if nodes >= most_nodes:
                         bound = max(bound, reach)
@@ -336,7 +346,7 @@ def search(
     only_best: bool,
     tabled: int,
 ) -> tuple[NDArray[Any], NDArray[Any], Floats, int, float]:
-    """Columns of profit above `threshold`, up to `each` for every partial symbol, and a bound on all columns.
+    """Columns of profit above `threshold`, up to `each` for every partial symbol, and a bound on all others.
 
     Returns (sets as rows of flags, partial symbols, profits, nodes, bound); profit is mu(lift) - y . lift less its
     value for an empty column. `most_nodes` limits the search for each partial symbol; the bound holds all the same.
@@ -390,6 +400,7 @@ def search(
             count += 1
             if only_best:
                 threshold = max(threshold, found_value[s])
+                bound = max(bound, threshold)
     return sets[:count], partial[:count], values[:count], nodes, bound
 
 

@@ -177,6 +177,8 @@ def _as_column(ids: Any) -> NDArray[Any] | list[Any]:
         return np.arange(ids.start, ids.stop, ids.step)
     if not hasattr(ids, "__array__"):
         return list(ids)
+    if np.ma.is_masked(ids):
+        raise KeyingError("ids must not be missing, got a masked array; every record needs an id")
     array = np.asarray(ids)  # numpy, pandas, polars, arrow
     if array.ndim != 1 or array.dtype.kind not in "iuOUST":
         raise KeyingError(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import EpsilonError
-from .mechanism import Mechanism, check_match
+from .mechanism import Mechanism, check_match, check_mechanism
 from .prior import Prior
 from .regions import check_epsilon
 
@@ -89,7 +89,7 @@ def leakage_distribution(prior: Prior, mechanism: Mechanism) -> LeakageDistribut
 
 def maximal_leakage(mechanism: Mechanism) -> float:
     """log sum_y max_x P(y|x): the leakage on average over Y; it does not depend on the prior."""
-    return max(math.log(math.fsum(mechanism.matrix.max(axis=0))), 0.0)
+    return max(math.log(math.fsum(check_mechanism(mechanism).matrix.max(axis=0))), 0.0)
 
 
 def ldp_epsilon(mechanism: Mechanism) -> float:
@@ -97,7 +97,8 @@ def ldp_epsilon(mechanism: Mechanism) -> float:
 
     Infinite if a zero stands beside a positive probability in a column.
     """
-    P = mechanism.matrix[:, mechanism.matrix.max(axis=0) > 0]
+    P = check_mechanism(mechanism).matrix
+    P = P[:, P.max(axis=0) > 0]
     low, high = P.min(axis=0), P.max(axis=0)
     if np.any(low == 0):
         return math.inf

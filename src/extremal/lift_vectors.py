@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import SizeError
-from .prior import Prior
+from .prior import Prior, check_prior
 from .regions import largest_lift, rounding
 
 Floats = NDArray[np.float64]
@@ -23,7 +23,8 @@ def extremal_lift_vectors(prior: Prior, epsilon: float) -> Floats:
 
     Practical up to about N = 18 (340 thousand vertices at epsilon = log 2).
     """
-    return lift_vertices(prior.probabilities, 0.0, largest_lift(prior.probabilities, epsilon))
+    pi = check_prior(prior).probabilities
+    return lift_vertices(pi, 0.0, largest_lift(pi, epsilon))
 
 
 def lift_vertices(pi: Floats, low: float, high: float) -> Floats:

@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
-from scipy.spatial.distance import cdist
 
 from .errors import MechanismError, PriorError, SizeError
-from .prior import Labels, Prior, as_floats, check_labels, heat_cell, html_table, shorten
+from .prior import Labels, Prior, as_floats, check_labels, check_prior, heat_cell, html_table, shorten
 
 Floats = NDArray[np.float64]
 
@@ -65,7 +63,7 @@ class Mechanism:
         `other` must take this mechanism's outputs as its inputs, in this order. Where either are numbered
         0..M-1 they are matched by position.
         """
-        if other.shape[0] != self.shape[1]:
+        if check_mechanism(other).shape[0] != self.shape[1]:
             raise MechanismError(
                 f"post-processing must take the {self.shape[1]} outputs of this mechanism, got one with "
                 f"{other.shape[0]} inputs; give it one row for each output"
@@ -82,7 +80,7 @@ class Mechanism:
 
         The leakage of the pair can exceed the sum of the two leakages: evaluate the joint mechanism.
         """
-        if not _compatible(self.inputs, other.inputs):
+        if not _compatible(self.inputs, check_mechanism(other).inputs):
             raise MechanismError(
                 "composed mechanisms must have the same inputs in the same order, got "
                 f"{shorten(self.inputs)} and {shorten(other.inputs)}; build both with inputs=prior.labels"
@@ -97,7 +95,10 @@ class Mechanism:
 
         Outputs that never occur do not count; labels of outputs neither.
         """
-        P, Q = self.matrix.T, other.matrix.T
+        from scipy.optimize import linear_sum_assignment  # half a second: not at import
+        from scipy.spatial.distance import cdist
+
+        P, Q = self.matrix.T, check_mechanism(other).matrix.T
         P, Q = P[P.max(axis=1) > tolerance], Q[Q.max(axis=1) > tolerance]
         if P.shape != Q.shape:
             return False
@@ -155,7 +156,7 @@ class Mechanism:
 
 def identity(prior: Prior) -> Mechanism:
     """The mechanism that releases X itself."""
-    check_size(prior.size, prior.size)
+    check_size(check_prior(prior).size, prior.size)
     return Mechanism(np.eye(prior.size), prior.labels, prior.labels)
 
 
@@ -174,10 +175,19 @@ def check_size(n: int, m: int) -> None:
         )
 
 
+def check_mechanism(mechanism: Any) -> Mechanism:
+    """The mechanism, if it is one."""
+    if not isinstance(mechanism, Mechanism):
+        raise MechanismError(
+            f"mechanism must be a Mechanism, got {repr(mechanism)[:80]}; build one: Mechanism(matrix)"
+        )
+    return mechanism
+
+
 def check_match(prior: Prior, mechanism: Mechanism) -> None:
     """Refuse a prior and a mechanism that do not speak of the same symbols."""
-    n = mechanism.shape[0]
-    if prior.size != n:
+    n = check_mechanism(mechanism).shape[0]
+    if check_prior(prior).size != n:
         raise MechanismError(
             f"prior and mechanism must have the same number of symbols, got {prior.size} and {n}; "
             "rows of a mechanism are inputs, transpose it if columns are"

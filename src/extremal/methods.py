@@ -136,7 +136,9 @@ def vertices(task: Task) -> Outcome:
 def column_generation(task: Task) -> Outcome:
     """Theorem 5 over columns made as they are needed; certified for f-information only."""
     if isinstance(task.utility, FInformation):
-        solution = solve_separable(task.separable(), task.tolerance, task.time_limit, task.start, task.progress)
+        solution = solve_separable(
+            task.separable(), task.tolerance, task.time_limit, task.start, task.progress
+        )
     else:
         pi = task.prior.probabilities
         solution = heuristic_generation(pi, task.low, task.high, task.mu, task.time_limit)
@@ -146,7 +148,9 @@ def column_generation(task: Task) -> Outcome:
 def gain(task: Task) -> Outcome:
     """One linear program with an output for each decision."""
     if not isinstance(task.utility, ExpectedGain):
-        raise UtilityError(f'method "gain-program" needs an ExpectedGain, got {task.utility!r}; use method="auto"')
+        raise UtilityError(
+            f'method "gain-program" needs an ExpectedGain, got {task.utility!r}; use method="auto"'
+        )
     pi = task.prior.probabilities
     return _solved(task, gain_program(pi, task.utility.gain, task.low, task.high))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 
-from scipy.optimize import linear_sum_assignment
 
 from .mechanism import Mechanism, check_match, common_labels
 from .prior import Prior
@@ -20,6 +19,8 @@ def pair_outputs(prior: Prior, mechanism: Mechanism) -> Mechanism:
     Outputs that never occur are dropped. With at most N outputs each gets its own input label, in the order
     of the inputs; with more they are numbered 0..M-1.
     """
+    from scipy.optimize import linear_sum_assignment  # half a second: not at import
+
     check_match(prior, mechanism)
     P = mechanism.matrix[:, mechanism.matrix.max(axis=0) > 0]
     n, m = P.shape

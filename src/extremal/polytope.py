@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import EpsilonError, PriorError, SizeError, SolverError
-from .prior import Prior
+from .prior import Prior, check_prior
 from .regions import largest_lift, rounding
 
 Floats = NDArray[np.float64]
@@ -60,11 +60,12 @@ def constraints(pi: Sequence[Any], c: Any) -> Constraints:
 def polytope_vertices(prior: Prior, epsilon: float) -> Floats:
     """All extremal mechanisms: the vertices of M_N(epsilon), shape (V, N, N).
 
-    Practical up to N = 3 (up to some hundred vertices, milliseconds); N = 4 has thousands to hundreds of
-    thousands of them and takes from seconds to many minutes; above that it is refused. cdd decides with an
-    absolute tolerance what is 0; where that could be mistaken, the exact enumeration below does the work.
+    Practical up to N = 4: at most about 100 vertices in milliseconds for N = 3, 4 thousand in half a second
+    for N = 4. N = 5 has 3125 vertices in the first region already and takes from seconds to hours; it is
+    refused. cdd decides with an absolute tolerance what is 0; where that could be mistaken, the exact
+    enumeration below does the work, in up to a second for N = 3 and minutes for N = 4.
     """
-    pi, c = prior.probabilities, largest_lift(prior.probabilities, epsilon)
+    pi, c = check_prior(prior).probabilities, largest_lift(prior.probabilities, epsilon)
     _check_number(len(pi))
     if _clearance(pi, c) < CLEARANCE:
         exact = exact_polytope_vertices(_as_fractions(pi), Fraction(c))
@@ -79,8 +80,7 @@ def exact_polytope_vertices(pi: Sequence[Fraction], c: Fraction) -> list[list[li
 
     The columns of a mechanism lie in the cone K = {x >= 0 : x <= c (pi . x)} and sum to 1. It is a vertex
     exactly if the faces of K that hold its columns in their interior span independent subspaces. So it is
-    enough to go through the tuples of faces whose dimensions sum to at most N. Needs no library; N = 3 takes
-    up to a second, N = 4 up to minutes.
+    enough to go through the tuples of faces whose dimensions sum to at most N. Needs no library.
     """
     pi, c = [Fraction(p) for p in pi], Fraction(c)
     _check_number(len(pi))

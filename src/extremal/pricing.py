@@ -19,6 +19,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from .regions import rounding
+
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -64,8 +66,13 @@ class Separable:
         """The columns, as rows: high on full symbols, low elsewhere, the partial one completing the mean to 1."""
         L = np.where(full, self.high, self.low)
         rows = np.arange(len(L))
-        L[rows, partial] = 0.0
-        L[rows, partial] = np.clip((1 - L @ self.pi) / self.pi[partial], self.low, self.high)
+        L[rows, partial] = self.low
+        # In deviations from low: they sum to 1 - low, and what rounding may have left of it is nothing.
+        room = (1 - self.low) - (L - self.low) @ self.pi
+        noise = rounding(math.log(self.high)) * (1 - self.low)
+        weight = self.pi[partial] * (self.high - self.low)
+        part = np.where(room > noise, self.low + room / self.pi[partial], self.low)
+        L[rows, partial] = np.where(room < weight - noise, part, self.high)
         return L
 
     @cached_property
@@ -162,9 +169,22 @@ class Separable:
         base = self.empty_value(y)
         tabled = min(LARGEST_TABLE, max(1, self.size // 2))
         full, partial, _, nodes, bound = kernels.search(
-            self.pi, y, 1 - self.low, self.low, self.high, self.table, threshold - base, each, most_nodes, False, tabled
+            self.pi,
+            y,
+            1 - self.low,
+            self.low,
+            self.high,
+            self.table,
+            threshold - base,
+            each,
+            most_nodes,
+            False,
+            tabled,
         )
-        return Priced(full, partial, float(bound) + base, int(nodes))
+        # The columns found are evaluated anew, with f itself and not its table.
+        lifts = self.lifts(full, partial)
+        reduced = self.mu(lifts) - lifts @ y
+        return Priced(full, partial, max(float(bound) + base, float(reduced.max(initial=-math.inf))), int(nodes))
 
 
 def integer_counts(pi: Floats, largest_total: int = 2_000_000) -> Ints | None:
@@ -237,6 +257,10 @@ class Lattice:
         left = self.capacity - np.arange(self.cells)
         first = max(0, math.ceil(self.capacity - self.counts[j] - 1e-9))
         lift = problem.low + (problem.high - problem.low) * np.clip(left[first:] / self.counts[j], 0, 1)
-        value = best[first:] + problem.pi[j] * (problem.f(lift) - problem.table[0, 0]) - y[j] * (lift - problem.low)
+        value = (
+            best[first:]
+            + problem.pi[j] * (problem.f(lift) - problem.table[0, 0])
+            - y[j] * (lift - problem.low)
+        )
         k = int(np.argmax(value))
         return float(value[k]), first + k

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set, ValuesView
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -68,7 +68,8 @@ class Prior:
             labels = list(n_or_labels)
         else:
             raise PriorError(
-                f"a uniform prior must be given a number of labels or a list of them, got {n_or_labels!r}"
+                f"a uniform prior must be given a number of labels or a list of them, got {n_or_labels!r}; "
+                "e.g. Prior.uniform(4)"
             )
         if len(labels) < 2:
             raise PriorError(
@@ -208,13 +209,20 @@ class Prior:
         return html_table(f"Prior on {self.size} labels, epsilon_max = {self.epsilon_max:.4g}", [head, *rows])
 
 
+def check_prior(prior: Any) -> Prior:
+    """The prior, if it is one."""
+    if not isinstance(prior, Prior):
+        raise PriorError(f"prior must be a Prior, got {repr(prior)[:80]}; build one: Prior([0.5, 0.3, 0.2])")
+    return prior
+
+
 def check_labels(labels: Iterable[Any], size: int | None, what: str) -> Labels:
     """The labels as a tuple of distinct hashable Python values, one for each of `size` symbols if given."""
-    if isinstance(labels, str | bytes | set | frozenset) or not isinstance(labels, Iterable):
+    if isinstance(labels, str | bytes | Set) or not isinstance(labels, Iterable):
         raise PriorError(
             f"labels of {what} must be a sequence with an order, got {repr(labels)[:80]}; give a list"
         )
-    names = tuple(_plain(label) for label in labels)
+    names = tuple(_plain(label) for label in _as_list(labels))
     if size is not None and len(names) != size:
         raise PriorError(
             f"{what} must have one label for each of its {size} symbols, got {len(names)} labels; "
@@ -244,7 +252,7 @@ def check_labels(labels: Iterable[Any], size: int | None, what: str) -> Labels:
 
 def count_values(values: Iterable[Any]) -> dict[Hashable, int]:
     """How often each value occurs in a list, array or column; a missing value is refused with its count."""
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+    if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
         raise PriorError(
             f"values must be a column of labels, got {repr(values)[:80]}; give a list of values, "
             "or counts to Prior.from_counts(...)"
@@ -299,12 +307,16 @@ def _labelled(values: Any, labels: Iterable[Any] | None, what: str) -> tuple[Flo
         and isinstance(getattr(values, "index", None), Iterable)
     ):
         labels = list(values.index)  # a pandas Series; columns of polars and arrow have none
+    elif isinstance(values, Iterator | ValuesView):
+        values = list(values)
     p = as_vector(values, what)
     return p, check_labels(range(len(p)) if labels is None else labels, len(p), what)
 
 
 def as_floats(values: Any) -> Floats:
     """A fresh array of the numbers given. Text raises TypeError, though numpy would convert it."""
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
     raw = np.asarray(values)
     text = raw.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in raw.flat)
     if text or raw.dtype.kind not in "biufO":
@@ -336,6 +348,12 @@ def _check_masses(p: Floats, names: Labels) -> None:
         raise PriorError(
             f"prior must be positive on every label, got 0 for {_named(names, p == 0)}; "
             "drop the label or smooth: Prior.from_counts(counts, pseudocount=1)"
+        )
+    tiny = p < regions.SMALLEST_MASS
+    if tiny.any():
+        raise PriorError(
+            f"prior must be at least {regions.SMALLEST_MASS} on every label, got {p[tiny][0]:g} for "
+            f"{_named(names, tiny)}; drop the label or merge it with another"
         )
 
 

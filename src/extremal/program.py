@@ -22,9 +22,12 @@ from .pricing import Lattice, Priced, Separable, integer_counts
 Floats = NDArray[np.float64]
 Progress = Callable[[float, float], None]  # (value, upper bound)
 
+SEARCHED = 300  # symbols up to which branch and bound is worth starting
 EXHAUSTIVE = 36  # symbols up to which branch and bound is run to its end
 NODES = 20_000_000  # for each partial symbol, up to there
+MANY = 200  # columns to find for each partial symbol when two are not enough
 STALL = 20  # rounds
+FINE = 1e-8  # tolerances below this need programs solved to full precision in every round
 FEW_NODES = 200_000  # for each partial symbol, beyond: a bound and some columns, not a proof
 
 
@@ -64,11 +67,11 @@ def enumerate_program(pi: Floats, low: float, high: float, mu: Callable[[Floats]
     """The optimum over all vertices of the lift polytope (Algorithm 1 and Theorem 5); mu takes columns as rows."""
     vertices = lift_vertices(pi, low, high)
     gains = mu(vertices)
-    master = Master(pi, low, high, _scale(gains))
+    master = Master(pi, low, high, _scale(pi, low, high, mu))
     master.add(vertices, gains)
-    solution = master.solve()
-    lifts, weights = master.refined(solution.weights)
-    # The solver's duals are feasible only up to its tolerance; shifting them by the largest violation makes them so.
+    solution = master.refine(master.solve())
+    lifts, weights = master.used(solution.weights)
+    # Duals are feasible only up to rounding; shifting them by the largest violation makes them so.
     violation = max(float(np.max(gains - vertices @ solution.dual)), 0.0)
     dual = solution.dual + violation * pi
     value = float(mu(lifts) @ weights)
@@ -129,18 +132,21 @@ def column_generation(
     """
     problem.warm_up()
     run = _prepare(problem, tolerance, time_limit, start, progress)
-    run.patience = 1 if problem.size <= EXHAUSTIVE and not transferable else 8
-    solution = run.master.solve()
+    if transferable or problem.size > EXHAUSTIVE:
+        run.patience = 8 if transferable or problem.size > SEARCHED else 2
+    solution = _solve(run)
     interrupted = False
     try:
         while not (_finished(run, solution) or (transferable and _stalled(run, solution))):
             found = _explore(run, solution) or (0 if transferable else _exhaust(run, solution))
             if not found or time.perf_counter() > run.deadline:
                 break
-            solution = run.master.solve()
+            solution = _solve(run)
     except KeyboardInterrupt:
         interrupted = True
-    lifts, weights = run.master.refined(solution.weights)
+    if run.master.is_solved(solution):
+        solution = run.master.refine(solution)
+    lifts, weights = run.master.used(solution.weights)
     value = float(problem.mu(lifts) @ weights)
     upper = max(run.bound.upper, value)
     return Solution(
@@ -174,6 +180,12 @@ def _prepare(
         lifts, _ = problem.explore(dual, 3 * n, 16, 0)
         master.add(lifts, problem.mu(lifts))
     return run
+
+
+def _solve(run: _Run) -> MasterSolution:
+    """The optimum over the columns so far, precise enough to tell whether the tolerance is met."""
+    solution = run.master.solve()
+    return run.master.refine(solution) if run.tolerance < FINE else solution
 
 
 def _finished(run: _Run, solution: MasterSolution) -> bool:
@@ -219,8 +231,9 @@ def _exhaust(run: _Run, solution: MasterSolution) -> int:
     target = 0.3 * run.tolerance * max(solution.value, 1e-300)
     # Columns close to the best are enough to make progress, and are found much faster than all above the target.
     threshold = max(target, 0.25 * problem.chord_bound(y))
+    each = 2
     while True:
-        priced = _price(run, y, threshold)
+        priced = _price(run, y, threshold, each)
         run.nodes += priced.nodes
         run.bound.offer(y, priced.bound, problem.pi)
         lifts = problem.lifts(priced.full, priced.partial)
@@ -229,25 +242,31 @@ def _exhaust(run: _Run, solution: MasterSolution) -> int:
             return found
         if threshold > target:
             threshold = max(target, threshold / 8)
-        elif priced.bound > 1.01 * target and run.most_nodes < NODES:
+        elif priced.bound <= 1.01 * target:
+            return 0
+        elif each < problem.size <= EXHAUSTIVE:
+            each = MANY  # columns in use may stand in the way: by its table f is larger than it is
+        elif run.most_nodes < NODES:
             run.most_nodes *= 8  # the search was cut short
         else:
             return 0
 
 
-def _price(run: _Run, y: Floats, threshold: float) -> Priced:
+def _price(run: _Run, y: Floats, threshold: float, each: int) -> Priced:
     """Exact pricing by whatever method proves most here."""
     problem = run.problem
     if run.lattice is not None and problem.size > 24:
         return run.lattice.price(y, threshold)
     if problem.size <= EXHAUSTIVE:
-        return problem.exhaust(y, threshold, 2, NODES)
-    return problem.exhaust(y, threshold, 2, run.most_nodes if problem.size <= 300 else 1)
+        return problem.exhaust(y, threshold, each, NODES)
+    return problem.exhaust(y, threshold, each, run.most_nodes if problem.size <= SEARCHED else 1)
 
 
-def _scale(gains: Floats) -> float:
-    """A typical size of the objective, for tolerances that are relative."""
-    return max(float(np.abs(gains).max()), 1e-300)
+def _scale(pi: Floats, low: float, high: float, mu: Callable[[Floats], Floats]) -> float:
+    """A typical size of the objective, for tolerances that are relative: that of the arc mechanism."""
+    arcs = arc_columns(pi, low, high)
+    gains = mu(arcs.lifts().T)
+    return max(abs(float(gains @ arcs.weights)), 1e-6 * float(np.abs(gains).max()), 1e-300)
 
 
 def fill(pi: Floats, low: float, high: float, orders: NDArray[np.int64]) -> Floats:
@@ -278,7 +297,7 @@ def heuristic_generation(
     n = len(pi)
     deadline = time.perf_counter() + time_limit
     lifts = fill(pi, low, high, np.argsort(rng.random((20 * n, n)), axis=1))
-    master = Master(pi, low, high, _scale(mu(lifts)))
+    master = Master(pi, low, high, _scale(pi, low, high, mu))
     arcs = arc_columns(pi, low, high).lifts().T
     for columns in (arcs, lifts):
         master.add(columns, mu(columns))
@@ -300,7 +319,9 @@ def heuristic_generation(
                 solution = master.solve()
     except KeyboardInterrupt:
         interrupted = True
-    lifts, weights = master.refined(solution.weights)
+    if master.is_solved(solution):
+        solution = master.refine(solution)
+    lifts, weights = master.used(solution.weights)
     value = float(mu(lifts) @ weights)
     return Solution(
         lifts, weights, value, math.inf, None, rounds, len(master.gains), interrupted=interrupted

@@ -83,11 +83,8 @@ def log_above(lift: Lift) -> float:
     a, b, _ = lift
     if a <= b:
         return 0.0
-    try:
-        # Near 1 a quotient would lose the digits that count.
-        guess = math.log1p((a - b) / b) if a < 2 * b else math.log(a / b)
-    except OverflowError:  # a / b above 1e308: a prior with subnormal masses
-        guess = (math.log(a) - math.log(b)) * (1 - 1e-13)
+    # Near 1 a quotient would lose the digits that count.
+    guess = math.log1p((a - b) / b) if a < 2 * b else math.log(a / b)
     for _ in range(4):
         guess = math.nextafter(guess, 0.0)  # up from a little below, so that it is no larger than need be
     while not is_at_most(lift, guess):

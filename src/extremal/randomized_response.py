@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .errors import RegionError
 from .mechanism import Mechanism, check_size, identity
-from .prior import Prior
+from .prior import Prior, check_prior
 from .regions import check_epsilon, region
 
 Floats = NDArray[np.float64]
@@ -28,7 +28,7 @@ def randomized_response(n_or_prior: int | Prior, epsilon_ldp: float) -> Mechanis
 
 def randomized_response_pml(prior: Prior, epsilon_ldp: float) -> Floats:
     """l(X→y_j) = epsilon_r - log((e^epsilon_r - 1) P_X(x_j) + 1) for every output."""
-    p, epsilon_ldp = prior.probabilities, check_epsilon(epsilon_ldp)
+    p, epsilon_ldp = check_prior(prior).probabilities, check_epsilon(epsilon_ldp)
     # The same as -log(p + (1 - p) e^-epsilon_r), which cannot overflow; near 0 fewer digits cancel this way.
     if epsilon_ldp < 1:
         return np.asarray(-np.log1p((1 - p) * math.expm1(-epsilon_ldp)))
@@ -49,7 +49,7 @@ def randomized_response_parameter(prior: Prior, epsilon: float) -> float:
     Defined for epsilon < epsilon_max; towards epsilon_max it grows without bound.
     """
     epsilon = check_epsilon(epsilon)
-    if region(prior.probabilities, epsilon) > prior.size:
+    if region(check_prior(prior).probabilities, epsilon) > prior.size:
         raise RegionError(
             f"epsilon_r needs 0 <= epsilon < epsilon_max = {prior.epsilon_max:.6g} for this prior, "
             f"got {epsilon:.6g}; from there on randomized response needs no noise, release X itself"
@@ -60,6 +60,6 @@ def randomized_response_parameter(prior: Prior, epsilon: float) -> float:
 
 def randomized_response_for_pml(prior: Prior, epsilon: float) -> Mechanism:
     """The randomized response that satisfies epsilon-PML exactly; the identity from epsilon_max on."""
-    if region(prior.probabilities, epsilon) > prior.size:
+    if region(check_prior(prior).probabilities, epsilon) > prior.size:
         return identity(prior)
     return randomized_response(prior, randomized_response_parameter(prior, epsilon))

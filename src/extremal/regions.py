@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 EQUAL = 1e-14  # masses are equal up to rounding if they differ by no more than this, relatively
 
-SMALLEST_MASS = 1e-300  # smaller ones are taken for this where their inverse is needed, which must be finite
+SMALLEST_MASS = 1e-150  # of a prior: lifts are at most its inverse, and their squares are still finite
 
 
 def check_epsilon(epsilon: Any) -> float:
@@ -57,7 +57,7 @@ def rounding(epsilon: ArrayLike) -> Any:
 def largest_lift(probabilities: ArrayLike, epsilon: float) -> float:
     """c = e^epsilon, or 1/min P_X where that is smaller: no lift is larger, whatever epsilon allows."""
     epsilon = check_epsilon(epsilon)
-    smallest = max(float(np.min(probabilities)), SMALLEST_MASS)
+    smallest = float(np.min(probabilities))
     if epsilon >= -math.log(smallest):
         return 1 / smallest
     return min(math.exp(epsilon), 1 / smallest)

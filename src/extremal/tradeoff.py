@@ -50,7 +50,12 @@ class Tradeoff:
                 "method": m,
             }
             for e, v, u, r, m in zip(
-                self.epsilons, self.optimal, self.upper_bound, self.randomized_response, self.methods, strict=True
+                self.epsilons,
+                self.optimal,
+                self.upper_bound,
+                self.randomized_response,
+                self.methods,
+                strict=True,
             )
         ]
 

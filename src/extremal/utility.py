@@ -258,14 +258,17 @@ def _shown(column: Floats) -> str:
     return f"[{numbers}{', …' if len(column) > 12 else ''}]"
 
 
-# An f-information does not change when a multiple of t - 1 is added to f. The generators below are written so that they
-# vanish to second order at 1 and lose no digits there: lifts close to 1 are what small epsilons are made of.
+# An f-information does not change when a multiple of t - 1 is added to f. The generators below are written so
+# that they vanish to second order at 1 and lose no digits there: lifts close to 1 are what small epsilons are
+# made of.
 
 
 def _mutual_information(t: Floats) -> Floats:
     """t log t - (t - 1)."""
     u = t - 1
-    return np.where(t > 0, t * np.log1p(np.where(t > 0, u, 0.0)), 0.0) - u
+    # log1p is precise near 1, but near 0, where u is -1 up to rounding, only log is.
+    log = np.where(t > 0.5, np.log1p(np.maximum(u, -0.5)), np.log(np.where(t > 0, t, 1.0)))
+    return np.asarray(t * log - u)
 
 
 def _total_variation(t: Floats) -> Floats:
@@ -277,7 +280,7 @@ def _chi_squared(t: Floats) -> Floats:
 
 
 def _hellinger(t: Floats) -> Floats:
-    return ((t - 1) / (np.sqrt(t) + 1)) ** 2 / 2
+    return np.asarray(((t - 1) / (np.sqrt(t) + 1)) ** 2 / 2)
 
 
 def _jensen_shannon(t: Floats) -> Floats:

@@ -48,7 +48,11 @@ def from_numpy(sampler: Sampler, values: Array) -> Column:
         raise ValuesError(
             f"values must be one column, got shape {values.shape}; privatise its columns one by one"
         )
-    codes, rows = numpy_codes(sampler, values)
+    if np.ma.is_masked(values):  # what is masked is missing, though there is a number under the mask
+        codes = object_codes(sampler, values.tolist())
+        rows = np.arange(len(sampler.inputs) + 1, dtype=np.uint32)
+    else:
+        codes, rows = numpy_codes(sampler, np.asarray(values))
     labels = labels_like(sampler, values.dtype)
     return Column(
         codes,

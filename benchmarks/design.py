@@ -1,0 +1,190 @@
+"""Design by enumeration, column generation and arc: speed, growth with N, agreement for every separable utility."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+import numpy as np
+from families import EPSILONS, families, measure, separately, warm_up
+from report import Report, best
+from scipy.optimize import linprog
+from scipy.sparse import csc_array
+
+import extremal as ex
+
+SEPARABLE = (ex.mutual_information, ex.total_variation, ex.chi_squared, ex.hellinger, ex.jensen_shannon)
+EPSILON = math.log(2)
+SPEED_UP = 100.0
+
+
+def run(report: Report) -> None:
+    warm_up()
+    enumeration(report)
+    utilities(report)
+    growth(report)
+    importing(report)
+
+
+def plain_highs(prior: ex.Prior, epsilon: float) -> float:
+    """Algorithm 1, and Theorem 5 by HiGHS with the options it comes with, through scipy."""
+    vertices = ex.extremal_lift_vectors(prior, epsilon)
+    mu = ex.mutual_information.columns(prior, np.ascontiguousarray(vertices.T))
+    result = linprog(-mu, A_eq=csc_array(vertices.T), b_eq=np.ones(prior.size), method="highs")
+    return float(-result.fun) if result.status == 0 else math.nan
+
+
+def enumeration(report: Report) -> None:
+    """N = 10..18 by enumeration and by column generation on the same priors."""
+    sizes = {"tiny": (8, 10), "full": (10, 12, 14, 16, 18)}.get(report.level, (10, 12, 14, 16))
+    table = report.table(
+        "Enumeration against column generation, epsilon = log 2 (seconds)",
+        {
+            "prior": "<26", "N": "3d", "vertices": "8d", "HiGHS": "8.3f", "tuned": "8.3f", "column gen.": "11.4f",
+            "gap": "8.1e", "rel. diff.": "10.1e", "x HiGHS": "8.1f", "x tuned": "8.1f",
+        },
+        "HiGHS: Algorithm 1, then HiGHS with its own options (scipy). tuned: method='enumeration', whose options suit\n"
+        f"  this program. Target at N = 16: {SPEED_UP:g} x HiGHS, gap <= 1e-6. Each the best of 3 (N = 18: of 1).",
+    )  # fmt: skip
+    for n in sizes:
+        priors = families(n, report.seed, report.untuned)
+        if n >= 16 and not report.at_least("normal"):
+            priors = {"Dirichlet": priors["Dirichlet"]}
+        if n >= 18:
+            priors = {family: priors[family] for family in ("Dirichlet", "Zipf 1")}
+        for family, prior in priors.items():
+            runs = 1 if n >= 18 else 3
+            plain, value = best(lambda p=prior: plain_highs(p, EPSILON), runs)
+            tuned, full = best(lambda p=prior: ex.design(p, EPSILON, method="enumeration"), runs)
+            fast, part = best(lambda p=prior: ex.design(p, EPSILON, method="column-generation"), runs)
+            ok = None
+            if n == 16:
+                ok = report.check(
+                    f"N = 16, {family}: column generation {plain / fast:.0f} x faster than Algorithm 1 + HiGHS "
+                    f"(>= {SPEED_UP:g} x), gap {part.gap:.1e} <= 1e-6",
+                    plain / fast >= SPEED_UP and part.gap <= 1e-6,
+                )
+            difference = abs(part.value - full.value) / full.value
+            table.row(
+                family, n, full.columns_tried, plain, tuned, fast,
+                part.gap, difference, plain / fast, tuned / fast, ok=ok, highs_value=value,
+            )  # fmt: skip
+
+
+def utilities(report: Report) -> None:
+    """Every separable utility against enumeration, at tolerance 1e-10."""
+    every = list(EPSILONS)
+    plans: dict[str, list[tuple[int, list[str] | None, list[float]]]] = {
+        "tiny": [(6, None, [0.5])],
+        "quick": [(12, ["Dirichlet", "Zipf 1", "age"], [0.1, 1.0]), (16, ["Dirichlet"], [EPSILON])],
+        "normal": [
+            (8, None, every),
+            (12, None, every),
+            (16, ["Dirichlet", "Zipf 1.5", "age"], [0.1, EPSILON, 2.0]),
+        ],
+        "full": [(n, None, [*every, EPSILON]) for n in (4, 6, 8, 10, 12, 14, 16)],
+    }
+    table = report.table(
+        "Every separable utility against enumeration, tolerance 1e-10",
+        {
+            "utility": "<20",
+            "N": "3d",
+            "cases": "5d",
+            "worst difference": "16.1e",
+            "worst gap": "9.1e",
+            "at": "<36",
+        },
+        "target: values within 1e-9 of each other, relatively",
+    )
+    for n, chosen, epsilons in plans[report.level]:
+        priors = families(n, report.seed, report.untuned)
+        for utility in SEPARABLE:
+            worst = (-1.0, "", 0.0)
+            gaps = []
+            cases = list(itertools.product(chosen or priors, epsilons))
+            for family, epsilon in cases:
+                full = ex.design(priors[family], epsilon, utility, method="enumeration")
+                part = ex.design(
+                    priors[family], epsilon, utility, method="column-generation", tolerance=1e-10
+                )
+                difference = abs(part.value - full.value) / full.value
+                gaps.append(part.gap)
+                worst = max(worst, (difference, f"{family}, epsilon = {epsilon:.3g}", part.gap))
+            ok = report.check(
+                f"N = {n}, {utility.name}: within {worst[0]:.1e} <= 1e-9 of enumeration ({worst[1]})",
+                worst[0] <= 1e-9,
+            )
+            table.row(utility.name, n, len(cases), worst[0], max(gaps), worst[1], ok=ok)
+
+
+def growth(report: Report) -> None:
+    """Seconds by N, for column generation and arc."""
+    sizes = {"tiny": (16, 32), "quick": (16, 32, 64, 128, 256, 512)}.get(
+        report.level, (16, 32, 64, 128, 256, 512, 1000, 5000)
+    )
+    names = ["Dirichlet", "Zipf 1"] if report.at_least("full") else ["Dirichlet"]
+    table = report.table(
+        "Growth with N, epsilon = 1",
+        {
+            "prior": "<12", "N": "6d", "column gen. s": "13.3f", "gap": "9.1e", "rounds": "6d", "columns": "7d",
+            "peak MB": "8.0f", "arc s": "8.4f", "arc gap": "9.1e",
+        },
+        "column generation: N <= 100 best of 3; from N = 1000 on in a process of its own. arc: best of 5",
+    )  # fmt: skip
+    for family, n in itertools.product(names, sizes):
+        prior = families(n, report.seed)[family]
+        if n >= 1000:
+            case = separately(report, family, n, 1.0, 400.0, "column-generation")
+        else:
+            case = min(
+                (measure(prior, 1.0) for _ in range(3 if n <= 100 else 1)), key=lambda case: case["seconds"]
+            )
+        seconds, arc = best(lambda p=prior: ex.design(p, 1.0, method="arc"), 5)
+        table.row(
+            family, n, case["seconds"], case["gap"], case.get("rounds"), case.get("columns"),
+            case.get("peak_mb"), seconds, arc.gap, case=case,
+        )  # fmt: skip
+
+
+FIRST_DESIGN = """
+import extremal
+extremal.design(extremal.Prior.from_counts(range(1, 26)), 1.0, method="column-generation")
+"""
+
+
+def importing(report: Report) -> None:
+    """Seconds to import, and to the end of a first design in a new process."""
+    table = report.table(
+        "Import and first call in a new process",
+        {"program": "<46", "seconds": "8.3f", "x numpy": "8.2f"},
+        "without the start of the interpreter; best of several",
+    )
+    runs = 1 if report.level == "tiny" else 7
+    numpy = _new_process("import numpy", runs)
+    lines: list[tuple[str, Any]] = [
+        ("import numpy", numpy),
+        ("import extremal", _new_process("import extremal", runs)),
+        ("first column generation, N = 25", _new_process(FIRST_DESIGN, min(runs, 3))),
+    ]
+    if report.at_least("normal"):
+        with tempfile.TemporaryDirectory() as folder:
+            seconds = _new_process(FIRST_DESIGN, 1, {"NUMBA_CACHE_DIR": folder})
+        lines.append(("the same, kernels compiled (once after install)", seconds))
+    for name, seconds in lines:
+        table.row(name, seconds, seconds / numpy)
+
+
+def _new_process(program: str, runs: int, more: dict[str, str] | None = None) -> float:
+    """The least of the seconds that the program takes in a new interpreter."""
+    timed = f"import time; begin = time.perf_counter()\n{program}\nprint(time.perf_counter() - begin)"
+    command = [sys.executable, "-c", timed]
+    environment = {**os.environ, **(more or {})}
+    return min(
+        float(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
+        for _ in range(runs)
+    )

@@ -1,0 +1,13 @@
+"""The survey that ships with the package; README.md beside this file tells its source and licence."""
+
+from __future__ import annotations
+
+import csv
+from importlib.resources import files
+
+
+def anes96() -> dict[str, list[str]]:
+    """944 respondents of the American National Election Study of 1996, column by column, values as text."""
+    with (files(__name__) / "anes96.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {column: [row[column] for row in rows] for column in rows[0]}

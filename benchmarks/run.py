@@ -1,8 +1,8 @@
 """All benchmarks in one run: tables on the terminal, figures in a JSON file. See README.md beside this file.
 
-    python benchmarks/run.py [--quick | --full] [--only design families peers privatize] [--seed S] [--output FILE]
+    python benchmarks/run.py [--quick | --full] [--only design families ...] [--seed S] [--output FILE]
 
-Exit status 0 even where a target is missed (this is a measurement, and says so loudly), 1 if a benchmark broke.
+Exit status 0 even where a target is missed (it is a measurement, and says so loudly), 1 if a benchmark broke.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MODULES = ("design", "families", "peers", "privatize")
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     seed = 0 if options.seed is None else options.seed
-    report = Report(options.level, seed, untuned=options.seed is not None)
+    report = Report(options.level, seed, untuned=options.seed is not None, verify=options.verify)
     m = report.machine
     print(f"extremal {m['versions']['extremal']} ({m['commit']}), level {report.level}, seed {seed}")
     print(f"{m['cpu']}, {m['cores']} cores, {m['memory_gb']} GB, {m['system']}, Python {m['python']}")
@@ -70,6 +70,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=MODULES, help="these benchmarks only")
     parser.add_argument(
         "--seed", type=int, help="other random priors, and more families with random parameters"
+    )
+    parser.add_argument(
+        "--verify", action="store_true", help="check every certificate of the target table independently"
     )
     parser.add_argument(
         "--output",

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arc import ArcColumns
-from .errors import EpsilonError, UtilityError
+from .errors import EpsilonError, RegionError, UtilityError
 from .mechanism import Mechanism
 from .methods import METHODS, Outcome, Task, arc_mechanism
 from .pairing import pair_outputs
-from .prior import Prior
+from .prior import Prior, check_prior
 from .program import Progress, relative_gap
 from .regions import check_epsilon
 from .utility import ExpectedGain, FInformation, Utility, check_sub_linear, mutual_information
@@ -146,17 +146,22 @@ def make_task(
     progress: Progress | None = None,
 ) -> Task:
     """The task, if everything about it is sound."""
-    if not isinstance(prior, Prior):
-        raise TypeError(f"prior must be a Prior, got {type(prior).__name__}; wrap it: Prior([...])")
+    check_prior(prior)
     if not isinstance(utility, Utility):
-        raise UtilityError(f"utility must be a Utility, got {utility!r:.60}; wrap a function: Utility(mu)")
+        raise UtilityError(
+            f"utility must be a Utility, got {repr(utility)[:80]}; wrap a function: Utility(mu)"
+        )
     if not (math.isfinite(tolerance) and tolerance >= 0):
-        raise ValueError(f"tolerance must be finite and >= 0, got {tolerance}")
+        raise ValueError(f"tolerance must be finite and >= 0, got {tolerance}; 1e-6 proves six digits")
     if not 0 <= lower_lift <= 1:
-        raise EpsilonError(f"lower_lift must be between 0 and 1, got {lower_lift}; e^-epsilon for LIP")
+        raise EpsilonError(
+            f"lower_lift must be between 0 and 1, got {lower_lift}; e^-epsilon is local information privacy"
+        )
     if not isinstance(utility, FInformation | ExpectedGain):
         check_sub_linear(prior, utility)
     limit = 8 + 0.03 * prior.size if time_limit is None else time_limit
+    if not limit >= 0:
+        raise ValueError(f"time_limit must be >= 0 (in seconds), got {time_limit}; math.inf for no limit")
     return Task(prior, check_epsilon(epsilon), utility, tolerance, limit, lower_lift, progress)
 
 
@@ -187,6 +192,11 @@ def run_task(task: Task, method: str = "auto") -> Design:
         method = choose_method(task)
     if method not in METHODS:
         raise ValueError(f"method must be 'auto' or one of {', '.join(map(repr, METHODS))}, got {method!r}")
+    if method in ("constant", "identity") and method != choose_method(task):
+        raise RegionError(
+            f"method {method!r} is for epsilon = 0 and for epsilon >= epsilon_max only, got {task.epsilon:.6g} "
+            f"with epsilon_max = {task.prior.epsilon_max:.6g}; use 'auto'"
+        )
     if task.low > 0 and method in ("identity", "binary", "high-privacy", "uniform", "vertices"):
         raise ValueError(f"method {method!r} knows no lower bound on lifts; use 'auto'")
     # Where lifts cannot differ from 1 by more than rounding, every method comes to the constant mechanism.

@@ -28,6 +28,7 @@ ATTEMPTS: tuple[dict[str, str | int | float], ...] = (
     {"solver": "ipm", "primal_feasibility_tolerance": 1e-7, "dual_feasibility_tolerance": 1e-7},
 )
 
+ROWS = 1024.0  # rows are multiplied by this: the solver takes elements below 1e-12 for 0, and errors of 1e-9
 PRECISE = 1e-15  # errors of rows and reduced costs that need no refinement
 MAGNIFIED = 1e6  # the most that errors are magnified at once
 UNUSED = 1e-14  # weights up to this are dropped
@@ -68,7 +69,7 @@ class Master:
             self._highs.setOptionValue(option, value)
         n = len(pi)
         empty = np.zeros(0, dtype=np.int32)
-        self._highs.addRows(n, np.ones(n), np.ones(n), 0, np.zeros(n, dtype=np.int32), empty, np.zeros(0))
+        self._highs.addRows(n, np.full(n, ROWS), np.full(n, ROWS), 0, np.zeros(n, dtype=np.int32), empty, np.zeros(0))
         self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
 
     def add(self, lifts: Floats, gains: Floats) -> int:
@@ -78,7 +79,6 @@ class Master:
             return 0
         lifts, gains = lifts[new], gains[new]
         rows = self._rows(lifts)
-        rows[np.abs(rows) < 1e-15] = 0.0
         column, symbol = np.nonzero(rows)
         starts = np.searchsorted(column, np.arange(len(new))).astype(np.int32)
         m = len(new)
@@ -122,14 +122,17 @@ class Master:
         rows, costs = self._rows(self.lifts), self.gains / self.scale
         m, n = rows.shape
         columns, symbols = np.arange(m, dtype=np.int32), np.arange(n, dtype=np.int32)
-        w, u = solution.weights, np.array(self._highs.getSolution().row_dual)
         none = np.full(m, self._solver.kHighsInf)
+        w, u = solution.weights, np.array(self._highs.getSolution().row_dual)
+        refined, least = (w, u), np.inf
         try:
-            for _ in range(3):
-                left, reduced = 1 - w @ rows, costs - rows @ u
-                infeasible = max(float(np.abs(left).max()), float(-w.min()))
+            for _ in range(4):
+                left, reduced = ROWS - w @ rows, costs - rows @ u
+                infeasible = max(float(np.abs(left).max()) / ROWS, float(-w.min()))
                 improvable = float(reduced.max())
-                if max(infeasible, improvable) <= PRECISE:
+                if max(infeasible, improvable) < least:
+                    refined, least = (w, u), max(infeasible, improvable)
+                if least <= PRECISE:
                     break
                 # By as much as the error, but not so much that rounding is magnified to something.
                 a, b = (min(1 / max(error, 1e-300), MAGNIFIED) for error in (infeasible, improvable))
@@ -142,9 +145,10 @@ class Master:
                 w, u = w + np.array(change.col_value) / a, u + np.array(change.row_dual) / b
         finally:
             self._highs.changeColsBounds(m, columns, np.zeros(m), none)
-            self._highs.changeRowsBounds(n, symbols, np.ones(n), np.ones(n))
+            self._highs.changeRowsBounds(n, symbols, np.full(n, ROWS), np.full(n, ROWS))
             self._highs.changeColsCost(m, columns, costs)
-        return MasterSolution(np.maximum(w, 0.0), float(u.sum()) * self.scale, self._dual(u))
+        w, u = refined
+        return MasterSolution(np.maximum(w, 0.0), float(u.sum()) * ROWS * self.scale, self._dual(u))
 
     def is_solved(self, solution: MasterSolution) -> bool:
         """Whether no column was added after the solution was found."""
@@ -156,7 +160,7 @@ class Master:
         rho = weights[used]
         rows = self._rows(self.lifts[used])
         for _ in range(2):
-            rho = np.maximum(rho + np.linalg.lstsq(rows.T, 1 - rho @ rows, rcond=None)[0], 0.0)
+            rho = np.maximum(rho + np.linalg.lstsq(rows.T, ROWS - rho @ rows, rcond=None)[0], 0.0)
         return self.lifts[used[rho > 0]], rho[rho > 0]
 
     def _run(self) -> bool:
@@ -166,11 +170,11 @@ class Master:
 
     def _rows(self, lifts: Floats) -> Floats:
         """Columns as they stand in the program."""
-        return np.asarray((self.high - lifts if self.absent else lifts - self.low) / self.side)
+        return np.asarray((self.high - lifts if self.absent else lifts - self.low) * (ROWS / self.side))
 
     def _dual(self, u: Floats) -> Floats:
         """The multipliers of sum_v rho_v v = 1 from those of the rows as they are written."""
-        u = u * self.scale / self.side
+        u = u * (self.scale * ROWS / self.side)
         return self.high * u.sum() * self.pi - u if self.absent else u - self.low * u.sum() * self.pi
 
     def _new(self, lifts: Floats) -> list[int]:

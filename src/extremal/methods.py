@@ -175,8 +175,9 @@ def arc(task: Task) -> Outcome:
 
 def arc_mechanism(prior: Prior, columns: ArcColumns, order: Ints) -> Mechanism:
     """The matrix of arc columns made for the symbols in `order`."""
-    P = np.empty((prior.size, columns.outputs))
-    P[order] = columns.matrix()
+    Q = columns.matrix()  # refused if it is too large
+    P = np.empty_like(Q)
+    P[order] = Q
     return Mechanism(P, prior.labels)
 
 

@@ -78,9 +78,9 @@ class Separable:
     @cached_property
     def reach(self) -> tuple[Floats, Floats]:
         """[l_i, u_i]: what the lift of each symbol can be while the others stay within [low, high]."""
-        others = 1 - self.pi
-        lowest = np.maximum(self.low, (1 - self.high * others) / self.pi)
-        highest = np.minimum(self.high, (1 - self.low * others) / self.pi)
+        others = (1 - self.pi) / self.pi
+        lowest = np.maximum(self.low, 1 - (self.high - 1) * others)
+        highest = np.minimum(self.high, 1 + (1 - self.low) * others)
         return lowest, np.maximum(highest, lowest)
 
     @cached_property

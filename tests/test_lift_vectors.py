@@ -123,9 +123,9 @@ def test_masses_of_any_size_are_handled(p, epsilon, exponent):
 
 
 def test_eighteen_symbols_are_practical_and_more_than_22_are_refused():
-    start = time.perf_counter()
+    start = time.process_time()
     p = np.random.default_rng(0).dirichlet(np.ones(16))
     assert len(ex.extremal_lift_vectors(ex.Prior(p), math.log(2))) > 50_000
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     with pytest.raises(SizeError, match="at most 22 symbols"):
         ex.extremal_lift_vectors(ex.Prior.uniform(23), 0.5)

@@ -207,9 +207,9 @@ def test_a_million_values_are_counted_within_seconds(kind):
         values = values.tolist()
     elif kind != "numpy":
         values = pytest.importorskip(kind).Series(values.tolist())
-    start = time.perf_counter()
+    start = time.process_time()
     prior = ex.Prior.from_data(values)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert prior.size == 50
 
 

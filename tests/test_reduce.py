@@ -81,10 +81,10 @@ def test_fifty_inputs_and_two_hundred_outputs_take_seconds(kind):
     elif kind == "steep":
         weights *= 10.0 ** rng.uniform(-12, 0, m)
     mechanism = ex.Mechanism(weights / weights.sum(axis=1, keepdims=True))
-    start = time.perf_counter()
+    start = time.process_time()
     for utility in (ex.mutual_information, ex.ExpectedGain(np.eye(n))):
         assert_reduced(prior, mechanism, utility)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_utilities_are_not_asked_about_columns_that_never_occur():

@@ -247,6 +247,26 @@ def test_draws_from_several_threads_at_once_are_safe():
         assert np.array_equal(out, job(seed))
 
 
+def test_the_kernel_is_only_given_what_it_can_take():
+    sampler = sampler_of([[TOTAL, 0], [0, TOTAL]])
+    fill = SecureWords().stream(4)
+    rows = np.array([0, 1, 2], dtype=np.uint32)
+    codes = np.array([0, 1, 0, 1], dtype=np.uint16)
+    out = np.empty(4, dtype=np.uint8)
+    shifted = np.frombuffer(b"x" + codes.tobytes(), dtype=np.uint8)[1:].view(np.uint16)
+    assert not shifted.flags.aligned
+    for given_codes in (codes, np.repeat(codes, 3)[::3], shifted):
+        assert sampler.draw(given_codes, rows, fill, out)
+        assert out.tolist() == [0, 1, 0, 1]
+    for wrong_out, wrong_rows in (
+        (out[:3], rows),
+        (np.empty(8, np.uint8)[::2], rows),
+        (out, rows + np.uint32(1)),
+    ):
+        with pytest.raises(ValueError, match="contiguous"):
+            sampler.draw(codes, wrong_rows, fill, wrong_out)
+
+
 def test_tables_too_large_are_refused(monkeypatch):
     monkeypatch.setattr(sampling, "LARGEST_TABLES", 100)
     with pytest.raises(SizeError, match="5 inputs x 9 outputs"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import adversary, closed_form, majorization
+from .check import Check, check_design
 from .design import Design, design
 from .errors import (
     CertificationError,
@@ -60,6 +61,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CertificationError",
+    "Check",
     "Design",
     "EpsilonError",
     "ExpectedGain",
@@ -82,6 +84,7 @@ __all__ = [
     "ValuesError",
     "adversary",
     "agreement",
+    "check_design",
     "check_sub_linear",
     "chi_squared",
     "closed_form",

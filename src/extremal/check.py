@@ -19,8 +19,8 @@ an upper bound on Delta(y):
 Rounding: a sum of masses is uncertain by some units in the last place, so the lift of the partial symbol is
 taken to be anywhere in an interval; g is largest at its ends. f is taken to be accurate to 16 ulp of 1 + |f|.
 What this adds up to is added to the bound before it is compared. A claim may fall short of the bound by 1e-9
-of itself plus 2e-15 (N + 10). Where f is infinitely steep at 0 (squared Hellinger), rounding a mass moves the
-optimum by more: by what the uncertain lift of one symbol does to g it may fall short too, up to 1e-7 of itself.
+of itself plus 2e-15 (N + 10), and, as rounding a mass moves the optimum by more where f is infinitely steep at
+0 (squared Hellinger), by what the uncertain lift of one symbol does to g, at most 1e-7 of itself.
 """
 
 from __future__ import annotations
@@ -221,8 +221,8 @@ def _upper_bound(
     elif isinstance(utility, FInformation):
         s = Separable.of(pi, utility.f, y, low, c)
         bound = Bound(total + s.chord, "chords", s.blur)
-        needed = excess(bound)
-        if 0 < needed < math.inf:
+        if 0 < excess(bound) < math.inf:
+            needed = bound.value - claim + s.error
             counts = _counts(pi)
             if counts is not None and prior.size * counts.sum() * s.room <= MOST_CELLS:
                 loss, how = _count_loss(s, counts, needed), f"dynamic programming over {counts.sum()} counts"
@@ -409,7 +409,11 @@ def _meeting_loss(s: Separable, needed: float) -> float:
     limit, left = needed, MOST_PAIRS
 
     def add(sums: Sums, symbols: list[int]) -> Sums:
+        nonlocal left
         for i in symbols:
+            left -= 10 * len(sums.loss)
+            if left < 0:
+                break
             least, most = (np.concatenate((mass, mass + s.pi[i])) for mass in sums[:2])
             loss = np.concatenate((sums.loss + empty[i], sums.loss + full[i]))
             kept = np.flatnonzero((loss < limit) & (least <= s.room + s.noise))

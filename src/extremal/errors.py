@@ -9,6 +9,7 @@ ExtremalError
 ├── SizeError           a computation that would not fit into memory or time
 ├── CertificationError  integer weights that do not satisfy the epsilon they are to be certified for
 ├── FormatError         a mechanism file that is malformed, altered or too large
+├── FileError           a data file that cannot be read, or a target that must not be written
 ├── ValuesError         a column that cannot be privatised: unknown or missing values, a wrong type or length
 ├── KeyingError         a secret key, a key file or record ids that cannot be used for keyed draws
 └── SolverError         a linear program that ended without an answer
@@ -58,6 +59,10 @@ class CertificationError(ExtremalError, ValueError):
 
 class FormatError(ExtremalError, ValueError):
     """A mechanism file that is malformed, altered or too large."""
+
+
+class FileError(ExtremalError, ValueError):
+    """A data file that cannot be read, or a target that must not be written."""
 
 
 class ValuesError(ExtremalError, ValueError):

@@ -504,19 +504,25 @@ def neighbourhoods(
 
 
 @numba.njit(cache=True)
-def lattice_fill(counts: NDArray[Any], gain: Floats, cells: int) -> tuple[Floats, NDArray[Any]]:
-    """best[s]: the largest gain of a set of symbols whose counts sum to s exactly (-inf: none); and how it was made."""
+def lattice_fill(
+    counts: NDArray[Any], gain: Floats, cells: int, traced: bool
+) -> tuple[Floats, NDArray[Any]]:
+    """best[s]: the largest gain of a set of symbols whose counts sum to s exactly (-inf: none).
+
+    And, if `traced`, how it was made, for lattice_trace: an array of the size of all symbols times all cells.
+    """
     n = len(counts)
     best = np.full(cells, -np.inf)
     best[0] = 0.0
-    takes = np.zeros((n, cells), dtype=np.bool_)
+    takes = np.zeros((n if traced else 0, cells), dtype=np.bool_)
     for i in range(n):
         w = counts[i]
         for s in range(cells - 1, w - 1, -1):
             value = best[s - w] + gain[i]
             if value > best[s]:
                 best[s] = value
-                takes[i, s] = True
+                if traced:
+                    takes[i, s] = True
     return best, takes
 
 

@@ -29,7 +29,7 @@ ATTEMPTS: tuple[dict[str, str | int | float], ...] = (
 )
 
 ROWS = 1024.0  # rows are multiplied by this: the solver takes elements below 1e-12 for 0, and errors of 1e-9
-PRECISE = 1e-15  # errors of rows and reduced costs that need no refinement
+PRECISE = 1e-16  # errors of rows and reduced costs that need no refinement, for each symbol
 MAGNIFIED = 1e6  # the most that errors are magnified at once
 UNUSED = 1e-14  # weights up to this are dropped
 
@@ -98,13 +98,7 @@ class Master:
 
     def solve(self) -> MasterSolution:
         """The optimum over the columns added so far, up to the tolerances of the solver."""
-        for attempt in ATTEMPTS:
-            for option, value in attempt.items():
-                self._highs.setOptionValue(option, value)
-            if self._run():
-                break
-            self._highs.clearSolver()
-        else:
+        if not self._run(ATTEMPTS):
             status = self._highs.modelStatusToString(self._highs.getModelStatus())
             raise SolverError(f"the master program ended with status {status}")
         solution = self._highs.getSolution()
@@ -124,7 +118,7 @@ class Master:
         columns, symbols = np.arange(m, dtype=np.int32), np.arange(n, dtype=np.int32)
         none = np.full(m, self._solver.kHighsInf)
         w, u = solution.weights, np.array(self._highs.getSolution().row_dual)
-        refined, least = (w, u), np.inf
+        refined, least, precise = (w, u), np.inf, PRECISE * (n + 10)
         try:
             for _ in range(4):
                 left, reduced = ROWS - w @ rows, costs - rows @ u
@@ -132,14 +126,14 @@ class Master:
                 improvable = float(reduced.max())
                 if max(infeasible, improvable) < least:
                     refined, least = (w, u), max(infeasible, improvable)
-                if least <= PRECISE:
+                if least <= precise:
                     break
                 # By as much as the error, but not so much that rounding is magnified to something.
-                a, b = (min(1 / max(error, 1e-300), MAGNIFIED) for error in (infeasible, improvable))
+                a, b = (min(1 / e, MAGNIFIED) if e > precise else 1.0 for e in (infeasible, improvable))
                 self._highs.changeColsBounds(m, columns, -a * w, none)
                 self._highs.changeRowsBounds(n, symbols, a * left, a * left)
                 self._highs.changeColsCost(m, columns, b * reduced)
-                if not self._run():
+                if not self._run(ATTEMPTS[:2]):
                     break
                 change = self._highs.getSolution()
                 w, u = w + np.array(change.col_value) / a, u + np.array(change.row_dual) / b
@@ -150,10 +144,6 @@ class Master:
         w, u = refined
         return MasterSolution(np.maximum(w, 0.0), float(u.sum()) * ROWS * self.scale, self._dual(u))
 
-    def is_solved(self, solution: MasterSolution) -> bool:
-        """Whether no column was added after the solution was found."""
-        return len(solution.weights) == len(self.gains)
-
     def used(self, weights: Floats) -> tuple[Floats, Floats]:
         """The columns in use and their weights, moved by as little as makes the rows hold to full precision."""
         used = np.flatnonzero(weights > UNUSED)
@@ -163,10 +153,18 @@ class Master:
             rho = np.maximum(rho + np.linalg.lstsq(rows.T, ROWS - rho @ rows, rcond=None)[0], 0.0)
         return self.lifts[used[rho > 0]], rho[rho > 0]
 
-    def _run(self) -> bool:
-        """Whether the solver reaches an optimum."""
-        self._highs.run()
-        return bool(self._highs.getModelStatus() == self._solver.HighsModelStatus.kOptimal)
+    def _run(self, attempts: tuple[dict[str, str | int | float], ...]) -> bool:
+        """Whether one of the attempts reaches an optimum."""
+        for attempt in attempts:
+            for option, value in attempt.items():
+                self._highs.setOptionValue(option, value)
+            self._highs.run()
+            status = self._highs.getModelStatus()
+            if status == self._solver.HighsModelStatus.kOptimal:
+                return True
+            if attempt is not attempts[-1]:
+                self._highs.clearSolver()
+        return False
 
     def _rows(self, lifts: Floats) -> Floats:
         """Columns as they stand in the program."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import EpsilonError, PriorError, SizeError, SolverError
+from .errors import EpsilonError, PriorError, SizeError
 from .prior import Prior, check_prior
 from .regions import largest_lift, rounding
 
@@ -27,6 +27,8 @@ LARGEST = 4  # symbols: see polytope_vertices
 # cdd takes for 0 what is below 1e-7, and then may miss vertices without a word. Numbers below this are not
 # left to it, except those that are 0 up to rounding.
 CLEARANCE = 1e-3
+
+SMALL_LIFT = 1e-6  # larger lifts are real however small the mass
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,13 @@ def polytope_vertices(prior: Prior, epsilon: float) -> Floats:
     """
     pi, c = check_prior(prior).probabilities, largest_lift(prior.probabilities, epsilon)
     _check_number(len(pi))
-    if _clearance(pi, c) < CLEARANCE:
-        exact = exact_polytope_vertices(_as_fractions(pi), Fraction(c))
-        P = np.array(exact, dtype=np.float64)
-    else:
-        P = _enumerate(pi, c)
+    P = _enumerate(pi, c) if _clearance(pi, c) >= CLEARANCE else None
+    if P is None:
+        P = np.array(exact_polytope_vertices(_as_fractions(pi), Fraction(c)), dtype=np.float64)
+    # At an edge some elements are 0 only up to rounding: they add nothing to their row nor to their column.
+    noise, rho = rounding(np.log(c)), (pi @ P)[:, None, :]
+    nothing = np.less_equal(P, noise) & (pi[:, None] * P <= noise * rho) & (SMALL_LIFT * rho >= P)
+    P[nothing] = 0.0
     return np.asarray(P / P.sum(axis=2, keepdims=True))
 
 
@@ -173,8 +177,8 @@ class _Cone:
         return columns
 
 
-def _enumerate(pi: Floats, c: float) -> Floats:
-    """The vertices by cdd."""
+def _enumerate(pi: Floats, c: float) -> Floats | None:
+    """The vertices by cdd, unless it finds its own arithmetic inconsistent."""
     try:
         import cdd
     except ImportError:
@@ -198,11 +202,8 @@ def _enumerate(pi: Floats, c: float) -> Floats:
         polyhedron = cdd.polyhedron_from_matrix(matrix)
         vertices = np.array(cdd.copy_generators(polyhedron).array)[:, 1:]
         incidence = cdd.copy_incidence(polyhedron)
-    except RuntimeError as error:
-        raise SolverError(
-            f"the vertices of M_N(epsilon) must be found in floating point, in which cdd failed: {error}; "
-            "use extremal_lift_vectors(...), which needs no such library"
-        ) from None
+    except RuntimeError:
+        return None
     for p, tight in zip(vertices, incidence, strict=True):
         p[[k - size for k in tight if size <= k < 2 * size]] = 0.0  # p >= 0 with equality, not just nearly
     return np.asarray(np.maximum(vertices, 0.0).reshape(-1, n, n))

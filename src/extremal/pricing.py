@@ -27,6 +27,7 @@ Ints = NDArray[np.int64]
 
 CELLS = 1 << 15  # of each piece of the table of f: chords lie above t log t by at most 5e-10 max(1, high)
 FINE_CELLS = 1 << 19  # and a 256th of that
+LARGEST_TRACE = 500_000_000  # bytes that a dynamic programme may take to remember its choices
 LARGEST_TABLE = 15  # symbols whose 2^15 subset sums are looked up instead of being branched on
 
 
@@ -144,7 +145,7 @@ class Separable:
         tiny = np.zeros((3, 2))
         kernels.neighbourhoods(few, few, 0.0, 2.0, tiny, 1, 2, 1, 0)
         kernels.search(few, few, 1.0, 0.0, 2.0, tiny, 1.0, 1, 1, False, 1)
-        kernels.lattice_fill(np.ones(2, dtype=np.int64), few, 2)
+        kernels.lattice_fill(np.ones(2, dtype=np.int64), few, 2, True)
         kernels.lattice_trace(np.ones(1, dtype=np.int64), np.zeros((1, 2), dtype=np.bool_), 0)
 
     def explore(self, y: Floats, tries: int, free: int, seed: int) -> tuple[Floats, Floats]:
@@ -231,16 +232,16 @@ class Lattice:
         gain = problem.pi * (problem.table[2, -1] - problem.table[0, 0]) - y * (problem.high - problem.low)
         base = problem.empty_value(y)
         everybody = np.arange(problem.size)
-        best, _ = kernels.lattice_fill(self.counts, gain, self.cells)
+        best, _ = kernels.lattice_fill(self.counts, gain, self.cells, False)
         relaxed = np.array([self._with_partial(best, j, y)[0] for j in everybody]) + base
         full, partial, exact = [], [], np.array(relaxed)
         spent = 0.0
         for j in np.argsort(-relaxed):
-            if relaxed[j] <= threshold or spent > effort:
+            if relaxed[j] <= threshold or spent > effort or problem.size * self.cells > LARGEST_TRACE:
                 break
             spent += problem.size * self.cells
             others = np.delete(everybody, j)
-            best, takes = kernels.lattice_fill(self.counts[others], gain[others], self.cells)
+            best, takes = kernels.lattice_fill(self.counts[others], gain[others], self.cells, True)
             value, cell = self._with_partial(best, int(j), y)
             exact[j] = value + base
             if exact[j] > threshold:

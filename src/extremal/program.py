@@ -18,6 +18,7 @@ from .arc import arc_columns
 from .lift_vectors import lift_vertices
 from .master import Master, MasterSolution
 from .pricing import Lattice, Priced, Separable, integer_counts
+from .regions import rounding
 
 Floats = NDArray[np.float64]
 Progress = Callable[[float, float], None]  # (value, upper bound)
@@ -27,6 +28,7 @@ EXHAUSTIVE = 36  # symbols up to which branch and bound is run to its end
 NODES = 20_000_000  # for each partial symbol, up to there
 MANY = 200  # columns to find for each partial symbol when two are not enough
 STALL = 20  # rounds
+EXACT = 1e-13  # errors of row sums that are left as they are
 FINE = 1e-8  # tolerances below this need programs solved to full precision in every round
 FEW_NODES = 200_000  # for each partial symbol, beyond: a bound and some columns, not a proof
 
@@ -144,9 +146,7 @@ def column_generation(
             solution = _solve(run)
     except KeyboardInterrupt:
         interrupted = True
-    if run.master.is_solved(solution):
-        solution = run.master.refine(solution)
-    lifts, weights = run.master.used(solution.weights)
+    lifts, weights = _precise(run.master, solution)
     value = float(problem.mu(lifts) @ weights)
     upper = max(run.bound.upper, value)
     return Solution(
@@ -186,6 +186,15 @@ def _solve(run: _Run) -> MasterSolution:
     """The optimum over the columns so far, precise enough to tell whether the tolerance is met."""
     solution = run.master.solve()
     return run.master.refine(solution) if run.tolerance < FINE else solution
+
+
+def _precise(master: Master, solution: MasterSolution) -> tuple[Floats, Floats]:
+    """The columns in use with weights that hold the rows to full precision."""
+    lifts, weights = master.used(solution.weights)
+    off = float(np.abs(weights @ lifts - 1).max())
+    if off > EXACT and len(solution.weights) == len(master.gains):  # no column came in since
+        lifts, weights = master.used(master.refine(solution).weights)
+    return lifts, weights
 
 
 def _finished(run: _Run, solution: MasterSolution) -> bool:
@@ -274,7 +283,9 @@ def fill(pi: Floats, low: float, high: float, orders: NDArray[np.int64]) -> Floa
     mass = pi[orders]
     before = np.cumsum(mass, axis=1) - mass
     room = (1 - low) / (high - low) if high > low else 0.0
-    share = np.clip((room - before) / mass, 0.0, 1.0)
+    noise = rounding(math.log(high)) * room  # what rounding leaves of a symbol, or takes from it, is nothing
+    left = np.where(np.abs(room - before) <= noise, 0.0, room - before)
+    share = np.clip(np.where(np.abs(left - mass) <= noise, 1.0, left / mass), 0.0, 1.0)
     lifts = np.empty(share.shape)
     np.put_along_axis(lifts, orders, low + (high - low) * share, axis=1)
     return lifts
@@ -319,9 +330,7 @@ def heuristic_generation(
                 solution = master.solve()
     except KeyboardInterrupt:
         interrupted = True
-    if master.is_solved(solution):
-        solution = master.refine(solution)
-    lifts, weights = master.used(solution.weights)
+    lifts, weights = _precise(master, solution)
     value = float(mu(lifts) @ weights)
     return Solution(
         lifts, weights, value, math.inf, None, rounds, len(master.gains), interrupted=interrupted

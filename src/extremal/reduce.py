@@ -47,13 +47,24 @@ def _walk(A: Floats, gains: Floats, weights: Floats, active: Ints) -> None:
     """Move weight among columns along their linear dependence, at no loss, until one has none left."""
     if A.shape[1] <= A.shape[0]:
         return
-    phi = np.linalg.svd(A)[2][-1]
+    phi = _dependence(A)
     if phi @ gains > 0:
         phi = -phi  # weights fall where phi is positive
     steps = np.divide(weights[active], phi, out=np.full(len(phi), np.inf), where=phi > 0)
     first = int(np.argmin(steps))
     weights[active] = np.maximum(weights[active] - steps[first] * phi, 0.0)
     weights[active[first]] = 0.0
+
+
+def _dependence(A: Floats) -> Floats:
+    """A unit vector phi with A phi = 0, for a matrix with one column more than rows."""
+    try:
+        phi = np.append(np.linalg.solve(A[:, :-1], A[:, -1]), -1.0)
+    except np.linalg.LinAlgError:
+        phi = np.full(A.shape[1], np.inf)
+    # Elimination leaves a residual that is small against phi, however large phi is, unless it is infinite.
+    norm = np.linalg.norm(phi)
+    return np.asarray(phi / norm if np.isfinite(norm) else np.linalg.svd(A)[2][-1])
 
 
 def _polish(A: Floats, weights: Floats) -> Floats:

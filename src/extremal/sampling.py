@@ -144,6 +144,10 @@ class Sampler:
         from . import sampling_kernel
 
         entries, b = self.entries, self.b
+        # The kernel checks nothing and takes arrays as they lie in memory.
+        codes, rows = np.require(codes, None, ["C", "A"]), np.require(rows, np.uint32, ["C", "A"])
+        if len(out) != len(codes) or not out.flags.c_contiguous or rows.max() > len(self.inputs):
+            raise ValueError("draw() needs a contiguous array of the same length and rows that exist")
 
         def piece(start: int) -> bool:
             stop = min(start + PIECE, len(codes))

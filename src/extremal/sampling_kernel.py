@@ -6,6 +6,8 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 
@@ -62,6 +64,45 @@ def build(weights: NDArray[np.uint64], b: int, entries: NDArray[np.uint64]) -> N
             h = g
 
 
+# LLVM draws eight records at a time only if it knows that writing `out` changes none of the arrays it reads,
+# which it cannot see. These two say so: reads belong to a scope that writes stay out of. Nothing else about
+# them is special.
+
+
+def _tables(module: Any) -> Any:
+    domain = module.add_metadata(["extremal"])
+    return module.add_metadata([module.add_metadata(["extremal tables", domain])])
+
+
+def _read(typing_context: Any, array: Any, index: Any) -> Any:
+    """array[index], which no `write` changes; index is unsigned and is not checked."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        value = builder.load(builder.gep(data, [arguments[1]]))
+        value.set_metadata("alias.scope", _tables(builder.module))
+        return value
+
+    return array.dtype(array, types.uint64), generate
+
+
+def _write(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
+    """array[index] = value, in an array that no `read` reads; index is unsigned and is not checked."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        narrow = context.cast(builder, arguments[2], types.uint64, signature.args[0].dtype)
+        store = builder.store(narrow, builder.gep(data, [arguments[1]]))
+        store.set_metadata("noalias", _tables(builder.module))
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64, types.uint64), generate
+
+
+read: Any = intrinsic(_read)
+write: Any = intrinsic(_write)
+
+
 @compiled
 def draw(
     words: NDArray[np.uint64],
@@ -73,22 +114,22 @@ def draw(
 ) -> bool:
     """Write one outcome a record; return whether every record had a row.
 
-    `rows` gives the row of each code, its last element the row of every code from len(rows) - 1 on. The row
-    after the last is the mark of a code without one: the table has it, but what is drawn from it means
-    nothing.
+    `out` overlaps no other array, all are contiguous. `rows` gives the row of each code, its last element the
+    row of every code from len(rows) - 1 on. The row after the last is the mark of a code without one: the
+    table has it, but what is drawn from it means nothing.
     """
     shift, top, rest = np.uint64(b), np.uint64(64 - b), np.uint64(b + 2)
     mask, half, five = np.uint64((1 << b) - 1), np.uint64(32), np.uint64(5)
     last = np.uint64(len(rows) - 1)
     largest = np.uint32(0)
-    for i in range(len(codes)):
-        word = words[i]
-        row = rows[min(np.uint64(codes[i]), last)]
+    for i in range(np.uint64(len(codes))):
+        word = read(words, i)
+        row = read(rows, min(np.uint64(read(codes, i)), last))
         largest = max(largest, row)
         bucket = word >> top
-        entry = entries[(np.uint64(row) << shift) | bucket]
-        # Both outcomes in one word, shifted by the comparison. Of a plain choice between bytes LLVM makes a
-        # branch, which is mispredicted half of the time and takes a time that depends on the secret.
+        entry = read(entries, (np.uint64(row) << shift) | bucket)
+        # Both outcomes in one word, shifted by the comparison. Where LLVM does not draw several at a time, it
+        # makes of a plain choice a branch, which is mispredicted and takes a time that depends on the secret.
         above = np.uint64((word << shift) >> rest >= entry >> shift)
-        out[i] = (((entry & mask) << half) | bucket) >> (above << five) & mask
+        write(out, i, (((entry & mask) << half) | bucket) >> (above << five) & mask)
     return bool(largest < (len(entries) >> b) - 1)

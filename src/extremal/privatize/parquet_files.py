@@ -1,0 +1,168 @@
+"""Parquet: the same file with reports in some columns, a row group at a time.
+
+Nothing of the source but values, names and types is copied. Statistics and dictionaries are of the new data.
+How many rows a row group has is decided by the public columns alone: the writer of the source may have decided
+by the size in bytes, which depends on the private values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ..errors import FileError
+from ..sampling import Sampler
+from .arrays import as_column
+from .arrow_schema import released_schema
+from .columns import Column
+from .releases import Blocks, Job
+
+GROUP_BYTES = 1 << 26  # of a row group in memory
+MOST_ROWS = 1 << 20  # in a row group
+READ_BUFFER = 1 << 20  # bytes of a column that are read at a time, however large its part of the file
+NOTE = b"extremal"
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetData:
+    """A Parquet file to read from."""
+
+    path: str
+    schema: Any
+    metadata: Any
+
+    @classmethod
+    def open(cls, path: str) -> ParquetData:
+        import pyarrow
+        from pyarrow import parquet
+
+        try:
+            with parquet.ParquetFile(path) as file:
+                data = cls(path, file.schema_arrow, file.metadata)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise _unreadable(path, error) from None
+        names = data.columns
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise FileError(
+                f"columns must have distinct names, got {twice} more than once in {path}; rename them"
+            )
+        return data
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.schema.names)
+
+    @property
+    def total(self) -> int:
+        """Rows: what progress is counted in."""
+        return int(self.metadata.num_rows)
+
+    def ids(self, name: str) -> Iterator[Any]:
+        """The column of ids, part by part."""
+        for batch in self._batches([], MOST_ROWS // 4, [name]):
+            yield batch.column(0)
+
+    def release(
+        self, sink: BinaryIO, job: Job, ids: str | None, blocks: Blocks, progress: Callable[[int], None]
+    ) -> None:
+        """Write the file with the reports of the job."""
+        import pyarrow
+        from pyarrow import parquet
+
+        types = {name: released_type(part, self._field(name).type) for name, part in job.parts.items()}
+        schema = released_schema(self.schema, types, job.parts)
+        if job.randomness.note is not None:
+            schema = schema.with_metadata({**(schema.metadata or {}), NOTE: job.randomness.note})
+        codecs, encoded = self._encodings(job.private)
+        quick = [name for name in job.private if pyarrow.types.is_string(self._field(name).type)]
+        with parquet.ParquetWriter(sink, schema, compression=codecs, use_dictionary=encoded) as writer:
+            for batch in self._batches(quick, self._rows_in_a_group(job.private)):
+
+                def read(part: Sampler, name: str, batch: Any = batch) -> Column:
+                    return as_column(part, batch.column(name))
+
+                records = None if ids is None else batch.column(ids)
+                drawn = job.draw(read, len(batch), blocks(records, len(batch)))
+                if drawn is None:
+                    if job.hopeless:
+                        return
+                    continue
+                kept = batch if drawn.kept is None else batch.filter(pyarrow.array(drawn.kept))
+                columns = [
+                    drawn.columns[name].cast(types[name]) if name in types else kept.column(name)
+                    for name in schema.names
+                ]
+                if len(kept):
+                    writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema), len(kept))
+                progress(job.rows)
+
+    def _field(self, name: str) -> Any:
+        return self.schema.field(name)
+
+    def _batches(self, encoded: list[str], rows: int, columns: list[str] | None = None) -> Iterator[Any]:
+        import pyarrow
+        from pyarrow import parquet
+
+        try:
+            with parquet.ParquetFile(self.path, read_dictionary=encoded, buffer_size=READ_BUFFER) as file:
+                yield from file.iter_batches(rows, columns=columns)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise _unreadable(self.path, error) from None
+
+    def _rows_in_a_group(self, private: list[str]) -> int:
+        """As many as fit into GROUP_BYTES, a power of two, judged by the columns that are not private."""
+        public = [name for name in self.columns if name not in private]
+        width = 16.0 * len(private)
+        if public and self.total:
+            first = next(self._batches([], 1024, public))
+            stored = sum(
+                self.metadata.row_group(g).column(c).total_uncompressed_size
+                for g in range(self.metadata.num_row_groups)
+                for c in range(self.metadata.num_columns)
+                if self._column_of(c) not in private
+            )
+            width += max(first.nbytes / len(first), stored / self.total)
+        return min(MOST_ROWS, max(1024, 1 << int(np.log2(GROUP_BYTES / width))))
+
+    def _encodings(self, private: list[str]) -> tuple[Any, list[str]]:
+        """The codec of every column, and the columns that are stored with a dictionary: these and private ones.
+
+        Private columns get the codec of a public one where there is any: a writer may have chosen by size.
+        """
+        codecs: dict[str, str] = {}
+        encoded = set(private)
+        for g in range(self.metadata.num_row_groups):
+            group = self.metadata.row_group(g)
+            for c in range(group.num_columns):
+                column = group.column(c)
+                codecs[column.path_in_schema] = column.compression.replace("UNCOMPRESSED", "NONE")
+                if any("DICTIONARY" in encoding for encoding in column.encodings):
+                    encoded.add(column.path_in_schema)
+        public = [codec for path, codec in codecs.items() if path not in private]
+        codecs.update({name: public[0] for name in private if public})
+        different = set(codecs.values())
+        return (codecs if len(different) > 1 else next(iter(different), "SNAPPY")), sorted(encoded)
+
+    def _column_of(self, leaf: int) -> str:
+        """The column that a leaf of the schema belongs to."""
+        path = str(self.metadata.schema.column(leaf).path)
+        return path if path in self.columns else path.partition(".")[0]
+
+
+def released_type(part: Sampler, given: Any) -> Any:
+    """The arrow type of the reports of a column of this type: it depends on the labels alone."""
+    import pyarrow
+
+    column = as_column(part, pyarrow.array([], given))
+    return column.rebuild(np.empty(0, dtype=column.outcomes), None).type
+
+
+def _unreadable(path: str, error: Exception) -> FileError:
+    return FileError(
+        f"not a Parquet file that can be read: {path}: {' '.join(str(error).split())[:120]}; "
+        'for a CSV file give format="csv"'
+    )

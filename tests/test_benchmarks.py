@@ -1,0 +1,109 @@
+"""The benchmarks run, measure what they say and write it down; how fast anything is, is not tested here."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+pytestmark = pytest.mark.skipif(
+    not BENCHMARKS.is_dir(), reason="the benchmarks are not part of the source package"
+)
+
+
+def run(*arguments):
+    command = [sys.executable, str(BENCHMARKS / "run.py"), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def loaded(path):
+    """The file, if it is JSON as others read it: without NaN and Infinity."""
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    return json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    path = tmp_path_factory.mktemp("results") / "new" / "tiny.json"
+    done = run("--tiny", "--only", "design", "families", "--output", path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout, loaded(path)
+
+
+def test_a_run_says_where_when_and_with_which_seed_it_was_made(tiny):
+    output, result = tiny
+    assert (result["level"], result["seed"], result["untuned"]) == ("tiny", 0, False)
+    assert result["machine"]["cores"] >= 1
+    assert {"extremal", "numpy", "scipy", "highspy", "numba"} <= set(result["machine"]["versions"])
+    assert result["date"].startswith("20")
+    assert result["machine"]["cpu"] in output
+
+
+def test_a_run_measures_every_part_and_nothing_breaks(tiny):
+    output, result = tiny
+    titles = " ".join(table["title"] for table in result["tables"])
+    for part in ("Enumeration against", "separable utility", "Growth", "Import", "N = 8", "N = 40", "by arc"):
+        assert part in titles
+        assert part in output
+    assert result["failures"] == []
+    assert all(table["rows"] for table in result["tables"])
+
+
+def test_certified_gaps_and_agreement_with_enumeration_meet_their_targets(tiny):
+    """Targets in seconds may be missed on a busy machine; those in digits may not."""
+    _, result = tiny
+    small = next(table for table in result["tables"] if table["title"].startswith("N = 8"))
+    assert all(case["gap"] <= 1e-6 for row in small["rows"] for case in row["cases"])
+    utilities = next(table for table in result["tables"] if "separable" in table["title"])
+    assert len(utilities["rows"]) == 5
+    assert all(row["ok"] for row in utilities["rows"])
+
+
+def test_the_memory_of_a_large_case_is_measured_where_the_system_tells_it(tiny):
+    _, result = tiny
+    large = next(table for table in result["tables"] if table["title"].startswith("N = 40"))
+    for row in large["rows"]:
+        assert row["peak MB"] is None or 30 < row["peak MB"] < 2000
+
+
+def test_a_call_in_a_process_of_its_own_may_fail_or_be_late_and_says_so(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import report
+
+    assert report.isolated("math", "hypot", {}, 60.0).status == "ok"
+    assert "TypeError" in report.isolated("math", "sqrt", {}, 60.0).status
+    assert report.isolated("no_such_module", "f", {}, 60.0).status == "no_such_module is not installed"
+    late = report.isolated("builtins", "input", {}, 0.0)
+    assert late.late
+    assert late.status.startswith("not done")
+
+
+def test_a_missed_target_is_loud_and_no_error(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import report
+
+    r = report.Report("tiny")
+    table = r.table("a title", {"case": "<10", "seconds": "8.2f"})
+    table.row("slow", 3.14159, ok=r.check("slow within 1 s", False))
+    table.row("infinite", float("inf"), ok=r.check("done", True))
+    table.row("unknown", None)
+    assert "slow            3.14  FAIL" in capsys.readouterr().out
+    assert "1 TARGETS MISSED:\n  slow within 1 s" in r.summary()
+    assert json.loads(r.to_json())["tables"][0]["rows"][1]["seconds"] == "inf"
+
+
+@pytest.mark.slow
+def test_the_peers_run_or_say_why_not(tmp_path):
+    done = run("--tiny", "--only", "peers", "--seed", 3, "--output", tmp_path / "peers.json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    theorem_5, linear = loaded(tmp_path / "peers.json")["tables"]
+    same = [row["value"] for row in (*theorem_5["rows"], *linear["rows"][:2])]
+    for value, ours in zip(same, [same[0]] * 3 + [same[3]] * 2, strict=True):
+        assert value is None or value == pytest.approx(ours, rel=1e-6)
+    qif = linear["rows"][2]["value"]
+    assert qif is None or qif <= same[3]

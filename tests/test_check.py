@@ -1,0 +1,372 @@
+"""The checker of designs against designs made by hand: closed forms and programs over all vertices.
+
+Nothing here comes from the solver. Delta(y), the largest mu(lam) - y.lam, is found by listing every vertex.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import extremal as ex
+import oracles
+from extremal import check, closed_form
+from extremal.check import check_design
+from extremal.mechanism import constant, identity
+from extremal.regions import largest_lift
+from strategies import designs, high_privacy_designs, uniform_designs
+
+SEPARABLE = [u for u in oracles.SYMMETRIC if isinstance(u, ex.FInformation)]
+PRIOR = ex.Prior([0.35, 0.25, 0.2, 0.12, 0.08])
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    mechanism: ex.Mechanism
+    value: float
+    upper_bound: float
+    dual: object
+
+
+def vertices(prior, c, low=0.0):
+    """All vertices of {low <= lam <= c, pi.lam = 1}, as rows: those with low = 0, moved and scaled."""
+    return low + (1 - low) * oracles.lift_vectors(prior.probabilities, (c - low) / (1 - low))
+
+
+def brute_force(prior, c, utility, y, low=0.0):
+    """Delta(y)."""
+    V = vertices(prior, c, low)
+    return float(np.max(utility.columns(prior, V.T) - V @ y))
+
+
+def with_bound(prior, epsilon, utility, mechanism, y, low=0.0):
+    """The design with the bound that a dual vector proves."""
+    c = largest_lift(prior.probabilities, epsilon)
+    bound = math.fsum(y) + brute_force(prior, c, utility, y, low) if c > 1 else utility(prior, mechanism)
+    return Design(mechanism, utility(prior, mechanism), bound, y)
+
+
+def programmed(prior, epsilon, utility, low=0.0):
+    """An optimal design by the linear program over all vertices, with its marginals as dual vector."""
+    V = vertices(prior, largest_lift(prior.probabilities, epsilon), low)
+    mu = utility.columns(prior, V.T)
+    result = linprog(-mu, A_eq=V.T, b_eq=np.ones(prior.size), method="highs-ds")
+    assert result.status == 0, result.message
+    used = V[result.x > 1e-9]
+    rho = np.linalg.lstsq(used.T, np.ones(prior.size))[0]  # to full precision
+    mechanism = ex.Mechanism((used * rho[:, None]).T, inputs=prior.labels)
+    return with_bound(prior, epsilon, utility, mechanism, -result.eqlin.marginals, low)
+
+
+def unchecked(matrix):
+    """A mechanism that its constructor would have refused or corrected."""
+    mechanism = object.__new__(ex.Mechanism)
+    for name, value in {
+        "matrix": matrix,
+        "inputs": range(len(matrix)),
+        "outputs": range(len(matrix)),
+    }.items():
+        object.__setattr__(mechanism, name, value if name == "matrix" else tuple(value))
+    return mechanism
+
+
+def assert_certified(prior, epsilon, utility, design, **options):
+    found = check_design(prior, epsilon, utility, design, **options)
+    assert found.ok, found
+    assert found.certified
+    assert found.problems == ()
+    assert found.upper_bound == pytest.approx(design.upper_bound, rel=1e-7, abs=1e-12)
+    return found
+
+
+# Designs that hold what they claim
+
+
+@pytest.mark.parametrize("utility", oracles.every_utility(5), ids=lambda utility: utility.name)
+@pytest.mark.parametrize("epsilon", [0.05, 0.3, math.log(2), 1.5, 2.4])
+def test_an_optimum_over_all_vertices_is_certified(utility, epsilon):
+    found = assert_certified(PRIOR, epsilon, utility, programmed(PRIOR, epsilon, utility))
+    assert found.gap <= 1e-6
+
+
+@pytest.mark.parametrize("utility", oracles.every_utility(8), ids=lambda utility: utility.name)
+def test_eight_symbols_without_any_pattern_are_certified(utility):
+    prior = ex.Prior(np.random.default_rng(1).dirichlet(np.ones(8)))
+    assert assert_certified(prior, 0.7, utility, programmed(prior, 0.7, utility)).gap <= 1e-6
+
+
+@pytest.mark.parametrize("utility", oracles.every_utility(5), ids=lambda utility: utility.name)
+@pytest.mark.parametrize("low", [0.2, 0.9])
+def test_a_lower_bound_on_lifts_restricts_the_competitors_too(utility, low):
+    design = programmed(PRIOR, 0.5, utility, low)
+    assert_certified(PRIOR, 0.5, utility, design, lower_lift=low)
+    free = check_design(PRIOR, 0.5, utility, design)
+    assert free.upper_bound >= design.upper_bound * (1 - 1e-9)
+
+
+@settings(max_examples=30)
+@given(high_privacy_designs())
+def test_theorem_3_is_certified_by_the_dual_of_its_basis(case):
+    prior, epsilon = case
+    mechanism = closed_form.high_privacy(prior, epsilon)
+    for utility in [*SEPARABLE, *oracles.asymmetric(prior.size)]:
+        lifts = ex.lift(prior, mechanism)
+        mu = utility.columns(prior, lifts)
+        y = np.linalg.lstsq(lifts.T, mu)[0] if epsilon > 0 else np.zeros(prior.size)
+        assert_certified(prior, epsilon, utility, with_bound(prior, epsilon, utility, mechanism, y))
+
+
+@settings(max_examples=30)
+@given(uniform_designs(max_size=9))
+def test_theorem_4_is_certified_by_a_constant_dual(case):
+    n, epsilon = case
+    prior, mechanism = ex.Prior.uniform(n), closed_form.uniform(n, epsilon)
+    for utility in oracles.SYMMETRIC:
+        value = utility(prior, mechanism)
+        found = check_design(
+            prior,
+            epsilon,
+            utility,
+            Design(mechanism, value, value * (1 + 2e-8) + 1e-13, np.full(n, value / n)),
+        )
+        assert found.ok, found
+
+
+@settings(max_examples=30)
+@given(designs(max_size=2, highest=lambda prior: prior.epsilon_max))
+def test_theorem_2_is_certified_by_the_dual_of_its_basis(case):
+    prior, epsilon = case
+    mechanism = closed_form.binary(prior, epsilon)
+    for utility in oracles.every_utility(2):
+        lifts = ex.lift(prior, mechanism)
+        y = np.linalg.lstsq(lifts.T, utility.columns(prior, lifts))[0]
+        assert_certified(prior, epsilon, utility, with_bound(prior, epsilon, utility, mechanism, y))
+
+
+@pytest.mark.parametrize("utility", oracles.every_utility(5), ids=lambda utility: utility.name)
+@pytest.mark.parametrize("more", [0.0, 1.0, 800.0])
+def test_full_disclosure_is_certified_where_it_is_allowed(utility, more):
+    y = PRIOR.probabilities * utility.columns(PRIOR, np.diag(1 / PRIOR.probabilities))
+    value = math.fsum(y)
+    found = assert_certified(
+        PRIOR, PRIOR.epsilon_max + more, utility, Design(identity(PRIOR), value, value, y)
+    )
+    assert found.gap <= 1e-12
+
+
+@pytest.mark.parametrize("utility", oracles.every_utility(5), ids=lambda utility: utility.name)
+def test_nothing_beats_a_constant_release_at_level_0(utility):
+    value = utility(PRIOR, constant(PRIOR))
+    design = Design(constant(PRIOR), value, value, np.full(5, value / 5))
+    assert_certified(PRIOR, 0.0, utility, design)
+    assert_certified(PRIOR, 1.0, utility, design, lower_lift=1.0)
+
+
+def test_masses_of_1e_9_do_not_disturb_the_check():
+    prior = ex.Prior(np.array([0.4, 0.3, 0.3 - 3e-9, 1e-9, 1e-9, 1e-9]))
+    for epsilon in (0.1, 1.0, 3.0, 15.0):
+        for utility in (ex.mutual_information, ex.total_variation, ex.ExpectedGain(np.eye(6))):
+            assert_certified(prior, epsilon, utility, programmed(prior, epsilon, utility))
+
+
+def test_no_upper_bound_is_no_claim_and_no_certificate():
+    mechanism = closed_form.arc(PRIOR, 0.5)
+    design = Design(mechanism, ex.mutual_information(PRIOR, mechanism), math.inf, None)
+    found = check_design(PRIOR, 0.5, ex.mutual_information, design)
+    assert found.ok
+    assert not found.certified
+    assert found.gap == math.inf
+    assert "not certified" in str(found)
+
+
+# Large alphabets
+
+
+def chord_dual(prior, epsilon):
+    """For each symbol the chord of pi t log t over [0, c] or [0, 1/pi], whichever is shorter: mu <= y.lam."""
+    return prior.probabilities * np.minimum(epsilon, -np.log(prior.probabilities))
+
+
+def test_a_thousand_symbols_are_bounded_by_their_chords():
+    prior = ex.Prior.from_counts(1 / np.arange(1, 1001) ** 1.5)
+    mechanism, y = closed_form.arc(prior, 1.0), chord_dual(prior, 1.0)
+    design = Design(mechanism, ex.mutual_information(prior, mechanism), math.fsum(y), y)
+    assert assert_certified(prior, 1.0, ex.mutual_information, design).how == "chords"
+    found = check_design(prior, 1.0, ex.mutual_information, replace(design, dual=y - 1e-3 * y.mean()))
+    assert not found.ok
+
+
+def test_hundreds_of_equal_symbols_are_certified_by_counting():
+    n, epsilon = 500, 2.0
+    prior, mechanism = ex.Prior.uniform(n), closed_form.uniform(n, epsilon)
+    value = ex.mutual_information(prior, mechanism)
+    design = Design(mechanism, value, value, np.full(n, value / n))
+    found = assert_certified(prior, epsilon, ex.mutual_information, design)
+    assert "500 counts" in found.how
+    assert found.gap <= 1e-9
+
+
+def test_a_hundred_thousand_symbols_have_a_chord_bound():
+    pi = ex.Prior.from_counts(1 / np.arange(1, 100_001)).probabilities
+    y = pi * np.minimum(1.0, -np.log(pi))
+    s = check.Separable.of(pi, ex.mutual_information.f, y, 0.0, math.e)
+    assert -1e-2 <= s.chord <= 1e-9
+
+
+def test_twenty_symbols_are_enumerated_for_any_utility_and_more_are_not():
+    for n, known in ((12, True), (21, False)):
+        prior = ex.Prior.uniform(n)
+        utility = ex.Utility(lambda prior, P: P.max(axis=0), "largest entry", symmetric=True)
+        mechanism = closed_form.uniform(n, 1.0)
+        value = utility(prior, mechanism)
+        found = check_design(prior, 1.0, utility, Design(mechanism, value, value, np.full(n, value / n)))
+        assert found.ok == found.certified == known
+        assert ("enumeration" if known else "cannot be checked") in found.how
+
+
+def perturbed_chords(prior, c, f, seed, size):
+    """A dual vector near a good one, so that many subsets are nearly the best."""
+    rng, pi = np.random.default_rng(seed), prior.probabilities
+    u = np.minimum(c, 1 / pi)
+    at_zero = f(np.zeros(1))
+    return pi * ((f(u) - at_zero) / u + at_zero) * (1 + size * rng.normal(size=prior.size))
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.5])
+def test_counting_and_meeting_in_the_middle_agree_on_thirty_symbols(epsilon):
+    prior = ex.Prior.from_counts(np.random.default_rng(3).integers(1, 400, size=30))
+    c = largest_lift(prior.probabilities, epsilon)
+    for utility in (ex.mutual_information, ex.hellinger):
+        for size in (1e-3, 0.1):
+            y = perturbed_chords(prior, c, utility.f, 4, size)
+            s = check.Separable.of(prior.probabilities, utility.f, y, 0.0, c)
+            by_counts = check._count_loss(s, check._counts(prior.probabilities), math.inf)
+            above, below = (check._meeting_loss(s, by_counts * (1 + share)) for share in (1e-6, -1e-6))
+            assert above == pytest.approx(by_counts, rel=1e-7, abs=10 * s.error)
+            assert below == by_counts * (1 - 1e-6)
+
+
+# Delta by every method
+
+
+@st.composite
+def problems(draw):
+    """A prior from counts, a largest and a smallest lift, a separable utility and any dual vector."""
+    counts = draw(st.lists(st.integers(1, 9), min_size=2, max_size=10))
+    prior = ex.Prior.from_counts(counts)
+    epsilon = draw(st.floats(0.01, 1.1)) * prior.epsilon_max
+    low = draw(st.sampled_from([0.0, 0.0, 0.3, math.exp(-epsilon)]))
+    utility = draw(st.sampled_from(SEPARABLE))
+    c = largest_lift(prior.probabilities, epsilon)
+    seed, size = draw(st.integers(0, 1000)), draw(st.sampled_from([0.0, 1e-3, 0.1, 1.0]))
+    return prior, c, low, utility, perturbed_chords(prior, c, utility.f, seed, size)
+
+
+@settings(max_examples=150)
+@given(problems())
+def test_chords_bound_counting_which_bounds_and_finds_the_largest_of_all_vertices(problem):
+    prior, c, low, utility, y = problem
+    exact = brute_force(prior, c, utility, y, low)
+    s = check.Separable.of(prior.probabilities, utility.f, y, low, c)
+    counts = check._counts(prior.probabilities)
+    relaxed, counted = (s.chord - check._count_loss(s, counts, needed) for needed in (-math.inf, math.inf))
+    met = s.chord - check._meeting_loss(s, s.chord - exact + 1.0)
+    near = {"rel": 1e-9, "abs": 1e-12 + s.blur}
+    assert exact - near["abs"] <= counted <= relaxed + near["abs"]
+    assert counted <= s.chord + s.error
+    assert counted == pytest.approx(exact, **near)
+    assert met == pytest.approx(exact, **near)
+    assert met >= exact - 1e-14 * (1 + abs(exact))
+
+
+@settings(max_examples=60)
+@given(problems(), st.sampled_from([1, 4, 16]))
+def test_blocks_of_subsets_give_a_bound_between_the_exact_one_and_the_chords(problem, longest):
+    prior, c, low, utility, y = problem
+    exact = brute_force(prior, c, utility, y, low)
+    s = check.Separable.of(prior.probabilities, utility.f, y, low, c)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(check, "LONGEST", longest)
+        met = s.chord - check._meeting_loss(s, s.chord - exact + 1.0)
+        assert exact - 1e-13 * (1 + abs(exact)) <= met <= s.chord + s.error + s.blur
+        patch.setattr(check, "MOST_PAIRS", 1)
+        assert check._meeting_loss(s, 1.0) == 0.0
+
+
+@settings(max_examples=60)
+@given(problems(), st.integers(0, 1000))
+def test_delta_of_linear_and_of_arbitrary_utilities_is_that_of_all_vertices(problem, seed):
+    prior, c, low, _, y = problem
+    gain = np.random.default_rng(seed).normal(size=(3, prior.size))
+    linear = ex.ExpectedGain(gain)
+    exact = brute_force(prior, c, linear, y, low)
+    knapsack = max(check._linear_delta(prior.probabilities, row, y, low, c) for row in gain)
+    assert exact - 1e-14 <= knapsack <= exact + 1e-11 * (1 + abs(exact))
+    for utility in [linear, *oracles.asymmetric(prior.size)]:
+        exact = brute_force(prior, c, utility, y, low)
+        delta, blur, _ = check._enumerated_delta(prior, utility, y, low, c)
+        assert exact - 1e-13 * (1 + abs(exact)) <= delta <= exact + 1e-11 * (1 + abs(exact)) + blur
+
+
+def test_counts_are_recognised_whatever_their_common_factor_and_nothing_else_is():
+    for counts in ([1, 1, 1], [3, 5, 7], [997, 1000, 1003], [20, 30, 50]):
+        found = check._counts(ex.Prior.from_counts(counts).probabilities)
+        assert (found * math.gcd(*counts)).tolist() == counts
+    assert check._counts(ex.Prior([0.1, 0.2, 0.7]).probabilities).tolist() == [1, 2, 7]
+    assert check._counts(np.random.default_rng(0).dirichlet(np.ones(4))) is None
+    assert check._counts(ex.Prior([1 - 1e-9, 1e-9]).probabilities) is None
+
+
+# Designs that do not hold what they claim
+
+EPSILON = 0.7
+GOOD = {
+    utility.name: (utility, programmed(PRIOR, EPSILON, utility))
+    for utility in [
+        ex.mutual_information,
+        ex.hellinger,
+        ex.ExpectedGain(np.eye(5), "guessing"),
+        oracles.asymmetric(5)[0],
+    ]
+}
+
+
+def corrupted(utility, design):
+    P, y = design.mechanism.matrix, np.asarray(design.dual)
+    shorter, negative = P.copy(), P.copy()
+    shorter[0, np.argmax(P[0])] -= 1e-11
+    negative[0, 0], negative[0, 1] = -1e-13, P[0, 1] + P[0, 0] + 1e-13
+    return {
+        "misses 1": replace(design, mechanism=unchecked(shorter)),
+        "finite numbers >= 0": replace(design, mechanism=unchecked(negative)),
+        "value is": replace(design, value=design.value * (1 + 1e-8)),
+        "value is nan": replace(design, mechanism=unchecked(P * math.nan)),
+        "not nan": replace(design, value=math.nan),
+        "upper bound": replace(design, upper_bound=design.upper_bound * (1 - 1e-6)),
+        "is not proved": replace(design, dual=y[::-1]),
+        "by": replace(design, dual=y * (1 + 1e-6)),
+        "5 finite numbers, got None": replace(design, dual=None),
+        "5 finite numbers, got array": replace(design, dual=y[:-1]),
+        "5 finite numbers": replace(design, dual=np.where(np.arange(5) == 2, math.nan, y)),
+        "must be a number": replace(design, upper_bound=math.nan),
+        "got -inf": replace(design, upper_bound=-math.inf),
+        "same number of symbols": replace(design, mechanism=ex.Mechanism(np.eye(4))),
+        "same labels": replace(design, mechanism=ex.Mechanism(P, inputs=list("abcde"))),
+    }
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_every_corruption_of_a_design_is_caught(name):
+    utility, design = GOOD[name]
+    assert_certified(PRIOR, EPSILON, utility, design)
+    lower = check_design(PRIOR, EPSILON - 1e-9, utility, design)
+    assert [problem.split(" is ")[0] for problem in lower.problems] == ["leakage"]
+    for words, wrong in corrupted(utility, design).items():
+        found = check_design(ex.Prior(PRIOR.probabilities, list("vwxyz")), EPSILON, utility, wrong)
+        assert not found.ok, words
+        assert any(words in problem for problem in found.problems), (words, found)
+        assert "does not hold" in str(found)

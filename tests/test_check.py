@@ -348,7 +348,7 @@ def corrupted(utility, design):
         "not nan": replace(design, value=math.nan),
         "upper bound": replace(design, upper_bound=design.upper_bound * (1 - 1e-6)),
         "is not proved": replace(design, dual=y[::-1]),
-        "by": replace(design, dual=y * (1 + 1e-6)),
+        "by": replace(design, dual=y + 1e-5 * np.eye(5)[0]),
         "5 finite numbers, got None": replace(design, dual=None),
         "5 finite numbers, got array": replace(design, dual=y[:-1]),
         "5 finite numbers": replace(design, dual=np.where(np.arange(5) == 2, math.nan, y)),

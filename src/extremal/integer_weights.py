@@ -30,8 +30,9 @@ BITS = 62
 TOTAL = 1 << BITS
 
 SHARE = 4e-15  # of an entry, that it may change by to complete its row
-LARGEST_CHANGE = 1e-9  # of the scale of a column, relative; designs need 1e-14
-LARGEST_SYSTEM = 2048  # columns or rows, for the linear system of a matrix that is not square
+LARGEST_CHANGE = 1e-6  # of the scale of a column, relative
+LARGEST_LOSS = 5e-10  # of mutual information, relative
+DAMPING = 1e-12  # of the mean eigenvalue
 
 
 def candidates(pi: Floats, P: Floats, epsilon: float) -> Iterator[tuple[Weights, str]]:
@@ -91,7 +92,9 @@ def _rescaled(pi: Floats, P: Floats, cap: float, lift: Floats, rho: Floats) -> F
     """A mechanism with the zeros of P and no lift above `cap`, or None where this construction finds none.
 
     Every column above `cap` moves towards the flat column on its own support; then the columns are scaled so
-    that rows sum to 1, by the smallest change of scale that does it.
+    that rows sum to 1. Scales may have to change more than entries do. To first order that costs an optimal
+    mechanism nothing, because what its columns are worth balances in every row; any other pays, so the mutual
+    information must stay as well.
     """
     support = P > 0
     occurs = np.asarray(support.any(axis=0))
@@ -99,10 +102,10 @@ def _rescaled(pi: Floats, P: Floats, cap: float, lift: Floats, rho: Floats) -> F
         return None  # no zero to keep: mixing is simpler
     flat = np.divide(1.0, pi @ support, out=np.zeros(len(occurs)), where=occurs)
     largest = lift.max(axis=0)
-    high = largest > cap
-    if np.any(flat[high] >= cap * (1 - 1e-9)):
+    excess, room = np.maximum(largest - cap, 0.0), largest - flat
+    if np.any((excess > 0) & (2 * excess > room)):
         return None  # not even the flat column is low enough: some zero of this column must go
-    part = np.where(high, (largest - cap) / np.where(high, largest - flat, 1.0), 0.0)
+    part = np.divide(excess, room, out=np.zeros_like(room), where=excess > 0)
     D = P * (1 - part) + support * (part * flat * rho)
     z = np.zeros(len(occurs))
     z[occurs] = _scales(D[:, occurs], 1 - D.sum(axis=1))
@@ -110,11 +113,23 @@ def _rescaled(pi: Floats, P: Floats, cap: float, lift: Floats, rho: Floats) -> F
     sums = lowered.sum(axis=1, keepdims=True)
     if np.abs(z).max() > LARGEST_CHANGE or np.abs(sums - 1).max() > SHARE:
         return None
-    return np.asarray(lowered / sums)
+    before, after = _information(pi, P), _information(pi, lowered)
+    return np.asarray(lowered / sums) if abs(after - before) <= LARGEST_LOSS * before else None
+
+
+def _information(pi: Floats, P: Floats) -> float:
+    """Mutual information from terms t log t - t + 1 >= 0 of the lifts, which lose no digits near t = 1."""
+    t, rho = _lifts(pi, P)
+    terms = np.where(t > 0, t * np.log1p(np.where(t > 0, t - 1, 0.0)) - (t - 1), 1.0)
+    return float(pi @ terms @ rho)
 
 
 def _scales(D: Floats, lacking: Floats) -> Floats:
-    """z with D z = lacking as nearly as can be; useless numbers where the system is singular or too large."""
+    """z with D z = lacking as nearly as can be; numbers that are too large where nothing comes near.
+
+    A square system is solved as it is. Any other, and a singular one, by least squares with a little damping:
+    the right side is of the order of rounding errors, so three digits of z are enough.
+    """
     n, m = D.shape
     if n == m:
         try:
@@ -123,6 +138,7 @@ def _scales(D: Floats, lacking: Floats) -> Floats:
             z = np.full(m, np.inf)
         if np.abs(z).max() <= LARGEST_CHANGE:
             return np.asarray(z)
-    if max(n, m) > LARGEST_SYSTEM:
-        return np.full(m, np.inf)
-    return np.asarray(np.linalg.lstsq(D, lacking)[0])
+    G = D @ D.T if n <= m else D.T @ D
+    G[np.diag_indices_from(G)] += DAMPING * np.trace(G) / len(G)
+    z = D.T @ np.linalg.solve(G, lacking) if n <= m else np.linalg.solve(G, D.T @ lacking)
+    return np.asarray(z)

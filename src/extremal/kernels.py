@@ -198,8 +198,8 @@ def search_partial(
 ) -> tuple[int, int, float]:
     """Branch and bound over all columns with one given partial symbol j: (columns stored, nodes, bound).
 
-    The best columns of profit above `threshold` are stored, and every other one whose partial symbol is j has
-    profit <= bound.
+    The best columns of profit above `threshold` are stored. Any other one whose partial symbol is j has profit
+    <= bound, or no more than one that is stored and differs from it by an exchange of symbols of equal weight.
     Items, the symbols other than j, come by decreasing weight, equal weights by decreasing profit: once the large
     ones are decided the relaxation over the small ones is tight. Among items of equal weight the more profitable are
     taken first, so the others need not be tried. The smallest symbols are not branched on but looked up: `sums` holds

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 
-
 from .mechanism import Mechanism, check_match, common_labels
 from .prior import Prior
 

@@ -16,9 +16,9 @@ FIELD_ID = b"PARQUET:field_id"  # a number by which table formats know a column;
 def released_schema(schema: Any, types: Mapping[str, Any], parts: Mapping[str, Sampler]) -> Any:
     """The schema with the types of the released columns, and no metadata that may describe their values.
 
-    Metadata of a table is anybody's text: counts, ranges, a list of categories. Of the table's only pandas' own
-    description of index and columns is kept, and what it says of released columns is written anew from their
-    types and the number of their outputs. Metadata of other columns stay.
+    Metadata of a table is anybody's text: counts, ranges, a list of categories. Of the table's only pandas'
+    own description of index and columns is kept, and what it says of released columns is written anew from
+    their types and the number of their outputs. Metadata of other columns stay.
     """
     import pyarrow
 
@@ -57,7 +57,7 @@ def _pandas(described: bytes, types: Mapping[str, Any], parts: Mapping[str, Samp
 
 
 def _pandas_type(kind: Any, outputs: int, given: str) -> dict[str, Any] | None:
-    """What pandas would say of a column of this arrow type; a dtype that was chosen for it, `given`, is kept."""
+    """What pandas would say of a column of this arrow type; a dtype that was chosen for it is kept."""
     import pyarrow.types as of
 
     if of.is_dictionary(kind):

@@ -1,4 +1,4 @@
-"""A file that stands under its name when it is complete, and before that under no name anybody would take for it."""
+"""A file that stands under its name when it is complete, and not before."""
 
 from __future__ import annotations
 

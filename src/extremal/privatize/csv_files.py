@@ -1,7 +1,8 @@
 """CSV: the same bytes with reports in some fields, a block at a time.
 
-What stands between private fields is copied as it is: quoting, spaces, line ends, numbers in any notation. A
-report is written by the mechanism's label and the header alone, never by how the value it replaces was written.
+What stands between private fields is copied as it is: quoting, spaces, line ends, numbers in any notation.
+How a report is written depends on its label and the header alone, not on how the value that it replaces was
+written.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class CsvData:
         return pyarrow.array(texts, pyarrow.large_binary())
 
     def _ids(self, records: Records, name: str) -> Any:
-        """Ids written as integers are integers, as they are when the file is read into a frame; others text."""
+        """Ids written as integers are integers, as when the file is read into a frame; others are text."""
         import pyarrow
         from pyarrow import compute
 
@@ -111,7 +112,8 @@ class CsvData:
         values = [unquote(field) for field in raw.to_pylist()]
         if "" in values:
             raise KeyingError(
-                f"every record must have an id, got {values.count('')} without in column {name!r} of {self.path}"
+                f"every record must have an id, got {values.count('')} without one in column {name!r} of "
+                f"{self.path}; number the records"
             )
         return [int(value) if INTEGER.fullmatch(value) else value for value in values]
 
@@ -158,7 +160,7 @@ def text_column(part: Sampler, fields: Any) -> Column:
 
 
 def finder(part: Sampler) -> Callable[[str], int]:
-    """The row of the label that a text stands for: the text itself, else the number or truth value it denotes."""
+    """The row of the label that a text stands for: itself, else the number or truth value it denotes."""
     nobody = len(part.inputs)
     truths = {str(label).lower(): row for label, row in part.row_of.items() if isinstance(label, bool)}
     numbers = {

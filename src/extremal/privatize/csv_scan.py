@@ -98,7 +98,8 @@ def whole_records(file: BinaryIO, path: str) -> Iterator[bytes]:
         cut = _last_line_end(block)
         if not cut and len(block) > LONGEST:
             raise FileError(
-                f"a record must have at most {LONGEST} bytes, got a longer one in {path}; is a quote left open?"
+                f"a record must have at most {LONGEST} bytes, got a longer one in {path}; "
+                "is a quote left open?"
             )
         if cut:
             yield block[:cut]
@@ -128,8 +129,8 @@ def scan(block: bytes, header: Header, path: str, before: int) -> Records:
         wrong = np.flatnonzero(~good & (ends > firsts))
         if len(wrong):
             raise FileError(
-                f"every record must have {width + 1} fields, like the header, got {counts[wrong[0]] + 1} in record "
-                f"{before + int(np.count_nonzero(good[: wrong[0]])) + 1} of {path}; "
+                f"every record must have {width + 1} fields, like the header, got {counts[wrong[0]] + 1} in "
+                f"record {before + int(np.count_nonzero(good[: wrong[0]])) + 1} of {path}; "
                 f"is the delimiter {header.delimiter!r}?"
             )
         firsts, ends, line_ends = firsts[good], ends[good], line_ends[good]
@@ -217,8 +218,8 @@ def _check_quotes(
         well = well and bool(np.all(edge[after] | ends_line | (data[after] == ord('"'))))
     if not well:
         raise FileError(
-            f"quotes must enclose whole fields and be doubled inside them, got others after record {before} of "
-            f"{path}; write the file anew with a CSV library"
+            f"quotes must enclose whole fields and be doubled inside them, got others after record {before} "
+            f"of {path}; write the file anew with a CSV library"
         )
 
 

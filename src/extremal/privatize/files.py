@@ -1,4 +1,4 @@
-"""CSV and Parquet files: streamed in constant memory, and whole under their final name or not there at all."""
+"""CSV and Parquet files: streamed in constant memory, whole under their final name or not there at all."""
 
 from __future__ import annotations
 
@@ -68,15 +68,16 @@ def privatize_file(
 ) -> FileRelease:
     """Writes the source to the target with reports in the named columns, and everything else as it was.
 
-    CSV (.csv, .tsv; UTF-8, with a header) or Parquet (.parquet, .pq), or `format` "csv" or "parquet". Memory does
-    not grow with the file. The target appears when it is complete; an interruption leaves nothing under its
-    name. It is replaced only with overwrite=True, and is never the source.
+    CSV (.csv, .tsv; UTF-8, with a header) or Parquet (.parquet, .pq), or `format` "csv" or "parquet". Memory
+    does not grow with the file. The target appears when it is complete; an interruption leaves nothing under
+    its name. It is replaced only with overwrite=True, and is never the source.
 
-    `mechanisms`, `key`, `unknown`, `unknown_as` and `repeated_ids` are as in privatize_frame, `id_column` names
-    the column with the ids. `progress` is called with (done, total): bytes of a CSV file, rows of a Parquet
-    file. In a CSV file every byte outside the private fields stays, numbers and truth values are recognised,
-    and ids that are written as integers are integers; the delimiter is found from the header. A Parquet file
-    keeps its schema and codecs, not its row groups, nor metadata of the whole file, which may describe values.
+    `mechanisms`, `key`, `unknown`, `unknown_as` and `repeated_ids` are as in privatize_frame, `id_column`
+    names the column with the ids. `progress` is called with (done, total): bytes of a CSV file, rows of a
+    Parquet file. In a CSV file every byte outside the private fields stays, numbers and truth values are
+    recognised, and ids that are written as integers are integers; the delimiter is found from the header. A
+    Parquet file keeps its schema and codecs, not its row groups, nor metadata of the whole file, which may
+    describe values.
 
     `words` replaces the operating system's randomness in experiments. The metadata of a Parquet file then say
     so; a CSV file has no place for it and is refused unless unmarked="allow".
@@ -87,8 +88,8 @@ def privatize_file(
     kind = _format(source, target, format)
     if kind == "csv" and randomness.note is not None and unmarked != "allow":
         raise FileError(
-            f"reports for experiments must be marked, got a CSV file, which has no place for it ({randomness.note}); "
-            'write Parquet, or accept it with unmarked="allow"'
+            f"reports for experiments must be marked, got a CSV file, which has no place for it "
+            f'({randomness.note}); write Parquet, or accept it with unmarked="allow"'
         )
     name = os.fspath(source)
     data: Data
@@ -164,8 +165,8 @@ class Ids:
         if len(same):
             one, other = sorted((int(blocks[same[0], 2]) + 1, int(blocks[same[0] + 1, 2]) + 1))
             raise KeyingError(
-                f"ids must be distinct, got the same in records {one} and {other} of column {self._name!r}: records "
-                "with one id get the same noise and can be linked; give each its own, or "
+                f"ids must be distinct, got the same in records {one} and {other} of column {self._name!r}: "
+                "records with one id get the same noise and can be linked; give each its own, or "
                 'repeated_ids="allow" if one person answered twice'
             )
 

@@ -31,15 +31,15 @@ def privatize_frame(
 ) -> Any:
     """A frame of the same kind in which each named column holds reports; other columns, index and order stay.
 
-    Any eager frame that narwhals knows: pandas, polars, arrow tables and others. `mechanisms` maps a column to
-    its certified mechanism, or a tuple of columns to one mechanism on tuples (joint_prior makes a prior for
-    it): these columns are drawn together, once. Separate columns get independent words.
+    Any eager frame that narwhals knows: pandas, polars, arrow tables and others. `mechanisms` maps a column
+    to its certified mechanism, or a tuple of columns to one mechanism on tuples (joint_prior makes a prior
+    for it): these columns are drawn together, once. Separate columns get independent words.
 
     With `key` and `ids` (a column of the frame by name, or one id a row) a report is a function of key, id,
-    column and mechanism. Rows with an unknown or missing value are refused; unknown="drop" drops them from all
-    columns, unknown_as={column: label} treats such values as a label. The rows keep their order, so they must
-    not be sorted by a private column. Metadata of the whole frame (attrs of pandas, schema metadata of arrow)
-    may describe the values and are left out.
+    column and mechanism. Rows with an unknown or missing value are refused; unknown="drop" drops them from
+    all columns, unknown_as={column: label} treats such values as a label. The rows keep their order, so they
+    must not be sorted by a private column. Metadata of the whole frame (attrs of pandas, schema metadata of
+    arrow) may describe the values and are left out.
     """
     import narwhals
 
@@ -69,10 +69,11 @@ def joint_prior(
     pseudocount: float = 0,
     labels: Sequence[Iterable[Any]] | None = None,
 ) -> Prior:
-    """Relative frequencies of the combinations of several columns; its labels are tuples, sorted if they can be.
+    """Relative frequencies of the combinations of several columns: a prior whose labels are tuples.
 
-    Without `labels` its symbols are the combinations that occur. With `labels`, one list for each column, they
-    are all combinations of these: one that does not occur counts 0, so it needs a pseudocount.
+    Without `labels` its symbols are the combinations that occur, sorted if they can be. With `labels`, one
+    list for each column, they are all combinations of these: one that does not occur counts 0, so it needs a
+    pseudocount.
     """
     import narwhals
 
@@ -100,7 +101,8 @@ def joint_prior(
     strange = sorted(map(repr, counts.keys() - set(symbols)))
     if strange:
         raise PriorError(
-            f"every combination must be one of the labels, got {shorten(strange, 5)}; add to labels or drop them"
+            f"every combination must be one of the labels, got {', '.join(strange[:5])}; "
+            "add to labels or drop them"
         )
     return Prior.from_counts([counts.get(symbol, 0) for symbol in symbols], pseudocount, symbols)
 
@@ -113,13 +115,13 @@ def eager_frame(frame: Any) -> Any:
         wrapped = narwhals.from_native(frame)
     except (TypeError, narwhals.exceptions.NarwhalsError) as error:
         raise ValuesError(
-            f"frame must be a pandas, polars or arrow table, or another eager frame with distinct column names, "
-            f"got {type(frame).__name__}: {' '.join(str(error).split())[:80]}"
+            f"frame must be a pandas, polars or arrow table, or another eager frame with distinct column "
+            f"names, got {type(frame).__name__}: {' '.join(str(error).split())[:80]}"
         ) from None
     if isinstance(wrapped, narwhals.LazyFrame):
         raise ValuesError(
-            f"frame must hold its values, got a lazy {type(frame).__name__}: an engine may evaluate it more than "
-            "once, and two draws of one record are two releases; collect it first, and for Spark use "
+            f"frame must hold its values, got a lazy {type(frame).__name__}: an engine may evaluate it more "
+            "than once, and two draws of one record are two releases; collect it first, and for Spark use "
             "extremal.privatize.spark"
         )
     if any(isinstance(name, tuple) for name in wrapped.columns):
@@ -143,9 +145,7 @@ def _replaced(eager: Any, job: Job, drawn: Drawn) -> Any:
     native = released.to_native()
     if released.implementation.is_pyarrow():
         types = {name: native.schema.field(name).type for name in drawn.columns}
-        schema = released_schema(
-            eager.to_native().schema, types, {name: len(part.outputs) for name, part in job.parts.items()}
-        )
+        schema = released_schema(eager.to_native().schema, types, job.parts)
         native = type(native).from_arrays(native.columns, schema=schema)
     elif hasattr(native, "attrs"):
         native.attrs = {}

@@ -1,8 +1,8 @@
 """Parquet: the same file with reports in some columns, a row group at a time.
 
 Nothing of the source but values, names and types is copied. Statistics and dictionaries are of the new data.
-How many rows a row group has is decided by the public columns alone: the writer of the source may have decided
-by the size in bytes, which depends on the private values.
+How many rows a row group has is decided by the public columns alone: the writer of the source may have
+decided by the size in bytes, which depends on the private values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .arrow_schema import released_schema
 from .columns import Column
 from .releases import Blocks, Job
 
-GROUP_BYTES = 1 << 26  # of a row group in memory
+GROUP_BYTES = 1 << 25  # of a row group in memory
 MOST_ROWS = 1 << 20  # in a row group
 READ_BUFFER = 1 << 20  # bytes of a column that are read at a time, however large its part of the file
 NOTE = b"extremal"
@@ -63,8 +63,8 @@ class ParquetData:
 
     def ids(self, name: str) -> Iterator[Any]:
         """The column of ids, part by part."""
-        for batch in self._batches([], MOST_ROWS // 4, [name]):
-            yield batch.column(0)
+        for table in self._tables(MOST_ROWS, columns=[name]):
+            yield table.column(0)
 
     def release(
         self, sink: BinaryIO, job: Job, ids: str | None, blocks: Blocks, progress: Callable[[int], None]
@@ -80,36 +80,56 @@ class ParquetData:
         codecs, encoded = self._encodings(job.private)
         quick = [name for name in job.private if pyarrow.types.is_string(self._field(name).type)]
         with parquet.ParquetWriter(sink, schema, compression=codecs, use_dictionary=encoded) as writer:
-            for batch in self._batches(quick, self._rows_in_a_group(job.private)):
+            for table in self._tables(self._rows_in_a_group(job.private), quick):
 
-                def read(part: Sampler, name: str, batch: Any = batch) -> Column:
-                    return as_column(part, batch.column(name))
+                def read(part: Sampler, name: str, table: Any = table) -> Column:
+                    return as_column(part, table.column(name))
 
-                records = None if ids is None else batch.column(ids)
-                drawn = job.draw(read, len(batch), blocks(records, len(batch)))
-                if drawn is None:
-                    if job.hopeless:
-                        return
-                    continue
-                kept = batch if drawn.kept is None else batch.filter(pyarrow.array(drawn.kept))
-                columns = [
-                    drawn.columns[name].cast(types[name]) if name in types else kept.column(name)
-                    for name in schema.names
-                ]
-                if len(kept):
-                    writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema), len(kept))
+                records = None if ids is None else table.column(ids)
+                drawn = job.draw(read, len(table), blocks(records, len(table)))
+                if drawn is not None:
+                    kept = table if drawn.kept is None else table.filter(pyarrow.array(drawn.kept))
+                    columns = [
+                        drawn.columns[name].cast(types[name]) if name in types else kept.column(name)
+                        for name in schema.names
+                    ]
+                    released = pyarrow.Table.from_arrays(columns, schema=schema).combine_chunks()
+                    writer.write_table(released, max(1, len(released)))
+                elif job.hopeless:
+                    return
                 progress(job.rows)
 
     def _field(self, name: str) -> Any:
         return self.schema.field(name)
 
-    def _batches(self, encoded: list[str], rows: int, columns: list[str] | None = None) -> Iterator[Any]:
+    def _tables(
+        self, rows: int, encoded: list[str] | None = None, columns: list[str] | None = None
+    ) -> Iterator[Any]:
+        """The file in tables of so many rows, whatever the row groups it is stored in; fewer in the last."""
+        import pyarrow
+
+        table, size = [], 0
+        for batch in self._batches(rows, encoded, columns):
+            table.append(batch)
+            size += len(batch)
+            if size >= rows:
+                whole = pyarrow.Table.from_batches(table)
+                yield whole.slice(0, rows)
+                table, size = whole.slice(rows).to_batches(), size - rows
+        if size:
+            yield pyarrow.Table.from_batches(table)
+
+    def _batches(self, rows: int, encoded: list[str] | None, columns: list[str] | None) -> Iterator[Any]:
         import pyarrow
         from pyarrow import parquet
 
         try:
-            with parquet.ParquetFile(self.path, read_dictionary=encoded, buffer_size=READ_BUFFER) as file:
-                yield from file.iter_batches(rows, columns=columns)
+            with parquet.ParquetFile(
+                self.path, read_dictionary=encoded, buffer_size=READ_BUFFER, pre_buffer=False
+            ) as file:
+                # One by one: a reader of many row groups keeps something of each until it is done.
+                for group in range(file.num_row_groups):
+                    yield from file.iter_batches(rows, row_groups=[group], columns=columns)
         except (pyarrow.ArrowException, OSError) as error:
             raise _unreadable(self.path, error) from None
 
@@ -118,7 +138,7 @@ class ParquetData:
         public = [name for name in self.columns if name not in private]
         width = 16.0 * len(private)
         if public and self.total:
-            first = next(self._batches([], 1024, public))
+            first = next(self._tables(1024, columns=public))
             stored = sum(
                 self.metadata.row_group(g).column(c).total_uncompressed_size
                 for g in range(self.metadata.num_row_groups)
@@ -129,7 +149,7 @@ class ParquetData:
         return min(MOST_ROWS, max(1024, 1 << int(np.log2(GROUP_BYTES / width))))
 
     def _encodings(self, private: list[str]) -> tuple[Any, list[str]]:
-        """The codec of every column, and the columns that are stored with a dictionary: these and private ones.
+        """The codec of every column, and the columns stored with a dictionary: private ones always.
 
         Private columns get the codec of a public one where there is any: a writer may have chosen by size.
         """

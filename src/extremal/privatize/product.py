@@ -1,7 +1,7 @@
 """Several columns as one symbol: an alphabet of tuples, one column of it for each place in the tuple.
 
-Releasing columns together is one draw a record, so its leakage is that of one mechanism. Releasing them one by
-one is one draw a column, and the leakages of what the same person answered add up.
+Releasing columns together is one draw a record, so its leakage is that of one mechanism. Releasing them one
+by one is one draw a column, and the leakages of what the same person answered add up.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Product:
             if wrong:
                 raise ValuesError(
                     f"a mechanism for the columns {list(names)} must have {what} that are tuples of "
-                    f"{len(names)} labels, got {shorten(wrong, 3)}; make its prior with joint_prior(...), and "
-                    "design with at most as many outputs as inputs"
+                    f"{len(names)} labels, got {shorten(wrong, 3)}; make its prior with joint_prior(...), "
+                    "and design with at most as many outputs as inputs"
                 )
         nothing = np.empty((0, 0), dtype=np.uint64)
         return cls(

@@ -154,7 +154,7 @@ class Job:
     @property
     def parts(self) -> dict[Any, Sampler]:
         """For each of these columns what names its labels."""
-        named = {}
+        named: dict[Any, Sampler] = {}
         for release in self.releases:
             parts = (release.sampler,) if release.product is None else release.product.parts
             named.update(zip(release.names, parts, strict=True))
@@ -166,7 +166,7 @@ class Job:
         return any(unknown.rows > MOST_UNKNOWN for unknown in self.unknown)
 
     def draw(self, read: Read, count: int, blocks: Integers | None = None) -> Drawn | None:
-        """One draw for each of `count` records in every release; None if they, or earlier ones, are refused."""
+        """One draw a record in every release; None if something is refused, here or in an earlier batch."""
         columns = [release.column(read) for release in self.releases]
         self.rows += count
         kept: Kept = None
@@ -195,9 +195,9 @@ class Job:
                 seen = f"the first {self.rows}" if self.hopeless else f"{self.rows}"
                 raise ValuesError(
                     f"every value of {name!r} must be one of the input labels "
-                    f"{shorten(release.sampler.inputs)}, got others in {unknown.rows} of {seen} rows: {unknown}; "
-                    'correct them, drop their rows with unknown="drop", or treat them as a label of the '
-                    f"alphabet with unknown_as={{{name!r}: label}}"
+                    f"{shorten(release.sampler.inputs)}, got others in {unknown.rows} of {seen} rows: "
+                    f'{unknown}; correct them, drop their rows with unknown="drop", or treat them as a label '
+                    f"of the alphabet with unknown_as={{{name!r}: label}}"
                 )
 
     def _refuse(self, columns: Sequence[Column]) -> None:
@@ -207,9 +207,9 @@ class Job:
 
 
 def plan(
-    mechanisms: Mapping[Any, Certificate],
+    mechanisms: Any,
     unknown: str,
-    unknown_as: Mapping[Any, Hashable] | None,
+    unknown_as: Any,
     randomness: Randomness,
 ) -> Job:
     """The job of releasing these columns, if it is a sensible one."""
@@ -251,7 +251,8 @@ def _release(name: Any, certified: Certificate, instead: Mapping[Any, Hashable])
         label = instead[name]
         if not is_hashable(label) or label not in sampler.row_of:
             raise ValuesError(
-                f"unknown_as must be one of the input labels {shorten(sampler.inputs)}, got {label!r} for {name!r}"
+                f"unknown_as must be one of the input labels {shorten(sampler.inputs)}, got "
+                f"{repr(label)[:60]} for {name!r}"
             )
         row = sampler.row_of[label]
     if not isinstance(name, tuple):

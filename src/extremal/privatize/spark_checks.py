@@ -93,9 +93,10 @@ def refuse_ids(frame: Any, id_column: str, repeated_ids: str) -> None:
         )
     if found:
         raise KeyingError(
-            f"ids must be distinct, got {shorten([row['id'] for row in found], 3)} more than once in "
-            f"{id_column!r}: records with one id get the same noise and can be linked; give each its own, or "
-            'repeated_ids="allow" if one person answered twice'
+            f"ids must be distinct, got {shorten([row['id'] for row in found[:3]])}"
+            f"{' and others' if len(found) > 3 else ''} more than once in {id_column!r}: records with one id "
+            'get the same noise and can be linked; give each its own, or repeated_ids="allow" if one person '
+            "answered twice"
         )
 
 

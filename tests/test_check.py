@@ -3,8 +3,10 @@
 Nothing here comes from the solver. Delta(y), the largest mu(lam) - y.lam, is found by listing every vertex.
 """
 
+import itertools
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -79,7 +81,7 @@ def assert_certified(prior, epsilon, utility, design, **options):
     assert found.ok, found
     assert found.certified
     assert found.problems == ()
-    assert found.upper_bound == pytest.approx(design.upper_bound, rel=1e-7, abs=1e-12)
+    assert found.upper_bound == pytest.approx(design.upper_bound, rel=1e-7, abs=1e-8)
     return found
 
 
@@ -191,13 +193,14 @@ def chord_dual(prior, epsilon):
     return prior.probabilities * np.minimum(epsilon, -np.log(prior.probabilities))
 
 
-def test_a_thousand_symbols_are_bounded_by_their_chords():
+def test_a_thousand_symbols_are_bounded_by_their_chords(monkeypatch):
     prior = ex.Prior.from_counts(1 / np.arange(1, 1001) ** 1.5)
     mechanism, y = closed_form.arc(prior, 1.0), chord_dual(prior, 1.0)
     design = Design(mechanism, ex.mutual_information(prior, mechanism), math.fsum(y), y)
     assert assert_certified(prior, 1.0, ex.mutual_information, design).how == "chords"
-    found = check_design(prior, 1.0, ex.mutual_information, replace(design, dual=y - 1e-3 * y.mean()))
-    assert not found.ok
+    monkeypatch.setattr(check, "MOST_PAIRS", 1_000_000)
+    wrong = replace(design, upper_bound=design.upper_bound * 0.9)
+    assert not check_design(prior, 1.0, ex.mutual_information, wrong).ok
 
 
 def test_hundreds_of_equal_symbols_are_certified_by_counting():
@@ -312,6 +315,52 @@ def test_delta_of_linear_and_of_arbitrary_utilities_is_that_of_all_vertices(prob
         assert exact - 1e-13 * (1 + abs(exact)) <= delta <= exact + 1e-11 * (1 + abs(exact)) + blur
 
 
+@settings(max_examples=60)
+@given(problems())
+def test_a_bound_is_accepted_if_it_is_one_and_refused_if_it_is_too_small_by_a_millionth(problem):
+    prior, c, low, utility, y = problem
+    bound = math.fsum(y) + brute_force(prior, c, utility, y, low)
+    nothing = constant(prior)
+    for claim, accepted in ((bound, True), (bound + 1e-3, True), (bound - 1e-6 * max(bound, 0.1), False)):
+        design = Design(nothing, utility(prior, nothing), claim, y)
+        found = check_design(prior, math.log(c), utility, design, lower_lift=low)
+        assert found.ok == found.certified == accepted, found
+
+
+@settings(max_examples=100)
+@given(designs(max_size=5), st.sampled_from([0.0, 0.5]), st.integers(0, 1000))
+def test_no_bound_is_below_the_exact_delta_in_fractions(design, low, seed):
+    """No tolerance: what the checker adds for rounding covers it."""
+    prior, epsilon = design
+    c = largest_lift(prior.probabilities, epsilon)
+    y = perturbed_chords(prior, c, ex.chi_squared.f, seed, 0.1)
+    for utility, f in (
+        (ex.chi_squared, oracles.exact_chi_squared),
+        (ex.total_variation, oracles.exact_total_variation),
+    ):
+        exact = exact_delta(prior, c, f, y, low)
+        if exact is None:
+            continue
+        s = check.Separable.of(prior.probabilities, utility.f, y, low, c)
+        met = s.chord - check._meeting_loss(s, float(s.chord - exact) + 1.0) + s.error
+        delta, _, _ = check._enumerated_delta(prior, utility, y, low, c)
+        assert min(Fraction(bound) for bound in (s.chord, met, delta)) >= exact
+
+
+def exact_delta(prior, c, f, y, low):
+    """Delta in fractions; none if rounding left no lift vector with lifts up to c."""
+    pi, c, low = [Fraction(p) for p in prior.probabilities.tolist()], Fraction(c), Fraction(low)
+    y, values = [Fraction(v) for v in y.tolist()], []
+    for j in range(prior.size):
+        others = [i for i in range(prior.size) if i != j]
+        for ends in itertools.product((low, c), repeat=prior.size - 1):
+            lam = (1 - sum(pi[i] * t for i, t in zip(others, ends, strict=True))) / pi[j]
+            if low <= lam <= c:
+                vertex = [*zip(others, ends, strict=True), (j, lam)]
+                values.append(sum(pi[i] * f(t) - y[i] * t for i, t in vertex))
+    return max(values, default=None)
+
+
 def test_counts_are_recognised_whatever_their_common_factor_and_nothing_else_is():
     for counts in ([1, 1, 1], [3, 5, 7], [997, 1000, 1003], [20, 30, 50]):
         found = check._counts(ex.Prior.from_counts(counts).probabilities)
@@ -370,3 +419,35 @@ def test_every_corruption_of_a_design_is_caught(name):
         assert not found.ok, words
         assert any(words in problem for problem in found.problems), (words, found)
         assert "does not hold" in str(found)
+
+
+def test_lifts_below_the_lower_bound_are_caught():
+    utility, design = GOOD["mutual information"]
+    found = check_design(PRIOR, EPSILON, utility, design, lower_lift=1e-6)
+    assert any("below lower_lift" in problem for problem in found.problems)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"prior": [0.5, 0.5]}, ex.PriorError),
+        ({"epsilon": math.nan}, ex.EpsilonError),
+        ({"lower_lift": 1.5}, ex.EpsilonError),
+        ({"lower_lift": math.nan}, ex.EpsilonError),
+        ({"utility": "mutual information"}, ex.UtilityError),
+        ({"utility": ex.ExpectedGain(np.eye(4))}, ex.UtilityError),
+    ],
+)
+def test_questions_that_make_no_sense_are_refused(wrong, error):
+    utility, design = GOOD["mutual information"]
+    question = {"prior": PRIOR, "epsilon": EPSILON, "utility": utility, "design": design} | wrong
+    with pytest.raises(error):
+        check_design(**question)
+
+
+def test_the_report_is_a_few_readable_lines():
+    utility, design = GOOD["mutual information"]
+    lines = str(check_design(PRIOR, EPSILON, utility, replace(design, value=1.0))).splitlines()
+    assert lines[0] == "the design does not hold what it claims"
+    assert [line.split()[0] for line in lines[1:]] == ["rows", "leakage", "value", "upper", "gap", "problem"]
+    assert all(len(line) <= 120 for line in lines)

@@ -66,7 +66,9 @@ def test_blocks_are_numbered_hold_neighbours_in_mass_and_are_small_unless_a_symb
     st.booleans(),
 )
 @settings(max_examples=50)
-def test_a_solution_over_any_blocks_is_one_over_the_symbols_and_its_bound_holds(numbers, bounds, utility, counted):
+def test_a_solution_over_any_blocks_is_one_over_the_symbols_and_its_bound_holds(
+    numbers, bounds, utility, counted
+):
     """The chord argument is proven anew for the full problem, so blocks that are far too large only cost precision."""
     _, block = np.unique(np.array(numbers), return_inverse=True)
     if block.max() == 0:

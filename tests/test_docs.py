@@ -18,7 +18,7 @@ def examples() -> list[tuple[str, str, str]]:
     found = []
     for page in PAGES:
         blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
-        for (kind, code), (after, output) in zip(blocks, blocks[1:] + [("", "")], strict=True):
+        for (kind, code), (after, output) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
             if kind == "python":
                 found.append((f"{page.name}:{len(found)}", code, output if after == "text" else ""))
     return found

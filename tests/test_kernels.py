@@ -15,7 +15,9 @@ from extremal import kernels
 from extremal.pricing import CELLS, Separable
 from strategies import masses
 
-KINKED = ex.FInformation(lambda t: 2 * np.maximum(0.4 - t, 0) + np.maximum(t - 1.7, 0), "kinks at 0.4 and 1.7")
+KINKED = ex.FInformation(
+    lambda t: 2 * np.maximum(0.4 - t, 0) + np.maximum(t - 1.7, 0), "kinks at 0.4 and 1.7"
+)
 SEPARABLE = [
     ex.mutual_information,
     ex.total_variation,
@@ -106,7 +108,9 @@ def test_the_table_interpolates_f_by_chords_and_so_lies_above_it(utility, bounds
 @pytest.mark.parametrize("high", [1.01, 2.0, 50.0, 1e4, 1e9])
 def test_the_table_of_t_log_t_is_as_close_as_it_says(high):
     problem = Separable(np.full(2, 0.5), ex.mutual_information.f, 0.0, high, CELLS)
-    t = np.concatenate(([0.0, 1.0, high], np.random.default_rng(0).uniform(0, high, 2000), np.geomspace(1e-9, high)))
+    t = np.concatenate(
+        ([0.0, 1.0, high], np.random.default_rng(0).uniform(0, high, 2000), np.geomspace(1e-9, high))
+    )
     above = np.array([kernels.f_above(x, 0.0, high, problem.table) for x in t])
     assert (above - ex.mutual_information.f(t)).max() <= 5e-10 * max(1, high)
 
@@ -278,9 +282,7 @@ def test_neighbourhoods_find_the_best_column_of_a_small_problem_and_repeat_thems
     rng = np.random.default_rng(3)
     problem = Separable(rng.dirichlet(np.ones(12)), ex.mutual_information.f, 0.0, 1.8, FEW)
     y = 0.6 * problem.pi * (1 + 0.3 * rng.standard_normal(12))
-    runs = [
-        kernels.neighbourhoods(problem.pi, y, 0.0, 1.8, problem.table, 60, 11, 5, 7) for _ in range(2)
-    ]
+    runs = [kernels.neighbourhoods(problem.pi, y, 0.0, 1.8, problem.table, 60, 11, 5, 7) for _ in range(2)]
     for one, other in zip(*runs, strict=True):
         np.testing.assert_array_equal(one, other)
     _, _, profits = every_column(problem, y)

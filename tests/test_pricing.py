@@ -139,7 +139,9 @@ def test_the_chord_bound_is_no_less_than_the_largest_reduced_value(case):
 def test_adding_a_multiple_of_the_prior_to_the_dual_shifts_every_bound_by_as_much(case, t):
     problem, y = case
     shifted = y + t * problem.pi
-    assert problem.chord_bound(shifted) == pytest.approx(problem.chord_bound(y) - t, abs=2 * slack(problem, y))
+    assert problem.chord_bound(shifted) == pytest.approx(
+        problem.chord_bound(y) - t, abs=2 * slack(problem, y)
+    )
     exact, moved = (problem.exhaust(z, -1e9, 1, 10**6).bound for z in (y, shifted))
     assert moved == pytest.approx(exact - t, abs=2 * slack(problem, y))
 
@@ -237,7 +239,9 @@ def lattices(draw, max_size=9):
     epsilon = draw(st.one_of(st.sampled_from(edges.tolist()), st.floats(edges[0], edges[-1])))
     epsilon = max(epsilon + draw(st.sampled_from([0.0, -1e-15, 1e-15])), 1e-3)
     low = draw(LOWS)
-    problem = Separable(prior.probabilities, draw(st.sampled_from(SEPARABLE)).f, low, math.exp(epsilon), CELLS)
+    problem = Separable(
+        prior.probabilities, draw(st.sampled_from(SEPARABLE)).f, low, math.exp(epsilon), CELLS
+    )
     return Lattice(problem, integer_counts(prior.probabilities)), draw(duals(problem))
 
 

@@ -70,7 +70,7 @@ def test_no_vertex_appears_twice_at_the_edge_of_a_region_or_next_to_it(design, s
     for edge in prior.region_edges[1:]:
         high = max(min(math.exp(edge + shift), 1 / pi.min()), 1.0)
         V = lift_vertices(pi, low, high)
-        kinds = (low < V).astype(int) + (V >= high)
+        kinds = (low < V).astype(int) + (high <= V)
         assert len(np.unique(kinds, axis=0)) == len(V)
         np.testing.assert_allclose(V @ pi, 1, atol=2e-14)
 
@@ -187,6 +187,7 @@ def test_the_relative_gap_is_0_where_nothing_is_open_and_infinite_where_nothing_
     assert relative_gap(0.0, 0.0) == 0
     assert relative_gap(0.0, 1e-9) == math.inf
     assert relative_gap(1.0, math.inf) == math.inf
+    assert relative_gap(-2.0, -1.5) == 0.25  # losses are negative gains
 
 
 # Local search for any mu

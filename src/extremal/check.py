@@ -19,8 +19,8 @@ an upper bound on Delta(y):
 Rounding: a sum of masses is uncertain by some units in the last place, so the lift of the partial symbol is
 taken to be anywhere in an interval; g is largest at its ends. f is taken to be accurate to 16 ulp of 1 + |f|.
 What this adds up to is added to the bound before it is compared. A claim may fall short of the bound by 1e-9
-of itself plus 2e-15 (N + 10), and, as rounding a mass moves the optimum by more where f is infinitely steep at
-0 (squared Hellinger), by what the uncertain lift of one symbol does to g, at most 1e-8 or 1e-7 of itself.
+of itself plus 2e-15 (N + 10); where f is infinitely steep at 0 (squared Hellinger) and rounding a mass moves
+the optimum by more, also by what an uncertain lift does to g, but not by more than 1e-8 or 1e-7 of itself.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _upper_bound(
     claim: float,
     proves: Callable[[Bound], bool],
 ) -> Bound:
-    """A bound on the utility of all mechanisms with lifts in [low, c], good enough for the claim if one is."""
+    """A bound on the utility of all mechanisms with lifts in [low, c], the first that proves the claim."""
     pi, c, total = prior.probabilities, largest_lift(prior.probabilities, epsilon), math.fsum(y)
     if not low < 1 < c:
         one = utility.columns(prior, np.ones((prior.size, 1)))
@@ -238,7 +238,7 @@ def _upper_bound(
 
 def _reachable(pi: Floats, low: float, c: float) -> tuple[Floats, Floats]:
     """The interval [l_i, u_i] that the others confine lam_i to, rounded outwards."""
-    l = (c * pi - (c - 1) - 4 * ULP * c) / pi
+    l = (c * pi - (c - 1) - 8 * ULP * c) / pi
     u = (1 - low * (1 - pi)) / pi * (1 + 8 * ULP)
     return np.maximum(l, low), np.minimum(u, c)
 
@@ -302,7 +302,7 @@ class Separable:
 
     @property
     def noise(self) -> float:
-        return ULP * self.room * (len(self.pi) / 4 + 3 * self.c / (self.c - self.low))
+        return ULP * self.room * (len(self.pi) / 4 + 6 * self.c / (self.c - self.low))
 
     @property
     def full(self) -> Floats:
@@ -337,8 +337,9 @@ def _all_but_one(
     """Each j of the pool, with the state that all others were added to: n log n additions."""
     if len(pool) == 1:
         yield pool[0], state
-    for some, others in ((pool[::2], pool[1::2]), (pool[1::2], pool[::2])) if len(pool) > 1 else ():
-        yield from _all_but_one(some, add(state, others), add)
+    else:
+        yield from _all_but_one(pool[::2], add(state, pool[1::2]), add)
+        yield from _all_but_one(pool[1::2], add(state, pool[::2]), add)
 
 
 def _counts(pi: Floats) -> Integers | None:
@@ -358,7 +359,7 @@ def _count_loss(s: Separable, counts: Integers, needed: float) -> float:
     """
     full, empty = s.full, s.empty
     room = s.room * float(counts.sum())
-    noise = ULP * room * (4 + 3 * s.c / (s.c - s.low))
+    noise = ULP * room * (4 + 6 * s.c / (s.c - s.low))
     size = math.floor(room + noise) + 1
 
     def add(table: Floats, symbols: list[int]) -> Floats:
@@ -395,11 +396,11 @@ class Sums(NamedTuple):
 
 
 def _meeting_loss(s: Separable, needed: float) -> float:
-    """A lower bound on the loss of every vertex that lose less than needed, or needed.
+    """A lower bound on the loss of every vertex, at most needed; below that the smallest one up to 36 symbols.
 
-    All subsets of either half of the symbols that lose less are listed in order of their mass; for each
-    partial symbol blocks of one list are matched with blocks of the other, and halved where they may lose too
-    little together. Exact up to 36 symbols; beyond, subsets of nearly equal mass may have to share a block.
+    All subsets of either half of the symbols that lose less than needed are listed in order of their mass. For
+    each partial symbol, blocks of one list are matched with blocks of the other, and halved where together
+    they may lose too little. Beyond 36 symbols, subsets of nearly equal mass may have to share a block.
     """
     full, empty = s.full, s.empty
     limit, left = needed, MOST_PAIRS
@@ -441,17 +442,13 @@ def _blocks(sums: Sums) -> Sums:
 def _tree(sums: Sums) -> list[Sums]:
     """The blocks, pairs of neighbours in one, and so on: levels of a binary tree, the root first."""
     missing = (1 << (len(sums.loss) - 1).bit_length() if len(sums.loss) else 1) - len(sums.loss)
-    level = Sums(
-        *(np.append(x, np.full(missing, fill)) for x, fill in zip(sums, (2, 2, math.inf), strict=True))
+    least, most, loss = (
+        np.append(x, np.full(missing, y)) for x, y in zip(sums, (2, 2, math.inf), strict=True)
     )
-    levels = [level]
-    while len(level.loss) > 1:
-        level = Sums(
-            level.least[::2],
-            np.maximum(*level.most.reshape(-1, 2).T),
-            np.minimum(*level.loss.reshape(-1, 2).T),
-        )
-        levels.append(level)
+    levels = [Sums(least, most, loss)]
+    while len(loss) > 1:
+        least, most, loss = least[::2], np.maximum(most[::2], most[1::2]), np.minimum(loss[::2], loss[1::2])
+        levels.append(Sums(least, most, loss))
     return levels[::-1]
 
 
@@ -490,7 +487,7 @@ def _enumerated_delta(
     """The largest mu - y.lam of all vertices, rounded up; what rounding may do to it; their number."""
     pi, n = prior.probabilities, prior.size
     room = (1 - low) / (c - low)
-    noise = ULP * room * (n / 2 + 3 * c / (c - low))
+    noise = ULP * room * (n / 2 + 6 * c / (c - low))
     best, blur, count = -math.inf, 0.0, 0
     for start in range(0, 1 << n, 1 << 14):
         codes = np.arange(start, min(start + (1 << 14), 1 << n))
@@ -503,7 +500,7 @@ def _enumerated_delta(
         for shift in (-noise, noise):
             lam[j, np.arange(len(j))] = np.clip(low + (c - low) * (left[S] + shift) / pi[j], low, c)
             mu = utility.columns(prior, lam)
-            ends.append(mu - y @ lam + 16 * ULP * (1 + np.abs(mu) + np.abs(y) @ lam))
+            ends.append(mu - y @ lam + (16 + n) * ULP * (1 + np.abs(mu) + np.abs(y) @ lam))
         k, count = int(np.argmax(np.maximum(*ends))), count + len(S)
         if max(ends[0][k], ends[1][k]) > best:
             best, blur = float(max(ends[0][k], ends[1][k])), float(abs(ends[0][k] - ends[1][k]))

@@ -74,7 +74,9 @@ def solve_separable(
         block = merge(problem, blocks)
         if block.max() + 1 > 0.9 * problem.size:
             break
-        merged = Separable(np.bincount(block, weights=problem.pi), problem.f, problem.low, problem.high)
+        merged = Separable(
+            np.bincount(block, weights=problem.pi).astype(np.float64), problem.f, problem.low, problem.high
+        )
         left = deadline - time.perf_counter()
         part = left / 3 if _worth_trying(problem) else left
         coarse = column_generation(merged, tolerance, part, None, progress, transferable=True)

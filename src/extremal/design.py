@@ -157,7 +157,9 @@ def make_task(
         raise EpsilonError(
             f"lower_lift must be between 0 and 1, got {lower_lift}; e^-epsilon is local information privacy"
         )
-    if not isinstance(utility, FInformation | ExpectedGain):
+    if isinstance(utility, FInformation | ExpectedGain):
+        utility.columns(prior, np.ones((prior.size, 1)))  # refused if it does not fit the prior
+    else:
         check_sub_linear(prior, utility)
     limit = 8 + 0.03 * prior.size if time_limit is None else time_limit
     if not limit >= 0:

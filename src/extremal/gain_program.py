@@ -8,6 +8,7 @@ sum_w q_wi = 1 and low rho_w <= q_wi <= high rho_w. The multipliers of the row s
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ def gain_program(pi: Floats, gain: Floats, low: float, high: float) -> Solution:
     below = hstack((-each, kron(eye_array(w), low * one)))
     sums = hstack((kron(np.ones((1, w)), eye_array(n)), coo_array((n, w))))
     means = hstack((kron(eye_array(w), pi.reshape(1, -1)), -eye_array(w)))
-    result = linprog(
+    result: Any = linprog(  # type: ignore[call-overload,unused-ignore]  # its stubs know no sparse arrays
         np.concatenate((-weighted.ravel() / scale, np.zeros(w))),
         A_ub=(vstack((above, below)) if low > 0 else above).tocsr(),
         b_ub=np.zeros(w * n * (2 if low > 0 else 1)),

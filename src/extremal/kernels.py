@@ -1,7 +1,7 @@
 """Compiled inner loops of pricing (numba). Imported only when a column generation runs.
 
 A column is priced in units of weight: symbol i may take z_i in [0, w_i], w_i = pi_i (high - low), of a total
-`capacity` = 1 - low; its lift is low + z_i / pi_i. Its profit is h_i(z) = pi_i f(lift) - y_i lift, less its value at z = 0.
+`capacity` = 1 - low; its lift is low + z_i / pi_i. Its profit is pi_i f(lift) - y_i lift, less its value at z = 0.
 f comes as a table whose chords lie above it, so what is computed from the table bounds what is true from above.
 """
 
@@ -36,9 +36,9 @@ def f_above(t: float, low: float, high: float, table: Floats) -> float:
     cells = table.shape[1] - 1
     k = int(np.sqrt(u) * cells)
     if k >= cells:
-        return table[piece, cells]
+        return float(table[piece, cells])
     a, b = (k / cells) ** 2, ((k + 1) / cells) ** 2
-    return table[piece, k] + (table[piece, k + 1] - table[piece, k]) * max((u - a) / (b - a), 0.0)
+    return float(table[piece, k] + (table[piece, k + 1] - table[piece, k]) * max((u - a) / (b - a), 0.0))
 
 
 @numba.njit(cache=True)
@@ -141,7 +141,7 @@ def relaxed(
     total += gains[lo]
     if lo < n:
         total += (target - heads[lo]) * ratio[lo]
-    return total
+    return float(total)
 
 
 @numba.njit(cache=True)
@@ -298,7 +298,9 @@ def search_partial(
                         found[spot] = chosen
                         found_mask[spot] = masks[node - size]
                         found_value[spot] = reach
-                        if stored == store:  # what is given up from here on is no better than the worst of these
+                        if (
+                            stored == store
+                        ):  # what is given up from here on is no better than the worst of these
                             threshold = max(threshold, found_value.min())
                             bound = max(bound, threshold)
                         continue
@@ -504,9 +506,7 @@ def neighbourhoods(
 
 
 @numba.njit(cache=True)
-def lattice_fill(
-    counts: NDArray[Any], gain: Floats, cells: int, traced: bool
-) -> tuple[Floats, NDArray[Any]]:
+def lattice_fill(counts: NDArray[Any], gain: Floats, cells: int, traced: bool) -> tuple[Floats, NDArray[Any]]:
     """best[s]: the largest gain of a set of symbols whose counts sum to s exactly (-inf: none).
 
     And, if `traced`, how it was made, for lattice_trace: an array of the size of all symbols times all cells.

@@ -69,7 +69,9 @@ class Master:
             self._highs.setOptionValue(option, value)
         n = len(pi)
         empty = np.zeros(0, dtype=np.int32)
-        self._highs.addRows(n, np.full(n, ROWS), np.full(n, ROWS), 0, np.zeros(n, dtype=np.int32), empty, np.zeros(0))
+        self._highs.addRows(
+            n, np.full(n, ROWS), np.full(n, ROWS), 0, np.zeros(n, dtype=np.int32), empty, np.zeros(0)
+        )
         self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
 
     def add(self, lifts: Floats, gains: Floats) -> int:
@@ -131,7 +133,7 @@ class Master:
                 # By as much as the error, but not so much that rounding is magnified to something.
                 a, b = (min(1 / e, MAGNIFIED) if e > precise else 1.0 for e in (infeasible, improvable))
                 self._highs.changeColsBounds(m, columns, -a * w, none)
-                self._highs.changeRowsBounds(n, symbols, a * left, a * left)
+                self._highs.changeRowsBounds(n, symbols, a * left, a * left)  # type: ignore[attr-defined]
                 self._highs.changeColsCost(m, columns, b * reduced)
                 if not self._run(ATTEMPTS[:2]):
                     break
@@ -139,7 +141,7 @@ class Master:
                 w, u = w + np.array(change.col_value) / a, u + np.array(change.row_dual) / b
         finally:
             self._highs.changeColsBounds(m, columns, np.zeros(m), none)
-            self._highs.changeRowsBounds(n, symbols, np.full(n, ROWS), np.full(n, ROWS))
+            self._highs.changeRowsBounds(n, symbols, np.full(n, ROWS), np.full(n, ROWS))  # type: ignore[attr-defined]
             self._highs.changeColsCost(m, columns, costs)
         w, u = refined
         return MasterSolution(np.maximum(w, 0.0), float(u.sum()) * ROWS * self.scale, self._dual(u))
@@ -173,7 +175,9 @@ class Master:
     def _dual(self, u: Floats) -> Floats:
         """The multipliers of sum_v rho_v v = 1 from those of the rows as they are written."""
         u = u * (self.scale * ROWS / self.side)
-        return self.high * u.sum() * self.pi - u if self.absent else u - self.low * u.sum() * self.pi
+        return np.asarray(
+            self.high * u.sum() * self.pi - u if self.absent else u - self.low * u.sum() * self.pi
+        )
 
     def _new(self, lifts: Floats) -> list[int]:
         """Which columns are neither in the program nor among those before them: twins make it degenerate.

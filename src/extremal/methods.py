@@ -77,7 +77,7 @@ class Outcome:
 
 
 def constant(task: Task) -> Outcome:
-    """epsilon = 0: nothing may be released. The only lift vector is 1, so any y with sum(y) = mu(1) is dual feasible."""
+    """epsilon = 0: nothing may be told. The only lift vector is 1, so any y with sum(y) = mu(1) is dual feasible."""
     mechanism = constant_mechanism(task.prior)
     value = task.utility(task.prior, mechanism)
     return Outcome(value, value, value * task.prior.probabilities, mechanism)
@@ -96,7 +96,9 @@ def binary(task: Task) -> Outcome:
     if task.prior.region(task.epsilon) == 1:
         return _closed(task, mechanism, _high_privacy_dual(task))
     vertices = lift(task.prior, mechanism).T
-    return _closed(task, mechanism, np.linalg.solve(vertices, task.mu(vertices)))
+    return _closed(
+        task, mechanism, np.asarray(np.linalg.solve(vertices, task.mu(vertices)), dtype=np.float64)
+    )
 
 
 def high_privacy(task: Task) -> Outcome:
@@ -182,7 +184,7 @@ def arc_mechanism(prior: Prior, columns: ArcColumns, order: Ints) -> Mechanism:
 
 
 def _high_privacy_dual(task: Task) -> Floats:
-    """y_j = pi_j (c m - m_j) / (c - 1), m_j the utility of vertex j and m its mean: y . v_j = m_j for all N vertices."""
+    """y_j = pi_j (c m - m_j) / (c - 1), m_j the utility of vertex v_j and m its mean: y . v_j = m_j for all of them."""
     c = task.high
     lifts = np.full((task.prior.size, task.prior.size), c)
     np.fill_diagonal(lifts, (1 - c * (1 - task.prior.probabilities)) / task.prior.probabilities)

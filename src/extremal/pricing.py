@@ -185,7 +185,9 @@ class Separable:
         # The columns found are evaluated anew, with f itself and not its table.
         lifts = self.lifts(full, partial)
         reduced = self.mu(lifts) - lifts @ y
-        return Priced(full, partial, max(float(bound) + base, float(reduced.max(initial=-math.inf))), int(nodes))
+        return Priced(
+            full, partial, max(float(bound) + base, float(reduced.max(initial=-math.inf))), int(nodes)
+        )
 
 
 def integer_counts(pi: Floats, largest_total: int = 2_000_000) -> Ints | None:
@@ -233,7 +235,7 @@ class Lattice:
         base = problem.empty_value(y)
         everybody = np.arange(problem.size)
         best, _ = kernels.lattice_fill(self.counts, gain, self.cells, False)
-        relaxed = np.array([self._with_partial(best, j, y)[0] for j in everybody]) + base
+        relaxed = np.array([self._with_partial(best, int(j), y)[0] for j in everybody]) + base
         full, partial, exact = [], [], np.array(relaxed)
         spent = 0.0
         for j in np.argsort(-relaxed):

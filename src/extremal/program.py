@@ -54,15 +54,15 @@ class Solution:
 
     @property
     def gap(self) -> float:
-        """(upper - value) / value."""
+        """(upper - value) / |value|."""
         return relative_gap(self.value, self.upper)
 
 
 def relative_gap(value: float, upper: float) -> float:
-    """(upper - value) / value, 0 where both vanish."""
+    """(upper - value) / |value|, 0 where both vanish."""
     if upper <= value:
         return 0.0
-    return (upper - value) / value if value > 0 else math.inf
+    return (upper - value) / abs(value) if value != 0 else math.inf
 
 
 def enumerate_program(pi: Floats, low: float, high: float, mu: Callable[[Floats], Floats]) -> Solution:

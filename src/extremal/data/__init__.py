@@ -8,6 +8,6 @@ from importlib.resources import files
 
 def anes96() -> dict[str, list[str]]:
     """944 respondents of the American National Election Study of 1996, column by column, values as text."""
-    with (files(__name__) / "anes96.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    text = (files(__name__) / "anes96.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
     return {column: [row[column] for row in rows] for column in rows[0]}

@@ -81,7 +81,8 @@ def privatize_spark(
     places = {name: frame.columns.index(name) for name in job.private}
     id_place = None if id_column is None else frame.columns.index(id_column)
     work = Reports(releases, randomness, job.drop, places, id_place)
-    reports = frame.mapInArrow(work, schema)
+    # By number, because mapInArrow looks its columns up by name and takes a dot for a part of a struct.
+    reports = frame.toDF(*map(str, range(len(frame.columns)))).mapInArrow(work, schema)
 
     def refuse_unknown() -> None:
         if not job.drop:

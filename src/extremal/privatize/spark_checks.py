@@ -55,12 +55,19 @@ def check_columns_of_frame(frame: Any, job: Job, id_column: str | None) -> None:
     kind = frame.schema[id_column].dataType.typeName()
     if kind not in ID_TYPES:
         raise KeyingError(f"ids must be integers, strings or bytes, got {kind} in {id_column!r}; cast them")
-    plan = None if is_remote(frame) else frame.select(quoted(id_column))._jdf.queryExecution()
-    if plan is not None and not plan.optimizedPlan().deterministic():
+    if not is_remote(frame) and not _is_deterministic(frame.select(quoted(id_column))):
         raise KeyingError(
             f"ids must be stored with the records, but {id_column!r} is computed anew each time (rand, uuid, "
             "monotonically_increasing_id), and another id is another draw; write the frame with its ids first"
         )
+
+
+def _is_deterministic(frame: Any) -> bool:
+    """Whether computing the frame again gives the same values, as far as Spark knows."""
+    execution = frame._jdf.queryExecution()
+    # Only the optimised plan leaves out what other columns are made of, and a stream has none until it runs.
+    plan = execution.analyzed() if frame.isStreaming else execution.optimizedPlan()
+    return bool(plan.deterministic())
 
 
 def check_storage(frame: Any, keyed: bool, materialize: Any, repeated_ids: str) -> None:

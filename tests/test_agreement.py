@@ -30,7 +30,8 @@ def priors() -> list[ex.Prior]:
 def levels(prior: ex.Prior) -> list[float]:
     """Inside regions, on edges and beside them."""
     edges = prior.region_edges
-    inner = [float(edges[1]) / 2, 0.3, float(edges[-1]) * 0.9]
+    # Beyond e^8 chi-squared leaves a check in doubles fewer than nine digits.
+    inner = [float(edges[1]) / 2, 0.3, min(float(edges[-1]) * 0.9, 8.0)]
     return [e for e in [*inner, float(edges[1]), float(edges[2]), float(edges[2]) + 1e-15] if e < edges[-1]]
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ def examples() -> list[tuple[str, str, str]]:
     found = []
     for page in PAGES:
         blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
-        for (kind, code), (after, output) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
+        blocks.append(("", ""))
+        for (kind, code), (after, output) in pairwise(blocks):
             if kind == "python":
                 found.append((f"{page.name}:{len(found)}", code, output if after == "text" else ""))
     return found

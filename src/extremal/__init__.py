@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import adversary, closed_form, majorization
+from .certify import Certified, certify, load
 from .check import Check, check_design
 from .design import Design, design
 from .errors import (
@@ -20,6 +21,7 @@ from .errors import (
     UtilityError,
     ValuesError,
 )
+from .keyed import read_key, write_key
 from .leakage import (
     LeakageDistribution,
     epsilon_pml,
@@ -36,6 +38,8 @@ from .mechanism import Mechanism
 from .pairing import agreement, pair_outputs
 from .polytope import polytope_vertices
 from .prior import Prior
+from .privatize.files import privatize_file
+from .privatize.frames import joint_prior, privatize_frame
 from .randomized_response import (
     randomized_response,
     randomized_response_epsilon,
@@ -44,6 +48,7 @@ from .randomized_response import (
     randomized_response_pml,
 )
 from .reduce import reduce_outputs
+from .sampling import SecureWords, SeededWords
 from .tradeoff import Tradeoff, tradeoff
 from .utility import (
     ExpectedGain,
@@ -62,6 +67,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CertificationError",
+    "Certified",
     "Check",
     "Design",
     "EpsilonError",
@@ -78,6 +84,8 @@ __all__ = [
     "Prior",
     "PriorError",
     "RegionError",
+    "SecureWords",
+    "SeededWords",
     "SizeError",
     "SolverError",
     "Tradeoff",
@@ -86,6 +94,7 @@ __all__ = [
     "ValuesError",
     "adversary",
     "agreement",
+    "certify",
     "check_design",
     "check_sub_linear",
     "chi_squared",
@@ -95,23 +104,29 @@ __all__ = [
     "extremal_lift_vectors",
     "hellinger",
     "jensen_shannon",
+    "joint_prior",
     "ldp_epsilon",
     "leakage_distribution",
     "lift",
     "lip_epsilon",
+    "load",
     "majorization",
     "maximal_leakage",
     "mutual_information",
     "pair_outputs",
     "pml",
     "polytope_vertices",
+    "privatize_file",
+    "privatize_frame",
     "randomized_response",
     "randomized_response_epsilon",
     "randomized_response_for_pml",
     "randomized_response_parameter",
     "randomized_response_pml",
+    "read_key",
     "reduce_outputs",
     "tail_probability",
     "total_variation",
     "tradeoff",
+    "write_key",
 ]

@@ -323,7 +323,7 @@ def heuristic_generation(
             orders = np.concatenate((orders, np.argsort(rng.random((n, n)), axis=1)))
             found = _climb(pi, low, high, mu, solution.dual, orders, rng)
             gains = mu(found)
-            good = gains - found @ solution.dual > 1e-9 * max(solution.value, 1e-300)
+            good = gains - found @ solution.dual > 1e-9 * max(abs(solution.value), 1e-300)
             added = master.add(found[good], gains[good]) if good.any() else 0
             fruitless = 0 if added else fruitless + 1
             if added:

@@ -28,14 +28,15 @@ def main(arguments: list[str] | None = None) -> int:
     print(", ".join(f"{name} {version}" for name, version in m["versions"].items() if name != "extremal"))
     if m["load"] > 0.5:
         print(f"NOTE: the machine is busy (load average {m['load']}): seconds are inflated, ratios less so")
+    options.output.parent.mkdir(parents=True, exist_ok=True)
     try:
         for name in MODULES:
             if name in (options.only or MODULES):
                 _run(name, report)
+                options.output.write_text(report.to_json(), encoding="utf-8")  # what there is so far
     except KeyboardInterrupt:
         report.failures.append("interrupted from the keyboard")
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(report.to_json(), encoding="utf-8")
+        options.output.write_text(report.to_json(), encoding="utf-8")
     print(report.summary())
     print(f"figures in {options.output}")
     return 1 if report.failures else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import adversary, closed_form, majorization
-from .certify import Certified, certify, load
+from .certify import Certified, certify, from_json, load
 from .check import Check, check_design
 from .design import Design, design
 from .errors import (
@@ -48,7 +48,7 @@ from .randomized_response import (
     randomized_response_pml,
 )
 from .reduce import reduce_outputs
-from .sampling import SecureWords, SeededWords
+from .sampling import SecureWords, SeededWords, Words
 from .tradeoff import Tradeoff, tradeoff
 from .utility import (
     ExpectedGain,
@@ -92,6 +92,7 @@ __all__ = [
     "Utility",
     "UtilityError",
     "ValuesError",
+    "Words",
     "adversary",
     "agreement",
     "certify",
@@ -102,6 +103,7 @@ __all__ = [
     "design",
     "epsilon_pml",
     "extremal_lift_vectors",
+    "from_json",
     "hellinger",
     "jensen_shannon",
     "joint_prior",

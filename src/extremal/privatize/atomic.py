@@ -16,6 +16,8 @@ try:
 except ImportError:  # no such thing on Windows
     fcntl = None  # type: ignore[assignment]
 
+BINARY = getattr(os, "O_BINARY", 0)
+
 
 @contextlib.contextmanager
 def new_file(target: str | os.PathLike[str], overwrite: bool, mode: int) -> Iterator[BinaryIO]:
@@ -27,24 +29,37 @@ def new_file(target: str | os.PathLike[str], overwrite: bool, mode: int) -> Iter
     """
     path = Path(target)
     _sweep(path)
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    part, file = _create(path, mode)
     try:
-        handle = os.open(
-            part, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode & 0o666 | 0o200
-        )
-    except OSError as error:
-        raise FileError(
-            f"target must be in a folder that can be written to, got {path}: {error.strerror}"
-        ) from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            _lock(file.fileno())
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        _publish(part, path, overwrite)
+            if fcntl is not None:
+                _publish(part, path, overwrite)  # while it is locked
+        if fcntl is None:
+            _publish(part, path, overwrite)  # Windows does not rename an open file
     finally:
         part.unlink(missing_ok=True)
+
+
+def _create(path: Path, mode: int) -> tuple[Path, BinaryIO]:
+    """A new file beside the path, locked."""
+    while True:
+        part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+        try:
+            handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, mode & 0o666 | 0o600)
+        except OSError as error:
+            raise FileError(
+                f"target must be in a folder that can be written to, got {path}: {error.strerror}"
+            ) from None
+        file = os.fdopen(handle, "wb")
+        if fcntl is not None:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        if part.exists():
+            return part, file
+        file.close()  # another job took it for something left behind before it was locked
 
 
 def _publish(part: Path, path: Path, overwrite: bool) -> None:
@@ -70,19 +85,8 @@ def _sweep(path: Path) -> None:
         return
     for left in path.parent.glob(f".{_literal(path.name)}.{'[0-9a-f]' * 16}.part"):
         with contextlib.suppress(OSError), open(left, "rb") as file:
-            if _lock(file.fileno()):
-                left.unlink()
-
-
-def _lock(handle: int) -> bool:
-    """Whether this process holds the file now; it lets go when the file is closed, also by being killed."""
-    if fcntl is None:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if its job is alive
+            left.unlink()
 
 
 def _literal(name: str) -> str:

@@ -86,7 +86,9 @@ def privatize_file(
     job = plan(mechanisms, unknown, unknown_as, randomness)
     before = _check_paths(source, target, overwrite)
     kind = _format(source, target, format)
-    if kind == "csv" and randomness.note is not None and unmarked != "allow":
+    if unmarked not in ("refuse", "allow"):
+        raise FileError(f'unmarked must be "refuse" or "allow", got {unmarked!r}')
+    if kind == "csv" and randomness.note is not None and unmarked == "refuse":
         raise FileError(
             f"reports for experiments must be marked, got a CSV file, which has no place for it "
             f'({randomness.note}); write Parquet, or accept it with unmarked="allow"'

@@ -93,8 +93,9 @@ class ParquetData:
                         drawn.columns[name].cast(types[name]) if name in types else kept.column(name)
                         for name in schema.names
                     ]
-                    released = pyarrow.Table.from_arrays(columns, schema=schema).combine_chunks()
-                    writer.write_table(released, max(1, len(released)))
+                    if len(kept):
+                        released = pyarrow.Table.from_arrays(columns, schema=schema).combine_chunks()
+                        writer.write_table(released, len(released))
                 elif job.hopeless:
                     return
                 progress(job.rows)

@@ -25,9 +25,7 @@ def largest_lift(runs, prior, error=1e-6):
         upper = {y: _upper(sum(hits), len(hits), level) for y, hits in seen.items()}
         lower = _lower(sum(seen[x]), len(seen[x]), level)
         p = float(prior.probabilities[labels.index(x)])
-        others = sum(
-            float(q) * upper[y] for y, q in zip(labels, prior.probabilities, strict=True) if y != x
-        )
+        others = sum(float(q) * upper[y] for y, q in zip(labels, prior.probabilities, strict=True) if y != x)
         best = max(best, lower / (p * lower + others))  # increasing in P(E | x), so its lower bound is taken
     return best
 

@@ -11,7 +11,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from falsifier import finds_more_than
 from scipy import stats
 
 import extremal as ex
@@ -23,6 +22,7 @@ from extremal.privatize.columns import from_list
 from extremal.privatize.frames import privatize_frame
 from extremal.privatize.product import product_prior
 from extremal.sampling import SeededWords
+from falsifier import finds_more_than
 
 WORDS = ex.Prior({"a": 0.5, "bb": 0.3, "ccc": 0.2})
 C = certify(WORDS, ex.randomized_response(WORDS, 1.0), 1.0)
@@ -157,26 +157,46 @@ LAZY = pl.LazyFrame({"answer": ["a"]})
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: privatize_frame(LAZY, {"answer": C}), ValuesError, "two draws of one record are two releases"),
+        (
+            lambda: privatize_frame(LAZY, {"answer": C}),
+            ValuesError,
+            "two draws of one record are two releases",
+        ),
         (lambda: privatize_frame(LAZY, {"answer": C}, key=KEY, ids="id"), ValuesError, "collect it first"),
         (lambda: privatize_frame({"answer": ["a"]}, {"answer": C}), ValuesError, "frame must be .* got dict"),
         (lambda: privatize_frame(ONE["answer"], {"answer": C}), ValuesError, "frame must be .* got Series"),
-        (lambda: privatize_frame(ONE, {"question": C}), ValuesError, r"columns \['question'\], got \['answer'"),
+        (
+            lambda: privatize_frame(ONE, {"question": C}),
+            ValuesError,
+            r"columns \['question'\], got \['answer'",
+        ),
         (lambda: privatize_frame(ONE, {}), ValuesError, "at least one column"),
         (lambda: privatize_frame(ONE, C), ValuesError, "as {column: certified mechanism}"),
         (lambda: privatize_frame(ONE, {"answer": C.mechanism}), ValuesError, "certified one, got Mechanism"),
         (lambda: privatize_frame(ONE, {("answer",): C}), ValuesError, "at least 2"),
         (lambda: privatize_frame(ONE, {"answer": C}, unknown="keep"), ValuesError, '"refuse" or "drop"'),
         (lambda: privatize_frame(ONE, {"answer": C}, unknown_as="a"), ValuesError, "as {column: label}"),
-        (lambda: privatize_frame(ONE, {"answer": C}, unknown_as={"id": 1}), ValuesError, r"among \['answer'\]"),
-        (lambda: privatize_frame(ONE, {"answer": C}, unknown_as={"answer": "z"}), ValuesError, "input labels"),
+        (
+            lambda: privatize_frame(ONE, {"answer": C}, unknown_as={"id": 1}),
+            ValuesError,
+            r"among \['answer'\]",
+        ),
+        (
+            lambda: privatize_frame(ONE, {"answer": C}, unknown_as={"answer": "z"}),
+            ValuesError,
+            "input labels",
+        ),
         (lambda: privatize_frame(ONE, {"answer": C}, unknown_as={"answer": []}), ValuesError, "input labels"),
         (lambda: privatize_frame(ONE, {"answer": C}, key=KEY), KeyingError, "must come with ids"),
         (lambda: privatize_frame(ONE, {"answer": C}, ids="id"), KeyingError, "must come with a key"),
         (lambda: privatize_frame(ONE, {"answer": C}, key=b"k", ids="id"), KeyingError, "32 bytes, got 1"),
         (lambda: privatize_frame(ONE, {"answer": C}, key=KEY, ids="who"), ValuesError, r"columns \['who'\]"),
         (lambda: privatize_frame(ONE, {"answer": C}, key=KEY, ids="answer"), ValuesError, "stays as it is"),
-        (lambda: privatize_frame(ONE, {"answer": C}, key=KEY, ids=[1, 2]), KeyingError, "each of the 1 records"),
+        (
+            lambda: privatize_frame(ONE, {"answer": C}, key=KEY, ids=[1, 2]),
+            KeyingError,
+            "each of the 1 records",
+        ),
         (
             lambda: privatize_frame(pd.concat([ONE, ONE]), {"answer": C}, key=KEY, ids="id"),
             KeyingError,
@@ -248,7 +268,10 @@ def test_metadata_that_may_describe_the_values_are_left_out():
     assert frame.attrs == {"answers": "a bb"}
     table = pa.Table.from_pandas(frame.astype({"answer": "category"}))
     table = table.replace_schema_metadata({**table.schema.metadata, b"histogram": b"1 1"})
-    fields = [table.schema.field(0).with_metadata({"most": "a"}), table.schema.field(1).with_metadata({"unit": "m"})]
+    fields = [
+        table.schema.field(0).with_metadata({"most": "a"}),
+        table.schema.field(1).with_metadata({"unit": "m"}),
+    ]
     table = table.cast(pa.schema([*fields, table.schema.field(2)], metadata=table.schema.metadata))
     reports = privatize_frame(table, {"answer": C})
     assert set(reports.schema.metadata) == {b"pandas"}
@@ -287,15 +310,15 @@ def serialised(frame):
 
 def runs_of(build, release, count):
     """What is serialised in `count` runs for every value of the first person; the others are fixed."""
-    return {
-        label: [release(build([label, "ccc", "a"])) for _ in range(count)] for label in WORDS.labels
-    }
+    return {label: [release(build([label, "ccc", "a"])) for _ in range(count)] for label in WORDS.labels}
 
 
 BUILDERS = {
     "pandas": lambda v: pd.DataFrame({"answer": v, "n": [1, 2, 3]}),
     "pandas categories": lambda v: pd.DataFrame({"answer": pd.Categorical(v, pd.unique(np.array(v)))}),
-    "polars categories": lambda v: pl.DataFrame({"answer": pl.Series(v, dtype=pl.Categorical), "n": [1, 2, 3]}),
+    "polars categories": lambda v: pl.DataFrame(
+        {"answer": pl.Series(v, dtype=pl.Categorical), "n": [1, 2, 3]}
+    ),
     "polars enum": lambda v: pl.DataFrame({"answer": pl.Series(v, dtype=pl.Enum(list(dict.fromkeys(v))))}),
     "arrow dictionary": lambda v: pa.table({"answer": pa.array(v).dictionary_encode(), "n": [1, 2, 3]}),
 }

@@ -124,7 +124,7 @@ def test_any_set_of_tuples_is_found_and_nothing_else(seed):
 
 
 def test_outputs_that_are_no_tuples_cannot_be_split():
-    for outputs in (range(6), [("f", 20, 1)] + list(BOTH.labels[1:]), ["x", *BOTH.labels[1:]]):
+    for outputs in (range(6), [("f", 20, 1), *list(BOTH.labels[1:])], ["x", *BOTH.labels[1:]]):
         c = certify(BOTH, ex.Mechanism(np.full((6, 6), 1 / 6), BOTH.labels, list(outputs)), 0.0)
         with pytest.raises(ValuesError, match="outputs that are tuples of 2 labels"):
             Product.of(c.sampler, ["sex", "age"])

@@ -28,7 +28,7 @@ Read = Callable[[Sampler, Any], Column]
 Blocks = Callable[[Any, int], Integers | None]
 """blocks(ids, count) gives what keyed draws need of a column of ids; None without a key."""
 
-MOST_NAMES = 100_000  # unknown values that are told apart
+MOST_NAMES = 200_000  # unknown values that are told apart
 MOST_UNKNOWN = 1_000_000  # rows with unknown values after which a file is not read to its end
 
 
@@ -123,7 +123,8 @@ class Unknown:
 
     def __str__(self) -> str:
         shown = [f"{name} ({times})" for name, times in self.counts.most_common(5)]
-        more = f"{len(self.counts) - 5}{' or more' if len(self.counts) == MOST_NAMES else ''} more values"
+        at_least = "at least " if len(self.counts) == MOST_NAMES else ""
+        more = f"{at_least}{len(self.counts) - 5} more values"
         gaps = [f"missing ({self.missing})"] if self.missing else []
         return ", ".join([*shown, *([more] if len(self.counts) > 5 else []), *gaps])
 

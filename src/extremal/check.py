@@ -16,11 +16,12 @@ an upper bound on Delta(y):
   the prior comes from counts, else by meeting in the middle.
 - Any other utility: all vertices, up to 20 symbols.
 
-Rounding: a sum of masses is uncertain by some units in the last place, so the lift of the partial symbol is
-taken to be anywhere in an interval; g is largest at its ends. f is taken to be accurate to 16 ulp of 1 + |f|.
-What this adds up to is added to the bound before it is compared. A claim may fall short of the bound by 1e-9
-of itself plus 2e-15 (N + 10); where f is infinitely steep at 0 (squared Hellinger) and rounding a mass moves
-the optimum by more, also by what an uncertain lift does to g, but not by more than 1e-8 or 1e-7 of itself.
+Rounding. A sum of masses is uncertain by some units in the last place, so the lift of the partial symbol is taken
+to be anywhere in an interval; g is largest at its ends. f, mu and sums are taken to be accurate to some 16 ulp of
+their size; an error that grows with lam counts no more than at lam = 1, the mean of the lift vectors of a mechanism.
+All this is added to the bound before it is compared. A claim may fall short of the bound by 1e-9 of itself plus
+2e-15 (N + 10); where f is infinitely steep at 0 (squared Hellinger) and rounding a mass moves the optimum by more,
+also by what an uncertain lift does to g, but not by more than 1e-8 or 1e-7 of itself.
 """
 
 from __future__ import annotations
@@ -193,7 +194,9 @@ def _checked_dual(dual: object, size: int, problems: list[str]) -> Floats | None
     except (TypeError, ValueError):
         y = np.zeros(0)
     if y.shape == (size,) and np.isfinite(y).all():
-        return y
+        return y + 64 * ULP * np.abs(
+            y
+        )  # any y will do; this one outweighs rounding in y.lam for lifts of 1e9
     problems.append(
         f"a finite upper bound needs a dual vector of {size} finite numbers, got {repr(dual)[:80]}"
     )
@@ -215,7 +218,7 @@ def _upper_bound(
         one = utility.columns(prior, np.ones((prior.size, 1)))
         return Bound(float(one[0]), "the only lift vector there is")
     if isinstance(utility, ExpectedGain):
-        delta = max(_linear_delta(pi, gain, y, low, c) for gain in utility.gain)
+        delta = _linear_delta(pi, utility.gain, y, low, c)
         return Bound(total + delta, f"continuous knapsacks, one for each of {len(utility.gain)} decisions")
     if not isinstance(utility, FInformation):
         if prior.size > ENUMERABLE:
@@ -254,13 +257,18 @@ def _multiplier(pi: Floats, l: Floats, u: Floats, at_l: Floats, at_u: Floats) ->
     return theta if math.isfinite(theta) else 0.0
 
 
-def _linear_delta(pi: Floats, gain: Floats, y: Floats, low: float, c: float) -> float:
-    """The largest (pi gain - y).lam over lift vectors, rounded up."""
+def _linear_delta(pi: Floats, gains: Floats, y: Floats, low: float, c: float) -> float:
+    """The largest (pi gain - y).lam over lift vectors and rows of gains, rounded up."""
     l, u = _reachable(pi, low, c)
-    a = pi * gain - y
-    theta = _multiplier(pi, l, u, a * l, a * u)
-    upper = a - theta * pi + 16 * ULP * (np.abs(pi * gain) + np.abs(y) + abs(theta) * pi)
-    return math.fsum([theta, *np.maximum(upper * l, upper * u).tolist()])
+    deltas, size = [], 0.0
+    for gain in gains:
+        a = pi * gain - y
+        theta = _multiplier(pi, l, u, a * l, a * u)
+        rest = a - theta * pi
+        deltas.append(math.fsum([theta, *np.maximum(rest * l, rest * u).tolist()]))
+        size = max(size, abs(theta))
+    size += math.fsum(np.abs(y)) + float(pi @ np.abs(gains).max(axis=0))
+    return max(deltas) + 32 * ULP * size
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,12 +297,10 @@ class Separable:
         l, u = _reachable(pi, low, c)
         theta = _multiplier(pi, l, u, pi * f(l) - y * l, pi * f(u) - y * u)
         slope = y + theta * pi
-        g = [pi * f(t) - slope * t for t in (l, u)]
-        size = [pi * (1 + np.abs(f(t))) + (np.abs(y) + abs(theta) * pi) * t for t in (l, u)]
-        rounded_up = np.maximum(g[0] + 16 * ULP * size[0], g[1] + 16 * ULP * size[1])
-        error = (32 + len(pi)) * ULP * math.fsum(np.maximum(*size))
-        chord = math.fsum([theta, *rounded_up.tolist()])
-        return cls(pi, f, slope, low, c, l, u, np.maximum(*g), chord, error)
+        top = np.maximum(pi * f(l) - slope * l, pi * f(u) - slope * u)
+        size = pi * (1 + np.abs(f(l)) + np.abs(f(u)) / u + abs(theta)) + np.abs(y)
+        error = (32 + len(pi)) * ULP * math.fsum(size)
+        return cls(pi, f, slope, low, c, l, u, top, math.fsum([theta, *top.tolist()]) + error, error)
 
     @property
     def room(self) -> float:
@@ -488,7 +494,7 @@ def _enumerated_delta(
     pi, n = prior.probabilities, prior.size
     room = (1 - low) / (c - low)
     noise = ULP * room * (n / 2 + 6 * c / (c - low))
-    best, blur, count = -math.inf, 0.0, 0
+    best, blur, count, size = -math.inf, 0.0, 0, 1.0
     for start in range(0, 1 << n, 1 << 14):
         codes = np.arange(start, min(start + (1 << 14), 1 << n))
         full = (codes[:, None] >> np.arange(n) & 1).astype(bool)
@@ -500,8 +506,9 @@ def _enumerated_delta(
         for shift in (-noise, noise):
             lam[j, np.arange(len(j))] = np.clip(low + (c - low) * (left[S] + shift) / pi[j], low, c)
             mu = utility.columns(prior, lam)
-            ends.append(mu - y @ lam + (16 + n) * ULP * (1 + np.abs(mu) + np.abs(y) @ lam))
+            ends.append(mu - y @ lam)
+            size = max(size, n * float(np.max(np.abs(mu) / lam.sum(axis=0))))
         k, count = int(np.argmax(np.maximum(*ends))), count + len(S)
         if max(ends[0][k], ends[1][k]) > best:
             best, blur = float(max(ends[0][k], ends[1][k])), float(abs(ends[0][k] - ends[1][k]))
-    return best, blur, count
+    return best + (32 + n) * ULP * (size + math.fsum(np.abs(y))), blur, count

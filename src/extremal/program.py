@@ -267,7 +267,7 @@ def _price(run: _Run, y: Floats, threshold: float, each: int) -> Priced:
     if run.lattice is not None and problem.size > 24:
         return run.lattice.price(y, threshold)
     if problem.size <= EXHAUSTIVE:
-        return problem.exhaust(y, threshold, each, run.most_nodes)
+        return problem.exhaust(y, threshold, each, NODES)
     return problem.exhaust(y, threshold, each, run.most_nodes if problem.size <= SEARCHED else 1)
 
 

@@ -38,7 +38,8 @@ def privatize_frame(
     With `key` and `ids` (a column of the frame by name, or one id a row) a report is a function of key, id,
     column and mechanism. Rows with an unknown or missing value are refused; unknown="drop" drops them from
     all columns, unknown_as={column: label} treats such values as a label. The rows keep their order, so they
-    must not be sorted by a private column. Metadata of the whole frame (attrs of pandas, schema metadata of
+    must not be sorted by a private column. Types count as public: an Enum or an order of categories must be
+    declared, not made from the values. Metadata of the whole frame (attrs of pandas, schema metadata of
     arrow) may describe the values and are left out.
     """
     import narwhals
@@ -49,13 +50,13 @@ def privatize_frame(
     check_columns(job, eager.columns, "frame", ids if isinstance(ids, str) else None)
     blocks = None
     if ids is not None:
-        records = eager[ids].to_native() if isinstance(ids, str) else ids
+        records = eager.get_column(ids).to_native() if isinstance(ids, str) else ids
         blocks = id_blocks(records, len(eager))
         if repeated_ids == "refuse":
             check_distinct(blocks, records)
 
     def read(sampler: Sampler, name: Any) -> Column:
-        return as_column(sampler, eager[name].to_native())
+        return as_column(sampler, eager.get_column(name).to_native())
 
     drawn = job.draw(read, len(eager), blocks)
     job.check()

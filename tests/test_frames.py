@@ -327,7 +327,7 @@ BUILDERS = {
 @pytest.mark.parametrize("kind", list(BUILDERS))
 def test_what_is_serialised_leaks_no_more_than_epsilon(kind):
     """Error rate: a false alarm in 1e-6 of the runs of each kind."""
-    runs = runs_of(BUILDERS[kind], lambda f: serialised(privatize_frame(f, {"answer": FEW})), 240)
+    runs = runs_of(BUILDERS[kind], lambda f: serialised(privatize_frame(f, {"answer": FEW})), 160)
     assert not finds_more_than(LEAST, runs, WORDS)
     assert len(set(itertools.chain(*runs.values()))) <= 27  # nothing but three reports is in it
 
@@ -339,12 +339,12 @@ def test_the_falsifier_finds_a_dictionary_in_the_order_of_the_values():
         codes = pa.array([symbols.to_pylist().index(y) for y in reports], pa.int32())
         return ipc(pa.table({"answer": pa.DictionaryArray.from_arrays(codes, symbols)}))
 
-    assert finds_more_than(LEAST, runs_of(BUILDERS["arrow dictionary"], careless, 240), WORDS)
+    assert finds_more_than(LEAST, runs_of(BUILDERS["arrow dictionary"], careless, 160), WORDS)
 
 
 def test_the_falsifier_finds_a_mechanism_that_leaks_more():
     loose = certify(WORDS, ex.randomized_response_for_pml(WORDS, 1.2), 1.2)
-    runs = runs_of(BUILDERS["pandas"], lambda f: loose.privatize(f["answer"].tolist())[0], 600)
+    runs = runs_of(BUILDERS["pandas"], lambda f: loose.privatize(f["answer"].tolist())[0], 500)
     assert finds_more_than(LEAST, runs, WORDS)
     assert not finds_more_than(1.2, runs, WORDS)
 

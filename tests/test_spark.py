@@ -82,7 +82,9 @@ def spark(folder):
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={folder}/log4j2.properties",
+        # Thousands of short-lived methods: the second compiler would take longer than it saves.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+        f"-Dlog4j2.configurationFile={folder}/log4j2.properties",
         "spark.eventLog.compress": "false",
         "spark.eventLog.dir": folder.joinpath("events").as_uri(),
         "spark.eventLog.enabled": "true",
@@ -96,7 +98,7 @@ def spark(folder):
     }
     before = os.environ.get("PYSPARK_PYTHON")
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master("local[2, 4]").appName("extremal tests")
+    builder = SparkSession.builder.master("local[2, 2]").appName("extremal tests")
     session = builder.config(map=settings).getOrCreate()
     yield session
     session.stop()

@@ -151,6 +151,15 @@ def make_task(
         raise UtilityError(
             f"utility must be a Utility, got {repr(utility)[:80]}; wrap a function: Utility(mu)"
         )
+    for name, number in (
+        ("tolerance", tolerance),
+        ("lower_lift", lower_lift),
+        ("time_limit", time_limit or 0.0),
+    ):
+        if not isinstance(number, int | float | np.number):
+            raise TypeError(f"{name} must be a number, got {number!r:.60}")
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress must be called with (value, upper bound), got {progress!r:.60}")
     if not (math.isfinite(tolerance) and tolerance >= 0):
         raise ValueError(f"tolerance must be finite and >= 0, got {tolerance}; 1e-6 proves six digits")
     if not 0 <= lower_lift <= 1:

@@ -209,8 +209,13 @@ def _numbered(labels: Labels) -> bool:
 
 
 def _compatible(one: Labels, other: Labels) -> bool:
-    """Whether labels are the same, or as many and either are the default numbers."""
-    return one == other or (len(one) == len(other) and (_numbered(one) or _numbered(other)))
+    """Whether labels are the same, or as many and either are the default numbers.
+
+    The same labels in another order are not: matching them by position would swap rows.
+    """
+    if one == other:
+        return True
+    return len(one) == len(other) and (_numbered(one) or _numbered(other)) and set(one) != set(other)
 
 
 def _as_matrix(matrix: ArrayLike) -> Floats:

@@ -244,6 +244,8 @@ def _exhaust(run: _Run, solution: MasterSolution) -> int:
     while True:
         priced = _price(run, y, threshold, each)
         run.nodes += priced.nodes
+        if problem.size <= EXHAUSTIVE and priced.nodes > problem.size * run.most_nodes / 4:
+            run.most_nodes = min(2 * run.most_nodes, NODES)
         run.bound.offer(y, priced.bound, problem.pi)
         lifts = problem.lifts(priced.full, priced.partial)
         found = run.master.add(lifts, problem.mu(lifts))
@@ -267,7 +269,7 @@ def _price(run: _Run, y: Floats, threshold: float, each: int) -> Priced:
     if run.lattice is not None and problem.size > 24:
         return run.lattice.price(y, threshold)
     if problem.size <= EXHAUSTIVE:
-        return problem.exhaust(y, threshold, each, NODES)
+        return problem.exhaust(y, threshold, each, run.most_nodes)
     return problem.exhaust(y, threshold, each, run.most_nodes if problem.size <= SEARCHED else 1)
 
 

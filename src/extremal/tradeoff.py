@@ -75,6 +75,10 @@ def tradeoff(
     A mechanism that is good at a lower epsilon stays admissible, so the curve never falls: where a search ends early,
     the best value at a lower epsilon is taken over.
     """
+    if isinstance(epsilons, int | float | str) or epsilons is None:
+        raise TypeError(
+            f"epsilons must be several levels, got {epsilons!r}; one level is a list of one: [0.5]"
+        )
     levels = np.array([check_epsilon(e) for e in epsilons])
     count = len(levels)
     optimal, upper, response = np.zeros(count), np.zeros(count), np.zeros(count)

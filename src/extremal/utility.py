@@ -45,7 +45,15 @@ class Utility:
 
     def columns(self, prior: Prior, columns: Floats) -> Floats:
         """mu of each column, checked to be one finite number a column."""
-        values = np.asarray(self.mu(prior, columns), dtype=np.float64)
+        try:
+            given = np.asarray(self.mu(prior, columns))
+        except TypeError as error:
+            raise UtilityError(
+                f"mu of utility {self.name!r} must take (prior, columns) with columns of shape (N, M), got: {error}"
+            ) from error
+        if given.dtype.kind not in "fiub":
+            raise UtilityError(f"mu of utility {self.name!r} must return real numbers, got {given.dtype}")
+        values = given.astype(np.float64)
         if values.shape != (columns.shape[1],):
             raise UtilityError(
                 f"mu of utility {self.name!r} must return one number for each of {columns.shape[1]} columns, "

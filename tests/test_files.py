@@ -1,0 +1,883 @@
+"""CSV and Parquet files: reports in the named columns, all else as it was, whole or not there at all."""
+
+import csv
+import io
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from falsifier import finds_more_than
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import extremal as ex
+from extremal.certify import certify
+from extremal.errors import FileError, KeyingError, ValuesError
+from extremal.mechanism import identity
+from extremal.privatize import csv_scan, files, parquet_files, releases
+from extremal.privatize.files import privatize_file
+from extremal.privatize.frames import privatize_frame
+from extremal.privatize.product import product_prior
+from extremal.sampling import SecureWords, SeededWords
+
+WORDS = ex.Prior({"a": 0.5, "b,b": 0.3, 'c"c': 0.2})
+C = certify(WORDS, ex.randomized_response(WORDS, 1.0), 1.0)
+SAME = certify(WORDS, identity(WORDS), 2.0)
+NUMBERS = ex.Prior({1: 0.5, 2: 0.25, 0.5: 0.25})
+KEY = bytes(range(32))
+FORMATS = ["csv", "parquet"]
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    """Many pieces in small files, and no waiting for the disk."""
+    monkeypatch.setattr(csv_scan, "BLOCK", 256)
+    monkeypatch.setattr(parquet_files, "MOST_ROWS", 64)
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+def rows_of(n):
+    labels = list(WORDS.labels)
+    return {
+        "id": list(range(1000, 1000 + n)),
+        "answer": [labels[i * i % 3] for i in range(n)],
+        "note": [f"text, {i}\n" for i in range(n)],
+    }
+
+
+def write(path, columns, row_groups=50):
+    if path.suffix == ".csv":
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(columns)
+            writer.writerows(zip(*columns.values(), strict=True))
+    else:
+        pq.write_table(pa.table(columns), path, row_group_size=row_groups)
+    return path
+
+
+def read(path):
+    if path.suffix == ".csv":
+        with open(path, encoding="utf-8", newline="") as file:
+            header, *rows = list(csv.reader(file))
+        return {name: [row[k] for row in rows] for k, name in enumerate(header)}
+    return pq.read_table(path).to_pydict()
+
+
+@pytest.fixture(params=FORMATS)
+def source(request, tmp_path):
+    return write(tmp_path / f"source.{request.param}", rows_of(300))
+
+
+@pytest.fixture
+def target(source):
+    return source.with_stem("target")
+
+
+def left_behind(folder):
+    return [path.name for path in Path(folder).iterdir() if path.name.endswith(".part")]
+
+
+# --- what is written ------------------------------------------------------------------------------
+
+
+def test_the_file_comes_back_with_the_reports_of_its_column(source, target):
+    before = source.read_bytes()
+    done = privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    assert (done.rows, done.dropped, done.target) == (300, 0, str(target))
+    expected = rows_of(300)
+    expected["answer"] = C.privatize(expected["answer"], key=KEY, ids=expected["id"], column="answer")
+    if source.suffix == ".csv":
+        expected["id"] = list(map(str, expected["id"]))
+    assert read(target) == expected
+    assert source.read_bytes() == before
+    assert left_behind(source.parent) == []
+
+
+def test_a_rerun_with_the_same_key_gives_the_same_bytes(source, target):
+    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    first = target.read_bytes()
+    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id", overwrite=True)
+    assert target.read_bytes() == first
+    privatize_file(source, target, {"answer": C}, overwrite=True)
+    second = target.read_bytes()
+    privatize_file(source, target, {"answer": C}, overwrite=True)
+    assert len({first, second, target.read_bytes()}) == 3
+
+
+def test_a_file_gets_the_keyed_reports_of_its_frame(source, target):
+    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    load = pd.read_csv if source.suffix == ".csv" else pd.read_parquet
+    frame = privatize_frame(load(source), {"answer": C}, key=KEY, ids="id")
+    assert load(target).equals(frame)
+
+
+def test_nothing_but_the_column_changes(source, target):
+    """A mechanism that reports the truth copies the file."""
+    privatize_file(source, target, {"answer": SAME})
+    assert read(target) == read(source)
+    if source.suffix == ".csv":
+        assert target.read_bytes() == source.read_bytes()
+
+
+def test_every_piece_and_column_has_its_own_words(tmp_path):
+    """Error rate: four binomial tails at 1e-9."""
+    pair = ex.Prior.uniform(["x", "y"])
+    coin = certify(pair, ex.Mechanism(np.full((2, 2), 0.5), pair.labels, pair.labels), 0.0)
+    n = 4096
+    for suffix in FORMATS:
+        source = write(tmp_path / f"s.{suffix}", {"one": ["x"] * n, "two": ["x"] * n})
+        target = source.with_stem("t")
+        privatize_file(source, target, {"one": coin, "two": coin})
+        one, two = (np.array(column) == "x" for column in read(target).values())
+        pieces = one.reshape(-1, 64)
+        for same, of in ((one == two, n), (pieces[1:] == pieces[:-1], n - 64)):
+            count = int(same.sum())
+            assert min(stats.binom.cdf(count, of, 0.5), stats.binom.sf(count - 1, of, 0.5)) > 0.5e-9
+
+
+def test_no_stream_of_words_is_used_twice(source, target):
+    class Counted(SecureWords):
+        def stream(self, count):
+            streams.append(count)
+            return super().stream(count)
+
+    streams = []
+    privatize_file(source, target, {"answer": C}, words=Counted())
+    assert sum(streams) == 300
+    assert len(streams) > 3
+
+
+def test_reports_follow_the_certified_distribution(tmp_path, monkeypatch):
+    """Error rate: 2 x 3 binomial tails at 1e-9; less than 1e-8 in all."""
+    monkeypatch.setattr(csv_scan, "BLOCK", 1 << 16)
+    monkeypatch.setattr(parquet_files, "MOST_ROWS", 1 << 14)
+    n = 60_000
+    for suffix in FORMATS:
+        source = write(tmp_path / f"s.{suffix}", {"answer": ["b,b"] * n, "n": [1] * n}, 7000)
+        privatize_file(source, source.with_stem("t"), {"answer": C})
+        reports = read(source.with_stem("t"))["answer"]
+        for j, y in enumerate(C.outputs):
+            p, count = float(C.weights[1, j]) / 2**62, reports.count(y)
+            assert min(stats.binom.cdf(count, n, p), stats.binom.sf(count - 1, n, p)) > 0.5e-9
+
+
+def test_several_columns_one_by_one_and_together(source, target):
+    columns = rows_of(300)
+    columns["twin"] = columns["answer"][1:] + columns["answer"][:1]
+    write(source, columns)
+    both = product_prior(WORDS, WORDS)
+    joint = certify(both, identity(both), 4.0)
+    privatize_file(source, target, {("twin", "answer"): joint})
+    assert read(target) == read(source)
+    loose = certify(both, ex.randomized_response(both, 1.0), 1.0)
+    privatize_file(source, target, {("twin", "answer"): loose}, key=KEY, id_column="id", overwrite=True)
+    got = read(target)
+    pairs = list(zip(columns["twin"], columns["answer"], strict=True))
+    assert list(zip(got["twin"], got["answer"], strict=True)) == loose.privatize(
+        pairs, key=KEY, ids=columns["id"], column='["twin","answer"]'
+    )
+    privatize_file(source, target, {"answer": SAME, "twin": SAME}, overwrite=True)
+    assert read(target) == read(source)
+
+
+def test_unknown_values_are_refused_counted_dropped_or_mapped(source, target):
+    columns = rows_of(300)
+    columns["answer"][10] = columns["answer"][200] = "strange"
+    columns["answer"][250] = None
+    write(source, columns)
+    with pytest.raises(ValuesError, match=r"'answer'.* in 3 of 300 rows: 'strange' \(2\), missing \(1\);"):
+        privatize_file(source, target, {"answer": C})
+    assert os.listdir(source.parent) == [source.name]
+    done = privatize_file(source, target, {"answer": SAME}, unknown="drop")
+    assert (done.rows, done.dropped) == (297, 3)
+    kept = [i for i in range(300) if i not in (10, 200, 250)]
+    assert read(target) == {name: [values[i] for i in kept] for name, values in read(source).items()}
+    privatize_file(source, target, {"answer": SAME}, unknown_as={"answer": "a"}, overwrite=True)
+    assert [read(target)["answer"][i] for i in (10, 200, 250)] == ["a", "a", "a"]
+    assert len(read(target)["id"]) == 300
+
+
+def test_ids_of_dropped_rows_take_their_words_with_them(source, target):
+    columns = rows_of(300)
+    columns["answer"][10] = "strange"
+    write(source, columns)
+    privatize_file(source, target, {"answer": C}, unknown="drop", key=KEY, id_column="id")
+    del columns["answer"][10], columns["id"][10]
+    assert read(target)["answer"] == C.privatize(
+        columns["answer"], key=KEY, ids=columns["id"], column="answer"
+    )
+
+
+def test_progress_goes_from_the_start_to_the_end(source, target):
+    seen = []
+    privatize_file(source, target, {"answer": C}, progress=lambda done, total: seen.append((done, total)))
+    total = 300 if source.suffix == ".parquet" else source.stat().st_size
+    assert seen[-1] == (total, total)
+    assert [done for done, _ in seen] == sorted({done for done, _ in seen})
+    assert len(seen) > 3
+
+
+def test_a_file_of_no_rows_stays_one(source, target):
+    write(source, {name: [] for name in rows_of(0)} if source.suffix == ".csv" else rows_of(1))
+    if source.suffix == ".parquet":
+        pq.write_table(pq.read_table(source).slice(0, 0), source)
+    done = privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    assert done.rows == 0
+    assert read(target) == {"id": [], "answer": [], "note": []}
+    if source.suffix == ".parquet":
+        assert pq.read_schema(target) == pq.read_schema(source)
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def one_line(error, message, call):
+    with pytest.raises(error, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 700
+
+
+def test_a_target_that_is_there_or_is_the_source_is_left_alone(source, target):
+    target.write_text("precious")
+    one_line(FileError, "overwrite=True", lambda: privatize_file(source, target, {"answer": C}))
+    assert target.read_text() == "precious"
+    before = source.read_bytes()
+    target.unlink()
+    os.link(source, target)
+    other = source.with_stem("link")
+    other.symlink_to(source)
+    for name in (source, target, other, source.parent / "." / source.name):
+        one_line(
+            FileError,
+            "must not be the source",
+            lambda name=name: privatize_file(source, name, {"answer": C}, overwrite=True),
+        )
+    assert source.read_bytes() == before
+    dangling = source.with_stem("dangling")
+    dangling.symlink_to(source.parent / "nowhere")
+    one_line(FileError, "must not exist", lambda: privatize_file(source, dangling, {"answer": C}))
+
+
+def test_a_target_that_appears_in_the_meantime_is_left_alone(source, target):
+    def meddle(done, total):
+        target.write_text("precious")
+
+    one_line(
+        FileError,
+        "must not exist, but it does now",
+        lambda: privatize_file(source, target, {"answer": C}, progress=meddle),
+    )
+    assert target.read_text() == "precious"
+    assert left_behind(source.parent) == []
+
+
+def test_a_source_that_changes_is_noticed(source, target):
+    def meddle(done, total):
+        os.utime(source, ns=(1, 1))
+
+    one_line(
+        FileError, "must not change", lambda: privatize_file(source, target, {"answer": C}, progress=meddle)
+    )
+    assert not target.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"mechanisms": {"question": C}}, ValuesError, r"must have the columns \['question'\], got \['id'"),
+        ({"mechanisms": {}}, ValuesError, "at least one column"),
+        ({"mechanisms": {"answer": C.mechanism}}, ValuesError, "certified one"),
+        ({"id_column": "id"}, KeyingError, "id_column must come with a key"),
+        ({"key": KEY}, KeyingError, "must come with id_column"),
+        ({"key": b"short", "id_column": "id"}, KeyingError, "32 bytes, got 5"),
+        ({"key": KEY, "id_column": "who"}, ValuesError, r"must have the columns \['who'\]"),
+        ({"key": KEY, "id_column": "answer"}, ValuesError, "stays as it is"),
+        ({"key": KEY, "id_column": "id", "words": SeededWords(1)}, KeyingError, "leave one out"),
+        ({"format": "excel"}, FileError, '"csv" or "parquet", got .excel.'),
+        ({"unmarked": "yes"}, FileError, '"refuse" or "allow"'),
+        ({"unknown": "keep"}, ValuesError, '"refuse" or "drop"'),
+        ({"target": "no/such/folder.{}"}, FileError, "folder that exists"),
+        ({"target": "target.xlsx"}, FileError, "both be CSV"),
+        ({"target": "folder.{}"}, FileError, "got a folder"),
+        ({"source": "absent.{}"}, FileError, "No such file"),
+        ({"source": "folder.{}"}, FileError, "regular file|Is a directory"),
+        ({"source": "empty.{}"}, FileError, "empty file|not a Parquet file"),
+        ({"source": "other.{}"}, FileError, "UTF-8|not a Parquet file"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(source, options, error, message):
+    folder, kind = source.parent, source.suffix[1:]
+    (folder / f"folder.{kind}").mkdir()
+    (folder / f"empty.{kind}").touch()
+    (folder / f"other.{kind}").write_bytes(b"id,answer,note\n1,a,\xff\xfe\n")
+    given = {"source": source.name, "target": f"target.{kind}", "mechanisms": {"answer": C}, **options}
+    files_before = sorted(os.listdir(folder))
+    paths = [folder / given.pop(name).format(kind) for name in ("source", "target")]
+    one_line(error, message, lambda: privatize_file(*paths, given.pop("mechanisms"), **given))
+    assert sorted(os.listdir(folder)) == files_before
+
+
+def test_a_hundred_thousand_unknown_values_are_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_scan, "BLOCK", 1 << 20)
+    monkeypatch.setattr(parquet_files, "MOST_ROWS", 1 << 14)
+    values = {"answer": [f"unknown {i}" for i in range(100_000)], "n": [1] * 100_000}
+    for kind in FORMATS:
+        source = write(tmp_path / f"s.{kind}", values, 30_000)
+        one_line(
+            ValuesError,
+            r"100000 of 100000 rows: 'unknown 0' \(1\), .* 99995 more values",
+            lambda source=source: privatize_file(source, source.with_stem("t"), {"answer": C}),
+        )
+
+
+def test_a_hopeless_file_is_not_read_to_its_end(source, target, monkeypatch):
+    monkeypatch.setattr(releases, "MOST_UNKNOWN", 20)
+    write(source, {"answer": ["x"] * 300, "n": [1] * 300})
+    one_line(ValuesError, r"of the first \d+ rows", lambda: privatize_file(source, target, {"answer": C}))
+
+
+@pytest.mark.parametrize("turns", [1, 5])
+@pytest.mark.parametrize("ids", ["shuffled", "negative", "text"])
+def test_ids_must_be_distinct_in_the_whole_file(source, target, monkeypatch, ids, turns):
+    monkeypatch.setattr(files, "MOST_IDS", 300 // turns)
+    columns = rows_of(300)
+    numbers = np.random.default_rng(0).permutation(300).tolist()
+    if ids == "negative":
+        numbers = [-n for n in numbers]
+    columns["id"] = [f"person {n}" for n in numbers] if ids == "text" else numbers
+    write(source, columns)
+    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    columns["id"][290] = columns["id"][5]
+    write(source, columns)
+    call = {"key": KEY, "id_column": "id", "overwrite": True}
+    one_line(
+        KeyingError,
+        "the same in records 6 and 291 of column 'id'",
+        lambda: privatize_file(source, target, {"answer": C}, **call),
+    )
+    privatize_file(source, target, {"answer": C}, repeated_ids="allow", **call)
+
+
+def test_every_record_needs_an_id(source, target):
+    columns = rows_of(300)
+    columns["id"][7] = None
+    write(source, columns)
+    one_line(
+        KeyingError, "id", lambda: privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    )
+
+
+def test_increasing_ids_are_read_once(source, target, monkeypatch):
+    monkeypatch.setattr(files.Ids, "_check_some", lambda *_: pytest.fail("read again"))
+    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+
+
+# --- experiments ----------------------------------------------------------------------------------
+
+
+def test_reports_for_experiments_say_so(source, target):
+    call = {"words": SeededWords(7)}
+    if source.suffix == ".csv":
+        one_line(FileError, "NOT PRIVATE", lambda: privatize_file(source, target, {"answer": C}, **call))
+        privatize_file(source, target, {"answer": C}, unmarked="allow", **call)
+    else:
+        privatize_file(source, target, {"answer": C}, **call)
+        assert b"NOT PRIVATE" in pq.read_schema(target).metadata[b"extremal"]
+    first = target.read_bytes()
+    again = {"words": SeededWords(7), "unmarked": "allow", "overwrite": True}
+    privatize_file(source, target, {"answer": C}, **again)
+    assert target.read_bytes() == first
+    for how in ({}, {"key": KEY, "id_column": "id"}):
+        privatize_file(source, target, {"answer": C}, overwrite=True, **how)
+        assert b"extremal" not in target.read_bytes()
+
+
+# --- interruptions --------------------------------------------------------------------------------
+
+
+def test_an_error_leaves_nothing_behind(source, target):
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        privatize_file(source, target, {"answer": C}, progress=stop)
+    assert os.listdir(source.parent) == [source.name]
+    target.write_text("precious")
+    with pytest.raises(KeyboardInterrupt):
+        privatize_file(source, target, {"answer": C}, progress=stop, overwrite=True)
+    assert target.read_text() == "precious"
+
+
+JOB = """
+import sys, time
+import extremal as ex
+from extremal.certify import load
+from extremal.privatize import csv_scan, parquet_files
+from extremal.privatize.files import privatize_file
+csv_scan.BLOCK, parquet_files.MOST_ROWS = 256, 64
+
+def wait(done, total):
+    if done > total / 2:
+        print("halfway", flush=True)
+        time.sleep(100)
+
+source, target, mechanism = sys.argv[1:]
+privatize_file(source, target, {"answer": load(mechanism)}, key=bytes(range(32)), id_column="id", progress=wait)
+"""
+
+
+def test_a_killed_job_leaves_the_source_and_no_target_and_the_next_run_succeeds(source, target):
+    before = source.read_bytes()
+    mechanism = source.parent / "m.json"
+    C.save(mechanism)
+    path = os.pathsep.join([str(Path(ex.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    job = subprocess.Popen(
+        [sys.executable, "-c", JOB, source, target, mechanism],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    try:
+        assert job.stdout.readline() == b"halfway\n"
+        assert len(left_behind(source.parent)) == 1
+        other = source.with_stem("other")
+        privatize_file(source, other, {"answer": C}, key=KEY, id_column="id")  # does not disturb it
+        assert len(left_behind(source.parent)) == 1
+    finally:
+        os.kill(job.pid, signal.SIGKILL)
+        job.communicate()
+    assert source.read_bytes() == before
+    assert not target.exists()
+    assert len(left_behind(source.parent)) == 1
+    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    assert target.read_bytes() == other.read_bytes()
+    assert left_behind(source.parent) == []  # what the killed job left is gone
+
+
+def test_two_jobs_for_one_target_do_not_disturb_each_other(source, target):
+    def second(done, total):
+        if not target.exists():
+            privatize_file(source, target, {"answer": C}, overwrite=True)
+
+    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id", overwrite=True, progress=second)
+    alone = source.with_stem("alone")
+    privatize_file(source, alone, {"answer": C}, key=KEY, id_column="id")
+    assert target.read_bytes() == alone.read_bytes()
+    assert left_behind(source.parent) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions")
+def test_the_target_is_no_more_readable_than_the_source(source, target):
+    source.chmod(0o600)
+    privatize_file(source, target, {"answer": C})
+    assert target.stat().st_mode & 0o777 == 0o600
+    os.umask(umask := os.umask(0o022))
+    source.chmod(0o644)
+    privatize_file(source, target, {"answer": C}, overwrite=True)
+    assert target.stat().st_mode & 0o777 == 0o644 & ~umask
+
+
+# --- CSV ------------------------------------------------------------------------------------------
+
+
+def privatized(text, mechanisms, **options):
+    """The bytes that a CSV file of these bytes becomes."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "s.csv", Path(folder) / "t.csv"
+        source.write_bytes(text)
+        privatize_file(source, target, mechanisms, **options)
+        return target.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"answer\na\na\n",
+        b"answer\na",
+        b"answer",
+        b"n,answer\r\n1,a\r\n 02,a\r\n",
+        b'\xef\xbb\xbfanswer,n\na,"x\n\ny"\na,""""\na,\n',
+        b'"answer","n"\r\n"a","1"\r\n"b,b","2"\r\n"c""c",""\r\n',
+        b"n;answer;z\n1,5;a;x\n2,5;a;y",
+        b"n\tanswer\n1\ta\n",
+        "größe,answer\n1 €,a\n".encode(),
+        b"n,answer\n\n1,a\n\n\n2,a\n\n",
+        b'n,answer\n1,"b,b"\n2,"c""c"\n',
+        b"a|answer\n1|a\n",
+    ],
+)
+def test_a_mechanism_that_tells_the_truth_copies_a_csv_file_byte_for_byte(text):
+    assert privatized(text, {"answer": SAME}) == text
+
+
+FIELD = st.text(st.sampled_from('ab ,;"\n\r\té€'), max_size=6)
+
+
+@given(
+    rows=st.lists(st.tuples(FIELD, st.sampled_from(WORDS.labels), FIELD), max_size=8),
+    delimiter=st.sampled_from(",;\t|"),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+    end=st.sampled_from(["\n", "\r\n"]),
+    block=st.integers(1, 40),
+)
+def test_any_csv_file_that_a_library_writes_comes_back_as_it_was(rows, delimiter, quoting, end, block):
+    """Reports are quoted by need or if the header is: here as the library does it, so the bytes are the same."""
+    file = io.StringIO()
+    writer = csv.writer(file, delimiter=delimiter, quoting=quoting, lineterminator=end)
+    writer.writerow(["one", "answer", "two"])
+    writer.writerows(rows)
+    text = file.getvalue().encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_scan, "BLOCK", block)
+        copy = privatized(text, {"answer": SAME}, delimiter=delimiter)
+        reports = (
+            privatized(
+                text,
+                {"answer": C},
+                delimiter=delimiter,
+                key=KEY,
+                id_column="one",
+                **{"repeated_ids": "allow"},
+            )
+            if all(row[0] for row in rows)
+            else None
+        )
+    got = list(csv.reader(io.StringIO(copy.decode(), newline=""), delimiter=delimiter))
+    assert got == [["one", "answer", "two"], *map(list, rows)]
+    if delimiter == "," or quoting == csv.QUOTE_ALL:
+        assert copy == text
+    if reports is not None:
+        got = list(csv.reader(io.StringIO(reports.decode(), newline=""), delimiter=delimiter))[1:]
+        assert [row[::2] for row in got] == [[row[0], row[2]] for row in rows]
+
+
+def test_how_a_report_is_written_does_not_depend_on_how_the_value_was():
+    """Values quoted without need, or not quoted: the same bytes come out."""
+    plain = b"n,answer\n1,a\n2,a\n"
+    for style in (b'n,answer\n1,"a"\n2,a\n', b'n,answer\n1,"a"\n2,"a"\n'):
+        assert privatized(style, {"answer": SAME}) == plain
+        assert privatized(style, {"answer": C}, key=KEY, id_column="n") == privatized(
+            plain, {"answer": C}, key=KEY, id_column="n"
+        )
+
+
+def test_numbers_and_truth_values_are_recognised_in_csv():
+    same = certify(NUMBERS, identity(NUMBERS), 2.0)
+    text = b"x,n\n1,a\n01,b\n1.0,c\n+2,d\n5e-1,e\n0.50,f\n.5,g\n"
+    with pytest.raises(ValuesError, match=r"in 1 of 7 rows: '.5' \(1\)"):
+        privatized(text, {"x": same})
+    assert privatized(text[:-5], {"x": same}) == b"x,n\n1,a\n1,b\n1,c\n2,d\n0.5,e\n0.5,f\n"
+    for strange in (b"1_0", b" 1", b"nan", b"inf", b"1e999", b"true", b"0x1", b"", "١".encode()):
+        with pytest.raises(ValuesError, match="in 1 of 1 rows"):
+            privatized(b"x,n\n" + strange + b",1\n", {"x": same})
+    truth = ex.Prior({True: 0.5, False: 0.5})
+    same = certify(truth, identity(truth), 1.0)
+    assert privatized(b"x\ntrue\nFALSE\nTrue\n", {"x": same}) == b"x\nTrue\nFalse\nTrue\n"
+    text = ex.Prior({"1": 0.5, "01": 0.5})  # as text they differ
+    assert privatized(b"x\n01\n1\n", {"x": certify(text, identity(text), 1.0)}) == b"x\n01\n1\n"
+
+
+def test_ids_in_csv_are_integers_if_they_are_written_as_such():
+    c = C
+    ids = ["7", "-3", "0", "007", "1.0", "abc", "99999999999999999999", "-0", " 8", "é"]
+    text = "id,answer\n" + "".join(f"{name},a\n" for name in ids)
+    got = privatized(text.encode(), {"answer": c}, key=KEY, id_column="id").decode()
+    meant = [7, -3, 0, "007", "1.0", "abc", 99999999999999999999, "-0", " 8", "é"]
+    reports = [row[1] for row in csv.reader(got.splitlines())][1:]
+    assert reports == c.privatize(["a"] * len(ids), key=KEY, ids=meant, column="answer")
+    quoted = text.replace("7,", '"7",', 1)
+    assert privatized(quoted.encode(), {"answer": c}, key=KEY, id_column="id").decode() == got.replace(
+        "7,", '"7",', 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        (b"", FileError, "empty file"),
+        (b"\xef\xbb\xbf", FileError, "empty file"),
+        (b"\n\n", FileError, "empty file"),
+        (b"answer,n\na\n", FileError, "2 fields, like the header, got 1 in record 1"),
+        (b"answer,n\na,1\na,1,2\n", FileError, "got 3 in record 2"),
+        (b"n,n,answer\n1,2,a\n", FileError, r"\['n'\] more than once"),
+        (b"answer,answer\na,a\n", FileError, "more than once"),
+        (b'answer,n\na,5" pipe\n', FileError, "quotes must enclose whole fields"),
+        (b'answer,n\na,"open\n', FileError, "quotes must enclose whole fields"),
+        (b'answer,n\na,"x"y\n', FileError, "quotes must enclose whole fields"),
+        (b'answer,n\na,x"y"\n', FileError, "quotes must enclose whole fields"),
+        (b"answer,n\ra,1\r", FileError, "line feed"),
+        ("answer,n\na,1\n".encode("utf-16"), FileError, "UTF-8"),
+        (b"answer,n\na,\xe9\n", FileError, "UTF-8"),
+        (b"answer,\xe9\na,1\n", FileError, "UTF-8"),
+        (b"n\n1\n", ValuesError, r"columns \['answer'\], got \['n'\]"),
+        (b"Answer,n\na,1\n", ValuesError, r"columns \['answer'\], got \['Answer', 'n'\]"),
+        (b"answer\na\n\n", ValuesError, "missing"),
+        (b"answer,n\n a,1\n", ValuesError, "' a'"),
+    ],
+)
+def test_csv_that_cannot_be_read_is_refused_in_one_line(text, error, message):
+    one_line(error, message, lambda: privatized(text, {"answer": C}))
+
+
+def test_a_record_without_end_is_refused(monkeypatch):
+    monkeypatch.setattr(csv_scan, "LONGEST", 1 << 12)
+    one_line(
+        FileError, "quote left open", lambda: privatized(b'answer,n\na,"' + b"x\n" * 4000, {"answer": C})
+    )
+    one_line(
+        FileError, "one ASCII character", lambda: privatized(b"answer\na\n", {"answer": C}, delimiter="||")
+    )
+
+
+def test_outputs_that_are_no_text_do_not_go_into_csv():
+    pairs = ex.Mechanism(np.full((3, 2), 0.5), WORDS.labels, [("x", 1), ("x", 2)])
+    one_line(
+        ValuesError,
+        "rename the outputs",
+        lambda: privatized(b"answer\na\n", {"answer": certify(WORDS, pairs, 0.0)}),
+    )
+    many = certify(WORDS, ex.Mechanism(np.full((3, 5), 0.2), WORDS.labels), 0.0)
+    assert set(privatized(b"answer\n" + b"a\n" * 200, {"answer": many}).split()[1:]) == set(
+        b"0 1 2 3 4".split()
+    )
+
+
+# --- Parquet --------------------------------------------------------------------------------------
+
+
+def rich_table(n=200):
+    """Columns of many types beside the private one."""
+    rng = np.random.default_rng(0)
+    answers = [WORDS.labels[i] for i in rng.integers(0, 3, n)]
+    return pa.table(
+        {
+            "when": pa.array(rng.integers(0, 10**18, n), pa.timestamp("ns", "Europe/Stockholm")),
+            "day": pa.array(rng.integers(0, 10000, n).astype(np.int32), pa.date32()),
+            "price": pa.array(np.arange(n), pa.decimal128(20, 3)),
+            "answer": answers,
+            "flags": pa.array([[True], None] * (n // 2), pa.list_(pa.bool_())),
+            "deep.er": pa.array([{"a": 1, "b": ["x"]}] * n),
+            "category": pa.array(answers).dictionary_encode(),
+            "long": pa.array(answers, pa.large_string()),
+            "small": pa.array([None, *range(n - 1)], pa.uint16()),
+            "half": pa.array(np.arange(n, dtype=np.float16)),
+            "raw": pa.array([b"\xff"] * n),
+        }
+    )
+
+
+@pytest.mark.parametrize("column", ["answer", "category", "long"])
+def test_types_and_values_of_other_columns_are_kept_in_parquet(tmp_path, column):
+    table = rich_table()
+    source, target = tmp_path / "s.parquet", tmp_path / "t.parquet"
+    pq.write_table(table, source, row_group_size=37)
+    privatize_file(source, target, {column: C}, key=KEY, id_column="day", repeated_ids="allow")
+    got = pq.read_table(target)
+    assert got.schema == table.schema
+    assert got.drop_columns([column]).equals(table.drop_columns([column]))
+    expected = (
+        C.privatize(table[column].to_pylist(), key=KEY, ids=range(0), column=column)
+        if not len(table)
+        else got[column].to_pylist()
+    )
+    assert set(expected) <= set(C.outputs)
+    privatize_file(source, target, {column: SAME}, overwrite=True)
+    assert pq.read_table(target).equals(table)
+
+
+def test_codecs_are_kept_and_row_groups_are_not(tmp_path):
+    table = rich_table().select(["answer", "small", "long"])
+    source, target = tmp_path / "s.parquet", tmp_path / "t.parquet"
+    written = []
+    for size in (7, 50, 200):
+        pq.write_table(table, source, compression="zstd", row_group_size=size)
+        privatize_file(source, target, {"answer": SAME}, overwrite=True)
+        written.append(target.read_bytes())
+        about = pq.read_metadata(target)
+        assert {about.row_group(0).column(c).compression for c in range(3)} == {"ZSTD"}
+        assert [about.row_group(g).num_rows for g in range(about.num_row_groups)] == [64, 64, 64, 8]
+    assert len(set(written)) == 1
+    pq.write_table(table, source, compression={"answer": "gzip", "small": "none", "long": "snappy"})
+    privatize_file(source, target, {"long": C}, overwrite=True)
+    about = pq.read_metadata(target)
+    assert [about.row_group(0).column(c).compression for c in range(3)] == ["GZIP", "UNCOMPRESSED", "GZIP"]
+
+
+def test_metadata_that_may_describe_the_values_are_left_out_of_parquet(tmp_path):
+    frame = pd.DataFrame({"answer": pd.Categorical(["a", "b,b"]), "n": [1, 2]}, index=["i", "j"])
+    frame.attrs = {"secret": "statistics"}
+    table = pa.Table.from_pandas(frame)
+    fields = [
+        table.schema.field("answer").with_metadata({"PARQUET:field_id": "7", "levels": "secret"}),
+        table.schema.field("n").with_metadata({"unit": "m"}),
+        table.schema.field(2),
+    ]
+    metadata = {**table.schema.metadata, b"spark": b"secret"}
+    source, target = tmp_path / "s.parquet", tmp_path / "t.parquet"
+    pq.write_table(table.cast(pa.schema(fields, metadata=metadata)), source)
+    privatize_file(source, target, {"answer": C})
+    assert b"secret" not in target.read_bytes()
+    schema = pq.read_schema(target)
+    assert schema.field("answer").metadata == {b"PARQUET:field_id": b"7"}
+    assert schema.field("n").metadata[b"unit"] == b"m"
+    got = pd.read_parquet(target)
+    assert got.index.tolist() == ["i", "j"]
+    assert got["answer"].cat.categories.tolist() == list(WORDS.labels)
+
+
+@pytest.mark.parametrize("dtype", ["string", "Int64", "int8", "Float32", "boolean", "category", "float64"])
+def test_the_dtypes_of_pandas_survive_parquet(tmp_path, dtype):
+    labels = {"string": ["x", "y"], "category": ["x", "y"], "boolean": [True, False]}.get(dtype, [1, 2])
+    prior = ex.Prior.uniform(labels)
+    frame = pd.DataFrame({"answer": pd.Series(labels * 40).astype(dtype), "n": 1})
+    frame.to_parquet(tmp_path / "s.parquet")
+    same = certify(prior, identity(prior), 1.0)
+    privatize_file(tmp_path / "s.parquet", tmp_path / "t.parquet", {"answer": same})
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "t.parquet"), frame)
+
+
+def test_more_outputs_than_inputs_change_the_type_to_integers(tmp_path):
+    many = certify(WORDS, ex.Mechanism(np.full((3, 5), 0.2), WORDS.labels), 0.0)
+    source, target = tmp_path / "s.parquet", tmp_path / "t.parquet"
+    pd.DataFrame({"answer": ["a"] * 200, "cat": pd.Categorical(["a"] * 200)}).to_parquet(source)
+    privatize_file(source, target, {"answer": many, "cat": many})
+    got = pd.read_parquet(target)
+    assert got["answer"].dtype == np.int64
+    assert set(got["answer"]) == set(got["cat"]) == set(range(5))
+
+
+def test_a_damaged_parquet_file_is_refused_in_one_line(tmp_path):
+    source = write(tmp_path / "s.parquet", rows_of(300))
+    whole = source.read_bytes()
+    for damaged in (whole[:-20], whole[:100] + bytes(200) + whole[300:], b"PAR1" + bytes(50) + b"PAR1"):
+        source.write_bytes(damaged)
+        one_line(
+            FileError,
+            "not a Parquet file that can be read",
+            lambda: privatize_file(source, tmp_path / "t.parquet", {"answer": C}),
+        )
+        assert left_behind(tmp_path) == []
+    pq.write_table(pa.table([["a"], ["a"]], names=["answer", "answer"]), source)
+    one_line(
+        FileError, "more than once", lambda: privatize_file(source, tmp_path / "t.parquet", {"answer": C})
+    )
+
+
+# --- the falsifier --------------------------------------------------------------------------------
+
+LEAST = 0.4
+FEW = certify(WORDS, ex.randomized_response_for_pml(WORDS, LEAST), LEAST)
+
+
+def csv_source(path, values):
+    """Some values are quoted without need, as some programs do by the value."""
+    path.write_bytes(
+        b"n,answer\n"
+        + b"".join(b'%d,"%s"\n' % (i, v.replace('"', '""').encode()) for i, v in enumerate(values))
+    )
+
+
+def parquet_source(path, values):
+    """A categorical in the order of the values, row groups that depend on them, and pandas' metadata."""
+    frame = pd.DataFrame({"answer": pd.Categorical(values, pd.unique(np.array(values))), "n": [1, 2, 3]})
+    frame.attrs = {"first": values[0]}
+    frame.to_parquet(path, row_group_size=1 + len(values[0]) % 2)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_bytes_of_a_file_leak_no_more_than_epsilon(tmp_path, kind):
+    """Error rate: a false alarm in 1e-6 of the runs of each format."""
+    runs = {}
+    target = tmp_path / f"t.{kind}"
+    for i, label in enumerate(WORDS.labels):
+        source = tmp_path / f"s{i}.{kind}"
+        (csv_source if kind == "csv" else parquet_source)(source, [label, 'c"c', "a"])
+        runs[label] = []
+        for _ in range(120):
+            privatize_file(source, target, {"answer": FEW}, overwrite=True)
+            runs[label].append(target.read_bytes())
+    assert not finds_more_than(LEAST, runs, WORDS)
+    assert len(set(itertools.chain(*runs.values()))) <= 27  # nothing but three reports is in it
+
+
+def test_the_falsifier_finds_what_a_careless_copy_keeps(tmp_path):
+    """The reports are as they should be, but the categories come from the source."""
+    runs = {}
+    for i, label in enumerate(WORDS.labels):
+        source = tmp_path / f"s{i}.parquet"
+        parquet_source(source, [label, 'c"c', "a"])
+        frame = pd.read_parquet(source)
+        known = [*frame["answer"].cat.categories, *WORDS.labels]
+        runs[label] = []
+        for _ in range(120):
+            reports = FEW.privatize(frame["answer"].tolist())
+            careless = frame.assign(answer=pd.Categorical(reports, list(dict.fromkeys(known))))
+            runs[label].append(careless.to_parquet())
+    assert finds_more_than(LEAST, runs, WORDS)
+
+
+# --- size -----------------------------------------------------------------------------------------
+
+MEASURED = """
+import resource, sys
+from extremal.certify import load
+from extremal.privatize.files import privatize_file
+source, target, mechanism, small = sys.argv[1:]
+c = load(mechanism)
+privatize_file(small, target, {"answer": c})  # imports and compiles
+base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+privatize_file(source, target, {"answer": c}, overwrite=True)
+privatize_file(source, target, {"answer": c}, overwrite=True, key=bytes(32), id_column="id")
+print(base // 1024, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FORMATS)
+def test_memory_does_not_grow_with_the_file(tmp_path, kind):
+    mechanism = tmp_path / "m.json"
+    C.save(mechanism)
+    small = write(tmp_path / f"small.{kind}", rows_of(10))
+    peaks = []
+    for millions in (1, 10):
+        source = tmp_path / f"s{millions}.{kind}"
+        part = {"id": np.arange(10**6), "answer": ["a"] * 10**6, "note": [f"note {i}" for i in range(10**6)]}
+        table = pa.table(part)
+        if kind == "csv":
+            text = table.to_pandas().to_csv(index=False).encode()
+            header, _, body = text.partition(b"\n")
+            source.write_bytes(header + b"\n")
+            with open(source, "ab") as file:
+                for _ in range(millions):
+                    file.write(body)
+        else:
+            with pq.ParquetWriter(source, table.schema) as writer:
+                for k in range(millions):
+                    ids = pa.array(np.arange(10**6) + k * 10**6)
+                    writer.write_table(table.set_column(0, "id", ids))
+        path = os.pathsep.join([str(Path(ex.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+        script = (
+            MEASURED
+            if kind == "parquet"
+            else MEASURED.replace(', id_column="id"', ', id_column="id", repeated_ids="allow"')
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script, source, tmp_path / f"t{millions}.{kind}", mechanism, small],
+            capture_output=True,
+            check=True,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        peaks.append(int(done.stdout.split()[1]))
+    assert peaks[1] < 1024
+    assert peaks[1] < peaks[0] + 100

@@ -32,7 +32,8 @@ from extremal.errors import ExtremalError, KeyingError, ValuesError
 from extremal.mechanism import identity
 from extremal.privatize.frames import privatize_frame
 from extremal.privatize.product import product_prior
-from extremal.privatize.spark import counts_spark, privatize_spark
+from extremal.privatize.releases import Randomness, plan
+from extremal.privatize.spark import Reports, counts_spark, privatize_spark
 from extremal.privatize.spark_checks import check_storage
 
 # mapInArrow asks for pandas, and says so of every release that is newer than Spark's; it is not used.
@@ -556,13 +557,28 @@ def test_values_that_were_refused_are_not_in_the_logs(spark, folder, tmp_path):
 # --------------------------------------------------------------------------------------------------
 
 
-def test_a_worker_compiles_nothing_that_was_compiled_before(frame):
-    """Reports of a second job in the same workers take no longer than Spark itself does."""
-    private = privatize_spark(frame, {"answer": C}, key=KEY, id_column="id")
-    private.count()
-    start = time.perf_counter()
-    private.count()
-    assert time.perf_counter() - start < 5
+def test_a_worker_unpacks_tables_once_and_compiles_nothing(spark, frame, tmp_path):
+    """What workers run was compiled by the driver, which draws for no records to learn the types."""
+    privatize_spark(frame, {"answer": C}, key=KEY, id_column="id")
+    job = plan({"answer": C}, "refuse", None, Randomness())
+    releases = spark.sparkContext.broadcast(job.releases)
+    work = Reports(releases, job.randomness, False, {"answer": frame.columns.index("answer")}, None)
+
+    def watched(batches):
+        yield from work(batches)
+        from extremal import sampling_kernel
+
+        compiled = sum(sampling_kernel.draw.stats.cache_misses.values())
+        seen = f"{os.getpid()} {id(work.releases.value)} {compiled}"
+        Path(tmp_path, f"{time.time_ns()}").write_text(seen)
+
+    for _ in range(2):
+        assert frame.mapInArrow(watched, frame.schema).count() == ROWS
+    tasks = [path.read_text().split() for path in tmp_path.iterdir()]
+    workers = {worker for worker, *_ in tasks}
+    assert len(tasks) > len(workers)
+    assert len({(worker, tables) for worker, tables, _ in tasks}) == len(workers)
+    assert {compiled for *_, compiled in tasks} == {"0"}
 
 
 def test_the_page_about_spark_shows_what_happens(spark, frame, tmp_path):

@@ -20,7 +20,7 @@ Rounding. A sum of masses is uncertain by some units in the last place, so the l
 to be anywhere in an interval; g is largest at its ends. f, mu and sums are taken to be accurate to some 16 ulp of
 their size; an error that grows with lam counts no more than at lam = 1, the mean of the lift vectors of a mechanism.
 All this is added to the bound before it is compared. A claim may fall short of the bound by 1e-9 of itself plus
-2e-15 (N + 10); where f is infinitely steep at 0 (squared Hellinger) and rounding a mass moves the optimum by more,
+1e-14 (N + 10); where f is infinitely steep at 0 (squared Hellinger) and rounding a mass moves the optimum by more,
 also by what an uncertain lift does to g, but not by more than 1e-8 or 1e-7 of itself.
 """
 
@@ -128,7 +128,7 @@ def check_design(
     problems: list[str] = []
     row_error, leakage, value = _measured(prior, epsilon, utility, design.mechanism, lower_lift, problems)
     claimed, claim = float(design.value), float(design.upper_bound)
-    tiny = 10 * (prior.size + 10) * ULP  # utilities are of order 1; f may round that much
+    tiny = 1e-14 * (prior.size + 10)  # utilities are of order 1, and so are rounding errors
     if not abs(value - claimed) <= RELATIVE * max(abs(value), abs(claimed)) + tiny:
         problems.append(f"value is {value:.12g}, not {claimed:.12g}")
 
@@ -473,11 +473,12 @@ def _matched(
         least = (s.room - s.noise - A[a].most[i] - B[b].most[k]) / s.pi[j]
         most = (s.room + s.noise - A[a].least[i] - B[b].least[k]) / s.pi[j]
         kept = np.flatnonzero((loss < limit) & (most >= 0) & (least <= 1))
-        loss = loss[kept] + s.partial(j, least[kept], most[kept])
-        kept, loss = kept[loss < limit], loss[loss < limit]
-        i, k = i[kept], k[kept]
+        if len(kept):
+            loss = loss[kept] + s.partial(j, least[kept], most[kept])
+            kept, loss = kept[loss < limit], loss[loss < limit]
         if not len(kept):
             continue
+        i, k = i[kept], k[kept]
         if a + 1 == len(A) and b + 1 == len(B):
             limit = float(loss.min()) - s.error  # not worth the search for less than that
         elif b + 1 == len(B) or (a <= b and a + 1 < len(A)):

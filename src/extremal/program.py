@@ -30,7 +30,8 @@ MANY = 200  # columns to find for each partial symbol when two are not enough
 STALL = 20  # rounds
 EXACT = 1e-13  # errors of row sums that are left as they are
 FINE = 1e-8  # tolerances below this need programs solved to full precision in every round
-FEW_NODES = 200_000  # for each partial symbol, beyond: a bound and some columns, not a proof
+FEW_NODES = 200_000  # for each partial symbol, at first and beyond: some columns and a bound, not a proof
+SPEED = 2e7  # nodes a second
 
 
 @dataclass(frozen=True)
@@ -245,7 +246,7 @@ def _exhaust(run: _Run, solution: MasterSolution) -> int:
         priced = _price(run, y, threshold, each)
         run.nodes += priced.nodes
         if problem.size <= EXHAUSTIVE and priced.nodes > problem.size * run.most_nodes / 4:
-            run.most_nodes = min(2 * run.most_nodes, NODES)
+            run.most_nodes = min(2 * run.most_nodes, NODES)  # most searches were cut short
         run.bound.offer(y, priced.bound, problem.pi)
         lifts = problem.lifts(priced.full, priced.partial)
         found = run.master.add(lifts, problem.mu(lifts))
@@ -268,9 +269,11 @@ def _price(run: _Run, y: Floats, threshold: float, each: int) -> Priced:
     problem = run.problem
     if run.lattice is not None and problem.size > 24:
         return run.lattice.price(y, threshold)
-    if problem.size <= EXHAUSTIVE:
-        return problem.exhaust(y, threshold, each, run.most_nodes)
-    return problem.exhaust(y, threshold, each, run.most_nodes if problem.size <= SEARCHED else 1)
+    if problem.size > SEARCHED:
+        return problem.exhaust(y, threshold, each, 1)
+    # A search does not look at the clock, nor at the keyboard.
+    left = max(run.deadline - time.perf_counter(), 0.0)
+    return problem.exhaust(y, threshold, each, int(min(run.most_nodes, 1 + left * SPEED / problem.size)))
 
 
 def _scale(pi: Floats, low: float, high: float, mu: Callable[[Floats], Floats]) -> float:

@@ -111,13 +111,18 @@ def whole_records(file: BinaryIO, path: str) -> Iterator[bytes]:
 def scan(block: bytes, header: Header, path: str, before: int) -> Records:
     """The records of a block that ends where a record ends; `before` it there were so many in the file."""
     data = np.frombuffer(block, dtype=np.uint8)
-    lines, delimiters = data == ord("\n"), data == ord(header.delimiter)
+    lines, delimiters, returns = (data == ord(c) for c in ("\n", header.delimiter, "\r"))
     if b'"' in block:
         quotes = data == ord('"')
         inside = np.bitwise_xor.accumulate(quotes.view(np.uint8)).view(np.bool_)
         _check_quotes(data, np.flatnonzero(quotes), lines, delimiters, path, before)
-        lines &= ~inside
-        delimiters &= ~inside
+        for marks in (lines, delimiters, returns):
+            marks &= ~inside
+    if np.any(returns[:-1] & ~lines[1:]):
+        raise FileError(
+            f"a carriage return must stand before a line feed or in quotes, got another after record {before} "
+            f"of {path}; write the file anew with a CSV library"
+        )
     line_ends, places = np.flatnonzero(lines), np.flatnonzero(delimiters)
     firsts = np.concatenate([[0], line_ends[:-1] + 1])
     ends = line_ends - ((line_ends > firsts) & (data[line_ends - 1] == ord("\r")))

@@ -20,6 +20,7 @@ from .releases import Blocks, Certificate, Job, check_columns, choose_randomness
 
 FORMATS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 MOST_IDS = 1 << 22  # ids that are compared with each other at a time
+MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, without pattern
 
 Path = str | os.PathLike[str]
 
@@ -151,26 +152,31 @@ class Ids:
             return
         turns = -(-self._rows // MOST_IDS)
         for turn in range(turns):
-            self._check_some(turn, turns)
+            hashes = np.sort(np.concatenate([h[h % np.uint64(turns) == turn] for h, _ in self._again()]))
+            twice = hashes[1:][hashes[1:] == hashes[:-1]]
+            if len(twice):
+                self._find(twice)
 
-    def _check_some(self, turn: int, turns: int) -> None:
-        """Compare the ids whose blocks are `turn` modulo `turns`."""
-        rows, found = 0, []
+    def _again(self) -> Iterator[tuple[Integers, Integers]]:
+        """64-bit hashes of the ids and their blocks, part by part."""
         for ids in self._data.ids(str(self._name)):
             blocks = id_blocks(ids, len(ids))
-            mine = np.flatnonzero((blocks[:, 0] ^ blocks[:, 1]) % np.uint64(turns) == turn)
-            found.append(np.column_stack([blocks[mine], (rows + mine).astype(np.uint64)]))
+            yield blocks[:, 0] + blocks[:, 1] * MIX, blocks
+
+    def _find(self, twice: Integers) -> None:
+        """Refuse two records that share one of these hashes and the id itself."""
+        seen: dict[tuple[int, int], int] = {}
+        rows = 0
+        for hashes, blocks in self._again():
+            for i in np.flatnonzero(np.isin(hashes, twice)).tolist():
+                one = seen.setdefault((int(blocks[i, 0]), int(blocks[i, 1])), rows + i)
+                if one != rows + i:
+                    raise KeyingError(
+                        f"ids must be distinct, got the same in records {one + 1} and {rows + i + 1} of column "
+                        f"{self._name!r}: records with one id get the same noise and can be linked; give each "
+                        'its own, or repeated_ids="allow" if one person answered twice'
+                    )
             rows += len(blocks)
-        blocks = np.concatenate(found)
-        blocks = blocks[np.lexsort((blocks[:, 1], blocks[:, 0]))]
-        same = np.flatnonzero(np.all(blocks[1:, :2] == blocks[:-1, :2], axis=1))
-        if len(same):
-            one, other = sorted((int(blocks[same[0], 2]) + 1, int(blocks[same[0] + 1, 2]) + 1))
-            raise KeyingError(
-                f"ids must be distinct, got the same in records {one} and {other} of column {self._name!r}: "
-                "records with one id get the same noise and can be linked; give each its own, or "
-                'repeated_ids="allow" if one person answered twice'
-            )
 
 
 def _check_paths(source: Path, target: Path, overwrite: bool) -> os.stat_result:

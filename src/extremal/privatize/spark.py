@@ -195,7 +195,7 @@ def _stored(reports: Any, path: str, refuse_unknown: Callable[[], None]) -> Any:
     """The reports, computed once, written to a new folder and read from there."""
     exists = False
     try:
-        _in_one_line(lambda: reports.write.mode("errorifexists").parquet(path), refuse_unknown)
+        _in_one_line(lambda: reports.write.mode("error").parquet(path), refuse_unknown)
     except ExtremalError:
         _remove_empty_folder(reports, path)
         raise

@@ -1,26 +1,24 @@
 """Files: privatising one column of five beside a plain copy of the same file, and the memory it takes.
 
-    python benchmarks/files.py [--rows N] [--folder DIR]
+    python benchmarks/files.py [--tiny | --quick]
 
-The copy is what anybody would write with pyarrow: batches in, row groups of the same size out. Both run in turn
-in one process, best of several; each is also run in a process of its own, for its peak memory.
+The copy is what anybody would write with pyarrow: batches in, row groups of the same size out. All jobs run in
+turn in one process, best of several; each is also run in a process of its own, for its peak memory.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import csv, parquet
+from report import LEVELS, Report, isolated
 
 import extremal as ex
 from extremal.privatize.parquet_files import ParquetData
@@ -28,22 +26,8 @@ from extremal.privatize.parquet_files import ParquetData
 LABELS = [f"answer number {i}" for i in range(16)]
 REGIONS = [f"region {i}" for i in range(100)]
 PART = 1_000_000
-RATIO, MEMORY, GROWTH = 1.5, 1024, 100  # targets: times the copy, MB, MB from a tenth of the rows to all
-
-
-class Figure(NamedTuple):
-    case: str
-    seconds: float
-    cpu: float
-    ratio: float | None  # of processor time to that of the copy: the clock of a busy machine says little
-    clock_ratio: float | None
-    peak: int  # MB
-    ok: bool | None
-
-
-def certified() -> Any:
-    prior = ex.Prior.uniform(LABELS)
-    return ex.certify(prior, ex.randomized_response_for_pml(prior, 1.0), 1.0)
+ROWS = {"tiny": 100_000, "quick": 1_000_000, "normal": 10_000_000, "full": 10_000_000}
+RATIO, MEMORY, GROWTH = 1.5, 1024, 100  # targets: times the copy; MB; MB more than for a tenth of the rows
 
 
 def table(first: int, rows: int) -> pa.Table:
@@ -80,13 +64,14 @@ def copy(source: Path, target: Path) -> None:
             writer.write_table(pa.Table.from_batches([batch]))
 
 
-def privatise(source: Path, target: Path) -> None:
-    ex.privatize_file(source, target, {"answer": certified()}, overwrite=True)
+def privatise(source: Path, target: Path, **keyed: Any) -> None:
+    prior = ex.Prior.uniform(LABELS)
+    certified = ex.certify(prior, ex.randomized_response_for_pml(prior, 1.0), 1.0)
+    ex.privatize_file(source, target, {"answer": certified}, overwrite=True, **keyed)
 
 
 def privatise_keyed(source: Path, target: Path) -> None:
-    mechanisms = {"answer": certified()}
-    ex.privatize_file(source, target, mechanisms, overwrite=True, key=bytes(32), id_column="id")
+    privatise(source, target, key=bytes(32), id_column="id")
 
 
 JOBS: dict[str, Callable[[Path, Path], None]] = {
@@ -96,76 +81,70 @@ JOBS: dict[str, Callable[[Path, Path], None]] = {
 }
 
 
-def peak(job: str, source: Path, target: Path) -> int:
-    """Peak memory in MB of a process that does nothing else.
-
-    Not ru_maxrss: a new process starts with that of the process that started it.
-    """
-    code = (
-        "import re, sys; from pathlib import Path; import files; "
-        "files.JOBS[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3])); "
-        "print(int(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1]) // 1024)"
-    )
-    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
-    done = subprocess.run(
-        [sys.executable, "-c", code, job, source, target],
-        capture_output=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": path},
-    )
-    return int(done.stdout)
+def alone(job: str, source: str, target: str) -> None:
+    """What a process of its own does."""
+    JOBS[job](Path(source), Path(target))
 
 
-def measure(folder: Path, suffix: str, rows: int, runs: int = 3) -> Iterator[Figure]:
-    """Every job on a file of so many rows, and privatising on one of a tenth of them."""
+def run(report: Report) -> None:
+    rows = ROWS[report.level]
+    with tempfile.TemporaryDirectory() as folder:
+        for suffix, count in (("parquet", rows), ("csv", rows // 5)):
+            _measure(report, Path(folder), suffix, count)
+
+
+def _measure(report: Report, folder: Path, suffix: str, rows: int) -> None:
+    """Every job on a file of so many rows, and its memory on one of a tenth of them."""
     source, small, target = (folder / f"{name}.{suffix}" for name in ("source", "small", "target"))
     write(source, rows)
     write(small, rows // 10)
+    clock, cpu = _times(source, small, target)
+    columns = {
+        "job": "<18",
+        "seconds": "8.2f",
+        "cpu": "8.2f",
+        "x clock": "8.2f",
+        "x cpu": "8.2f",
+        "peak MB": "8.0f",
+        "of a tenth": "10.0f",
+    }
+    out = report.table(f"{suffix}, {rows} rows of 5 columns", columns, note="in turn, best of 3")
+    for name in JOBS:
+        peaks = [
+            isolated("files", "alone", {"job": name, "source": str(path), "target": str(target)}, 600).peak_mb
+            for path in (source, small)
+        ]
+        ratios = (clock[name] / clock["copy"], cpu[name] / cpu["copy"])
+        ok = None
+        if name != "copy":
+            ok = True
+            if suffix == "parquet":  # of a busy machine the clock says little
+                what = (
+                    f"{name}: {suffix} within {RATIO} of the copy, got {ratios[0]:.2f}, cpu {ratios[1]:.2f}"
+                )
+                ok = report.check(what, min(ratios) <= RATIO)
+            if None not in peaks:
+                flat = peaks[0] < MEMORY and (peaks[0] < peaks[1] + GROWTH or not report.at_least("normal"))
+                what = f"{name}: {suffix} in less than {MEMORY} MB, whatever the rows, got {peaks[0]:.0f}"
+                ok = report.check(what, flat) and ok
+        out.row(name, clock[name], cpu[name], *ratios, *peaks, ok=ok)
+
+
+def _times(source: Path, small: Path, target: Path) -> tuple[dict[str, float], dict[str, float]]:
     clock = dict.fromkeys(JOBS, float("inf"))
     cpu = dict(clock)
     for job in JOBS.values():
         job(small, target)  # compiles
-    for _ in range(runs):
+    for _ in range(3):
         for name, job in JOBS.items():
             start, used = time.perf_counter(), time.process_time()
             job(source, target)
             clock[name] = min(clock[name], time.perf_counter() - start)
             cpu[name] = min(cpu[name], time.process_time() - used)
-    yield Figure(
-        f"{suffix}: copy", clock["copy"], cpu["copy"], None, None, peak("copy", source, target), None
-    )
-    for name in ("privatise", "privatise, keyed"):
-        ratio, most = cpu[name] / cpu["copy"], peak(name, source, target)
-        few = peak(name, small, target)
-        ok = most < MEMORY and most < few + GROWTH and (suffix == "csv" or ratio <= RATIO)
-        yield Figure(
-            f"{suffix}: {name} (a tenth of the rows: {few} MB)",
-            clock[name],
-            cpu[name],
-            ratio,
-            clock[name] / clock["copy"],
-            most,
-            ok,
-        )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--folder", help="where the files go (default: a temporary folder)")
-    options = parser.parse_args()
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    print(f"{options.rows} rows, 5 columns, load {load:.1f} at the start")
-    print(f"{'seconds':>8} {'cpu':>8} {'x cpu':>6} {'x clock':>8} {'peak MB':>8}")
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        for suffix, rows in (("parquet", options.rows), ("csv", options.rows // 5)):
-            for f in measure(Path(folder), suffix, rows):
-                ratios = "" if f.ratio is None else f"{f.ratio:6.2f} {f.clock_ratio:8.2f}"
-                verdict = {None: "", True: "  pass", False: "  FAIL"}[f.ok]
-                print(
-                    f"{f.seconds:8.2f} {f.cpu:8.2f} {ratios:>15} {f.peak:8d}  {f.case}{verdict}", flush=True
-                )
+    return clock, cpu
 
 
 if __name__ == "__main__":
-    main()
+    report = Report(next((level for level in LEVELS if f"--{level}" in sys.argv), "normal"))
+    run(report)
+    print(report.summary())

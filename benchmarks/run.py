@@ -15,7 +15,7 @@ from pathlib import Path
 from report import Report
 
 HERE = Path(__file__).parent
-MODULES = ("design", "families", "peers", "privatize")
+MODULES = ("design", "families", "peers", "privatize", "files", "spark")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -49,11 +49,15 @@ def _run(name: str, report: Report) -> None:
     try:
         module = importlib.import_module(name)
         if not hasattr(module, "run"):
-            print(f"\nbenchmarks/{name}.py has no run(report), left out: start it by itself")
+            print(f"\nbenchmarks/{name}.py left out: it has no run(report), start it by itself")
             return
         print(f"\n=== {name}: {(module.__doc__ or '').partition(chr(10))[0]}")
         module.run(report)
     except Exception as error:
+        package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+        if package not in ("", "extremal", "report", *MODULES):
+            print(f"\nbenchmarks/{name}.py left out: {package} is not installed")
+            return
         traceback.print_exc()
         report.failures.append(f"{name}: {type(error).__name__}: {error}")
 

@@ -38,6 +38,15 @@ def released_schema(schema: Any, types: Mapping[str, Any], parts: Mapping[str, S
     return pyarrow.schema(fields, metadata or None)
 
 
+def unordered(kind: Any) -> Any:
+    """The type without the claim that its dictionary stands in order: it now stands in the mechanism's."""
+    import pyarrow
+
+    if pyarrow.types.is_dictionary(kind) and kind.ordered:
+        return pyarrow.dictionary(kind.index_type, kind.value_type)
+    return kind
+
+
 def _pandas(described: bytes, types: Mapping[str, Any], parts: Mapping[str, Sampler]) -> bytes | None:
     try:
         document = json.loads(described)

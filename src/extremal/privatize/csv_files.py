@@ -67,7 +67,7 @@ class CsvData:
             if drawn is not None:
                 text = self._replaced(records, labels, drawn)
                 sink.write(text[: len(text) - (done > self.total)])
-            elif job.hopeless:
+            elif job.give_up():
                 return
             progress(min(done, self.total))
 

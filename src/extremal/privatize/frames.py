@@ -13,7 +13,7 @@ from ..keyed import check_distinct, id_blocks
 from ..prior import Prior, shorten
 from ..sampling import Sampler, Words
 from .arrays import as_column
-from .arrow_schema import released_schema
+from .arrow_schema import released_schema, unordered
 from .columns import Column
 from .releases import Certificate, Drawn, Job, check_columns, choose_randomness, is_missing, plan
 
@@ -145,9 +145,8 @@ def _replaced(eager: Any, job: Job, drawn: Drawn) -> Any:
     released = eager.with_columns(*columns)
     native = released.to_native()
     if released.implementation.is_pyarrow():
-        types = {name: native.schema.field(name).type for name in drawn.columns}
-        schema = released_schema(eager.to_native().schema, types, job.parts)
-        native = type(native).from_arrays(native.columns, schema=schema)
+        types = {name: unordered(native.schema.field(name).type) for name in drawn.columns}
+        native = native.cast(released_schema(eager.to_native().schema, types, job.parts))
     elif hasattr(native, "attrs"):
         native.attrs = {}
     return narwhals.from_native(native, eager_only=True)

@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import FileError
 from ..sampling import Sampler
 from .arrays import as_column
-from .arrow_schema import released_schema
+from .arrow_schema import released_schema, unordered
 from .columns import Column
 from .releases import Blocks, Job
 
@@ -96,7 +96,7 @@ class ParquetData:
                     if len(kept):
                         released = pyarrow.Table.from_arrays(columns, schema=schema).combine_chunks()
                         writer.write_table(released, len(released))
-                elif job.hopeless:
+                elif job.give_up():
                     return
                 progress(job.rows)
 
@@ -179,7 +179,7 @@ def released_type(part: Sampler, given: Any) -> Any:
     import pyarrow
 
     column = as_column(part, pyarrow.array([], given))
-    return column.rebuild(np.empty(0, dtype=column.outcomes), None).type
+    return unordered(column.rebuild(np.empty(0, dtype=column.outcomes), None).type)
 
 
 def _unreadable(path: str, error: Exception) -> FileError:

@@ -146,6 +146,7 @@ class Job:
     rows: int = 0
     dropped: int = 0
     unknown: tuple[Unknown, ...] = ()
+    given_up: bool = False
 
     @property
     def private(self) -> list[Any]:
@@ -161,10 +162,10 @@ class Job:
             named.update(zip(release.names, parts, strict=True))
         return named
 
-    @property
-    def hopeless(self) -> bool:
+    def give_up(self) -> bool:
         """Whether so much is unknown that reading on serves nobody."""
-        return any(unknown.rows > MOST_UNKNOWN for unknown in self.unknown)
+        self.given_up = any(unknown.rows > MOST_UNKNOWN for unknown in self.unknown)
+        return self.given_up
 
     def draw(self, read: Read, count: int, blocks: Integers | None = None) -> Drawn | None:
         """One draw a record in every release; None if something is refused, here or in an earlier batch."""
@@ -193,7 +194,7 @@ class Job:
         for release, unknown in zip(self.releases, self.unknown, strict=False):
             if unknown.rows:
                 name = release.names[0] if release.product is None else release.names
-                seen = f"the first {self.rows}" if self.hopeless else f"{self.rows}"
+                seen = f"the first {self.rows}" if self.given_up else f"{self.rows}"
                 raise ValuesError(
                     f"every value of {name!r} must be one of the input labels "
                     f"{shorten(release.sampler.inputs)}, got others in {unknown.rows} of {seen} rows: "

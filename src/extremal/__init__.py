@@ -38,6 +38,7 @@ from .mechanism import Mechanism
 from .pairing import agreement, pair_outputs
 from .polytope import polytope_vertices
 from .prior import Prior
+from .prior_set import PriorSet
 from .privatize.files import privatize_file
 from .privatize.frames import joint_prior, privatize_frame
 from .randomized_response import (
@@ -83,6 +84,7 @@ __all__ = [
     "MechanismError",
     "Prior",
     "PriorError",
+    "PriorSet",
     "RegionError",
     "SecureWords",
     "SeededWords",

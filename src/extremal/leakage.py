@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .errors import EpsilonError
 from .mechanism import Mechanism, check_match, check_mechanism
 from .prior import Prior
+from .prior_set import PriorSet
 from .regions import check_epsilon
 
 Floats = NDArray[np.float64]
@@ -32,13 +33,28 @@ def lift(prior: Prior, mechanism: Mechanism) -> Floats:
     return np.asarray(np.where(largest > 0, Q / (prior.probabilities @ Q), 1.0))
 
 
-def pml(prior: Prior, mechanism: Mechanism) -> Floats:
-    """l(X→y) for every output y: how much y can help to guess any attribute of X."""
+def pml(prior: Prior | PriorSet, mechanism: Mechanism) -> Floats:
+    """l(X→y) for every output y: how much y can help to guess any attribute of X.
+
+    Over a set of priors the worst case for each output: log max_x P(y|x) / min P_Y(y). Infinite where a prior of the
+    set gives an output no probability.
+    """
+    if isinstance(prior, PriorSet):
+        return _worst_pml(prior, mechanism)
     return np.asarray(np.log(np.maximum(lift(prior, mechanism).max(axis=0), 1.0)))
 
 
-def epsilon_pml(prior: Prior, mechanism: Mechanism) -> float:
-    """The smallest epsilon such that the mechanism satisfies epsilon-PML."""
+def _worst_pml(priors: PriorSet, mechanism: Mechanism) -> Floats:
+    check_match(priors.nominal, mechanism)
+    P = mechanism.matrix
+    largest = P.max(axis=0)
+    Q = np.divide(P, largest, out=np.ones_like(P), where=largest > 0)
+    mean = np.minimum(priors.smallest_means(Q), 1.0)
+    return np.asarray(np.where(mean > 0, -np.log(np.where(mean > 0, mean, 1.0)), np.inf)) + 0.0
+
+
+def epsilon_pml(prior: Prior | PriorSet, mechanism: Mechanism) -> float:
+    """The smallest epsilon such that the mechanism satisfies epsilon-PML, for every prior if given a set."""
     return float(pml(prior, mechanism).max())
 
 

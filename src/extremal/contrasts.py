@@ -1,0 +1,143 @@
+"""Which combinations of input frequencies the reports determine, and the weights that estimate them.
+
+A weight w_y for every output gives E[w(Y)] = sum_i theta_i a_i with a = P w. A combination t . theta is
+identified if t = P w for some w; then the mean of w over the reports estimates it without bias. If not, or if w
+would have to be huge, a smaller w leaves t . theta - a . theta, which on the simplex lies between
+min_i (t_i - a_i) and max_i (t_i - a_i) whatever the frequencies are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+# Singular values of the normalised matrix, the largest of which is 1. Those below are rounding: to learn what
+# they carry would take more than 10^18 reports.
+RANK_TOLERANCE = 1e-9
+RIDGES = np.concatenate(([0.0], np.logspace(-9, 2, 34)))
+TWO_VALUES = 1e-9  # of the range: weights that differ by less are made equal
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """A mechanism and the frequencies that are expected: all weights are chosen from these, never from the data."""
+
+    P: Floats
+    expected: Floats  # > 0
+
+    @cached_property
+    def outputs(self) -> Floats:
+        """The expected distribution of reports."""
+        return np.asarray(self.expected @ self.P)
+
+    @cached_property
+    def possible(self) -> Flags:
+        return self.P.max(axis=0) > 0
+
+    @cached_property
+    def svd(self) -> tuple[Floats, Floats, Floats]:
+        """Of diag(expected)^1/2 P diag(outputs)^-1/2."""
+        A = np.sqrt(self.expected)[:, None] * self.P[:, self.possible] / np.sqrt(self.outputs[self.possible])
+        U, S, V = np.linalg.svd(A, full_matrices=False)
+        return U, S, V
+
+    @property
+    def rank(self) -> int:
+        """The dimension of what is identified, the total included."""
+        return int((self.svd[1] > RANK_TOLERANCE).sum())
+
+    @cached_property
+    def lost(self) -> Floats:
+        """The projector on what reports say nothing about: t is identified if t @ lost = 0."""
+        U = self.svd[0][:, : self.rank]
+        half = np.sqrt(self.expected)
+        return np.asarray((np.eye(len(half)) - U @ U.T) * half[:, None])
+
+    def identified(self, targets: Floats) -> Flags:
+        """Whether each combination, a row of coefficients, is determined by the distribution of reports."""
+        left = np.abs(targets @ self.lost).max(axis=1)
+        return np.asarray(left <= 1e-7 * np.abs(targets * np.sqrt(self.expected)).max(axis=1) + 1e-14)
+
+    def components(self) -> list[list[int]]:
+        """Groups of symbols that cannot be told apart completely; the sum over each group is identified.
+
+        The lost directions split into groups of symbols that share none. Every direction sums to 0, because
+        P 1 = 1, so it does within each group.
+        """
+        from scipy.sparse.csgraph import connected_components
+
+        half = np.sqrt(self.expected)
+        symmetric = self.lost / half[:, None]
+        linked = np.abs(symmetric) > 1e-7
+        _, names = connected_components(linked, directed=False)
+        symbols = np.flatnonzero(np.abs(np.diag(symmetric)) > 1e-7)
+        return [[int(i) for i in symbols if names[i] == name] for name in np.unique(names[symbols])]
+
+    def weights(self, targets: Floats, ridge: float = 0.0) -> Floats:
+        """The unbiased weights of least expected variance where there are any, drawn towards 0 by the ridge."""
+        U, S, V = self.svd
+        kept = S > RANK_TOLERANCE
+        U, S, V = U[:, kept], S[kept], V[kept]
+        inner = (targets * np.sqrt(self.expected)) @ U * (S / (S * S + ridge))
+        W = np.zeros((len(targets), self.P.shape[1]))
+        W[:, self.possible] = inner @ V / np.sqrt(self.outputs[self.possible])
+        return W
+
+    def contrasts(self, targets: Floats, n: float, z: float) -> Contrasts:
+        """For every target the weights whose interval from n reports is expected to be narrowest."""
+        best = np.full(len(targets), np.inf)
+        chosen = np.zeros((len(targets), self.P.shape[1]))
+        for ridge in RIDGES:
+            W = self.weights(targets, float(ridge))
+            rest = targets - W @ self.P.T
+            bias = rest.max(axis=1) - rest.min(axis=1)
+            mean, second = W @ self.outputs, (W * W) @ self.outputs
+            spread = np.sqrt(np.maximum(second - mean * mean, 0.0) / n)
+            width = 2 * z * spread + z * z * (W.max(axis=1) - W.min(axis=1)) / (3 * n) + bias
+            better = width < best * (1 - 1e-9)
+            best[better], chosen[better] = width[better], W[better]
+            if ridge == 0.0 and bool((bias <= 1e-9).all()) and bool((width <= 0.2).all()):
+                break  # unbiased and narrow: nothing to trade
+        return Contrasts(self, targets, _two_valued(chosen))
+
+
+@dataclass(frozen=True, eq=False)
+class Contrasts:
+    """Targets t, weights w for them, and what is left between the two."""
+
+    channel: Channel
+    targets: Floats  # (K, N)
+    W: Floats  # (K, M)
+
+    @cached_property
+    def means(self) -> Floats:
+        """(K, N): the mean of the weight when the input is i."""
+        return np.asarray(self.W @ self.channel.P.T)
+
+    @cached_property
+    def bias(self) -> tuple[Floats, Floats]:
+        """The least and the largest that t . theta - E[w] can be."""
+        rest = self.targets - self.means
+        return rest.min(axis=1), rest.max(axis=1)
+
+    @property
+    def biased(self) -> Flags:
+        low, high = self.bias
+        return np.asarray(high - low > 1e-6)
+
+
+def _two_valued(W: Floats) -> Floats:
+    """The same weights; where they take two values up to rounding, exactly two.
+
+    The distribution of their sum is then binomial. What was changed counts as bias.
+    """
+    low, high = W.min(axis=1, keepdims=True), W.max(axis=1, keepdims=True)
+    snapped = np.where(W > (low + high) / 2, high, low)
+    close = np.abs(W - snapped).max(axis=1) <= TWO_VALUES * (high - low)[:, 0]
+    return np.where(close[:, None], snapped, W)

@@ -51,9 +51,23 @@ LAYERS = [
     "keyed",
     "privatize",
     "certify",  # below privatize: a certified mechanism privatises, but what is drawn needs no certificate
+    "report_counts",
+    "likelihood",
+    "contrasts",
+    "intervals",
+    "interval_table",
     "estimate",
+    "sample_size",
+    "processing",
+    "disclosure",
+    "audit_text",
+    "audit_plot",
     "audit",
+    "audit_columns",
+    "audit_pairs_data",
+    "audit_pairs",
     "composition",
+    "budget",
     "neighbours",
     "plot",
     "report",
@@ -96,7 +110,7 @@ HEAVY = [
 
 # Where one module would have to do unrelated things: the solver's loops and the sampler's, streams and keyed
 # words.
-SHARED = {"numba": {"kernels", "sampling_kernel"}, "cryptography": {"sampling", "keyed"}}
+SHARED = {"matplotlib": {"audit_plot", "plot"}, "numba": {"kernels", "sampling_kernel"}, "cryptography": {"sampling", "keyed"}}
 
 
 class Import(NamedTuple):

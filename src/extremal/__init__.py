@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from . import adversary, closed_form, majorization
+from .audit import Audit, audit, audit_attribute
+from .audit_columns import audit_columns
 from .certify import Certified, certify, from_json, load
 from .check import Check, check_design
 from .design import Design, design
@@ -41,6 +43,7 @@ from .prior import Prior
 from .prior_set import PriorSet
 from .privatize.files import privatize_file
 from .privatize.frames import joint_prior, privatize_frame
+from .processing import induced_prior, postprocess, preprocess, restrict
 from .randomized_response import (
     randomized_response,
     randomized_response_epsilon,
@@ -67,6 +70,7 @@ from .utility import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
     "CertificationError",
     "Certified",
     "Check",
@@ -97,6 +101,9 @@ __all__ = [
     "Words",
     "adversary",
     "agreement",
+    "audit",
+    "audit_attribute",
+    "audit_columns",
     "certify",
     "check_design",
     "check_sub_linear",
@@ -107,6 +114,7 @@ __all__ = [
     "extremal_lift_vectors",
     "from_json",
     "hellinger",
+    "induced_prior",
     "jensen_shannon",
     "joint_prior",
     "ldp_epsilon",
@@ -120,6 +128,8 @@ __all__ = [
     "pair_outputs",
     "pml",
     "polytope_vertices",
+    "postprocess",
+    "preprocess",
     "privatize_file",
     "privatize_frame",
     "randomized_response",
@@ -129,6 +139,7 @@ __all__ = [
     "randomized_response_pml",
     "read_key",
     "reduce_outputs",
+    "restrict",
     "tail_probability",
     "total_variation",
     "tradeoff",

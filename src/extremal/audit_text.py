@@ -1,0 +1,289 @@
+"""An audit in words, from its plain figures (`Audit.to_dict`): for readers who are no statisticians."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+Figures = Mapping[str, Any]
+
+MOST_ROWS = 20  # of a table
+MOST_NAMES = 5  # labels in a sentence
+
+
+def short(figures: Figures) -> str:
+    """The three lines a person should know."""
+    worst = figures["worst_case"]
+    lines = [
+        f"leakage at most {at_most(figures['epsilon'])} nats: no report makes any guess more than "
+        f"{at_most(figures['factor'])} times as likely to be right",
+        f"worst case: report {quoted(worst['report'])} raises answer {quoted(worst['symbol'])} from "
+        f"{chance(worst['before'])} to {chance(worst['after'])}",
+    ]
+    found = figures["certainty"]["disclosures"]
+    if found:
+        share = sum(d["probability"] for d in found)
+        lines.append(
+            f"certainty: {chance(min(share, 1.0))} of reports exclude some answer; the least likely event "
+            f"that one confirms had probability {chance(found[0]['possible_probability'])}"
+        )
+    else:
+        lines.append("certainty: no report excludes any answer")
+    return "\n".join(lines)
+
+
+def markdown(figures: Figures) -> str:
+    """The whole audit as a Markdown page."""
+    parts = ["# Privacy audit"]
+    for title, lines in sections(figures):
+        parts += [f"## {title}", *lines]
+    return "\n\n".join(parts).replace("<", "&lt;") + "\n"  # a label must not become markup
+
+
+def page(figures: Figures) -> str:
+    """The audit as HTML for notebooks: the short words, the risk of being guessed, the reports."""
+    text = "<br>".join(escape(line) for line in short(figures).splitlines())
+    return f"<p>{text}</p>{_html(*_guess_table(figures))}{_html(*_report_table(figures))}"
+
+
+def sections(figures: Figures) -> list[tuple[str, list[str]]]:
+    """Titles and paragraphs, tables included, in reading order."""
+    return [
+        ("In short", _summary(figures)),
+        ("What an observer can guess", [*_guessing(figures), _table(*_guess_table(figures))]),
+        ("What can become certain", _certainty(figures)),
+        ("The reports", [*_spread(figures), _table(*_report_table(figures))]),
+        ("Other measures", [_table(*_measure_table(figures))]),
+        ("What this rests on", _assumptions(figures)),
+    ]
+
+
+def _summary(figures: Figures) -> list[str]:
+    n, m, factor = figures["inputs"], figures["outputs"], figures["factor"]
+    worst = figures["worst_case"]
+    lines = [
+        f"Each person's answer, one of {n}, is replaced by a random report, one of {m}. Whoever sees a report, "
+        "and whatever they want to find out about the answer, "
+        + (
+            "learns nothing from it."
+            if factor <= 1 + 1e-12
+            else f"their chance of guessing right grows at most by a factor of {at_most(factor)} "
+            f"(pointwise maximal leakage ε = {number(figures['epsilon'])} nats)."
+        )
+    ]
+    if factor > 1 + 1e-12:
+        lines.append(
+            f"This bound is attained: after the report {quoted(worst['report'])}, the answer "
+            f"{quoted(worst['symbol'])} is {number(factor)} times as likely as before, "
+            f"{chance(worst['after'])} instead of {chance(worst['before'])}."
+        )
+    if figures["exact"]:
+        lines.append(
+            "The figures for each report are those of the integers that are drawn from, computed exactly and "
+            f"rounded up; the mechanism is certified for ε = {number(figures['certified_epsilon'])}."
+        )
+    return lines
+
+
+def _guessing(figures: Figures) -> list[str]:
+    secret, row = figures["guessing"]["secret"], figures["guessing"]["bounds"][3]
+    return [
+        f"For any attribute of the answer: an observer who could guess it with probability {row['before']} "
+        f"before can guess it with probability at most {at_most(row['after_any_report'])} after seeing any "
+        f"report, and at most {at_most(row['after_on_average'])} on average over reports.",
+        f"The answer itself: the best guess is right with probability {chance(secret['before'])} without a "
+        f"report, {chance(secret['after_on_average'])} on average with one, and "
+        f"{chance(secret['after_worst_report'])} after the report that helps most.",
+    ]
+
+
+def _certainty(figures: Figures) -> list[str]:
+    certainty, found = figures["certainty"], figures["certainty"]["disclosures"]
+    limit = certainty["least_probability_that_can_be_confirmed"]
+    most = certainty["most_answers_that_can_be_excluded"]
+    lines = [
+        "Whatever the mechanism, at this ε no report can confirm with certainty an event that had a "
+        f"probability below {at_least(limit)}, and none can exclude "
+        + ("any answer." if most == 0 else f"more than {_count(most, 'answer')} at once.")
+    ]
+    if not found:
+        lower = figures["measures"]["lip_lower"]
+        lines.append(
+            "This mechanism excludes nothing: after every report every answer is still possible, so no "
+            "attribute becomes certain."
+            + (
+                f" A report makes an answer at most {at_most(math.exp(lower))} times less likely."
+                if lower
+                else ""
+            )
+        )
+        return lines
+    first = found[0]
+    lines.append(
+        f"This mechanism does exclude answers. {sentence(first)} This is the least likely event that any "
+        "report confirms. An attribute becomes certain when it is the same for all answers that stay possible."
+    )
+    others = [f"- {sentence(d)}" for d in found[1:MOST_ROWS]]
+    if len(found) > MOST_ROWS:
+        others.append(f"- … and {len(found) - MOST_ROWS} more")
+    return [*lines, "\n".join(others)] if others else lines
+
+
+def sentence(disclosure: Figures) -> str:
+    """What one kind of report makes certain."""
+    out, possible = disclosure["excluded_count"], disclosure["possible_count"]
+    reports = names(disclosure["reports"], disclosure["report_count"])
+    what = (
+        f"The report {reports} rules out"
+        if disclosure["report_count"] == 1
+        else f"Reports {reports} rule out"
+    )
+    kept = disclosure["possible_probability"]
+    known = (
+        f"the answer is {names(disclosure['possible'], possible)} for certain, which had probability {chance(kept)}"
+        if possible == 1
+        else f"the answer is one of {names(disclosure['possible'], possible)} for certain, which had "
+        f"probability {chance(kept)}"
+    )
+    return (
+        f"{what} {names(disclosure['excluded'], out)} (probability {chance(1 - kept)} before): {known}. "
+        f"It happens with probability {chance(disclosure['probability'])}."
+    )
+
+
+def _spread(figures: Figures) -> list[str]:
+    quantiles = ", ".join(
+        f"{q['share']:.0%} of them at most {at_most(q['leakage'])}" for q in figures["leakage"]["quantiles"]
+    )
+    return [
+        f"Reports leak {number(figures['leakage']['mean'])} nats on average; {quantiles}; none more than "
+        f"{at_most(figures['epsilon'])}."
+    ]
+
+
+def _assumptions(figures: Figures) -> list[str]:
+    return [
+        "\n".join(
+            (
+                "- The answers of the people follow the prior that was given. Under another prior the leakage "
+                "is another.",
+                "- Each person sends one report, drawn afresh and independently. Several reports about one "
+                "answer leak more than one, and can leak more than the sum of each: see compose_releases().",
+                "- Nothing else about the answer reaches the observer: no other columns that depend on it, no "
+                "order of rows, no second channel. For columns that depend on each other see audit_columns().",
+            )
+        )
+    ]
+
+
+Table = tuple[Sequence[str], Sequence[Sequence[str]]]
+
+
+def _guess_table(figures: Figures) -> Table:
+    return (
+        ("chance of guessing before", "after any report, at most", "on average, at most"),
+        [
+            (f"{row['before']:g}", at_most(row["after_any_report"]), at_most(row["after_on_average"]))
+            for row in figures["guessing"]["bounds"]
+        ],
+    )
+
+
+def _report_table(figures: Figures) -> Table:
+    rows = sorted(figures["outcomes"], key=lambda o: -o["leakage"])
+    body = [
+        (
+            label(o["report"]),
+            chance(o["probability"]),
+            number(o["leakage"]),
+            number(o["factor"]),
+            names(o["symbols"], o["symbol_count"]) if o["probability"] > 0 else "",
+            names(o["excluded"], o["excluded_count"]) if o["excluded_count"] else "",
+        )
+        for o in rows[:MOST_ROWS]
+    ]
+    if len(rows) > MOST_ROWS:
+        body.append((f"… {len(rows) - MOST_ROWS} more", "", "", "", "", ""))
+    return ("report", "probability", "leakage", "factor", "about", "rules out"), body
+
+
+def _measure_table(figures: Figures) -> Table:
+    measures = figures["measures"]
+    rows = [
+        ("pointwise maximal leakage, worst report", figures["epsilon"]),
+        ("maximal leakage, average over reports", measures["maximal_leakage"]),
+        ("mutual information", measures["mutual_information"]),
+        ("entropy of the answer", measures["entropy"]),
+        ("local differential privacy", measures["ldp_epsilon"]),
+        ("local information privacy", measures["lip_epsilon"]),
+        ("its lower side: an answer made less likely", measures["lip_lower"]),
+    ]
+    return ("measure", "nats"), [(name, number(value)) for name, value in rows]
+
+
+def _table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    rows = [head, ["---"] * len(head), *body]
+    return "\n".join("| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows)
+
+
+def _html(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body)
+    return f"<table><tr>{top}</tr>{rows}</table>"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def names(labels: Sequence[Any], count: int) -> str:
+    """The first few labels of `count`, for a sentence."""
+    shown = ", ".join(quoted(x) for x in labels[:MOST_NAMES])
+    return shown + (f" and {count - MOST_NAMES} more" if count > MOST_NAMES else "")
+
+
+def quoted(value: Any) -> str:
+    """A label as it stands in a sentence."""
+    return f"“{label(value)}”"
+
+
+def label(value: Any) -> str:
+    """A label as text; parts of a tuple are separated by commas."""
+    text = ", ".join(label(part) for part in value) if isinstance(value, list) else str(value)
+    return " ".join(text.split())[:80]
+
+
+def number(value: float | None) -> str:
+    """A figure with four digits; infinite where there is none."""
+    return "infinite" if value is None else f"{value:.4g}"
+
+
+def at_most(value: float) -> str:
+    """A bound from above with four digits, rounded up: what is printed must hold too."""
+    return _rounded(value, math.inf)
+
+
+def at_least(value: float) -> str:
+    """A bound from below with four digits, rounded down."""
+    return _rounded(value, -math.inf)
+
+
+def _rounded(value: float, towards: float) -> str:
+    digits = 3 - math.floor(math.log10(value)) if value > 0 else 0
+    scaled = value * 10.0**digits
+    # A figure that has four digits anyway stays as it is.
+    whole = round(scaled) if abs(scaled - round(scaled)) < 1e-8 else math.floor(scaled) + (towards > 0)
+    return f"{whole / 10.0**digits:.4g}"
+
+
+def chance(p: float) -> str:
+    """A probability with three digits, never rounded to certainty or impossibility."""
+    if 0 < p < 1 and f"{p:.3g}" == "1":
+        return "more than 0.999"
+    return f"{p:.3g}"
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'s' if n != 1 else ''}"

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from strategies import priors
 
 import extremal as ex
 from extremal.prior_set import l1_radius
+from strategies import priors
 
 
 def some_sets(rng, n):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,8 +17,10 @@ from .mechanism import Mechanism
 from .methods import METHODS, Outcome, Task, arc_mechanism
 from .pairing import pair_outputs
 from .prior import Prior, check_prior
+from .prior_set import PriorSet
 from .program import Progress, relative_gap
 from .regions import check_epsilon
+from .robust import robust
 from .utility import ExpectedGain, FInformation, Utility, check_sub_linear, mutual_information
 
 Floats = NDArray[np.float64]
@@ -54,6 +56,7 @@ class Design:
     columns: ArcColumns | None = field(default=None, repr=False)
     order: NDArray[np.int64] | None = field(default=None, repr=False)
     stored: Mechanism | None = field(default=None, repr=False)
+    prior_set: PriorSet | None = field(default=None, repr=False)
 
     @cached_property
     def mechanism(self) -> Mechanism:
@@ -93,8 +96,13 @@ class Design:
                 f"{self.prior.size} inputs, {outputs} outputs, privacy region {self.region} of {self.prior.size}",
                 f"method {self.method}, {self.seconds:.3f} s{work}"
                 + ("; interrupted, this is the best so far" if self.interrupted else ""),
+                *([] if self.prior_set is None else [self._promise(self.prior_set)]),
             )
         )
+
+    def _promise(self, priors: PriorSet) -> str:
+        sure = f"; (epsilon, delta) = ({self.epsilon:.6g}, {priors.delta:.6g})" if priors.delta > 0 else ""
+        return f"holds for every prior of the set: {priors.description}{sure}"
 
     def _repr_html_(self) -> str:
         table = self.mechanism._repr_html_() if self.prior.size <= 100 else ""
@@ -102,7 +110,7 @@ class Design:
 
 
 def design(
-    prior: Prior,
+    prior: Prior | PriorSet,
     epsilon: float,
     utility: Utility = mutual_information,
     *,
@@ -132,8 +140,25 @@ def design(
     time_limit: seconds, 8 + 0.03 N if not given. When it is over, or on an interrupt from the keyboard, the best
     mechanism so far is returned with what is proven about it.
     progress: called with (value, upper bound) after each round.
+
+    Over a PriorSet the mechanism satisfies epsilon-PML for every prior of the set, and has the largest utility under
+    the nominal one ("robust"): certified for f-information, as far as time allows, and for expected gains.
     """
+    if isinstance(prior, PriorSet):
+        task = make_task(prior.nominal, epsilon, utility, tolerance, time_limit, lower_lift, progress)
+        return replace(run_task(task, "auto") if prior.is_point else run_robust(task, prior, method), prior_set=prior)
     return run_task(make_task(prior, epsilon, utility, tolerance, time_limit, lower_lift, progress), method)
+
+
+def run_robust(task: Task, priors: PriorSet, method: str = "auto") -> Design:
+    """The design for a task that holds for every prior of a set."""
+    if method not in ("auto", "robust") or task.low > 0:
+        raise ValueError(
+            f"over a set of priors method must be 'auto' and lower_lift 0, got {method!r} and {task.low}; "
+            "design for its nominal prior instead"
+        )
+    begin = time.perf_counter()
+    return _made(task, "robust", robust(task, priors), time.perf_counter() - begin)
 
 
 def make_task(
@@ -212,7 +237,11 @@ def run_task(task: Task, method: str = "auto") -> Design:
         raise ValueError(f"method {method!r} knows no lower bound on lifts; use 'auto'")
     # Where lifts cannot differ from 1 by more than rounding, every method comes to the constant mechanism.
     settled = task.high - 1 <= NOTHING or 1 - task.low <= NOTHING
-    outcome: Outcome = METHODS["constant" if settled else method](task)
+    outcome = METHODS["constant" if settled else method](task)
+    return _made(task, method, outcome, time.perf_counter() - begin)
+
+
+def _made(task: Task, method: str, outcome: Outcome, seconds: float) -> Design:
     solution = outcome.solution
     return Design(
         task.prior,
@@ -224,7 +253,7 @@ def run_task(task: Task, method: str = "auto") -> Design:
         outcome.value,
         outcome.upper,
         outcome.dual,
-        time.perf_counter() - begin,
+        seconds,
         solution.rounds if solution else 0,
         solution.columns if solution else 0,
         solution.nodes if solution else 0,

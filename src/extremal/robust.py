@@ -1,0 +1,289 @@
+"""Designs that hold for every prior of a set: Theorem 5's program over the admissible columns of the set.
+
+A mechanism satisfies epsilon-PML for every prior of a set if and only if each of its columns p does:
+max_i p_i <= e^epsilon h(p), h(p) the smallest mean of p over the set. h is concave and positively homogeneous, so
+these columns form a convex cone, and the best mechanism is a combination of its extreme columns, normalised to mean 1
+under the nominal prior. Column generation as in `program`, with the pricing of `robust_pricing`. Utility is that under
+the nominal prior.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .coarsen import merge
+from .leakage import epsilon_pml
+from .master import Master, MasterSolution
+from .mechanism import Mechanism
+from .methods import EXCESS, Outcome, Task, constant, identity
+from .pairing import pair_outputs
+from .pricing import Separable
+from .prior_set import PriorSet
+from .program import Solution, relative_gap
+from .reduce import reduce_outputs
+from .robust_pricing import LiftProgram, Pricer, Priced, admissible
+from .utility import ExpectedGain, FInformation, Utility
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MERGED = 60  # symbols from which small ones are merged
+BLOCKS = 40
+FEW_NODES, MANY_NODES = 200, 200_000  # of branch and bound: at first, and when nothing else helps
+STEP = 1e-6  # of numerical derivatives
+PATIENCE = 6  # rounds without a new column before a search that proves nothing ends
+
+
+def robust(task: Task, priors: PriorSet) -> Outcome:
+    """The mechanism of largest utility under the nominal prior that satisfies epsilon-PML for the whole set."""
+    c = math.exp(min(task.epsilon, 700.0))
+    if c - 1 <= 1e-14:
+        return constant(task)
+    if task.epsilon >= priors.epsilon_max:
+        return identity(task)
+    if priors.size == 2:
+        return _outcome(task, priors, _binary(task, priors, c))
+    if priors.size >= MERGED and isinstance(task.utility, FInformation):
+        return _outcome(task, priors, _merged(task, priors, c))
+    return _outcome(task, priors, _generate(_Search.of(task, priors, c, time.perf_counter() + task.time_limit)))
+
+
+def _binary(task: Task, priors: PriorSet, c: float) -> Solution:
+    """Two symbols: admissible lift vectors form a segment, and both ends are used. y solves two equations."""
+    lifts = admissible(priors, c, np.diag(1 / priors.nominal.probabilities))
+    weights = np.linalg.solve(lifts.T, np.ones(2))
+    gains = task.mu(lifts)
+    dual = np.linalg.solve(lifts, gains)
+    return Solution(lifts, weights, float(gains @ weights), math.fsum(dual), dual)
+
+
+def _merged(task: Task, priors: PriorSet, c: float) -> Solution:
+    """Small symbols share their lifts; what is proven is proven for all symbols.
+
+    The blocks of a set of priors have a set of the same kind, see PriorSet.merged, and an f-information depends on a
+    block only through its mass. The dual vector is split in proportion to mass and priced anew.
+    """
+    pi = priors.nominal.probabilities
+    assert isinstance(task.utility, FInformation)
+    block = merge(Separable(pi, task.utility.f, 0.0, min(c, 1 / float(pi.min()))), BLOCKS)
+    small = priors.merged(block)
+    deadline = time.perf_counter() + task.time_limit
+    search = _Search.of(task, small, c, time.perf_counter() + 0.7 * task.time_limit)
+    solution = _generate(search)
+    pricer = Pricer(priors, c, task.utility.f)
+    upper, dual = math.inf, None
+    for vector in (solution.dual, solution.multipliers):
+        if vector is None:
+            continue
+        y = vector[block] * pi / small.nominal.probabilities[block]
+        target = max(solution.value * (1 + 0.3 * task.tolerance) - math.fsum(y), 0.0)
+        priced = pricer.bound(y, target, MANY_NODES, 1 << 30, max(deadline, time.perf_counter() + 1))
+        if math.fsum(y) + priced.bound < upper:
+            upper, dual = math.fsum(y) + priced.bound, y + priced.bound * pi
+        if relative_gap(solution.value, upper) <= task.tolerance:
+            break
+    return Solution(
+        solution.lifts[:, block], solution.weights, solution.value, upper, dual,
+        solution.rounds, solution.columns, solution.nodes, solution.interrupted,
+    )  # fmt: skip
+
+
+@dataclass
+class _Search:
+    """The state of a column generation over a set."""
+
+    priors: PriorSet
+    c: float
+    utility: Utility
+    task: Task
+    deadline: float
+    program: LiftProgram
+    pricer: Pricer | None
+    master: Master
+    seen: set[bytes] = field(default_factory=set)
+    upper: float = math.inf
+    dual: Floats | None = None
+    rounds: int = 0
+    nodes: int = 0
+    limit: int = FEW_NODES
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    @classmethod
+    def of(cls, task: Task, priors: PriorSet, c: float, deadline: float) -> _Search:
+        """A master program with columns enough for a mechanism: each symbol raised alone, or lowered alone."""
+        pi, n = priors.nominal.probabilities, priors.size
+        pricer = Pricer(priors, c, task.utility.f) if isinstance(task.utility, FInformation) else None
+        program = LiftProgram(priors, c) if pricer is None else pricer.program
+        master = Master(pi, 0.0, program.top, 1.0)
+        search = cls(priors, c, task.utility, task, deadline, program, pricer, master)
+        alone = admissible(priors, c, np.diag(1 / pi))
+        gains = search.mu(alone)
+        master.scale = max(float(np.abs(gains).max()), 1e-300)
+        search.add(alone)
+        search.add(admissible(priors, c, np.ones((n, n)) - np.eye(n)))
+        return search
+
+    def mu(self, lifts: Floats) -> Floats:
+        """The utility of lift vectors given as rows."""
+        if self.pricer is not None:
+            return np.asarray(self.pricer.f(lifts) @ self.priors.nominal.probabilities, dtype=np.float64)
+        return self.utility.columns(self.priors.nominal, np.ascontiguousarray(lifts.T))
+
+    def add(self, lifts: Floats) -> int:
+        """Add the columns that differ from all others by more than rounding and say how many did."""
+        new = []
+        for k, row in enumerate(np.round(lifts, 9) + 0.0):
+            if row.tobytes() not in self.seen:
+                self.seen.add(row.tobytes())
+                new.append(k)
+        return self.master.add(lifts[new], self.mu(lifts[new])) if new else 0
+
+    def offer(self, y: Floats, delta: float) -> None:
+        """All reduced values at y are at most delta."""
+        upper = math.fsum(y) + delta
+        if upper < self.upper:
+            self.upper, self.dual = upper, y + delta * self.priors.nominal.probabilities
+
+    def gap(self, solution: MasterSolution) -> float:
+        return relative_gap(solution.value, self.upper)
+
+    @property
+    def late(self) -> bool:
+        return time.perf_counter() > self.deadline
+
+
+def _generate(search: _Search) -> Solution:
+    """Columns by local search while it finds any, then by the pricing that proves a bound."""
+    interrupted, fruitless = False, 0
+    solution = search.master.solve()
+    try:
+        while not search.late:
+            search.rounds += 1
+            if search.task.progress is not None:
+                search.task.progress(solution.value, search.upper)
+            worth = 0.1 * search.task.tolerance * max(abs(solution.value), 1e-300)
+            if isinstance(search.utility, ExpectedGain):
+                found = _decide(search, solution, worth)
+            else:
+                found = _climb(search, solution, worth)
+                if not found and search.pricer is not None:
+                    found = _prove(search, solution, worth)
+            if search.gap(solution) <= 0.9 * search.task.tolerance:
+                break
+            fruitless = 0 if found else fruitless + 1
+            if fruitless > (0 if search.pricer or isinstance(search.utility, ExpectedGain) else PATIENCE):
+                break
+            if found:
+                solution = search.master.solve()
+    except KeyboardInterrupt:
+        interrupted = True
+    multipliers = solution.dual
+    if len(solution.weights) == len(search.master.gains):
+        solution = search.master.refine(solution)
+    lifts, weights = search.master.used(solution.weights)
+    value = float(search.mu(lifts) @ weights)
+    return Solution(
+        lifts, weights, value, max(search.upper, value), search.dual,
+        search.rounds, len(search.master.gains), search.nodes, interrupted, multipliers,
+    )  # fmt: skip
+
+
+def _prove(search: _Search, solution: MasterSolution, worth: float) -> int:
+    """Branch and bound, as long as it takes or may take."""
+    assert search.pricer is not None
+    while True:
+        priced: Priced = search.pricer.bound(
+            solution.dual, 3 * worth, search.limit, max(search.priors.size, 10), search.deadline
+        )
+        search.nodes += priced.nodes
+        search.offer(solution.dual, priced.bound)
+        found = search.add(priced.lifts)
+        if found or search.gap(solution) <= 0.9 * search.task.tolerance or search.late:
+            return found
+        if priced.nodes < search.limit or search.limit >= MANY_NODES:
+            return 0
+        search.limit *= 4
+
+
+def _decide(search: _Search, solution: MasterSolution, worth: float) -> int:
+    """Expected gains: for each decision the best column is that of one linear program, which is a bound, too."""
+    assert isinstance(search.utility, ExpectedGain)
+    weighted = search.utility.gain * search.priors.nominal.probabilities
+    box = search.program.root()
+    best, lifts = -math.inf, []
+    for row in weighted:
+        column, bound = search.program.maximise(box, row - solution.dual)
+        best = max(best, bound)
+        if bound > worth:
+            lifts.append(column)
+    search.offer(solution.dual, best)
+    return search.add(admissible(search.priors, search.c, np.array(lifts))) if lifts else 0
+
+
+def _climb(search: _Search, solution: MasterSolution, worth: float) -> int:
+    """Columns by local search: from columns in use, follow the gradient to the best vertex in its direction."""
+    n = search.priors.size
+    starts = search.master.lifts[np.argsort(-solution.weights)[: min(n, 40)]]
+    noise = search.rng.random((min(n, 40), n)) < search.rng.random((min(n, 40), 1))
+    lifts = np.concatenate((starts, admissible(search.priors, search.c, noise + 1e-3)))
+    box, y = search.program.root(), solution.dual
+    values = search.mu(lifts) - lifts @ y
+    active = np.ones(len(lifts), dtype=np.bool_)
+    for _ in range(6):
+        if not active.any() or search.late:
+            break
+        slopes = _gradient(search, lifts[active]) - y
+        made = np.array([search.program.maximise(box, g)[0] for g in slopes])
+        made = admissible(search.priors, search.c, made)
+        reached = search.mu(made) - made @ y
+        better = reached > values[active] + 1e-12
+        chosen = np.flatnonzero(active)[better]
+        lifts[chosen], values[chosen] = made[better], reached[better]
+        active[:] = False
+        active[chosen] = True
+    good = values > max(worth, 0.05 * float(values.max()))
+    return search.add(lifts[good]) if good.any() else 0
+
+
+def _gradient(search: _Search, lifts: Floats) -> Floats:
+    """The gradient of mu at lift vectors given as rows, by differences."""
+    low, high = np.maximum(lifts - STEP, 0.0), lifts + STEP
+    if search.pricer is not None:
+        f = search.pricer.f
+        return np.asarray(search.priors.nominal.probabilities * (f(high) - f(low)) / (high - low))
+    n = lifts.shape[1]
+    slopes = np.empty_like(lifts)
+    for k, row in enumerate(lifts):
+        around = np.tile(row, (2 * n, 1))
+        np.fill_diagonal(around[:n], high[k])
+        np.fill_diagonal(around[n:], low[k])
+        values = search.mu(around)
+        slopes[k] = (values[:n] - values[n:]) / (high[k] - low[k])
+    return slopes
+
+
+def _outcome(task: Task, priors: PriorSet, solution: Solution) -> Outcome:
+    """The mechanism of a solution, made admissible over the whole set, with its value measured again."""
+    P = solution.lifts.T * solution.weights
+    mechanism = _within(task, priors, Mechanism(P / P.sum(axis=1, keepdims=True), task.prior.labels))
+    if mechanism.shape[1] > task.prior.size:
+        mechanism = reduce_outputs(task.prior, mechanism, task.utility)
+    value = task.utility(task.prior, mechanism)
+    upper = max(solution.upper, value)
+    return Outcome(value, upper, solution.dual, pair_outputs(task.prior, mechanism), solution=solution)
+
+
+def _within(task: Task, priors: PriorSet, mechanism: Mechanism) -> Mechanism:
+    """The mechanism, mixed with its own output distribution if rounding put its leakage above epsilon."""
+    if epsilon_pml(priors, mechanism) <= task.epsilon + EXCESS:
+        return mechanism
+    rho = mechanism.output_distribution(task.prior)
+    L = (mechanism.matrix / rho)[:, rho > 0]
+    c = math.exp(task.epsilon)
+    keep = float(np.min((c - 1) / (L.max(axis=0) - 1 + c * (1 - priors.smallest_means(L))), initial=1.0))
+    return Mechanism(keep * mechanism.matrix + (1 - keep) * rho, mechanism.inputs, mechanism.outputs)

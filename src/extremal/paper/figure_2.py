@@ -42,8 +42,8 @@ def _panel(name: str, title: str, experiment: Experiment, seed: int) -> Panel:
     size = experiment.prior.size
     remark = (
         f"The curves do not start at 0: of a sample of {SAMPLES} the empirical mutual information is too large by "
-        f"about (N − 1)² / 2n = {(size - 1) ** 2 / (2 * SAMPLES):g} nats. The exact means hold this; they are sums over the "
-        "binomial distributions of the counts, not approximations."
+        f"about (N − 1)² / 2n = {(size - 1) ** 2 / (2 * SAMPLES):g} nats. The exact means hold this; they are sums "
+        "over the binomial distributions of the counts, not approximations."
     )
     return replace(panel, remarks=(remark,))
 

@@ -110,7 +110,11 @@ HEAVY = [
 
 # Where one module would have to do unrelated things: the solver's loops and the sampler's, streams and keyed
 # words.
-SHARED = {"matplotlib": {"audit_plot", "plot"}, "numba": {"kernels", "sampling_kernel"}, "cryptography": {"sampling", "keyed"}}
+SHARED = {
+    "matplotlib": {"audit_plot", "plot"},
+    "numba": {"kernels", "sampling_kernel"},
+    "cryptography": {"sampling", "keyed"},
+}
 
 
 class Import(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import adversary, closed_form, majorization
 from .audit import Audit, audit, audit_attribute
 from .audit_columns import audit_columns
+from .audit_pairs import PairsAudit, audit_pairs
 from .certify import Certified, certify, from_json, load
 from .check import Check, check_design
 from .design import Design, design
@@ -86,6 +87,7 @@ __all__ = [
     "LeakageDistribution",
     "Mechanism",
     "MechanismError",
+    "PairsAudit",
     "Prior",
     "PriorError",
     "PriorSet",
@@ -104,6 +106,7 @@ __all__ = [
     "audit",
     "audit_attribute",
     "audit_columns",
+    "audit_pairs",
     "certify",
     "check_design",
     "check_sub_linear",

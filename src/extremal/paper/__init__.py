@@ -14,6 +14,8 @@ from pathlib import Path
 
 from extremal.errors import FileError
 
+from .beyond_size import beyond_size
+from .beyond_survey import beyond_survey
 from .examples import examples
 from .figure_1 import figure_1a, figure_1b
 from .figure_2 import figure_2a, figure_2b
@@ -36,6 +38,8 @@ FIGURES: dict[str, Callable[[int], Panel]] = {
     "4a": figure_4a,
     "4b": figure_4b,
     "examples": examples,
+    "beyond-size": beyond_size,
+    "beyond-survey": beyond_survey,
 }
 
 Progress = Callable[[int, int, str], None]

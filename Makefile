@@ -2,6 +2,7 @@
 # make test       lint, types and the test suite
 # make test-slow  the tests marked slow
 # make bench      the benchmarks
+# make paper      the paper's figures and numbers into build/paper, with a report; OUTPUT=... chooses the folder
 # make format     apply the formatter and the linter's safe fixes
 # make lock       renew constraints.txt
 # make clean      remove environments, caches and builds
@@ -42,6 +43,11 @@ test-slow: test-environment
 .PHONY: bench
 bench: test-environment
 	$(test_python) benchmarks/run.py
+
+OUTPUT ?= build/paper
+.PHONY: paper
+paper: test-environment
+	$(test_python) -m extremal.paper --output "$(OUTPUT)"
 
 .PHONY: format
 format: test-environment

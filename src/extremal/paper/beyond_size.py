@@ -71,9 +71,8 @@ def beyond_size(seed: int) -> Panel:
             ylabel="$I(X;Y)$ in nats",
             title="Zipf prior",
         )
-        axes.set_xticks(
-            [2, 5, 10, 20, 50, 100, 200, 500, 1000], ["2", "5", "10", "20", "50", "100", "200", "500", "1000"]
-        )
+        ticks = [2, 5, 10, 20, 50, 100, 200, 1000]
+        axes.set_xticks(ticks, [str(tick) for tick in ticks])
         axes.minorticks_off()
         axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0)
 

@@ -39,6 +39,7 @@ LAYERS = [
     "coarsen",
     "methods",
     "check",
+    "robust_vertices",
     "robust_pricing",
     "robust",
     "design",
@@ -89,6 +90,9 @@ SOLVER = {
     "gain_program",
     "coarsen",
     "methods",
+    "robust_vertices",
+    "robust_pricing",
+    "robust",
     "design",
     "tradeoff",
 }
@@ -108,9 +112,10 @@ HEAVY = [
     "streamlit",
 ]
 
-# Where one module would have to do unrelated things: the solver's loops and the sampler's, streams and keyed
-# words.
+# Where one module would have to do unrelated things: two linear programs kept warm, the solver's loops and the
+# sampler's, streams and keyed words.
 SHARED = {
+    "highspy": {"master", "robust_pricing"},
     "matplotlib": {"audit_plot", "plot"},
     "numba": {"kernels", "sampling_kernel"},
     "cryptography": {"sampling", "keyed"},

@@ -6,8 +6,21 @@ from . import adversary, closed_form, majorization
 from .audit import Audit, audit, audit_attribute
 from .audit_columns import audit_columns
 from .audit_pairs import PairsAudit, audit_pairs
+from .budget import PerRelease, epsilon_per_release, leakage_limit, releases_within
 from .certify import Certified, certify, from_json, load
 from .check import Check, check_design
+from .composition import (
+    AddedEpsilons,
+    Composition,
+    CompositionWarning,
+    Transcript,
+    adaptive,
+    added_with_ldp,
+    compose_releases,
+    joint_release,
+    posterior,
+    repeat_release,
+)
 from .design import Design, design
 from .errors import (
     CertificationError,
@@ -38,6 +51,7 @@ from .leakage import (
 )
 from .lift_vectors import extremal_lift_vectors
 from .mechanism import Mechanism
+from .neighbours import Comparison, compare, ldp_design, leakage_design, lip_design
 from .pairing import agreement, pair_outputs
 from .polytope import polytope_vertices
 from .prior import Prior
@@ -71,10 +85,14 @@ from .utility import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "AddedEpsilons",
     "Audit",
     "CertificationError",
     "Certified",
     "Check",
+    "Comparison",
+    "Composition",
+    "CompositionWarning",
     "Design",
     "EpsilonError",
     "ExpectedGain",
@@ -88,6 +106,7 @@ __all__ = [
     "Mechanism",
     "MechanismError",
     "PairsAudit",
+    "PerRelease",
     "Prior",
     "PriorError",
     "PriorSet",
@@ -97,10 +116,13 @@ __all__ = [
     "SizeError",
     "SolverError",
     "Tradeoff",
+    "Transcript",
     "Utility",
     "UtilityError",
     "ValuesError",
     "Words",
+    "adaptive",
+    "added_with_ldp",
     "adversary",
     "agreement",
     "audit",
@@ -112,7 +134,10 @@ __all__ = [
     "check_sub_linear",
     "chi_squared",
     "closed_form",
+    "compare",
+    "compose_releases",
     "design",
+    "epsilon_per_release",
     "epsilon_pml",
     "extremal_lift_vectors",
     "from_json",
@@ -120,9 +145,14 @@ __all__ = [
     "induced_prior",
     "jensen_shannon",
     "joint_prior",
+    "joint_release",
+    "ldp_design",
     "ldp_epsilon",
+    "leakage_design",
     "leakage_distribution",
+    "leakage_limit",
     "lift",
+    "lip_design",
     "lip_epsilon",
     "load",
     "majorization",
@@ -131,6 +161,7 @@ __all__ = [
     "pair_outputs",
     "pml",
     "polytope_vertices",
+    "posterior",
     "postprocess",
     "preprocess",
     "privatize_file",
@@ -142,6 +173,8 @@ __all__ = [
     "randomized_response_pml",
     "read_key",
     "reduce_outputs",
+    "releases_within",
+    "repeat_release",
     "restrict",
     "tail_probability",
     "total_variation",

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .coarsen import merge
+from .errors import RegionError
 from .leakage import epsilon_pml
 from .master import Master, MasterSolution
 from .mechanism import Mechanism
@@ -26,7 +28,8 @@ from .pricing import Separable
 from .prior_set import PriorSet
 from .program import Solution, relative_gap
 from .reduce import reduce_outputs
-from .robust_pricing import LiftProgram, Pricer, Priced, admissible
+from .robust_pricing import LiftProgram, Priced, Pricer, admissible
+from .robust_vertices import LARGEST, MOST, Sets, best_symmetric, robust_vertices
 from .utility import ExpectedGain, FInformation, Utility
 
 Floats = NDArray[np.float64]
@@ -36,30 +39,87 @@ MERGED = 60  # symbols from which small ones are merged
 BLOCKS = 40
 FEW_NODES, MANY_NODES = 200, 200_000  # of branch and bound: at first, and when nothing else helps
 STEP = 1e-6  # of numerical derivatives
+NOTHING = 1e-14  # lifts this near to 1 are 1
 PATIENCE = 6  # rounds without a new column before a search that proves nothing ends
 
 
-def robust(task: Task, priors: PriorSet) -> Outcome:
+def robust(task: Task, priors: PriorSet, method: str = "auto") -> Outcome:
     """The mechanism of largest utility under the nominal prior that satisfies epsilon-PML for the whole set."""
     c = math.exp(min(task.epsilon, 700.0))
-    if c - 1 <= 1e-14:
+    if method == "constant":
         return constant(task)
-    if task.epsilon >= priors.epsilon_max:
+    if method == "identity":
         return identity(task)
+    return _outcome(task, priors, METHODS[method](task, priors, c))
+
+
+def choose_robust(task: Task, priors: PriorSet) -> str:
+    """The rule in the docstring of design(), for a set of priors."""
+    if math.expm1(task.epsilon) <= NOTHING:
+        return "constant"
+    if task.epsilon >= priors.epsilon_max:
+        return "identity"
     if priors.size == 2:
-        return _outcome(task, priors, _binary(task, priors, c))
-    if priors.size >= MERGED and isinstance(task.utility, FInformation):
-        return _outcome(task, priors, _merged(task, priors, c))
-    return _outcome(task, priors, _generate(_Search.of(task, priors, c, time.perf_counter() + task.time_limit)))
+        return "binary"
+    if task.utility.symmetric and is_symmetric(priors):
+        return "uniform"
+    if isinstance(task.utility, ExpectedGain):
+        return "column-generation"
+    c = math.exp(min(task.epsilon, 700.0))
+    listed = priors.size <= LARGEST and Sets.of(priors, c).pairs <= MOST
+    return "enumeration" if listed else "column-generation"
 
 
 def _binary(task: Task, priors: PriorSet, c: float) -> Solution:
     """Two symbols: admissible lift vectors form a segment, and both ends are used. y solves two equations."""
+    if priors.size != 2:
+        raise RegionError(f"method 'binary' is for 2 symbols, got {priors.size}; use 'auto'")
     lifts = admissible(priors, c, np.diag(1 / priors.nominal.probabilities))
-    weights = np.linalg.solve(lifts.T, np.ones(2))
+    weights = np.asarray(np.linalg.solve(lifts.T, np.ones(2)), dtype=np.float64)
     gains = task.mu(lifts)
-    dual = np.linalg.solve(lifts, gains)
+    dual = np.asarray(np.linalg.solve(lifts, gains), dtype=np.float64)
     return Solution(lifts, weights, float(gains @ weights), math.fsum(dual), dual)
+
+
+def is_symmetric(priors: PriorSet) -> bool:
+    """Whether the set and its nominal prior do not change when symbols are permuted."""
+    vectors = (priors.nominal.probabilities, priors.center, priors.lower, priors.upper)
+    return all(float(np.ptp(x)) <= 1e-14 * float(x.max()) for x in vectors)
+
+
+def _symmetric(task: Task, priors: PriorSet, c: float) -> Solution:
+    """All cyclic shifts of the best column. y_i = U/N, since no column has a larger utility than U (Theorem 4)."""
+    n = priors.size
+    if not (task.utility.symmetric and is_symmetric(priors)):
+        raise RegionError(
+            "method 'uniform' is for symmetric utilities and sets that do not change when symbols are permuted, "
+            f"got {task.utility!r} and {priors!r}; use 'auto'"
+        )
+    column = admissible(priors, c, best_symmetric(priors, c, task.mu)[None])[0]
+    lifts = column[(np.arange(n)[:, None] + np.arange(n)) % n]
+    value = float(task.mu(column[None])[0])
+    return Solution(lifts, np.full(n, 1 / n), value, value, np.full(n, value / n))
+
+
+def _enumerated(task: Task, priors: PriorSet, c: float) -> Solution:
+    """The optimum over all extremal lift vectors of the set."""
+    pi, vertices = priors.nominal.probabilities, robust_vertices(priors, c)
+    gains = task.mu(vertices)
+    master = Master(pi, 0.0, float(vertices.max()), max(float(np.abs(gains).max()), 1e-300))
+    master.add(vertices, gains)
+    solution = master.refine(master.solve())
+    lifts, weights = master.used(solution.weights)
+    # Duals are feasible only up to rounding; shifting them by the largest violation makes them so.
+    dual = solution.dual + max(float(np.max(gains - vertices @ solution.dual)), 0.0) * pi
+    value = float(task.mu(lifts) @ weights)
+    return Solution(lifts, weights, value, math.fsum(dual), dual, columns=len(vertices))
+
+
+def _generated(task: Task, priors: PriorSet, c: float) -> Solution:
+    """Columns made as they are needed, for a merged alphabet where it is large."""
+    if priors.size >= MERGED and isinstance(task.utility, FInformation):
+        return _merged(task, priors, c)
+    return _generate(_Search.of(task, priors, c, time.perf_counter() + task.time_limit))
 
 
 def _merged(task: Task, priors: PriorSet, c: float) -> Solution:
@@ -230,7 +290,7 @@ def _climb(search: _Search, solution: MasterSolution, worth: float) -> int:
     n = search.priors.size
     starts = search.master.lifts[np.argsort(-solution.weights)[: min(n, 40)]]
     noise = search.rng.random((min(n, 40), n)) < search.rng.random((min(n, 40), 1))
-    lifts = np.concatenate((starts, admissible(search.priors, search.c, noise + 1e-3)))
+    lifts = np.concatenate((starts, admissible(search.priors, search.c, noise.astype(np.float64) + 1e-3)))
     box, y = search.program.root(), solution.dual
     values = search.mu(lifts) - lifts @ y
     active = np.ones(len(lifts), dtype=np.bool_)
@@ -270,7 +330,7 @@ def _gradient(search: _Search, lifts: Floats) -> Floats:
 def _outcome(task: Task, priors: PriorSet, solution: Solution) -> Outcome:
     """The mechanism of a solution, made admissible over the whole set, with its value measured again."""
     P = solution.lifts.T * solution.weights
-    mechanism = _within(task, priors, Mechanism(P / P.sum(axis=1, keepdims=True), task.prior.labels))
+    mechanism = within(task, priors, Mechanism(P / P.sum(axis=1, keepdims=True), task.prior.labels))
     if mechanism.shape[1] > task.prior.size:
         mechanism = reduce_outputs(task.prior, mechanism, task.utility)
     value = task.utility(task.prior, mechanism)
@@ -278,7 +338,7 @@ def _outcome(task: Task, priors: PriorSet, solution: Solution) -> Outcome:
     return Outcome(value, upper, solution.dual, pair_outputs(task.prior, mechanism), solution=solution)
 
 
-def _within(task: Task, priors: PriorSet, mechanism: Mechanism) -> Mechanism:
+def within(task: Task, priors: PriorSet, mechanism: Mechanism) -> Mechanism:
     """The mechanism, mixed with its own output distribution if rounding put its leakage above epsilon."""
     if epsilon_pml(priors, mechanism) <= task.epsilon + EXCESS:
         return mechanism
@@ -287,3 +347,11 @@ def _within(task: Task, priors: PriorSet, mechanism: Mechanism) -> Mechanism:
     c = math.exp(task.epsilon)
     keep = float(np.min((c - 1) / (L.max(axis=0) - 1 + c * (1 - priors.smallest_means(L))), initial=1.0))
     return Mechanism(keep * mechanism.matrix + (1 - keep) * rho, mechanism.inputs, mechanism.outputs)
+
+
+METHODS: dict[str, Callable[[Task, PriorSet, float], Solution]] = {
+    "binary": _binary,
+    "uniform": _symmetric,
+    "enumeration": _enumerated,
+    "column-generation": _generated,
+}

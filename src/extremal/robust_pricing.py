@@ -58,7 +58,7 @@ class LiftProgram:
         D, U = priors.center - priors.lower, priors.upper - priors.center
         moved = min(priors.radius / 2, math.fsum(D), math.fsum(U))
         # Where every symbol can take all that may be moved, everything goes to the smallest lift: A <= lambda_i.
-        self.floor = bool(np.all(U >= np.minimum(moved, math.fsum(D) - D) - 1e-15))
+        self.floor = bool(np.all(np.minimum(moved, math.fsum(D) - D) - 1e-15 <= U))
         one, none = np.eye(n), np.zeros((n, n))
         v = np.zeros((n, 0 if self.floor else n))
         column = np.ones((n, 1))
@@ -92,7 +92,14 @@ class LiftProgram:
             self._highs.setOptionValue(option, value)
         m, empty = self.variables, np.zeros(0, dtype=np.int32)
         self._highs.addCols(
-            m, np.zeros(m), np.zeros(m), np.full(m, self.top), 0, np.zeros(m, dtype=np.int32), empty, np.zeros(0)
+            m,
+            np.zeros(m),
+            np.zeros(m),
+            np.full(m, self.top),
+            0,
+            np.zeros(m, dtype=np.int32),
+            empty,
+            np.zeros(0),
         )
         k = matrix.shape[0]
         low = np.zeros(k)

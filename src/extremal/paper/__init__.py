@@ -14,6 +14,8 @@ from pathlib import Path
 
 from extremal.errors import FileError
 
+from .beyond_neighbours import beyond_neighbours
+from .beyond_prior import beyond_prior
 from .beyond_size import beyond_size
 from .beyond_survey import beyond_survey
 from .examples import examples
@@ -38,8 +40,10 @@ FIGURES: dict[str, Callable[[int], Panel]] = {
     "4a": figure_4a,
     "4b": figure_4b,
     "examples": examples,
+    "beyond-prior": beyond_prior,
     "beyond-size": beyond_size,
     "beyond-survey": beyond_survey,
+    "beyond-neighbours": beyond_neighbours,
 }
 
 Progress = Callable[[int, int, str], None]

@@ -125,10 +125,10 @@ def _in_order(channel: Mechanism, mechanism: Mechanism) -> Mechanism:
     The order in which a function's values appear is accidental, so here, and only here, labels in another
     order are sorted out; an input of the mechanism that the channel never makes gets a column of zeros.
     """
-    made, taken = channel.outputs, mechanism.inputs
-    if made == taken or not set(made) <= set(taken):
+    where = {(type(label), label): j for j, label in enumerate(mechanism.inputs)}  # True is not 1 here
+    made, taken = [(type(label), label) for label in channel.outputs], mechanism.inputs
+    if channel.outputs == taken or not set(made) <= set(where):
         return channel  # `then` refuses what does not fit
-    where = {label: j for j, label in enumerate(taken)}
     matrix = np.zeros((channel.shape[0], len(taken)))
     matrix[:, [where[label] for label in made]] = channel.matrix
     return Mechanism(matrix, channel.inputs, taken)

@@ -1,0 +1,357 @@
+"""Several releases about the same X: what they leak together.
+
+What is true, with l the leakage and P_X the prior:
+
+- Releases drawn independently given X are one mechanism, whose outputs are tuples. Its leakage is the answer.
+- l(X→y1, y2) <= l(X→y1) + l'(X→y2), where l' is the leakage under the posterior after y1 (`posterior`).
+- Adding leakages under the *original* prior is no bound. Uniform on {1, 2, 3, 4}: "X is in {1, 2, 3}" and
+  "X is in {3, 4}" leak log 4/3 and log 2, together they leak log 4, which is more than log 8/3. Releasing
+  twice through one mechanism of leakage epsilon can leak more than 2 epsilon too.
+- The same report seen twice leaks at most twice as much as once.
+- The leakage of one release plus the local-differential-privacy levels of all others is a bound; so is, on
+  average over reports, the sum of maximal leakages.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .certify import Certified
+from .errors import MechanismError, PriorError, SizeError
+from .leakage import ROUNDING, LeakageDistribution, epsilon_pml, ldp_epsilon, lift, pml
+from .mechanism import Mechanism, check_match, check_mechanism, check_size, common_labels
+from .prior import Labels, Prior, check_prior, shorten
+from .regions import check_epsilon
+
+Floats = NDArray[np.float64]
+Released = Mechanism | Certified
+
+LARGEST_TYPES = 20_000_000  # entries of the table of counts times inputs: 160 MB
+SAME = 12  # digits to which the logarithms of lifts must agree for two outputs to say the same
+
+
+class CompositionWarning(UserWarning):
+    """Leakages were added up where their sum is no bound on what the releases leak together."""
+
+
+@dataclass(frozen=True)
+class AddedEpsilons:
+    """The sum of the leakages of several releases, beside what they leak together.
+
+    The sum is in general no bound: `is_bound` says whether it is one here. float() of it warns if it is not.
+    """
+
+    value: float
+    joint: float
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the releases together leak no more than the sum."""
+        return self.joint <= self.value + ROUNDING
+
+    def __float__(self) -> float:
+        if not self.is_bound:
+            warnings.warn(str(self), CompositionWarning, stacklevel=2)
+        return self.value
+
+    def __str__(self) -> str:
+        if self.is_bound:
+            return f"the leakages add up to {self.value:.6g} nats, and together the releases leak {self.joint:.6g}"
+        return (
+            f"the leakages add up to {self.value:.6g} nats, but together the releases leak {self.joint:.6g}: "
+            "leakages under one prior must not be added"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Composition:
+    """What several releases about the same X leak together, exactly.
+
+    `epsilons` are their leakages one by one, `epsilon` that of all reports together, and `worst` the reports
+    that attain it. `without_evaluation` is the bound that holds without looking at them jointly.
+    """
+
+    prior: Prior
+    epsilons: tuple[float, ...]
+    epsilon: float
+    worst: Labels
+    distribution: LeakageDistribution
+    without_evaluation: float
+
+    @property
+    def added(self) -> AddedEpsilons:
+        """The sum of the leakages, which warns where it is no bound."""
+        return AddedEpsilons(math.fsum(self.epsilons), self.epsilon)
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.epsilons)} releases leak at most {self.epsilon:.6g} nats together, attained by the reports "
+            f"{shorten(self.worst)}; {self.added}"
+        )
+
+
+def joint_release(*mechanisms: Released) -> Mechanism:
+    """The mechanism that releases all of these for the same X, drawn independently; outputs are flat tuples."""
+    if not mechanisms:
+        raise MechanismError("a joint release must be of at least one mechanism, got none; give mechanisms")
+    first = _plain(mechanisms[0])
+    joint = Mechanism(first.matrix, first.inputs, [(y,) for y in first.outputs])
+    for other in mechanisms[1:]:
+        pair = joint.compose(_plain(other))
+        joint = Mechanism(pair.matrix, pair.inputs, [(*y, z) for y, z in pair.outputs])  # type: ignore[misc,has-type]
+    return joint
+
+
+def compose_releases(prior: Prior, *mechanisms: Released) -> Composition:
+    """What releases by all these mechanisms about the same X leak together, from their joint mechanism."""
+    joint = joint_release(*mechanisms)
+    leakage, rho = pml(prior, joint), joint.output_distribution(prior)
+    worst = int(np.argmax(np.where(rho > 0, leakage, -1.0)))
+    outcome: Any = joint.outputs[worst]
+    parts = [_plain(m) for m in mechanisms]
+    return Composition(
+        prior,
+        tuple(epsilon_pml(prior, m) for m in parts),
+        float(leakage[worst]),
+        outcome,
+        _distribution(leakage, rho),
+        added_with_ldp(prior, *parts),
+    )
+
+
+def repeat_release(prior: Prior, mechanism: Released, releases: int) -> Composition:
+    """What `releases` independent reports by one mechanism about the same X leak together.
+
+    Only how often each report came counts, not the order, and outputs with proportional columns say the
+    same: C(n + M - 1, M - 1) tables of counts for M outputs that differ, not M^n sequences.
+    """
+    m, n = _plain(mechanism), check_releases(releases)
+    counts, leakage, log_mass, columns = _types(prior, m, n)
+    worst = int(np.argmax(leakage))
+    reports = [m.outputs[j] for j, k in zip(columns, counts[worst].tolist(), strict=True) for _ in range(k)]
+    single = epsilon_pml(prior, m)
+    return Composition(
+        prior,
+        (single,) * n,
+        float(leakage[worst]),
+        tuple(reports),
+        _distribution(leakage, np.exp(log_mass)),
+        min(single + (n - 1) * ldp_epsilon(m) if n > 1 else single, prior.epsilon_max),
+    )
+
+
+def repeated_epsilon(prior: Prior, mechanism: Released, releases: int) -> float:
+    """The leakage of the worst series of `releases` independent reports about the same X."""
+    return float(_types(prior, _plain(mechanism), check_releases(releases))[1].max())
+
+
+def added_with_ldp(prior: Prior, *mechanisms: Released) -> float:
+    """A bound on the joint leakage that needs no joint evaluation: one PML level plus the others' LDP levels.
+
+    P(y|x) / P(y|z) <= e^LDP whatever the distribution of X has become, so each further release adds at most
+    its level of local differential privacy; the best choice of the first is taken. Never above epsilon_max.
+    """
+    parts = [_plain(m) for m in mechanisms]
+    local = [ldp_epsilon(m) for m in parts]
+    sums = [
+        epsilon_pml(prior, m) + math.fsum(local[:i] + local[i + 1 :])
+        if math.isfinite(sum(local[:i] + local[i + 1 :]))
+        else math.inf
+        for i, m in enumerate(parts)
+    ]
+    return min(*sums, prior.epsilon_max)
+
+
+def posterior(prior: Prior, mechanism: Released, outcome: Hashable) -> Prior:
+    """What is known about X after this report: the prior for the next release. Excluded labels are left out."""
+    m = _plain(mechanism)
+    check_match(prior, m)
+    labels = common_labels(prior.labels, m.inputs)
+    transcript = Transcript.start(Prior(prior.probabilities, labels)).observe(m, outcome)
+    return transcript.posterior
+
+
+def adaptive(first: Released, following: Mapping[Any, Released] | Callable[[Any], Released]) -> Mechanism:
+    """The mechanism that releases y1 by `first` and then y2 by the mechanism chosen for y1; outputs are pairs.
+
+    `following` maps (or is a function from) every outcome of `first` to the next mechanism. A next mechanism
+    needs no row for an input that its outcome excludes.
+    """
+    m = _plain(first)
+    blocks: list[Floats] = []
+    outputs: list[tuple[Hashable, Hashable]] = []
+    for j, y in enumerate(m.outputs):
+        if m.matrix[:, j].max() == 0:
+            continue
+        try:
+            chosen = following[y] if isinstance(following, Mapping) else following(y)
+        except KeyError:
+            raise MechanismError(
+                f"an adaptive release must have a mechanism for every outcome of the first, got none for {y!r}; "
+                "add it to the mapping"
+            ) from None
+        rows = _rows(_plain(chosen), m.inputs, m.matrix[:, j] > 0)
+        check_size(m.shape[0], sum(block.shape[1] for block in blocks) + rows.shape[1])
+        blocks.append(m.matrix[:, j : j + 1] * rows)
+        outputs += [(y, z) for z in _plain(chosen).outputs]
+    return Mechanism(np.concatenate(blocks, axis=1), m.inputs, outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class Transcript:
+    """What an observer has seen so far about one X, and what it leaked; a new value for every report.
+
+    `knowledge` is the posterior over the labels of the prior, zeros included. The leakage of the reports so
+    far is log max_x knowledge(x) / prior(x), however the mechanisms were chosen along the way, because the
+    choice depends on earlier reports only.
+    """
+
+    prior: Prior
+    knowledge: Floats
+    outcomes: Labels = ()
+
+    @classmethod
+    def start(cls, prior: Prior) -> Transcript:
+        """Nothing seen yet."""
+        return cls(check_prior(prior), prior.probabilities)
+
+    @property
+    def leakage(self) -> float:
+        """l(X→all reports so far)."""
+        return max(math.log(float((self.knowledge / self.prior.probabilities).max())), 0.0)
+
+    @property
+    def posterior(self) -> Prior:
+        """What is known now, as the prior for the next release; labels that are excluded are left out."""
+        kept = np.flatnonzero(self.knowledge > 0)
+        labels = [self.prior.labels[i] for i in kept.tolist()]
+        if len(kept) < 2:
+            raise PriorError(
+                f"a posterior must leave at least 2 labels possible, got only {labels[0]!r} after the reports "
+                f"{shorten(self.outcomes)}; the secret is known, nothing is left to protect"
+            )
+        return Prior(self.knowledge[kept] / self.knowledge[kept].sum(), labels)
+
+    def observe(self, mechanism: Released, outcome: Hashable) -> Transcript:
+        """The transcript after one more report, drawn by this mechanism."""
+        m = _plain(mechanism)
+        if outcome not in m.outputs:
+            raise MechanismError(
+                f"outcome must be an output of the mechanism, {shorten(m.outputs)}, got {outcome!r}; "
+                "outputs are named by their labels, not by position"
+            )
+        column = _rows(m, self.prior.labels, self.knowledge > 0)[:, m.outputs.index(outcome)]
+        scale = float(column[self.knowledge > 0].max())
+        if scale == 0:
+            raise MechanismError(
+                f"outcome must be possible after the reports so far, got {outcome!r}, which has probability 0; "
+                "check that the reports belong to one person"
+            )
+        weights = self.knowledge * (column / scale)
+        return replace(self, knowledge=weights / weights.sum(), outcomes=(*self.outcomes, outcome))
+
+    def worst_after(self, mechanism: Released) -> float:
+        """The largest leakage in total that one more report by this mechanism can lead to."""
+        rows = _rows(_plain(mechanism), self.prior.labels, self.knowledge > 0)
+        weights = self.knowledge[:, None] * rows
+        total = weights.sum(axis=0)
+        ratio = (weights[:, total > 0] / total[total > 0]) / self.prior.probabilities[:, None]
+        return max(math.log(float(ratio.max())), 0.0)
+
+    def admits(self, mechanism: Released, epsilon: float) -> bool:
+        """Whether one more report by this mechanism keeps the total leakage within epsilon, whatever it says."""
+        return self.worst_after(mechanism) <= check_epsilon(epsilon) + ROUNDING
+
+
+def _types(prior: Prior, mechanism: Mechanism, n: int) -> tuple[NDArray[np.int32], Floats, Floats, list[int]]:
+    """(counts, leakage, log probability) for every table of counts of n reports, and the columns counted."""
+    columns, log_P = _distinct_columns(prior, mechanism)
+    size = math.comb(n + len(columns) - 1, len(columns) - 1)
+    if size * max(prior.size, len(columns)) > LARGEST_TYPES:
+        raise SizeError(
+            f"{n} releases must have at most {LARGEST_TYPES} counts x inputs to be evaluated, got {size} tables of "
+            f"counts for {prior.size} inputs; merge outputs, or use the bound added_with_ldp(...)"
+        )
+    counts = _compositions(n, len(columns))
+    excluded = np.isneginf(log_P)
+    likelihood = counts @ np.where(excluded, 0.0, log_P).T
+    likelihood[(counts > 0).astype(np.float64) @ excluded.T.astype(np.float64) > 0] = -np.inf
+    best = likelihood.max(axis=1)
+    possible = np.isfinite(best)
+    counts, likelihood, best = counts[possible], likelihood[possible], best[possible]
+    log_marginal = best + np.log(np.exp(likelihood - best[:, None]) @ prior.probabilities)
+    factorials = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, n + 1)))))
+    arrangements = factorials[n] - factorials[counts].sum(axis=1)
+    return counts, np.maximum(best - log_marginal, 0.0), arrangements + log_marginal, columns
+
+
+def _distinct_columns(prior: Prior, mechanism: Mechanism) -> tuple[list[int], Floats]:
+    """One column for each set of proportional ones, and log P(any of the set | x), shape (N, sets)."""
+    P = mechanism.matrix
+    occurs = np.flatnonzero(P.max(axis=0) > 0)
+    with np.errstate(divide="ignore"):
+        keys = np.round(np.log(lift(prior, mechanism)[:, occurs]), SAME) + 0.0  # + 0.0: no negative zero
+        _, first, group = np.unique(keys.T, axis=0, return_index=True, return_inverse=True)
+        merged = np.zeros((P.shape[0], len(first)))
+        np.add.at(merged.T, group.ravel(), P[:, occurs].T)
+        return occurs[first].tolist(), np.asarray(np.log(merged))
+
+
+def _compositions(n: int, parts: int) -> NDArray[np.int32]:
+    """All ways to write n as an ordered sum of `parts` counts >= 0, as rows."""
+    rows, left = np.zeros((1, 0), dtype=np.int32), np.array([n])
+    for _ in range(parts - 1):
+        repeats = left + 1
+        source = np.repeat(np.arange(len(left)), repeats)
+        value = np.arange(len(source)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        rows = np.column_stack((rows[source], value.astype(np.int32)))
+        left = left[source] - value
+    return np.column_stack((rows, left.astype(np.int32)))
+
+
+def _distribution(leakage: Floats, rho: Floats) -> LeakageDistribution:
+    order = np.argsort(leakage, kind="stable")
+    order = order[rho[order] > 0]
+    values, mass = leakage[order], rho[order]
+    first = np.concatenate(([True], np.diff(values) > ROUNDING))
+    probabilities = np.add.reduceat(mass, np.flatnonzero(first))
+    return LeakageDistribution(values[first], probabilities / math.fsum(probabilities))
+
+
+def _rows(mechanism: Mechanism, labels: Labels, needed: NDArray[np.bool_]) -> Floats:
+    """The rows of the mechanism for these labels; zeros where a label is not needed and has none."""
+    n = len(labels)
+    if mechanism.inputs == labels or (mechanism.shape[0] == n and mechanism.inputs == tuple(range(n))):
+        return mechanism.matrix
+    row = {label: i for i, label in enumerate(mechanism.inputs)}
+    missing = [
+        label for label, need in zip(labels, needed.tolist(), strict=True) if need and label not in row
+    ]
+    if missing:
+        raise MechanismError(
+            f"a next mechanism must take every label that is still possible, got none for {shorten(missing, 5)}; "
+            "build it for the posterior: posterior(prior, mechanism, outcome)"
+        )
+    known = np.array([row.get(label, -1) for label in labels])
+    return np.asarray(np.where((known >= 0)[:, None], mechanism.matrix[known], 0.0))
+
+
+def _plain(mechanism: Any) -> Mechanism:
+    return check_mechanism(mechanism.mechanism if isinstance(mechanism, Certified) else mechanism)
+
+
+def check_releases(releases: Any) -> int:
+    """The number of releases, if it is a whole number >= 1."""
+    whole = isinstance(releases, int | np.integer) and not isinstance(releases, bool)
+    if not whole or releases < 1:
+        raise SizeError(
+            f"releases must be a whole number >= 1, got {releases!r}; give how many reports are drawn"
+        )
+    return int(releases)

@@ -14,17 +14,13 @@ from pathlib import Path
 
 from extremal.errors import FileError
 
-from .beyond_neighbours import beyond_neighbours
-from .beyond_prior import beyond_prior
-from .beyond_size import beyond_size
-from .beyond_survey import beyond_survey
-from .examples import examples
+from . import beyond_neighbours, beyond_prior, beyond_size, beyond_survey, examples
 from .figure_1 import figure_1a, figure_1b
 from .figure_2 import figure_2a, figure_2b
 from .figure_3 import figure_3a, figure_3b
 from .figure_4 import figure_4a, figure_4b
 from .panel import Check, Panel
-from .report import report, summary
+from .report import markdown, summary
 
 __all__ = ["FIGURES", "SEED", "Check", "Panel", "Reproduction", "reproduce"]
 
@@ -39,11 +35,11 @@ FIGURES: dict[str, Callable[[int], Panel]] = {
     "3b": figure_3b,
     "4a": figure_4a,
     "4b": figure_4b,
-    "examples": examples,
-    "beyond-prior": beyond_prior,
-    "beyond-size": beyond_size,
-    "beyond-survey": beyond_survey,
-    "beyond-neighbours": beyond_neighbours,
+    "examples": examples.make,
+    "beyond-prior": beyond_prior.make,
+    "beyond-size": beyond_size.make,
+    "beyond-survey": beyond_survey.make,
+    "beyond-neighbours": beyond_neighbours.make,
 }
 
 Progress = Callable[[int, int, str], None]
@@ -103,7 +99,7 @@ def reproduce(
         panels.append(panel)
         seconds.append(time.perf_counter() - start)
     path = folder / "report.md"
-    path.write_text(report(panels, seconds, seed), encoding="utf-8", newline="\n")
+    path.write_text(markdown(panels, seconds, seed), encoding="utf-8", newline="\n")
     if progress is not None:
         progress(len(chosen), len(chosen), "")
     return Reproduction(tuple(panels), tuple(seconds), (*files, path), path)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 STEP = 0.05
-LDP_LEVELS = np.concatenate((np.arange(1, 200) / 50, np.arange(20, 51) / 5))
+LDP_LEVELS = np.concatenate((np.arange(1, 200) / 50, np.arange(100, 251) / 25))
 
 
-def beyond_neighbours(seed: int) -> Panel:
+def make(seed: int) -> Panel:
     """The largest mutual information under each promise, against the PML of the mechanism that attains it."""
     prior = ex.Prior.from_data(anes96()["party"], labels=ORDER)
     epsilons = np.arange(1, math.floor(prior.epsilon_max / STEP) + 1) * STEP
@@ -95,8 +95,8 @@ def beyond_neighbours(seed: int) -> Panel:
 
     title = "Beyond the paper: designs for PML, LIP and LDP at equal PML"
     remark = (
-        "Where the best design for LDP changes its form, its PML jumps; between two such designs the curve stays at the "
-        "better one that leaks at most ε."
+        "Where the best design for LDP changes its form, its PML jumps; between two such designs the curve stays at "
+        "the better one that leaks at most ε."
     )
     tables = {"": table, "-ldp": by_ldp}
     return Panel("beyond-neighbours", title, settings, tables, checks, draw, (6.4, 4.8), (remark,))
@@ -109,11 +109,11 @@ def _checks(
     # The optimum under the PML that an LDP design happens to have.
     above = min(
         ex.design(prior, float(e)).value - v
-        for e, v in zip(by_ldp["epsilon"][::12], by_ldp["ldp"][::12], strict=True)
+        for e, v in zip(by_ldp["epsilon"][::15], by_ldp["ldp"][::15], strict=True)
     )
     staircase = max(
         abs(best_under_ldp(prior, float(e)) - v)
-        for e, v in zip(by_ldp["ldp_epsilon"][::12], by_ldp["ldp"][::12], strict=True)
+        for e, v in zip(by_ldp["ldp_epsilon"][::15], by_ldp["ldp"][::15], strict=True)
         if e < 5  # beyond, the program's entries span more digits than its solver's tolerance
     )
     gain = best / table["lip"]

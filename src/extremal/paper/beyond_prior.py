@@ -24,7 +24,7 @@ SIZES = np.rint(10 ** np.arange(1, 7.01, 0.25))
 CONFIDENCE = 0.95
 
 
-def beyond_prior(seed: int) -> Panel:
+def make(seed: int) -> Panel:
     """Designs that hold for every prior that a sample of n leaves possible, for n from 10 to 10 million."""
     prior = ex.Prior.from_data(anes96()["party"], labels=ORDER)
     rows = []

@@ -20,7 +20,7 @@ GAP = 1e-3  # relative, proven
 PATIENCE = 60.0  # seconds a design may take; far more than it needs, so that the clock never decides a number
 
 
-def beyond_size(seed: int) -> Panel:
+def make(seed: int) -> Panel:
     """Zipf priors, P(x_i) in proportion to 1/i, at three privacy levels."""
     rows = []
     for epsilon in LEVELS:

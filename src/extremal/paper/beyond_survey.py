@@ -25,7 +25,7 @@ GAP = 0.01
 METHODS = ("estimation", "information", "randomized_response")
 
 
-def beyond_survey(seed: int) -> Panel:
+def make(seed: int) -> Panel:
     """Party identification of 944 people: best design for estimation, for information, and randomized response."""
     answers = anes96()["party"]
     prior = ex.Prior.from_data(answers, labels=ORDER)

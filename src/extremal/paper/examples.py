@@ -27,7 +27,7 @@ EXAMPLE_1 = np.array(
 EXAMPLE_2 = np.array([[0.75, 0.25, 0, 0], [0, 0.75, 0.25, 0], [0, 0, 0.75, 0.25], [0.25, 0, 0, 0.75]])
 
 
-def examples(seed: int) -> Panel:
+def make(seed: int) -> Panel:
     """The examples, the numbers in the text, and the errata."""
     first = closed_form.high_privacy(ex.Prior([2 / 5, 1 / 5, 1 / 5, 1 / 5]), math.log(9 / 8)).matrix
     second = _match(closed_form.uniform(4, math.log(3)).matrix, EXAMPLE_2)

@@ -76,9 +76,9 @@ def best_for_estimation(prior: ex.Prior, epsilon: float, tolerance: float = 0.01
         lower = max(lower, trace - gain)
         if trace - lower <= tolerance * (trace - 1):
             break
-        kept = share > 1e-7
+        kept = share > 0
         mixed = [w for w, keep in zip(mixed, kept, strict=True) if keep] + [weights]
-        share = np.append(0.9 * share[kept] / share[kept].sum(), 0.1)
+        share = np.append(share[kept], 0.0)
     rho = share @ np.array(mixed)
     used = rho > 1e-12
     P = (V[used] * rho[used, None]).T
@@ -101,14 +101,20 @@ def _best_weights(V: Floats, W: Floats) -> Floats:
 def _mix(parts: Floats, share: Floats, tolerance: float) -> tuple[Floats, Floats]:
     """Proportions in which to mix information matrices for the least tr J^-1, and that J^-1.
 
-    Multiplicative updates: each part's share grows with the root of its slope, which never raises the trace.
+    Vertex exchange: share moves from the part with the smallest slope to that with the largest, by a step of Newton
+    along this line.
     """
-    for _ in range(500):
+    share = share.copy()
+    for _ in range(2000):
         inverse = np.linalg.inv(np.einsum("k,kij->ij", share, parts))
-        trace = np.trace(inverse)
         slope = np.einsum("ij,kij->k", inverse @ inverse, parts)
-        if slope.max() - trace <= tolerance * (trace - 1):
+        up, down = int(np.argmax(slope)), int(np.argmin(np.where(share > 0, slope, np.inf)))
+        trace = float(np.trace(inverse))
+        if slope[up] - slope[down] <= tolerance * (trace - 1):
             break
-        share = share * np.sqrt(slope / trace)
-        share = share / share.sum()
+        D = inverse @ (parts[up] - parts[down])
+        curvature = 2 * float(np.trace(D @ D @ inverse))
+        step = min(float(slope[up] - slope[down]) / max(curvature, 1e-300), float(share[down]))
+        share[up] += step
+        share[down] -= step
     return share, np.linalg.inv(np.einsum("k,kij->ij", share, parts))

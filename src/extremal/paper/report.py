@@ -12,7 +12,7 @@ import extremal as ex
 from .panel import Check, Panel
 
 
-def report(panels: Sequence[Panel], seconds: Sequence[float], seed: int) -> str:
+def markdown(panels: Sequence[Panel], seconds: Sequence[float], seed: int) -> str:
     """Settings, seed, times and a verdict on every number. The only file of a reproduction that holds times."""
     checks = [check for panel in panels for check in panel.checks]
     lines = [

@@ -241,6 +241,17 @@ def test_the_result_is_plain_and_readable():
     assert "at least 0 nats" in str(silent)
 
 
+def test_secrets_drawn_with_the_same_seed_as_the_split_do_not_fool_it():
+    """A split by default_rng(0) would give every third of the pairs, those with small numbers, one secret."""
+    mechanism = ex.randomized_response_for_pml(PRIOR, 0.6)
+    x = np.random.default_rng(0).choice(3, 20_000, p=PRIOR.probabilities)
+    y = draw(mechanism, x, np.random.default_rng(1))
+    audit = ex.audit_pairs(x, y, epsilon=0.6, seed=0)
+    assert 0.4 < audit.epsilon_lower <= 0.6
+    shares = {t.secret: t.secret_count / audit.tested_pairs for t in audit.by_report}
+    assert shares == pytest.approx({0: 0.5, 1: 0.3, 2: 0.2}, abs=0.02)
+
+
 def test_the_same_seed_gives_the_same_audit():
     rng = np.random.default_rng(11)
     x = rng.choice(LABELS, 300).tolist()
@@ -271,6 +282,7 @@ TEN = list(range(2)) * 20
         (lambda: ex.audit_pairs(TEN, TEN, drawn=True), ex.ValuesError, "must come with the prior"),
         (lambda: ex.audit_pairs(TEN, TEN, epsilon=-1), ex.EpsilonError, "finite and >= 0"),
         (lambda: ex.audit_pairs(TEN, TEN, confidence=95), ex.EpsilonError, "from 0.5 to below 1"),
+        (lambda: ex.audit_pairs(TEN, TEN, seed=0.5), ex.ValuesError, "whole number"),
         (lambda: ex.audit_pairs(TEN, TEN, confidence=True), ex.EpsilonError, "from 0.5 to below 1"),
     ],
 )

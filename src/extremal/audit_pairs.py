@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 
 FEWEST = 20  # pairs below which nothing could be shown
 CHOOSING = 1 / 3  # the share of pairs that decides what to test
+SPLITTING = 0x73706C6974  # names the stream of random numbers that splits the pairs
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ def audit_pairs(
     prior: Prior | None = None,
     drawn: bool = False,
     confidence: float = 0.95,
-    seed: int = 0,
+    seed: Any = 0,
 ) -> PairsAudit:
     """Lower confidence bounds on the PML of the system that reported y[i] for the secret x[i].
 
@@ -186,7 +187,7 @@ def audit_pairs(
         raise ValuesError(
             "drawn=True must come with the prior that secrets were drawn from, got none; give prior="
         )
-    choosing = np.random.default_rng(seed).random(len(reports.codes)) < CHOOSING
+    choosing = _split(len(reports.codes), seed)
     s, r = secrets.codes[~choosing], reports.codes[~choosing]
     ahead = len(r) / max(int(choosing.sum()), 1)
     chosen: list[Event] = []
@@ -322,6 +323,18 @@ def _test(
         single,
         reports[event.report] if event.report is not None else None,
     )
+
+
+def _split(n: int, seed: Any) -> NDArray[np.bool_]:
+    """Which pairs choose the tests, independently of the pairs.
+
+    A stream of its own: with default_rng(seed) the split would follow the very numbers that a caller may have
+    drawn secrets or reports from with the same seed.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ValuesError(f"seed must be a whole number >= 0, got {seed!r}; e.g. 0")
+    words = np.random.SeedSequence([SPLITTING, int(seed)])
+    return np.asarray(np.random.Generator(np.random.Philox(words)).random(n) < CHOOSING)
 
 
 def _columns(x: Any, y: Any, prior: Prior | None) -> tuple[Coded, Coded]:

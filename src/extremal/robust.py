@@ -29,7 +29,7 @@ from .prior_set import PriorSet
 from .program import Solution, relative_gap
 from .reduce import reduce_outputs
 from .robust_pricing import LiftProgram, Priced, Pricer, admissible
-from .robust_vertices import LARGEST, MOST, Sets, best_symmetric, robust_vertices
+from .robust_vertices import LARGEST, MOST, Sets, best_symmetric, climb, robust_vertices
 from .utility import ExpectedGain, FInformation, Utility
 
 Floats = NDArray[np.float64]
@@ -286,13 +286,36 @@ def _decide(search: _Search, solution: MasterSolution, worth: float) -> int:
 
 
 def _climb(search: _Search, solution: MasterSolution, worth: float) -> int:
-    """Columns by local search: from columns in use, follow the gradient to the best vertex in its direction."""
-    n = search.priors.size
-    starts = search.master.lifts[np.argsort(-solution.weights)[: min(n, 40)]]
-    noise = search.rng.random((min(n, 40), n)) < search.rng.random((min(n, 40), 1))
+    """Columns by local search: along gradients to the best vertex in their direction, else by moving single symbols.
+
+    From columns in use and from random ones.
+    """
+    n, y = search.priors.size, solution.dual
+    few = min(n, 40)
+    starts = search.master.lifts[np.argsort(-solution.weights)[:few]]
+    noise = search.rng.random((few, n)) < search.rng.random((few, 1))
     lifts = np.concatenate((starts, admissible(search.priors, search.c, noise.astype(np.float64) + 1e-3)))
-    box, y = search.program.root(), solution.dual
-    values = search.mu(lifts) - lifts @ y
+
+    def reduced(columns: Floats) -> Floats:
+        return search.mu(columns) - columns @ y
+
+    lifts = _follow(search, reduced, lifts, y)
+    found = _add_good(search, lifts, reduced(lifts), worth)
+    if found or search.late:
+        return found
+    some = np.concatenate((lifts[: few // 2], lifts[-(few - few // 2) :]))
+    lifts = climb(search.priors, search.c, reduced, some, 2 * n)
+    return _add_good(search, lifts, reduced(lifts), worth)
+
+
+def _add_good(search: _Search, lifts: Floats, values: Floats, worth: float) -> int:
+    good = values > max(worth, 0.05 * float(values.max()))
+    return search.add(lifts[good]) if good.any() else 0
+
+
+def _follow(search: _Search, reduced: Callable[[Floats], Floats], lifts: Floats, y: Floats) -> Floats:
+    """The columns reached by going to the best vertex in the direction of the gradient, again and again."""
+    box, values = search.program.root(), reduced(lifts)
     active = np.ones(len(lifts), dtype=np.bool_)
     for _ in range(6):
         if not active.any() or search.late:
@@ -300,14 +323,13 @@ def _climb(search: _Search, solution: MasterSolution, worth: float) -> int:
         slopes = _gradient(search, lifts[active]) - y
         made = np.array([search.program.maximise(box, g)[0] for g in slopes])
         made = admissible(search.priors, search.c, made)
-        reached = search.mu(made) - made @ y
+        reached = reduced(made)
         better = reached > values[active] + 1e-12
         chosen = np.flatnonzero(active)[better]
         lifts[chosen], values[chosen] = made[better], reached[better]
         active[:] = False
         active[chosen] = True
-    good = values > max(worth, 0.05 * float(values.max()))
-    return search.add(lifts[good]) if good.any() else 0
+    return lifts
 
 
 def _gradient(search: _Search, lifts: Floats) -> Floats:

@@ -63,7 +63,7 @@ class LiftProgram:
         v = np.zeros((n, 0 if self.floor else n))
         column = np.ones((n, 1))
         zero = 0 * column
-        budget = [priors.center, -D, np.zeros(0) if self.floor else -U, [-1 / c, moved, -moved]]
+        budget = [priors.center, -D, np.zeros(0) if self.floor else -U, np.array([-1 / c, moved, -moved])]
         rows = [
             np.concatenate((pi, np.zeros(n + v.shape[1] + 3)))[None],
             np.concatenate(budget)[None],

@@ -78,6 +78,60 @@ def robust_vertices(priors: PriorSet, c: float) -> Floats:
     return np.concatenate(blocks)
 
 
+def nested_columns(priors: PriorSet, c: float, inner: Bools, outer: Bools) -> Floats:
+    """For each pair of nested sets, given as rows, the mixture that is just admissible.
+
+    An inner set that is admissible by itself needs no outer one; an outer set that is not is taken to be everything.
+    """
+    noise = float(rounding(math.log(c))) * c
+
+    def excess(sets: Floats) -> Floats:
+        return np.asarray(1 - c * priors.smallest_means(sets.T))
+
+    large = outer.astype(np.float64)
+    large[excess(large) >= -noise] = 1.0
+    small, pi = inner.astype(np.float64), priors.nominal.probabilities
+    one, other = small / (small @ pi)[:, None], large / (large @ pi)[:, None]
+    e, d = excess(small) / (small @ pi), excess(large) / (large @ pi)
+    share = np.where(e <= noise, 1.0, d / np.where(e <= noise, -1.0, d - e))[:, None]
+    return np.asarray(share * one + (1 - share) * other)
+
+
+def nested_sets(lifts: Floats) -> tuple[Bools, Bools]:
+    """Where each column, given as a row, is largest, and where it is not 0."""
+    return lifts >= lifts.max(axis=1, keepdims=True) * (1 - 1e-9), lifts > 1e-9
+
+
+def climb(
+    priors: PriorSet, c: float, reduced: Callable[[Floats], Floats], lifts: Floats, steps: int
+) -> Floats:
+    """The columns reached when single symbols go into either set, or out, wherever that gains most."""
+    inner, outer = nested_sets(lifts)
+    count, n = inner.shape
+    lifts = nested_columns(priors, c, inner, outer)
+    values = reduced(lifts)
+    symbol = np.arange(n)
+    for _ in range(steps):
+        tried = []
+        for place in ((True, True), (False, True), (False, False)):
+            a, b = (np.repeat(x[:, None, :], n, axis=1) for x in (inner, outer))
+            a[:, symbol, symbol], b[:, symbol, symbol] = place
+            tried.append((a, b))
+        a, b = (np.concatenate(x, axis=1).reshape(-1, n) for x in zip(*tried, strict=True))
+        some = a.any(axis=1)
+        moved = np.tile(lifts[0], (len(a), 1))
+        moved[some] = nested_columns(priors, c, a[some], b[some])
+        gains = np.where(some, reduced(moved), -np.inf).reshape(count, -1)
+        best = np.argmax(gains, axis=1)
+        better = gains[np.arange(count), best] > values + 1e-12
+        if not better.any():
+            break
+        chosen = (np.arange(count) * 3 * n + best)[better]
+        inner[better], outer[better], lifts[better] = a[chosen], b[chosen], moved[chosen]
+        values[better] = gains.ravel()[chosen]
+    return lifts
+
+
 def best_symmetric(priors: PriorSet, c: float, mu: Callable[[Floats], Floats]) -> Floats:
     """The column of largest mu over a set that does not change when symbols are permuted, symbols in some order.
 

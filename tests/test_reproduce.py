@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -251,6 +252,28 @@ def test_the_report_has_a_verdict_on_every_check_and_its_links_lead_somewhere(ev
     for panel in everything.panels:
         assert f"## {panel.title}" in text
         assert all(value in text for value in panel.settings.values())
+
+
+@pytest.mark.parametrize(
+    ("page", "report"),
+    [
+        ("79 %", "(79%)"),
+        ("84 %", "(84%)"),
+        ("leak 0.612", "may leak 0.612"),
+        ("255 times larger at ε = 2", "255 times at ε = 2"),
+        ("2949 times at ε = 0.5", "2949 times at ε = 0.5"),
+        ("2.4 to 6.8 times", "2.4 to 6.8 times"),
+        ("8.6 times", "to 8.6 times"),
+        ("1.12 times", "1.12 times"),
+        ("−0.105", "-0.1052"),
+        ("−0.032", "-0.0323"),
+        ("0.008 nats", "= 0.008 nats"),
+    ],
+)
+def test_the_page_on_the_reproduction_quotes_what_the_report_prints(everything, page, report):
+    text = (Path(__file__).parents[1] / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    assert page in " ".join(text.split())
+    assert report in everything.report.read_text(encoding="utf-8")
 
 
 def test_runs_are_the_same_bytes_in_another_process_and_under_other_settings_of_matplotlib(

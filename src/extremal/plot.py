@@ -1,4 +1,4 @@
-"""Pictures in one style, the same bytes every time. The one module that imports matplotlib."""
+"""Pictures in one style, the same bytes every time. matplotlib is imported when one is drawn."""
 
 from __future__ import annotations
 

@@ -205,13 +205,38 @@ def _checks(
             ex.design(prior, epsilon).value,
             float(value[best].min()),
         ),
+        *(_active_errata(prior, epsilon) if says else _inactive_errata(prior)),
+    )
+
+
+def _inactive_errata(prior: ex.Prior) -> tuple[Check, ...]:
+    p, q = prior.probabilities
+    return (
         fact(
             "the proof puts the point (π_2 e^ε, 1 − π_1 e^ε) into S_2; it lies in S_1, where p_11 ≥ p_21",
             "in S_2",
-            f"({(1 - prior.probabilities[0]) * RATE:.4g}, {1 - prior.probabilities[0] * RATE:.4g}) is in S_1",
-            (1 - prior.probabilities[0]) * RATE > 1 - prior.probabilities[0] * RATE,
+            f"({q * RATE:.4g}, {1 - p * RATE:.4g}) is in S_1",
+            q * RATE > 1 - p * RATE,
             erratum=True,
-        )
-        if not says
-        else close("log 1.5 is in the last region, k = N = 2", 2, prior.region(epsilon)),
+        ),
+    )
+
+
+def _active_errata(prior: ex.Prior, epsilon: float) -> tuple[Check, ...]:
+    posterior = ex.adversary.posterior(prior, closed_form.binary(prior, epsilon), 1)
+    return (
+        fact(
+            "the regions k ≤ N − 1 leave this case out: ε lies in region k = N = 2",
+            "k = 1 only",
+            f"k = {prior.region(epsilon)}",
+            prior.region(epsilon) == 2,
+            erratum=True,
+        ),
+        fact(
+            'after Theorem 2: "the randomization in the channel permits such a deterministic inference" from y_2',
+            "X is certain given y_2",
+            f"it prevents it: X = x_1 with probability {posterior[0]:.4g}, x_2 with {posterior[1]:.4g}",
+            posterior.min() > 0 and posterior.max() < 1,
+            erratum=True,
+        ),
     )

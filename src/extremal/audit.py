@@ -21,7 +21,15 @@ from .adversary import Attribute, worst_attribute
 from .certify import Certified
 from .disclosure import Disclosure, Outcome, disclosures, outcomes
 from .errors import EpsilonError
-from .leakage import LeakageDistribution, ldp_epsilon, leakage_distribution, lift, maximal_leakage, pml
+from .leakage import (
+    ROUNDING,
+    LeakageDistribution,
+    ldp_epsilon,
+    leakage_distribution,
+    lift,
+    maximal_leakage,
+    pml,
+)
 from .mechanism import Mechanism, check_match
 from .prior import Prior, check_prior
 from .processing import Function, seen_from
@@ -144,8 +152,9 @@ class Audit:
     @cached_property
     def worst_case(self) -> WorstCase:
         """The report and the answer that attain epsilon, with the chances before and after."""
-        occurs = self.mechanism.matrix.max(axis=0) > 0
-        j = int(np.argmax(np.where(occurs, self.leakage, -1.0)))
+        leakage = np.where(self.mechanism.matrix.max(axis=0) > 0, self.leakage, -1.0)
+        # The first of those that are equal up to rounding, so that it is the same on every machine.
+        j = int(np.argmax(leakage >= leakage.max() - ROUNDING))
         ratio = lift(self.prior, self.mechanism)[:, j]
         i = int(np.argmax(ratio))
         before = float(self.prior.probabilities[i])

@@ -195,7 +195,9 @@ def audit_pairs(
         chosen = events(secrets.codes[choosing], reports.codes[choosing], reports.values, ahead)
     if prior is None:
         how = "estimated"
-        lower = _estimated(s, r, chosen, len(secrets.values), alpha)
+        size = len(secrets.values)
+        reads = _better_read(secrets.codes[choosing], reports.codes[choosing], chosen, size)
+        lower = _estimated(s, r, chosen, reads, size, alpha)
     elif drawn:
         how = "given, secrets drawn from it"
         lower = _drawn(s, r, chosen, prior, alpha)
@@ -225,17 +227,38 @@ def upper_limit(k: Any, n: Any, alpha: Any) -> Floats:
     return 1 - lower_limit(n - k, n, alpha)
 
 
-def _estimated(s: Integers, r: Integers, chosen: list[Event], size: int, alpha: float) -> Floats:
-    """log of P(x|E) from below over P(x) from above: half the error for each.
+def _estimated(
+    s: Integers, r: Integers, chosen: list[Event], reads: NDArray[np.bool_], size: int, alpha: float
+) -> Floats:
+    """log of the lift with both of its parts bounded: half the error for each.
 
-    Given how often E happened, the number of times x came with it is binomial.
+    Where `reads`, P(x|E) from below over P(x) from above: given how often E happened, the number of times x
+    came with it is binomial. Elsewhere P(E|x) from below over P(E) from above, in the same way.
     """
     together, happened = _counts(s, r, chosen)
-    occurred = np.bincount(s, minlength=size)
     wanted = np.array([event.secret for event in chosen], dtype=np.int64)
-    below = lower_limit(together, happened, alpha / 2 / max(len(chosen), 1))
-    above = upper_limit(occurred[wanted], len(s), alpha / 2 / max(len(set(wanted.tolist())), 1))
+    occurred = np.bincount(s, minlength=size)[wanted]
+    bases = {
+        int(w) if a else event.holds.tobytes() for w, a, event in zip(wanted, reads, chosen, strict=True)
+    }
+    trials = np.where(reads, happened, occurred)
+    below = lower_limit(together, np.maximum(trials, 1), alpha / 2 / max(len(chosen), 1))
+    above = upper_limit(np.where(reads, occurred, happened), len(s), alpha / 2 / max(len(bases), 1))
     return _log_ratio(below, above)
+
+
+def _better_read(s: Integers, r: Integers, chosen: list[Event], size: int) -> NDArray[np.bool_]:
+    """For which events P(x|E) / P(x) has the smaller standard errors, P(E|x) / P(E) for the others.
+
+    Decided by the pairs that choose the tests; relative errors of the two parts are added, as both are
+    bounded.
+    """
+    together, happened = _counts(s, r, chosen)
+    occurred = np.bincount(s, minlength=size)[[event.secret for event in chosen]]
+    j, k, m, n = (np.maximum(v, 1).astype(np.float64) for v in (together, happened, occurred, len(s)))
+    read = np.sqrt((1 - j / k) / j) + np.sqrt((1 - m / n) / m)
+    other = np.sqrt((1 - j / m) / j) + np.sqrt((1 - k / n) / k)
+    return np.asarray(read <= other)
 
 
 def _drawn(s: Integers, r: Integers, chosen: list[Event], prior: Prior, alpha: float) -> Floats:

@@ -8,6 +8,7 @@ group of reports that favour one secret, may be tested in place of single report
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ Flags = NDArray[np.bool_]
 MOST_REPORTS = 40  # single reports that are tested
 MOST_VIEWED = 10  # values of each part of a report
 MOST_PARTS = 20  # parts of a report that are looked at
+MOST_ITEMS = 20  # items that a report may hold at any place
 MOST_GROUPS = 10  # secrets for which a group of reports is formed
 CAUTION = 3.5  # standard errors by which a candidate is marked down: about those of the corrected bounds
 
@@ -181,7 +183,7 @@ ABSENT = object()  # the value of a part that a report does not have
 
 
 def views(distinct: Sequence[Any]) -> list[tuple[str, Integers, tuple[Any, ...]]]:
-    """(name, code of each distinct report, values of the codes) for parts of reports, order left out, length."""
+    """(name, code of each distinct report, values of the codes) for parts of reports, order left out, items, length."""
     parts = [_parts(report) for report in distinct]
     if not any(parts):
         return []
@@ -193,11 +195,27 @@ def views(distinct: Sequence[Any]) -> list[tuple[str, Integers, tuple[Any, ...]]
     unordered = encode([tuple(sorted(map(repr, each.values()))) for each in parts])
     if 1 < len(unordered.values) < len(distinct):
         values = tuple(", ".join(items) for items in unordered.values)
-        found.append(("in any order, the report holds", unordered.codes, values))
+        found.append(("in any order, the report is", unordered.codes, values))
+    found += _holding(parts)
     lengths = encode([len(each) for each in parts])
     if len(lengths.values) > 1:
         found.append(("the number of items in the report is", lengths.codes, lengths.values))
     return [view for view in found if len(view[2]) > 1]
+
+
+def _holding(parts: Sequence[Mapping[Hashable, Any]]) -> list[tuple[str, Integers, tuple[Any, ...]]]:
+    """For the items that most reports hold, whether a report holds them at any place."""
+    held = [{frozen(item): item for item in each.values()} for each in parts]
+    often = Counter(key for each in held for key in each)
+    item = {key: value for each in held for key, value in each.items()}
+    return [
+        (
+            "at any place, the report holds",
+            np.array([key in each for each in held], dtype=np.int64),
+            (ABSENT, item[key]),
+        )
+        for key, _ in often.most_common(MOST_ITEMS)
+    ]
 
 
 def _parts(report: Any) -> dict[Hashable, Any]:

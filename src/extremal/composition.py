@@ -113,7 +113,7 @@ def compose_releases(prior: Prior, *mechanisms: Released) -> Composition:
     """What releases by all these mechanisms about the same X leak together, from their joint mechanism."""
     joint = joint_release(*mechanisms)
     leakage, rho = pml(prior, joint), joint.output_distribution(prior)
-    worst = int(np.argmax(np.where(rho > 0, leakage, -1.0)))
+    worst = _first_largest(np.where(rho > 0, leakage, -1.0))
     outcome: Any = joint.outputs[worst]
     parts = [_plain(m) for m in mechanisms]
     return Composition(
@@ -134,7 +134,7 @@ def repeat_release(prior: Prior, mechanism: Released, releases: int) -> Composit
     """
     m, n = _plain(mechanism), check_releases(releases)
     counts, leakage, log_mass, columns = _types(prior, m, n)
-    worst = int(np.argmax(leakage))
+    worst = _first_largest(leakage)
     reports = [m.outputs[j] for j, k in zip(columns, counts[worst].tolist(), strict=True) for _ in range(k)]
     single = epsilon_pml(prior, m)
     return Composition(
@@ -301,7 +301,8 @@ def _distinct_columns(prior: Prior, mechanism: Mechanism) -> tuple[list[int], Fl
         _, first, group = np.unique(keys.T, axis=0, return_index=True, return_inverse=True)
         merged = np.zeros((P.shape[0], len(first)))
         np.add.at(merged.T, group.ravel(), P[:, occurs].T)
-        return occurs[first].tolist(), np.asarray(np.log(merged))
+        order = np.argsort(first)  # as they stand in the mechanism
+        return occurs[first[order]].tolist(), np.asarray(np.log(merged[:, order]))
 
 
 def _compositions(n: int, parts: int) -> NDArray[np.int32]:
@@ -314,6 +315,11 @@ def _compositions(n: int, parts: int) -> NDArray[np.int32]:
         rows = np.column_stack((rows[source], value.astype(np.int32)))
         left = left[source] - value
     return np.column_stack((rows, left.astype(np.int32)))
+
+
+def _first_largest(leakage: Floats) -> int:
+    """The first of the largest; equal up to rounding is equal, so that it is the same on every machine."""
+    return int(np.argmax(leakage >= leakage.max() - ROUNDING))
 
 
 def _distribution(leakage: Floats, rho: Floats) -> LeakageDistribution:

@@ -55,6 +55,7 @@ LAYERS = [
     "report_counts",
     "likelihood",
     "contrasts",
+    "frequency_polytope",
     "intervals",
     "interval_table",
     "estimate",
@@ -115,8 +116,8 @@ HEAVY = [
 # Where one module would have to do unrelated things: two linear programs kept warm, the solver's loops and the
 # sampler's, streams and keyed words.
 SHARED = {
-    "highspy": {"master", "robust_pricing"},
-    "matplotlib": {"audit_plot", "plot"},
+    "highspy": {"frequency_polytope", "master", "robust_pricing"},
+    "matplotlib": {"audit_plot", "interval_table", "plot"},
     "numba": {"kernels", "sampling_kernel"},
     "cryptography": {"sampling", "keyed"},
 }

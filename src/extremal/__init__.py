@@ -37,6 +37,8 @@ from .errors import (
     UtilityError,
     ValuesError,
 )
+from .estimate import Estimate, difference, estimate
+from .interval_table import IntervalTable
 from .keyed import read_key, write_key
 from .leakage import (
     LeakageDistribution,
@@ -67,6 +69,8 @@ from .randomized_response import (
     randomized_response_pml,
 )
 from .reduce import reduce_outputs
+from .report_counts import ReportCounts, count_reports
+from .sample_size import ExpectedError, SampleSizes, compare_sample_sizes, expected_error, sample_size
 from .sampling import SecureWords, SeededWords, Words
 from .tradeoff import Tradeoff, tradeoff
 from .utility import (
@@ -95,12 +99,15 @@ __all__ = [
     "CompositionWarning",
     "Design",
     "EpsilonError",
+    "Estimate",
+    "ExpectedError",
     "ExpectedGain",
     "ExtremalError",
     "FDivergence",
     "FInformation",
     "FileError",
     "FormatError",
+    "IntervalTable",
     "KeyingError",
     "LeakageDistribution",
     "Mechanism",
@@ -111,6 +118,8 @@ __all__ = [
     "PriorError",
     "PriorSet",
     "RegionError",
+    "ReportCounts",
+    "SampleSizes",
     "SecureWords",
     "SeededWords",
     "SizeError",
@@ -135,10 +144,15 @@ __all__ = [
     "chi_squared",
     "closed_form",
     "compare",
+    "compare_sample_sizes",
     "compose_releases",
+    "count_reports",
     "design",
+    "difference",
     "epsilon_per_release",
     "epsilon_pml",
+    "estimate",
+    "expected_error",
     "extremal_lift_vectors",
     "from_json",
     "hellinger",
@@ -176,6 +190,7 @@ __all__ = [
     "releases_within",
     "repeat_release",
     "restrict",
+    "sample_size",
     "tail_probability",
     "total_variation",
     "tradeoff",

@@ -15,7 +15,7 @@ by g and gets there slowly; an interior-point method on the same conditions take
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,22 +38,24 @@ class Fit(NamedTuple):
     steps: int
 
 
-def maximize(P: Floats, counts: NDArray[np.int64], pseudocounts: Floats | None = None) -> Fit:
-    """The frequencies that maximise the likelihood, or the posterior density, of the counts.
+def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float = 0.0) -> Fit:
+    """The frequencies that maximise the likelihood, or with a strength the posterior density, of the counts.
 
-    Every output with a count must be possible. `pseudocounts` are added to the log-density as
-    sum_i pseudocounts_i log theta_i.
+    The density of the frequencies before any report is proportional to prod_i theta_i^(strength expected_i): its
+    mode is `expected`. Where several frequencies explain the reports equally well, those at which
+    sum_i expected_i log theta_i is largest are approached, the limit of the posterior mode as strength falls to 0.
+    Every output with a count must be possible.
     """
     n = float(counts.sum())
     seen = counts > 0
     f = counts / n
-    t = np.zeros(len(P)) if pseudocounts is None else pseudocounts / n
+    t = expected * (strength / n)
     wanted = max(WANTED / n, ROUNDING)
-    if pseudocounts is None:
+    if strength == 0:
         exact = _saturated(P, f, seen, wanted)
         if exact is not None:
             return exact
-    best = _newton(np.ascontiguousarray(P[:, seen]), f[seen], t, wanted)
+    best = _newton(np.ascontiguousarray(P[:, seen]), f[seen], t, expected, wanted)
     if best.gap > ACCEPTED:
         raise SolverError(
             f"maximum likelihood ended {best.gap:.3g} nats per report below what could be possible"
@@ -86,34 +88,35 @@ def _gap(P: Floats, f: Floats, t: Floats, theta: Floats) -> float:
     return max(float((g + barrier).max() - 1 - t.sum()), 0.0)
 
 
-def _newton(P: Floats, f: Floats, t: Floats, wanted: float) -> Fit:
-    """Primal-dual interior point: s = 1 + sum t - P f/q with theta * s = t + mu, and mu falls to 0.
+def _newton(P: Floats, f: Floats, t: Floats, expected: Floats, wanted: float) -> Fit:
+    """Primal-dual interior point: s = 1 + sum t - P f/q with theta * s = t + mu expected, and mu falls to 0.
 
     The multiplier of sum theta = 1 is known, 1 + sum t, so the constraint need not be kept: a maximum of
     L - (1 + sum t) sum theta over theta >= 0 sums to 1.
     """
     size = len(P)
     top = 1 + t.sum()
-    theta = np.full(size, 1 / size)
+    theta = 0.5 * expected + 0.5 / size
     s = np.maximum(top - P @ (f / (theta @ P)), 0.5)
     best = Fit(theta, _gap(P, f, t, theta), 0)
     for step in range(1, STEPS + 1):
-        mu = 0.1 * float(np.maximum(theta * s - t, 0.0).mean()) if step > 1 else 0.5 / size
+        mu = 0.1 * float(np.maximum(theta * s - t, 0.0).sum()) if step > 1 else 0.5
+        tau = t + mu * expected
         q = theta @ P
         root = P * (np.sqrt(f) / q)
         g = P @ (f / q)
         K = root @ root.T
         K[np.diag_indices(size)] += s / theta
-        move = _solve(K, g - top + (t + mu) / theta)
-        ds = (t + mu - theta * s - s * move) / theta
-        length = _descend(P, f, t + mu, top, theta, q, move)
+        move = _solve(K, g - top + tau / theta)
+        ds = (tau - theta * s - s * move) / theta
+        length = _descend(P, f, tau, top, theta, q, move)
         theta = theta + length * move
         s = s + min(_room(s, ds), 1.0) * ds
         whole = theta / theta.sum()
         gap = _gap(P, f, t, whole)
         if gap < best.gap:
             best = Fit(whole, gap, step)
-        if best.gap <= wanted or (mu < 1e-19 and step > best.steps + 5):
+        if best.gap <= wanted or (mu < 1e-17 and step > best.steps + 5):
             break
     return _sharpened(P, f, t, best)
 

@@ -1,0 +1,255 @@
+"""Simultaneous confidence intervals that hold for every number of reports, not only in the limit.
+
+The mean of the weights w(Y) over n independent reports estimates m = sum_i theta_i a_i (module contrasts). Each
+side of its interval is a test that is turned around:
+
+- Weights with two values: a binomial count, and the interval of Clopper and Pearson.
+- Other weights: Bentkus' inequality (Ann. Probab. 32, 2004, Theorem 1.1). A sum of n independent variables with
+  mean 0, each at most b, of variance V on average exceeds x with probability at most e^2/2 times that of a sum of
+  n variables with the two values b and -V/b; also at most Chernoff's bound for that sum. b is known from the
+  mechanism. V is E[(w - c)^2] - (m - c)^2; the first term is bounded from the reports by Chernoff's bound for
+  variables in [0, B], for a tenth of the error allowed, and by its largest value over all inputs.
+
+In the limit a side of such an interval is as wide as that of a normal one at e^2/2 times less error: 15% wider for
+five symbols, 9% for two hundred. The bounds hold for independent reports of different people, so what is covered
+is both the frequencies in a population that people were drawn from and the frequencies among the very people who
+answered. Errors are divided evenly over the targets (Bonferroni).
+
+Where some combinations are not identified, Clopper-Pearson bounds on all output probabilities (a tenth of the
+error) and the intervals of the contrasts make a polytope of frequencies, and linear programs over it give the
+interval of each target: it tends to the identified set, not to a point.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .contrasts import Channel, Contrasts
+from .frequency_polytope import narrowed
+
+Floats = NDArray[np.float64]
+
+BENTKUS = math.e**2 / 2
+VARIANCE_SHARE = 0.1  # of the error, for the bound on the variance
+BOX_SHARE = 0.1  # of the error, for the output probabilities where linear programs are needed
+HALVINGS = 48
+LARGE = 150  # inputs and outputs together
+
+
+class Bounds(NamedTuple):
+    lower: Floats
+    upper: Floats
+
+
+def target_intervals(channel: Channel, counts: NDArray[Any], targets: Floats, error: float) -> Bounds:
+    """Intervals that hold for all targets together, except with probability `error`.
+
+    Weights and the division of the error depend on the mechanism, the expected frequencies and n only.
+    """
+    n = float(counts.sum())
+    each = error / len(targets)
+    contrasts = channel.contrasts(targets, n, normal_quantile(each / 2 / BENTKUS))
+    programs = bool(contrasts.biased.any())
+    if programs:
+        each *= 1 - BOX_SHARE
+    mean = mean_intervals(contrasts, counts, each)
+    low, high = contrasts.bias
+    lower = np.maximum(mean.lower + low, targets.min(axis=1))
+    upper = np.minimum(mean.upper + high, targets.max(axis=1))
+    if programs:
+        box = clopper_pearson(counts.astype(np.float64), n, BOX_SHARE * error / len(counts))
+        lower, upper = _programs(contrasts, mean, box, Bounds(lower, upper))
+    return Bounds(np.minimum(lower, targets.max(axis=1)), np.maximum(upper, targets.min(axis=1)))
+
+
+def mean_intervals(contrasts: Contrasts, counts: NDArray[Any], error: float) -> Bounds:
+    """An interval for E[w(Y)] of every contrast, each wrong with probability at most `error`."""
+    n = float(counts.sum())
+    W, means = contrasts.W, contrasts.means
+    low, high = W.min(axis=1), W.max(axis=1)
+    two = ((W == low[:, None]) | (W == high[:, None])).all(axis=1)
+    lower, upper = np.empty(len(W)), np.empty(len(W))
+    if two.any():
+        hits = (W[two] == high[two, None]) @ counts.astype(np.float64)
+        share = clopper_pearson(hits, n, error)
+        wide = (high - low)[two]
+        lower[two], upper[two] = low[two] + wide * share.lower, low[two] + wide * share.upper
+    if not two.all():
+        rest = ~two
+        spread = Spread.of(contrasts, counts, VARIANCE_SHARE * error)
+        side = (1 - VARIANCE_SHARE) * error / 2
+        upper[rest] = _side(spread, rest, n, side)
+        lower[rest] = -_side(spread.mirrored(), rest, n, side)
+    # The mean lies between those of single inputs, whatever the reports say.
+    least, largest = means.min(axis=1), means.max(axis=1)
+    return Bounds(np.clip(lower, least, largest), np.clip(upper, least, largest))
+
+
+class Spread(NamedTuple):
+    """What is known of weights: their mean over the reports, range, range of means, second moment around c."""
+
+    mean: Floats
+    low: Floats
+    high: Floats
+    least: Floats
+    largest: Floats
+    center: Floats
+    second: Floats  # at least E[(w - center)^2], except with the error allowed
+
+    @classmethod
+    def of(cls, contrasts: Contrasts, counts: NDArray[Any], error: float) -> Spread:
+        n = float(counts.sum())
+        W, means = contrasts.W, contrasts.means
+        center = means @ contrasts.channel.expected
+        squares = (W - center[:, None]) ** 2
+        top = np.maximum(squares.max(axis=1), 1e-300)
+        seen = _chernoff_above(squares @ counts / n / top, math.log(1 / error) / n) * top
+        always = (squares @ contrasts.channel.P.T).max(axis=1)
+        return cls(
+            W @ counts / n,
+            W.min(axis=1),
+            W.max(axis=1),
+            means.min(axis=1),
+            means.max(axis=1),
+            center,
+            np.minimum(seen, always),
+        )
+
+    def mirrored(self) -> Spread:
+        """Of the weights with the opposite sign."""
+        return Spread(
+            -self.mean, -self.high, -self.low, -self.largest, -self.least, -self.center, self.second
+        )
+
+    def chosen(self, which: NDArray[np.bool_]) -> Spread:
+        return Spread(*(values[which] for values in self))
+
+    def variance(self, first: Floats, last: Floats) -> Floats:
+        """No variance is larger if the mean lies in [first, last]."""
+        off = np.clip(self.center, first, last) - self.center
+        middle = np.clip((self.low + self.high) / 2, first, last)
+        return np.asarray(np.minimum(self.second - off * off, (self.high - middle) * (middle - self.low)))
+
+
+def _side(spread: Spread, which: NDArray[np.bool_], n: float, error: float) -> Floats:
+    """The largest mean that is not refuted: every larger one would give so small a sum too rarely.
+
+    For a fixed bound on the variance the test is monotone, so what it does not refute is an interval; inside it
+    the variance has a smaller bound, and so on.
+    """
+    spread = spread.chosen(which)
+    first = np.clip(spread.mean, spread.least, spread.largest)
+    last = spread.largest.copy()
+    b = spread.largest - spread.low
+    for _ in range(4):
+        variance = spread.variance(first, last)
+        away = deviation(variance, b, n, error)
+        shorter = np.minimum(last, np.maximum(spread.mean + away, first))
+        done = bool((last - shorter <= 1e-3 * (shorter - first)).all())
+        last = shorter
+        if done:
+            break
+    return last
+
+
+def deviation(variance: Floats, b: Floats, n: float, error: float) -> Floats:
+    """x such that the mean of n independent variables, each at most b above its own mean, exceeds theirs by x or more
+    with probability at most `error`, if their variance is at most `variance` on average.
+    """
+    b = np.maximum(b, 1e-300)
+    variance = np.maximum(variance, 1e-18 * b * b)  # a constant would divide by 0
+    p = variance / (b * b + variance)
+    share = _binomial_share(p, n, error)
+    return np.asarray(np.maximum((share * (b * b + variance) - variance) / b, 0.0))
+
+
+def _binomial_share(p: Floats, n: float, error: float) -> Floats:
+    """k / n such that e^2/2 P°[Bin(n, p) >= k], or Chernoff's bound on it, is at most `error`."""
+    low, high = p.copy(), np.ones_like(p)
+    target = math.log(error)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        small = np.minimum(math.log(BENTKUS) + _log_tail(middle * n, n, p), -n * _divergence(middle, p))
+        refuted = small <= target
+        high = np.where(refuted, middle, high)
+        low = np.where(refuted, low, middle)
+        if bool((high - low <= 1e-7 * (high - p)).all()):
+            break
+    return high
+
+
+def _log_tail(k: Floats, n: float, p: Floats) -> Floats:
+    """log P[Bin(n, p) >= k], between whole numbers a straight line: the least log-concave bound."""
+    from scipy.special import betainc
+
+    whole = np.floor(k)
+    with np.errstate(divide="ignore"):
+        below = np.where(whole <= 0, 0.0, np.log(betainc(np.maximum(whole, 1), n - whole + 1, p)))
+        above = np.log(betainc(np.minimum(whole + 1, n), np.maximum(n - whole, 1.0), p))
+    part = k - whole
+    with np.errstate(invalid="ignore"):
+        line = np.where(part > 0, (1 - part) * below + part * above, below)
+    return np.where(np.isnan(line), -np.inf, line)
+
+
+def _divergence(x: Floats, p: Floats) -> Floats:
+    """Kullback-Leibler divergence of Bernoulli distributions."""
+    from scipy.special import xlogy
+
+    return np.asarray(xlogy(x, x / p) + xlogy(1 - x, (1 - x) / (1 - p)))
+
+
+def _chernoff_above(mean: Floats, limit: float) -> Floats:
+    """The largest u with divergence(mean, u) <= limit: bounds the expectation of variables in [0, 1]."""
+    low, high = np.minimum(mean, 1.0), np.ones_like(mean)
+    for _ in range(HALVINGS):
+        u = (low + high) / 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            far = ~(_divergence(np.minimum(mean, 1.0), u) <= limit)
+        high, low = np.where(far, u, high), np.where(far, low, u)
+    return high
+
+
+def clopper_pearson(hits: Floats, n: float, error: float) -> Bounds:
+    """Two-sided intervals for binomial probabilities, wrong with probability at most `error` each."""
+    from scipy.special import betaincinv
+
+    none, all_of_them = hits <= 0, hits >= n
+    k = np.where(none, 1.0, hits)
+    lower = np.where(none, 0.0, betaincinv(k, n - k + 1, error / 2))
+    k = np.where(all_of_them, n - 1.0, hits)
+    upper = np.where(all_of_them, 1.0, betaincinv(k + 1, np.maximum(n - k, 1e-300), 1 - error / 2))
+    return Bounds(lower, upper)
+
+
+def _programs(contrasts: Contrasts, mean: Bounds, box: Bounds, known: Bounds) -> Bounds:
+    """The least and largest value of the biased targets over all frequencies that the bounds allow."""
+    rows, low, high = contrasts.channel.P.T, box.lower, box.upper
+    if sum(contrasts.channel.P.shape) <= LARGE:  # the contrasts' rows triple the time of large programs
+        rows = np.concatenate((rows, contrasts.means))
+        low, high = np.concatenate((low, mean.lower)), np.concatenate((high, mean.upper))
+    which = contrasts.biased
+    lower, upper = known.lower.copy(), known.upper.copy()
+    lower[which], upper[which] = narrowed(
+        rows, low, high, contrasts.targets[which], lower[which], upper[which]
+    )
+    return Bounds(lower, upper)
+
+
+def within_simplex(bounds: Bounds) -> Bounds:
+    """Intervals of all symbols, shortened by what the others leave: frequencies sum to 1."""
+    lower, upper = bounds
+    if lower.sum() > 1 or upper.sum() < 1:
+        return bounds  # no frequencies fit: there is nothing to conclude
+    return Bounds(np.maximum(lower, 1 - (upper.sum() - upper)), np.minimum(upper, 1 - (lower.sum() - lower)))
+
+
+def normal_quantile(tail: float) -> float:
+    """z with P[Z > z] = tail."""
+    from statistics import NormalDist
+
+    return -NormalDist().inv_cdf(tail)

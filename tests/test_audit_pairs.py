@@ -219,6 +219,13 @@ def test_columns_of_every_library_give_the_same_audit():
     assert ex.audit_pairs(polars.Series(x), polars.Series(y), epsilon=1).to_dict() == expected
 
 
+def test_missing_secrets_of_pandas_are_refused_too():
+    pandas = pytest.importorskip("pandas")
+    for missing in (pandas.NA, pandas.NaT, math.nan):
+        with pytest.raises(ex.ValuesError, match="must not be missing"):
+            ex.audit_pairs(pandas.Series([missing, *TEN[1:]], dtype=object), TEN)
+
+
 def test_reports_are_told_apart_as_they_are():
     different = [
         1,

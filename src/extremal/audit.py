@@ -163,7 +163,11 @@ class Audit:
         )
 
     def worst_attribute(self) -> Attribute:
-        """An attribute whose chance of being guessed rises by exactly e^epsilon after the worst report."""
+        """An attribute whose chance of being guessed rises by exactly e^epsilon after the worst report.
+
+        It has at least 1 / before values, so of a very rare answer it does not fit into memory (SizeError);
+        `worst_case` gives its chances in any case.
+        """
         return worst_attribute(self.prior, self.mechanism, self.worst_case.report)
 
     @property

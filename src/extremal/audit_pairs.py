@@ -372,7 +372,7 @@ def _columns(x: Any, y: Any, prior: Prior | None) -> tuple[Coded, Coded]:
             f"an audit must have at least {FEWEST} pairs, got {len(secrets)}; thousands show more, "
             "collect them by calling the system again"
         )
-    if any(value is None or _is_nan(value) for value in secrets):
+    if any(_is_missing(value) for value in secrets):
         raise ValuesError(
             "secrets must not be missing, got a missing value in x; drop the record or name it, e.g. 'no answer'"
         )
@@ -403,8 +403,14 @@ def _hashable(value: Any) -> Any:
     return value
 
 
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
+def _is_missing(value: Any) -> bool:
+    """None, NaN, NaT, and pandas' NA, which refuses to be compared; never a list or an array."""
+    if isinstance(value, list | tuple | np.ndarray):
+        return False
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):
+        return True
 
 
 def _check_confidence(confidence: Any) -> float:

@@ -160,12 +160,7 @@ def added_with_ldp(prior: Prior, *mechanisms: Released) -> float:
     """
     parts = [_plain(m) for m in mechanisms]
     local = [ldp_epsilon(m) for m in parts]
-    sums = [
-        epsilon_pml(prior, m) + math.fsum(local[:i] + local[i + 1 :])
-        if math.isfinite(sum(local[:i] + local[i + 1 :]))
-        else math.inf
-        for i, m in enumerate(parts)
-    ]
+    sums = [epsilon_pml(prior, m) + sum(local[:i] + local[i + 1 :]) for i, m in enumerate(parts)]
     return min(*sums, prior.epsilon_max)
 
 

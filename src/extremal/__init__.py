@@ -13,15 +13,13 @@ from .composition import (
     AddedEpsilons,
     Composition,
     CompositionWarning,
-    Transcript,
-    adaptive,
     added_with_ldp,
     compose_releases,
     joint_release,
-    posterior,
     repeat_release,
 )
 from .design import Design, design
+from .differences import difference
 from .errors import (
     CertificationError,
     EpsilonError,
@@ -37,7 +35,7 @@ from .errors import (
     UtilityError,
     ValuesError,
 )
-from .estimate import Estimate, difference, estimate
+from .estimate import Estimate, estimate
 from .interval_table import IntervalTable
 from .keyed import read_key, write_key
 from .leakage import (
@@ -73,6 +71,7 @@ from .report_counts import ReportCounts, count_reports
 from .sample_size import ExpectedError, SampleSizes, compare_sample_sizes, expected_error, sample_size
 from .sampling import SecureWords, SeededWords, Words
 from .tradeoff import Tradeoff, tradeoff
+from .transcript import Transcript, adaptive, posterior
 from .utility import (
     ExpectedGain,
     FDivergence,

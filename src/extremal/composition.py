@@ -16,19 +16,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .certify import Certified
-from .errors import MechanismError, PriorError, SizeError
+from .errors import MechanismError, SizeError
 from .leakage import ROUNDING, LeakageDistribution, epsilon_pml, ldp_epsilon, lift, pml
-from .mechanism import Mechanism, check_match, check_mechanism, check_size, common_labels
-from .prior import Labels, Prior, check_prior, shorten
-from .regions import check_epsilon
+from .mechanism import Mechanism, check_mechanism
+from .prior import Labels, Prior, shorten
 
 Floats = NDArray[np.float64]
 Released = Mechanism | Certified
@@ -101,10 +99,10 @@ def joint_release(*mechanisms: Released) -> Mechanism:
     """The mechanism that releases all of these for the same X, drawn independently; outputs are flat tuples."""
     if not mechanisms:
         raise MechanismError("a joint release must be of at least one mechanism, got none; give mechanisms")
-    first = _plain(mechanisms[0])
+    first = plain_mechanism(mechanisms[0])
     joint = Mechanism(first.matrix, first.inputs, [(y,) for y in first.outputs])
     for other in mechanisms[1:]:
-        pair = joint.compose(_plain(other))
+        pair = joint.compose(plain_mechanism(other))
         joint = Mechanism(pair.matrix, pair.inputs, [(*y, z) for y, z in pair.outputs])  # type: ignore[misc,has-type]
     return joint
 
@@ -115,7 +113,7 @@ def compose_releases(prior: Prior, *mechanisms: Released) -> Composition:
     leakage, rho = pml(prior, joint), joint.output_distribution(prior)
     worst = _first_largest(np.where(rho > 0, leakage, -1.0))
     outcome: Any = joint.outputs[worst]
-    parts = [_plain(m) for m in mechanisms]
+    parts = [plain_mechanism(m) for m in mechanisms]
     return Composition(
         prior,
         tuple(epsilon_pml(prior, m) for m in parts),
@@ -132,7 +130,7 @@ def repeat_release(prior: Prior, mechanism: Released, releases: int) -> Composit
     Only how often each report came counts, not the order, and outputs with proportional columns say the
     same: C(n + M - 1, M - 1) tables of counts for M outputs that differ, not M^n sequences.
     """
-    m, n = _plain(mechanism), check_releases(releases)
+    m, n = plain_mechanism(mechanism), check_releases(releases)
     counts, leakage, log_mass, columns = _types(prior, m, n)
     worst = _first_largest(leakage)
     reports = [m.outputs[j] for j, k in zip(columns, counts[worst].tolist(), strict=True) for _ in range(k)]
@@ -149,7 +147,7 @@ def repeat_release(prior: Prior, mechanism: Released, releases: int) -> Composit
 
 def repeated_epsilon(prior: Prior, mechanism: Released, releases: int) -> float:
     """The leakage of the worst series of `releases` independent reports about the same X."""
-    return float(_types(prior, _plain(mechanism), check_releases(releases))[1].max())
+    return float(_types(prior, plain_mechanism(mechanism), check_releases(releases))[1].max())
 
 
 def added_with_ldp(prior: Prior, *mechanisms: Released) -> float:
@@ -158,111 +156,10 @@ def added_with_ldp(prior: Prior, *mechanisms: Released) -> float:
     P(y|x) / P(y|z) <= e^LDP whatever the distribution of X has become, so each further release adds at most
     its level of local differential privacy; the best choice of the first is taken. Never above epsilon_max.
     """
-    parts = [_plain(m) for m in mechanisms]
+    parts = [plain_mechanism(m) for m in mechanisms]
     local = [ldp_epsilon(m) for m in parts]
     sums = [epsilon_pml(prior, m) + sum(local[:i] + local[i + 1 :]) for i, m in enumerate(parts)]
     return min(*sums, prior.epsilon_max)
-
-
-def posterior(prior: Prior, mechanism: Released, outcome: Hashable) -> Prior:
-    """What is known about X after this report: the prior for the next release. Excluded labels are left out."""
-    m = _plain(mechanism)
-    check_match(prior, m)
-    labels = common_labels(prior.labels, m.inputs)
-    transcript = Transcript.start(Prior(prior.probabilities, labels)).observe(m, outcome)
-    return transcript.posterior
-
-
-def adaptive(first: Released, following: Mapping[Any, Released] | Callable[[Any], Released]) -> Mechanism:
-    """The mechanism that releases y1 by `first` and then y2 by the mechanism chosen for y1; outputs are pairs.
-
-    `following` maps (or is a function from) every outcome of `first` to the next mechanism. A next mechanism
-    needs no row for an input that its outcome excludes.
-    """
-    m = _plain(first)
-    blocks: list[Floats] = []
-    outputs: list[tuple[Hashable, Hashable]] = []
-    for j, y in enumerate(m.outputs):
-        if m.matrix[:, j].max() == 0:
-            continue
-        try:
-            chosen = following[y] if isinstance(following, Mapping) else following(y)
-        except KeyError:
-            raise MechanismError(
-                f"an adaptive release must have a mechanism for every outcome of the first, got none for {y!r}; "
-                "add it to the mapping"
-            ) from None
-        rows = _rows(_plain(chosen), m.inputs, m.matrix[:, j] > 0)
-        check_size(m.shape[0], sum(block.shape[1] for block in blocks) + rows.shape[1])
-        blocks.append(m.matrix[:, j : j + 1] * rows)
-        outputs += [(y, z) for z in _plain(chosen).outputs]
-    return Mechanism(np.concatenate(blocks, axis=1), m.inputs, outputs)
-
-
-@dataclass(frozen=True, eq=False)
-class Transcript:
-    """What an observer has seen so far about one X, and what it leaked; a new value for every report.
-
-    `knowledge` is the posterior over the labels of the prior, zeros included. The leakage of the reports so
-    far is log max_x knowledge(x) / prior(x), however the mechanisms were chosen along the way, because the
-    choice depends on earlier reports only.
-    """
-
-    prior: Prior
-    knowledge: Floats
-    outcomes: Labels = ()
-
-    @classmethod
-    def start(cls, prior: Prior) -> Transcript:
-        """Nothing seen yet."""
-        return cls(check_prior(prior), prior.probabilities)
-
-    @property
-    def leakage(self) -> float:
-        """l(X→all reports so far)."""
-        return max(math.log(float((self.knowledge / self.prior.probabilities).max())), 0.0)
-
-    @property
-    def posterior(self) -> Prior:
-        """What is known now, as the prior for the next release; labels that are excluded are left out."""
-        kept = np.flatnonzero(self.knowledge > 0)
-        labels = [self.prior.labels[i] for i in kept.tolist()]
-        if len(kept) < 2:
-            raise PriorError(
-                f"a posterior must leave at least 2 labels possible, got only {labels[0]!r} after the reports "
-                f"{shorten(self.outcomes)}; the secret is known, nothing is left to protect"
-            )
-        return Prior(self.knowledge[kept] / self.knowledge[kept].sum(), labels)
-
-    def observe(self, mechanism: Released, outcome: Hashable) -> Transcript:
-        """The transcript after one more report, drawn by this mechanism."""
-        m = _plain(mechanism)
-        if outcome not in m.outputs:
-            raise MechanismError(
-                f"outcome must be an output of the mechanism, {shorten(m.outputs)}, got {outcome!r}; "
-                "outputs are named by their labels, not by position"
-            )
-        column = _rows(m, self.prior.labels, self.knowledge > 0)[:, m.outputs.index(outcome)]
-        scale = float(column[self.knowledge > 0].max())
-        if scale == 0:
-            raise MechanismError(
-                f"outcome must be possible after the reports so far, got {outcome!r}, which has probability 0; "
-                "check that the reports belong to one person"
-            )
-        weights = self.knowledge * (column / scale)
-        return replace(self, knowledge=weights / weights.sum(), outcomes=(*self.outcomes, outcome))
-
-    def worst_after(self, mechanism: Released) -> float:
-        """The largest leakage in total that one more report by this mechanism can lead to."""
-        rows = _rows(_plain(mechanism), self.prior.labels, self.knowledge > 0)
-        weights = self.knowledge[:, None] * rows
-        total = weights.sum(axis=0)
-        ratio = (weights[:, total > 0] / total[total > 0]) / self.prior.probabilities[:, None]
-        return max(math.log(float(ratio.max())), 0.0)
-
-    def admits(self, mechanism: Released, epsilon: float) -> bool:
-        """Whether one more report by this mechanism keeps the total leakage within epsilon, whatever it says."""
-        return self.worst_after(mechanism) <= check_epsilon(epsilon) + ROUNDING
 
 
 def _types(prior: Prior, mechanism: Mechanism, n: int) -> tuple[NDArray[np.int32], Floats, Floats, list[int]]:
@@ -326,25 +223,8 @@ def _distribution(leakage: Floats, rho: Floats) -> LeakageDistribution:
     return LeakageDistribution(values[first], probabilities / math.fsum(probabilities))
 
 
-def _rows(mechanism: Mechanism, labels: Labels, needed: NDArray[np.bool_]) -> Floats:
-    """The rows of the mechanism for these labels; zeros where a label is not needed and has none."""
-    n = len(labels)
-    if mechanism.inputs == labels or (mechanism.shape[0] == n and mechanism.inputs == tuple(range(n))):
-        return mechanism.matrix
-    row = {label: i for i, label in enumerate(mechanism.inputs)}
-    missing = [
-        label for label, need in zip(labels, needed.tolist(), strict=True) if need and label not in row
-    ]
-    if missing:
-        raise MechanismError(
-            f"a next mechanism must take every label that is still possible, got none for {shorten(missing, 5)}; "
-            "build it for the posterior: posterior(prior, mechanism, outcome)"
-        )
-    known = np.array([row.get(label, -1) for label in labels])
-    return np.asarray(np.where((known >= 0)[:, None], mechanism.matrix[known], 0.0))
-
-
-def _plain(mechanism: Any) -> Mechanism:
+def plain_mechanism(mechanism: Any) -> Mechanism:
+    """The matrix of a mechanism, certified or not."""
     return check_mechanism(mechanism.mechanism if isinstance(mechanism, Certified) else mechanism)
 
 

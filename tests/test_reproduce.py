@@ -16,7 +16,9 @@ import pytest
 import extremal as ex
 import oracles
 from extremal import closed_form
-from extremal.paper import FIGURES, SEED, choose, reproduce, simulation
+from extremal.data import anes96
+from extremal.demo import ORDER
+from extremal.paper import FIGURES, SEED, beyond_prior, beyond_size, choose, figure_1, reproduce, simulation
 from extremal.paper.__main__ import main
 from extremal.paper.figure_4 import region
 from extremal.paper.panel import write_csv
@@ -225,6 +227,34 @@ def test_the_region_of_figure_4_has_the_vertices_of_the_polytope(p, c):
     assert apart.min(axis=1).max() <= 1e-9
 
 
+# Beyond the paper; more in test_reproduce_beyond.py
+
+
+def test_values_for_few_symbols_are_the_optima_of_the_program_over_lift_vectors(everything):
+    found = table(everything, "beyond-size")
+    rows = zip(found["epsilon"], found["symbols"], found["optimal"], found["upper_bound"], strict=True)
+    for epsilon, n, value, bound in rows:
+        assert value <= bound + 1e-12
+        if n <= 10:
+            prior = beyond_size.zipf(int(n))
+            best = oracles.optimum(prior, oracles.largest_lift(prior, epsilon), ex.mutual_information)
+            assert value == pytest.approx(best, abs=1e-8)
+    assert len(found["optimal"]) == 3 * len(beyond_size.SIZES)
+    assert max(beyond_size.SIZES) == 1000
+
+
+def test_every_ldp_point_is_a_mechanism_of_that_leakage_and_below_the_pml_curve(everything):
+    party = ex.Prior.from_data(anes96()["party"], labels=ORDER)
+    ldp, own = table(everything, "beyond-neighbours", "-ldp"), table(everything, "beyond-neighbours")
+    for k in range(0, len(ldp["epsilon"]), 15):
+        best = beyond_prior.best_under_ldp(party, float(ldp["ldp_epsilon"][k]))
+        assert ldp["ldp"][k] == pytest.approx(best, abs=1e-6)
+        assert ldp["epsilon"][k] <= ldp["ldp_epsilon"][k] + 1e-12
+        assert ldp["ldp"][k] <= np.interp(
+            ldp["epsilon"][k] + 0.05, own["epsilon"], own["pml"], 0, party.entropy
+        )
+
+
 # All of it
 
 
@@ -325,6 +355,20 @@ def test_a_wrong_figure_or_folder_is_refused_in_one_line(tmp_path, capsys):
     errors = capsys.readouterr().err.splitlines()
     assert len(errors) == 2
     assert all(line.startswith("error: ") for line in errors)
+
+
+def test_without_the_extra_for_polytopes_the_report_says_what_was_not_run(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cdd", None)  # as if it were not installed
+    (first, *rest) = figure_1.figure_1a(0).checks
+    assert first.passed is None
+    assert "needs the extra `polytope`" in first.found
+    assert all(check.passed for check in rest)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, "7"])
+def test_a_seed_that_is_no_whole_number_is_refused(tmp_path, seed):
+    with pytest.raises(ValueError, match="whole number >= 0"):
+        reproduce(tmp_path, ["4a"], seed=seed)
 
 
 def test_a_table_reads_back_as_the_same_floats(tmp_path):

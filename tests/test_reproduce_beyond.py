@@ -11,7 +11,7 @@ import extremal as ex
 import oracles
 from extremal.data import anes96
 from extremal.demo import ORDER
-from extremal.paper import beyond_neighbours, beyond_prior, beyond_size, frequencies
+from extremal.paper import beyond_prior, frequencies
 from extremal.prior_set import l1_radius
 
 THREE = ex.Prior([0.5, 0.3, 0.2])
@@ -99,22 +99,6 @@ def test_no_mechanism_at_the_same_leakage_estimates_better(party):
         assert error**2 * party.size >= (best.lower_bound - 1) * (1 - 1e-9)
 
 
-# The number of symbols
-
-
-def test_values_for_few_symbols_are_the_optima_of_the_program_over_lift_vectors():
-    table = beyond_size.make(0).tables[""]
-    rows = zip(table["epsilon"], table["symbols"], table["optimal"], table["upper_bound"], strict=True)
-    for epsilon, n, value, bound in rows:
-        assert value <= bound + 1e-12
-        if n <= 10:
-            prior = beyond_size.zipf(int(n))
-            best = oracles.optimum(prior, oracles.largest_lift(prior, epsilon), ex.mutual_information)
-            assert value == pytest.approx(best, abs=1e-8)
-    assert len(table["optimal"]) == 3 * len(beyond_size.SIZES)
-    assert max(beyond_size.SIZES) == 1000
-
-
 # The price of not knowing the prior
 
 
@@ -167,15 +151,3 @@ def test_the_lip_curve_is_the_program_over_all_vertices_between_both_bounds(part
     )
     design = ex.design(party, epsilon, method="enumeration", lower_lift=low)
     assert design.value == pytest.approx(-program.fun, abs=1e-8)
-
-
-def test_every_ldp_point_is_a_mechanism_of_that_leakage_and_below_the_pml_curve(party):
-    panel = beyond_neighbours.make(0)
-    ldp, own = panel.tables["-ldp"], panel.tables[""]
-    for k in range(0, len(ldp["epsilon"]), 15):
-        best = beyond_prior.best_under_ldp(party, float(ldp["ldp_epsilon"][k]))
-        assert ldp["ldp"][k] == pytest.approx(best, abs=1e-6)
-        assert ldp["epsilon"][k] <= ldp["ldp_epsilon"][k] + 1e-12
-        assert ldp["ldp"][k] <= np.interp(
-            ldp["epsilon"][k] + 0.05, own["epsilon"], own["pml"], 0, party.entropy
-        )

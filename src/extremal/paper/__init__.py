@@ -80,6 +80,9 @@ def reproduce(
     progress: called with (figures done, figures, name of the next one), at last with the name "".
     """
     chosen = choose(figures)
+    given: object = seed  # a caller without types may give anything
+    if isinstance(given, bool) or not isinstance(given, int) or given < 0:
+        raise ValueError(f"seed must be a whole number >= 0, got {seed!r}; leave it out for {SEED}")
     folder = Path(output)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,7 @@ from .pricing import Separable
 from .prior_set import PriorSet
 from .program import Solution, relative_gap
 from .reduce import reduce_outputs
-from .robust_pricing import LiftProgram, Priced, Pricer, admissible
+from .robust_pricing import Cells, LiftProgram, Priced, Pricer, admissible
 from .robust_vertices import LARGEST, MOST, Sets, best_symmetric, climb, robust_vertices
 from .utility import ExpectedGain, FInformation, Utility
 
@@ -39,6 +39,9 @@ MERGED = 60  # symbols from which small ones are merged
 BLOCKS = 40
 FEW_NODES, MANY_NODES = 200, 200_000  # of branch and bound: at first, and when nothing else helps
 STEP = 1e-6  # of numerical derivatives
+SHARE = 0.8  # of the time for columns, the rest for a bound
+CELLS = 2000  # linear programs for a bound that does not see single symbols
+INDIVISIBLE = 9  # symbols up to which such a bound is not worth it
 NOTHING = 1e-14  # lifts this near to 1 are 1
 PATIENCE = 6  # rounds without a new column before a search that proves nothing ends
 
@@ -119,7 +122,7 @@ def _generated(task: Task, priors: PriorSet, c: float) -> Solution:
     """Columns made as they are needed, for a merged alphabet where it is large."""
     if priors.size >= MERGED and isinstance(task.utility, FInformation):
         return _merged(task, priors, c)
-    return _generate(_Search.of(task, priors, c, time.perf_counter() + task.time_limit))
+    return _generate(_Search.of(task, priors, c, task.time_limit))
 
 
 def _merged(task: Task, priors: PriorSet, c: float) -> Solution:
@@ -133,16 +136,16 @@ def _merged(task: Task, priors: PriorSet, c: float) -> Solution:
     block = merge(Separable(pi, task.utility.f, 0.0, min(c, 1 / float(pi.min()))), BLOCKS)
     small = priors.merged(block)
     deadline = time.perf_counter() + task.time_limit
-    search = _Search.of(task, small, c, time.perf_counter() + 0.7 * task.time_limit)
+    search = _Search.of(task, small, c, SHARE * task.time_limit)
     solution = _generate(search)
     pricer = Pricer(priors, c, task.utility.f)
     upper, dual = math.inf, None
-    for vector in (solution.dual, solution.multipliers):
+    blocks = small.nominal.probabilities
+    for vector in (solution.dual, solution.multipliers, solution.value * blocks):
         if vector is None:
             continue
-        y = vector[block] * pi / small.nominal.probabilities[block]
-        target = max(solution.value * (1 + 0.3 * task.tolerance) - math.fsum(y), 0.0)
-        priced = pricer.bound(y, target, MANY_NODES, 1 << 30, max(deadline, time.perf_counter() + 1))
+        y = vector[block] * pi / blocks[block]
+        priced = prove(pricer, y, solution.value, task.tolerance, max(deadline, time.perf_counter() + 1))
         if math.fsum(y) + priced.bound < upper:
             upper, dual = math.fsum(y) + priced.bound, y + priced.bound * pi
         if relative_gap(solution.value, upper) <= task.tolerance:
@@ -162,6 +165,7 @@ class _Search:
     utility: Utility
     task: Task
     deadline: float
+    last: float
     program: LiftProgram
     pricer: Pricer | None
     master: Master
@@ -174,13 +178,24 @@ class _Search:
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     @classmethod
-    def of(cls, task: Task, priors: PriorSet, c: float, deadline: float) -> _Search:
+    def of(cls, task: Task, priors: PriorSet, c: float, time_limit: float) -> _Search:
         """A master program with columns enough for a mechanism: each symbol raised alone, or lowered alone."""
         pi, n = priors.nominal.probabilities, priors.size
         pricer = Pricer(priors, c, task.utility.f) if isinstance(task.utility, FInformation) else None
         program = LiftProgram(priors, c) if pricer is None else pricer.program
         master = Master(pi, 0.0, program.top, 1.0)
-        search = cls(priors, c, task.utility, task, deadline, program, pricer, master)
+        begin = time.perf_counter()
+        search = cls(
+            priors,
+            c,
+            task.utility,
+            task,
+            begin + SHARE * time_limit,
+            begin + time_limit,
+            program,
+            pricer,
+            master,
+        )
         alone = admissible(priors, c, np.diag(1 / pi))
         gains = search.mu(alone)
         master.scale = max(float(np.abs(gains).max()), 1e-300)
@@ -243,6 +258,7 @@ def _generate(search: _Search) -> Solution:
     except KeyboardInterrupt:
         interrupted = True
     multipliers = solution.dual
+    _prove_last(search, multipliers, solution.value)
     if len(solution.weights) == len(search.master.gains):
         solution = search.master.refine(solution)
     lifts, weights = search.master.used(solution.weights)
@@ -256,6 +272,13 @@ def _generate(search: _Search) -> Solution:
 def _prove(search: _Search, solution: MasterSolution, worth: float) -> int:
     """Branch and bound, as long as it takes or may take."""
     assert search.pricer is not None
+    if search.pricer.program.floor and search.priors.size > INDIVISIBLE:
+        cells = Cells(search.pricer).bound(solution.dual, 3 * worth, CELLS, search.deadline)
+        search.nodes += cells.nodes
+        search.offer(solution.dual, cells.bound)
+        found = search.add(cells.lifts)
+        if found or search.gap(solution) <= 0.9 * search.task.tolerance:
+            return found
     while True:
         priced: Priced = search.pricer.bound(
             solution.dual, 3 * worth, search.limit, max(search.priors.size, 10), search.deadline
@@ -268,6 +291,26 @@ def _prove(search: _Search, solution: MasterSolution, worth: float) -> int:
         if priced.nodes < search.limit or search.limit >= MANY_NODES:
             return 0
         search.limit *= 4
+
+
+def _prove_last(search: _Search, y: Floats, value: float) -> None:
+    """A bound where there is none yet, and where symbols are small one for y = U pi, which treats all the same."""
+    if search.pricer is None:
+        return
+    pi = search.priors.nominal.probabilities
+    for vector in (y, value * pi):
+        if relative_gap(value, search.upper) > search.task.tolerance:
+            priced = prove(search.pricer, vector, value, search.task.tolerance, search.last)
+            search.nodes += priced.nodes
+            search.offer(vector, priced.bound)
+
+
+def prove(pricer: Pricer, y: Floats, value: float, tolerance: float, deadline: float) -> Priced:
+    """A bound on reduced values at y, by whatever sees most, until it proves `value` optimal or time is over."""
+    target = max(value * (1 + 0.3 * tolerance) - math.fsum(y), 0.0)
+    if pricer.program.floor:
+        return Cells(pricer).bound(y, target, CELLS, deadline)
+    return pricer.bound(y, target, CELLS, 1 << 30, deadline)
 
 
 def _decide(search: _Search, solution: MasterSolution, worth: float) -> int:

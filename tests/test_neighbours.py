@@ -1,0 +1,178 @@
+"""Optimal mechanisms under neighbouring notions of privacy, and the table that compares them."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import extremal as ex
+
+PRIORS = [ex.Prior([0.7, 0.3]), ex.Prior([0.5, 0.3, 0.2]), ex.Prior([0.4, 0.3, 0.15, 0.1, 0.05])]
+
+
+def best_matrix(prior, utility, rows, limits, outputs):
+    """The largest expected gain of a mechanism with as many outputs as decisions, P(y|x) as the variables.
+
+    `rows` of constraints on the flattened matrix, `limits` on their right-hand side.
+    """
+    n = prior.size
+    gain = (utility.gain * prior.probabilities).T
+    result = linprog(
+        -gain.ravel(),
+        A_ub=rows,
+        b_ub=limits,
+        A_eq=np.kron(np.eye(n), np.ones(outputs)),
+        b_eq=np.ones(n),
+        bounds=(0, None),
+    )
+    assert result.status == 0, result.message
+    return -result.fun
+
+
+@pytest.mark.parametrize("level", [0.1, 1.0, 2.5])
+@pytest.mark.parametrize("prior", PRIORS, ids=len)
+def test_the_staircase_is_the_best_of_all_private_matrices_for_guessing(prior, level):
+    n, guess = prior.size, ex.ExpectedGain(np.eye(prior.size), "guessing")
+    rows = []
+    for y, (i, j) in itertools.product(range(n), itertools.permutations(range(n), 2)):
+        row = np.zeros((n, n))
+        row[i, y], row[j, y] = 1, -math.exp(level)
+        rows.append(row.ravel())
+    found = ex.ldp_design(prior, level, guess)
+    assert found.value == pytest.approx(best_matrix(prior, guess, rows, np.zeros(len(rows)), n), abs=1e-9)
+    assert ex.ldp_epsilon(found.mechanism) <= level + 1e-12
+    assert found.certified
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=len)
+def test_the_staircase_of_two_or_equal_symbols_is_randomized_response(prior):
+    if prior.size == 2:
+        found = ex.ldp_design(prior, 1.0)
+        assert found.mechanism.same_up_to_columns(ex.randomized_response(prior, 1.0), 1e-9)
+    # At a high level, randomized response is optimal for mutual information.
+    found = ex.ldp_design(prior, 12.0)
+    assert found.value == pytest.approx(
+        ex.mutual_information(prior, ex.randomized_response(prior, 12.0)), rel=1e-9
+    )
+
+
+def test_at_a_low_level_the_staircase_of_equal_symbols_is_binary():
+    found = ex.ldp_design(ex.Prior.uniform(6), 0.05)
+    half = np.array([[1.0] * 3 + [math.exp(0.05)] * 3, [math.exp(0.05)] * 3 + [1.0] * 3]).T / (
+        1 + math.exp(0.05)
+    )
+    assert found.value == pytest.approx(
+        ex.mutual_information(ex.Prior.uniform(6), ex.Mechanism(half)), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("level", [0.1, 0.7, 1.5])
+@pytest.mark.parametrize("prior", PRIORS, ids=len)
+def test_the_maximal_leakage_design_is_the_best_of_all_matrices_for_guessing(prior, level):
+    """Variables P(y|x) and M_y >= P(y|x); more outputs than symbols never help, but one more is allowed."""
+    n = prior.size
+    gain = np.eye(n)
+    pi = prior.probabilities
+    m = n
+    cost = np.concatenate((-(gain * pi).T.ravel(), np.zeros(m)))
+    rows = []
+    for i, y in itertools.product(range(n), range(m)):
+        row = np.zeros(n * m + m)
+        row[i * m + y], row[n * m + y] = 1, -1
+        rows.append(row)
+    budget = np.concatenate((np.zeros(n * m), np.ones(m)))
+    sums = np.hstack((np.kron(np.eye(n), np.ones(m)), np.zeros((n, m))))
+    result = linprog(
+        cost,
+        A_ub=np.vstack((rows, budget)),
+        b_ub=np.append(np.zeros(len(rows)), math.exp(level)),
+        A_eq=sums,
+        b_eq=np.ones(n),
+    )
+    assert result.status == 0
+    found = ex.leakage_design(prior, level, ex.ExpectedGain(gain, "guessing"))
+    assert found.value == pytest.approx(-result.fun, abs=1e-9)
+    assert ex.maximal_leakage(found.mechanism) <= level + 1e-12
+    assert found.certified
+
+
+@pytest.mark.parametrize("level", [0.2, 1.0])
+@pytest.mark.parametrize("prior", PRIORS, ids=len)
+def test_the_notions_are_nested(prior, level):
+    """LDP implies LIP implies PML implies maximal leakage, so the best values are in this order."""
+    for utility in (ex.mutual_information, ex.chi_squared):
+        values = [
+            ex.ldp_design(prior, level, utility).value,
+            ex.lip_design(prior, level, utility).value,
+            ex.design(prior, level, utility).value,
+            ex.leakage_design(prior, level, utility).value,
+        ]
+        assert np.all(np.diff(values) >= -1e-9)
+
+
+def test_the_information_private_design_keeps_both_sides():
+    prior = PRIORS[2]
+    found = ex.lip_design(prior, 0.6)
+    assert ex.lip_epsilon(prior, found.mechanism) <= 0.6 + 1e-12
+    assert found.certified
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=len)
+@pytest.mark.parametrize("epsilon", [0.25, 0.8])
+def test_the_table_compares_at_equal_leakage(prior, epsilon):
+    table = ex.compare(prior, epsilon)
+    assert [row.name for row in table.rows] == ["PML", "LIP", "LDP", "maximal leakage", "randomized response"]
+    for row in table.rows:
+        assert row.pml <= epsilon + 1e-12
+        assert row.pml == pytest.approx(ex.epsilon_pml(prior, row.mechanism), abs=1e-12)
+        assert row.value <= table.row("PML").value + 1e-9
+        assert row.maximal_leakage <= row.pml + 1e-12
+        noted = any(note.startswith(row.name) for note in table.notes)
+        assert noted or row.pml == pytest.approx(epsilon, abs=2e-6)
+    assert table.row("LDP").value >= table.row("randomized response").value - 1e-6
+    assert table.row("LDP").ldp == pytest.approx(table.row("LDP").level, abs=1e-9)
+
+
+def test_the_table_prints_and_is_plain_data():
+    table = ex.compare(PRIORS[1], 0.5)
+    assert str(table).count("\n") == 6 + len(table.notes) - 1 + 0
+    assert table.to_markdown().splitlines()[0].startswith("| designed for | level | value |")
+    data = json.loads(json.dumps(table.to_dict()))
+    assert data["rows"][0]["name"] == "PML"
+    assert data["rows"][0]["ldp"] is None  # infinite
+    assert "<table>" in table._repr_html_()
+    with pytest.raises(KeyError, match="name must be one of"):
+        table.row("DP")
+
+
+def test_above_fourteen_symbols_the_table_says_what_it_leaves_out():
+    prior = ex.Prior(np.arange(1, 21) / 210)
+    table = ex.compare(prior, 0.5, time_limit=1)
+    assert [row.name for row in table.rows] == ["PML", "LIP", "randomized response"]
+    assert "left out" in str(table)
+
+
+def test_where_everything_may_be_told_every_notion_tells_nearly_everything():
+    prior = PRIORS[1]
+    table = ex.compare(prior, prior.epsilon_max)
+    assert table.row("PML").value == pytest.approx(prior.entropy)
+    assert table.row("LDP").value == pytest.approx(prior.entropy, abs=1e-4)
+
+
+def test_level_0_tells_nothing():
+    for make in (ex.ldp_design, ex.lip_design, ex.leakage_design):
+        assert make(PRIORS[1], 0.0).value == pytest.approx(0, abs=1e-12)
+
+
+def test_large_alphabets_and_bad_levels_are_refused():
+    with pytest.raises(ex.SizeError, match=r"PriorSet\.at_least"):
+        ex.ldp_design(ex.Prior.uniform(15), 1.0)
+    with pytest.raises(ex.SizeError, match="at most 14 symbols"):
+        ex.leakage_design(ex.Prior.uniform(15), 1.0)
+    with pytest.raises(ex.EpsilonError):
+        ex.ldp_design(PRIORS[0], -1)
+    with pytest.raises(ex.PriorError):
+        ex.compare([0.5, 0.5], 1.0)

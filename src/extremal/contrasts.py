@@ -38,7 +38,7 @@ class Channel:
 
     @cached_property
     def possible(self) -> Flags:
-        return self.P.max(axis=0) > 0
+        return np.asarray(self.P.max(axis=0) > 0)
 
     @cached_property
     def svd(self) -> tuple[Floats, Floats, Floats]:
@@ -138,6 +138,6 @@ def _two_valued(W: Floats) -> Floats:
     The distribution of their sum is then binomial. What was changed counts as bias.
     """
     low, high = W.min(axis=1, keepdims=True), W.max(axis=1, keepdims=True)
-    snapped = np.where(W > (low + high) / 2, high, low)
+    snapped = np.where((low + high) / 2 < W, high, low)
     close = np.abs(W - snapped).max(axis=1) <= TWO_VALUES * (high - low)[:, 0]
     return np.where(close[:, None], snapped, W)

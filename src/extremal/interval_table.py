@@ -71,7 +71,7 @@ class IntervalTable:
             shown = f"{error:9.4f}" if math.isfinite(error) else "        -"
             mark = "" if self.identified[k] else "  not identified"
             figures = f"{self.estimates[k]:8.4f}  {self.lower[k]:8.4f}  {self.upper[k]:8.4f}  {shown}"
-            rows.append(f"{str(label):{wide}}  {figures}{mark}")
+            rows.append(f"{label!s:{wide}}  {figures}{mark}")
         if len(self) > MOST:
             rows.append(f"… {len(self) - MOST} more")
         return rows

@@ -71,7 +71,7 @@ def mean_intervals(contrasts: Contrasts, counts: NDArray[Any], error: float) -> 
     n = float(counts.sum())
     W, means = contrasts.W, contrasts.means
     low, high = W.min(axis=1), W.max(axis=1)
-    two = ((W == low[:, None]) | (W == high[:, None])).all(axis=1)
+    two = ((low[:, None] == W) | (high[:, None] == W)).all(axis=1)
     lower, upper = np.empty(len(W)), np.empty(len(W))
     if two.any():
         hits = (W[two] == high[two, None]) @ counts.astype(np.float64)

@@ -56,7 +56,7 @@ def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float 
         if exact is not None:
             return exact
     best = _newton(np.ascontiguousarray(P[:, seen]), f[seen], t, expected, wanted)
-    if best.gap > ACCEPTED:
+    if best.gap > max(ACCEPTED, wanted):
         raise SolverError(
             f"maximum likelihood ended {best.gap:.3g} nats per report below what could be possible"
         )
@@ -68,7 +68,7 @@ def _saturated(P: Floats, f: Floats, seen: NDArray[np.bool_], wanted: float) -> 
     if P.shape[0] != P.shape[1]:
         return None
     try:
-        theta = np.linalg.solve(P.T, f)
+        theta: Floats = np.asarray(np.linalg.solve(P.T, f), dtype=np.float64)
     except np.linalg.LinAlgError:
         return None
     if not (theta.min() >= 0 and np.isfinite(theta).all()):

@@ -107,7 +107,7 @@ class SampleSizes:
 
 
 def expected_error(
-    prior: Prior, mechanism: Certified | Mechanism, n: int, confidence: float = 0.95
+    prior: Prior, mechanism: Certified | Mechanism, n: Any, confidence: float = 0.95
 ) -> ExpectedError:
     """Standard errors and interval widths to expect from n reports if the inputs follow the prior."""
     matrix, level = _check(prior, mechanism, confidence)
@@ -118,9 +118,7 @@ def expected_error(
     return ExpectedError(prior.labels, int(n), level, errors, _widths(channel, float(n), 1 - level))
 
 
-def sample_size(
-    prior: Prior, mechanism: Certified | Mechanism, width: float, confidence: float = 0.95
-) -> int:
+def sample_size(prior: Prior, mechanism: Certified | Mechanism, width: Any, confidence: float = 0.95) -> int:
     """The number of reports from which every simultaneous interval is expected to be at most `width` wide.
 
     Expected: at the counts that are expected if inputs follow the prior. Chance makes intervals a little wider or

@@ -161,6 +161,43 @@ def test_many_reports_are_tested_as_a_group():
     assert "that favour it" in audit.worst.event
 
 
+def laplace(secrets, scale, rng):
+    return secrets + rng.laplace(0, scale, len(secrets))
+
+
+def test_numbers_that_never_repeat_are_tested_by_their_tails():
+    """A secret of 0 or 1 with Laplace noise of scale 1: the lift tends to 2e / (1 + e) far out."""
+    rng = np.random.default_rng(6)
+    x = rng.integers(0, 2, 20_000)
+    y = laplace(x, 1.0, rng)
+    truth = math.log(2 * math.e / (1 + math.e))
+    for reports in (y, [[0, value] for value in y.tolist()], [{"sum": value} for value in y.tolist()]):
+        audit = ex.audit_pairs(x, reports, epsilon=0.2)
+        assert audit.violation
+        assert truth * 0.7 < audit.epsilon_lower <= truth
+        assert " is at " in audit.worst.event
+        assert not ex.audit_pairs(x, reports, epsilon=truth).violation
+
+
+def accused_numbers(runs, pairs):
+    truth = math.log(2 * math.e / (1 + math.e))
+    accused = 0
+    for seed in range(runs):
+        rng = np.random.default_rng([seed, pairs])
+        x = rng.integers(0, 2, pairs)
+        accused += ex.audit_pairs(x, laplace(x, 1.0, rng), epsilon=truth).violation
+    return accused
+
+
+def test_tails_of_numbers_keep_the_error_rate():
+    assert accused_numbers(runs=40, pairs=400) <= 2
+
+
+@pytest.mark.slow
+def test_tails_of_numbers_keep_the_error_rate_in_a_thousand_runs():
+    assert accused_numbers(runs=1000, pairs=400) <= 50
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_more_pairs_show_more_of_the_leakage(way):
     mechanism = ex.randomized_response_for_pml(PRIOR, 0.6)

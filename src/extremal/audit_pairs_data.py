@@ -20,12 +20,14 @@ from .errors import ValuesError
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 MOST_REPORTS = 40  # single reports that are tested
 MOST_VIEWED = 10  # values of each part of a report
 MOST_PARTS = 20  # parts of a report that are looked at
 MOST_ITEMS = 20  # items that a report may hold at any place
 MOST_GROUPS = 10  # secrets for which a group of reports is formed
+TAILS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998)
 CAUTION = 3.5  # standard errors by which a candidate is marked down: about those of the corrected bounds
 
 
@@ -101,7 +103,7 @@ def frozen(value: Any) -> Hashable:
 
 
 def events(secrets: Integers, reports: Integers, distinct: Sequence[Any], ahead: float) -> list[Event]:
-    """What to test, chosen from these pairs alone: single reports, parts of reports, groups of reports.
+    """What to test, chosen from these pairs alone: single reports, parts, groups, and tails of numbers.
 
     `ahead` is how many times as many pairs the tests will have. The choice may be as greedy as it likes: the
     pairs it was made from take no part in the tests.
@@ -116,7 +118,10 @@ def events(secrets: Integers, reports: Integers, distinct: Sequence[Any], ahead:
         for code, secret, score in Counts.of(secrets, view[reports], ahead).best()[:MOST_VIEWED]:
             if values[code] is not ABSENT:
                 found.append(Event(f"{name} {shown(values[code])}", view == code, secret, score))
-    return [*found, *_groups(whole, len(distinct))]
+    found += _groups(whole, len(distinct))
+    for name, numbers in number_columns(distinct):
+        found += _tails(name, numbers, secrets, reports, ahead)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +182,50 @@ def _groups(counts: Counts, distinct: int) -> list[Event]:
         what = f"the report is one of {len(members)} that favour it"
         groups.append(Event(what, holds, int(counts.secret[members[0]]), best))
     return groups
+
+
+def number_columns(distinct: Sequence[Any]) -> list[tuple[str, Floats]]:
+    """(name, number of each distinct report, NaN for none) for reports, or parts of them, of many numbers."""
+    columns = [("the report", list(distinct))]
+    parts = [_parts(report) for report in distinct]
+    places = list(dict.fromkeys(place for each in parts for place in each))[:MOST_PARTS]
+    columns += [(f"item {place!r} of the report", [each.get(place) for each in parts]) for place in places]
+    found = []
+    for name, values in columns:
+        numbers = np.array([_number(value) for value in values])
+        if np.count_nonzero(np.isfinite(numbers)) > MOST_REPORTS:
+            found.append((name, numbers))
+    return found
+
+
+def _tails(name: str, numbers: Floats, secrets: Integers, reports: Integers, ahead: float) -> list[Event]:
+    """Events that a number is at most, or at least, one of its quantiles: for reports that rarely repeat."""
+    seen = numbers[reports]
+    seen = seen[np.isfinite(seen)]
+    if len(seen) == 0:
+        return []
+    occurred = np.bincount(secrets)
+    found = []
+    limits = [(t, numbers <= t, "at most") for t in np.unique(np.quantile(seen, TAILS, method="lower"))]
+    limits += [(t, numbers >= t, "at least") for t in np.unique(np.quantile(seen, TAILS, method="higher"))]
+    for limit, holds, word in limits:
+        held = holds[reports]
+        both, happened = np.bincount(secrets[held], minlength=len(occurred)), int(np.count_nonzero(held))
+        some = np.flatnonzero(both)
+        lift = np.log(both[some] * len(secrets) / (occurred[some] * happened))
+        score = lift - CAUTION / np.sqrt(both[some] * ahead)
+        best = int(np.argmax(score))
+        found.append(Event(f"{name} is {word} {limit:.6g}", holds, int(some[best]), float(score[best])))
+    return sorted(found, key=lambda event: -event.score)[:MOST_VIEWED]
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
+        return math.nan
+    try:
+        return float(value)
+    except (OverflowError, TypeError):  # an integer beyond doubles, a complex number
+        return math.nan
 
 
 ABSENT = object()  # the value of a part that a report does not have

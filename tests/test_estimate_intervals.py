@@ -161,12 +161,21 @@ def test_simultaneous_intervals_cover_the_truth(name, n):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("people", [False, True], ids=["population", "the people themselves"])
 @pytest.mark.parametrize("n", [100, 1000, 10_000, 1_000_000])
 @pytest.mark.parametrize("name", CASES)
-def test_simultaneous_intervals_cover_the_truth_in_a_thousand_collections(name, n, people):
-    missed = misses(name, n, 1000, seed=2, people=people)
+def test_simultaneous_intervals_cover_the_truth_in_a_thousand_collections(name, n):
+    missed = misses(name, n, 1000, seed=2)
     print(f"{name}, n = {n}: {missed} of 1000 missed")
+    assert missed <= allowed(1000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [100, 10_000])
+@pytest.mark.parametrize("name", CASES)
+def test_simultaneous_intervals_cover_the_frequencies_among_those_who_answered(name, n):
+    """Reports of fixed people are not identically distributed; the inequalities do not need it."""
+    missed = misses(name, n, 1000, seed=3, people=True)
+    print(f"{name}, the people themselves, n = {n}: {missed} of 1000 missed")
     assert missed <= allowed(1000)
 
 

@@ -96,8 +96,7 @@ def _newton(P: Floats, f: Floats, t: Floats, expected: Floats, wanted: float) ->
     """
     size = len(P)
     top = 1 + t.sum()
-    theta = 0.5 * expected + 0.5 / size
-    s = np.maximum(top - P @ (f / (theta @ P)), 0.5)
+    theta, s = expected.copy(), np.ones(size)  # on the central path as far as theta * s goes, with mu = 1
     best = Fit(theta, _gap(P, f, t, theta), 0)
     for step in range(1, STEPS + 1):
         mu = 0.1 * float(np.maximum(theta * s - t, 0.0).sum()) if step > 1 else 0.5

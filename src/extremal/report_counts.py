@@ -201,7 +201,7 @@ def _integers(given: Any, outputs: Labels) -> Counts:
         raise ValuesError(
             f"counts must be whole numbers below 2^63, got {repr(given)[:80]}; give how often each output occurred"
         ) from None
-    bad = ~np.isfinite(numbers) | (numbers < 0) | (counts != numbers.round())
+    bad = ~np.isfinite(numbers) | (numbers < 0) | (counts != numbers)
     # Doubles hold whole numbers up to 2^53 only, so integers are compared among themselves.
     if raw.dtype.kind in "iu":
         bad = counts < 0

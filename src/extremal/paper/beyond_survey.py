@@ -58,9 +58,9 @@ def make(seed: int) -> Panel:
         "seed": str(seed),
     }
     remarks = (
-        "A design of largest mutual information is not made for estimating shares: at middle levels it gives "
-        "several answers the same report always, and shares cannot be told apart (no point in the picture) or only "
-        "badly. A design made for estimation, under the same PML, beats randomized response at every level.",
+        "A design of largest mutual information is not made for estimating shares: at middle levels it uses "
+        "fewer reports than there are answers, so that shares cannot be told apart (no point in the picture), or tells "
+        "them apart badly. A design made for estimation, under the same PML, beats randomized response at every level.",
         "Several mechanisms can share the largest mutual information and differ in this error; shown is the one "
         "that `design` returns.",
     )

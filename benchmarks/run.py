@@ -15,7 +15,7 @@ from pathlib import Path
 from report import Report
 
 HERE = Path(__file__).parent
-MODULES = ("design", "families", "peers", "privatize", "files", "spark")
+MODULES = ("design", "families", "peers", "privatize", "files", "spark", "estimate")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -138,7 +138,7 @@ class Estimate:
         bounds = target_intervals(self.channel, self.counts.counts, targets, 1 - level)
         values = targets @ self.frequencies
         return IntervalTable(
-            f"{len(groups)} groups from {self.reports} reports by {self.method}",
+            f"{len(groups)} {'group' if len(groups) == 1 else 'groups'} from {self.reports} reports by {self.method}",
             tuple(groups),
             values,
             *_around(bounds, values, self.method),
@@ -166,7 +166,10 @@ class Estimate:
         """What a reader of the figures must know, in words."""
         found = [self.table.note]
         if self.gap is not None:
-            found.append(f"the objective is within {self.gap:.1e} nats of its maximum")
+            what = "posterior density" if self.method == "map" else "likelihood"
+            found.append(
+                f"the logarithm of the {what} is within {max(self.gap, 1e-6):.0e} nats of its maximum"
+            )
         found += [
             f"not identified: the mechanism cannot tell {shorten(group)} apart completely, only their sum; "
             "their intervals hold what the reports leave possible"

@@ -24,8 +24,8 @@ Ints = NDArray[np.int64]
 FROM = 45  # symbols: below, the program itself is fast
 LEVELS = (80, 200)  # blocks to merge into, tried in turn
 PART = 6  # blocks are at most this part of what a column holds or leaves
-WHOLE = 400  # symbols up to which the unmerged program is worth trying when columns are dense
-SPARSE = 60  # symbols that a column holds or leaves, up to which it is worth trying at any size
+WHOLE = 400  # symbols up to which the unmerged program is worth trying
+SPARSE = 60  # symbols that a column holds or leaves, up to which it is sparse
 
 
 def merge(problem: Separable, blocks: int) -> Ints:
@@ -70,31 +70,38 @@ def solve_separable(
     """The optimum up to `tolerance` or as near as the time allows, by column generation on merged symbols first."""
     deadline = time.perf_counter() + time_limit
     best: Solution | None = None
-    for blocks in LEVELS if problem.size >= FROM else ():
+    last = np.zeros(0, dtype=np.int64)
+    for blocks in LEVELS if _worth_merging(problem) else ():
         block = merge(problem, blocks)
-        if block.max() + 1 > 0.9 * problem.size:
+        if block.max() + 1 > 0.9 * problem.size or np.array_equal(block, last):
             break
+        last = block
         merged = Separable(
             np.bincount(block, weights=problem.pi).astype(np.float64), problem.f, problem.low, problem.high
         )
         left = deadline - time.perf_counter()
-        part = left / 3 if _worth_trying(problem) else left
+        part = left / 3 if problem.size <= WHOLE else left
         coarse = column_generation(merged, tolerance, part, None, progress, transferable=True)
         solution = _spread(problem, merged, block, coarse, tolerance)
         best = solution if best is None else _better(best, solution)
         if best.gap <= tolerance or best.interrupted or time.perf_counter() > deadline:
             return best
-    if best is not None and not _worth_trying(problem):
+    if best is not None and problem.size > WHOLE:
         return best
     left = deadline - time.perf_counter()
     whole = column_generation(problem, tolerance, left, start if best is None else best.lifts, progress)
     return whole if best is None else _better(best, whole)
 
 
-def _worth_trying(problem: Separable) -> bool:
-    """Whether the unmerged master program is small or sparse enough."""
+def _worth_merging(problem: Separable) -> bool:
+    """Whether the alphabet is large, and not made of a few classes of equal symbols that the program treats as one.
+
+    Spreading a solution over the symbols of classes takes a while, unless columns hold or leave few symbols.
+    """
     share = (1 - problem.low) / (problem.high - problem.low)
-    return problem.size <= WHOLE or min(share, 1 - share) * problem.size <= SPARSE
+    sparse = min(share, 1 - share) * problem.size <= SPARSE
+    classes = problem.kinds <= problem.size / 4 and (sparse or problem.size <= WHOLE)
+    return problem.size >= FROM and not classes
 
 
 def _spread(

@@ -40,9 +40,7 @@ def lift_vertices(pi: Floats, low: float, high: float) -> Floats:
         return np.ones((1, n))
     # In units of mass: S may hold up to `capacity`, and an element j takes the rest if it is large enough.
     capacity = (1 - low) / (high - low)
-    mass = np.zeros(1)
-    for p in pi:
-        mass = np.concatenate((mass, mass + p))
+    mass = subset_sums(pi)
     sets = np.arange(len(mass), dtype=np.uint32)
     room = capacity - mass
     noise *= capacity  # a set fills the capacity exactly if it misses it by no more than rounding can do
@@ -60,3 +58,11 @@ def lift_vertices(pi: Floats, low: float, high: float) -> Floats:
 def _rows(sets: NDArray[np.uint32], n: int, low: float, high: float) -> Floats:
     """For each set, given as bits, the vector that is high on it and low elsewhere."""
     return np.where(sets[:, None] >> np.arange(n, dtype=np.uint32) & 1, high, low)
+
+
+def subset_sums(values: Floats) -> Floats:
+    """The sums over all subsets, numbered by their bits."""
+    sums = np.zeros(1 << len(values))
+    for i, value in enumerate(values.tolist()):
+        np.add(sums[: 1 << i], value, out=sums[1 << i : 2 << i])
+    return sums

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from .errors import SolverError
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 # Primal simplex first: the last basis stays feasible when columns come in. Degenerate programs can make it cycle at a
 # tight tolerance; then dual simplex from scratch, then interior point.
-ATTEMPTS: tuple[dict[str, str | int | float], ...] = (
+Attempts = tuple[dict[str, str | int | float], ...]
+ATTEMPTS: Attempts = (
     {
         "solver": "simplex",
         "simplex_strategy": 4,
@@ -63,6 +65,7 @@ class Master:
             ("presolve", "off"),
             ("parallel", "off"),
             ("threads", 1),
+            ("simplex_scale_strategy", 0),  # the rows are scaled already
             ("small_matrix_value", 1e-12),  # the least allowed: smaller ones count as 0
             ("simplex_iteration_limit", 100 * len(pi) + 5000),  # it can cycle
         ):
@@ -75,38 +78,37 @@ class Master:
         self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
 
     def add(self, lifts: Floats, gains: Floats) -> int:
-        """Add the columns that are new and say how many were."""
-        new = self._new(lifts)
-        if not new:
-            return 0
-        lifts, gains = lifts[new], gains[new]
-        rows = self._rows(lifts)
-        column, symbol = np.nonzero(rows)
-        starts = np.searchsorted(column, np.arange(len(new))).astype(np.int32)
-        m = len(new)
-        self._highs.addCols(
-            m,
-            gains / self.scale,
-            np.zeros(m),
-            np.full(m, self._solver.kHighsInf),
-            len(column),
-            starts,
-            symbol.astype(np.int32),
-            rows[column, symbol],
-        )
-        self.lifts = np.concatenate((self.lifts, lifts))
-        self.gains = np.concatenate((self.gains, gains))
-        return m
+        """Add the columns that are new and say how many were.
 
-    def solve(self) -> MasterSolution:
+        A vertex is known by which symbols are full and which are empty, whatever rounding did to the partial one.
+        """
+        kinds = (lifts > self.low).astype(np.uint8) + (lifts >= self.high)
+        mixed = (kinds == 1).sum(axis=1) > 1
+        new = self._unseen([(lifts if mixed[k] else kinds)[k].tobytes() for k in range(len(lifts))])
+        self._append(lifts[new], gains[new])
+        return len(new)
+
+    def solve(self, attempts: Attempts = ATTEMPTS) -> MasterSolution:
         """The optimum over the columns added so far, up to the tolerances of the solver."""
-        if not self._run(ATTEMPTS):
+        if not self._run(attempts):
             status = self._highs.modelStatusToString(self._highs.getModelStatus())
             raise SolverError(f"the master program ended with status {status}")
         solution = self._highs.getSolution()
         value = self._highs.getInfo().objective_function_value * self.scale
         weights = np.maximum(np.array(solution.col_value), 0.0)
         return MasterSolution(weights, float(value), self._dual(np.array(solution.row_dual)))
+
+    def solve_within(self, seconds: float) -> MasterSolution | None:
+        """The same, or None if time runs out first."""
+        self._highs.setOptionValue("time_limit", self._highs.getRunTime() + seconds)  # its clock goes on
+        try:
+            return self.solve()
+        except SolverError:
+            if self._highs.getModelStatus() == self._solver.HighsModelStatus.kTimeLimit:
+                return None
+            raise
+        finally:
+            self._highs.setOptionValue("time_limit", self._solver.kHighsInf)
 
     def refine(self, solution: MasterSolution) -> MasterSolution:
         """The optimum to full precision, after `solve`: iterative refinement (Gleixner, Steffy and Wolter, 2016).
@@ -148,14 +150,48 @@ class Master:
 
     def used(self, weights: Floats) -> tuple[Floats, Floats]:
         """The columns in use and their weights, moved by as little as makes the rows hold to full precision."""
+        used, rho = self._polished(weights)
+        return self.lifts[used], rho
+
+    def _polished(self, weights: Floats) -> tuple[Ints, Floats]:
+        """The numbers of the columns in use, and their weights."""
         used = np.flatnonzero(weights > UNUSED)
         rho = weights[used]
         rows = self._rows(self.lifts[used])
         for _ in range(2):
-            rho = np.maximum(rho + np.linalg.lstsq(rows.T, ROWS - rho @ rows, rcond=None)[0], 0.0)
-        return self.lifts[used[rho > 0]], rho[rho > 0]
+            rho = np.maximum(rho + _least_squares(rows.T, ROWS - rho @ rows), 0.0)
+        return used[rho > 0], rho[rho > 0]
 
-    def _run(self, attempts: tuple[dict[str, str | int | float], ...]) -> bool:
+    def _unseen(self, keys: list[bytes]) -> list[int]:
+        """Which keys are neither known nor among those before them: twins make the program degenerate."""
+        new = []
+        for k, key in enumerate(keys):
+            if key not in self._seen:
+                self._seen.add(key)
+                new.append(k)
+        return new
+
+    def _append(self, lifts: Floats, gains: Floats) -> None:
+        """Put columns into the program."""
+        m = len(lifts)
+        if not m:
+            return
+        rows = self._rows(lifts)
+        column, symbol = np.nonzero(rows)
+        self._highs.addCols(
+            m,
+            gains / self.scale,
+            np.zeros(m),
+            np.full(m, self._solver.kHighsInf),
+            len(column),
+            np.searchsorted(column, np.arange(m)).astype(np.int32),
+            symbol.astype(np.int32),
+            rows[column, symbol],
+        )
+        self.lifts = np.concatenate((self.lifts, lifts))
+        self.gains = np.concatenate((self.gains, gains))
+
+    def _run(self, attempts: Attempts) -> bool:
         """Whether one of the attempts reaches an optimum."""
         for attempt in attempts:
             for option, value in attempt.items():
@@ -164,6 +200,8 @@ class Master:
             status = self._highs.getModelStatus()
             if status == self._solver.HighsModelStatus.kOptimal:
                 return True
+            if status == self._solver.HighsModelStatus.kTimeLimit:
+                return False
             if attempt is not attempts[-1]:
                 self._highs.clearSolver()
         return False
@@ -179,17 +217,12 @@ class Master:
             self.high * u.sum() * self.pi - u if self.absent else u - self.low * u.sum() * self.pi
         )
 
-    def _new(self, lifts: Floats) -> list[int]:
-        """Which columns are neither in the program nor among those before them: twins make it degenerate.
 
-        A vertex is known by which symbols are full and which are empty, whatever rounding did to the partial one.
-        """
-        kinds = (lifts > self.low).astype(np.uint8) + (lifts >= self.high)
-        mixed = (kinds == 1).sum(axis=1) > 1
-        new = []
-        for k, row in enumerate(kinds):
-            key = lifts[k].tobytes() if mixed[k] else row.tobytes()
-            if key not in self._seen:
-                self._seen.add(key)
-                new.append(k)
-        return new
+def _least_squares(A: Floats, b: Floats) -> Floats:
+    """x of least |A x - b|; columns of a basis are independent, and then QR is many times faster than SVD."""
+    if A.shape[1] <= A.shape[0]:
+        Q, R = np.linalg.qr(A)
+        pivots = np.abs(R.diagonal())
+        if pivots.min() > 1e-10 * pivots.max():
+            return np.asarray(np.linalg.solve(R, Q.T @ b))
+    return np.asarray(np.linalg.lstsq(A, b, rcond=None)[0])

@@ -85,6 +85,12 @@ class Separable:
         return lowest, np.maximum(highest, lowest)
 
     @cached_property
+    def ends(self) -> tuple[float, float]:
+        """f(low) and f(high)."""
+        at_low, at_high = self.f(np.array([self.low, self.high])).tolist()
+        return at_low, at_high
+
+    @cached_property
     def table(self) -> Floats:
         """f at the points described in kernels.f_above."""
         squares = np.linspace(0, 1, self.cells + 1) ** 2
@@ -108,6 +114,11 @@ class Separable:
         """For each symbol the number of its class of equal masses, if there are such."""
         masses, group = np.unique(self.pi, return_inverse=True)
         return group.astype(np.int64) if len(masses) < self.size else None
+
+    @cached_property
+    def kinds(self) -> int:
+        """How many different masses there are."""
+        return self.size if self.twins is None else int(self.twins.max()) + 1
 
     def symmetric(self, y: Floats) -> Floats:
         """y averaged over symbols of equal mass: the same sum, and no reduced value rises above the largest."""
@@ -135,7 +146,7 @@ class Separable:
 
     def empty_value(self, y: Floats) -> float:
         """mu(lambda) - y . lambda of lambda = low everywhere, from which searches count profits."""
-        return float(np.sum(self.pi * self.table[0, 0] - y * self.low))
+        return float(np.sum(self.pi * self.ends[0] - y * self.low))
 
     def warm_up(self) -> None:
         """Compile what the searches run, or load it from the cache of an earlier run, before any clock is started."""

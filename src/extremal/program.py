@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arc import arc_columns
+from .classes import ClassMaster
 from .lift_vectors import lift_vertices
 from .master import Master, MasterSolution
 from .pricing import Lattice, Priced, Separable, integer_counts
 from .regions import rounding
+from .vertex_pricing import VertexTable, vertex_table
 
 Floats = NDArray[np.float64]
 Progress = Callable[[float, float], None]  # (value, upper bound)
@@ -32,6 +34,7 @@ EXACT = 1e-13  # errors of row sums that are left as they are
 FINE = 1e-8  # tolerances below this need programs solved to full precision in every round
 FEW_NODES = 200_000  # for each partial symbol, at first and beyond: some columns and a bound, not a proof
 SPEED = 2e7  # nodes a second
+MERGED = 0.8  # classes for each symbol, up to which equal symbols share a row
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,7 @@ class _Run:
     master: Master
     bound: _Bound
     lattice: Lattice | None
+    vertices: VertexTable | None
     progress: Progress | None
     rounds: int = 0
     nodes: int = 0
@@ -113,6 +117,11 @@ class _Run:
     most_nodes: int = FEW_NODES
     values: list[float] = field(default_factory=list)
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    @property
+    def rows(self) -> int:
+        """How many rows the master program has: one for each symbol, or for each class of equal ones."""
+        return len(self.master.pi)
 
     def gap(self, value: float) -> float:
         return relative_gap(value, self.bound.upper)
@@ -133,18 +142,22 @@ def column_generation(
     `transferable` bound comes from chords alone and holds for any finer prior, see `coarsen`. An interrupt
     from the keyboard or the end of the time limit leaves the best solution so far with what is proven about it.
     """
-    problem.warm_up()
     run = _prepare(problem, tolerance, time_limit, start, progress)
     if transferable or problem.size > EXHAUSTIVE:
         run.patience = 8 if transferable or problem.size > SEARCHED else 2
-    solution = _solve(run)
+    solution = run.master.solve()
+    if tolerance < FINE:
+        solution = run.master.refine(solution)
     interrupted = False
     try:
         while not (_finished(run, solution) or (transferable and _stalled(run, solution))):
             found = _explore(run, solution) or (0 if transferable else _exhaust(run, solution))
-            if not found or time.perf_counter() > run.deadline:
+            if not found:
                 break
-            solution = _solve(run)
+            better = _solve(run)
+            if better is None:
+                break
+            solution = better
     except KeyboardInterrupt:
         interrupted = True
     lifts, weights = _precise(run.master, solution)
@@ -161,16 +174,19 @@ def _prepare(
 ) -> _Run:
     """A feasible master program and the analytic bound."""
     n, pi = problem.size, problem.pi
+    vertices = vertex_table(problem)
+    if vertices is None:
+        problem.warm_up()
     dual = problem.analytic_dual()
     bound = _Bound(math.fsum(dual), dual)
-    master = Master(pi, problem.low, problem.high, max(bound.upper, 1e-300))
+    master = _master(problem, max(bound.upper, 1e-300))
     counts = integer_counts(pi) if n > 20 else None
     lattice = None if counts is None else Lattice(problem, counts)
     deadline = time.perf_counter() + time_limit
-    run = _Run(problem, tolerance, deadline, master, bound, lattice, progress)
-    orders = [np.argsort(-pi, kind="stable")] + [run.rng.permutation(n) for _ in range(2 if n <= 300 else 0)]
+    run = _Run(problem, tolerance, deadline, master, bound, lattice, vertices, progress)
+    shuffles = 2 if vertices is None and n <= 300 else 0
+    orders = [np.argsort(-pi, kind="stable"), *(run.rng.permutation(n) for _ in range(shuffles))]
     for order in orders:
-        lifts = np.empty((0, n))
         arcs = arc_columns(pi[order], problem.low, problem.high).lifts().T
         lifts = np.empty_like(arcs)
         lifts[:, order] = arcs
@@ -178,15 +194,23 @@ def _prepare(
     if start is not None and len(start):
         master.add(start, problem.mu(start))
     elif n > 20:
-        lifts, _ = problem.explore(dual, 3 * n, 16, 0)
+        lifts, _ = problem.explore(dual, 3 * run.rows, 16, 0)
         master.add(lifts, problem.mu(lifts))
     return run
 
 
-def _solve(run: _Run) -> MasterSolution:
-    """The optimum over the columns so far, precise enough to tell whether the tolerance is met."""
-    solution = run.master.solve()
-    return run.master.refine(solution) if run.tolerance < FINE else solution
+def _master(problem: Separable, scale: float) -> Master:
+    """The master program, over classes of equal symbols if that makes it smaller."""
+    if problem.twins is None or problem.kinds > MERGED * problem.size:
+        return Master(problem.pi, problem.low, problem.high, scale)
+    return ClassMaster(problem.pi, problem.low, problem.high, scale, problem.twins)
+
+
+def _solve(run: _Run) -> MasterSolution | None:
+    """The optimum over the columns so far, precise enough to tell whether the tolerance is met; None: out of time."""
+    left = run.deadline - time.perf_counter()
+    solution = run.master.solve_within(left) if left > 0 else None
+    return run.master.refine(solution) if solution is not None and run.tolerance < FINE else solution
 
 
 def _precise(master: Master, solution: MasterSolution) -> tuple[Floats, Floats]:
@@ -201,7 +225,8 @@ def _precise(master: Master, solution: MasterSolution) -> tuple[Floats, Floats]:
 def _finished(run: _Run, solution: MasterSolution) -> bool:
     """Update the bound by chords and see whether it suffices."""
     run.rounds += 1
-    run.bound.offer(solution.dual, run.problem.chord_bound(solution.dual), run.problem.pi)
+    if run.vertices is None:  # they prove more
+        run.bound.offer(solution.dual, run.problem.chord_bound(solution.dual), run.problem.pi)
     if run.progress is not None:
         run.progress(solution.value, run.bound.upper)
     # The value is measured again after the basis is refined: leave room for that.
@@ -224,7 +249,7 @@ def _explore(run: _Run, solution: MasterSolution) -> int:
     worth = 0.1 * run.tolerance * solution.value
     while True:
         lifts, reduced = problem.explore(
-            solution.dual, run.effort * max(problem.size, 50), 14 + 2 * int(math.log2(run.effort)), run.rounds
+            solution.dual, run.effort * max(run.rows, 50), 14 + 2 * int(math.log2(run.effort)), run.rounds
         )
         good = reduced > max(worth, 0.05 * reduced.max(initial=0.0))
         found = run.master.add(lifts[good], problem.mu(lifts[good])) if good.any() else 0
@@ -240,8 +265,8 @@ def _exhaust(run: _Run, solution: MasterSolution) -> int:
     problem, y = run.problem, solution.dual
     target = 0.3 * run.tolerance * max(solution.value, 1e-300)
     # Columns close to the best are enough to make progress, and are found much faster than all above the target.
-    threshold = max(target, 0.25 * problem.chord_bound(y))
-    each = 2
+    threshold = target if run.vertices is not None else max(target, 0.25 * problem.chord_bound(y))
+    each = 5 if run.vertices is not None else 2
     while True:
         priced = _price(run, y, threshold, each)
         run.nodes += priced.nodes
@@ -267,6 +292,8 @@ def _exhaust(run: _Run, solution: MasterSolution) -> int:
 def _price(run: _Run, y: Floats, threshold: float, each: int) -> Priced:
     """Exact pricing by whatever method proves most here."""
     problem = run.problem
+    if run.vertices is not None:
+        return run.vertices.price(y, threshold, each)
     if run.lattice is not None and problem.size > 24:
         return run.lattice.price(y, threshold)
     if problem.size > SEARCHED:

@@ -28,7 +28,8 @@ from .pricing import Separable
 from .prior_set import PriorSet
 from .program import Solution, relative_gap
 from .reduce import reduce_outputs
-from .robust_pricing import Cells, LiftProgram, Priced, Pricer, admissible
+from .robust_bounds import Cells
+from .robust_pricing import LiftProgram, Priced, Pricer, admissible
 from .robust_vertices import LARGEST, MOST, Sets, best_symmetric, climb, robust_vertices
 from .utility import ExpectedGain, FInformation, Utility
 
@@ -39,9 +40,9 @@ MERGED = 60  # symbols from which small ones are merged
 BLOCKS = 40
 FEW_NODES, MANY_NODES = 200, 200_000  # of branch and bound: at first, and when nothing else helps
 STEP = 1e-6  # of numerical derivatives
-SHARE = 0.8  # of the time for columns, the rest for a bound
+SHARE = 0.65  # of the time for columns, the rest for a bound
 CELLS = 2000  # linear programs for a bound that does not see single symbols
-INDIVISIBLE = 9  # symbols up to which such a bound is not worth it
+INDIVISIBLE = 16  # symbols up to which such a bound is not worth it
 NOTHING = 1e-14  # lifts this near to 1 are 1
 PATIENCE = 6  # rounds without a new column before a search that proves nothing ends
 
@@ -138,14 +139,26 @@ def _merged(task: Task, priors: PriorSet, c: float) -> Solution:
     deadline = time.perf_counter() + task.time_limit
     search = _Search.of(task, small, c, SHARE * task.time_limit)
     solution = _generate(search)
-    pricer = Pricer(priors, c, task.utility.f)
-    upper, dual = math.inf, None
+    # Where blocks are set apart by their mass alone, averaging over a block changes none of the programs of Cells: the
+    # bound for blocks is one for all symbols, but for what a symbol's lift can be.
+    alike = np.array_equal(priors.center, pi) and not priors.lower.any()
+    pricer = Pricer(small if alike else priors, c, task.utility.f)
     blocks = small.nominal.probabilities
-    for vector in (solution.dual, solution.multipliers, solution.value * blocks):
-        if vector is None:
-            continue
+    if alike:
+        several = np.bincount(block) > 1
+        pricer.program.top = c
+        pricer.program.limits = np.where(several, c, np.minimum(c, 1 / blocks))
+    upper, dual = math.inf, None
+    for vector in (solution.multipliers, solution.value * blocks):
+        assert vector is not None
         y = vector[block] * pi / blocks[block]
-        priced = prove(pricer, y, solution.value, task.tolerance, max(deadline, time.perf_counter() + 1))
+        priced = prove(
+            pricer,
+            vector if alike else y,
+            solution.value,
+            task.tolerance,
+            max(deadline, time.perf_counter() + 1),
+        )
         if math.fsum(y) + priced.bound < upper:
             upper, dual = math.fsum(y) + priced.bound, y + priced.bound * pi
         if relative_gap(solution.value, upper) <= task.tolerance:
@@ -273,7 +286,7 @@ def _prove(search: _Search, solution: MasterSolution, worth: float) -> int:
     """Branch and bound, as long as it takes or may take."""
     assert search.pricer is not None
     if search.pricer.program.floor and search.priors.size > INDIVISIBLE:
-        cells = Cells(search.pricer).bound(solution.dual, 3 * worth, CELLS, search.deadline)
+        cells = Cells(search.pricer).bound(solution.dual, 3 * worth, CELLS, search.deadline, 0.3)
         search.nodes += cells.nodes
         search.offer(solution.dual, cells.bound)
         found = search.add(cells.lifts)

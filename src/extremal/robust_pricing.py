@@ -55,8 +55,10 @@ class LiftProgram:
         n, pi = priors.size, priors.nominal.probabilities
         self.pi, self.size = pi, n
         self.top = float(min(c, 1 / pi.min()))
+        self.limits = np.minimum(self.top, 1 / pi)
         D, U = priors.center - priors.lower, priors.upper - priors.center
         moved = min(priors.radius / 2, math.fsum(D), math.fsum(U))
+        self.limited = moved < min(math.fsum(D), math.fsum(U)) - 1e-12  # by the radius
         # Where every symbol can take all that may be moved, everything goes to the smallest lift: A <= lambda_i.
         self.floor = bool(np.all(np.minimum(moved, math.fsum(D) - D) - 1e-15 <= U))
         one, none = np.eye(n), np.zeros((n, n))
@@ -115,11 +117,19 @@ class LiftProgram:
 
     def root(self) -> Box:
         """The box that holds every admissible lift vector."""
-        high = np.minimum(self.top, 1 / self.pi)
-        return Box(np.zeros(self.size), high, (1.0, float(high.max())), (0.0, self.top))
+        high = self.limits
+        return Box(np.zeros(self.size), high, (1.0, float(high.max())), (0.0, self.top), (0.0, self.top))
 
-    def maximise(self, box: Box, g: Floats, tilt: tuple[float, float] = (0.0, 0.0)) -> tuple[Floats, float]:
-        """The best lift vector in the box and a bound on g . lambda + tilt . (A, t); -inf if the box holds none.
+    def maximise(
+        self,
+        box: Box,
+        g: Floats,
+        tilt: tuple[float, float, float] = (0.0, 0.0, 0.0),
+        excess: Floats | None = None,
+    ) -> tuple[Floats, float]:
+        """The best lift vector in the box and a bound on g . lambda + tilt . (A, T, t) + excess . w.
+
+        The bound is -inf if the box holds none.
 
         The bound is proven from the multipliers, whatever the tolerances of the solver: all variables are bounded.
         """
@@ -128,11 +138,15 @@ class LiftProgram:
         low[:n], high[:n] = box.low, np.minimum(box.high, box.top[1])
         low[m - 3], high[m - 3] = box.top
         low[m - 2], high[m - 2] = box.floor
+        low[m - 1], high[m - 1] = box.level
         if np.any(low > high):
             return np.ones(n), -math.inf
         cost = np.zeros(m)
         cost[:n] = g
-        cost[m - 2], cost[m - 3] = tilt
+        cost[m - 2], cost[m - 1], cost[m - 3] = tilt
+        if excess is not None:
+            cost[n : 2 * n] = excess
+            high[n : 2 * n] = max(box.top[1] - box.level[0], 0.0)
         scale = max(float(np.abs(cost).max()), 1e-300)
         every = np.arange(m, dtype=np.int32)
         self._highs.changeColsCost(m, every, cost / scale)
@@ -159,12 +173,13 @@ class LiftProgram:
 
 @dataclass(frozen=True)
 class Box:
-    """Bounds on each lift, on the largest of them, t, and on A."""
+    """Bounds on each lift, on the largest of them, t, and on A and T."""
 
     low: Floats
     high: Floats
     top: tuple[float, float]
     floor: tuple[float, float]
+    level: tuple[float, float]
 
 
 @dataclass(order=True)
@@ -270,101 +285,10 @@ class Pricer:
         """The box without lifts that are too small when the largest is as large as it must be."""
         if not self.program.floor:
             return box
-        least = -self.program.maximise(box, np.zeros(len(self.pi)), (-1.0, 0.0))[1]
+        least = -self.program.maximise(box, np.zeros(len(self.pi)), (-1.0, 0.0, 0.0))[1]
         if not math.isfinite(least):
             return box
         return replace(box, low=np.maximum(box.low, min(least - 1e-12, 1.0)))
-
-
-class Cells:
-    """Bounds for a separable utility that see only the smallest lift A and the largest t, for alphabets that are large.
-
-    Between A and t f lies below its chord, and as the mean is 1, mu(lambda) <= F(A, t) = the chord over [A, t] at 1.
-    In a cell of (A, t) F lies below a plane, up to the square of the size of the cell; plane(A, t) - y . lambda is
-    maximised by one linear program. What this does not see is that symbols are not divisible: the bound is off by what
-    one symbol between A and t costs. Only for sets with A <= lambda_i, see LiftProgram.floor.
-    """
-
-    def __init__(self, pricer: Pricer) -> None:
-        self.pricer, self.f = pricer, pricer.f
-        self._count = 0
-
-    def bound(self, y: Floats, threshold: float, most_nodes: int, deadline: float) -> Priced:
-        """Columns of reduced value above threshold and a bound on all; ends when smaller cells cannot help."""
-        pricer, root = self.pricer, self.pricer.program.root()
-        found: list[Floats] = []
-        waiting = [(-math.inf, 0, replace(root, floor=(0.0, 1.0)), math.inf)]
-        nodes, proven, reached = 0, threshold, threshold
-        while waiting and nodes < most_nodes:
-            minus_bound, _, box, error = heapq.heappop(waiting)
-            if -minus_bound <= threshold:
-                break
-            useless = math.isfinite(error) and error <= 0.02 * (-minus_bound - reached)
-            if useless or time.perf_counter() > deadline:
-                proven = max(proven, -minus_bound)  # all that wait are no worse
-                break
-            nodes += 1
-            for half in _halves(box):
-                lifts, upper, error = self._cell(half, y)
-                if upper == -math.inf:
-                    continue
-                self._count += 1
-                heapq.heappush(waiting, (max(-upper, minus_bound), self._count, half, error))
-                column = admissible(pricer.priors, pricer.c, lifts[None])[0]
-                value = float(self.f(column) @ pricer.pi - column @ y)
-                reached = max(reached, value)
-                if value > threshold:
-                    found.append(column)
-        else:
-            if waiting:
-                proven = max(proven, -waiting[0][0])
-        return Priced(np.array(found).reshape(len(found), len(y)), proven, nodes)
-
-    def _cell(self, box: Box, y: Floats) -> tuple[Floats, float, float]:
-        """The best lift vector of a cell, a bound on reduced values, and by how much the plane may be too high."""
-        base, tilt, error = self._plane(box.floor, box.top)
-        low = np.maximum(box.low, box.floor[0])
-        lifts, bound = self.pricer.program.maximise(replace(box, low=low), -y, tilt)
-        return lifts, bound + base, error
-
-    def _plane(
-        self, floor: tuple[float, float], top: tuple[float, float]
-    ) -> tuple[float, tuple[float, float], float]:
-        """base + tilt . (A, t) >= F(A, t) in the cell, and the most by which it is larger than it need be."""
-        f = [float(x) for x in self.f(np.array([*floor, *top]))]
-        (a, b), (s, t) = floor, top
-        # f <= p + q A for A in the cell, and f <= r + v t: chords.
-        q = (f[1] - f[0]) / (b - a) if b > a else 0.0
-        v = (f[3] - f[2]) / (t - s) if t > s else 0.0
-        p, r = f[0] - q * a, f[2] - v * s
-
-        def numerator(A: float, T: float) -> float:
-            return (T - 1) * (p + q * A) + (1 - A) * (r + v * T)
-
-        if s - b <= 0.2 * (t - a):  # F falls with A and rises with t
-            flat = numerator(a, t) / (t - a) if t > a else 0.0
-            return flat, (0.0, 0.0), math.inf
-        A, T = (a + b) / 2, (s + t) / 2
-        value = numerator(A, T) / (T - A)
-        by_a = ((T - 1) * q - (r + v * T) + value) / (T - A)
-        by_t = ((p + q * A) + (1 - A) * v - value) / (T - A)
-        base = value - by_a * A - by_t * T
-        # numerator - plane (T - A) is a quadratic function: largest in a corner, but for what its squares add.
-        corners = [numerator(x, z) - (base + by_a * x + by_t * z) * (z - x) for x in floor for z in top]
-        above = max(corners) + (abs(by_a) * (b - a) ** 2 + abs(by_t) * (t - s) ** 2) / 4
-        shift = above / (s - b) if above > 0 else above / (t - a)
-        below = min(corners) / (s - b)
-        return base + shift, (by_a, by_t), shift - min(below, 0.0)
-
-
-def _halves(box: Box) -> tuple[Box, Box]:
-    """The two halves of a cell, along its longer side."""
-    (a, b), (s, t) = box.floor, box.top
-    if b - a > t - s:
-        m = (a + b) / 2
-        return replace(box, floor=(a, m)), replace(box, floor=(m, b))
-    m = (s + t) / 2
-    return replace(box, top=(s, m)), replace(box, top=(m, t))
 
 
 def _inner(low: float, high: float) -> tuple[float, float]:

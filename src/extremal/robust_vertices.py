@@ -24,7 +24,7 @@ from .regions import rounding
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-MOST = 200_000  # columns of a program that is solved at once
+MOST = 400_000  # columns of a program that is solved at once
 
 LARGEST = 16  # symbols: 2^16 sets
 

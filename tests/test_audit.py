@@ -271,6 +271,27 @@ def test_printed_bounds_hold(value):
     assert float(at_most(value)) <= value * 1.0011
 
 
+@pytest.mark.parametrize(
+    "matrix",
+    [[[1e-300, 1], [0, 1]], [[1e-310, 1], [0.5, 0.5]], [[1 - 1e-16, 1e-16], [1, 0]], [[1, 0], [1, 0]]],
+)
+def test_extreme_figures_are_said_and_stored_too(matrix):
+    prior = ex.Prior([1e-150, 1.0])
+    audit = ex.audit(prior, ex.Mechanism(matrix))
+    assert json.loads(audit.to_json()) == audit.to_dict()
+    for text in (audit.to_markdown(), str(audit), audit._repr_html_()):
+        assert "nan" not in text
+        assert " inf " not in text
+
+
+def test_a_mechanism_that_says_nothing_is_said_to_say_nothing():
+    audit = ex.audit(PRIOR, ex.Mechanism(np.ones((3, 1))))
+    assert str(audit).splitlines() == [
+        "leakage 0: no report says anything about the answer",
+        "certainty: no report excludes any answer",
+    ]
+
+
 def test_a_label_cannot_break_a_table_or_inject_markup():
     prior = ex.Prior([0.5, 0.5], ["<b>a|b</b>", "c\nd"])
     audit = ex.audit(prior, ex.Mechanism(np.eye(2), prior.labels, prior.labels))

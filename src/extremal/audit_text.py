@@ -10,6 +10,7 @@ from typing import Any
 Figures = Mapping[str, Any]
 
 MOST_ROWS = 20  # of a table
+SILENT = 1 + 1e-12  # a factor that is 1 up to rounding
 MOST_NAMES = 5  # labels in a sentence
 
 
@@ -22,6 +23,8 @@ def short(figures: Figures) -> str:
         f"worst case: report {quoted(worst['report'])} raises answer {quoted(worst['symbol'])} from "
         f"{chance(worst['before'])} to {chance(worst['after'])}",
     ]
+    if figures["factor"] <= SILENT:
+        lines = ["leakage 0: no report says anything about the answer"]
     found = figures["certainty"]["disclosures"]
     if found:
         share = sum(d["probability"] for d in found)
@@ -68,12 +71,12 @@ def _summary(figures: Figures) -> list[str]:
         "and whatever they want to find out about the answer, "
         + (
             "learns nothing from it."
-            if factor <= 1 + 1e-12
+            if factor <= SILENT
             else f"their chance of guessing right grows at most by a factor of {at_most(factor)} "
             f"(pointwise maximal leakage ε = {number(figures['epsilon'])} nats)."
         )
     ]
-    if factor > 1 + 1e-12:
+    if factor > SILENT:
         lines.append(
             f"This bound is attained: after the report {quoted(worst['report'])}, the answer "
             f"{quoted(worst['symbol'])} is {number(factor)} times as likely as before, "
@@ -113,11 +116,7 @@ def _certainty(figures: Figures) -> list[str]:
         lines.append(
             "This mechanism excludes nothing: after every report every answer is still possible, so no "
             "attribute becomes certain."
-            + (
-                f" A report makes an answer at most {at_most(math.exp(lower))} times less likely."
-                if lower
-                else ""
-            )
+            + (f" A report makes an answer at most {_times(lower)} times less likely." if lower else "")
         )
         return lines
     first = found[0]
@@ -270,8 +269,14 @@ def at_least(value: float) -> str:
     return _rounded(value, -math.inf)
 
 
+def _times(nats: float) -> str:
+    return at_most(math.exp(nats)) if nats < 700 else f"e^{at_most(nats)}"  # beyond doubles
+
+
 def _rounded(value: float, towards: float) -> str:
-    digits = 3 - math.floor(math.log10(value)) if value > 0 else 0
+    if not 1e-290 < value < 1e290:
+        return f"{value:.4g}"  # 0, and figures that nobody reads
+    digits = 3 - math.floor(math.log10(value))
     scaled = value * 10.0**digits
     # A figure that has four digits anyway stays as it is.
     whole = round(scaled) if abs(scaled - round(scaled)) < 1e-8 else math.floor(scaled) + (towards > 0)

@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 
 import extremal as ex
 from extremal.contrasts import Channel
-from extremal.likelihood import maximize
+from extremal.likelihood import _newton, _separable, maximize
 from strategies import mechanisms
 
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
@@ -105,6 +105,30 @@ def test_a_strictly_concave_maximum_is_that_of_another_solver_and_of_plain_em():
         for _ in range(20_000):
             theta = theta * (P @ (counts / counts.sum() / (theta @ P)))
         assert fit.theta == pytest.approx(theta, abs=1e-4)
+
+
+@pytest.mark.parametrize("size", [3, 6, 40])
+def test_closed_forms_for_randomized_response_and_high_privacy_are_what_newtons_method_finds(size):
+    rng = np.random.default_rng(size)
+    found = 0
+    for _ in range(25):
+        prior = ex.Prior(rng.dirichlet(np.full(size, 2.0)))
+        for mechanism in (
+            ex.randomized_response_for_pml(prior, rng.uniform(0.1, 1.5)),
+            ex.closed_form.high_privacy(prior, 0.9 * prior.region_edges[1]),
+        ):
+            P = mechanism.matrix[:, rng.permutation(size)]
+            q = rng.dirichlet(np.full(size, 0.3)) @ P
+            f = rng.multinomial(3000, q / q.sum()) / 3000
+            theta = _separable(P, f)
+            if theta is None:
+                continue
+            found += 1
+            seen = f > 0
+            fit = _newton(P[:, seen], f[seen], np.zeros(size), np.full(size, 1 / size), 1e-13)
+            assert theta == pytest.approx(fit.theta, abs=1e-5)
+            assert theta.min() == 0 or theta @ P == pytest.approx(f, abs=1e-12)
+    assert found >= 30
 
 
 def test_of_equally_likely_frequencies_those_nearest_the_prior_are_given():

@@ -52,9 +52,12 @@ def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float 
     t = expected * (strength / n)
     wanted = max(WANTED / n, ROUNDING)
     if strength == 0:
-        exact = _saturated(P, f, seen, wanted)
-        if exact is not None:
-            return exact
+        for candidate in (_separable, _saturated):
+            theta = candidate(P, f)
+            if theta is not None:
+                gap = _gap(P, f, t, theta) if seen.all() else _gap(P[:, seen], f[seen], t, theta)
+                if gap <= wanted:
+                    return Fit(theta, gap, 0)
     best = _newton(np.ascontiguousarray(P[:, seen]), f[seen], t, expected, wanted)
     if best.gap > max(ACCEPTED, wanted):
         raise SolverError(
@@ -63,7 +66,7 @@ def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float 
     return best
 
 
-def _saturated(P: Floats, f: Floats, seen: NDArray[np.bool_], wanted: float) -> Fit | None:
+def _saturated(P: Floats, f: Floats) -> Floats | None:
     """theta = f P^-1 if that is a distribution: no frequencies can fit the reports better."""
     if P.shape[0] != P.shape[1]:
         return None
@@ -73,9 +76,42 @@ def _saturated(P: Floats, f: Floats, seen: NDArray[np.bool_], wanted: float) -> 
         return None
     if not (theta.min() >= 0 and np.isfinite(theta).all()):
         return None
-    theta /= theta.sum()
-    gap = _gap(P[:, seen], f[seen], np.zeros(len(P)), theta)
-    return Fit(theta, gap, 0) if gap <= wanted else None
+    return np.asarray(theta / theta.sum())
+
+
+def _separable(P: Floats, f: Floats) -> Floats | None:
+    """The maximum in closed form if every input has one output of its own: P_iy = v_y + d_i [y is that of i].
+
+    Randomized response and the optimum at high privacy (Theorem 3) are like this. Then q_y = v_y + d_i theta_i is a
+    matter of one input, and theta_i is max(0, f / level - r) for d > 0 or max(0, r - f / level) for d < 0, with
+    r = v / |d|, at the level where they sum to 1. None if the form is another; what is returned is held against
+    the gap, so that rounding in the comparison does no harm.
+    """
+    size = len(P)
+    if size < 3 or P.shape[1] < size:
+        return None
+    v = np.sort(P[:3], axis=0)[1]  # of three rows at least two have the common value
+    row, own = np.nonzero(np.abs(P - v) > 1e-15)
+    if len(row) != size or (np.diff(row) != 1).any() or len(np.unique(own)) < size:
+        return None
+    d, share = P[row, own] - v[own], f[own]
+    rising = bool(d[0] > 0)
+    if ((d > 0) != rising).any():
+        return None
+    r = v[own] / np.abs(d)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        order = np.argsort(-share / r if rising else share / r, kind="stable")  # who is positive first
+        room = 1 + np.cumsum(r[order]) if rising else np.cumsum(r[order]) - 1
+        levels = np.cumsum(share[order]) / room
+        # The level that makes the first k sum to 1 is the right one if the next would not be positive.
+        ratio = (share / r)[order]
+        positive = ratio > levels if rising else (ratio < levels) | (room <= 0)
+    last = int(np.flatnonzero(positive)[-1]) if positive.any() else -1
+    if last < 0 or not levels[last] > 0:
+        return None
+    part = share / levels[last]
+    theta = np.maximum(part - r if rising else r - part, 0.0)
+    return np.asarray(theta / theta.sum()) if np.isfinite(theta).all() and theta.sum() > 0 else None
 
 
 def _gap(P: Floats, f: Floats, t: Floats, theta: Floats) -> float:

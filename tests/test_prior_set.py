@@ -51,7 +51,7 @@ def random_members(priors, rng, count):
     n = priors.size
     inside = priors.nominal.probabilities
     corners = priors.worst_priors(rng.standard_normal((n, count)))
-    mixed = corners @ rng.dirichlet(np.full(count, 0.02), size=count).T
+    mixed = corners[:, :30] @ rng.dirichlet(np.full(30, 0.1), size=count).T
     t = np.where(rng.random(count) < 0.3, 1.0, rng.random(count))
     return np.where(rng.random(count) < 0.5, inside[:, None] * (1 - t) + corners * t, mixed)
 

@@ -10,7 +10,8 @@ g_i = sum_y P_iy f_y / (theta P)_y + t_i / theta_i, concavity gives for every th
     L(theta') - L(theta) <= sum_i (theta'_i - theta_i) g_i <= max_i g_i - 1 - sum t,
 
 so the right side, which needs no solver, certifies convergence. EM (iterative Bayesian update) multiplies theta
-by g and gets there slowly; an interior-point method on the same conditions takes some twenty Newton steps.
+by g and gets there slowly; an interior-point method on the same conditions takes some twenty Newton steps. Shorter ways
+are tried first, and believed if their gap is as small.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ Floats = NDArray[np.float64]
 WANTED = 1e-9  # nats over all reports: far below what any collection can tell
 ROUNDING = 2e-14  # a gap per report that doubles can still tell from 0
 STEPS = 200
+SQUARES = 10
 ACCEPTED = 1e-10  # a gap per report that is still an answer; the gap is reported
 
 
@@ -35,7 +37,7 @@ class Fit(NamedTuple):
 
     theta: Floats
     gap: float
-    steps: int
+    steps: int  # of the interior method; 0 where a shorter way led there
 
 
 def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float = 0.0) -> Fit:
@@ -52,7 +54,7 @@ def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float 
     t = expected * (strength / n)
     wanted = max(WANTED / n, ROUNDING)
     if strength == 0:
-        for candidate in (_separable, _saturated):
+        for candidate in (_separable, _saturated, _by_squares):
             theta = candidate(P, f)
             if theta is not None:
                 gap = _gap(P, f, t, theta) if seen.all() else _gap(P[:, seen], f[seen], t, theta)
@@ -77,6 +79,44 @@ def _saturated(P: Floats, f: Floats) -> Floats | None:
     if not (theta.min() >= 0 and np.isfinite(theta).all()):
         return None
     return np.asarray(theta / theta.sum())
+
+
+def _by_squares(P: Floats, f: Floats) -> Floats | None:
+    """Newton's method with bounds: each step minimises the quadratic model over theta >= 0, by least squares.
+
+    Four steps or so where there are many reports for each symbol, a few milliseconds less than the interior method,
+    which takes over where this does not settle.
+    """
+    from scipy.optimize import nnls
+
+    seen = f > 0
+    if len(P) > int(seen.sum()):
+        return None  # not strictly concave
+    P, f = P[:, seen], f[seen]
+    try:
+        square = P.shape[0] == P.shape[1]
+        start = np.linalg.solve(P.T, f) if square else np.linalg.lstsq(P.T, f, rcond=None)[0]
+    except np.linalg.LinAlgError:
+        return None
+    start = np.maximum(start, 0.0)
+    theta: Floats = np.asarray(0.99 * start / start.sum() + 0.01 / len(P), dtype=np.float64)
+    last, none = np.inf, np.zeros(len(P))
+    for _ in range(SQUARES):
+        q = theta @ P
+        if not q.min() > 0:
+            return None
+        root = P * (np.sqrt(f) / q)
+        try:
+            low = np.linalg.cholesky(root @ root.T)
+            found = nnls(low.T, np.linalg.solve(low, 2 * (P @ (f / q)) - 1))[0]
+        except (np.linalg.LinAlgError, RuntimeError):
+            return None
+        theta = np.asarray(found / found.sum(), dtype=np.float64)
+        gap = _gap(P, f, none, theta)
+        if gap <= ROUNDING or not gap < 0.5 * last:
+            break
+        last = gap
+    return theta
 
 
 def _separable(P: Floats, f: Floats) -> Floats | None:

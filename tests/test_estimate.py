@@ -232,6 +232,21 @@ def test_reports_of_another_mechanism_are_pointed_out():
     assert "were they made by this mechanism?" in str(odd)
 
 
+def test_a_small_misfit_is_as_rare_as_it_says():
+    """Over all collections of 14 reports, exactly."""
+    q = [0.2, 0.5, 0.3]
+    same = ex.Mechanism([q, q])
+    rare = dict.fromkeys((0.3, 0.1, 0.01), 0.0)
+    for a in range(15):
+        for b in range(15 - a):
+            c = 14 - a - b
+            probability = math.comb(14, a) * math.comb(14 - a, b) * q[0] ** a * q[1] ** b * q[2] ** c
+            found = ex.estimate(same, {0: a, 1: b, 2: c}).misfit
+            for level in rare:
+                rare[level] += probability * (found <= level)
+    assert all(0 < probability <= level for level, probability in rare.items())
+
+
 # Columns, counts, streams
 
 

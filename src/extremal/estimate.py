@@ -185,7 +185,9 @@ class Estimate:
     def __str__(self) -> str:
         return "\n".join([self.table.title, *self.table.lines(), *self.notes()])
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        # Without the intervals: they can take seconds where much is not identified.
+        return f"Estimate({len(self.labels)} frequencies from {self.reports} reports by {self.method})"
 
     def _repr_html_(self) -> str:
         return self.table._repr_html_() + html_table("; ".join(self.notes()[1:]), [])
@@ -249,9 +251,9 @@ def estimate(
       `strength` answers seen without noise (by default as many as there are symbols).
 
     `prior` is that of the certified mechanism unless given, uniform for a plain mechanism ("map" needs one).
-    Intervals do not depend on the method and hold whatever the prior; it only decides where they are narrowest. How
-    they are made, and why they hold, is told in module intervals. For maximum likelihood and "map" an interval
-    is extended to hold its estimate.
+    Intervals do not depend on the method and hold whatever the prior, as long as it was not made from these reports;
+    it only decides where they are narrowest. How they are made, and why they hold, is told in module intervals. For
+    maximum likelihood and "map" an interval is extended to hold its estimate.
     """
     matrix = as_mechanism(mechanism)
     level = check_confidence(confidence)

@@ -79,7 +79,7 @@ def unchecked(matrix):
 def assert_certified(prior, epsilon, utility, design, **options):
     found = check_design(prior, epsilon, utility, design, **options)
     assert found.ok, found
-    assert found.certified
+    assert found.proved
     assert found.problems == ()
     # Steep utilities lose 1e-7 where rounding decides whether a symbol is empty.
     assert found.upper_bound <= design.upper_bound + 1e-7 * max(abs(design.upper_bound), 0.1)
@@ -175,7 +175,7 @@ def test_masses_of_1e_9_do_not_disturb_the_check():
     for epsilon in (0.1, 1.0, 3.0, 15.0):
         for utility in oracles.every_utility(6):
             found = check_design(prior, epsilon, utility, programmed(prior, epsilon, utility))
-            assert found.certified, found
+            assert found.proved, found
             assert found.ok or epsilon > 3, (
                 found
             )  # with lifts of 1e6 the program's solution leaks 1e-10 too much
@@ -186,9 +186,9 @@ def test_no_upper_bound_is_no_claim_and_no_certificate():
     design = Design(mechanism, ex.mutual_information(PRIOR, mechanism), math.inf, None)
     found = check_design(PRIOR, 0.5, ex.mutual_information, design)
     assert found.ok
-    assert not found.certified
+    assert not found.proved
     assert found.gap == math.inf
-    assert "not certified" in str(found)
+    assert "not proved" in str(found)
 
 
 # Large alphabets
@@ -233,7 +233,7 @@ def test_twenty_symbols_are_enumerated_for_any_utility_and_more_are_not():
         mechanism = closed_form.uniform(n, 1.0)
         value = utility(prior, mechanism)
         found = check_design(prior, 1.0, utility, Design(mechanism, value, value, np.full(n, value / n)))
-        assert found.ok == found.certified == known
+        assert found.ok == found.proved == known
         assert ("enumeration" if known else "cannot be checked") in found.how
 
 
@@ -330,7 +330,7 @@ def test_a_bound_is_accepted_if_it_is_one_and_refused_if_it_is_too_small_by_a_mi
     for claim, accepted in ((bound, True), (bound + 1e-3, True), (bound - 1e-6 * max(bound, 0.1), False)):
         design = Design(nothing, utility(prior, nothing), claim, y)
         found = check_design(prior, math.log(c), utility, design, lower_lift=low)
-        assert found.ok == found.certified == accepted, found
+        assert found.ok == found.proved == accepted, found
 
 
 @settings(max_examples=100)

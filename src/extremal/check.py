@@ -34,12 +34,12 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import EpsilonError, MechanismError, UtilityError
+from .errors import EpsilonError, MechanismError
 from .leakage import lift
 from .mechanism import Mechanism
 from .prior import Prior, check_prior
 from .regions import check_epsilon, largest_lift
-from .utility import ExpectedGain, FInformation, Utility
+from .utility import ExpectedGain, FInformation, Utility, check_utility
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -73,7 +73,7 @@ class Check:
     """What was found about a design; `ok` if all it claims was proved, else `problems` says what was not.
 
     `upper_bound` is what was proved, `how` says by which method, and `gap` is its distance from the value
-    relative to itself. `certified`: the claimed upper bound is finite and was proved.
+    relative to itself. `proved`: the claimed upper bound is finite and was proved.
     """
 
     ok: bool
@@ -85,7 +85,7 @@ class Check:
     upper_bound: float
     claimed_upper_bound: float
     gap: float
-    certified: bool
+    proved: bool
     how: str
     problems: tuple[str, ...]
 
@@ -96,7 +96,7 @@ class Check:
             f"  leakage      {self.leakage:.12g} of {self.leakage_allowed:.12g} nats allowed",
             f"  value        {self.value:.12g}, claimed {self.claimed_value:.12g}",
             f"  upper bound  {self.upper_bound:.12g}, claimed {self.claimed_upper_bound:.12g}, by {self.how}",
-            f"  gap          {self.gap:.2e}, {'' if self.certified else 'not '}certified",
+            f"  gap          {self.gap:.2e}, {'' if self.proved else 'not '}proved",
         ]
         return "\n".join([*lines, *(f"  problem      {problem}" for problem in self.problems)])
 
@@ -115,11 +115,14 @@ def check_design(
     """Whether a design is a mechanism, satisfies epsilon-PML, has its value, and its upper bound is one.
 
     With `lower_lift` no lift may be smaller, neither of the mechanism nor of those it competes with. An
-    infinite upper bound claims nothing: the design is not certified then, but not wrong either.
+    infinite upper bound claims nothing: nothing is proved then, but the design is not wrong either.
     """
     prior, epsilon = check_prior(prior), check_epsilon(epsilon)
-    if not isinstance(utility, Utility):
-        raise UtilityError(f"utility must be a Utility, got {repr(utility)[:80]}; wrap mu: Utility(mu)")
+    check_utility(utility)
+    if not all(hasattr(design, name) for name in ("mechanism", "value", "upper_bound", "dual")):
+        raise MechanismError(
+            f"design must hold mechanism, value, upper_bound and dual, got {repr(design)[:80]}; design() makes one"
+        )
     if not 0 <= lower_lift <= 1:
         raise EpsilonError(
             f"lower_lift must be in [0, 1], got {lower_lift}; exp(-epsilon) is local information privacy"
@@ -136,7 +139,7 @@ def check_design(
         steep = min(bound.blur, STEEP * max(abs(claim), 0.1))
         return bound.value <= claim + RELATIVE * abs(claim) + tiny + steep
 
-    bound, certified = Bound(math.inf, "nothing: none is claimed"), False
+    bound, proved = Bound(math.inf, "nothing: none is claimed"), False
     if not claim > -math.inf:
         problems.append(f"upper bound must be a number, got {claim}")
     elif claim < math.inf:
@@ -144,8 +147,8 @@ def check_design(
         if y is not None:
             with np.errstate(all="ignore"):  # a bound that overflows proves nothing
                 bound = _upper_bound(prior, epsilon, utility, y, lower_lift, claim, proves)
-            certified = proves(bound)
-            if not certified:
+            proved = proves(bound)
+            if not proved:
                 problems.append(f"upper bound {claim:.12g} is not proved: {bound.value:.12g} by {bound.how}")
     gap = max(bound.value - value, 0.0) / max(abs(bound.value), tiny) if bound.value < math.inf else math.inf
     return Check(
@@ -158,7 +161,7 @@ def check_design(
         upper_bound=bound.value,
         claimed_upper_bound=claim,
         gap=gap,
-        certified=certified,
+        proved=proved,
         how=bound.how,
         problems=tuple(problems),
     )

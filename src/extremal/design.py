@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arc import ArcColumns
-from .errors import EpsilonError, RegionError, UtilityError
+from .errors import EpsilonError, OptionError, RegionError
 from .mechanism import Mechanism
 from .methods import METHODS, Outcome, Task, arc_mechanism
 from .pairing import pair_outputs
@@ -22,7 +22,14 @@ from .program import Progress, relative_gap
 from .regions import check_epsilon
 from .robust import METHODS as ROBUST
 from .robust import choose_robust, robust
-from .utility import ExpectedGain, FInformation, Utility, check_sub_linear, mutual_information
+from .utility import (
+    ExpectedGain,
+    FInformation,
+    Utility,
+    check_sub_linear,
+    check_utility,
+    mutual_information,
+)
 
 Floats = NDArray[np.float64]
 
@@ -58,6 +65,7 @@ class Design:
     order: NDArray[np.int64] | None = field(default=None, repr=False)
     stored: Mechanism | None = field(default=None, repr=False)
     prior_set: PriorSet | None = field(default=None, repr=False)
+    out_of_time: bool = False
 
     @cached_property
     def mechanism(self) -> Mechanism:
@@ -96,7 +104,8 @@ class Design:
                 f"{self.utility.name} {self.value:.9g} at epsilon = {self.epsilon:.6g}; {proof}",
                 f"{self.prior.size} inputs, {outputs} outputs, privacy region {self.region} of {self.prior.size}",
                 f"method {self.method}, {self.seconds:.3f} s{work}"
-                + ("; interrupted, this is the best so far" if self.interrupted else ""),
+                + ("; interrupted, this is the best so far" if self.interrupted else "")
+                + ("; out of time, this is the best so far" if self.out_of_time else ""),
                 *([] if self.prior_set is None else [self._promise(self.prior_set)]),
             )
         )
@@ -151,7 +160,7 @@ def design(
     if isinstance(prior, PriorSet):
         task = make_task(prior.nominal, epsilon, utility, tolerance, time_limit, lower_lift, progress)
         return replace(
-            run_task(task, "auto") if prior.is_point else run_robust(task, prior, method), prior_set=prior
+            run_task(task, method) if prior.is_point else run_robust(task, prior, method), prior_set=prior
         )
     return run_task(make_task(prior, epsilon, utility, tolerance, time_limit, lower_lift, progress), method)
 
@@ -160,7 +169,7 @@ def run_robust(task: Task, priors: PriorSet, method: str = "auto") -> Design:
     """The design for a task that holds for every prior of a set, by the method named."""
     auto = choose_robust(task, priors)
     if method not in ("auto", auto, *ROBUST) or task.low > 0:
-        raise ValueError(
+        raise OptionError(
             f"over a set of priors method must be 'auto' or one of {', '.join(map(repr, ROBUST))} and lower_lift 0, "
             f"got {method!r} and {task.low}; design for its nominal prior instead"
         )
@@ -180,10 +189,7 @@ def make_task(
 ) -> Task:
     """The task, if everything about it is sound."""
     check_prior(prior)
-    if not isinstance(utility, Utility):
-        raise UtilityError(
-            f"utility must be a Utility, got {repr(utility)[:80]}; wrap a function: Utility(mu)"
-        )
+    check_utility(utility)
     for name, number in (
         ("tolerance", tolerance),
         ("lower_lift", lower_lift),
@@ -194,7 +200,7 @@ def make_task(
     if progress is not None and not callable(progress):
         raise TypeError(f"progress must be called with (value, upper bound), got {progress!r:.60}")
     if not (math.isfinite(tolerance) and tolerance >= 0):
-        raise ValueError(f"tolerance must be finite and >= 0, got {tolerance}; 1e-6 proves six digits")
+        raise OptionError(f"tolerance must be finite and >= 0, got {tolerance}; 1e-6 proves six digits")
     if not 0 <= lower_lift <= 1:
         raise EpsilonError(
             f"lower_lift must be between 0 and 1, got {lower_lift}; e^-epsilon is local information privacy"
@@ -205,7 +211,7 @@ def make_task(
         check_sub_linear(prior, utility)
     limit = 8 + 0.03 * prior.size if time_limit is None else time_limit
     if not limit >= 0:
-        raise ValueError(f"time_limit must be >= 0 (in seconds), got {time_limit}; math.inf for no limit")
+        raise OptionError(f"time_limit must be >= 0 (in seconds), got {time_limit}; math.inf for no limit")
     return Task(prior, check_epsilon(epsilon), utility, tolerance, limit, lower_lift, progress)
 
 
@@ -235,14 +241,14 @@ def run_task(task: Task, method: str = "auto") -> Design:
     if method == "auto":
         method = choose_method(task)
     if method not in METHODS:
-        raise ValueError(f"method must be 'auto' or one of {', '.join(map(repr, METHODS))}, got {method!r}")
+        raise OptionError(f"method must be 'auto' or one of {', '.join(map(repr, METHODS))}, got {method!r}")
     if method in ("constant", "identity") and method != choose_method(task):
         raise RegionError(
             f"method {method!r} is for epsilon = 0 and for epsilon >= epsilon_max only, got {task.epsilon:.6g} "
             f"with epsilon_max = {task.prior.epsilon_max:.6g}; use 'auto'"
         )
     if task.low > 0 and method in ("identity", "binary", "high-privacy", "uniform", "vertices"):
-        raise ValueError(f"method {method!r} knows no lower bound on lifts; use 'auto'")
+        raise OptionError(f"method {method!r} knows no lower bound on lifts; use 'auto'")
     # Where lifts cannot differ from 1 by more than rounding, every method comes to the constant mechanism.
     settled = task.high - 1 <= NOTHING or 1 - task.low <= NOTHING
     outcome = METHODS["constant" if settled else method](task)
@@ -269,4 +275,6 @@ def _made(task: Task, method: str, outcome: Outcome, seconds: float) -> Design:
         outcome.arcs,
         outcome.order,
         outcome.mechanism,
+        out_of_time=seconds >= task.time_limit
+        and not relative_gap(outcome.value, outcome.upper) <= task.tolerance,
     )

@@ -22,7 +22,7 @@ from .pairing import pair_outputs
 from .polytope import polytope_vertices
 from .pricing import CELLS, FINE_CELLS, Separable
 from .prior import Prior
-from .program import Progress, Solution, enumerate_program, heuristic_generation
+from .program import Progress, Solution, better_conditioned, enumerate_program, heuristic_generation
 from .reduce import reduce_outputs
 from .utility import ExpectedGain, FInformation, Utility
 
@@ -191,7 +191,8 @@ def _high_privacy_dual(task: Task) -> Floats:
     gains = task.mu(np.maximum(lifts, 0.0))
     mean = float(task.prior.probabilities @ gains)
     spread = math.expm1(task.epsilon) if c < 1.5 else c - 1
-    return np.asarray(task.prior.probabilities * (mean + (mean - gains) / spread))
+    pi = task.prior.probabilities
+    return better_conditioned(np.asarray(pi * (mean + (mean - gains) / spread)), pi, gains)
 
 
 def _closed(task: Task, mechanism: Mechanism, dual: Floats | None) -> Outcome:

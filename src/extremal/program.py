@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -79,9 +80,18 @@ def enumerate_program(pi: Floats, low: float, high: float, mu: Callable[[Floats]
     lifts, weights = master.used(solution.weights)
     # Duals are feasible only up to rounding; shifting them by the largest violation makes them so.
     violation = max(float(np.max(gains - vertices @ solution.dual)), 0.0)
-    dual = solution.dual + violation * pi
+    dual = better_conditioned(solution.dual + violation * pi, pi, gains)
     value = float(mu(lifts) @ weights)
     return Solution(lifts, weights, value, max(math.fsum(dual), value), dual, columns=len(vertices))
+
+
+def better_conditioned(dual: Floats, pi: Floats, gains: Floats) -> Floats:
+    """The dual vector, or pi times the largest utility of a vertex, which is dual feasible too, if that proves more.
+
+    It does where epsilon is so small that the differences between vertices drown in the rounding of their utilities.
+    """
+    flat = pi * float(gains.max())
+    return flat if math.fsum(flat) < math.fsum(dual) else dual
 
 
 @dataclass
@@ -142,7 +152,8 @@ def column_generation(
     `transferable` bound comes from chords alone and holds for any finer prior, see `coarsen`. An interrupt
     from the keyboard or the end of the time limit leaves the best solution so far with what is proven about it.
     """
-    run = _prepare(problem, tolerance, time_limit, start, progress)
+    with _clean_interrupts():
+        run = _prepare(problem, tolerance, time_limit, start, progress)
     if transferable or problem.size > EXHAUSTIVE:
         run.patience = 8 if transferable or problem.size > SEARCHED else 2
     solution = run.master.solve()
@@ -150,14 +161,13 @@ def column_generation(
         solution = run.master.refine(solution)
     interrupted = False
     try:
-        while not (_finished(run, solution) or (transferable and _stalled(run, solution))):
-            found = _explore(run, solution) or (0 if transferable else _exhaust(run, solution))
-            if not found:
-                break
-            better = _solve(run)
-            if better is None:
-                break
-            solution = better
+        with _clean_interrupts():
+            while not (_finished(run, solution) or (transferable and _stalled(run, solution))):
+                found = _explore(run, solution) or (0 if transferable else _exhaust(run, solution))
+                better = _solve(run) if found else None
+                if better is None:
+                    break
+                solution = better
     except KeyboardInterrupt:
         interrupted = True
     lifts, weights = _precise(run.master, solution)
@@ -167,6 +177,20 @@ def column_generation(
         lifts, weights, value, upper, run.bound.dual,
         run.rounds, len(run.master.gains), run.nodes, interrupted, solution.dual,
     )  # fmt: skip
+
+
+@contextmanager
+def _clean_interrupts() -> Iterator[None]:
+    """An interrupt from the keyboard in the middle of compiled code comes as what it is."""
+    try:
+        yield
+    except SystemError as error:
+        cause: BaseException | None = error
+        while isinstance(cause, SystemError):
+            cause = cause.__cause__ or cause.__context__
+        if isinstance(cause, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _prepare(
@@ -184,7 +208,7 @@ def _prepare(
     lattice = None if counts is None else Lattice(problem, counts)
     deadline = time.perf_counter() + time_limit
     run = _Run(problem, tolerance, deadline, master, bound, lattice, vertices, progress)
-    shuffles = 2 if vertices is None and n <= 300 else 0
+    shuffles = 2 if n <= 300 else 0
     orders = [np.argsort(-pi, kind="stable"), *(run.rng.permutation(n) for _ in range(shuffles))]
     for order in orders:
         arcs = arc_columns(pi[order], problem.low, problem.high).lifts().T

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from .mechanism import EXACT, Mechanism, check_match
 from .prior import Prior
-from .utility import Utility
+from .utility import Utility, check_utility
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -24,6 +24,7 @@ def reduce_outputs(prior: Prior, mechanism: Mechanism, utility: Utility) -> Mech
     labels.
     """
     check_match(prior, mechanism)
+    check_utility(utility)
     n = mechanism.shape[0]
     largest = mechanism.matrix.max(axis=0)
     occurs = np.flatnonzero(largest > NEGLIGIBLE)

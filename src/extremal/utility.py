@@ -164,6 +164,15 @@ class ExpectedGain(Utility):
         return np.asarray(((self.gain * prior.probabilities) @ columns).max(axis=0))
 
 
+def check_utility(utility: object) -> Utility:
+    """The utility, if it is one."""
+    if not isinstance(utility, Utility):
+        raise UtilityError(
+            f"utility must be a Utility, got {repr(utility)[:80]}; wrap a function: Utility(mu)"
+        )
+    return utility
+
+
 def check_sub_linear(prior: Prior, utility: Utility, trials: int = 64, seed: int = 0) -> None:
     """Refuse a mu that is visibly not sub-linear, showing the columns on which it fails.
 

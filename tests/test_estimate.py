@@ -418,3 +418,22 @@ def test_one_report_is_enough_for_an_answer():
     e = ex.estimate(CERTIFIED, ["never"])
     assert ((e.lower >= 0) & (e.upper <= 1) & (e.lower <= e.upper)).all()
     assert (e.upper - e.lower > 0.5).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), n=st.integers(2, 5))
+def test_every_mechanism_gives_an_answer_that_makes_sense(data, n):
+    """Constant mechanisms, zero columns and repeated rows included."""
+    mechanism = data.draw(mechanisms(n))
+    outputs = mechanism.shape[1]
+    counts = np.array(data.draw(st.lists(st.integers(0, 10**7), min_size=outputs, max_size=outputs)))
+    counts[mechanism.matrix.max(axis=0) == 0] = 0
+    if counts.sum() == 0:
+        return
+    e = ex.estimate(mechanism, dict(enumerate(counts.tolist())))
+    assert ((e.lower >= -1e-12) & (e.lower <= e.frequencies) & (e.frequencies <= e.upper)).all()
+    assert (e.upper <= 1 + 1e-12).all()
+    assert json.loads(e.to_json())["reports"] == counts.sum()
+    same = ex.difference(e, e)
+    assert ((same.lower <= 0) & (same.upper >= 0)).all()
+    assert (e.group({"all": e.labels}).upper >= 1 - 1e-9).all()

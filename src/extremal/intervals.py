@@ -160,7 +160,7 @@ def deviation(variance: Floats, b: Floats, n: float, error: float) -> Floats:
     """x such that the mean of n independent variables, each at most b above its own mean, exceeds theirs by x or more
     with probability at most `error`, if their variance is at most `variance` on average.
     """
-    b = np.maximum(b, 1e-300)
+    b = np.maximum(b, 1e-100)  # its square must not vanish
     variance = np.maximum(variance, 1e-18 * b * b)  # a constant would divide by 0
     p = variance / (b * b + variance)
     share = _binomial_share(p, n, error)

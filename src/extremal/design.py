@@ -153,7 +153,7 @@ def design(
 
     Over a PriorSet the mechanism satisfies epsilon-PML for every prior of the set and has the largest utility under the
     nominal one. Two symbols: closed form ("binary"). Sets and utilities that do not change when symbols are permuted:
-    the best column and its shifts ("uniform"). Up to 200,000 extremal columns, that is 11 to 16 symbols: all of them
+    the best column and its shifts ("uniform"). Up to 400,000 extremal columns, that is 12 to 16 symbols: all of them
     ("enumeration"). Else, and for expected gains, "column-generation", which proves nothing for utilities that are
     neither f-information nor expected gains.
     """

@@ -66,7 +66,7 @@ def ldp_design(prior: Prior, epsilon: float, utility: Utility = mutual_informati
     """
     begin = time.perf_counter()
     task = _small_task(prior, epsilon, utility, "design(PriorSet.at_least(prior, 0), epsilon)")
-    if math.expm1(task.epsilon) <= 1e-14:
+    if math.expm1(min(task.epsilon, 700.0)) <= 1e-14:
         return design(prior, 0.0, utility)
     patterns = (
         1 + (math.exp(min(epsilon, 700.0)) - 1) * _sets(prior.size)[:-1]

@@ -203,11 +203,15 @@ class PriorSet:
         P = np.asarray(columns, dtype=np.float64)
         order = np.argsort(P, axis=0, kind="stable")
         up, down = (self.upper - self.center)[order], (self.center - self.lower)[order]
-        given = np.cumsum(up, axis=0)
-        taken = np.cumsum(down[::-1], axis=0)[::-1] - down  # by all symbols further up in the order
+        given, taken = np.cumsum(up, axis=0), np.cumsum(down[::-1], axis=0)[::-1]
+        none = np.zeros((1, P.shape[1]))
+        before, above = np.concatenate((none, given[:-1])), np.concatenate((taken[1:], none))
         # Moving helps as long as everything taken lies above everything given.
-        moved = np.minimum(np.minimum(given, taken).max(axis=0), self.radius / 2)
-        change = np.clip(moved - (given - up), 0.0, up) - np.clip(moved - taken, 0.0, down)
+        moved = np.minimum(np.minimum(given, above).max(axis=0), self.radius / 2)
+        # Sums are compared before they are subtracted: what is taken wholly leaves no rounding behind.
+        give = np.where(moved >= given, up, np.clip(moved - before, 0.0, up))
+        take = np.where(moved >= taken, down, np.clip(moved - above, 0.0, down))
+        change = give - take
         worst = np.empty_like(P)
         np.put_along_axis(worst, order, change, axis=0)
         return np.clip(self.center[:, None] + worst, self.lower[:, None], self.upper[:, None])

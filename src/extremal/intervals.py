@@ -10,8 +10,8 @@ side of its interval is a test that is turned around:
   mechanism. V is E[(w - c)^2] - (m - c)^2; the first term is bounded from the reports by Chernoff's bound for
   variables in [0, B], for a tenth of the error allowed, and by its largest value over all inputs.
 
-In the limit a side of such an interval is as wide as that of a normal one at e^2/2 times less error: 15% wider for
-five symbols, 9% for two hundred. The bounds hold for independent reports of different people, so what is covered
+In the limit a side of such an interval is as wide as that of a normal one at 4.1 times less error: 17% wider for
+five symbols, 10% for two hundred. The bounds hold for independent reports of different people, so what is covered
 is both the frequencies in a population that people were drawn from and the frequencies among the very people who
 answered. Errors are divided evenly over the targets (Bonferroni).
 

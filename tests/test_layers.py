@@ -296,3 +296,15 @@ def test_imports_are_found_wherever_they_stand():
         ("cdd", "import"),
         ("highspy", "call"),
     }
+
+
+def test_names_are_imported_when_they_are_used_and_functions_win_over_modules_of_the_same_name():
+    program = (
+        "import sys, extremal as ex; assert 'numpy' not in sys.modules; import extremal.design, extremal.sample_size; "
+        "assert callable(ex.design) and callable(ex.sample_size) and callable(ex.randomized_response); "
+        "import types; from extremal import *; assert callable(estimate) and callable(audit); "
+        "modules = {n for n in ex.__all__ if isinstance(getattr(ex, n), types.ModuleType)}; "
+        "assert modules == ex.MODULES == {'adversary', 'closed_form', 'majorization'}; "
+        "assert set(ex.__all__) <= set(dir(ex))"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

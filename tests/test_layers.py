@@ -5,6 +5,8 @@ import nothing of the solver. A heavy library is imported in one layer, and not 
 """
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple

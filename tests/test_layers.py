@@ -86,12 +86,13 @@ LAYERS = [
     "demo",
     "explorer",
     "paper",
+    "demo_run",
     "cli",
     "__main__",
 ]
 
 # These use the package as its users do, so they alone may import the package itself.
-USERS = ["demo", "explorer", "paper", "cli", "__main__"]
+USERS = ["demo", "explorer", "paper", "demo_run", "cli", "__main__"]
 
 SOLVER = {
     "kernels",

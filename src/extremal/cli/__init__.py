@@ -1,0 +1,133 @@
+"""The command line: `extremal COMMAND`, on CSV, Parquet and JSON files and through pipes.
+
+Exit status 0; 1 if a check failed; 2 for input that makes no sense, with one line that says what to do; 130 when
+interrupted. Libraries for output are imported by the commands that need them, so that help appears at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+
+import extremal as ex
+
+from . import collect, design, inspect, tours
+from .failure import BAD, INTERRUPTED, complain, status_of
+
+# Each runs in a test, in this order, in a folder that holds survey.csv (columns id, answer).
+EXAMPLES = {
+    "design": [
+        "extremal design --data survey.csv --column answer --epsilon 0.7 -o mechanism.json",
+        "extremal design --prior 0.5,0.3,0.2 --epsilon 0.7 --json",
+        "extremal design --data survey.csv --column answer -e 0.7 --utility estimation -o shares.json",
+        "extremal design --data survey.csv --column answer -e 0.7 --robust --confidence 0.9",
+    ],
+    "certify": [
+        "extremal certify mechanism.json",
+        "extremal design --prior 0.5,0.3,0.2 -e 0.7 --json | extremal certify - --prior 0.5,0.3,0.2 -e 0.7",
+    ],
+    "key": ["extremal key secret.key"],
+    "privatize": [
+        "extremal privatize survey.csv -o private.csv --column answer --mechanism mechanism.json",
+        "extremal privatize survey.csv -o repeatable.csv --column answer --mechanism mechanism.json "
+        "--key-file secret.key --id-column id",
+        "extremal privatize - -o - --column answer --mechanism mechanism.json < survey.csv > piped.csv",
+    ],
+    "estimate": [
+        "extremal estimate private.csv --column answer --mechanism mechanism.json",
+        "extremal estimate private.csv --column answer --mechanism mechanism.json --group ever=once,often --json",
+    ],
+    "audit": [
+        "extremal audit mechanism.json",
+        "extremal audit mechanism.json --epsilon 0.7 --json",
+        "extremal design --prior 0.5,0.3,0.2 -e 0.7 -o - | extremal audit - --markdown",
+    ],
+    "tradeoff": [
+        "extremal tradeoff --prior 0.5,0.3,0.2",
+        "extremal tradeoff --data survey.csv --column answer --epsilons 0.1,0.5,1 -o curve.csv",
+    ],
+    "reproduce": ["extremal reproduce --output reproduced --figure 1a"],
+    "explore": ["extremal explore --port 8600 --no-browser"],
+    "demo": ["extremal demo --output extremal-demo"],
+}
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "design": design.command,
+    "certify": inspect.certify,
+    "privatize": collect.privatize,
+    "estimate": collect.estimate,
+    "audit": inspect.audit,
+    "tradeoff": inspect.tradeoff,
+    "key": collect.key,
+    "demo": tours.demo,
+    "explore": tours.explore,
+    "reproduce": tours.reproduce,
+}
+
+# The base of the errors that the parser of arguments raises, whichever copy of click typer brings.
+ClickError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+app = typer.Typer(
+    name="extremal",
+    help="Collect sensitive answers so that no report gives anybody away: optimal mechanisms under pointwise maximal "
+    "leakage.",
+    epilog="Start with: extremal demo",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+
+def version(wanted: bool) -> None:
+    """Print the version and stop."""
+    if wanted:
+        print(f"extremal {ex.__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Show the help where no command is named."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+for _name, _command in COMMANDS.items():
+    _examples = "\n  ".join(EXAMPLES[_name])
+    app.command(_name, epilog=f"\b\nExamples:\n  {_examples}")(_command)  # \b: lines stay as they are
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit status. Whatever goes wrong, a person sees one line."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without these characters still gets the rest
+    try:
+        given = None if arguments is None else list(arguments)
+        status = app(given, prog_name="extremal", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except ClickError as error:
+        where = getattr(getattr(error, "ctx", None), "command_path", "extremal")
+        complain(f"{error.format_message()} (see {where} --help)")
+        return BAD
+    except typer.Abort:
+        return status_of(KeyboardInterrupt())
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 0
+    except (Exception, KeyboardInterrupt) as error:
+        if os.environ.get("EXTREMAL_TRACEBACK"):
+            raise
+        return status_of(error)
+
+
+__all__ = ["COMMANDS", "EXAMPLES", "INTERRUPTED", "app", "main"]

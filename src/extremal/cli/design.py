@@ -1,0 +1,229 @@
+"""extremal design: from a prior and an epsilon to a certified mechanism."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import extremal as ex
+
+from . import options, show
+from .inputs import Learned, Source, learn, prior_set
+from .output import check_target, finish, write_mechanism
+from .progress import progress
+
+UTILITIES = {
+    "mutual-information": ex.mutual_information,
+    "total-variation": ex.total_variation,
+    "chi-squared": ex.chi_squared,
+    "hellinger": ex.hellinger,
+    "jensen-shannon": ex.jensen_shannon,
+}
+ESTIMATION = "estimation"
+MOST_RANKED = 200  # symbols up to which it is found out whether all shares can be estimated
+MOST_ESTIMATED = 12  # symbols: the design for estimation lists all extremal columns
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A designed mechanism with what is proven about it, for whichever utility it was made."""
+
+    mechanism: ex.Mechanism
+    epsilon: float
+    facts: dict[str, Any]
+    words: list[str]
+
+
+def command(
+    epsilon: options.Epsilon,
+    data: options.Data = None,
+    column: options.Column = None,
+    prior: options.Prior = None,
+    counts: options.Counts = None,
+    labels: options.Labels = None,
+    pseudocount: options.Pseudocount = 0.0,
+    missing: options.Missing = "refuse",
+    utility: options.Utility = "mutual-information",
+    robust: Annotated[
+        bool,
+        typer.Option(
+            "--robust",
+            help="Keep epsilon for every prior that the sample leaves possible, not only for its shares.",
+        ),
+    ] = False,
+    confidence: Annotated[
+        float, typer.Option(help="With --robust: that the true prior is among these.")
+    ] = 0.95,
+    method: Annotated[options.Method, typer.Option(help="How to search.")] = "auto",
+    tolerance: Annotated[float, typer.Option(help="Relative distance to the optimum to be proven.")] = 1e-6,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds for the search; 8 + 0.03 N if left out.")
+    ] = None,
+    output: options.MechanismOutput = None,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+    format: options.Format = None,
+    delimiter: options.Delimiter = None,
+) -> None:
+    """Design the mechanism of largest utility under epsilon-PML, and certify it.
+
+    The prior is learned from a column of a CSV or Parquet file (--data, --column), or given (--prior, --counts). With
+    -o the mechanism is written to a file that the other commands read: integer weights that keep epsilon exactly.
+    """
+    check_target(output, overwrite, as_json)
+    learned = learn(Source(prior, data, column, counts, labels, pseudocount, missing, format, delimiter))
+    priors = prior_set(learned, confidence) if robust else None
+    made = make(learned.prior if priors is None else priors, epsilon, utility, method, tolerance, time_limit)
+    nominal = learned.prior if priors is None else priors.nominal
+    certified = ex.certify(nominal, made.mechanism, made.epsilon)
+    write_mechanism(certified, output, overwrite)
+    facts = _facts(learned, nominal, made, certified, priors)
+    if as_json:
+        show.print_json({**facts, "file": output})
+        return
+    _tell(learned, nominal, made, certified, output)
+
+
+def make(
+    prior: ex.Prior | ex.PriorSet,
+    epsilon: float,
+    utility: str,
+    method: str = "auto",
+    tolerance: float = 1e-6,
+    time_limit: float | None = None,
+) -> Made:
+    """The design for a utility by its name; "estimation" makes estimated shares as exact as possible."""
+    if utility == ESTIMATION:
+        return _for_estimation(prior, epsilon)
+    if utility not in UTILITIES:
+        raise ex.UtilityError(
+            f"utility must be one of {', '.join([*UTILITIES, ESTIMATION])}, got {utility!r}; leave it out for the first"
+        )
+    size = prior.size
+    limit = 8 + 0.03 * size if time_limit is None else time_limit
+    with progress("designing") as bar:
+
+        def report(value: float, upper: float) -> None:
+            bar(
+                min(bar.elapsed, limit), limit, f"(at most {max(upper / value - 1, 0):.1e} below the optimum)"
+            )
+
+        design = ex.design(
+            prior,
+            epsilon,
+            UTILITIES[utility],
+            method=method,
+            tolerance=tolerance,
+            time_limit=time_limit,
+            progress=report,
+        )
+    finish(design.interrupted)
+    facts = {
+        "utility": utility,
+        "value": design.value,
+        "upper_bound": design.upper_bound,
+        "gap": design.gap,
+        "proven_optimal": design.certified,
+        "method": design.method,
+        "region": design.region,
+        "seconds": design.seconds,
+    }
+    return Made(design.mechanism, design.epsilon, facts, str(design).splitlines())
+
+
+def _for_estimation(prior: ex.Prior | ex.PriorSet, epsilon: float) -> Made:
+    from extremal.paper.frequencies import best_for_estimation
+    from extremal.regions import check_epsilon
+
+    if isinstance(prior, ex.PriorSet):
+        raise ex.UtilityError(
+            "--utility estimation must have a single prior, got --robust; leave one of them out"
+        )
+    if prior.size > MOST_ESTIMATED:
+        raise ex.SizeError(
+            f"--utility estimation is for at most {MOST_ESTIMATED} answers, got {prior.size}; merge rare answers, or "
+            "take another utility"
+        )
+    level = min(check_epsilon(epsilon), prior.epsilon_max)
+    if level == 0:
+        raise ex.EpsilonError(
+            "--utility estimation must have epsilon > 0, got 0: nothing can be estimated from noise"
+        )
+    if level >= prior.epsilon_max:
+        mechanism = ex.design(prior, epsilon).mechanism
+        return Made(
+            mechanism,
+            epsilon,
+            {"utility": ESTIMATION, "gap": 0.0},
+            ["full disclosure is allowed at this epsilon"],
+        )
+    found = best_for_estimation(prior, level)
+    facts = {
+        "utility": ESTIMATION,
+        "value": found.trace - 1,
+        "lower_bound": found.lower_bound - 1,
+        "gap": found.gap,
+        "region": prior.region(level),
+    }
+    words = [
+        f"made for estimating shares: the expected squared error of n reports is {found.trace - 1:.6g} / n, at most "
+        f"{found.gap:.1%} above the least possible",
+        f"{prior.size} inputs, {found.mechanism.shape[1]} outputs, "
+        f"privacy region {prior.region(level)} of {prior.size}",
+    ]
+    return Made(ex.pair_outputs(prior, found.mechanism), level, facts, words)
+
+
+def _facts(
+    learned: Learned, prior: ex.Prior, made: Made, certified: ex.Certified, priors: ex.PriorSet | None
+) -> dict[str, Any]:
+    facts = {
+        "epsilon": made.epsilon,
+        "realised_epsilon": certified.realised_epsilon,
+        **made.facts,
+        "observations": learned.observations,
+        "prior": show.prior_dict(prior),
+        "mechanism": show.mechanism_dict(certified.mechanism),
+        "leakage": ex.pml(prior, certified.mechanism).tolist(),
+        "digest": certified.digest,
+    }
+    if priors is not None:
+        facts["prior_set"] = {
+            "description": priors.description,
+            "confidence": priors.confidence,
+            "epsilon": ex.epsilon_pml(priors, certified.mechanism),
+        }
+    return facts
+
+
+def _tell(learned: Learned, prior: ex.Prior, made: Made, certified: ex.Certified, output: str | None) -> None:
+    out = show.console(to_stderr=output == "-")
+    top = float(prior.probabilities.max())
+    show.heading(out, f"Prior, {learned.words}")
+    rows = [
+        (show.name_of(label), f"{p:.4f}", show.bar(p / top, 30))
+        for label, p in zip(prior.labels, prior.probabilities.tolist(), strict=True)
+    ]
+    out.print(show.table(("answer", "share", ""), rows, (0, 2)))
+    show.heading(out, f"Mechanism at epsilon = {made.epsilon:g} (answers down, reports across, in %)")
+    show.heat_map(out, certified.mechanism)
+    show.sentences(out, made.words)
+    audit = ex.audit(prior, certified)
+    show.heading(out, "What each report can tell, at most")
+    out.print(show.leakage_table(audit))
+    show.heading(out, "The risk")
+    show.sentences(out, show.risk(audit))
+    if math.isinf(audit.ldp_epsilon):
+        show.sentences(out, ["Some reports exclude some answers: extremal audit says which."])
+    rank = int(np.linalg.matrix_rank(certified.mechanism.matrix)) if prior.size <= MOST_RANKED else prior.size
+    if rank < prior.size:
+        hint = "" if prior.size > MOST_ESTIMATED else "; --utility estimation makes a mechanism that can"
+        show.sentences(out, [f"Reports of this mechanism cannot tell the shares of all answers apart{hint}."])
+    if output is not None and output != "-":
+        out.print(f"\nCertified mechanism in {output}", soft_wrap=True)
+    elif output is None:
+        out.print("\nNothing was written; keep the mechanism with -o mechanism.json", soft_wrap=True)

@@ -1,0 +1,319 @@
+"""What commands read: priors in their many forms, mechanism files, columns of data; "-" is standard input."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import extremal as ex
+from extremal.errors import FileError, FormatError, PriorError
+from extremal.privatize.read import match_labels, read_counts
+
+from .progress import progress
+
+LARGEST_TEXT = 1 << 26  # bytes of a prior, counts or a matrix
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a prior comes from, as it was asked for on the command line."""
+
+    prior: str | None = None
+    data: str | None = None
+    column: str | None = None
+    counts: str | None = None
+    labels: str | None = None
+    pseudocount: float = 0.0
+    missing: str = "refuse"
+    format: str | None = None
+    delimiter: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A prior, the counts it was learned from if there are any, and where it came from in words."""
+
+    prior: ex.Prior
+    counts: dict[Any, float] | None
+    words: str
+
+    @property
+    def observations(self) -> int | None:
+        """How many answers were counted."""
+        return None if self.counts is None else int(sum(self.counts.values()))
+
+
+def learn(source: Source) -> Learned:
+    """The prior that a command was asked to use; exactly one source must be given."""
+    given = [name for name in ("prior", "data", "counts") if getattr(source, name) is not None]
+    if len(given) != 1:
+        raise PriorError(
+            "a prior must come from exactly one of --data FILE --column NAME, --prior 0.5,0.3,0.2 and "
+            f"--counts FILE, got {' and '.join('--' + name for name in given) or 'none'}"
+        )
+    names = None if source.labels is None else split_labels(source.labels)
+    if source.prior is not None:
+        prior = parse_prior(source.prior)
+        if names is not None:
+            prior = ex.Prior(prior.probabilities, names)
+        return Learned(prior, None, "as given")
+    if source.data is not None:
+        with file_or_stdin(source.data, source.format) as path, progress("reading") as bar:
+            counts: dict[Any, float] = dict(
+                read_counts(
+                    path,
+                    source.column,
+                    format=source.format,
+                    delimiter=source.delimiter,
+                    missing=source.missing,
+                    progress=bar,
+                )
+            )
+        where = "standard input" if source.data == "-" else os.path.basename(source.data)
+        words = f"learned from {int(sum(counts.values()))} answers in {where}"
+    else:
+        counts, words = parse_counts(read_text(str(source.counts))), "learned from counts"
+    counts = _ordered(counts, names)
+    if not counts:
+        raise PriorError("the column must not be empty: there is nothing to learn a prior from; give data")
+    return Learned(ex.Prior.from_counts(counts, source.pseudocount), counts, words)
+
+
+def prior_set(learned: Learned, confidence: float) -> ex.PriorSet:
+    """The priors that are compatible with the sample that a prior was learned from."""
+    if learned.counts is None:
+        raise PriorError(
+            "--robust must know how many answers the prior was learned from, got --prior; give --data or --counts"
+        )
+    return ex.PriorSet.from_counts(learned.counts, confidence)
+
+
+def parse_prior(text: str) -> ex.Prior:
+    """A prior from "0.5,0.3,0.2", "a=0.5,b=0.3,c=0.2" or a JSON or mechanism file."""
+    if text == "-" or os.path.exists(text) or text.lower().endswith(".json"):
+        return _prior_document(parse_json(read_text(text), "prior"))
+    parts = [part.strip() for part in text.split(",")]
+    try:
+        if all("=" in part for part in parts):
+            named = [part.rpartition("=") for part in parts]
+            return ex.Prior([_number(p) for *_, p in named], [name.strip() for name, *_ in named])
+        return ex.Prior([_number(part) for part in parts])
+    except FormatError:
+        raise PriorError(
+            "a prior must be numbers like 0.5,0.3,0.2 or a=0.5,b=0.3,c=0.2, or the name of a JSON file, "
+            f"got {text!r:.80}"
+        ) from None
+
+
+def parse_counts(text: str) -> dict[Any, float]:
+    """Counts from JSON, label -> count, or from CSV with two columns, label and count."""
+    if text.lstrip()[:1] in ("{", "["):
+        document = parse_json(text, "counts")
+        if isinstance(document, list):
+            document = _pairs(document, ("count", "counts", "n"))
+        if isinstance(document, dict) and all(_is_number(n) for n in document.values()):
+            return document
+        raise PriorError('counts must be JSON like {"never": 120, "once": 30}, got something else')
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text), strict=True) if row]
+        if rows and len(rows[0]) == 2 and not _numeric(rows[0][1]):
+            rows = rows[1:]  # a header
+        found = {label: _number(count) for label, count in rows}
+    except (ValueError, csv.Error, FormatError):
+        raise PriorError(
+            "counts must be JSON like {label: count}, or CSV with two columns, label and count; got something else"
+        ) from None
+    if len(found) < len(rows):
+        raise PriorError("every label must be counted once, got one more than once; add up its counts")
+    return found
+
+
+def parse_mechanism(text: str) -> ex.Certified | ex.Mechanism:
+    """A certified mechanism, or a plain matrix: JSON (list of rows, or with inputs and outputs) or CSV of numbers."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return _matrix_csv(text)
+    document = parse_json(text, "mechanism")
+    if isinstance(document, dict) and "format" in document:
+        return ex.from_json(text)
+    if isinstance(document, dict) and isinstance(document.get("mechanism"), dict):
+        document = document["mechanism"]  # what `extremal design --json` prints
+    if isinstance(document, list):
+        document = {"matrix": document}
+    if not isinstance(document, dict) or "matrix" not in document:
+        raise FormatError(
+            'a mechanism must be a mechanism file, or JSON like {"matrix": [[0.9, 0.1], [0.2, 0.8]]}'
+        )
+    try:
+        return ex.Mechanism(document["matrix"], document.get("inputs"), document.get("outputs"))
+    except ex.PriorError as error:
+        raise FormatError(f"mechanism: {error}") from None
+
+
+def load_mechanism(path: str) -> ex.Certified:
+    """The certified mechanism in a file, proved anew."""
+    found = parse_mechanism(read_text(path))
+    if not isinstance(found, ex.Certified):
+        raise FormatError(f"not a certified mechanism: {path}; make one with: extremal certify")
+    return found
+
+
+def report_counts(path: str, column: str | None, certified: ex.Certified, **how: Any) -> dict[Any, int]:
+    """How often each report stands in a column of a file."""
+    with file_or_stdin(path, how.get("format")) as name, progress("reading") as bar:
+        counts = read_counts(name, column, progress=bar, **how)
+    return match_labels(counts, certified.outputs)
+
+
+def read_text(path: str) -> str:
+    """The text of a file or of standard input, if it is UTF-8 and not too large."""
+    if path == "-":
+        raw = sys.stdin.buffer.read(LARGEST_TEXT + 1)
+    else:
+        if os.path.isdir(path):
+            raise FileError(f"a file must be given, got a folder: {path}")
+        with open(path, "rb") as file:
+            raw = file.read(LARGEST_TEXT + 1)
+    if len(raw) > LARGEST_TEXT:
+        raise FileError(
+            f"the file must have at most {LARGEST_TEXT} bytes, got more: {path}; is it the right one?"
+        )
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FileError(
+            f"the file must be UTF-8 text, got other bytes: {path}; is it the right one?"
+        ) from None
+
+
+def parse_json(text: str, what: str) -> Any:
+    """The document in a text, if no member is named twice and no number is NaN or infinite."""
+
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs]
+        twice = sorted({name for name in names if names.count(name) > 1}) if len(names) < 10_000 else []
+        if twice or len(set(names)) < len(names):
+            raise ValueError(f"a label stands there twice: {twice[:3]}")
+        return dict(pairs)
+
+    def refuse(name: str) -> None:
+        raise ValueError(f"{name} is not a number")
+
+    try:
+        return json.loads(text, object_pairs_hook=distinct, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(
+            f"{what} must be JSON that can be read, got an error: {str(error)[:120]}; correct it"
+        ) from None
+
+
+def split_labels(text: str) -> list[str]:
+    """Labels separated by commas."""
+    return [label.strip() for label in text.split(",")]
+
+
+@contextmanager
+def file_or_stdin(path: str, format: str | None) -> Iterator[str]:
+    """The path, or that of a private file with what standard input gives, which is gone afterwards."""
+    if path != "-":
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="extremal-") as folder:
+        name = os.path.join(folder, f"input.{format or 'csv'}")
+        with open(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        try:
+            yield name
+        except ex.ExtremalError as error:  # nobody knows that file by its name
+            raise type(error)(str(error).replace(name, "standard input")) from None
+
+
+def _prior_document(document: Any) -> ex.Prior:
+    if isinstance(document, dict) and document.get("format") == "extremal-mechanism":
+        return ex.from_json(json.dumps(document)).prior
+    if isinstance(document, dict) and "prior" in document:
+        document = document["prior"]  # what commands print with --json
+    if isinstance(document, dict) and set(document) == {"labels", "probabilities"}:
+        return ex.Prior(document["probabilities"], document["labels"])
+    if isinstance(document, list) and document and isinstance(document[0], dict):
+        document = _pairs(document, ("probability", "p"))
+    if isinstance(document, dict | list):
+        return ex.Prior(document)
+    raise PriorError('a prior must be JSON like [0.5, 0.5] or {"yes": 0.5, "no": 0.5}, got something else')
+
+
+def _pairs(rows: list[Any], names: tuple[str, ...]) -> dict[Any, Any]:
+    found = {}
+    for row in rows:
+        value = next((row[name] for name in names if isinstance(row, dict) and name in row), None)
+        if value is None or "label" not in row or isinstance(row["label"], list | dict):
+            raise PriorError(
+                f'every entry must be like {{"label": "yes", "{names[0]}": 0.5}}, got {row!r:.60}'
+            )
+        if row["label"] in found:
+            raise PriorError(f"every label must be named once, got {row['label']!r:.60} twice")
+        found[row["label"]] = value
+    return found
+
+
+def _matrix_csv(text: str) -> ex.Mechanism:
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text), strict=True) if row]
+        outputs = inputs = None
+        if rows and not all(map(_numeric, rows[0][1:] or rows[0])):
+            outputs, rows = rows[0], rows[1:]
+        if rows and not all(_numeric(row[0]) for row in rows):
+            inputs, rows = [row[0] for row in rows], [row[1:] for row in rows]
+            outputs = outputs and outputs[-len(rows[0]) :]
+        matrix = [[_number(cell) for cell in row] for row in rows]
+    except (csv.Error, FormatError):
+        matrix = []
+    if not matrix or len({len(row) for row in matrix}) > 1:
+        raise FormatError(
+            "a mechanism must be a mechanism file, JSON with a matrix, or CSV with a row of probabilities for each "
+            "answer; got something else"
+        )
+    return ex.Mechanism(matrix, inputs, outputs)
+
+
+def _ordered(counts: dict[Any, float], names: list[str] | None) -> dict[Any, float]:
+    """Labels in the order asked for, else sorted where they can be."""
+    if names is None:
+        try:
+            return dict(sorted(counts.items()))
+        except TypeError:
+            return counts
+    by_text = {str(label): label for label in counts}
+    unknown = [label for text, label in by_text.items() if text not in names]
+    if unknown:
+        raise PriorError(
+            f"every answer must be one of --labels, got {unknown[:5]!r:.200}; add them or drop them"
+        )
+    return {by_text.get(name, name): counts.get(by_text.get(name, name), 0) for name in names}
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise FormatError(f"not a number: {text!r:.60}") from None
+
+
+def _numeric(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,87 @@
+"""Options that several commands share, each in one place."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+Epsilon = Annotated[
+    float,
+    typer.Option("--epsilon", "-e", help="The privacy level in nats: no report leaks more.", metavar="NATS"),
+]
+Data = Annotated[
+    str | None,
+    typer.Option(
+        "--data",
+        metavar="FILE",
+        help='CSV or Parquet file to learn the prior from; "-" reads CSV from a pipe.',
+    ),
+]
+Column = Annotated[
+    str | None, typer.Option("--column", metavar="NAME", help="The column that holds the answers.")
+]
+Prior = Annotated[
+    str | None,
+    typer.Option(
+        "--prior",
+        metavar="PRIOR",
+        help="0.5,0.3,0.2 or a=0.5,b=0.3,c=0.2 or a JSON file (or mechanism file).",
+    ),
+]
+Counts = Annotated[
+    str | None,
+    typer.Option("--counts", metavar="FILE", help="JSON {label: count} or CSV with label and count."),
+]
+Labels = Annotated[
+    str | None, typer.Option("--labels", metavar="A,B,C", help="All possible answers, in the order wanted.")
+]
+Pseudocount = Annotated[
+    float, typer.Option("--pseudocount", help="Added to every count, for answers that were never seen.")
+]
+Missing = Annotated[
+    Literal["refuse", "drop"], typer.Option("--missing", help="What to do with missing answers.")
+]
+InformationUtility = Literal[
+    "mutual-information", "total-variation", "chi-squared", "hellinger", "jensen-shannon"
+]
+AnyUtility = Literal[
+    "mutual-information", "total-variation", "chi-squared", "hellinger", "jensen-shannon", "estimation"
+]
+Method = Literal[
+    "auto",
+    "binary",
+    "high-privacy",
+    "uniform",
+    "enumeration",
+    "vertices",
+    "column-generation",
+    "gain-program",
+    "arc",
+]
+Utility = Annotated[
+    AnyUtility,
+    typer.Option(
+        "--utility",
+        help='What to keep of the answers; "estimation": the shares that `extremal estimate` gives.',
+    ),
+]
+CurveUtility = Annotated[InformationUtility, typer.Option("--utility", help="What to keep of the answers.")]
+Mechanism = Annotated[
+    str, typer.Option("--mechanism", "-m", metavar="FILE", help="A certified mechanism file.")
+]
+MechanismOutput = Annotated[
+    str | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help='Where to write the certified mechanism; "-" for a pipe.'
+    ),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the target if it exists.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs, and nothing else.")]
+Format = Annotated[
+    Literal["csv", "parquet"] | None,
+    typer.Option("--format", help="Of the data, if its name does not say it."),
+]
+Delimiter = Annotated[
+    str | None, typer.Option("--delimiter", help="Of a CSV file; found from its header if left out.")
+]

@@ -1,0 +1,207 @@
+"""Output for people: tables, a heat map, bars, sentences. Plain text without colours where it is no terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import extremal as ex
+from extremal.audit import plain
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+MOST_ROWS = 30  # of a table
+LONGEST_LABEL = 28  # characters of a label in a table
+PIPE_WIDTH = 100
+SHADES = " ·░▒▓█"
+EIGHTHS = " ▏▎▍▌▋▊▉█"
+DARK = (0, 68, 136)  # of a cell with probability 1
+
+
+def console(to_stderr: bool = False) -> Console:
+    """Where text for people goes; as wide as the terminal, PIPE_WIDTH in a pipe."""
+    from rich.console import Console
+
+    stream = sys.stderr if to_stderr else sys.stdout
+    width = None if stream.isatty() or os.environ.get("COLUMNS") else PIPE_WIDTH
+    return Console(stderr=to_stderr, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def print_json(document: Any) -> None:
+    """The document on standard output, and nothing else; numbers that JSON does not know are null."""
+    print(json.dumps(_finite(document), indent=2, ensure_ascii=False, allow_nan=False, default=str))
+
+
+def heading(out: Console, text: str) -> None:
+    """A line that stands out."""
+    from rich.text import Text
+
+    out.print()
+    out.print(Text(text, style="bold"))
+
+
+def sentences(out: Console, lines: Sequence[str]) -> None:
+    """Lines of prose, wrapped to the terminal."""
+    from rich.text import Text
+
+    for line in lines:
+        out.print(Text(line))
+
+
+def table(
+    head: Sequence[str], rows: Sequence[Sequence[str | RenderableType]], left: Sequence[int] = (0,)
+) -> RenderableType:
+    """A table without lines; the columns in `left` are aligned to the left, numbers to the right."""
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for k, name in enumerate(head):
+        made.add_column(
+            Text(name), justify="left" if k in left else "right", no_wrap=k not in left, overflow="ellipsis"
+        )
+    for row in rows[:MOST_ROWS]:
+        made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    if len(rows) > MOST_ROWS:
+        made.add_row(Text(f"… {len(rows) - MOST_ROWS} more"), *[""] * (len(head) - 1))
+    return made
+
+
+def heat_map(out: Console, mechanism: ex.Mechanism) -> None:
+    """The matrix in per cent, the likelier the darker; only shades where numbers do not fit; nothing if too large."""
+    n, m = mechanism.shape
+    names = [name_of(label) for label in mechanism.inputs]
+    wide = max(map(len, names), default=0)
+    if n > MOST_ROWS or wide + 2 + m > out.width:
+        out.print(f"({n} x {m} probabilities: too many to show here)")
+    elif wide + 2 + 5 * m <= out.width:
+        _numbers(out, mechanism, names, wide)
+    else:
+        _shades(out, mechanism, names, wide)
+
+
+def _numbers(out: Console, mechanism: ex.Mechanism, names: list[str], wide: int) -> None:
+    from rich.text import Text
+
+    m = mechanism.shape[1]
+    cell = max(5, min(12, (out.width - wide - 2) // m))
+    line = Text(" " * (wide + 2))
+    for label in mechanism.outputs:
+        line.append(f"{name_of(label)[: cell - 1]:>{cell}}", style="dim")
+    out.print(line)
+    for name, row in zip(names, mechanism.matrix, strict=True):
+        line = Text(f"{name:<{wide}}  ")
+        for p in row:
+            line.append(f"{percent(float(p)):>{cell}}", style=_style(float(p)))
+        out.print(line)
+
+
+def _shades(out: Console, mechanism: ex.Mechanism, names: list[str], wide: int) -> None:
+    from rich.text import Text
+
+    n, m = mechanism.shape
+    each = max(1, min(3, (out.width - wide - 2) // m))
+    top = float(mechanism.matrix.max())
+    for name, row in zip(names, mechanism.matrix, strict=True):
+        line = Text(f"{name:<{wide}}  ")
+        for p in row:
+            shade = SHADES[math.ceil((len(SHADES) - 1) * float(p) / top)]
+            line.append(shade * each, style=_style(float(p) / top))
+        out.print(line)
+    out.print(Text(f"{n} answers (rows), {m} reports (columns); darkest: {percent(top)}%", style="dim"))
+
+
+def _style(p: float) -> str:
+    red, green, blue = (round(255 + (dark - 255) * p) for dark in DARK)
+    return f"{'white' if p > 0.45 else 'black'} on rgb({red},{green},{blue})"
+
+
+def leakage_table(audit: ex.Audit) -> RenderableType:
+    """Each report with how often it occurs, what it leaks, and a bar as long as that."""
+    full = max(audit.prior.epsilon_max, audit.epsilon, 1e-300)
+    rows = [
+        (
+            name_of(o.output),
+            f"{o.probability:.1%}",
+            f"{o.leakage:.4f}",
+            f"{math.exp(o.leakage):.3f}",
+            bar(o.leakage / full, 30),
+        )
+        for o in sorted(audit.outcomes, key=lambda o: -o.leakage)
+    ]
+    return table(("report", "occurs", "leaks", "factor", f"0 … {full:.3g} (the answer itself)"), rows, (0, 4))
+
+
+def risk(audit: ex.Audit) -> list[str]:
+    """What a person should know about the risk, in sentences."""
+    lines = str(audit).splitlines()
+    if audit.epsilon > 1e-12:
+        after = min(1.0, 0.1 * math.exp(audit.epsilon))
+        lines.append(
+            f"whoever could guess something about a person with probability 10% before, whatever it is, is right with "
+            f"at most {math.ceil(after * 1000 - 1e-9) / 10:g}% after any report"
+        )
+    return [line[:1].upper() + line[1:] + "." for line in lines]
+
+
+def bar(share: float, width: int) -> str:
+    """A bar for a share of the width."""
+    eighths = round(8 * width * min(max(share, 0.0), 1.0))
+    return "█" * (eighths // 8) + (EIGHTHS[eighths % 8] if eighths % 8 else "")
+
+
+def interval(lower: float, value: float, upper: float, top: float, width: int) -> str:
+    """A line from the lower to the upper end with a mark at the value, on a scale from 0 to `top`."""
+    at = [min(width - 1, max(0, int(width * x / top))) for x in (lower, value, upper)]
+    line = [" "] * width
+    line[at[0] : at[2] + 1] = "─" * (at[2] - at[0] + 1)
+    line[at[1]] = "●"
+    return "".join(line)
+
+
+def name_of(label: Any) -> str:
+    """A label as text that fits a table and holds no control characters."""
+    text = ", ".join(map(name_of, label)) if isinstance(label, tuple) else str(label)
+    text = "".join(c if c.isprintable() else "·" for c in text)
+    return text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + "…"
+
+
+def percent(p: float) -> str:
+    """A probability in per cent with three digits at most; a dot for 0."""
+    if p == 0:
+        return "·"
+    return "100" if p > 0.9995 else "<.1" if p < 0.0005 else f"{100 * p:.1f}"
+
+
+def prior_dict(prior: ex.Prior) -> list[dict[str, Any]]:
+    """The prior for JSON: what --prior reads again."""
+    return [
+        {"label": plain(label), "probability": p}
+        for label, p in zip(prior.labels, prior.probabilities.tolist(), strict=True)
+    ]
+
+
+def mechanism_dict(mechanism: ex.Mechanism) -> dict[str, Any]:
+    """The matrix for JSON: what `extremal certify` and `extremal audit` read again."""
+    return {
+        "inputs": [plain(label) for label in mechanism.inputs],
+        "outputs": [plain(label) for label in mechanism.outputs],
+        "matrix": mechanism.matrix.tolist(),
+    }
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

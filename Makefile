@@ -1,7 +1,7 @@
 # make demo       the main job, on embedded data
 # make test       lint, types and the test suite
 # make test-slow  the tests marked slow
-# make bench      the benchmarks
+# make bench      the benchmarks, beside the peers they compare with; BENCH_ARGS=--quick chooses how much
 # make paper      the paper's figures and numbers into build/paper, with a report; OUTPUT=... chooses the folder
 # make format     apply the formatter and the linter's safe fixes
 # make lock       renew constraints.txt
@@ -14,6 +14,7 @@
 environment := sh tools/environment.sh
 demo_python := .venv/bin/python
 test_python := .venv-test/bin/python
+bench_python := .venv-bench/bin/python
 lock_python := .venv-lock/bin/python
 
 .PHONY: help
@@ -41,8 +42,9 @@ test-slow: test-environment
 	$(test_python) -m pytest -m slow $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 .PHONY: bench
-bench: test-environment
-	$(test_python) benchmarks/run.py
+bench:
+	@$(environment) create .venv-bench -e ".[bench]"
+	$(bench_python) benchmarks/run.py $(BENCH_ARGS)
 
 OUTPUT ?= build/paper
 .PHONY: paper
@@ -67,6 +69,6 @@ test-environment:
 
 .PHONY: clean
 clean:
-	rm -rf .venv .venv-test .venv-lock build dist docs/_build
+	rm -rf .venv .venv-test .venv-bench .venv-lock build dist docs/_build
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,61 +1,227 @@
-"""Records a second of privatising, beside its peers, in one run: python benchmarks/privatize.py [--json FILE]
+"""Records a second of privatising, beside its peers, in one run: python benchmarks/run.py --only privatize
 
-Every figure is the best of several runs of the same call in this process: the machine may be shared, and what
-is asked is what the code can do. Peers: randomized response in vectorised numpy with its default generator,
-which is not secure, and the client of multi-freq-ldpy where it is installed (pip install --no-deps
-multi-freq-ldpy), called record by record, as it is made to be, and in a compiled loop around it.
+Every figure is the best of several runs of the same call, after one that compiles: the machine may be shared, and
+what is asked is what the code can do. Targets are for 10^7 records, which no cache holds; fewer favour numpy. Peers, on the same 16 symbols:
+
+- randomized response in vectorised numpy with its default generator, which is not secure;
+- the client of multi-freq-ldpy, called record by record, as it is made to be, and in a compiled loop around it;
+- OpenDP's randomized response, record by record, as it is made to be; its randomness is secure, as ours is.
+
+A peer that is not installed, or fails, is listed as such: pip install -e ".[bench]" installs them.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-import os
-import platform
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
+from report import Report, Table, best, isolated
 
 import extremal as ex
-from extremal.certify import certify
-from extremal.sampling import SecureWords, cores
+from extremal.certify import Certified, certify
+from extremal.sampling import SecureWords
 
-RECORDS = 10_000_000
+RECORDS = {"tiny": 100_000, "quick": 2_000_000, "normal": 10_000_000, "full": 10_000_000}
+RUNS = {"tiny": 1, "quick": 5, "normal": 9, "full": 9}
 EPSILON = 1.0
+LIMIT = 120.0  # seconds, of a peer's process
+
+SPEED = {16: 250, 256: 150, 1000: 100}  # targets: million records a second
+OVER_NUMPY, OVER_CLIENT = 5, 50  # targets: times as fast as the peer
+STRINGS = 2.0  # target: a column of strings takes at most so many times as long as codes
+SECONDS = 10.0  # target: certify at N = M = 1000
+
+COLUMNS = {"case": "<46", "million/s": "9.2f", "ns/record": "10.2f", "codes are": ">10", "note": "<30"}
+Answer = dict[str, float]
 
 
-def best(call: Callable[[], Any], runs: int = 9) -> float:
+def run(report: Report) -> None:
+    codes = arrays(report)
+    peers(report, codes)
+    columns(report, codes)
+    certifying(report)
+
+
+def arrays(report: Report) -> float:
+    """Codes of several alphabets, and numpy on the same ones; returns records a second at k = 16."""
+    count, runs = RECORDS[report.level], RUNS[report.level]
+    table = report.table(f"{count} codes, randomized response of PML {EPSILON:g}", COLUMNS, f"best of {runs}")
+    rates = {}
+    for k, target in SPEED.items():
+        c, codes = _mechanism(k), _codes(k, count, report.seed)
+        rates[k] = count / _best(lambda c=c, codes=codes: c.privatize_codes(codes), runs)
+        what = f"codes, k = {k}"
+        met = report.check(
+            f"{what}: at least {target} million records/s, got {rates[k] / 1e6:.0f}", rates[k] >= target * 1e6
+        )
+        _row(table, what, rates[k], None, ok=met)
+        peer = count / _best(lambda k=k, codes=codes: _numpy_response(codes, k, report.seed), min(runs, 3))
+        ratio, met = rates[k] / peer, None
+        if k == 16:
+            met = report.check(
+                f"codes, k = 16: at least {OVER_NUMPY} x numpy, got {ratio:.1f} x", ratio >= OVER_NUMPY
+            )
+        _row(table, f"numpy randomized response, k = {k}", peer, ratio, "not secure", ok=met)
+    words = np.empty(min(count, 1 << 22), dtype=np.uint64)
+    alone = len(words) / _best(lambda: SecureWords().stream(len(words))(0, words), runs)
+    _row(table, "the secure words alone, one thread", alone, rates[16] / alone)
+    return rates[16]
+
+
+def peers(report: Report, codes: float) -> None:
+    """Libraries made for this, each in a process of its own."""
+    table = report.table(
+        "Peers: randomized response on 16 symbols, record by record",
+        COLUMNS,
+        f"fewer records, each peer in a process of its own, at most {LIMIT:g} s",
+    )
+    few = {"tiny": 500, "quick": 20_000}.get(report.level, 50_000)
+    for name, function, count, note in (
+        ("multi-freq-ldpy client", multi_freq_client, few, "not secure"),
+        ("multi-freq-ldpy client in a compiled loop", multi_freq_loop, 10 * few, "not secure"),
+        ("OpenDP make_randomized_response", opendp_response, few // 10, "secure"),
+    ):
+        done = isolated("privatize", function.__name__, {"count": count, "seed": report.seed}, LIMIT)
+        if done.status != "ok":
+            table.row(name, None, None, None, done.status)
+            continue
+        rate = count / done.result["seconds"]
+        ratio, met = codes / rate, None
+        if function is multi_freq_client:
+            met = report.check(
+                f"codes, k = 16: at least {OVER_CLIENT} x {name}, got {ratio:.0f} x", ratio >= OVER_CLIENT
+            )
+        _row(table, name, rate, ratio, note, ok=met)
+
+
+def columns(report: Report, codes: float) -> None:
+    """Columns of labels: what the way from values to codes and back adds."""
+    count, runs = RECORDS[report.level], RUNS[report.level]
+    table = report.table(
+        f"{count} labels in a column, k = 16", COLUMNS, f"best of {runs}; target: within {STRINGS:g} x of codes"
+    )
+    labels = [f"answer number {i}" for i in range(16)]
+    numbers = _codes(16, count, report.seed)
+    text, plain = _mechanism(16, labels), _mechanism(16)
+    for name, build in _strings(labels).items():
+        column = build(numbers)
+        rate = count / _best(lambda column=column: text.privatize(column), runs)
+        met = report.check(
+            f"{name}: within {STRINGS:g} x of codes, got {codes / rate:.2f} x", codes <= STRINGS * rate
+        )
+        _row(table, name, rate, codes / rate, ok=met)
+    strings = _strings(labels)["arrow dictionary of strings"](numbers).dictionary_decode()
+    some = [labels[i] for i in numbers[: count // 10].tolist()]
+    integers, ids = numbers.astype(np.int64), np.arange(count)
+    others: dict[str, tuple[int, Callable[[], Any]]] = {
+        "arrow strings": (count, lambda: text.privatize(strings)),
+        "numpy int64 labels": (count, lambda: plain.privatize(integers)),
+        "list of strings": (len(some), lambda: text.privatize(some)),
+        "codes, keyed, integer ids": (
+            count,
+            lambda: text.privatize_codes(numbers, key=bytes(32), ids=ids),
+        ),
+    }
+    for name, (size, call) in others.items():
+        rate = size / _best(call, min(runs, 3))
+        _row(table, name, rate, codes / rate)
+
+
+def certifying(report: Report) -> None:
+    """Seconds from a matrix to a proof, and from there to tables."""
+    n = 100 if report.level == "tiny" else 1000
+    rng = np.random.default_rng(report.seed + 1)
+    prior, uniform = ex.Prior.from_counts(rng.dirichlet(np.ones(n))), ex.Prior.uniform(n)
+    dense = ex.Mechanism(rng.dirichlet(np.full(n, 0.5), size=n), prior.labels)
+    cases = {
+        "randomized response": (prior, ex.randomized_response_for_pml(prior, 1.0), 1.0),
+        "uniform optimum, 37% zeros": (uniform, ex.closed_form.uniform(n, 1.0), 1.0),
+        "random matrix at its own leakage": (prior, dense, ex.epsilon_pml(prior, dense)),
+        f"arc, {n} x {2 * n}": (prior, ex.closed_form.arc(prior, 1.0), 1.0),
+    }
+    table = report.table(
+        f"certify, N = {n}", {"case": "<46", "seconds": "8.2f", "tables": "8.2f", "note": "<51"}, "best of 2"
+    )
+    for name, (p, m, epsilon) in cases.items():
+        seconds, _, c = best(lambda p=p, m=m, epsilon=epsilon: certify(p, m, epsilon), 2)
+        tables = best(lambda c=c: type(c.sampler)(c.weights, c.inputs, c.outputs, bytes(32)).entries, 2)
+        met = report.check(
+            f"certify N = {n}, {name}: within {SECONDS:g} s, got {seconds:.1f} s", seconds <= SECONDS
+        )
+        table.row(name, seconds, tables.seconds, c.method, ok=met)
+
+
+def _best(call: Callable[[], Any], runs: int) -> float:
     """Seconds of the fastest of several runs, after one that compiles."""
     call()
-    times = []
-    for _ in range(runs):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
+    return best(call, runs, 20.0).seconds
 
 
-def numpy_randomized_response(codes: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
+def _row(
+    table: Table, name: str, rate: float, ratio: float | None, note: str = "", ok: bool | None = None
+) -> None:
+    table.row(name, rate / 1e6, 1e9 / rate, None if ratio is None else f"{ratio:.1f} x", note, ok=ok)
+
+
+def _mechanism(k: int, labels: list[str] | None = None) -> Certified:
+    prior = ex.Prior.uniform(labels or k)
+    return certify(prior, ex.randomized_response_for_pml(prior, EPSILON), EPSILON)
+
+
+def _codes(k: int, count: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, k, count, dtype=np.uint8 if k <= 256 else np.uint16)
+
+
+def _truth(k: int) -> float:
+    """How often the peers tell the truth."""
+    return math.exp(EPSILON) / (math.exp(EPSILON) + k - 1)
+
+
+def _numpy_response(codes: np.ndarray, k: int, seed: int) -> np.ndarray:
     """The truth with probability p, else one of the k - 1 others, evenly: two draws a record and no loop."""
-    p = math.exp(EPSILON) / (math.exp(EPSILON) + k - 1)
-    lie = rng.random(len(codes)) >= p
-    shift = rng.integers(1, k, len(codes), dtype=codes.dtype if k <= np.iinfo(codes.dtype).max else np.uint32)
+    rng = np.random.default_rng(seed)
+    lie = rng.random(len(codes)) >= _truth(k)
+    shift = rng.integers(1, k, len(codes), dtype=codes.dtype)
     return np.where(lie, (codes.astype(np.uint32) + shift) % k, codes).astype(codes.dtype)
 
 
-def multi_freq_ldpy() -> tuple[Any, Any] | None:
-    """The peer's client and a compiled loop that calls it, or None where it is not installed."""
-    try:
-        from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Client
-    except ImportError:
-        return None
+def _strings(labels: list[str]) -> dict[str, Callable[[np.ndarray], Any]]:
+    """Columns of strings that are stored as numbers, from these numbers."""
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    def categories(dtype: Any) -> Callable[[np.ndarray], Any]:
+        return lambda codes: pl.Series(labels, dtype=dtype).gather(codes.astype(np.uint32))
+
+    return {
+        "arrow dictionary of strings": lambda codes: pa.DictionaryArray.from_arrays(
+            pa.array(codes.astype(np.int32)), pa.array(labels)
+        ),
+        "pandas categorical": lambda codes: pd.Series(
+            pd.Categorical.from_codes(codes.astype(np.int8), labels)
+        ),
+        "polars Categorical": categories(pl.Categorical),
+        "polars Enum": categories(pl.Enum(labels)),
+    }
+
+
+# What follows is called by name in processes of its own.
+
+
+def multi_freq_client(count: int, seed: int) -> Answer:
+    from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Client
+
+    values = _codes(16, count, seed).tolist()
+    return {"seconds": _best(lambda: [GRR_Client(value, 16, EPSILON) for value in values], 3)}
+
+
+def multi_freq_loop(count: int, seed: int) -> Answer:
+    import numba
+    from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Client
 
     @numba.njit
     def loop(codes: np.ndarray, k: int, epsilon: float) -> np.ndarray:
@@ -64,120 +230,14 @@ def multi_freq_ldpy() -> tuple[Any, Any] | None:
             out[i] = GRR_Client(np.int64(codes[i]), k, epsilon)
         return out
 
-    return GRR_Client, loop
+    codes = _codes(16, count, seed)
+    return {"seconds": _best(lambda: loop(codes, 16, EPSILON), 3)}
 
 
-def mechanism(k: int, labels: list[str] | None = None) -> Any:
-    prior = ex.Prior.uniform(labels or k)
-    return certify(prior, ex.randomized_response_for_pml(prior, EPSILON), EPSILON)
+def opendp_response(count: int, seed: int) -> Answer:
+    import opendp.prelude as dp
 
-
-def arrays() -> Iterator[tuple[str, float]]:
-    """(case, records a second)."""
-    rng = np.random.default_rng(0)
-    for k, dtype in ((16, np.uint8), (256, np.uint8), (1000, np.uint16)):
-        c, codes = mechanism(k), rng.integers(0, k, RECORDS).astype(dtype)
-        yield f"codes, k = {k}", RECORDS / best(lambda c=c, codes=codes: c.privatize_codes(codes))
-        peer = best(lambda k=k, codes=codes: numpy_randomized_response(codes, k, rng), 3)
-        yield f"numpy randomized response, k = {k}", RECORDS / peer
-    codes = rng.integers(0, 16, RECORDS).astype(np.uint8)
-    found = multi_freq_ldpy()
-    if found:
-        client, loop = found
-        part = codes[: RECORDS // 50]
-        yield (
-            "multi-freq-ldpy client in a compiled loop, k = 16",
-            len(part) / best(lambda: loop(part, 16, EPSILON), 3),
-        )
-        values = part[: len(part) // 4].tolist()
-        seconds = best(lambda: [client(value, 16, EPSILON) for value in values], 3)
-        yield "multi-freq-ldpy client, k = 16", len(values) / seconds
-
-    labels = [f"answer number {i}" for i in range(16)]
-    c = mechanism(16, labels)
-    columns = {
-        "arrow dictionary of strings": pa.DictionaryArray.from_arrays(
-            pa.array(codes.astype(np.int32)), pa.array(labels)
-        ),
-        "pandas categorical": pd.Series(pd.Categorical.from_codes(codes.astype(np.int8), labels)),
-        "polars Enum": pl.Series(labels, dtype=pl.Enum(labels)).gather(codes.astype(np.uint32)),
-        "polars Categorical": pl.Series(labels, dtype=pl.Categorical).gather(codes.astype(np.uint32)),
-    }
-    for name, column in columns.items():
-        yield f"{name}, k = 16", RECORDS / best(lambda column=column: c.privatize(column))
-    strings = columns["arrow dictionary of strings"].cast(pa.string())
-    yield "arrow strings, k = 16", RECORDS / best(lambda: c.privatize(strings), 3)
-    numbers = mechanism(16)
-    integers = codes.astype(np.int64)
-    yield "numpy int64 labels, k = 16", RECORDS / best(lambda: numbers.privatize(integers))
-    some = [labels[i] for i in codes[: RECORDS // 10].tolist()]
-    yield "list of strings, k = 16", len(some) / best(lambda: c.privatize(some), 3)
-    key, ids = bytes(32), np.arange(RECORDS)
-    yield (
-        "keyed codes, integer ids, k = 16",
-        RECORDS / best(lambda: c.privatize_codes(codes, key=key, ids=ids), 3),
-    )
-    out = np.empty(1 << 22, dtype=np.uint64)
-    yield "secure words alone, one thread", len(out) / best(lambda: SecureWords().stream(len(out))(0, out))
-
-
-def certifying() -> Iterator[tuple[str, float]]:
-    """(case, seconds) of certify at N = M = 1000, tables included."""
-    n = 1000
-    rng = np.random.default_rng(1)
-    prior = ex.Prior.from_counts(rng.dirichlet(np.ones(n)))
-    uniform = ex.Prior.uniform(n)
-    P = rng.dirichlet(np.full(n, 0.5), size=n)
-    dense = ex.Mechanism(P, prior.labels)
-    cases = {
-        "randomized response": (prior, ex.randomized_response_for_pml(prior, 1.0), 1.0),
-        "uniform optimum, 37% zeros": (uniform, ex.closed_form.uniform(n, 1.0), 1.0),
-        "arc, 1000 x 2000": (prior, ex.closed_form.arc(prior, 1.0), 1.0),
-        "random matrix at its own leakage": (prior, dense, ex.epsilon_pml(prior, dense)),
-    }
-    for name, (p, m, epsilon) in cases.items():
-        yield f"certify N = 1000, {name}", best(lambda p=p, m=m, epsilon=epsilon: certify(p, m, epsilon), 2)
-    c = certify(*cases["randomized response"])
-    yield (
-        "tables, 1000 x 1000",
-        best(lambda: type(c.sampler)(c.weights, c.inputs, c.outputs, bytes(32)).entries, 3),
-    )
-
-
-TARGETS = {"codes, k = 16": 250e6, "codes, k = 256": 150e6, "codes, k = 1000": 100e6}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
-    options = parser.parse_args()
-    print(f"{platform.machine()}, {cores()} cores, load {os.getloadavg()[0]:.1f} at the start")
-    print(f"\n{'million records/s':>18}  {'ns/record':>9}")
-    speed = {}
-    for name, rate in arrays():
-        speed[name] = rate
-        target = TARGETS.get(name)
-        verdict = (
-            "" if target is None else f"   target {target / 1e6:.0f}: {'ok' if rate >= target else 'MISSED'}"
-        )
-        print(f"{rate / 1e6:18.1f}  {1e9 / rate:9.2f}  {name}{verdict}", flush=True)
-    print("\nratios")
-    codes = speed["codes, k = 16"]
-    ratios = {f"codes / {name}": codes / rate for name, rate in speed.items() if name != "codes, k = 16"}
-    for k in (256, 1000):
-        ratios[f"codes / numpy randomized response, k = {k}"] = (
-            speed[f"codes, k = {k}"] / speed[f"numpy randomized response, k = {k}"]
-        )
-    for name, ratio in ratios.items():
-        print(f"{ratio:10.2f}  {name}")
-    print("\nseconds")
-    seconds = dict(certifying())
-    for name, value in seconds.items():
-        print(f"{value:10.3f}  {name}")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"records_per_second": speed, "ratios": ratios, "seconds": seconds}, file, indent=2)
-
-
-if __name__ == "__main__":
-    main()
+    dp.enable_features("contrib")
+    measurement = dp.m.make_randomized_response(list(range(16)), prob=_truth(16))
+    values = _codes(16, count, seed).tolist()
+    return {"seconds": _best(lambda: [measurement(value) for value in values], 3)}

@@ -1,0 +1,85 @@
+"""Settings of the documentation site. `make docs` builds it strictly and without the network."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
+
+import gallery  # noqa: E402  # beside this file
+
+import extremal  # noqa: E402
+
+project = "extremal"
+author = "The extremal developers"
+copyright = author
+version = release = extremal.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+highlight_language = "text"  # a block without a language is a transcript of a shell
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_class_signature = "mixed"
+add_module_names = False
+python_use_unqualified_type_names = True
+maximum_signature_line_length = 100
+
+# Nothing is downloaded, so types of other libraries and of the standard library lead nowhere. Names of this package
+# must be found, except aliases and helpers that are no part of the public interface.
+nitpicky = True
+nitpick_ignore_regex = [
+    (r"py:.*", r"(?!extremal\.).*"),
+    (r"py:.*", r"extremal\.\w+\..*"),
+]
+
+html_theme = "furo"
+html_title = f"extremal {release}"
+html_static_path = ["_static"]
+html_css_files = ["extremal.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#0072B2", "color-brand-content": "#0072B2"},
+    "dark_css_variables": {"color-brand-primary": "#56B4E9", "color-brand-content": "#56B4E9"},
+}
+
+LITERAL = re.compile(r"(`[^`]+`)")
+
+
+def as_restructured(line: str) -> str:
+    """A line of a docstring, which is plain text with `names` in it, as reStructuredText that reads the same."""
+    parts = LITERAL.split(line)
+    for k, part in enumerate(parts):
+        if k % 2:
+            parts[k] = f"`{part}`" + ("\\ " if re.match(r"\w", parts[k + 1]) else "")
+        else:
+            parts[k] = re.sub(r"(?<=\w)_(?!\w)", r"\\_", re.sub(r"([\\*|])", r"\\\1", part))
+    return "".join(parts)
+
+
+def process_docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings are written for readers of the source, not in a markup; examples in them stay as they are."""
+    example = False
+    for k, line in enumerate(lines):
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        if not example:
+            lines[k] = as_restructured(line)
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-docstring", process_docstring)
+    # Before autosummary looks for pages.
+    app.connect(
+        "builder-inited", lambda app: gallery.build(HERE.parent / "examples", HERE / "generated"), 100
+    )

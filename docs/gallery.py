@@ -1,0 +1,54 @@
+"""Pages of the gallery, made by running the scripts in examples/ when the site is built."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Example(NamedTuple):
+    name: str
+    title: str
+    text: str
+
+
+def read(script: Path) -> Example:
+    """Title and text of an example: the first line and the rest of its docstring."""
+    doc = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8")))
+    if not doc or "\n\n" not in doc:
+        raise ValueError(f"{script} must begin with a docstring: a title, an empty line, and a text")
+    title, text = doc.split("\n\n", 1)
+    return Example(script.stem, title.rstrip("."), text)
+
+
+def run(script: Path, folder: Path) -> str:
+    """What the script prints; its picture goes into the folder."""
+    command = [sys.executable, "-W", "error", str(script), str(folder)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+
+
+def build(scripts: Path, folder: Path) -> None:
+    """One page for each script, and pages.txt with a tile for each, which gallery.md includes."""
+    folder.mkdir(exist_ok=True)
+    examples = [read(script) for script in sorted(scripts.glob("*.py"))]
+    for example in examples:
+        printed = run(scripts / f"{example.name}.py", folder)
+        page = (
+            f"# {example.title}\n\n{example.text}\n\n![{example.title}]({example.name}.svg)\n\n"
+            f"```{{literalinclude}} ../../examples/{example.name}.py\n:language: python\n```\n\n"
+            f"It prints:\n\n```text\n{printed.rstrip()}\n```\n"
+        )
+        (folder / f"{example.name}.md").write_text(page, encoding="utf-8")
+    tiles = "\n".join(
+        f":::{{container}}\n[![{e.title}](generated/{e.name}.svg)](generated/{e.name}.md)\n\n"
+        f"[{e.title}](generated/{e.name}.md)\n:::\n"
+        for e in examples
+    )
+    names = "\n".join(f"generated/{e.name}" for e in examples)
+    (folder / "gallery.txt").write_text(
+        f"::::{{container}} gallery\n{tiles}::::\n\n```{{toctree}}\n:hidden:\n\n{names}\n```\n",
+        encoding="utf-8",
+    )

@@ -1,0 +1,42 @@
+"""Catch a leaky client from the outside.
+
+A client claims to hide the true value among two decoys, and always puts it first. `audit_pairs` needs only pairs of
+secret and report; from a few dozen pairs on it proves, with confidence 0.95, a leakage above the one claimed.
+"""
+
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import extremal as ex
+from extremal.plot import BLACK, BLUE, VERMILION, picture
+
+labels = ["a", "b", "c", "d", "e"]
+claim = math.log(5 / 3)
+random = np.random.default_rng(1)
+secrets = random.choice(labels, 3000).tolist()
+leaky = [[x, *random.choice([y for y in labels if y != x], 2, replace=False).tolist()] for x in secrets]
+honest = [random.permutation(report).tolist() for report in leaky]
+sizes = [50, 100, 200, 400, 800, 1500, 3000]
+shown = {
+    name: [ex.audit_pairs(secrets[:n], reports[:n], epsilon=claim).epsilon_lower for n in sizes]
+    for name, reports in {"true value first": leaky, "shuffled": honest}.items()
+}
+
+
+def draw(axes):
+    axes.plot(sizes, shown["true value first"], "o-", color=VERMILION, label="true value first")
+    axes.plot(sizes, shown["shuffled"], "s-", color=BLUE, label="shuffled")
+    axes.axhline(claim, color=BLACK, linestyle="--", label="claimed")
+    axes.set(xscale="log", xlabel="pairs of secret and report", ylabel="proven leakage (nats)")
+    axes.legend()
+
+
+for name, bounds in shown.items():
+    print(f"{name}: " + ", ".join(f"{bound:.3f} from {n}" for n, bound in zip(sizes, bounds, strict=True)))
+print(f"claimed: {claim:.3f}")
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/gallery")
+folder.mkdir(parents=True, exist_ok=True)
+picture(folder / "audit_a_client", draw)

@@ -1,0 +1,45 @@
+"""What ε means: the chance of guessing right.
+
+Whoever wants to know something about one person and would have guessed it with probability p, guesses it with
+probability at most e^ε p after seeing the report. The lines show this bound; the crosses show the worst attributes of
+the answer that there are, which reach it.
+"""
+
+import math
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+import extremal as ex
+from extremal.plot import BLUE, GREEN, GREY, ORANGE, picture
+
+prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.15, "daily": 0.05})
+levels = {0.2: GREEN, 0.6: BLUE, 1.2: ORANGE}
+
+
+def worst(epsilon):
+    """For each set of answers: its probability, and the largest it can have after a report."""
+    posterior = (ex.lift(prior, ex.design(prior, epsilon).mechanism).T * prior.probabilities).T
+    for size in range(1, prior.size):
+        for chosen in combinations(range(prior.size), size):
+            yield prior.probabilities[list(chosen)].sum(), posterior[list(chosen)].sum(axis=0).max()
+
+
+def draw(axes):
+    before = np.linspace(0, 1, 201)
+    for epsilon, color in levels.items():
+        axes.plot(before, np.minimum(1, math.exp(epsilon) * before), color=color, label=f"ε = {epsilon}")
+        axes.plot(*zip(*worst(epsilon), strict=True), "x", color=color)
+    axes.plot(before, before, color=GREY, linestyle=":", label="no report at all")
+    axes.set(xlabel="chance to guess right before", ylabel="chance to guess right after the report")
+    axes.legend(loc="lower right")
+
+
+for epsilon in levels:
+    attained = max(after / before for before, after in worst(epsilon))
+    print(f"ε = {epsilon}: factor {attained:.4f} attained, {math.exp(epsilon):.4f} allowed")
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/gallery")
+folder.mkdir(parents=True, exist_ok=True)
+picture(folder / "guessing_risk", draw)

@@ -1,0 +1,31 @@
+"""Beside other notions of privacy, at the same leakage.
+
+The best mechanisms under local differential privacy (LDP), local information privacy (LIP) and maximal leakage, each at
+the largest level of its own at which no report leaks more than ε. What a stricter notion costs is the distance between
+the curves.
+"""
+
+import sys
+from pathlib import Path
+
+import extremal as ex
+from extremal.plot import BLUE, GREEN, GREY, ORANGE, PURPLE, picture
+
+prior = ex.Prior([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
+epsilons = [0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0]
+tables = [ex.compare(prior, epsilon).to_dict()["rows"] for epsilon in epsilons]
+looks = zip((BLUE, GREEN, ORANGE, PURPLE, GREY), ("o-", "D-", "s-", "^:", "x--"), strict=True)
+
+
+def draw(axes):
+    for k, (color, style) in enumerate(looks):
+        values = [rows[k]["value"] for rows in tables]
+        axes.plot(epsilons, values, style, color=color, label=tables[0][k]["name"])
+    axes.set(xlabel="ε, the most that a report leaks (nats)", ylabel="mutual information (nats)")
+    axes.legend()
+
+
+print(ex.compare(prior, 0.5))
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/gallery")
+folder.mkdir(parents=True, exist_ok=True)
+picture(folder / "notions", draw)

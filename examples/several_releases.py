@@ -1,0 +1,41 @@
+"""Several reports about one person.
+
+Asking again and drawing again wears the protection out. The exact leakage of n independent reports beside n times the
+leakage of one, which is no bound: for two to seven reports of the optimal mechanism the truth lies above it.
+"""
+
+import math
+import sys
+from pathlib import Path
+
+import extremal as ex
+from extremal.plot import BLUE, GREY, ORANGE, picture
+
+prior = ex.Prior.uniform(5)
+epsilon = math.log(5 / 4)  # each report of the optimal mechanism rules out one of five answers
+mechanisms = {
+    "optimal mechanism": (ex.closed_form.uniform(prior, epsilon), BLUE, "o-"),
+    "randomized response": (ex.randomized_response_for_pml(prior, epsilon), ORANGE, "s--"),
+}
+numbers = range(1, 11)
+leaks = {
+    name: [ex.repeat_release(prior, mechanism, n).epsilon for n in numbers]
+    for name, (mechanism, _, _) in mechanisms.items()
+}
+
+
+def draw(axes):
+    axes.plot(numbers, [n * epsilon for n in numbers], ":", color=GREY, label="sum, not a bound")
+    for name, (_, color, style) in mechanisms.items():
+        axes.plot(numbers, leaks[name], style, color=color, label=name)
+    axes.axhline(prior.epsilon_max, color=GREY, linewidth=0.8)
+    axes.set(xlabel="independent reports about one answer", ylabel="leakage of all together (nats)")
+    axes.legend(loc="lower right")
+
+
+for name, found in leaks.items():
+    print(f"{name}: " + " ".join(f"{leak:.3f}" for leak in found))
+print("sum: " + " ".join(f"{n * epsilon:.3f}" for n in numbers))
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/gallery")
+folder.mkdir(parents=True, exist_ok=True)
+picture(folder / "several_releases", draw)

@@ -1,0 +1,51 @@
+"""From a survey to published shares, and how far off they are.
+
+The whole way: prior, a design that is made for estimating shares, certificate, reports, estimates with intervals. The
+black marks are what the 944 people really said, which nobody who sees the reports knows. Beside it randomized response
+with the same leakage.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import extremal as ex
+from extremal.data import anes96
+from extremal.demo import ORDER
+from extremal.paper.frequencies import best_for_estimation
+from extremal.plot import BLACK, BLUE, ORANGE, picture
+
+answers = anes96()["party"]
+prior = ex.Prior.from_data(answers, labels=ORDER)
+epsilon = 1.5
+methods = {
+    "best for shares": best_for_estimation(prior, epsilon).mechanism,
+    "randomized response": ex.randomized_response_for_pml(prior, epsilon),
+}
+estimates = {}
+for name, mechanism in methods.items():
+    certified = ex.certify(prior, mechanism, epsilon)
+    reports = certified.privatize(answers, source=ex.SeededWords(1))  # a seed for the picture only
+    estimates[name] = ex.estimate(certified, reports)
+
+
+def draw(axes):
+    rows = np.arange(prior.size)
+    axes.plot(100 * prior.probabilities, rows, "|", color=BLACK, markersize=22, label="what people said")
+    for (name, e), color, shift in zip(estimates.items(), (BLUE, ORANGE), (-0.15, 0.15), strict=True):
+        width = 100 * np.array([e.frequencies - e.lower, e.upper - e.frequencies])
+        x = 100 * e.frequencies
+        axes.errorbar(x, rows + shift, xerr=width, fmt="o", color=color, capsize=3, label=name)
+    axes.set_yticks(rows, prior.labels)
+    axes.invert_yaxis()
+    axes.set(xlabel="share in percent, all intervals together at 95%")
+    axes.legend()
+
+
+for name, e in estimates.items():
+    wrong = 100 * np.sqrt(np.mean((e.frequencies - prior.probabilities) ** 2))
+    print(f"{name}: off by {wrong:.2f} percentage points (root mean square)")
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/gallery")
+folder.mkdir(parents=True, exist_ok=True)
+picture(folder / "survey_estimates", draw, (7.2, 4.4))

@@ -1,0 +1,51 @@
+"""The purpose decides the design.
+
+How many reports are needed until all shares are known to ±2.5 percentage points, at the same leakage? A design of
+largest mutual information can be poor at this in the middle of the range, and worse than randomized response, because
+it blurs answers together. A design that is made for shares does well throughout.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import extremal as ex
+from extremal.paper.frequencies import best_for_estimation
+from extremal.plot import BLUE, GREEN, ORANGE, picture
+
+prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+epsilons = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4])
+methods = {
+    "design for shares": lambda epsilon: best_for_estimation(prior, epsilon).mechanism,
+    "design for mutual information": lambda epsilon: ex.design(prior, epsilon).mechanism,
+    "randomized response": lambda epsilon: ex.randomized_response_for_pml(prior, epsilon),
+}
+
+
+def reports_needed(mechanism):
+    """Not a number where reports cannot tell all shares apart, however many there are."""
+    if np.linalg.matrix_rank(mechanism.matrix, tol=1e-6) < prior.size:
+        return np.nan
+    return ex.sample_size(prior, mechanism, width=0.05)
+
+
+needed = {name: [reports_needed(make(e)) for e in epsilons] for name, make in methods.items()}
+
+
+def draw(axes):
+    for (name, numbers), color, style in zip(
+        needed.items(), (GREEN, BLUE, ORANGE), ("o-", "D-", "s--"), strict=True
+    ):
+        axes.plot(epsilons, numbers, style, color=color, label=name)
+    axes.set(yscale="log", xlabel="ε (nats), the same for all", ylabel="reports needed for ±2.5 points")
+    axes.set_ylim(top=1e9)
+    axes.legend(loc="upper right")
+
+
+for name, numbers in needed.items():
+    found = dict(zip(epsilons, numbers, strict=True))
+    print(f"{name}: {', '.join(f'{found[e]} at {e}' for e in (0.2, 0.6, 1.0))}")
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/gallery")
+folder.mkdir(parents=True, exist_ok=True)
+picture(folder / "utility_matters", draw)

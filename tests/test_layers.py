@@ -82,17 +82,19 @@ LAYERS = [
     "budget",
     "neighbours",
     "plot",
+    "svg",
     "report",
     "demo",
     "explorer",
     "paper",
     "demo_run",
+    "demo_report",
     "cli",
     "__main__",
 ]
 
 # These use the package as its users do, so they alone may import the package itself.
-USERS = ["demo", "explorer", "paper", "demo_run", "cli", "__main__"]
+USERS = ["demo", "explorer", "paper", "demo_run", "demo_report", "cli", "__main__"]
 
 SOLVER = {
     "kernels",

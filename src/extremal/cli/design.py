@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 import extremal as ex
@@ -16,13 +15,6 @@ from .inputs import Learned, Source, learn, prior_set
 from .output import check_target, finish, write_mechanism
 from .progress import progress
 
-UTILITIES = {
-    "mutual-information": ex.mutual_information,
-    "total-variation": ex.total_variation,
-    "chi-squared": ex.chi_squared,
-    "hellinger": ex.hellinger,
-    "jensen-shannon": ex.jensen_shannon,
-}
 ESTIMATION = "estimation"
 MOST_RANKED = 200  # symbols up to which it is found out whether all shares can be estimated
 MOST_ESTIMATED = 12  # symbols: the design for estimation lists all extremal columns
@@ -99,10 +91,6 @@ def make(
     """The design for a utility by its name; "estimation" makes estimated shares as exact as possible."""
     if utility == ESTIMATION:
         return _for_estimation(prior, epsilon)
-    if utility not in UTILITIES:
-        raise ex.UtilityError(
-            f"utility must be one of {', '.join([*UTILITIES, ESTIMATION])}, got {utility!r}; leave it out for the first"
-        )
     size = prior.size
     limit = 8 + 0.03 * size if time_limit is None else time_limit
     with progress("designing") as bar:
@@ -115,7 +103,7 @@ def make(
         design = ex.design(
             prior,
             epsilon,
-            UTILITIES[utility],
+            utility_of(utility),
             method=method,
             tolerance=tolerance,
             time_limit=time_limit,
@@ -133,6 +121,13 @@ def make(
         "seconds": design.seconds,
     }
     return Made(design.mechanism, design.epsilon, facts, str(design).splitlines())
+
+
+def utility_of(name: str) -> ex.Utility:
+    """The utility of that name on the command line."""
+    found = getattr(ex, name.replace("-", "_"))
+    assert isinstance(found, ex.Utility)  # the parser lets no other name pass
+    return found
 
 
 def _for_estimation(prior: ex.Prior | ex.PriorSet, epsilon: float) -> Made:
@@ -219,6 +214,8 @@ def _tell(learned: Learned, prior: ex.Prior, made: Made, certified: ex.Certified
     show.sentences(out, show.risk(audit))
     if math.isinf(audit.ldp_epsilon):
         show.sentences(out, ["Some reports exclude some answers: extremal audit says which."])
+    import numpy as np
+
     rank = int(np.linalg.matrix_rank(certified.mechanism.matrix)) if prior.size <= MOST_RANKED else prior.size
     if rank < prior.size:
         hint = "" if prior.size > MOST_ESTIMATED else "; --utility estimation makes a mechanism that can"

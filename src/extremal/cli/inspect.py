@@ -9,14 +9,13 @@ import math
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 import extremal as ex
 from extremal.errors import FileError, PriorError
 
 from . import options, show
-from .design import UTILITIES
+from .design import utility_of
 from .failure import CheckFailed
 from .inputs import Source, file_or_stdin, learn, parse_mechanism, parse_prior, read_text
 from .output import check_target, write_mechanism, write_text
@@ -227,7 +226,7 @@ def tradeoff(
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help='The curve as .csv, .json, .png or .svg; "-" prints CSV.'
+            "--output", "-o", metavar="FILE", help='The curve as .csv, .json or .svg; "-" prints CSV.'
         ),
     ] = None,
     overwrite: options.Overwrite = False,
@@ -238,14 +237,12 @@ def tradeoff(
     """Show the best utility at each privacy level, beside randomized response at the same leakage."""
     check_target(output, overwrite, as_json)
     kind = "csv" if output in (None, "-") else Path(str(output)).suffix.lower().lstrip(".")
-    if kind not in ("csv", "json", "png", "svg"):
-        raise FileError(
-            f"the curve must be written as .csv, .json, .png or .svg, got {output}; choose one of them"
-        )
+    if kind not in ("csv", "json", "svg"):
+        raise FileError(f"the curve must be written as .csv, .json or .svg, got {output}; choose one of them")
     learned = learn(Source(prior, data, column, counts, labels, pseudocount, missing, format, delimiter))
     levels = _levels(epsilons, points, learned.prior.epsilon_max)
     with progress("designing") as bar:
-        curve = ex.tradeoff(learned.prior, levels, UTILITIES[utility], progress=bar)
+        curve = ex.tradeoff(learned.prior, levels, utility_of(utility), progress=bar)
     rows = curve.rows()
     if output is not None:
         _write_curve(curve, output, kind, overwrite)
@@ -286,7 +283,7 @@ def _tell_curve(curve: ex.Tradeoff, rows: list[dict[str, Any]], output: str | No
     ]
     head = ("epsilon", "optimal", "rand. resp.", "gain", "optimal, of the ceiling", "method")
     out.print(show.table(head, cells, (4, 5)))
-    worst = float(np.max(curve.upper_bound - curve.optimal))
+    worst = float((curve.upper_bound - curve.optimal).max())
     proof = (
         f"at most {worst:.1e} more is possible anywhere"
         if math.isfinite(worst)
@@ -325,9 +322,9 @@ def _write_curve(curve: ex.Tradeoff, output: str, kind: str, overwrite: bool) ->
         finite = [{k: None if v == math.inf else v for k, v in row.items()} for row in rows]
         write_text(output, json.dumps(finite, indent=2) + "\n", overwrite)
     else:
-        from extremal.report import curve_picture
+        from extremal import svg
 
-        curve_picture(curve, Path(output))
+        write_text(output, svg.curve(curve) + "\n", overwrite)
 
 
 def _renamed(prior: ex.Prior, inputs: tuple[Any, ...]) -> ex.Prior:

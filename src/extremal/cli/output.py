@@ -7,7 +7,6 @@ import sys
 
 import extremal as ex
 from extremal.errors import FileError
-from extremal.privatize.atomic import new_file
 
 
 def check_target(output: str | None, overwrite: bool, as_json: bool = False) -> None:
@@ -33,6 +32,8 @@ def write_text(output: str, text: str, overwrite: bool) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
+    from extremal.privatize.atomic import new_file
+
     with new_file(output, overwrite, 0o644) as file:
         file.write(text.encode("utf-8"))
 

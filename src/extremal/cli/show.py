@@ -9,10 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import extremal as ex
-from extremal.audit import plain
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -182,6 +179,8 @@ def percent(p: float) -> str:
 
 def prior_dict(prior: ex.Prior) -> list[dict[str, Any]]:
     """The prior for JSON: what --prior reads again."""
+    from extremal.audit import plain
+
     return [
         {"label": plain(label), "probability": p}
         for label, p in zip(prior.labels, prior.probabilities.tolist(), strict=True)
@@ -190,6 +189,8 @@ def prior_dict(prior: ex.Prior) -> list[dict[str, Any]]:
 
 def mechanism_dict(mechanism: ex.Mechanism) -> dict[str, Any]:
     """The matrix for JSON: what `extremal certify` and `extremal audit` read again."""
+    from extremal.audit import plain
+
     return {
         "inputs": [plain(label) for label in mechanism.inputs],
         "outputs": [plain(label) for label in mechanism.outputs],
@@ -202,6 +203,4 @@ def _finite(value: Any) -> Any:
         return {str(key): _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

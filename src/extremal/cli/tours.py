@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from . import options, show
 from .failure import CheckFailed
 from .progress import progress
+
+if TYPE_CHECKING:
+    from extremal.demo_run import Demo
 
 
 def demo(
@@ -26,13 +30,46 @@ def demo(
     Learn the prior, design, certify, privatise, estimate back with intervals, audit; beside randomized response that
     leaks as much. Files of the same names in the folder are replaced.
     """
-    from extremal.demo_run import run, tell
+    from extremal.demo_report import make
 
-    done = run(output, epsilon)
+    with progress("demo:") as bar:
+        done, report = make(output, epsilon, progress=bar)
     if as_json:
-        show.print_json(done.to_dict())
+        show.print_json({**done.to_dict(), "report": str(report)})
     else:
-        tell(done, show)
+        _tell(done, report)
+
+
+def _tell(done: Demo, report: Path) -> None:
+    """The demo in a terminal; the report says more."""
+    from extremal.demo_report import comparison, summary
+    from extremal.demo_run import SHARES
+
+    out, way = show.console(), done.ways[SHARES]
+    show.heading(out, f"Party identification of {done.people} people, American National Election Study 1996")
+    truth = done.prior.probabilities.tolist()
+    found = way.estimate.table.rows()
+    top = max(row["upper"] for row in found)
+    rows = [
+        (
+            show.name_of(row["label"]),
+            f"{p:.1%}",
+            f"{row['estimate']:.1%}",
+            f"{row['lower']:.1%} to {row['upper']:.1%}",
+            show.interval(row["lower"], row["estimate"], row["upper"], top, 26),
+        )
+        for row, p in zip(found, truth, strict=True)
+    ]
+    head = ("answer", "truly", "estimated", "interval", f"0 … {top:.0%}, from private reports")
+    out.print(show.table(head, rows, (0, 4)))
+    show.sentences(out, [way.estimate.table.note[:1].upper() + way.estimate.table.note[1:] + "."])
+    show.heading(out, f"Three mechanisms at the same leakage of {done.epsilon:g} nats")
+    out.print(show.table(*comparison(done)))
+    show.heading(out, "In words")
+    show.sentences(out, summary(done))
+    show.heading(out, "Look at")
+    out.print(f"  {report.resolve()}", soft_wrap=True)
+    out.print(f"and the other files in {done.folder.resolve()}", soft_wrap=True)
 
 
 def reproduce(

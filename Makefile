@@ -24,7 +24,7 @@ help:
 .PHONY: demo
 demo:
 	@$(environment) create .venv -e .
-	@$(demo_python) -m extremal.demo
+	@$(demo_python) -m extremal demo --output build/demo
 
 .PHONY: test
 test: lint

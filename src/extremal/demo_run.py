@@ -180,9 +180,7 @@ def run(
     sure = "code that shares nothing with the solver confirms" if check.ok else "is not confirmed"
     proof = (
         f"The design with the most information reaches {design.value:.4f} nats; more than "
-        f"{design.upper_bound:.4f} is "
-        "impossible at this ε, which "
-        f"{'code that shares nothing with the solver confirms' if check.ok else 'is not confirmed'}. "
+        f"{design.upper_bound:.4f} is impossible at this ε, which {sure}. "
         f"The design made for shares has an expected squared error at most {best.gap:.1%} above the "
         "least possible."
     )

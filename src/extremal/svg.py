@@ -133,7 +133,7 @@ def intervals(labels: Sequence[Any], series: Sequence[Series], truth: Floats | N
 
     bottom = 30 + len(labels) * high
     parts = _scale(at, low, top, 30, bottom)
-    legend = left
+    legend = float(left)
     for s in series:
         parts.append(_line(legend, 12, legend + 26, 12, s.color, 3, s.dash))
         parts.append(_text(legend + 32, 16, s.name, "start"))

@@ -18,6 +18,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "extremal"
 LAYERS = [
     "data",
     "errors",
+    "plot",  # draws plain numbers, so that every value can have a .plot()
     "regions",
     "prior",
     "prior_set",
@@ -51,8 +52,10 @@ LAYERS = [
     "robust",
     "design",
     "tradeoff",
+    "estimation",
     "proof",
     "integer_weights",
+    "paths",
     "mechanism_file",
     "sampling_kernel",
     "sampling",
@@ -81,7 +84,6 @@ LAYERS = [
     "transcript",
     "budget",
     "neighbours",
-    "plot",
     "svg",
     "report",
     "demo",

@@ -7,6 +7,7 @@ import math
 import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,9 @@ from .utility import (
     check_utility,
     mutual_information,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 
@@ -117,6 +121,13 @@ class Design:
     def _repr_html_(self) -> str:
         table = self.mechanism._repr_html_() if self.prior.size <= 100 else ""
         return f"<pre>{html.escape(str(self))}</pre>{table}"
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Axes with a heat map of the mechanism; the title says what it is worth."""
+        from .plot import draw_matrix
+
+        title = f"{self.utility.name} {self.value:.4g} at epsilon = {self.epsilon:.4g}"
+        return draw_matrix(self.mechanism.matrix, self.mechanism.inputs, self.mechanism.outputs, title, axes)
 
 
 def design(

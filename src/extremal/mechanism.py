@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import MechanismError, PriorError, SizeError
 from .prior import Labels, Prior, as_floats, check_labels, check_prior, heat_cell, html_table, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 
@@ -152,6 +155,12 @@ class Mechanism:
         if n > most:
             rows.append(f"<tr><td colspan='{min(m, most) + 1 + bool(more)}'>… {n - most} more</td></tr>")
         return html_table(f"Mechanism: {n} inputs (rows), {m} outputs (columns)", rows)
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Axes with a heat map of the matrix, rows are inputs."""
+        from .plot import draw_matrix
+
+        return draw_matrix(self.matrix, self.inputs, self.outputs, "Mechanism", axes)
 
 
 def identity(prior: Prior) -> Mechanism:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,3 +66,103 @@ def picture(
         figure.savefig(png, metadata={"Software": None})
         figure.savefig(svg, metadata={"Date": None, "Creator": None})
     return png, svg
+
+
+MOST_NAMED = 40  # symbols whose labels are written beside a picture
+MOST_FIGURES = 12  # rows and columns up to which a heat map shows its numbers
+
+
+def empty_axes(size: tuple[float, float] = (5.4, 4.0)) -> Axes:
+    """New axes in a figure that pyplot knows, so that a notebook shows it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError('pictures need matplotlib; install it with: pip install "extremal[plot]"') from None
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def draw_bars(
+    values: Sequence[float], labels: Sequence[Any], title: str, quantity: str, axes: Axes | None = None
+) -> Axes:
+    """Axes with one horizontal bar a label, the first on top; of more than 40, a line without names."""
+    if axes is None:
+        axes = empty_axes((5.4, 1.4 + 0.26 * min(len(values), MOST_NAMED)))
+    places = range(len(values))
+    if len(values) <= MOST_NAMED:
+        axes.barh(places, values, color=BLUE)
+        axes.set_yticks(places, [_short(label) for label in labels])
+        axes.invert_yaxis()
+        axes.grid(False, axis="y")
+        axes.set_xlabel(quantity)
+    else:
+        axes.step(places, values, where="mid", color=BLUE)
+        axes.set_xlabel("position of the label")
+        axes.set_ylabel(quantity)
+        axes.set_ylim(bottom=0)
+    axes.set_title(title)
+    return axes
+
+
+def draw_matrix(
+    matrix: NDArray[np.float64],
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    title: str,
+    axes: Axes | None = None,
+) -> Axes:
+    """Axes with a heat map of P(y|x), the likelier the darker; a small one with its numbers."""
+    n, m = matrix.shape
+    if axes is None:
+        axes = empty_axes(matrix_size(n, m))
+    image = axes.imshow(matrix, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    axes.grid(False)
+    if max(n, m) <= MOST_FIGURES:
+        for i in range(n):
+            for j in range(m):
+                p = float(matrix[i, j])
+                shown = "0" if p == 0 else f"{p:.2f}"
+                axes.text(j, i, shown, ha="center", va="center", color="white" if p > 0.55 else "black")
+    if max(n, m) <= MOST_NAMED:
+        turned = max((len(_short(y)) for y in outputs), default=0) * m > 36
+        axes.set_xticks(range(m), [_short(y) for y in outputs], rotation=90 if turned else 0)
+        axes.set_yticks(range(n), [_short(x) for x in inputs])
+    axes.set_xlabel("report")
+    axes.set_ylabel("true answer")
+    axes.set_title(title)
+    axes.figure.colorbar(image, ax=axes, label="probability")
+    return axes
+
+
+def matrix_size(n: int, m: int) -> tuple[float, float]:
+    """The size in inches that suits a heat map of n rows and m columns."""
+    return 3.2 + 0.42 * min(m, 14), 2.2 + 0.36 * min(n, 14)
+
+
+def draw_tradeoff(
+    epsilons: NDArray[np.float64],
+    optimal: NDArray[np.float64],
+    response: NDArray[np.float64],
+    ceiling: float,
+    quantity: str,
+    point: tuple[float, float] | None = None,
+    axes: Axes | None = None,
+) -> Axes:
+    """Axes with utility against leakage, for the optimal mechanisms and randomized response; `point` is marked."""
+    if axes is None:
+        axes = empty_axes()
+    order = epsilons.argsort(kind="stable")
+    axes.plot(epsilons[order], optimal[order], color=BLUE, label="optimal")
+    axes.plot(epsilons[order], response[order], color=VERMILION, linestyle="--", label="randomized response")
+    axes.axhline(ceiling, color=GREY, linestyle=":", linewidth=1.2, label="the answer itself")
+    if point is not None:
+        axes.plot(*point, "o", color=BLACK, markersize=8, label="chosen")
+    axes.set_xlabel("leakage of the worst report in nats")
+    axes.set_ylabel(quantity)
+    axes.set_ylim(bottom=0)
+    axes.legend()
+    return axes
+
+
+def _short(label: Any) -> str:
+    text = " ".join(str(label).split()).replace("$", r"\$")  # matplotlib sets formulas between dollars
+    return text if len(text) <= 24 else text[:23] + "…"

@@ -7,13 +7,16 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set, ValuesView
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import regions
 from .errors import PriorError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 Labels = tuple[Hashable, ...]
@@ -207,6 +210,12 @@ class Prior:
             rows.append(f"<tr><td colspan='2'>… {self.size - most} more</td></tr>")
         head = "<tr><th>label</th><th>probability</th></tr>"
         return html_table(f"Prior on {self.size} labels, epsilon_max = {self.epsilon_max:.4g}", [head, *rows])
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Axes with a bar for the probability of each label."""
+        from .plot import draw_bars
+
+        return draw_bars(self.probabilities.tolist(), self.labels, "Prior", "probability", axes)
 
 
 def check_prior(prior: Any) -> Prior:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from .program import fill
 from .randomized_response import randomized_response_for_pml
 from .regions import check_epsilon
 from .utility import Utility, mutual_information
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 
@@ -38,6 +42,19 @@ class Tradeoff:
 
     def __len__(self) -> int:
         return len(self.epsilons)
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Axes with both curves over epsilon, and the utility of releasing X itself."""
+        from .plot import draw_tradeoff
+
+        return draw_tradeoff(
+            self.epsilons,
+            self.optimal,
+            self.randomized_response,
+            self.ceiling,
+            self.utility.name,
+            axes=axes,
+        )
 
     def rows(self) -> list[dict[str, float | str]]:
         """One mapping for each point, for tables and files."""

@@ -35,6 +35,7 @@ from .errors import (
     ValuesError,
 )
 from .estimate import Estimate, estimate
+from .estimation import EstimationDesign, estimation_design
 from .interval_table import IntervalTable
 from .keyed import read_key, write_key
 from .leakage import (
@@ -98,6 +99,7 @@ __all__ = [
     "Design",
     "EpsilonError",
     "Estimate",
+    "EstimationDesign",
     "ExpectedError",
     "ExpectedGain",
     "ExtremalError",
@@ -151,6 +153,7 @@ __all__ = [
     "epsilon_per_release",
     "epsilon_pml",
     "estimate",
+    "estimation_design",
     "expected_error",
     "extremal_lift_vectors",
     "from_json",

@@ -10,9 +10,10 @@ import numpy as np
 import extremal as ex
 from extremal.data import anes96
 from extremal.demo import ORDER
+from extremal.estimation import standard_error
 from extremal.plot import BLUE, GREEN, GREY, ORANGE
 
-from .frequencies import best_for_estimation, estimator, standard_error
+from .frequencies import estimator
 from .panel import Check, Floats, Panel, fact, within
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def make(seed: int) -> Panel:
     table: dict[str, Floats] = {"epsilon": EPSILONS}
     gaps, mechanisms = [], {name: list[ex.Mechanism]() for name in METHODS}
     for epsilon in EPSILONS:
-        best = best_for_estimation(prior, float(epsilon), GAP)
+        best = ex.estimation_design(prior, float(epsilon), tolerance=GAP)
         gaps.append(best.gap)
         mechanisms["estimation"].append(best.mechanism)
         mechanisms["information"].append(ex.design(prior, float(epsilon)).mechanism)

@@ -62,10 +62,8 @@ def summary(done: Demo) -> list[str]:
         "chance to guess it right "
         f"by at most {math.ceil(factor * 100 - 1e-9) / 100:g}.",
         f"For shares as exact, randomized response with the same leakage needs {done.saving:.1f} "
-        "times as many people; for "
-        f"its information it keeps {response.information:.4f} nats where "
-        f"{done.ways[INFORMATION].information:.4f} are "
-        "possible.",
+        f"times as many people; of the information in an answer it keeps {response.information:.4f} nats "
+        f"where {done.ways[INFORMATION].information:.4f} are possible.",
         f"{way.covered} of {done.prior.size} true shares lie in their intervals.",
         f"Tested from outside, from the pairs of answer and report: {done.outside.verdict}.",
     ]

@@ -15,7 +15,6 @@ import numpy as np
 import extremal as ex
 from extremal.data import anes96
 from extremal.errors import EpsilonError, FileError
-from extremal.paper.frequencies import best_for_estimation
 from extremal.privatize.atomic import new_file
 from extremal.privatize.read import match_labels, read_counts
 from extremal.regions import check_epsilon
@@ -140,10 +139,10 @@ def run(
     step()
     design = ex.design(prior, level)
     check = ex.check_design(prior, level, ex.mutual_information, design)
-    best = best_for_estimation(prior, level)
+    best = ex.estimation_design(prior, level)
     step()
     matrices = {
-        SHARES: ex.pair_outputs(prior, best.mechanism),
+        SHARES: best.mechanism,
         INFORMATION: design.mechanism,
         RESPONSE: ex.randomized_response_for_pml(prior, level),
     }
@@ -163,7 +162,7 @@ def run(
     outside = ex.audit_pairs(answers, _column(folder / "private.csv"), epsilon=level)
     write(folder / "audit.md", audit.to_markdown())
     write(folder / "audit.json", audit.to_json() + "\n")
-    curve = ex.tradeoff(prior, np.linspace(0, prior.epsilon_max, POINTS + 1)[1:])
+    curve = ex.tradeoff(prior, np.linspace(0, prior.epsilon_max, POINTS + 1))
     write(
         folder / "tradeoff.csv", _csv([list(curve.rows()[0]), *(list(row.values()) for row in curve.rows())])
     )

@@ -16,6 +16,10 @@ from .mechanism import Mechanism
 from .prior import Prior
 from .tradeoff import Tradeoff
 
+MOST_BARS = 12
+SAID = ("In short", "What an observer can guess", "What can become certain", "What this rests on")
+MOST_SAID = 5  # paragraphs of one section of the audit
+
 STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 46rem; margin: 0 auto;
@@ -104,34 +108,32 @@ def matrix_section(matrix: Mechanism) -> Section:
 
 
 def leakage_section(made: Audit) -> Section:
-    """What each report leaks, the worst first."""
-    order = np.argsort(-made.leakage, kind="stable")[:40]
+    """What each report leaks, the worst first; of many reports how many leak how much, at most."""
+    order = np.argsort(-made.leakage, kind="stable")
+    values = made.leakage[order]
     labels = [made.mechanism.outputs[j] for j in order]
-    texts = [f"{made.leakage[j]:.3f} ({math.exp(made.leakage[j]):.2f}x)" for j in order]
-    picture = svg.bars(labels, made.leakage[order], texts, "leakage of each report in nats", made.epsilon)
+    if len(labels) > MOST_BARS:
+        rounded = np.ceil(values * 100 - 1e-6) / 100  # upwards: what is said must hold
+        values, counts = np.unique(rounded, return_counts=True)
+        values, counts = values[::-1][:MOST_BARS], counts[::-1][:MOST_BARS]
+        labels = [f"{count} reports" if count > 1 else "1 report" for count in counts]
+    texts = [f"{value:.3f} ({math.exp(value):.2f}x)" for value in values]
+    picture = svg.bars(labels, values, texts, "leakage of reports in nats", made.epsilon)
     caption = (
-        "Leakage of each report in nats, and the factor by which it can raise any chance of guessing right."
+        "Leakage in nats, at most, and the factor by which a report can raise any chance of guessing right."
     )
-    rest = len(made.leakage) - len(order)
-    return Section(
-        "What each report can tell, at most",
-        pictures=[(picture, caption + (f" {rest} more are not shown." if rest > 0 else ""))],
-    )
+    return Section("What each report can tell, at most", pictures=[(picture, caption)])
 
 
 def risk_sections(made: Audit) -> list[Section]:
-    """The audit's own words."""
+    """The audit's own words, the first of them where they are many."""
     found = []
     for title, lines in audit_text.sections(made.to_dict()):
-        if title in (
-            "In short",
-            "What an observer can guess",
-            "What can become certain",
-            "What this rests on",
-        ):
-            found.append(
-                Section(title, [part for line in lines if not line.startswith("|") for part in _plain(line)])
-            )
+        if title in SAID:
+            told = [part for line in lines if not line.startswith("|") for part in _plain(line)]
+            if len(told) > MOST_SAID:
+                told = [*told[: MOST_SAID - 1], f"… and {len(told) - MOST_SAID + 1} more of this kind."]
+            found.append(Section(title, told))
     return found
 
 
@@ -139,8 +141,7 @@ def curve_section(curve: Tradeoff, epsilon: float | None = None) -> Section:
     """The trade-off between privacy and utility."""
     caption = (
         f"Largest {curve.utility.name} at each ε, and what randomized response keeps at the same "
-        "leakage; releasing the "
-        f"answer itself gives {curve.ceiling:.3f}."
+        f"leakage; releasing the answer itself gives {curve.ceiling:.3f}."
     )
     return Section("What is possible at each privacy level", pictures=[(svg.curve(curve, epsilon), caption)])
 

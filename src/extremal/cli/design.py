@@ -17,7 +17,6 @@ from .progress import progress
 
 ESTIMATION = "estimation"
 MOST_RANKED = 200  # symbols up to which it is found out whether all shares can be estimated
-MOST_ESTIMATED = 12  # symbols: the design for estimation lists all extremal columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +89,7 @@ def make(
 ) -> Made:
     """The design for a utility by its name; "estimation" makes estimated shares as exact as possible."""
     if utility == ESTIMATION:
-        return _for_estimation(prior, epsilon)
+        return _for_estimation(prior, epsilon, time_limit)
     size = prior.size
     limit = 8 + 0.03 * size if time_limit is None else time_limit
     with progress("designing") as bar:
@@ -130,47 +129,21 @@ def utility_of(name: str) -> ex.Utility:
     return found
 
 
-def _for_estimation(prior: ex.Prior | ex.PriorSet, epsilon: float) -> Made:
-    from extremal.paper.frequencies import best_for_estimation
-    from extremal.regions import check_epsilon
-
+def _for_estimation(prior: ex.Prior | ex.PriorSet, epsilon: float, time_limit: float | None) -> Made:
     if isinstance(prior, ex.PriorSet):
         raise ex.UtilityError(
             "--utility estimation must have a single prior, got --robust; leave one of them out"
         )
-    if prior.size > MOST_ESTIMATED:
-        raise ex.SizeError(
-            f"--utility estimation is for at most {MOST_ESTIMATED} answers, got {prior.size}; merge rare answers, or "
-            "take another utility"
-        )
-    level = min(check_epsilon(epsilon), prior.epsilon_max)
-    if level == 0:
-        raise ex.EpsilonError(
-            "--utility estimation must have epsilon > 0, got 0: nothing can be estimated from noise"
-        )
-    if level >= prior.epsilon_max:
-        mechanism = ex.design(prior, epsilon).mechanism
-        return Made(
-            mechanism,
-            epsilon,
-            {"utility": ESTIMATION, "gap": 0.0},
-            ["full disclosure is allowed at this epsilon"],
-        )
-    found = best_for_estimation(prior, level)
+    found = ex.estimation_design(prior, epsilon, time_limit=20.0 if time_limit is None else time_limit)
     facts = {
         "utility": ESTIMATION,
         "value": found.trace - 1,
         "lower_bound": found.lower_bound - 1,
         "gap": found.gap,
-        "region": prior.region(level),
+        "proven_optimal": found.certified,
+        "region": prior.region(found.epsilon),
     }
-    words = [
-        f"made for estimating shares: the expected squared error of n reports is {found.trace - 1:.6g} / n, at most "
-        f"{found.gap:.1%} above the least possible",
-        f"{prior.size} inputs, {found.mechanism.shape[1]} outputs, "
-        f"privacy region {prior.region(level)} of {prior.size}",
-    ]
-    return Made(ex.pair_outputs(prior, found.mechanism), level, facts, words)
+    return Made(found.mechanism, found.epsilon, facts, str(found).splitlines())
 
 
 def _facts(
@@ -218,8 +191,13 @@ def _tell(learned: Learned, prior: ex.Prior, made: Made, certified: ex.Certified
 
     rank = int(np.linalg.matrix_rank(certified.mechanism.matrix)) if prior.size <= MOST_RANKED else prior.size
     if rank < prior.size:
-        hint = "" if prior.size > MOST_ESTIMATED else "; --utility estimation makes a mechanism that can"
-        show.sentences(out, [f"Reports of this mechanism cannot tell the shares of all answers apart{hint}."])
+        show.sentences(
+            out,
+            [
+                "Reports of this mechanism cannot tell the shares of all answers apart; "
+                "--utility estimation makes one that can."
+            ],
+        )
     if output is not None and output != "-":
         out.print(f"\nCertified mechanism in {output}", soft_wrap=True)
     elif output is None:

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from scipy.optimize import linprog
 
 import extremal as ex
-from extremal import kernels
+from extremal import kernels, lattice_kernel, neighbourhood_kernel
 from extremal.pricing import CELLS, Separable
 from strategies import masses
 
@@ -267,7 +267,7 @@ def test_a_threshold_above_all_columns_is_returned_as_the_bound(pricing):
 def test_neighbourhoods_return_genuine_columns_with_their_reduced_values(pricing, seed, data):
     problem, y = pricing
     free = data.draw(st.integers(3, problem.size - 1))
-    sets, partial, values = kernels.neighbourhoods(
+    sets, partial, values = neighbourhood_kernel.neighbourhoods(
         problem.pi, y, problem.low, problem.high, problem.table, 20, free, max(1, free // 2), seed
     )
     full, who, profits = every_column(problem, y)
@@ -282,7 +282,10 @@ def test_neighbourhoods_find_the_best_column_of_a_small_problem_and_repeat_thems
     rng = np.random.default_rng(3)
     problem = Separable(rng.dirichlet(np.ones(12)), ex.mutual_information.f, 0.0, 1.8, FEW)
     y = 0.6 * problem.pi * (1 + 0.3 * rng.standard_normal(12))
-    runs = [kernels.neighbourhoods(problem.pi, y, 0.0, 1.8, problem.table, 60, 11, 5, 7) for _ in range(2)]
+    runs = [
+        neighbourhood_kernel.neighbourhoods(problem.pi, y, 0.0, 1.8, problem.table, 60, 11, 5, 7)
+        for _ in range(2)
+    ]
     for one, other in zip(*runs, strict=True):
         np.testing.assert_array_equal(one, other)
     _, _, profits = every_column(problem, y)
@@ -296,7 +299,7 @@ def test_neighbourhoods_find_the_best_column_of_a_small_problem_and_repeat_thems
 def test_the_lattice_holds_the_best_gain_of_every_sum_and_how_it_was_made(items, cells):
     counts = np.array([k for k, _ in items])
     gains = np.array([g for _, g in items])
-    best, takes = kernels.lattice_fill(counts, gains, cells, True)
+    best, takes = lattice_kernel.lattice_fill(counts, gains, cells, True)
     sums, totals = {}, np.full(cells, -np.inf)
     for chosen in itertools.product((0, 1), repeat=len(items)):
         s, g = int(np.dot(chosen, counts)), float(np.dot(chosen, gains))
@@ -306,9 +309,9 @@ def test_the_lattice_holds_the_best_gain_of_every_sum_and_how_it_was_made(items,
             totals[s] = g
     np.testing.assert_allclose(best, totals, atol=1e-12)
     for s in np.flatnonzero(np.isfinite(best)):
-        chosen = kernels.lattice_trace(counts, takes, s)
+        chosen = lattice_kernel.lattice_trace(counts, takes, s)
         assert counts @ chosen == s
         assert gains @ chosen == pytest.approx(best[s], abs=1e-12)
-    untraced, nothing = kernels.lattice_fill(counts, gains, cells, False)
+    untraced, nothing = lattice_kernel.lattice_fill(counts, gains, cells, False)
     np.testing.assert_array_equal(untraced, best)
     assert nothing.size == 0

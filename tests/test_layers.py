@@ -35,15 +35,19 @@ LAYERS = [
     "pairing",
     "lift_vectors",
     "kernels",
+    "neighbourhood_kernel",
+    "lattice_kernel",
     "pricing",
     "vertex_kernel",
     "vertex_pricing",
     "master",
     "classes",
     "program",
+    "local_search",
     "gain_program",
     "coarsen",
     "methods",
+    "check_bounds",
     "check",
     "robust_vertices",
     "robust_pricing",
@@ -100,12 +104,15 @@ USERS = ["demo", "explorer", "paper", "demo_run", "demo_report", "cli", "__main_
 
 SOLVER = {
     "kernels",
+    "neighbourhood_kernel",
+    "lattice_kernel",
     "pricing",
     "vertex_kernel",
     "vertex_pricing",
     "master",
     "classes",
     "program",
+    "local_search",
     "gain_program",
     "coarsen",
     "methods",
@@ -117,7 +124,7 @@ SOLVER = {
     "design",
     "tradeoff",
 }
-CHECKERS = ["check", "proof", "certify"]
+CHECKERS = ["check", "check_bounds", "proof", "certify"]
 
 HEAVY = [
     "cdd",
@@ -138,7 +145,7 @@ HEAVY = [
 SHARED = {
     "highspy": {"frequency_polytope", "master", "robust_pricing"},
     "matplotlib": {"audit_plot", "interval_table", "plot"},
-    "numba": {"kernels", "sampling_kernel", "vertex_kernel"},
+    "numba": {"kernels", "lattice_kernel", "neighbourhood_kernel", "sampling_kernel", "vertex_kernel"},
     "cryptography": {"sampling", "keyed"},
 }
 

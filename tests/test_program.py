@@ -15,13 +15,12 @@ import extremal as ex
 import oracles
 from extremal.errors import SolverError
 from extremal.lift_vectors import lift_vertices
+from extremal.local_search import fill, heuristic_generation
 from extremal.master import Master
 from extremal.pricing import FINE_CELLS, Separable
 from extremal.program import (
     column_generation,
     enumerate_program,
-    fill,
-    heuristic_generation,
     relative_gap,
 )
 from strategies import designs

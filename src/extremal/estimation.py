@@ -21,11 +21,11 @@ from .arc import arc_columns
 from .errors import OptionError, SolverError
 from .leakage import lift
 from .lift_vectors import lift_vertices
+from .local_search import fill
 from .mechanism import Mechanism, check_match
 from .mechanism import identity as identity_mechanism
 from .pairing import pair_outputs
 from .prior import Prior, check_prior
-from .program import fill
 from .regions import check_epsilon, largest_lift
 
 Floats = NDArray[np.float64]

@@ -15,6 +15,7 @@ from .coarsen import solve_separable
 from .errors import UtilityError
 from .gain_program import gain_program
 from .leakage import lift
+from .local_search import heuristic_generation
 from .mechanism import Mechanism
 from .mechanism import constant as constant_mechanism
 from .mechanism import identity as identity_mechanism
@@ -22,7 +23,7 @@ from .pairing import pair_outputs
 from .polytope import polytope_vertices
 from .pricing import CELLS, FINE_CELLS, Separable
 from .prior import Prior
-from .program import Progress, Solution, better_conditioned, enumerate_program, heuristic_generation
+from .program import Progress, Solution, better_conditioned, enumerate_program
 from .reduce import reduce_outputs
 from .utility import ExpectedGain, FInformation, Utility
 

@@ -150,21 +150,21 @@ class Separable:
 
     def warm_up(self) -> None:
         """Compile what the searches run, or load it from the cache of an earlier run, before any clock is started."""
-        from . import kernels
+        from . import kernels, lattice_kernel, neighbourhood_kernel
 
         few = np.full(3, 1 / 3)
         tiny = np.zeros((3, 2))
-        kernels.neighbourhoods(few, few, 0.0, 2.0, tiny, 1, 2, 1, 0)
+        neighbourhood_kernel.neighbourhoods(few, few, 0.0, 2.0, tiny, 1, 2, 1, 0)
         kernels.search(few, few, 1.0, 0.0, 2.0, tiny, 1.0, 1, 1, False, 1)
-        kernels.lattice_fill(np.ones(2, dtype=np.int64), few, 2, True)
-        kernels.lattice_trace(np.ones(1, dtype=np.int64), np.zeros((1, 2), dtype=np.bool_), 0)
+        lattice_kernel.lattice_fill(np.ones(2, dtype=np.int64), few, 2, True)
+        lattice_kernel.lattice_trace(np.ones(1, dtype=np.int64), np.zeros((1, 2), dtype=np.bool_), 0)
 
     def explore(self, y: Floats, tries: int, free: int, seed: int) -> tuple[Floats, Floats]:
         """Columns found by large-neighbourhood search, as lifts in rows, and their reduced values."""
-        from . import kernels
+        from . import neighbourhood_kernel
 
         free = min(free, self.size - 1)
-        full, partial, values = kernels.neighbourhoods(
+        full, partial, values = neighbourhood_kernel.neighbourhoods(
             self.pi, y, self.low, self.high, self.table, tries, free, max(1, free // 2), seed
         )
         made = np.isfinite(values)
@@ -239,13 +239,13 @@ class Lattice:
         Where that bound exceeds the threshold the programme is run again without the partial symbol, which is exact,
         as long as the effort allows.
         """
-        from . import kernels
+        from . import lattice_kernel
 
         problem = self.problem
         gain = problem.pi * (problem.table[2, -1] - problem.table[0, 0]) - y * (problem.high - problem.low)
         base = problem.empty_value(y)
         everybody = np.arange(problem.size)
-        best, _ = kernels.lattice_fill(self.counts, gain, self.cells, False)
+        best, _ = lattice_kernel.lattice_fill(self.counts, gain, self.cells, False)
         relaxed = np.array([self._with_partial(best, int(j), y)[0] for j in everybody]) + base
         full, partial, exact = [], [], np.array(relaxed)
         spent = 0.0
@@ -254,12 +254,12 @@ class Lattice:
                 break
             spent += problem.size * self.cells
             others = np.delete(everybody, j)
-            best, takes = kernels.lattice_fill(self.counts[others], gain[others], self.cells, True)
+            best, takes = lattice_kernel.lattice_fill(self.counts[others], gain[others], self.cells, True)
             value, cell = self._with_partial(best, int(j), y)
             exact[j] = value + base
             if exact[j] > threshold:
                 chosen = np.zeros(problem.size, dtype=np.bool_)
-                chosen[others] = kernels.lattice_trace(self.counts[others], takes, cell)
+                chosen[others] = lattice_kernel.lattice_trace(self.counts[others], takes, cell)
                 full.append(chosen)
                 partial.append(int(j))
         sets = np.array(full, dtype=np.bool_).reshape(len(full), problem.size)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from .design import choose_method, make_task, run_task
 from .leakage import lift
+from .local_search import fill
 from .methods import Task
 from .prior import Prior
-from .program import fill
 from .randomized_response import randomized_response_for_pml
 from .regions import check_epsilon
 from .utility import Utility, mutual_information

@@ -117,7 +117,7 @@ def leakage_section(made: Audit) -> Section:
         values, counts = np.unique(rounded, return_counts=True)
         values, counts = values[::-1][:MOST_BARS], counts[::-1][:MOST_BARS]
         labels = [f"{count} reports" if count > 1 else "1 report" for count in counts]
-    texts = [f"{value:.3f} ({math.exp(value):.2f}x)" for value in values]
+    texts = [f"{value:.3f} ({math.ceil(100 * math.exp(value)) / 100:.2f}x)" for value in values]
     picture = svg.bars(labels, values, texts, "leakage of reports in nats", made.epsilon)
     caption = (
         "Leakage in nats, at most, and the factor by which a report can raise any chance of guessing right."

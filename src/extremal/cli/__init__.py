@@ -115,6 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = None if arguments is None else list(arguments)
         status = app(given, prog_name="extremal", standalone_mode=False)
         sys.stdout.flush()
+        if status == INTERRUPTED:  # typer's own answer to an interrupt
+            raise KeyboardInterrupt
         return status if isinstance(status, int) else 0
     except ClickError as error:
         where = getattr(getattr(error, "ctx", None), "command_path", "extremal")

@@ -1,7 +1,8 @@
 """Records a second of privatising, beside its peers, in one run: python benchmarks/run.py --only privatize
 
 Every figure is the best of several runs of the same call, after one that compiles: the machine may be shared, and
-what is asked is what the code can do. Targets are for 10^7 records, which no cache holds; fewer favour numpy. Peers, on the same 16 symbols:
+what is asked is what the code can do. Targets are for 10^7 records, which no cache holds; fewer favour numpy.
+Peers, on the same 16 symbols:
 
 - randomized response in vectorised numpy with its default generator, which is not secure;
 - the client of multi-freq-ldpy, called record by record, as it is made to be, and in a compiled loop around it;
@@ -100,7 +101,9 @@ def columns(report: Report, codes: float) -> None:
     """Columns of labels: what the way from values to codes and back adds."""
     count, runs = RECORDS[report.level], RUNS[report.level]
     table = report.table(
-        f"{count} labels in a column, k = 16", COLUMNS, f"best of {runs}; target: within {STRINGS:g} x of codes"
+        f"{count} labels in a column, k = 16",
+        COLUMNS,
+        f"best of {runs}; target: within {STRINGS:g} x of codes",
     )
     labels = [f"answer number {i}" for i in range(16)]
     numbers = _codes(16, count, report.seed)

@@ -212,6 +212,15 @@ def test_prior_and_mechanism_must_fit(monkeypatch):
         certify(ex.Prior.uniform(3), identity(ex.Prior.uniform(3)), 2)
 
 
+def test_a_design_is_not_its_mechanism():
+    prior = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})
+    design = ex.design(prior, 0.4)
+    with pytest.raises(MechanismError, match=r"got a Design, which has one; pass design\.mechanism"):
+        certify(prior, design, 0.4)
+    with pytest.raises(MechanismError, match=r"pass certified\.mechanism"):
+        certify(prior, certify(prior, design.mechanism, 0.4), 0.4)
+
+
 def test_labels_come_from_whoever_names_them():
     named = ex.Prior({"a": 0.5, "b": 0.5})
     plain = ex.Prior([0.5, 0.5])
@@ -226,7 +235,7 @@ def test_labels_come_from_whoever_names_them():
 )
 def test_labels_that_cannot_be_stored_are_refused(label):
     prior = ex.Prior([0.5, 0.5], ["a", label])
-    with pytest.raises(CertificationError, match=r"strings, integers|surrogates"):
+    with pytest.raises(CertificationError, match=r"strings, integers|half a character"):
         certify(prior, identity(prior), 1)
 
 

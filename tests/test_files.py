@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -256,6 +257,8 @@ def test_a_source_that_changes_is_noticed(source, target):
         ({"key": KEY, "id_column": "who"}, ValuesError, r"must have the columns \['who'\]"),
         ({"key": KEY, "id_column": "answer"}, ValuesError, "stays as it is"),
         ({"key": KEY, "id_column": "id", "words": SeededWords(1)}, KeyingError, "leave one out"),
+        ({"words": 5}, ValuesError, "SecureWords"),
+        ({"format": "csv", "delimiter": 5}, FileError, "delimiter must be one ASCII|UTF-8"),
         ({"format": "excel"}, FileError, '"csv" or "parquet", got .excel.'),
         ({"unmarked": "yes"}, FileError, '"refuse" or "allow"'),
         ({"unknown": "keep"}, ValuesError, '"refuse" or "drop"'),
@@ -278,6 +281,37 @@ def test_what_makes_no_sense_is_refused_in_one_line(source, options, error, mess
     paths = [folder / given.pop(name).format(kind) for name in ("source", "target")]
     one_line(error, message, lambda: privatize_file(*paths, given.pop("mechanisms"), **given))
     assert sorted(os.listdir(folder)) == files_before
+
+
+@pytest.mark.parametrize("path", [None, 5, "", "a\0b.csv", ["s.csv"]])
+def test_what_is_no_path_is_refused(source, target, path):
+    one_line(
+        FileError, "source must be the name of a file", lambda: privatize_file(path, target, {"answer": C})
+    )
+    one_line(
+        FileError, "target must be the name of a file", lambda: privatize_file(source, path, {"answer": C})
+    )
+
+
+def test_paths_of_bytes_are_paths_too(source, target):
+    done = privatize_file(os.fsencode(source), os.fsencode(target), {"answer": C})
+    assert done.target == str(target)
+    assert read(target).keys() == read(source).keys()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
+def test_a_full_disk_is_one_line_and_leaves_nothing(source, target):
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        message = f"failed at {re.escape(str(target))}: File too large; nothing is left"
+        one_line(FileError, message, lambda: privatize_file(source, target, {"answer": C}))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not target.exists()
+    assert left_behind(target.parent) == []
 
 
 def test_a_hundred_thousand_unknown_values_are_one_line(tmp_path, monkeypatch):

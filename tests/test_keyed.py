@@ -1,6 +1,7 @@
 """Keyed draws: the same key, id, column and mechanism give the same report, any other an independent one."""
 
 import os
+import re
 import stat
 
 import numpy as np
@@ -270,8 +271,42 @@ def test_raw_and_hexadecimal_keys_are_read(tmp_path, content):
 
 
 def test_a_key_must_be_a_file(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        read_key(tmp_path / "absent")
+    for path in (tmp_path / "absent", tmp_path, tmp_path / "absent" / "key"):
+        with pytest.raises(KeyingError, match=f"must be one that can be read, got {re.escape(str(path))}: "):
+            read_key(path)
+    with pytest.raises(KeyingError, match=r"must be one that can be written, got .*/nowhere/key: No such"):
+        write_key(tmp_path / "nowhere" / "key")
+    for path in (None, 0, "", "a\0b"):
+        for call in (read_key, write_key):
+            with pytest.raises(KeyingError, match="must be the name of a file"):
+                call(path)
     if os.path.exists("/dev/zero"):
         with pytest.raises(KeyingError, match="regular file"):
             read_key("/dev/zero")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
+def test_half_a_key_file_is_not_left_behind(tmp_path):
+    """As on a full disk: nothing can be written."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(KeyingError, match="must be one that can be written"):
+            write_key(tmp_path / "key")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_half_a_character_is_no_id_and_no_name():
+    with pytest.raises(KeyingError, match="ids must be text that UTF-8 can hold"):
+        C.privatize([PRIOR.labels[0]], key=KEY, ids=["\ud800"], column="x")
+    with pytest.raises(KeyingError, match="column must be text that UTF-8 can hold"):
+        C.privatize([PRIOR.labels[0]], key=KEY, ids=[1], column="\ud800")
+
+
+def test_ids_of_numpy_are_named_as_the_numbers_they_are():
+    with pytest.raises(KeyingError, match=r"got \[5\] more than once"):
+        C.privatize([PRIOR.labels[0]] * 2, key=KEY, ids=[np.int64(5), np.int64(5)], column="x")

@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import json
 import math
+import os
 import re
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 import extremal as ex
 from extremal import mechanism_file
 from extremal.certify import certify, from_json, load
-from extremal.errors import ExtremalError, FormatError
+from extremal.errors import ExtremalError, FileError, FormatError
 from extremal.keyed import id_blocks, keyed_words
 from extremal.mechanism import constant, identity
 
@@ -275,8 +276,35 @@ def test_bytes_that_are_no_text_and_files_too_large_are_refused(tmp_path, monkey
         load(path)
     with pytest.raises(FormatError, match="at most 100"):
         from_json(small().to_json())
-    with pytest.raises(FileNotFoundError):
-        load(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize("path", [None, 3, True, "", b"", "a\0b", ["m.json"]])
+def test_what_is_no_path_is_refused(path):
+    """A number is none: open() takes it for an open file, and would close it."""
+    for call in (load, small().save):
+        with pytest.raises(FileError, match=r"mechanism file must be the name of a file, got .+"):
+            call(path)
+
+
+def test_what_the_system_refuses_is_said_in_one_line_with_the_path_that_was_given(tmp_path):
+    for path in (tmp_path / "absent.json", tmp_path, tmp_path / ("x" * 300)):
+        with pytest.raises(FileError) as error:
+            load(path)
+        assert str(error.value).startswith(f"mechanism file must be one that can be read, got {path}: ")
+    for path in (tmp_path / "nowhere" / "m.json", tmp_path, tmp_path / ("x" * 300)):
+        with pytest.raises(FileError) as error:
+            small().save(path)
+        assert str(error.value).startswith(f"mechanism file must be one that can be written, got {path}: ")
+        assert ".part" not in str(error.value)
+        assert error.value.__cause__ is None
+        assert error.value.__suppress_context__
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", [None, 3, b"{}", {"format": "extremal-mechanism"}])
+def test_only_text_is_the_text_of_a_file(text):
+    with pytest.raises(FormatError, match=f"got {type(text).__name__}"):
+        from_json(text)
 
 
 def test_a_file_cannot_ask_for_more_memory_than_it_is_worth():
@@ -396,8 +424,7 @@ def test_saving_replaces_an_older_file(tmp_path):
     small().save(path)
     CASES[1].save(path)
     assert load(path) == CASES[1]
-    with pytest.raises(FileNotFoundError):
-        small().save(tmp_path / "nowhere" / "m.json")
+    assert load(str(path)) == load(os.fsencode(path)) == CASES[1]
 
 
 # --- the page -------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import extremal as ex
 from extremal.certify import certify
 from extremal.errors import ValuesError
 from extremal.mechanism import constant, identity
-from extremal.sampling import SeededWords
+from extremal.sampling import PIECE, SeededWords
 
 WORDS = ex.Prior({"a": 0.5, "bb": 0.3, "ccc": 0.2})
 C = certify(WORDS, ex.randomized_response(WORDS, 1.0), 1.0)
@@ -340,6 +340,17 @@ def test_equal_values_of_different_types_leave_no_trace():
     assert [type(y) for y in c.privatize([1, 1.0, True, np.int64(1), np.float32(1)])] == [int] * 5
 
 
+@pytest.mark.parametrize("dtype", [pl.Enum(["bb", "z", "ccc", "a"]), pl.Categorical, pl.String])
+def test_a_long_column_of_polars_has_the_reports_of_the_list(dtype):
+    """Longer than what one thread gathers."""
+    values = (["a", "bb", "ccc", "a", "a"] * (PIECE // 4))[: PIECE + 7]
+    series = pl.Series("q", values, dtype=dtype)
+    keyed = {"key": bytes(32), "ids": range(len(values)), "column": "q"}
+    reports = C.privatize(series, **keyed)
+    assert (reports.dtype, reports.name, reports.n_chunks()) == (series.dtype, "q", 1)
+    assert reports.to_list() == C.privatize(values, **keyed)
+
+
 # --- unknown and missing values -------------------------------------------------------------------
 
 MISSING = {
@@ -454,6 +465,20 @@ def test_unused_entries_of_a_dictionary_do_no_harm():
 def test_what_is_no_column_is_refused(values):
     with pytest.raises(ValuesError, match="column"):
         C.privatize(values)
+
+
+def test_values_of_numpy_are_named_as_what_they_are():
+    for values in ([np.int64(5), np.str_("z")], np.array([np.int64(5), np.str_("z")], dtype=object)):
+        with pytest.raises(ValuesError, match=r"2 of 2 rows: 5 \(1\), 'z' \(1\);"):
+            C.privatize(values)
+    with pytest.raises(ValuesError, match=r"got 3$"):
+        C.privatize(["a"], unknown_as=np.int64(3))
+
+
+@pytest.mark.parametrize("source", [5, "os", np.random.default_rng(0), SeededWords])
+def test_a_source_gives_words(source):
+    with pytest.raises(ValuesError, match=r"must be SecureWords\(\) or SeededWords\(seed\), got"):
+        C.privatize(["a"], source=source)
 
 
 def test_the_policy_must_make_sense():

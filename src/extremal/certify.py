@@ -109,7 +109,7 @@ class Certified:
         from .privatize import arrays
 
         draws = arrays.Draws(key, ids, column, repeated_ids, source)
-        return arrays.privatize_values(self.sampler, values, draws, unknown, unknown_as)
+        return arrays.privatize_values(self, values, draws, unknown, unknown_as)
 
     def privatize_codes(
         self,
@@ -181,6 +181,11 @@ def certify(prior: Prior, mechanism: Mechanism, epsilon: float) -> Certified:
     leaks more than epsilon beyond rounding (1e-9) is refused.
     """
     epsilon = check_epsilon(epsilon)
+    if isinstance(getattr(mechanism, "mechanism", None), Mechanism):  # a design, or a certified mechanism
+        raise MechanismError(
+            f"mechanism must be a Mechanism, got a {type(mechanism).__name__}, which has one; "
+            f"pass {type(mechanism).__name__.lower()}.mechanism"
+        )
     check_match(prior, mechanism)
     n, m = mechanism.shape
     if n * m > mechanism_file.LARGEST_TABLE:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import KeyingError
+from .paths import file_name, reason
 from .prior import shorten
 from .sampling import Fill, Integers
 
@@ -44,30 +45,46 @@ def check_key(key: Any) -> bytes:
 def write_key(path: str | os.PathLike[str]) -> bytes:
     """A fresh secret key, also in a new file that only its owner can read: 64 hexadecimal digits."""
     key = os.urandom(KEY_BYTES)
+    name = file_name(path, "key file", KeyingError)
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(handle, "w", encoding="ascii") as file:
+                file.write(key.hex() + "\n")
+        except OSError:
+            os.unlink(name)  # half a key is none
+            raise
     except FileExistsError:
         raise KeyingError(
-            f"a key file is never overwritten, and there is one: {os.fspath(path)}; "
-            "use it, or choose another name"
+            f"a key file is never overwritten, and there is one: {name}; use it, or choose another name"
         ) from None
-    with os.fdopen(handle, "w", encoding="ascii") as file:
-        file.write(key.hex() + "\n")
+    except OSError as error:
+        raise KeyingError(
+            f"key file must be one that can be written, got {name}: {reason(error)}; "
+            "choose a name in a folder that exists and is yours"
+        ) from None
     return key
 
 
 def read_key(path: str | os.PathLike[str]) -> bytes:
     """The key in a file of 64 hexadecimal digits or 32 raw bytes that nobody but its owner can read."""
-    with open(path, "rb") as file:
-        mode = os.fstat(file.fileno()).st_mode
-        if not stat.S_ISREG(mode):
-            raise KeyingError(f"key file must be a regular file: {os.fspath(path)}")
-        if os.name == "posix" and mode & 0o077:
-            raise KeyingError(
-                f"key file must be readable by its owner alone, got permissions {mode & 0o777:03o}; "
-                f"run: chmod 600 {os.fspath(path)}"
-            )
-        content = file.read(KEY_BYTES * 4)
+    name = file_name(path, "key file", KeyingError)
+    try:
+        with open(name, "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if not stat.S_ISREG(mode):
+                raise KeyingError(f"key file must be a regular file: {name}")
+            if os.name == "posix" and mode & 0o077:
+                raise KeyingError(
+                    f"key file must be readable by its owner alone, got permissions {mode & 0o777:03o}; "
+                    f"run: chmod 600 {name}"
+                )
+            content = file.read(KEY_BYTES * 4)
+    except OSError as error:
+        raise KeyingError(
+            f"key file must be one that can be read, got {name}: {reason(error)}; "
+            "make one with write_key(path)"
+        ) from None
     if len(content) == KEY_BYTES:
         return content
     try:
@@ -77,7 +94,7 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
     if len(key) != KEY_BYTES:
         raise KeyingError(
             f"key file must hold {KEY_BYTES} raw bytes or {2 * KEY_BYTES} hexadecimal digits, "
-            f"got {len(content)} other bytes: {os.fspath(path)}; make one with write_key(path)"
+            f"got {len(content)} other bytes: {name}; make one with write_key(path)"
         )
     return key
 
@@ -90,7 +107,7 @@ def keyed_words(key: bytes, column: str, digest: bytes, blocks: Integers) -> Fil
     """
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-    subkey = hmac.new(check_key(key), PURPOSE + digest + column.encode(), hashlib.sha256).digest()
+    subkey = hmac.new(check_key(key), PURPOSE + digest + _utf8(column, "column"), hashlib.sha256).digest()
     # ECB is the plain block function: every block is a different id, and what comes out is used as a random
     # number.
     cipher = Cipher(algorithms.AES(subkey), modes.ECB())
@@ -138,7 +155,11 @@ def check_distinct(blocks: Integers, ids: Any) -> None:
     if not distinct:
         column = _as_column(ids)
         counts = Counter(column.tolist() if isinstance(column, np.ndarray) else column)
-        twice = [name for name, times in counts.items() if times > 1]
+        twice = [
+            name.item() if isinstance(name, np.generic) else name
+            for name, times in counts.items()
+            if times > 1
+        ]
         raise KeyingError(
             f"ids must be distinct, got {shorten(twice, 3)} more than once: records with one id get the same "
             'noise and can be linked; give each its own, or repeated_ids="allow" if one person answered twice'
@@ -146,10 +167,10 @@ def check_distinct(blocks: Integers, ids: Any) -> None:
 
 
 def _block(record: Any) -> bytes:
-    if type(record) is str:
-        return hashlib.sha256(record.encode()).digest()[:15] + bytes([TEXT])
     if isinstance(record, np.generic):
         record = record.item()
+    if isinstance(record, str):
+        return hashlib.sha256(_utf8(record, "ids")).digest()[:15] + bytes([TEXT])
     if isinstance(record, int) and not isinstance(record, bool):
         try:
             return record.to_bytes(15, "little", signed=True) + bytes([INTEGER])
@@ -157,14 +178,21 @@ def _block(record: Any) -> bytes:
             raise KeyingError(
                 f"integer ids must be below 2^119, got {repr(record)[:60]}; use strings"
             ) from None
-    if isinstance(record, str):
-        return hashlib.sha256(str(record).encode()).digest()[:15] + bytes([TEXT])
     if isinstance(record, bytes):
         return hashlib.sha256(record).digest()[:15] + bytes([BYTES])
     raise KeyingError(
         f"ids must be integers, strings or bytes, got {repr(record)[:60]} of type {type(record).__name__}; "
         "a missing or fractional id names no record"
     )
+
+
+def _utf8(text: str, what: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise KeyingError(
+            f"{what} must be text that UTF-8 can hold, got {text[:60]!a}: a lone surrogate is half a character"
+        ) from None
 
 
 def _as_column(ids: Any) -> NDArray[Any] | list[Any]:

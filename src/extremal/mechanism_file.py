@@ -8,6 +8,7 @@ docs/file-format.md is the specification for other languages.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -20,7 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import FormatError, PriorError
+from .errors import FileError, FormatError, PriorError
+from .paths import file_name, reason
 from .prior import Labels, check_labels
 
 FORMAT = "extremal-mechanism"
@@ -130,31 +132,41 @@ def decode(text: str) -> tuple[Stored, str]:
 
 def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a file, if it is not too large and is UTF-8."""
-    with open(path, "rb") as file:
-        raw = file.read(LARGEST_FILE + 1)
+    name = file_name(path, "mechanism file", FileError)
+    try:
+        with open(name, "rb") as file:
+            raw = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise FileError(
+            f"mechanism file must be one that can be read, got {name}: {reason(error)}; "
+            "save one with certified.save(path)"
+        ) from None
     if len(raw) > LARGEST_FILE:
-        raise FormatError(
-            f"mechanism file must have at most {LARGEST_FILE} bytes, got more: {os.fspath(path)}"
-        )
+        raise FormatError(f"mechanism file must have at most {LARGEST_FILE} bytes, got more: {name}")
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        raise FormatError(f"mechanism file must be UTF-8 text, got other bytes: {os.fspath(path)}") from None
+        raise FormatError(f"mechanism file must be UTF-8 text, got other bytes: {name}") from None
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """The text stands under this name, whole; an interruption leaves what was there before."""
-    target = Path(path)
-    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    target = Path(file_name(path, "mechanism file", FileError))
+    part = target.parent / f".{target.name}.{secrets.token_hex(8)}.part"
     try:
         with open(part, "x", encoding="utf-8", newline="\n") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        raise FileError(
+            f"mechanism file must be one that can be written, got {target}: {reason(error)}; "
+            "choose a name in a folder that exists and is yours"
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def encode_label(label: Hashable, depth: int = 0) -> Any:
@@ -162,7 +174,13 @@ def encode_label(label: Hashable, depth: int = 0) -> Any:
     if isinstance(label, bool):
         return label
     if type(label) is str:
-        label.encode("utf-8")  # a lone surrogate is no character: UnicodeEncodeError is a ValueError
+        try:
+            label.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"labels must be text that UTF-8 can hold, got {label[:60]!a}: a lone surrogate is half a "
+                "character; rename it"
+            ) from None
         return label
     if type(label) is int:
         return label if abs(label) < SAFE_INTEGER else {"int": str(label)}
@@ -269,6 +287,11 @@ def _canonical(value: Any) -> str:
 
 
 def _parse(text: str) -> Any:
+    if not isinstance(text, str):
+        raise FormatError(
+            f"a mechanism must be given as the text of its file, got {type(text).__name__}; "
+            "read a file with load(path)"
+        )
     if len(text) > LARGEST_FILE:
         raise FormatError(f"mechanism file must have at most {LARGEST_FILE} characters, got {len(text)}")
     try:

@@ -73,6 +73,12 @@ class SeededWords:
     _streams: int = field(default=0, init=False, repr=False)
     _lock: Any = field(default_factory=threading.Lock, init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        seed: Any = self.seed
+        if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
+            raise ValuesError(f"seed must be a whole number >= 0, got {repr(seed)[:60]}; e.g. 0")
+        self.seed = int(seed)
+
     @property
     def note(self) -> str:
         return f"NOT PRIVATE: seeded randomness for experiments, seed {self.seed}"

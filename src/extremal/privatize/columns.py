@@ -156,6 +156,24 @@ def objects(labels: Iterable[Any]) -> Array:
     return array
 
 
+def label_rows(codes: Array, rows: Rows) -> Rows:
+    """The row of every record, N for those that have none."""
+    return rows[np.minimum(codes, np.array(len(rows) - 1, dtype=codes.dtype))] if len(codes) else rows[:0]
+
+
+def shown(value: Any) -> str:
+    """A value as messages show it: a number of numpy as the number it is, and nothing too long."""
+    return repr(value.item() if isinstance(value, np.generic) else value)[:60]
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, NaT and pandas' NA."""
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):  # pandas' NA refuses to be compared
+        return True
+
+
 def is_hashable(value: Any) -> bool:
     try:
         hash(value)

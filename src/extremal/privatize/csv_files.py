@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from ..errors import KeyingError, ValuesError
+from ..prior import shorten
 from ..sampling import Sampler, smallest_unsigned, unsigned
 from .columns import Array, Column, Kept
 from .csv_scan import Header, Records, binary_array, decode, quote, read_header, scan, unquote, whole_records
@@ -92,6 +94,7 @@ class CsvData:
         """The output labels as they are written: quoted if the header is, or if they must be."""
         import pyarrow
 
+        check_texts(part.outputs)
         always = self.header.quoted[self.columns.index(name)]
         special = (self.header.delimiter, '"', "\r", "\n")
         texts = []
@@ -161,6 +164,7 @@ def text_column(part: Sampler, fields: Any) -> Column:
 
 def finder(part: Sampler) -> Callable[[str], int]:
     """The row of the label that a text stands for: itself, else the number or truth value it denotes."""
+    check_texts(part.inputs)
     nobody = len(part.inputs)
     truths = {str(label).lower(): row for label, row in part.row_of.items() if isinstance(label, bool)}
     numbers = {
@@ -179,6 +183,18 @@ def finder(part: Sampler) -> Callable[[str], int]:
         return nobody if row is None else row
 
     return find
+
+
+def check_texts(labels: Iterable[Any]) -> None:
+    """Refuse labels that are one text, like 1 and "1": in a text file they could not be told apart."""
+    plain = [label for label in labels if isinstance(label, str | bool | int | float)]
+    texts = Counter(map(str, plain))
+    same = [label for label in plain if texts[str(label)] > 1]
+    if same:
+        raise ValuesError(
+            f"labels must have different texts to be told apart in a CSV file, got {shorten(same, 4)}; "
+            "rename them, or use Parquet"
+        )
 
 
 def label_text(label: Any) -> str:

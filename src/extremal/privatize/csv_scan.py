@@ -191,8 +191,13 @@ def _last_line_end(block: bytes) -> int:
     return 0
 
 
-def _split(line: bytes, body: str, delimiter: str) -> Header:
-    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+def _split(line: bytes, body: str, delimiter: Any) -> Header:
+    if (
+        not isinstance(delimiter, str)
+        or len(delimiter) != 1
+        or not delimiter.isascii()
+        or delimiter in '"\r\n'
+    ):
         raise FileError(f"delimiter must be one ASCII character and no quote, got {delimiter!r}; e.g. ';'")
     raw: list[str] = []
     for part in body.split(delimiter):

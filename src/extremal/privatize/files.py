@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import FileError, KeyingError
 from ..keyed import id_blocks
+from ..paths import file_name, reason
 from ..sampling import Integers, Words
 from .atomic import new_file
 from .csv_files import CsvData
@@ -85,16 +86,10 @@ def privatize_file(
     """
     randomness = choose_randomness(key, id_column, repeated_ids, words, "id_column")
     job = plan(mechanisms, unknown, unknown_as, randomness)
-    before = _check_paths(source, target, overwrite)
-    kind = _format(source, target, format)
-    if unmarked not in ("refuse", "allow"):
-        raise FileError(f'unmarked must be "refuse" or "allow", got {unmarked!r}')
-    if kind == "csv" and randomness.note is not None and unmarked == "refuse":
-        raise FileError(
-            f"reports for experiments must be marked, got a CSV file, which has no place for it "
-            f'({randomness.note}); write Parquet, or accept it with unmarked="allow"'
-        )
-    name = os.fspath(source)
+    name, new = file_name(source, "source", FileError), file_name(target, "target", FileError)
+    before = _check_paths(name, new, overwrite)
+    kind = _format(name, new, format)
+    _check_marked(kind, randomness.note, unmarked)
     data: Data
     if kind == "csv":
         data = CsvData.open(name, [*job.private, *([] if id_column is None else [id_column])], delimiter)
@@ -108,18 +103,18 @@ def privatize_file(
         if progress is not None:
             progress(done, total)
 
-    with new_file(target, overwrite, before.st_mode) as sink:
-        data.release(sink, job, id_column, ids.blocks, report)
-        job.check()
-        ids.check()
-        after = os.stat(source)
-        if (after.st_size, after.st_mtime_ns, after.st_ino) != (
-            before.st_size,
-            before.st_mtime_ns,
-            before.st_ino,
-        ):
-            raise FileError(f"the source must not change while it is read, but it did: {name}; try again")
-    return FileRelease(os.fspath(target), job.rows - job.dropped, job.dropped)
+    try:
+        with new_file(new, overwrite, before.st_mode) as sink:
+            data.release(sink, job, id_column, ids.blocks, report)
+            job.check()
+            ids.check()
+            _check_unchanged(name, before)
+    except OSError as error:  # a full disk, a folder taken away
+        raise FileError(
+            f"target must be written in full, but the system failed at {new}: {reason(error)}; nothing is "
+            "left under this name"
+        ) from None
+    return FileRelease(new, job.rows - job.dropped, job.dropped)
 
 
 class Ids:
@@ -179,45 +174,54 @@ class Ids:
             rows += len(blocks)
 
 
-def _check_paths(source: Path, target: Path, overwrite: bool) -> os.stat_result:
+def _check_paths(source: str, target: str, overwrite: bool) -> os.stat_result:
     """The state of the source, if it can be read from and the target can be written to."""
     try:
         state = os.stat(source)
         with open(source, "rb"):
             pass
     except OSError as error:
-        raise FileError(
-            f"source must be a file that can be read, got {os.fspath(source)}: {error.strerror}"
-        ) from None
+        raise FileError(f"source must be a file that can be read, got {source}: {reason(error)}") from None
     if not stat.S_ISREG(state.st_mode):
-        raise FileError(f"source must be a regular file, got {os.fspath(source)}")
+        raise FileError(f"source must be a regular file, got {source}")
     if os.path.exists(target) and os.path.samefile(source, target):
-        raise FileError(
-            f"target must not be the source, got {os.fspath(target)} for both; choose another name"
-        )
+        raise FileError(f"target must not be the source, got {target} for both; choose another name")
     if os.path.isdir(target):
-        raise FileError(f"target must be the name of a file, got a folder: {os.fspath(target)}")
+        raise FileError(f"target must be the name of a file, got a folder: {target}")
     if os.path.lexists(target) and not overwrite:
-        raise FileError(
-            f"target must not exist, but it does: {os.fspath(target)}; replace it with overwrite=True"
-        )
-    folder = os.path.dirname(os.fspath(target)) or "."
+        raise FileError(f"target must not exist, but it does: {target}; replace it with overwrite=True")
+    folder = os.path.dirname(target) or "."
     if not os.path.isdir(folder):
-        raise FileError(
-            f"target must be in a folder that exists, got {os.fspath(target)}; make {folder} first"
-        )
+        raise FileError(f"target must be in a folder that exists, got {target}; make {folder} first")
     return state
 
 
-def _format(source: Path, target: Path, given: str | None) -> str:
+def _check_unchanged(source: str, before: os.stat_result) -> None:
+    after = os.stat(source)
+    if any(getattr(after, what) != getattr(before, what) for what in ("st_size", "st_mtime_ns", "st_ino")):
+        raise FileError(f"the source must not change while it is read, but it did: {source}; try again")
+
+
+def _check_marked(kind: str, note: str | None, unmarked: str) -> None:
+    """Refuse to write reports that are not private without saying so in the file."""
+    if unmarked not in ("refuse", "allow"):
+        raise FileError(f'unmarked must be "refuse" or "allow", got {unmarked!r}')
+    if kind == "csv" and note is not None and unmarked == "refuse":
+        raise FileError(
+            f"reports for experiments must be marked, got a CSV file, which has no place for it ({note}); "
+            'write Parquet, or accept it with unmarked="allow"'
+        )
+
+
+def _format(source: str, target: str, given: str | None) -> str:
     if given is not None:
         if given not in ("csv", "parquet"):
             raise FileError(f'format must be "csv" or "parquet", got {given!r}')
         return given
-    kinds = [FORMATS.get(os.path.splitext(os.fspath(path))[1].lower()) for path in (source, target)]
+    kinds = [FORMATS.get(os.path.splitext(path)[1].lower()) for path in (source, target)]
     if kinds[0] is None or kinds[0] != kinds[1]:
         raise FileError(
-            f"source and target must both be CSV (.csv, .tsv) or both Parquet (.parquet, .pq), got "
-            f'{os.fspath(source)} and {os.fspath(target)}; or say which: format="csv"'
+            "source and target must both be CSV (.csv, .tsv) or both Parquet (.parquet, .pq), got "
+            f'{source} and {target}; or say which: format="csv"'
         )
     return kinds[0]

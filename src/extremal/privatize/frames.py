@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import PriorError, ValuesError
-from ..keyed import check_distinct, id_blocks
 from ..prior import Prior, shorten
 from ..sampling import Sampler, Words
 from .arrays import as_column
 from .arrow_schema import released_schema, unordered
-from .columns import Column
-from .releases import Certificate, Drawn, Job, check_columns, choose_randomness, is_missing, plan
+from .columns import Column, is_missing
+from .releases import Certificate, Drawn, Job, check_columns, choose_randomness, plan, record_blocks
 
 
 def privatize_frame(
@@ -51,9 +50,7 @@ def privatize_frame(
     blocks = None
     if ids is not None:
         records = eager.get_column(ids).to_native() if isinstance(ids, str) else ids
-        blocks = id_blocks(records, len(eager))
-        if repeated_ids == "refuse":
-            check_distinct(blocks, records)
+        blocks = record_blocks(records, len(eager), repeated_ids)
 
     def read(sampler: Sampler, name: Any) -> Column:
         return as_column(sampler, eager.get_column(name).to_native())

@@ -1,7 +1,8 @@
 """Several columns as one symbol: an alphabet of tuples, one column of it for each place in the tuple.
 
 Releasing columns together is one draw a record, so its leakage is that of one mechanism. Releasing them one
-by one is one draw a column, and the leakages of what the same person answered add up.
+by one is one draw a column. If the columns depend on each other, what all the reports of a person leak about one
+column is then more than its own report does, and is not bounded by the sum either (docs/audit.md).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from ..errors import PriorError, SizeError, ValuesError
 from ..prior import Labels, Prior, shorten
 from ..sampling import Sampler, smallest_unsigned
-from .columns import Array, Column, Kept, Rows
+from .columns import Array, Column, Kept, Rows, label_rows
 
 LARGEST_STEP = 1 << 26  # entries of a table that leads from the first columns to one more
 
@@ -118,11 +119,6 @@ class Product:
             rebuild,
             smallest_unsigned(len(self.sampler.outputs)),
         )
-
-
-def label_rows(codes: Array, rows: Rows) -> Rows:
-    """The row of every record, N for those that have none."""
-    return rows[np.minimum(codes, np.array(len(rows) - 1, dtype=codes.dtype))] if len(codes) else rows[:0]
 
 
 def _place(labels: Labels, k: int) -> Labels:

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..errors import KeyingError, ValuesError
-from ..keyed import check_key, keyed_words
+from ..keyed import check_distinct, check_key, id_blocks, keyed_words
 from ..prior import shorten
 from ..sampling import Fill, Integers, Sampler, SecureWords, Words
-from .columns import Column, Kept, is_hashable
-from .product import Product, label_rows
+from .columns import Column, Kept, is_hashable, is_missing, label_rows, shown
+from .product import Product
 
 Read = Callable[[Sampler, Any], Column]
 """read(sampler, name) gives the column of this name as codes; the sampler names the labels."""
@@ -87,7 +87,7 @@ class Release:
 class Randomness:
     """Where words come from: a secret key and the ids of the records, or a source."""
 
-    key: bytes | None = None
+    key: bytes | None = field(default=None, repr=False)
     source: Words = field(default_factory=SecureWords)
 
     @property
@@ -117,7 +117,7 @@ class Unknown:
             if is_missing(value):
                 self.missing += 1
             else:
-                name = repr(value)[:60]
+                name = shown(value)
                 if name in self.counts or len(self.counts) < MOST_NAMES:
                     self.counts[name] += 1
 
@@ -147,6 +147,7 @@ class Job:
     dropped: int = 0
     unknown: tuple[Unknown, ...] = ()
     given_up: bool = False
+    alone: bool = False  # one column by itself, which messages need not name
 
     @property
     def private(self) -> list[Any]:
@@ -194,12 +195,12 @@ class Job:
         for release, unknown in zip(self.releases, self.unknown, strict=False):
             if unknown.rows:
                 name = release.names[0] if release.product is None else release.names
+                of, label = ("", "label") if self.alone else (f" of {name!r}", f"{{{name!r}: label}}")
                 seen = f"the first {self.rows}" if self.given_up else f"{self.rows}"
                 raise ValuesError(
-                    f"every value of {name!r} must be one of the input labels "
-                    f"{shorten(release.sampler.inputs)}, got others in {unknown.rows} of {seen} rows: "
-                    f'{unknown}; correct them, drop their rows with unknown="drop", or treat them as a label '
-                    f"of the alphabet with unknown_as={{{name!r}: label}}"
+                    f"every value{of} must be one of the input labels {shorten(release.sampler.inputs)}, got "
+                    f"others in {unknown.rows} of {seen} rows: {unknown}; correct them, drop their rows with "
+                    f'unknown="drop", or treat them as a label of the alphabet with unknown_as={label}'
                 )
 
     def _refuse(self, columns: Sequence[Column]) -> None:
@@ -213,6 +214,7 @@ def plan(
     unknown: str,
     unknown_as: Any,
     randomness: Randomness,
+    alone: bool = False,
 ) -> Job:
     """The job of releasing these columns, if it is a sensible one."""
     if not isinstance(mechanisms, Mapping) or not mechanisms:
@@ -238,7 +240,7 @@ def plan(
     if randomness.key is not None:
         for release in releases:
             _ = release.keyed_name
-    return Job(releases, randomness, unknown == "drop")
+    return Job(releases, randomness, unknown == "drop", alone=alone)
 
 
 def _release(name: Any, certified: Certificate, instead: Mapping[Any, Hashable]) -> Release:
@@ -252,9 +254,9 @@ def _release(name: Any, certified: Certificate, instead: Mapping[Any, Hashable])
     if name in instead:
         label = instead[name]
         if not is_hashable(label) or label not in sampler.row_of:
+            of = f" for {name!r}" if name else ""
             raise ValuesError(
-                f"unknown_as must be one of the input labels {shorten(sampler.inputs)}, got "
-                f"{repr(label)[:60]} for {name!r}"
+                f"unknown_as must be one of the input labels {shorten(sampler.inputs)}, got {shown(label)}{of}"
             )
         row = sampler.row_of[label]
     if not isinstance(name, tuple):
@@ -274,6 +276,11 @@ def choose_randomness(
         raise KeyingError(f'repeated_ids must be "refuse" or "allow", got {repeated_ids!r}')
     if key is None and ids is not None:
         raise KeyingError(f"{word} must come with a key, got {word} alone; give key=read_key(path) as well")
+    if source is not None and (isinstance(source, type) or not isinstance(source, Words)):
+        raise ValuesError(
+            f"a source of random words must be SecureWords() or SeededWords(seed), got {shown(source)}; "
+            "leave it out for secure randomness"
+        )
     if key is None:
         return Randomness() if source is None else Randomness(source=source)
     if ids is None:
@@ -295,9 +302,9 @@ def check_columns(job: Job, columns: Iterable[Any], what: str, ids: Any = None) 
         )
 
 
-def is_missing(value: Any) -> bool:
-    """None, NaN, NaT and pandas' NA."""
-    try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError):  # pandas' NA refuses to be compared
-        return True
+def record_blocks(ids: Any, count: int, repeated_ids: str) -> Integers:
+    """What keyed draws need of a whole column of ids, which are distinct unless that is not asked for."""
+    blocks = id_blocks(ids, count)
+    if repeated_ids == "refuse":
+        check_distinct(blocks, ids)
+    return blocks

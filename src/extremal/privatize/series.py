@@ -6,6 +6,7 @@ pandas and polars are not imported: a Series can only come from a program that h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ValuesError
-from ..sampling import Sampler, smallest_unsigned, unsigned
+from ..sampling import PIECE, Sampler, cores, smallest_unsigned, unsigned
 from .columns import Array, Column, Kept, Rows, labels_like, numpy_codes, object_codes, rows_of, same_labels
 
 LARGEST_CATEGORY = 1 << 24  # codes of a polars Categorical that are looked up; larger ones go through arrow
@@ -95,13 +96,29 @@ def from_polars(sampler: Sampler, values: Any, polars: Any) -> Column:
     labels = _polars_labels(sampler, values.dtype, polars)
 
     def rebuild(drawn: Array, kept: Kept) -> Any:
-        return labels.gather(polars.Series(drawn)).rename(values.name)
+        return _polars_gather(labels, drawn, polars).rename(values.name)
 
     def values_at(where: NDArray[np.intp]) -> Any:
         return values.gather(polars.Series(where)).to_list()
 
-    # Wider codes: polars gathers by 32-bit numbers and would convert others.
-    return Column(codes, rows, values_at, rebuild, np.dtype(np.uint32), _name(values.name))
+    outcomes = smallest_unsigned(len(sampler.outputs))
+    return Column(codes, rows, values_at, rebuild, outcomes, _name(values.name))
+
+
+def _polars_gather(labels: Any, drawn: Array, polars: Any) -> Any:
+    """labels[drawn]. Codes of categories are gathered by all cores: polars does it with one.
+
+    Not so strings: making one piece of the parts would cost more than it saves.
+    """
+    if len(drawn) <= PIECE or not isinstance(labels.dtype, polars.Enum | polars.Categorical):
+        return labels.gather(polars.Series(drawn))
+    step = -(-len(drawn) // cores())
+    with ThreadPoolExecutor(cores()) as pool:
+        parts = pool.map(
+            lambda start: labels.gather(polars.Series(drawn[start : start + step])),
+            range(0, len(drawn), step),
+        )
+        return polars.concat(list(parts), rechunk=True)
 
 
 def _polars_codes(sampler: Sampler, values: Any, polars: Any) -> tuple[Array, Rows]:

@@ -19,7 +19,7 @@ from ..errors import KeyingError, ValuesError
 from ..prior import shorten
 from ..sampling import Sampler
 from .arrays import as_column
-from .columns import Column
+from .columns import Column, is_missing, shown
 from .releases import MOST_NAMES, Job, Release, Unknown, check_columns
 
 ID_TYPES = ("byte", "short", "integer", "long", "string", "binary")
@@ -177,4 +177,4 @@ class Strangers:
 
 def _text(value: Any) -> str | None:
     """A value as messages show it, None for a missing one."""
-    return None if value is None or value != value else repr(value)[:60]
+    return None if is_missing(value) else shown(value)

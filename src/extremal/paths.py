@@ -1,0 +1,23 @@
+"""Names of files as callers give them, and what the operating system says about them in one line."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .errors import ExtremalError
+
+
+def file_name(path: Any, what: str, refusal: type[ExtremalError]) -> str:
+    """The path as text, if it can be the name of a file; a number is none, though open() would take it."""
+    if not isinstance(path, str | bytes | os.PathLike) or not os.fspath(path):
+        raise refusal(f"{what} must be the name of a file, got {repr(path)[:60]}; give a path")
+    name = os.fsdecode(path)
+    if "\0" in name:
+        raise refusal(f"{what} must be the name of a file, got one with a null character: {name[:60]!r}")
+    return name
+
+
+def reason(error: OSError) -> str:
+    """Why the operating system refused, without the name of the file, which may be that of a temporary one."""
+    return error.strerror or " ".join(str(error).split()) or type(error).__name__

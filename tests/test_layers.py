@@ -137,7 +137,8 @@ HEAVY = [
     "polars",
     "pyarrow",
     "pyspark",
-    "streamlit",
+    "starlette",
+    "uvicorn",
 ]
 
 # Where one module would have to do unrelated things: two linear programs kept warm, the solver's loops and the

@@ -14,7 +14,18 @@ import pytest
 import extremal
 
 ROOT = Path(__file__).parents[1]
-HEAVY = ["cdd", "highspy", "matplotlib", "numba", "pandas", "polars", "pyarrow", "pyspark", "streamlit"]
+HEAVY = [
+    "cdd",
+    "highspy",
+    "matplotlib",
+    "numba",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "pyspark",
+    "starlette",
+    "uvicorn",
+]
 PARTIES = {
     "Strong Democrat": 200,
     "Weak Democrat": 180,

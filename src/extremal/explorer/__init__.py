@@ -1,0 +1,26 @@
+"""The explorer: a web page on this machine to choose a prior and an epsilon and see what happens.
+
+`server` answers the browser and decides nothing, `pool` keeps worker processes, `worker` is such a process, `compute`
+turns what the page asks into figures, `priors` reads priors, and `static` is the page. Data stays in memory: what the
+page sends is held by a process for as long as it works on it, and is neither written nor logged.
+"""
+
+from __future__ import annotations
+
+PORT = 8501
+
+
+def serve(host: str = "127.0.0.1", port: int = PORT, open_browser: bool = True) -> None:
+    """Serve the explorer until Ctrl-C; by default only this machine can reach it. Port 0 takes a free one."""
+    try:
+        from .server import run
+    except ImportError as error:
+        if error.name not in ("starlette", "uvicorn", "anyio"):
+            raise
+        raise ImportError(
+            f'the explorer needs {error.name}, which is not installed; pip install "extremal[explorer]"'
+        ) from None
+    run(host, port, open_browser)
+
+
+__all__ = ["PORT", "serve"]

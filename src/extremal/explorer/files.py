@@ -1,0 +1,83 @@
+"""What the page lets a person download: the certified mechanism, the report, the figures."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import extremal as ex
+from extremal.plot import STYLE, draw_tradeoff, matrix_size
+from extremal.report import mechanism_report
+
+from .compute import Made
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MEDIA = {
+    "json": "application/json",
+    "md": "text/markdown; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+}
+DOCUMENTS = ("mechanism.json", "report.md", "report.html")
+PICTURES = ("matrix", "leakage", "prior", "tradeoff")
+NAMES = (*DOCUMENTS, *(f"{name}.{kind}" for name in PICTURES for kind in ("svg", "png")))
+WITH_CURVE = ("report.html", "tradeoff.svg", "tradeoff.png")
+
+
+def make_file(name: str, made: Made, curve: ex.Tradeoff | None) -> bytes:
+    """The content of a file of NAMES; those of WITH_CURVE show the curve, the report only if it is given."""
+    certified = made.certified
+    if name == "mechanism.json":
+        return certified.to_json().encode()
+    if name == "report.md":
+        return made.audit.to_markdown().encode()
+    if name == "report.html":
+        return mechanism_report(certified.prior, certified, curve).encode()
+    if name not in NAMES:
+        raise ex.OptionError(f"a file must be one of {', '.join(NAMES)}, got {name!r:.60}")
+    what, _, kind = name.partition(".")
+    n, m = certified.mechanism.shape
+    size = {"matrix": matrix_size(n, m), "prior": (5.4, 1.4 + 0.26 * min(n, 40))}.get(what, (5.4, 4.0))
+    return draw(_drawing(what, made, curve), kind, size)
+
+
+def _drawing(what: str, made: Made, curve: ex.Tradeoff | None) -> Callable[[Axes], Any]:
+    if what == "matrix":
+        return made.design.plot
+    if what == "leakage":
+        return made.audit.plot
+    if what == "prior":
+        return made.certified.prior.plot
+    if curve is None:
+        raise ex.OptionError("the figure of the trade-off must be given its curve")
+    point = (made.design.epsilon, made.design.value)
+    return lambda axes: draw_tradeoff(
+        curve.epsilons,
+        curve.optimal,
+        curve.randomized_response,
+        curve.ceiling,
+        curve.utility.name,
+        point,
+        axes,
+    )
+
+
+def draw(put: Callable[[Axes], Any], kind: str, size: tuple[float, float]) -> bytes:
+    """A picture in memory, in the style of the library."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        for key, value in STYLE.items():
+            matplotlib.rcParams[key] = value  # type: ignore[index]  # only literal names are typed
+        figure = Figure(figsize=size, layout="constrained")
+        put(figure.add_subplot())
+        target = io.BytesIO()
+        metadata: dict[str, None] = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
+        figure.savefig(target, format=kind, metadata=metadata)
+    return target.getvalue()

@@ -1,0 +1,252 @@
+"""A process that computes for the explorer: tasks come in on standard input, messages go out on standard output.
+
+A frame is 8 bytes of length, big-endian, and as many bytes of JSON. A task is {"task": ..., "state": ...}; the answer
+to it is any number of messages and, last, one of type "end". {"cancel": true} ends the task under way when its search
+next reports progress. A process, not a thread: the solver's compiled loops would keep the server from answering, and a
+process can be ended at once.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+import queue
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, BinaryIO
+
+import extremal as ex
+
+from . import compute, files
+from .priors import read_upload
+
+REMEMBERED = 4  # designs and curves
+Send = Callable[[dict[str, Any]], None]
+
+
+class Cancelled(Exception):
+    """The page has moved on."""
+
+
+class Worker:
+    """Carries out tasks, and remembers the last designs and curves so that a download does not repeat them."""
+
+    def __init__(self, send: Send) -> None:
+        self.send = send
+        self.cancelled = threading.Event()
+        self.designs: OrderedDict[Any, compute.Made] = OrderedDict()
+        self.curves: OrderedDict[Any, ex.Tradeoff] = OrderedDict()
+
+    def run(self, document: dict[str, Any]) -> None:
+        """Carry out one task; whatever happens, the last message is "end"."""
+        try:
+            task = TASKS.get(str(document.get("task")))
+            if task is None:
+                raise ex.OptionError(
+                    f"a task must be one of {', '.join(TASKS)}, got {document.get('task')!r:.40}"
+                )
+            task(self, document)
+        except Cancelled:
+            self.send({"type": "cancelled"})
+        except (ex.ExtremalError, ImportError) as error:
+            self.send({"type": "error", "message": str(error), "kind": type(error).__name__})
+        except Exception as error:  # one task that fails must not end the process
+            self.send({"type": "error", "message": f"unexpected: {error!r:.300}", "kind": "unexpected"})
+        self.send({"type": "end"})
+
+    def read(self, document: dict[str, Any]) -> None:
+        """What an uploaded file says about the prior."""
+        column = document.get("column")
+        found = read_upload(
+            str(document["name"]), str(document["text"]), None if column is None else str(column)
+        )
+        self.send({"type": "upload", **asdict(found)})
+
+    def explore(self, document: dict[str, Any]) -> None:
+        """The prior, then a first design, its expected errors, and the final design where the first is not."""
+        state = compute.read_state(document.get("state"))
+        prior, words = compute.prior_of(state)
+        self.send({"type": "prior", **compute.prior_figures(prior, words)})
+        made = self.designs.get(_key(state, prior))
+        if made is None:
+            self.send({"type": "working", "limit": _limit(prior)})
+            made = compute.first_design(state, prior)
+        if made is not None:
+            self._show(state, made)
+        if made is None or not made.final:
+            made = compute.final_design(state, prior, self._progress(prior))
+            self._show(state, made)
+        _remember(self.designs, _key(state, prior), made)
+
+    def _show(self, state: compute.State, made: compute.Made) -> None:
+        self._check()
+        self.send({"type": "design", **compute.design_figures(made)})
+        self._check()
+        self.send({"type": "errors", **compute.error_figures(state, made)})
+        self._check()
+
+    def curve(self, document: dict[str, Any]) -> None:
+        """The trade-off, with ever more points."""
+        state = compute.read_state(document.get("state"))
+        prior, _ = compute.prior_of(state)
+        self._curve(state, prior, lambda part: self.send({"type": "curve", **compute.curve_figures(part)}))
+
+    def _curve(
+        self, state: compute.State, prior: ex.Prior, show: Callable[[ex.Tradeoff], None]
+    ) -> ex.Tradeoff:
+        key = (prior, state.utility)
+        known = self.curves.get(key)
+        if known is not None:
+            show(known)
+            return known
+
+        def progress(done: int, points: int) -> None:
+            self._check()
+            self.send({"type": "points", "done": done, "points": points})
+
+        parts = compute.curve(prior, compute.UTILITIES[state.utility], progress)
+        found = next(parts)
+        show(found)
+        for found in parts:
+            show(found)
+        _remember(self.curves, key, found)
+        return found
+
+    def privatize(self, document: dict[str, Any]) -> None:
+        """Reports for a pasted sample."""
+        state = compute.read_state(document.get("state"))
+        made = self._final(state)
+        self.send(
+            {"type": "sample", **compute.privatize_sample(state, made, str(document.get("sample", "")))}
+        )
+
+    def file(self, document: dict[str, Any]) -> None:
+        """A file to download."""
+        state, name = compute.read_state(document.get("state")), str(document.get("name"))
+        made = self._final(state)
+        curve = None
+        if name in files.WITH_CURVE and (
+            made.certified.prior.size <= compute.PREVIEWED or "tradeoff" in name
+        ):
+            curve = self._curve(state, made.certified.prior, lambda part: None)
+        content = files.make_file(name, made, curve)
+        media = files.MEDIA[name.rpartition(".")[2]]
+        self.send({"type": "file", "media": media, "content": base64.b64encode(content).decode()})
+
+    def _final(self, state: compute.State) -> compute.Made:
+        prior, _ = compute.prior_of(state)
+        made = self.designs.get(_key(state, prior))
+        if made is None:
+            made = compute.final_design(state, prior, self._progress(prior))
+            _remember(self.designs, _key(state, prior), made)
+        return made
+
+    def _progress(self, prior: ex.Prior) -> Callable[[float, float], None]:
+        begin, limit = time.perf_counter(), _limit(prior)
+        last = -math.inf
+
+        def report(value: float, upper: float) -> None:
+            nonlocal last
+            self._check()
+            elapsed = time.perf_counter() - begin
+            if elapsed - last > 0.1:  # a person cannot read faster
+                last = elapsed
+                bound = upper if math.isfinite(upper) else None
+                message = {"value": value, "upper_bound": bound, "seconds": elapsed, "limit": limit}
+                self.send({"type": "progress", **message})
+
+        return report
+
+    def _check(self) -> None:
+        if self.cancelled.is_set():
+            raise Cancelled
+
+
+TASKS: dict[str, Callable[[Worker, dict[str, Any]], None]] = {
+    "read": Worker.read,
+    "explore": Worker.explore,
+    "curve": Worker.curve,
+    "privatize": Worker.privatize,
+    "file": Worker.file,
+}
+
+
+def _key(state: compute.State, prior: ex.Prior) -> Any:
+    return prior, state.epsilon, state.utility
+
+
+def _limit(prior: ex.Prior) -> float:
+    return 8 + 0.03 * prior.size
+
+
+def _remember(known: OrderedDict[Any, Any], key: Any, value: Any) -> None:
+    known[key] = value
+    known.move_to_end(key)
+    while len(known) > REMEMBERED:
+        known.popitem(last=False)
+
+
+def write_frame(stream: BinaryIO, document: dict[str, Any]) -> None:
+    """Send a document as one frame."""
+    body = json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
+    stream.write(len(body).to_bytes(8, "big") + body)
+    stream.flush()
+
+
+def read_frame(stream: BinaryIO) -> dict[str, Any] | None:
+    """The next document, or None at the end of the stream."""
+    head = stream.read(8)
+    if len(head) < 8:
+        return None
+    body = stream.read(int.from_bytes(head, "big"))
+    document = json.loads(body)
+    return document if isinstance(document, dict) else {}
+
+
+def warm_up() -> None:
+    """Load what the first task would wait for: the solver's libraries and compiled loops."""
+    prior = ex.Prior([0.19, 0.15, 0.13, 0.12, 0.1, 0.08, 0.07, 0.06, 0.04, 0.03, 0.02, 0.01])
+    state = compute.State("", epsilon=0.3)
+    made = compute.first_design(state, prior)
+    if made is not None:
+        compute.design_figures(made)
+        compute.error_figures(state, made)
+        compute.privatize_sample(state, made, "0\n1")
+
+
+def main() -> None:
+    """Work until standard input ends."""
+    source, target = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints must not get between frames
+    worker = Worker(lambda message: write_frame(target, message))
+    tasks: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+
+    def listen() -> None:
+        while (document := read_frame(source)) is not None:
+            if document.get("cancel"):
+                worker.cancelled.set()
+            else:
+                tasks.put(document)
+        tasks.put(None)
+        time.sleep(1)  # for a task that is nearly done; then nobody is there to read the rest
+        os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    warm_up()
+    write_frame(target, {"type": "ready"})
+    while (document := tasks.get()) is not None:
+        worker.cancelled.clear()
+        worker.run(document)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (KeyboardInterrupt, BrokenPipeError):
+        os._exit(0)

@@ -54,7 +54,7 @@ class Prior:
         if abs(total - 1) > SUM_TOLERANCE:
             raise PriorError(
                 f"prior must sum to 1, got a sum of {total:.12g}; "
-                "for counts or unnormalised weights use Prior.from_counts(...)"
+                "for counts, weights or rounded numbers (float32 keeps 7 digits) use Prior.from_counts(...)"
             )
         if abs(total - 1) > ROUNDED:
             p = p / total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,9 +46,19 @@ STYLE: dict[str, Any] = {
 
 
 def picture(
-    stem: Path, draw: Callable[[Axes], None], size: tuple[float, float] = (5.4, 4.4)
+    stem: Path, draw: Callable[[Axes], Any], size: tuple[float, float] = (5.4, 4.4)
 ) -> tuple[Path, Path]:
-    """`stem`.png and `stem`.svg with what `draw` puts on an empty pair of axes; size in inches.
+    """`stem`.png and `stem`.svg with what `draw` puts on an empty pair of axes; size in inches."""
+    png, svg = stem.with_name(stem.name + ".png"), stem.with_name(stem.name + ".svg")
+    for path, content in zip((png, svg), rendered(draw, size, ("png", "svg")), strict=True):
+        path.write_bytes(content)
+    return png, svg
+
+
+def rendered(
+    draw: Callable[[Axes], Any], size: tuple[float, float] = (5.4, 4.4), kinds: Sequence[str] = ("png",)
+) -> list[bytes]:
+    """The contents of a PNG or SVG file with what `draw` puts on an empty pair of axes, for each of the kinds.
 
     Nothing depends on the clock, on the reader's own settings of matplotlib, or on a display.
     """
@@ -56,16 +67,21 @@ def picture(
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError('pictures need matplotlib; install it with: pip install "extremal[plot]"') from None
-    png, svg = stem.with_name(stem.name + ".png"), stem.with_name(stem.name + ".svg")
+    found = []
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         for key, value in STYLE.items():
             matplotlib.rcParams[key] = value  # type: ignore[index]  # only literal names are typed
         figure = Figure(figsize=size, layout="constrained")
         draw(figure.add_subplot())
-        figure.savefig(png, metadata={"Software": None})
-        figure.savefig(svg, metadata={"Date": None, "Creator": None})
-    return png, svg
+        for kind in kinds:
+            target = io.BytesIO()
+            metadata: dict[str, None] = (
+                {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
+            )
+            figure.savefig(target, format=kind, metadata=metadata)
+            found.append(target.getvalue())
+    return found
 
 
 MOST_NAMED = 40  # symbols whose labels are written beside a picture

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import extremal as ex
-from extremal.plot import STYLE, draw_tradeoff, matrix_size
+from extremal.plot import draw_tradeoff, matrix_size, rendered
 from extremal.report import mechanism_report
 
 from .compute import Made
@@ -42,7 +41,7 @@ def make_file(name: str, made: Made, curve: ex.Tradeoff | None) -> bytes:
     what, _, kind = name.partition(".")
     n, m = certified.mechanism.shape
     size = {"matrix": matrix_size(n, m), "prior": (5.4, 1.4 + 0.26 * min(n, 40))}.get(what, (5.4, 4.0))
-    return draw(_drawing(what, made, curve), kind, size)
+    return rendered(_drawing(what, made, curve), size, [kind])[0]
 
 
 def _drawing(what: str, made: Made, curve: ex.Tradeoff | None) -> Callable[[Axes], Any]:
@@ -64,20 +63,3 @@ def _drawing(what: str, made: Made, curve: ex.Tradeoff | None) -> Callable[[Axes
         point,
         axes,
     )
-
-
-def draw(put: Callable[[Axes], Any], kind: str, size: tuple[float, float]) -> bytes:
-    """A picture in memory, in the style of the library."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        for key, value in STYLE.items():
-            matplotlib.rcParams[key] = value  # type: ignore[index]  # only literal names are typed
-        figure = Figure(figsize=size, layout="constrained")
-        put(figure.add_subplot())
-        target = io.BytesIO()
-        metadata: dict[str, None] = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
-        figure.savefig(target, format=kind, metadata=metadata)
-    return target.getvalue()

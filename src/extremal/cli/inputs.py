@@ -83,7 +83,7 @@ def learn(source: Source) -> Learned:
         words = f"learned from {int(sum(counts.values()))} answers in {where}"
     else:
         counts, words = parse_counts(read_text(str(source.counts))), "learned from counts"
-    counts = _ordered(counts, names)
+    counts = _ordered(counts, names, sort=source.data is not None)
     if not counts:
         raise PriorError("the column must not be empty: there is nothing to learn a prior from; give data")
     return Learned(ex.Prior.from_counts(counts, source.pseudocount), counts, words)
@@ -287,11 +287,11 @@ def _matrix_csv(text: str) -> ex.Mechanism:
     return ex.Mechanism(matrix, inputs, outputs)
 
 
-def _ordered(counts: dict[Any, float], names: list[str] | None) -> dict[Any, float]:
-    """Labels in the order asked for, else sorted where they can be."""
+def _ordered(counts: dict[Any, float], names: list[str] | None, sort: bool) -> dict[Any, float]:
+    """Labels in the order asked for; else those of data sorted where they can be, those of counts as they come."""
     if names is None:
         try:
-            return dict(sorted(counts.items()))
+            return dict(sorted(counts.items())) if sort else counts
         except TypeError:
             return counts
     by_text = {str(label): label for label in counts}

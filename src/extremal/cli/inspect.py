@@ -146,7 +146,7 @@ def audit(
     if as_json:
         show.print_json(made.to_dict())
     elif markdown:
-        print(made.to_markdown(), end="")
+        print(show.visible(made.to_markdown()), end="")
     else:
         _tell_audit(made)
     if epsilon is not None and made.epsilon > epsilon + (0.0 if made.exact else 1e-9):
@@ -202,7 +202,7 @@ def _audit_pairs(
     if as_json:
         show.print_json(made.to_dict())
     elif markdown:
-        print(made.to_markdown(), end="")
+        print(show.visible(made.to_markdown()), end="")
     else:
         show.sentences(show.console(), str(made).splitlines())
     if made.violation:

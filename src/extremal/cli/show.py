@@ -41,7 +41,7 @@ def heading(out: Console, text: str) -> None:
     from rich.text import Text
 
     out.print()
-    out.print(Text(text, style="bold"))
+    out.print(Text(visible(text), style="bold"))
 
 
 def sentences(out: Console, lines: Sequence[str]) -> None:
@@ -49,7 +49,7 @@ def sentences(out: Console, lines: Sequence[str]) -> None:
     from rich.text import Text
 
     for line in lines:
-        out.print(Text(line))
+        out.print(Text(visible(line)))
 
 
 def table(
@@ -163,10 +163,15 @@ def interval(lower: float, value: float, upper: float, top: float, width: int) -
     return "".join(line)
 
 
+def visible(text: str) -> str:
+    """The text with a dot for every control character but the end of a line: a label must not steer a terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else "·" for c in text)
+
+
 def name_of(label: Any) -> str:
     """A label as text that fits a table and holds no control characters."""
     text = ", ".join(map(name_of, label)) if isinstance(label, tuple) else str(label)
-    text = "".join(c if c.isprintable() else "·" for c in text)
+    text = visible(text).replace("\n", "·")
     return text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + "…"
 
 

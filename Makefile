@@ -3,6 +3,7 @@
 # make test-slow  the tests marked slow
 # make bench      the benchmarks, beside the peers they compare with; BENCH_ARGS=--quick chooses how much
 # make paper      the paper's figures and numbers into build/paper, with a report; OUTPUT=... chooses the folder
+# make docs       the documentation into build/docs, every warning an error; no network is needed
 # make format     apply the formatter and the linter's safe fixes
 # make lock       renew constraints.txt
 # make clean      remove environments, caches and builds
@@ -15,6 +16,7 @@ environment := sh tools/environment.sh
 demo_python := .venv/bin/python
 test_python := .venv-test/bin/python
 bench_python := .venv-bench/bin/python
+docs_python := .venv-docs/bin/python
 lock_python := .venv-lock/bin/python
 
 .PHONY: help
@@ -51,6 +53,14 @@ OUTPUT ?= build/paper
 paper: test-environment
 	$(test_python) -m extremal.paper --output "$(OUTPUT)"
 
+# A fresh start each time, so that pages of names that are gone are gone too.
+.PHONY: docs
+docs:
+	@$(environment) create .venv-docs -e ".[docs]"
+	rm -rf docs/generated build/docs
+	$(docs_python) -m sphinx --fail-on-warning --keep-going --nitpicky --quiet docs build/docs
+	@echo "open build/docs/index.html"
+
 .PHONY: format
 format: test-environment
 	$(test_python) -m ruff check --fix
@@ -69,6 +79,6 @@ test-environment:
 
 .PHONY: clean
 clean:
-	rm -rf .venv .venv-test .venv-bench .venv-lock build dist docs/_build
+	rm -rf .venv .venv-test .venv-bench .venv-docs .venv-lock build dist docs/_build docs/generated
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -26,6 +26,7 @@ templates_path = ["_templates"]
 highlight_language = "text"  # a block without a language is a transcript of a shell
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
+suppress_warnings = ["toc.empty_glob"]  # a page that is only there with an extra
 
 autosummary_generate = True
 autodoc_member_order = "bysource"

@@ -13,14 +13,13 @@ import numpy as np
 import extremal as ex
 from extremal.data import anes96
 from extremal.demo import ORDER
-from extremal.paper.frequencies import best_for_estimation
 from extremal.plot import BLACK, BLUE, ORANGE, picture
 
 answers = anes96()["party"]
 prior = ex.Prior.from_data(answers, labels=ORDER)
 epsilon = 1.5
 methods = {
-    "best for shares": best_for_estimation(prior, epsilon).mechanism,
+    "best for shares": ex.estimation_design(prior, epsilon).mechanism,
     "randomized response": ex.randomized_response_for_pml(prior, epsilon),
 }
 estimates = {}

@@ -103,7 +103,8 @@ def test_estimates_follow_from_the_files_alone(demo):
     with (done.folder / "private.csv").open(newline="") as file:
         expected = ex.estimate(c, [int(row["party"]) for row in csv.DictReader(file)])
     stored = json.loads((done.folder / "estimates.json").read_text())
-    assert stored == json.loads(expected.to_json())
+    for row, known in zip(stored["rows"], expected.to_dict()["rows"], strict=True):
+        assert row == pytest.approx(known, abs=1e-12)
     assert done.ways[SHARES].covered == 7
 
 

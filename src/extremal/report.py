@@ -67,9 +67,9 @@ def page(title: str, lead: str, sections: Sequence[Section], footer: str = "") -
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f'<h1>{escape(title)}</h1>\n<p class="lead">{escape(lead)}</p>\n{body}\n'
-        f"<footer>{escape(footer)}</footer>\n</body>\n</html>\n"
+        f"<title>{_text(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f'<h1>{_text(title)}</h1>\n<p class="lead">{_text(lead)}</p>\n{body}\n'
+        f"<footer>{_text(footer)}</footer>\n</body>\n</html>\n"
     )
 
 
@@ -146,25 +146,30 @@ def curve_section(curve: Tradeoff, epsilon: float | None = None) -> Section:
     return Section("What is possible at each privacy level", pictures=[(svg.curve(curve, epsilon), caption)])
 
 
+def _text(text: str) -> str:
+    """Escaped, with a dot for every control character but the end of a line."""
+    return escape("".join(c if c.isprintable() or c == "\n" else "·" for c in text))
+
+
 def _plain(text: str) -> list[str]:
     return [line.removeprefix("- ").replace("\\|", "|") for line in text.split("\n") if line]
 
 
 def _section(section: Section) -> str:
-    parts = [f"<h2>{escape(section.title)}</h2>"]
-    parts += [f"<p>{escape(text)}</p>" for text in section.text]
+    parts = [f"<h2>{_text(section.title)}</h2>"]
+    parts += [f"<p>{_text(text)}</p>" for text in section.text]
     for picture, caption in section.pictures:
         parts.append(
-            f'<figure><div class="wide">{picture}</div><figcaption>{escape(caption)}</figcaption></figure>'
+            f'<figure><div class="wide">{picture}</div><figcaption>{_text(caption)}</figcaption></figure>'
         )
     if section.table is not None:
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in section.table.head)
+        head = "".join(f"<th>{_text(cell)}</th>" for cell in section.table.head)
         rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+            "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>"
             for row in section.table.rows
         )
         parts.append(f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>')
-    parts += [f"<p>{escape(text)}</p>" for text in section.after]
+    parts += [f"<p>{_text(text)}</p>" for text in section.after]
     return "\n".join(parts)
 
 

@@ -361,3 +361,35 @@ def test_the_duckdb_recipes_hold():
     for block in blocks:
         exec(compile(block, "docs/duckdb.md", "exec"), space)
     space["connection"].close()
+
+
+def test_the_hazards_of_duckdb_are_those_on_the_page():
+    """Without side_effects one draw serves every row of a constant; a view draws again; missing passes through."""
+    duckdb = pytest.importorskip("duckdb")
+    drawn = []
+
+    def draw(values):
+        drawn.append(len(values))
+        return C.privatize(values)
+
+    reports, again = {}, {}
+    for effects in (False, True):
+        with duckdb.connect() as connection:
+            connection.create_function(
+                "draw", draw, ["VARCHAR"], "VARCHAR", type="arrow", side_effects=effects
+            )
+            drawn.clear()
+            reports[effects] = connection.execute("SELECT draw('a') FROM range(1000)").fetchall()
+            assert sum(drawn) == (1000 if effects else 1)
+            connection.execute(
+                "CREATE TABLE survey AS SELECT i, ['a', 'bb'][i % 2 + 1] AS x FROM range(1000) t(i)"
+            )
+            connection.execute("CREATE VIEW seen AS SELECT i, draw(x) AS y FROM survey")
+            again[effects] = [
+                connection.execute("SELECT y FROM seen ORDER BY i").fetchall() for _ in range(2)
+            ]
+            assert connection.execute("SELECT draw(NULL)").fetchone() == (None,)
+    assert len(set(reports[False])) == 1
+    assert len(set(reports[True])) == len(C.outputs)
+    assert again[True][0] != again[True][1]
+    assert again[False][0] != again[False][1]

@@ -97,6 +97,36 @@ def test_a_missed_target_is_loud_and_no_error(monkeypatch, capsys):
     assert json.loads(r.to_json())["tables"][0]["rows"][1]["seconds"] == "inf"
 
 
+def test_privatising_is_held_against_its_targets(monkeypatch):
+    """Speeds at the tiny level mean nothing; that every target has a figure does."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import privatize
+    import report
+
+    r = report.Report("tiny")
+    codes = privatize.arrays(r)
+    privatize.columns(r, codes)
+    privatize.certifying(r)
+    targets = [target for target, _ in r.targets]
+    for k in (16, 256, 1000):
+        assert any(target.startswith(f"codes, k = {k}: at least") for target in targets)
+    for kind in ("arrow dictionary", "pandas categorical", "polars Categorical", "polars Enum"):
+        assert any(target.startswith(kind) and "within 2 x of codes" in target for target in targets)
+    assert sum("within 10 s" in target for target in targets) == 4
+    assert all(row["million/s"] > 0 for table in r.tables[:2] for row in table.rows)
+
+
+@pytest.mark.slow
+def test_privatising_files_and_spark_run_beside_their_peers(tmp_path):
+    done = run("--tiny", "--only", "privatize", "files", "spark", "--output", tmp_path / "data.json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    tables = loaded(tmp_path / "data.json")["tables"]
+    (peers,) = (table for table in tables if table["title"].startswith("Peers"))
+    for row in peers["rows"]:  # a peer was measured, or the table says why not
+        assert row["million/s"] is not None or row["note"] not in ("", "secure", "not secure")
+    assert {"parquet", "csv"} <= {table["title"].partition(",")[0] for table in tables}
+
+
 @pytest.mark.slow
 def test_the_peers_run_or_say_why_not(tmp_path):
     done = run("--tiny", "--only", "peers", "--seed", 3, "--output", tmp_path / "peers.json")

@@ -21,6 +21,7 @@ class Process:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.ready = False
+        self.length: int | None = None  # of the frame under way, which giving up must not lose
         self.known: list[str] = []
 
     @classmethod
@@ -48,8 +49,11 @@ class Process:
     async def receive(self) -> bytes:
         """The JSON text of the next frame."""
         assert self.process.stdout is not None
-        head = await self.process.stdout.readexactly(8)
-        return await self.process.stdout.readexactly(int.from_bytes(head, "big"))
+        if self.length is None:
+            self.length = int.from_bytes(await self.process.stdout.readexactly(8), "big")
+        body = await self.process.stdout.readexactly(self.length)
+        self.length = None
+        return body
 
     async def settle(self) -> None:
         """Wait for the end of a task that was given up."""
@@ -101,15 +105,17 @@ class Pool:
     async def run(self, task: dict[str, Any], key: str) -> AsyncIterator[bytes]:
         """The messages of a task as JSON text. Closing the iterator gives the task up."""
         process = await self._acquire(key)
-        done = False
+        done = True  # nothing to give up as long as nothing was asked
         try:
             await process.wait_ready()
+            done = False
             await process.send(task)
             process.known = [key, *[k for k in process.known if k != key]][:4]
             while (message := await process.receive()) != END:
                 yield message
             done = True
         except (asyncio.IncompleteReadError, BrokenPipeError, ConnectionResetError):
+            done = False
             yield b'{"type":"error","kind":"unexpected","message":"the computation ended without a result"}'
         finally:
             with anyio.CancelScope(shield=True):

@@ -14,6 +14,7 @@ import json
 import socket
 import threading
 import webbrowser
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -26,11 +27,14 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from extremal.data import anes96
+from extremal.demo import ORDER
 from extremal.errors import OptionError
 
 from .compute import UTILITIES
 from .files import NAMES
 from .pool import Pool
+from .priors import editor_text
 
 STATIC = Path(__file__).parent / "static"
 PAGE = {"/": "index.html", "/style.css": "style.css", "/app.js": "app.js", "/charts.js": "charts.js"}
@@ -184,13 +188,8 @@ async def as_file(messages: AsyncIterator[bytes], name: str) -> Response:
 
 def example() -> str:
     """The survey that ships with the package, as counts for the editor."""
-    from collections import Counter
-
-    from extremal.data import anes96
-    from extremal.demo import ORDER
-
     counts = Counter(anes96()["party"])
-    return "\n".join(f"{label}, {counts[label]}" for label in ORDER)
+    return editor_text(ORDER, [counts[label] for label in ORDER])
 
 
 def listen(host: str, port: int) -> socket.socket:

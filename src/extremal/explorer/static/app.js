@@ -196,7 +196,7 @@ function showEpsilon() {
   const said = region > size ? "full disclosure is allowed"
     : region === 1 ? "no report can rule out any answer"
     : `a report can rule out up to ${region - 1} of ${size} answers`;
-  $("region").textContent = `Region ${Math.min(region, size)} of ${size}: ${said}. Marks on the slider are region edges.`;
+  $("region").textContent = `Region ${Math.min(region, size)} of ${size}: ${said}.`;
   $("slider").setAttribute("aria-valuetext", `${short(page.epsilon)} nats, ${said}`);
   for (const [k, mark] of [...$("marks").children].entries()) mark.className = edges[k + 1] <= page.epsilon ? "passed" : "";
 }
@@ -220,10 +220,14 @@ function showDesign(design) {
     `${design.final ? "" : ", still improving"}; method ${design.method}; certified for ε = ${short(design.epsilon, 6)}.`;
   $("matrix").dataset.epsilon = design.epsilon;
   $("matrix").dataset.final = design.final;
+  const open = $("risk").querySelector("details")?.open ?? false;
   const [lead, ...rest] = design.words;
+  const part = ({ title, text }) => [make("h3", {}, title), ...text.map((line) => make("p", {}, line))];
+  const guess = design.sections.find(({ title }) => title === "What an observer can guess");
   $("risk").replaceChildren(make("p", { className: "lead" }, lead), ...rest.map((line) => make("p", {}, line)),
-    make("details", { open: $("risk").querySelector("details")?.open ?? false }, make("summary", {}, "The whole audit"),
-      ...design.sections.flatMap(({ title, text }) => [make("h3", {}, title), ...text.map((line) => make("p", {}, line))])));
+    ...(guess ? part(guess) : []),
+    make("details", { open }, make("summary", {}, "More of the audit"),
+      ...design.sections.filter((section) => section !== guess && section.title !== "In short").flatMap(part)));
 }
 
 const tile = (figure, text) => make("div", { className: "tile" }, make("b", {}, figure), make("span", {}, text));
@@ -236,16 +240,16 @@ function showCurve() {
 
 function showErrors(errors) {
   if (errors.skipped) return $("errors").replaceChildren(make("p", { className: "hint" }, errors.skipped));
-  const error = (value) => value === null ? "not identified" : `± ${value.toFixed(4)}`;
+  const error = (value) => value === null ? "none" : `± ${value.toFixed(3)}`;
   const rms = (value) => value === null ? "cannot tell all shares apart" : `is off by ${value.toFixed(4)} (root mean square)`;
-  const rows = errors.labels.slice(0, 40).map((label, k) => [String(label), percent(errors.probabilities[k]),
+  const rows = errors.labels.slice(0, 40).map((label, k) => [String(label),
     error(errors.optimal.errors[k]), errors.optimal.widths[k].toFixed(3), error(errors.response.errors[k])]);
   $("errors").replaceChildren(
     make("p", {}, `From ${errors.reports.toLocaleString("en")} reports, an estimate of the shares ${rms(errors.optimal.root_mean_square)}; ` +
       `with randomized response it ${rms(errors.response.root_mean_square)}.`),
-    make("div", { className: "scroll" }, listTable(["answer", "share", "std error", "interval", "rand. response"], rows)),
+    make("div", { className: "scroll" }, listTable(["answer", "standard error", "interval width", "std. error of rand. resp."], rows)),
     make("p", { className: "hint" }, `Width of intervals that hold for all shares together with confidence ${errors.confidence}. ` +
-      "A mechanism that keeps most information may merge rare answers, whose shares it then cannot tell apart."));
+      "None: a mechanism that keeps most information may merge answers, whose shares it then cannot tell apart."));
 }
 
 function showSample(sample) {

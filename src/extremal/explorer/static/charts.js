@@ -33,8 +33,10 @@ export function heatMap(target, design) {
       cell.style.color = p > 0.3 ? "#fff" : p === 0 ? "#6a7480" : "#1c2530";
       return cell;
     })));
+  const all = make("tr", {}, make("th", { scope: "row" }, "of all reports"),
+    ...design.report_probabilities.map((p) => make("td", {}, percent(p))));
   target.replaceChildren(make("table", { className: dense ? "heat dense" : "heat" },
-    make("thead", {}, head), make("tbody", {}, ...rows)));
+    make("thead", {}, head), make("tbody", {}, ...rows), make("tfoot", {}, all)));
 }
 
 function picture(target, design) {
@@ -63,9 +65,8 @@ export function leakageBars(target, design) {
     bar.style.width = `${100 * design.leakage[k] / top}%`;
     const limit = make("div", { className: "limit" });
     limit.style.left = `${100 * design.epsilon / top}%`;
-    const often = make("span", { className: "more" }, ` · ${percent(design.report_probabilities[k])} of reports`);
     const value = make("span", { className: "value" },
-      `${design.leakage[k].toFixed(3)} (×${short(Math.exp(design.leakage[k]))})`, often);
+      `${design.leakage[k].toFixed(3)}  ×${Math.exp(design.leakage[k]).toFixed(2)}`);
     const name = String(design.outputs[k]);
     bars.append(make("span", { className: "name", title: name, role: "listitem" }, name),
       make("div", { className: "track", "aria-hidden": "true" }, bar, limit), value);
@@ -83,7 +84,7 @@ function node(tag, attributes, text) {
 
 function ticks(top) {
   const raw = top / 4, power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= raw * 0.999);
+  const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= raw * 0.8);
   return Array.from({ length: Math.floor(top / step + 1e-9) + 1 }, (_, k) => k * step);
 }
 
@@ -120,21 +121,17 @@ export function tradeoff(target, curve, design, edges, choose) {
       node("circle", { cx: x(e), cy: y(design.response), r: 5, fill: "#fff", stroke: "#d55e00", "stroke-width": 2.4 }),
       node("circle", { class: "now", cx: x(e), cy: y(design.value), r: 6, fill: "#0072b2", stroke: "#fff", "stroke-width": 2 }));
   }
-  legend(svg, width - right, y(0) - 52);
   svg.addEventListener("click", (event) => {
     const box = svg.getBoundingClientRect();
     const at = (event.clientX - box.left) / box.width * width;
     choose(Math.min(Math.max((at - left) / (width - left - right), 0), 1) * top);
   });
-  target.replaceChildren(svg);
+  target.replaceChildren(svg, legend());
 }
 
-function legend(svg, right, top) {
-  const entries = [["optimal", "#0072b2", ""], ["randomized response", "#d55e00", "7 4"], ["the answer itself", "#666", "2 4"]];
-  svg.append(node("rect", { x: right - 168, y: top - 14, width: 166, height: 58, fill: "#fff", "fill-opacity": 0.85 }));
-  entries.forEach(([name, stroke, dash], k) => svg.append(
-    node("line", { x1: right - 162, x2: right - 134, y1: top + 17 * k, y2: top + 17 * k, stroke, "stroke-width": 2.2, "stroke-dasharray": dash }),
-    node("text", { x: right - 127, y: top + 17 * k + 4, fill: "#1c2530" }, name)));
+function legend() {
+  return make("div", { className: "legend" }, make("span", {}, "optimal"),
+    make("span", { className: "response" }, "randomized response"), make("span", { className: "itself" }, "the answer itself"));
 }
 
 export function words(curve, design) {

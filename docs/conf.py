@@ -26,12 +26,15 @@ templates_path = ["_templates"]
 highlight_language = "text"  # a block without a language is a transcript of a shell
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
-suppress_warnings = ["toc.empty_glob"]  # a page that is only there with an extra
 
 autosummary_generate = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_class_signature = "mixed"
+autodoc_type_aliases = {
+    name: name for name in ("ArrayLike", "Axes", "Labels", "Released", "Progress", "Column", "Generator")
+}
+autodoc_type_aliases |= {"Floats": "ndarray", "Ints": "ndarray"}
 add_module_names = False
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 100

@@ -1,41 +1,211 @@
 """What the pages show is what the code prints."""
 
+import ast
 import contextlib
+import doctest
+import importlib
 import io
 import re
+import runpy
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+import extremal as ex
+
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCS = ROOT / "docs"
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(DOCS.glob("*.md")),
+    *sorted(DOCS.glob("api/*.md")),
+]
+SESSIONS = ["tutorial.md"]  # blocks build on those above, in one folder, and commands run too
+WORDED = [
+    "pml.md",
+    "tutorial.md",
+    "epsilon.md",
+    "choosing.md",
+]  # every figure in their text is printed on the page
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SECONDS = re.compile(r"\d+\.\d+ s\b")  # the only thing that differs from run to run
 
 
+def name_of(page: Path) -> str:
+    return page.relative_to(DOCS).as_posix() if page.is_relative_to(DOCS) else page.name
+
+
+def blocks(page: Path) -> list[tuple[str, str, str]]:
+    """(kind, code, output) of every block; output is that of the text block that follows."""
+    found = [*BLOCK.findall(page.read_text(encoding="utf-8")), ("", "")]
+    return [
+        (kind, code, output if after == "text" else "") for (kind, code), (after, output) in pairwise(found)
+    ]
+
+
 def examples() -> list[tuple[str, str, str]]:
-    """(name, code, output) of every python block that is followed by a text block."""
     found = []
     for page in PAGES:
-        blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
-        blocks.append(("", ""))
-        for (kind, code), (after, output) in pairwise(blocks):
-            if kind == "python":
-                found.append((f"{page.name}:{len(found)}", code, output if after == "text" else ""))
+        if page.name not in SESSIONS:
+            found += [
+                (f"{name_of(page)}:{k}", code, output)
+                for k, (kind, code, output) in enumerate(blocks(page))
+                if kind == "python"
+            ]
     return found
 
 
-@pytest.mark.parametrize(("name", "code", "output"), examples(), ids=[name for name, *_ in examples()])
-def test_every_example_prints_what_the_page_shows(name: str, code: str, output: str) -> None:
+def check(name: str, code: str, output: str, names: dict[str, object]) -> None:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(code, name, "exec"), {})
+        exec(compile(code, name, "exec"), names)
     shown = [line.rstrip() for line in printed.getvalue().rstrip().splitlines()]
     assert SECONDS.sub("… s", "\n".join(shown)) == SECONDS.sub("… s", output.rstrip())
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+@pytest.mark.parametrize(("name", "code", "output"), examples(), ids=[name for name, *_ in examples()])
+def test_every_example_prints_what_the_page_shows(name: str, code: str, output: str) -> None:
+    check(name, code, output, {})
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`extremal` on the path, from this source; the current folder is empty."""
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin" / "extremal"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m extremal "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(script.parent), prepend=":")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+
+
+@pytest.mark.usefixtures("command")
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_session_prints_what_the_page_shows_and_its_commands_succeed(name: str) -> None:
+    names: dict[str, object] = {}
+    for k, (kind, code, output) in enumerate(blocks(DOCS / name)):
+        if kind == "python":
+            check(f"{name}:{k}", code, output, names)
+        elif kind == "sh":
+            done = subprocess.run(["sh", "-e", "-c", code], capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+    written = {path.name for path in Path().iterdir()}
+    assert written >= {
+        "party.json",
+        "party-cli.json",
+        "private.csv",
+        "private-cli.csv",
+        "audit.md",
+        "shares.json",
+    }
+    assert ex.load("party-cli.json").prior == ex.load("party.json").prior
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[name_of(page) for page in PAGES])
 def test_every_link_inside_the_repository_leads_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", text):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[name_of(page) for page in PAGES])
+def test_every_file_of_the_repository_that_a_page_names_exists(page: Path) -> None:
+    for path in re.findall(
+        r"`((?:src|tests|docs|examples|benchmarks|tools)/[\w/.-]+)`", page.read_text("utf-8")
+    ):
+        assert (ROOT / path).exists(), f"{page.name} names {path}"
+
+
+@pytest.mark.parametrize("name", WORDED)
+def test_every_figure_in_the_text_is_printed_on_the_page_or_set_in_its_code(name: str) -> None:
+    text = (DOCS / name).read_text(encoding="utf-8")
+    code = " ".join(code for _, code in BLOCK.findall(text))
+    prose = re.sub(r"`[^`\n]*`|\]\([^)]*\)|\bof 1996\b", "", BLOCK.sub("", text))
+    for figure in re.findall(r"(?<![\w.^])\d+\.\d+%?|(?<![\w.^])\d+%|(?<![\w.^])\d{3,}", prose):
+        assert re.search(rf"(?<![\d.]){re.escape(figure)}", code), f"no block of {name} shows {figure}"
+
+
+# The reference
+
+
+def listed() -> list[str]:
+    """Every name that a page of the reference documents."""
+    found = []
+    for page in DOCS.glob("api/*.md"):
+        text = page.read_text(encoding="utf-8")
+        for table in re.findall(r"\.\. autosummary::\n   :toctree: \.\./generated\n\n((?:   \w+\n)+)", text):
+            found += table.split()
+        found += re.findall(r"\.\. py:data:: (\w+)", text)
+        found += re.findall(r"\.\. automodule:: extremal\.(\w+)", text)
+    return found
+
+
+def test_the_reference_lists_every_exported_name_once() -> None:
+    assert sorted(listed()) == sorted(ex.__all__)
+
+
+def test_every_exported_function_is_used_in_an_example_of_the_reference() -> None:
+    code = " ".join(
+        code for page in DOCS.glob("api/*.md") for kind, code, _ in blocks(page) if kind == "python"
+    )
+    functions = [name for name in ex.__all__ if not isinstance(getattr(ex, name), type)]
+    unused = {name for name in functions if not re.search(rf"\bex\.{name}\b", code)}
+    assert unused <= {"polytope_vertices"}  # needs a library that must be compiled
+
+
+def modules_with_examples() -> list[str]:
+    paths = sorted((ROOT / "src").rglob("*.py"))
+    inside = [
+        p.relative_to(ROOT / "src").with_suffix("").parts for p in paths if ">>>" in p.read_text("utf-8")
+    ]
+    return [".".join(parts) for parts in inside]
+
+
+@pytest.mark.parametrize("module", modules_with_examples())
+def test_examples_in_docstrings_hold(module: str) -> None:
+    result = doctest.testmod(importlib.import_module(module))
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+# The gallery
+
+
+def test_there_are_at_least_six_examples_in_the_gallery() -> None:
+    assert len(EXAMPLES) >= 6
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=[script.stem for script in EXAMPLES])
+def test_an_example_of_the_gallery_is_short_and_draws_its_picture(
+    script: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = script.read_text(encoding="utf-8")
+    assert len(source.splitlines()) < 60
+    title, empty, text = (ast.get_docstring(ast.parse(source)) or "").split("\n", 2)
+    assert title
+    assert not empty
+    assert text
+    monkeypatch.setattr(sys, "argv", [str(script), str(tmp_path)])
+    runpy.run_path(str(script), run_name="__main__")
+    assert capsys.readouterr().out.strip()
+    assert {path.name for path in tmp_path.iterdir()} == {f"{script.stem}.png", f"{script.stem}.svg"}
+
+
+# The citation
+
+
+def test_the_citation_names_this_version_and_the_paper() -> None:
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {ex.__version__}\n" in text
+    assert "title: Extremal Mechanisms for Pointwise Maximal Leakage" in text
+    assert re.findall(r"family-names: (\w+)", text) == ["Grosse", "Saeidian", "Oechtering"]

@@ -28,7 +28,7 @@ from scipy import stats
 
 import extremal as ex
 from extremal.certify import certify
-from extremal.errors import ExtremalError, KeyingError, ValuesError
+from extremal.errors import ExtremalError, FileError, KeyingError, ValuesError
 from extremal.mechanism import identity
 from extremal.privatize.frames import privatize_frame
 from extremal.privatize.product import product_prior
@@ -454,6 +454,8 @@ REFUSED = {
     "not certified": (ValuesError, "must be a certified one", {"answer": C.mechanism}, {}),
     "unknown option": (ValuesError, '"refuse" or "drop"', {"answer": C}, {"unknown": "keep"}),
     "unknown_as": (ValuesError, "input labels", {"answer": C}, {"unknown_as": {"answer": "z"}}),
+    "a number for a folder": (FileError, "name of a folder", {"answer": C}, {"materialize": 5}),
+    "a folder without a name": (FileError, "name of a folder", {"answer": C}, {"materialize": ""}),
     "no ids": (KeyingError, "a key alone", {"answer": C}, {"key": KEY}),
     "no key": (KeyingError, "id_column alone", {"answer": C}, {"id_column": "id"}),
     "short key": (KeyingError, "32 bytes, got 16", {"answer": C}, {"key": KEY[:16], "id_column": "id"}),

@@ -8,13 +8,13 @@ from typing import Any
 from .errors import ExtremalError
 
 
-def file_name(path: Any, what: str, refusal: type[ExtremalError]) -> str:
+def file_name(path: Any, what: str, refusal: type[ExtremalError], kind: str = "file") -> str:
     """The path as text, if it can be the name of a file; a number is none, though open() would take it."""
     if not isinstance(path, str | bytes | os.PathLike) or not os.fspath(path):
-        raise refusal(f"{what} must be the name of a file, got {repr(path)[:60]}; give a path")
+        raise refusal(f"{what} must be the name of a {kind}, got {repr(path)[:60]}; give a path")
     name = os.fsdecode(path)
     if "\0" in name:
-        raise refusal(f"{what} must be the name of a file, got one with a null character: {name[:60]!r}")
+        raise refusal(f"{what} must be the name of a {kind}, got one with a null character: {name[:60]!r}")
     return name
 
 

@@ -35,11 +35,14 @@ def privatize_frame(
     for it): these columns are drawn together, once. Separate columns get independent words.
 
     With `key` and `ids` (a column of the frame by name, or one id a row) a report is a function of key, id,
-    column and mechanism. Rows with an unknown or missing value are refused; unknown="drop" drops them from
-    all columns, unknown_as={column: label} treats such values as a label. The rows keep their order, so they
-    must not be sorted by a private column. Types count as public: an Enum or an order of categories must be
-    declared, not made from the values. Metadata of the whole frame (attrs of pandas, schema metadata of
-    arrow) may describe the values and are left out.
+    column and mechanism. The same id twice gives the same noise twice, by which two records can be linked; it
+    is refused unless repeated_ids="allow".
+
+    Rows with an unknown or missing value are refused; unknown="drop" drops them from all columns,
+    unknown_as={column: label} treats such values as a label. The rows keep their order, so they must not be
+    sorted by a private column. Types count as public: an Enum or an order of categories must be declared, not
+    made from the values. Metadata of the whole frame (attrs of pandas, schema metadata of arrow) may describe
+    the values and are left out.
     """
     import narwhals
 

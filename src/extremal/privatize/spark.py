@@ -29,8 +29,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 
 from .. import errors
-from ..errors import ExtremalError, ValuesError
+from ..errors import ExtremalError, FileError, ValuesError
 from ..keyed import id_blocks
+from ..paths import file_name
 from ..prior import shorten
 from ..sampling import Sampler
 from . import spark_checks as checks
@@ -72,10 +73,11 @@ def privatize_spark(
     and does not keep the order of records.
     """
     checks.check_frame(frame)
+    folder = None if materialize is None else file_name(materialize, "materialize", FileError, "folder")
     randomness = choose_randomness(key, id_column, repeated_ids, None, "id_column")
     job = plan(mechanisms, unknown, unknown_as, randomness)
     checks.check_columns_of_frame(frame, job, id_column)
-    checks.check_storage(frame, randomness.key is not None, materialize, repeated_ids)
+    checks.check_storage(frame, randomness.key is not None, folder, repeated_ids)
     schema = _schema_of_reports(frame, job)
     releases = _shared(frame, job.releases)
     places = {name: frame.columns.index(name) for name in job.private}
@@ -90,8 +92,8 @@ def privatize_spark(
 
     if id_column is not None and not frame.isStreaming:
         checks.refuse_ids(frame, id_column, repeated_ids)
-    if materialize is not None:
-        return _stored(reports, os.fspath(materialize), refuse_unknown)
+    if folder is not None:
+        return _stored(reports, folder, refuse_unknown)
     if randomness.key is None:
         return _in_one_line(lambda: reports.localCheckpoint(eager=True), refuse_unknown)
     if not frame.isStreaming:

@@ -16,7 +16,7 @@ KINDS = ("auto", "probabilities", "counts")
 MOST_SYMBOLS = 1000
 LABEL_NAMES = ("label", "labels", "answer", "value", "name", "category", "x")
 NUMBER_NAMES = ("probability", "p", "prior", "share", "frequency", "count", "counts", "n", "weight")
-ROW = re.compile(r"^(?P<label>.*?)[\s,;:=|]*(?P<number>\S+)$", re.DOTALL)
+ROW = re.compile(r"(?P<label>.*[^\s,;:=|])[\s,;:=|]+(?P<number>[^\s,;:=|]+(?:\s%)?)")
 
 
 @dataclass(frozen=True)
@@ -69,22 +69,31 @@ def parse(text: str) -> Table:
         return _from_json(text)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) == 1:
-        lines = [part.strip() for part in re.split(r"[,;]", text) if part.strip()]
-        if len(lines) == 1:
-            lines = text.split()
+        lines = _split(lines[0])
     if all(_number(line) is not None for line in lines):
         return Table(None, [_must_be_number(line) for line in lines])
-    labels, numbers = [], []
-    for line in lines:
-        found = ROW.match(line)
-        number = None if found is None else _number(found["number"])
-        if found is None or number is None or not found["label"]:
-            raise ex.PriorError(
-                f"every line of a prior must be a label and a number, got {line!r:.60}; e.g. never, 0.5"
-            )
-        labels.append(found["label"].strip().strip('"'))
-        numbers.append(number)
-    return Table(typed(labels), numbers)
+    rows = [_row(line) for line in lines]
+    wrong = next((line for line, row in zip(lines, rows, strict=True) if row is None), None)
+    if wrong is not None:
+        raise ex.PriorError(
+            f"every line of a prior must be a label and a number, got {wrong!r:.60}; e.g. never, 0.5"
+        )
+    found = [row for row in rows if row is not None]
+    return Table(typed([label for label, _ in found]), [number for _, number in found])
+
+
+def _split(line: str) -> list[str]:
+    """The entries of a prior that stands on one line."""
+    for parts in ([part.strip() for part in re.split(r"[,;]", line) if part.strip()], line.split()):
+        if len(parts) > 1 and all(_number(part) is not None or _row(part) is not None for part in parts):
+            return parts
+    return [line]
+
+
+def _row(line: str) -> tuple[str, float] | None:
+    found = ROW.fullmatch(line)
+    number = None if found is None else _number(found["number"])
+    return None if found is None or number is None else (found["label"].strip('"'), number)
 
 
 def typed(labels: list[str]) -> list[Any]:
@@ -143,7 +152,7 @@ def _labelled(rows: list[list[str]]) -> tuple[list[Any], list[float]] | None:
     elif len(head) == 2:
         at, number_at = 0, 1
         body = rows if _number(rows[0][1]) is not None else rows[1:]
-        if len({row[0] for row in body}) < len(body):
+        if len(body) < 2 or len({row[0] for row in body}) < len(body):
             return None  # an answer twice: two columns of data
     else:
         return None

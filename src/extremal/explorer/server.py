@@ -194,17 +194,19 @@ def example() -> str:
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket at this address, if it is free."""
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, socket.SOCK_STREAM)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
-        bound.listen()  # so that whoever connects before the server runs waits instead of failing
-    except (OSError, OverflowError) as error:
-        raise OptionError(
-            f"the explorer must have a free address on this machine, got {host} port {port}: {error}; "
-            "choose another port, or 0 for any"
-        ) from None
+    with contextlib.ExitStack() as undo:
+        try:
+            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            bound = undo.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+            bound.listen()  # so that whoever connects before the server runs waits instead of failing
+        except (OSError, OverflowError) as error:
+            raise OptionError(
+                f"the explorer must have a free address on this machine, got {host} port {port}: {error}; "
+                "choose another port, or 0 for any"
+            ) from None
+        undo.pop_all()
     return bound
 
 

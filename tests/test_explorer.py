@@ -1,0 +1,500 @@
+"""The explorer without a browser: how it reads priors, what it computes, and what its server lets through."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlparse
+
+import numpy as np
+import pytest
+
+import extremal as ex
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from extremal.explorer import compute, files, priors, serve
+from extremal.explorer.server import LARGEST_BODY, is_own_name, running
+from extremal.explorer.worker import Worker
+
+THREE = "never, 0.5\nonce, 0.3\noften, 0.2"
+PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+SOURCE = str(Path(ex.__file__).parents[1])
+STATE = {"prior": THREE, "epsilon": 0.6}
+
+
+# Priors
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        THREE,
+        "never 0.5\nonce 0.3\noften 0.2",
+        "never: 50%\nonce: 30%\noften: 20%",
+        "never=0.5, once=0.3, often=0.2",
+        "never 0.5; once 0.3; often 0.2",
+        '"never", 50 %\n"once", 30 %\n"often", 20 %',
+        "never\t1/2\nonce\t3/10\noften\t1/5\n\n",
+        '{"never": 0.5, "once": 0.3, "often": 0.2}',
+        '{"labels": ["never", "once", "often"], "probabilities": [0.5, 0.3, 0.2]}',
+        '[{"label": "never", "probability": 0.5}, {"label": "once", "p": 0.3}, {"label": "often", "p": 0.2}]',
+        "never, 50\nonce, 30\noften, 20",
+    ],
+)
+def test_a_prior_is_read_in_every_form_that_people_paste(text):
+    prior, _ = priors.read_prior(text)
+    assert prior.labels == PRIOR.labels
+    assert prior.probabilities == pytest.approx(PRIOR.probabilities, abs=1e-15)
+
+
+@pytest.mark.parametrize("text", ["0.5 0.3 0.2", "0.5, 0.3, 0.2", "0.5\n0.3\n0.2", "[0.5, 0.3, 0.2]"])
+def test_numbers_alone_are_a_prior_on_0_1_2(text):
+    assert priors.read_prior(text)[0] == ex.Prior([0.5, 0.3, 0.2])
+
+
+def test_labels_that_are_all_integers_are_integers_and_others_are_text():
+    assert priors.read_prior("1, 0.5\n2, 0.5")[0].labels == (1, 2)
+    assert priors.read_prior("01, 0.5\n2, 0.5")[0].labels == ("01", "2")
+
+
+def test_counts_can_be_forced_and_smoothed():
+    prior, words = priors.read_prior("a, 0.5\nb, 0", "counts", 1)
+    assert prior == ex.Prior.from_counts({"a": 0.5, "b": 0}, pseudocount=1)
+    assert "1 added" in words
+
+
+@pytest.mark.parametrize(
+    ("text", "call"),
+    [
+        ("a, 0.5\nb, 0.2", lambda: ex.Prior({"a": 0.5, "b": 0.2})),
+        ("a, 1.5\nb, -0.5", lambda: ex.Prior({"a": 1.5, "b": -0.5})),
+        ("a, 0.5\na, 0.5", lambda: ex.Prior([0.5, 0.5], ["a", "a"])),
+        ("a, 10\nb, 0", lambda: ex.Prior.from_counts({"a": 10, "b": 0})),
+        ("a, 1", lambda: ex.Prior({"a": 1})),
+        ("a, nan\nb, 0.5", lambda: ex.Prior({"a": float("nan"), "b": 0.5})),
+    ],
+)
+def test_an_invalid_prior_gives_the_library_s_own_message(text, call):
+    with pytest.raises(ex.PriorError) as expected:
+        call()
+    with pytest.raises(ex.PriorError) as found:
+        priors.read_prior(text)
+    assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   ", "hello", "a b c\nd", "{", "[1, 2", '{"a": "x"}', "[[1]]", '{"a": NaN}', "\x00\x01"]
+)
+def test_what_is_no_prior_is_refused_with_a_message(text):
+    with pytest.raises(ex.ExtremalError, match=r"must"):
+        priors.read_prior(text)
+
+
+def test_more_answers_than_the_explorer_is_for_are_refused():
+    with pytest.raises(ex.SizeError, match="at most 1000"):
+        priors.read_prior(" ".join(["0.0001"] * 1001))
+
+
+def test_an_uploaded_column_of_answers_is_counted():
+    text = "id,answer,city\n1,yes,A\n2,no,B\n3,yes,C\n4,,D\n"
+    found = priors.read_upload("survey.csv", text)
+    assert (found.column, found.columns) == ("answer", ["id", "answer", "city"])
+    assert found.text == "no, 1\nyes, 2"
+    assert "1 empty" in found.words
+    assert priors.read_upload("survey.csv", text, "city").text == "A, 1\nB, 1\nC, 1\nD, 1"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["label,probability\na,0.25\nb,0.75\n", "a;0.25\nb;0.75", "n,label\n1,a\n3,b\n", "\ufeffa,1\nb,3\n"],
+)
+def test_an_uploaded_table_of_labels_and_numbers_is_a_prior(text):
+    found = priors.read_upload("prior.csv", text)
+    prior, _ = priors.read_prior(found.text, found.kind)
+    assert prior == ex.Prior({"a": 0.25, "b": 0.75})
+
+
+def test_an_uploaded_mechanism_file_gives_its_prior():
+    text = ex.certify(PRIOR, ex.design(PRIOR, 0.6).mechanism, 0.6).to_json()
+    found = priors.read_upload("mechanism.json", text)
+    assert priors.read_prior(found.text)[0] == PRIOR
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", ""),
+        ("a.csv", "x,x\n1,2\n"),
+        ("a.csv", "answer\nyes\nyes\n"),
+        ("a.csv", '"open'),
+        ("a.csv", "\x00\x01"),
+        ("a.json", "not json"),
+    ],
+)
+def test_a_hostile_file_is_refused_with_a_message(name, text):
+    with pytest.raises(ex.ExtremalError, match=r"must"):
+        priors.read_upload(name, text)
+
+
+# Figures
+
+
+def collect(task, **document):
+    """The messages of a task, carried out in this process."""
+    messages = []
+    Worker(messages.append).run({"task": task, **document})
+    assert messages.pop() == {"type": "end"}
+    json.dumps(messages, allow_nan=False)
+    return messages
+
+
+def one(messages, kind):
+    (found,) = (message for message in messages if message["type"] == kind)
+    return found
+
+
+def test_the_design_shown_is_the_library_s():
+    messages = collect("explore", state=STATE)
+    shown, design = one(messages, "design"), ex.design(PRIOR, 0.6)
+    certified = ex.certify(PRIOR, design.mechanism, 0.6)
+    assert shown["final"]
+    assert shown["matrix"] == certified.mechanism.matrix.tolist()
+    assert shown["outputs"] == list(design.mechanism.outputs)
+    assert shown["value"] == design.value
+    assert shown["leakage"] == ex.audit(PRIOR, certified).leakage.tolist()
+    assert shown["response"] == ex.mutual_information(PRIOR, ex.randomized_response_for_pml(PRIOR, 0.6))
+    assert shown["ceiling"] == pytest.approx(PRIOR.entropy, abs=1e-12)
+    assert shown["digest"] == certified.digest
+    assert one(messages, "prior")["edges"] == PRIOR.region_edges.tolist()
+
+
+def test_the_risk_is_told_in_the_audit_s_words():
+    shown = one(collect("explore", state=STATE), "design")
+    audit = ex.audit(PRIOR, ex.certify(PRIOR, ex.design(PRIOR, 0.6).mechanism, 0.6))
+    told = [line[:1].upper() + line[1:] + "." for line in str(audit).splitlines()]
+    assert shown["words"] == told
+    page = audit.to_markdown()
+    for section in shown["sections"]:
+        assert f"## {section['title']}" in page
+        assert all(line in page for line in section["text"])
+
+
+def test_expected_errors_are_the_library_s():
+    shown = one(collect("explore", state={**STATE, "reports": 500, "confidence": 0.9}), "errors")
+    mechanism = ex.design(PRIOR, 0.6).mechanism
+    ours = ex.expected_error(PRIOR, mechanism, 500, 0.9)
+    theirs = ex.expected_error(PRIOR, ex.randomized_response_for_pml(PRIOR, 0.6), 500, 0.9)
+    assert shown["optimal"]["errors"] == pytest.approx(ours.standard_errors.tolist(), rel=1e-9)
+    assert shown["optimal"]["widths"] == pytest.approx(ours.widths.tolist(), rel=1e-9)
+    assert shown["response"]["errors"] == pytest.approx(theirs.standard_errors.tolist(), rel=1e-9)
+
+
+def test_the_curve_gets_more_points_and_ends_as_the_library_s():
+    parts = [m for m in collect("curve", state=STATE) if m["type"] == "curve"]
+    assert [len(part["epsilons"]) for part in parts] == [5, 9, 17, 33]
+    assert [part["final"] for part in parts] == [False, False, False, True]
+    last = parts[-1]
+    whole = ex.tradeoff(PRIOR, last["epsilons"])
+    assert last["optimal"] == pytest.approx(whole.optimal.tolist(), rel=1e-4)
+    assert last["response"] == pytest.approx(whole.randomized_response.tolist(), rel=1e-12)
+    assert last["epsilons"] == sorted(last["epsilons"])
+    assert last["optimal"] == sorted(last["optimal"])
+
+
+@pytest.mark.parametrize("utility", list(compute.UTILITIES))
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, PRIOR.region_edges[1], 1.0, PRIOR.epsilon_max, 5.0])
+def test_every_utility_is_shown_at_every_level(utility, epsilon):
+    state = {"prior": THREE, "epsilon": float(epsilon), "utility": utility}
+    shown = one(collect("explore", state=state), "design")
+    assert np.sum(shown["matrix"], axis=1) == pytest.approx(np.ones(3))
+    assert shown["realised_epsilon"] <= epsilon + 1e-12
+    assert shown["response"] <= shown["value"] + 1e-9
+
+
+def test_a_first_design_comes_before_the_final_one_where_the_search_takes_longer(monkeypatch):
+    monkeypatch.setattr(compute, "PREVIEW", 0.0)
+    text = " ".join(map(repr, (np.arange(1, 15) / 105).tolist()))
+    designs = [m for m in collect("explore", state={"prior": text, "epsilon": 0.5}) if m["type"] == "design"]
+    assert [m["final"] for m in designs] == [False, True]
+    assert designs[0]["value"] <= designs[1]["value"] + 1e-9
+    best = ex.design(ex.Prior(np.arange(1, 15) / 105), 0.5)
+    assert designs[1]["value"] == pytest.approx(best.value, rel=2e-6)
+
+
+def test_a_large_matrix_comes_as_a_picture():
+    state = {"prior": "\n".join(f"{k}, {k + 20}" for k in range(40)), "epsilon": 0.01}
+    shown = one(collect("explore", state=state), "design")
+    assert shown["shape"] == [40, 40]
+    assert "matrix" not in shown
+
+
+def test_a_sample_is_drawn_from_the_certified_mechanism_and_estimated_back():
+    shown = one(collect("privatize", state=STATE, sample="never\nonce\n" * 300), "sample")
+    assert shown["count"] == len(shown["reports"]) == 600
+    assert set(shown["reports"]) <= {"never", "once", "often"}
+    again = one(collect("privatize", state=STATE, sample="never\nonce\n" * 300), "sample")
+    assert again["reports"] != shown["reports"]  # equal with probability below 1e-100
+    for row in shown["rows"]:
+        assert row["lower"] <= row["estimate"] <= row["upper"]
+    assert sum(row["sample"] for row in shown["rows"]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("sample", ["", "never\nunknown", "x" * 10])
+def test_a_sample_with_unknown_answers_gives_the_library_s_message(sample):
+    (message,) = (m for m in collect("privatize", state=STATE, sample=sample) if m["type"] == "error")
+    assert message["kind"] == "ValuesError"
+    assert "must" in message["message"]
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        None,
+        {},
+        {"prior": 3},
+        {**STATE, "epsilon": -1},
+        {**STATE, "epsilon": "x"},
+        {**STATE, "epsilon": True},
+        {**STATE, "utility": "x"},
+        {**STATE, "kind": "x"},
+        {**STATE, "reports": 0},
+        {**STATE, "reports": 1.5},
+        {**STATE, "confidence": 2.0},
+        {**STATE, "pseudocount": -1.0, "kind": "counts"},
+    ],
+)
+def test_a_state_that_makes_no_sense_is_refused_with_a_message(state):
+    messages = collect("explore", state=state)
+    assert messages[-1]["type"] == "error"
+    assert messages[-1]["kind"] != "unexpected"
+    assert "must" in messages[-1]["message"]
+
+
+def test_a_cancelled_search_ends_at_its_next_report_of_progress():
+    messages = []
+    worker = Worker(messages.append)
+
+    def send(message):
+        messages.append(message)
+        worker.cancelled.set()
+
+    worker.send = send
+    text = " ".join(map(repr, (np.arange(1, 81) / 3240).tolist()))
+    worker.run({"task": "explore", "state": {"prior": text, "epsilon": 1.0}})
+    assert [m["type"] for m in messages] == ["prior", "working", "cancelled", "end"]
+
+
+@pytest.mark.parametrize("name", files.NAMES)
+def test_every_file_is_made(name):
+    worker = Worker([].append)
+    made = worker._final(compute.read_state(STATE))
+    curve = ex.tradeoff(PRIOR, [0.1, 0.6, 1.0])
+    content = files.make_file(name, made, curve)
+    starts = {"png": b"\x89PNG", "svg": b"<?xml", "html": b"<!doctype html>", "md": b"# ", "json": b"{"}
+    assert content.startswith(starts[name.rpartition(".")[2]])
+    if name == "mechanism.json":
+        assert ex.from_json(content.decode()) == made.certified
+    if name == "report.md":
+        assert content.decode() == made.audit.to_markdown()
+
+
+# The server
+
+
+@pytest.fixture(scope="module")
+def address():
+    with running() as found:
+        yield found
+
+
+def ask(address, method, path, body=b"", headers=None):
+    url = urlparse(address)
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=60)
+    try:
+        connection.request(method, path, body, headers or {})
+        response = connection.getresponse()
+        return response.status, dict(response.getheaders()), response.read()
+    finally:
+        connection.close()
+
+
+def post(address, task, document, **headers):
+    body = json.dumps(document).encode()
+    return ask(address, "POST", f"/api/{task}", body, {"Content-Type": "application/json", **headers})
+
+
+def lines(content):
+    return [json.loads(line) for line in content.splitlines()]
+
+
+@pytest.mark.parametrize("path", ["/", "/app.js", "/charts.js", "/style.css"])
+def test_the_page_is_served_with_headers_that_protect_it(address, path):
+    status, headers, content = ask(address, "GET", path)
+    assert status == 200
+    assert content
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] == "no-store"
+    assert "access-control-allow-origin" not in headers
+
+
+@pytest.mark.parametrize("path", ["/", "/app.js", "/charts.js", "/style.css"])
+def test_the_page_loads_nothing_from_elsewhere(address, path):
+    _, _, content = ask(address, "GET", path)
+    assert b"//" not in content.replace(b"http://www.w3.org/2000/svg", b"").replace(b"\n//", b"").replace(
+        b" // ", b" "
+    ).removeprefix(b"//")
+
+
+def test_a_task_answers_line_by_line(address):
+    status, _, content = post(address, "explore", {"state": STATE})
+    assert status == 200
+    kinds = [message["type"] for message in lines(content)]
+    assert [kind for kind in kinds if kind != "working"] == ["prior", "design", "errors"]
+
+
+def test_an_invalid_prior_is_answered_with_the_library_s_message(address):
+    _, _, content = post(address, "explore", {"state": {"prior": "a, 0.5\nb, 0.2"}})
+    assert "prior must sum to 1, got a sum of 0.7" in lines(content)[-1]["message"]
+
+
+def test_the_downloaded_mechanism_is_the_one_shown_and_loads(address, tmp_path):
+    shown = next(m for m in lines(post(address, "explore", {"state": STATE})[2]) if m["type"] == "design")
+    status, headers, content = post(address, "file", {"state": STATE, "name": "mechanism.json"})
+    assert status == 200
+    assert headers["content-disposition"] == 'attachment; filename="mechanism.json"'
+    path = tmp_path / "mechanism.json"
+    path.write_bytes(content)
+    loaded = ex.load(path)
+    assert loaded.digest == shown["digest"]
+    assert loaded.mechanism.matrix.tolist() == shown["matrix"]
+    assert loaded.epsilon == 0.6
+
+
+@pytest.mark.parametrize("name", ["x", "../../etc/passwd", "mechanism.json\r\nX: y"])
+def test_a_file_that_there_is_not_is_refused(address, name):
+    status, headers, content = post(address, "file", {"state": STATE, "name": name})
+    assert status == 400
+    assert "X" not in headers
+    assert "must be one of" in json.loads(content)["message"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1.evil.example:8501"},
+        {"Host": "localhost.evil.example"},
+        {"Host": ""},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "https://127.0.0.1"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Content-Type": "text/plain"},
+        {"Content-Type": "application/x-www-form-urlencoded"},
+    ],
+)
+def test_requests_of_other_sites_are_refused(address, headers):
+    status, _, content = post(address, "explore", {"state": STATE}, **headers)
+    assert status == 403
+    assert b"design" not in content
+
+
+def test_other_sites_may_link_to_the_page_but_embed_nothing_of_it(address):
+    foreign = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert ask(address, "GET", "/", headers=foreign)[0] == 200
+    assert ask(address, "GET", "/app.js", headers=foreign)[0] == 403
+    assert (
+        ask(address, "GET", "/", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"})[0]
+        == 403
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("127.0.0.1:8501", True),
+        ("localhost", True),
+        ("LOCALHOST:1", True),
+        ("[::1]:8501", True),
+        ("192.168.1.5:80", True),
+        ("example.com", False),
+        ("127.0.0.1.nip.io", False),
+        ("", False),
+        ("[::1", False),
+    ],
+)
+def test_only_localhost_and_numbers_are_own_names(name, own):
+    assert is_own_name(name, "127.0.0.1") is own
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b"[" * 100_000, b" " * (LARGEST_BODY + 1)])
+def test_a_request_that_is_no_task_is_refused(address, body):
+    status, _, _ = ask(address, "POST", "/api/explore", body, {"Content-Type": "application/json"})
+    assert status == 400
+
+
+def test_an_unknown_task_or_page_is_refused(address):
+    assert post(address, "shell", {})[0] == 400
+    assert ask(address, "GET", "/nothing")[0] == 404
+    assert ask(address, "GET", "/../server.py")[0] == 404
+    assert ask(address, "GET", "/api/explore")[0] == 405
+
+
+def test_a_task_that_is_given_up_leaves_the_server_free(address):
+    """The connection is closed in the middle of a search of many seconds."""
+    text = " ".join(map(repr, (np.arange(1, 201) / 20100).tolist()))
+    url = urlparse(address)
+    body = json.dumps({"state": {"prior": text, "epsilon": 2.0}}).encode()
+    head = f"POST /api/explore HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Type: application/json\r\n"
+    for _ in range(2):
+        with socket.create_connection((url.hostname, url.port)) as connection:
+            connection.sendall(head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            assert b"200 OK" in connection.recv(4096)
+            time.sleep(0.3)
+    begin = time.monotonic()
+    assert lines(post(address, "explore", {"state": STATE})[2])[-1]["type"] == "errors"
+    assert time.monotonic() - begin < 20  # not the 14 seconds of each search on top of a process's start
+
+
+def test_a_port_in_use_is_refused_with_a_message():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(ex.OptionError, match="choose another port"):
+            serve(port=taken.getsockname()[1], open_browser=False)
+
+
+def test_it_serves_this_machine_only_until_interrupted_and_leaves_nothing_behind(tmp_path):
+    program = "from extremal.explorer import serve; serve(port=0, open_browser=False)"
+    environment = {**os.environ, "HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PYTHONPATH": SOURCE}
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+    )
+    with process:
+        said = process.stdout.readline()
+        address = next(word for word in said.split() if word.startswith("http://"))
+        assert urlparse(address).hostname == "127.0.0.1"
+        assert lines(post(address, "explore", {"state": STATE})[2])[-1]["type"] == "errors"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert (out, err) == ("", "")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ConnectionRefusedError):
+        ask(address, "GET", "/")

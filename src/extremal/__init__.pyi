@@ -58,6 +58,7 @@ from .prior import Prior
 from .prior_set import PriorSet
 from .privatize.files import privatize_file
 from .privatize.frames import joint_prior, privatize_frame
+from .privatize.product import product_prior
 from .processing import induced_prior, postprocess, preprocess, restrict
 from .randomized_response import (
     randomized_response,
@@ -182,6 +183,7 @@ __all__ = [
     "preprocess",
     "privatize_file",
     "privatize_frame",
+    "product_prior",
     "randomized_response",
     "randomized_response_epsilon",
     "randomized_response_for_pml",

@@ -25,6 +25,7 @@ from .releases import Blocks, Drawn, Job
 
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?", re.ASCII)
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,34}", re.ASCII)
+LONGEST_NUMBER = 1000  # characters; labels are shorter, and reading a long one would take long
 SHORT_INTEGER = "^(0|-?[1-9][0-9]{0,17})$"
 
 
@@ -175,9 +176,8 @@ def finder(part: Sampler) -> Callable[[str], int]:
 
     def find(text: str) -> int:
         row = part.row_of.get(text)
-        if row is None and numbers and (match := NUMBER.fullmatch(text)):
-            number = float(text) if match[1] or match[2] else int(text[:400])
-            row = numbers.get(number)
+        if row is None and numbers and len(text) < LONGEST_NUMBER and (match := NUMBER.fullmatch(text)):
+            row = numbers.get(float(text) if match[1] or match[2] else int(text))
         if row is None:
             row = truths.get(text.lower())
         return nobody if row is None else row

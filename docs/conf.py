@@ -81,7 +81,16 @@ def process_docstring(app: Any, what: str, name: str, thing: Any, options: Any, 
             lines[k] = as_restructured(line)
 
 
+def process_signature(
+    app: Any, what: str, name: str, thing: Any, options: Any, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """Aliases of types by their names: in a union Sphinx shows its own class around them."""
+    wrapped = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
+    return signature and wrapped.sub(r"\1", signature), returns and wrapped.sub(r"\1", returns)
+
+
 def setup(app: Any) -> None:
+    app.connect("autodoc-process-signature", process_signature)
     app.connect("autodoc-process-docstring", process_docstring)
     # Before autosummary looks for pages.
     app.connect(

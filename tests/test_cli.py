@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -471,3 +472,24 @@ def test_the_shell_completes_commands_and_values(tmp_path, cache):
         }
         done = subprocess.run([sys.executable, "-m", "extremal"], env=env, capture_output=True, text=True)
         assert expected in done.stdout.split()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_the_example_of_explore_serves_a_page_until_it_is_interrupted(tmp_path, cache):
+    pytest.importorskip("uvicorn")
+    pytest.importorskip("starlette")
+    words = EXAMPLES["explore"][0].replace("8600", "0").split()[1:]
+    with subprocess.Popen(
+        [sys.executable, "-m", "extremal", *words],
+        env=environment(cache),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        address = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())[0]
+        with urllib.request.urlopen(address, timeout=30) as answer:
+            assert b"<html" in answer.read()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert err == ""

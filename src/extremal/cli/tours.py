@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -110,17 +109,26 @@ def reproduce(
 
 
 def explore(
-    port: Annotated[int, typer.Option(help="Of the local web page.")] = 8501,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; others than this machine's own let others in.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0 takes a free one.")] = 8501,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
     """Open the explorer: a local web page to choose a prior and an epsilon and see what happens.
 
-    It listens on this machine only and keeps data in memory.
+    Only this machine can reach it, and data stays in memory. Ctrl-C ends it.
     """
     try:
         from extremal.explorer import serve
+
+        serve(host, port, browser)
     except ImportError as error:
-        raise ImportError(f'the explorer needs more: pip install "extremal[explorer]" ({error})') from None
-    status = serve(port=port, browser=browser)
-    if status:
-        sys.exit(status)
+        said = str(error)
+        raise ImportError(
+            said
+            if "extremal[explorer]" in said
+            else f'the explorer needs more: pip install "extremal[explorer]" ({said})'
+        ) from None
+    except KeyboardInterrupt:
+        return  # how one ends a server

@@ -16,7 +16,7 @@ KINDS = ("auto", "probabilities", "counts")
 MOST_SYMBOLS = 1000
 LABEL_NAMES = ("label", "labels", "answer", "value", "name", "category", "x")
 NUMBER_NAMES = ("probability", "p", "prior", "share", "frequency", "count", "counts", "n", "weight")
-ROW = re.compile(r"(?P<label>.*[^\s,;:=|])[\s,;:=|]+(?P<number>[^\s,;:=|]+(?:\s%)?)")
+ROW = re.compile(r"(?P<label>.*[^\s,;:=|])[\s,;:=|]+(?P<number>[^\s,;:=|%]+(?:\s?%)?)")
 
 
 @dataclass(frozen=True)

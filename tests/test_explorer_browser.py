@@ -1,0 +1,399 @@
+"""The explorer in a real browser: Debian's chromium, driven by Playwright.
+
+Without them the tests are skipped, unless EXTREMAL_REQUIRE_BROWSER=1 (.ci/run sets it). EXTREMAL_SCREENSHOTS=DIR keeps
+pictures of the page there, to look at.
+"""
+
+import importlib.util
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import extremal as ex
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from extremal.explorer.server import running
+
+THREE = "never, 0.5\nonce, 0.3\noften, 0.2"
+PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+DESKTOP, PHONE = {"width": 1400, "height": 1000}, {"width": 390, "height": 844}
+MATRIX_DATA = "document.getElementById('matrix').dataset"
+MATRIX = """() => {
+    const { epsilon, final } = document.getElementById("matrix").dataset;
+    const cells = [...document.querySelectorAll("#matrix tbody tr")].map(row => [...row.querySelectorAll("td")]);
+    return {
+        epsilon: Number(epsilon),
+        final: final === "true",
+        rows: cells.map(row => row.map(cell => Number(cell.title))),
+        shown: cells.map(row => row.map(cell => cell.textContent)),
+    };
+}"""
+
+
+def chromium():
+    """The path of the browser; a skip, or a failure where it is required, if there is none."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None or importlib.util.find_spec("playwright") is None:
+        if os.environ.get("EXTREMAL_REQUIRE_BROWSER") == "1":
+            pytest.fail("EXTREMAL_REQUIRE_BROWSER=1, but there is no chromium or no playwright")
+        pytest.skip("needs chromium and playwright")
+    return found
+
+
+@pytest.fixture(scope="module")
+def address():
+    chromium()
+    with running() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = chromium()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser, address):
+    context = browser.new_context(viewport=DESKTOP, accept_downloads=True)
+    opened = context.new_page()
+    opened.set_default_timeout(30_000)
+    wrong = []
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    requested = []
+    opened.on("request", lambda request: requested.append(request.url))
+    opened.goto(f"{address}#" + link(prior=THREE, epsilon=0.6))
+    done(opened)
+    yield opened
+    context.close()
+    assert wrong == []
+    assert [url for url in requested if not url.startswith((address, "data:", "blob:"))] == []
+
+
+def link(**fields):
+    from urllib.parse import urlencode
+
+    return urlencode(fields)
+
+
+def until(page, expression, seconds=30):
+    """Wait until an expression holds; the page's security policy forbids it to do this itself."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(expression):
+        assert time.monotonic() < end, f"not true after {seconds} s: {expression}"
+        page.wait_for_timeout(10)
+
+
+def done(page, epsilon=None):
+    """Wait until the result for this level is there, and final."""
+    at = (
+        ""
+        if epsilon is None
+        else f"&& Math.abs(Number(document.getElementById('matrix').dataset.epsilon) - {epsilon}) < 1e-6"
+    )
+    until(
+        page,
+        f"document.getElementById('status').textContent.startsWith('Computed') {at}"
+        f" && {MATRIX_DATA}.final === 'true'",
+    )
+
+
+def library_matrix(prior, epsilon, utility=ex.mutual_information):
+    """What the library certifies."""
+    return ex.certify(prior, ex.design(prior, epsilon, utility).mechanism, epsilon).mechanism.matrix
+
+
+def screenshot(page, name):
+    folder = os.environ.get("EXTREMAL_SCREENSHOTS")
+    if folder:
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+
+
+def test_the_page_shows_everything_at_once(page):
+    shown = page.evaluate(MATRIX)
+    assert np.array(shown["rows"]) == pytest.approx(library_matrix(PRIOR, 0.6), abs=1e-15)
+    assert shown["shown"][0][0] == f"{shown['rows'][0][0]:.3f}"
+    assert page.locator("#leakage .bar").count() == 3
+    page.wait_for_selector("#curve svg path")
+    assert page.locator("#curve circle.now").count() == 1
+    audit = ex.audit(PRIOR, ex.certify(PRIOR, ex.design(PRIOR, 0.6).mechanism, 0.6))
+    first = str(audit).splitlines()[0]
+    assert page.inner_text("#risk .lead").lower() == first.lower() + "."
+    assert "From 1,000 reports" in page.inner_text("#errors")
+    screenshot(page, "three-desktop")
+
+
+def test_region_edges_are_marked_on_the_slider_where_the_library_has_them(page):
+    marks = page.evaluate("[...document.querySelectorAll('#marks i')].map(i => parseFloat(i.style.left))")
+    edges = PRIOR.region_edges
+    assert marks == pytest.approx((100 * edges[1:-1] / edges[-1]).tolist(), abs=1e-3)
+
+
+def test_arrow_keys_move_epsilon_across_a_region_edge_and_the_matrix_follows(page):
+    edge = PRIOR.region_edges[1]
+    page.goto(page.url.split("#")[0] + "#" + link(prior=THREE, epsilon=round(edge - 0.001, 6)))
+    page.reload()
+    done(page, round(edge - 0.001, 6))
+    assert page.inner_text("#region").startswith("Region 1 of 3: no report can rule out any answer")
+    before = page.evaluate(MATRIX)
+    assert min(min(row) for row in before["rows"]) > 0
+    page.focus("#slider")
+    page.keyboard.press("ArrowRight")
+    until(page, f"Number(document.getElementById('matrix').dataset.epsilon) > {edge}")
+    done(page)
+    after = page.evaluate(MATRIX)
+    assert np.array(after["rows"]) == pytest.approx(library_matrix(PRIOR, after["epsilon"]), abs=1e-15)
+    assert min(min(row) for row in after["rows"]) == 0
+    assert page.inner_text("#region").startswith("Region 2 of 3")
+
+
+def test_the_edge_buttons_go_to_the_edges_exactly(page):
+    page.click("#higher")
+    until(page, "document.getElementById('region').textContent.startsWith('Region 3')")
+    done(page, PRIOR.region_edges[2])
+    shown = page.evaluate(MATRIX)
+    assert shown["epsilon"] == PRIOR.region_edges[2]
+    assert np.array(shown["rows"]) == pytest.approx(library_matrix(PRIOR, shown["epsilon"]), abs=1e-15)
+    page.click("#lower")
+    done(page, PRIOR.region_edges[1])
+
+
+def test_another_utility_gives_another_matrix(page):
+    page.select_option("#utility", "total-variation")
+    until(page, "document.getElementById('tiles').textContent.includes('total variation')")
+    done(page)
+    expected = library_matrix(PRIOR, 0.6, ex.total_variation)
+    assert np.array(page.evaluate(MATRIX)["rows"]) == pytest.approx(expected, abs=1e-15)
+
+
+def test_an_edited_prior_is_shown(page):
+    page.fill("#prior", "yes, 1\nno, 3")
+    until(page, "document.querySelectorAll('#matrix tbody tr').length === 2")
+    done(page)
+    expected = library_matrix(ex.Prior({"yes": 0.25, "no": 0.75}), 0.6)
+    assert np.array(page.evaluate(MATRIX)["rows"]) == pytest.approx(expected, abs=1e-15)
+    assert "counts of 4 answers" in page.inner_text("#prior-words")
+
+
+def test_a_prior_is_uploaded_from_a_survey_and_another_column_is_chosen(page, tmp_path):
+    path = tmp_path / "survey.csv"
+    rows = ["id,answer,town"] + [f"{k},{'abbccc'[k % 6]},{'xy'[k % 2]}{k % 4}" for k in range(60)]
+    path.write_text("\n".join(rows), encoding="utf-8")
+    page.set_input_files("#upload", path)
+    page.wait_for_selector("#column-field:not([hidden])")
+    until(
+        page,
+        "document.querySelectorAll('#matrix tbody tr').length === 3"
+        " && document.querySelector('#prior').value.startsWith('a, 10')",
+    )
+    assert page.input_value("#prior") == "a, 10\nb, 20\nc, 30"
+    page.select_option("#column", "town")
+    until(page, "document.querySelectorAll('#matrix tbody tr').length === 4")
+    assert page.input_value("#prior") == "x0, 15\nx2, 15\ny1, 15\ny3, 15"
+
+
+def test_a_json_prior_is_uploaded(page, tmp_path):
+    path = tmp_path / "prior.json"
+    path.write_text(json.dumps({"a": 0.4, "b": 0.6}), encoding="utf-8")
+    page.set_input_files("#upload", path)
+    until(page, "document.querySelectorAll('#matrix tbody tr').length === 2")
+    assert page.input_value("#prior") == "a, 0.4\nb, 0.6"
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00binary", b"", b"only one column\nsame\nsame\n"])
+def test_a_file_that_is_no_prior_gives_a_message_and_changes_nothing(page, tmp_path, content):
+    path = tmp_path / "junk.csv"
+    path.write_bytes(content)
+    page.set_input_files("#upload", path)
+    page.wait_for_selector("#prior-error:not([hidden])")
+    assert "must" in page.inner_text("#prior-error")
+    assert page.input_value("#prior") == THREE
+
+
+def test_an_invalid_prior_shows_the_library_s_message_and_a_valid_one_takes_it_away(page):
+    with pytest.raises(ex.PriorError) as expected:
+        ex.Prior({"a": 0.5, "b": 0.2})
+    page.fill("#prior", "a, 0.5\nb, 0.2")
+    page.wait_for_selector("#prior-error:not([hidden])")
+    assert page.inner_text("#prior-error") == str(expected.value)
+    assert page.get_attribute("#prior", "aria-invalid") == "true"
+    assert page.get_attribute("#prior-error", "role") == "alert"
+    screenshot(page, "invalid-desktop")
+    page.fill("#prior", "a, 0.5\nb, 0.5")
+    page.wait_for_selector("#prior-error", state="hidden")
+    done(page)
+
+
+def test_a_label_that_looks_like_markup_is_shown_as_text(page):
+    page.fill("#prior", '<img src=x onerror="document.title=1">, 1\n<b>b</b>, 2')
+    until(page, "document.querySelectorAll('#matrix tbody tr').length === 2")
+    done(page)
+    assert page.locator("#results img, #results b b").count() == 0
+    assert page.title() == "extremal explorer"
+    assert "<b>b</b>" in page.inner_text("#matrix")
+
+
+def test_the_mechanism_is_downloaded_and_loads_as_what_was_shown(page, tmp_path):
+    shown = page.evaluate(MATRIX)
+    with page.expect_download() as waiting:
+        page.click("button[data-name='mechanism.json']")
+    path = tmp_path / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    loaded = ex.load(path)
+    assert loaded.epsilon == 0.6
+    assert loaded.prior == PRIOR
+    assert loaded.mechanism.matrix.tolist() == shown["rows"]
+    assert len(loaded.privatize(["never", "once"] * 10)) == 20
+
+
+@pytest.mark.parametrize("name", ["report.md", "report.html", "matrix.svg", "tradeoff.png"])
+def test_reports_and_figures_are_downloaded(page, tmp_path, name):
+    with page.expect_download() as waiting:
+        page.click(f"button[data-name='{name}']")
+    assert waiting.value.suggested_filename == name
+    waiting.value.save_as(tmp_path / name)
+    starts = {"md": b"# Privacy audit", "html": b"<!doctype html>", "svg": b"<?xml", "png": b"\x89PNG"}
+    assert (tmp_path / name).read_bytes().startswith(starts[name.rpartition(".")[2]])
+
+
+def test_the_link_restores_the_state_in_another_window(page, browser):
+    page.fill("#prior", "é & #1, 2\nb=c, 3\nd, 5")
+    page.select_option("#utility", "hellinger")
+    page.fill("#reports", "2500")
+    page.fill("#epsilon", "0.45")
+    until(page, "Number(document.getElementById('matrix').dataset.epsilon) === 0.45")
+    done(page)
+    shown = page.evaluate(MATRIX)
+    other = browser.new_page()
+    other.goto(page.url)
+    done(other, 0.45)
+    assert other.input_value("#prior") == "é & #1, 2\nb=c, 3\nd, 5"
+    assert other.input_value("#utility") == "hellinger"
+    assert other.input_value("#reports") == "2500"
+    assert other.evaluate(MATRIX) == shown
+    other.close()
+
+
+def test_a_sample_is_privatised_and_its_reports_are_saved(page, tmp_path):
+    page.fill("#sample", "never\nonce\noften\n" * 20)
+    page.click("#draw")
+    page.wait_for_selector("#drawn table")
+    assert page.inner_text("#drawn").startswith("60 reports drawn")
+    with page.expect_download() as waiting:
+        page.click("#save-reports")
+    waiting.value.save_as(tmp_path / "reports.csv")
+    reports = (tmp_path / "reports.csv").read_text(encoding="utf-8").split()
+    assert reports[0] == "report"
+    assert len(reports) == 61
+    assert set(reports[1:]) <= {'"never"', '"once"', '"often"'}
+    page.fill("#sample", "never\nperhaps")
+    page.click("#draw")
+    page.wait_for_selector("#sample-error:not([hidden])")
+    assert "perhaps" in page.inner_text("#sample-error")
+
+
+def test_a_large_prior_shows_progress_can_be_cancelled_and_leaves_the_page_usable(page):
+    weights = "\n".join(f"{k}, {(37 * k) % 101 + 20}" for k in range(200))
+    page.fill("#epsilon", "1.5")
+    page.fill("#prior", weights)
+    page.wait_for_selector("#cancel:not([hidden])")
+    until(page, "document.getElementById('status').textContent.startsWith('Computing')")
+    assert page.is_visible("#progress")
+    page.evaluate("window.ticks = 0; setInterval(() => { window.ticks += 1; }, 20)")
+    page.wait_for_timeout(500)
+    assert page.evaluate("window.ticks") > 10  # the page does not hang while the search goes on
+    screenshot(page, "progress-desktop")
+    page.click("#cancel")
+    until(page, "document.getElementById('status').textContent.startsWith('Cancelled')")
+    assert page.is_hidden("#progress")
+    page.click("#small")
+    page.fill("#epsilon", "0.6")
+    until(page, "document.querySelectorAll('#matrix tbody tr').length === 3")
+    done(page, 0.6)
+
+
+def test_the_page_is_used_by_keyboard_alone(page):
+    """Every control has a name, and Tab reaches them in the order in which they stand."""
+    unnamed = page.evaluate(
+        """() => [...document.querySelectorAll("input, select, textarea, button")].filter(e => e.offsetParent
+            && !(e.labels?.length || e.getAttribute("aria-label") || e.textContent.trim())).map(e => e.id)"""
+    )
+    assert unnamed == []
+    page.focus("#copy")
+    reached = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id"))
+    order = [
+        "prior",
+        "kind",
+        "pseudocount",
+        "upload",
+        "slider",
+        "lower",
+        "utility",
+        "reports",
+        "sample",
+        "draw",
+    ]
+    places = [reached.index(name) for name in order]
+    assert places == sorted(places)
+    assert page.evaluate("document.getElementById('slider').getAttribute('aria-valuetext')").startswith(
+        "0.6 nats"
+    )
+
+
+@pytest.mark.parametrize(
+    "size", [DESKTOP, {"width": 1024, "height": 700}, PHONE], ids=["desktop", "laptop", "phone"]
+)
+def test_the_page_fits_the_screen(browser, address, size):
+    page = browser.new_page(viewport=size)
+    page.goto(address)  # the survey
+    done(page)
+    page.wait_for_selector("#curve svg path")
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+    small = page.evaluate(
+        """() => [...document.querySelectorAll("button, select, input")].filter(e => e.offsetParent && e.type !== "file"
+            && e.getBoundingClientRect().height < 24).map(e => e.id)"""
+    )
+    assert small == []
+    screenshot(page, f"survey-{size['width']}")
+    page.close()
+
+
+def test_small_alphabets_are_answered_at_once(page):
+    """From the key to the new matrix, drawn; the bound leaves room for a machine that does other things too."""
+    page.fill("#prior", "\n".join(f"{k}, {k + 1}" for k in range(10)))
+    until(page, "document.querySelectorAll('#matrix tbody tr').length === 10")
+    done(page)
+    milliseconds = sorted(measure(page) for _ in range(7))
+    assert milliseconds[3] < 300
+
+
+def measure(page):
+    """Milliseconds from an arrow key on the slider to the matrix of the new level."""
+    return page.evaluate(
+        """() => new Promise(resolve => {
+            const begin = performance.now();
+            new MutationObserver((_, observer) => {
+                observer.disconnect();
+                requestAnimationFrame(() => resolve(performance.now() - begin));
+            }).observe(document.getElementById("matrix"), { childList: true });
+            const slider = document.getElementById("slider");
+            slider.value = Number(slider.value) + 3;
+            slider.dispatchEvent(new Event("input", { bubbles: true }));
+        })"""
+    )

@@ -438,12 +438,15 @@ def test_an_interrupt_ends_with_130_one_line_and_no_files(tmp_path, cache):
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        deadline = time.monotonic() + 60
-        while not any(spool.iterdir()) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        try:
+            deadline = time.monotonic() + 60
+            while not any(spool.iterdir()) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert out == ""
     assert len(err.splitlines()) == 1
@@ -486,10 +489,13 @@ def test_the_example_of_explore_serves_a_page_until_it_is_interrupted(tmp_path, 
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        address = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())[0]
-        with urllib.request.urlopen(address, timeout=30) as answer:
-            assert b"<html" in answer.read()
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        try:
+            address = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())[0]
+            with urllib.request.urlopen(address, timeout=30) as answer:
+                assert b"<!doctype html>" in answer.read().lower()
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert process.returncode == 0
     assert err == ""

@@ -289,3 +289,37 @@ def test_note_10_they_do_when_the_second_uses_the_posterior_after_the_first():
 def test_note_11_the_row_that_sums_the_output_distribution_is_redundant():
     V = ex.extremal_lift_vectors(NOTES_PRIOR, 0.4)
     np.testing.assert_allclose(NOTES_PRIOR.probabilities @ V.T, np.ones(len(V)), atol=1e-14)
+
+
+def test_note_12_the_point_that_the_proof_of_theorem_2_puts_into_s_2_lies_in_s_1():
+    prior, c = ex.Prior([0.55, 0.45]), 1.5
+    p11, p21 = 0.45 * c, 1 - 0.55 * c
+    assert p11 >= p21
+    optimal = ex.Mechanism([[p11, 1 - p11], [p21, 1 - p21]])
+    assert optimal.same_up_to_columns(closed_form.binary(prior, math.log(c)))
+
+
+def test_note_13_randomization_prevents_certainty_from_the_second_outcome_of_theorem_2():
+    prior, epsilon = ex.Prior([0.8, 0.2]), math.log(1.5)
+    first, second = ex.lift(prior, closed_form.binary(prior, epsilon)).T * prior.probabilities  # posteriors
+    assert sorted(first) == pytest.approx([0, 1], abs=1e-15)
+    assert 0 < second.min() <= second.max() < 1
+
+
+def test_note_14_the_formula_that_the_caption_of_figure_2_cites_is_not_the_high_privacy_mechanism():
+    prior, epsilon = ex.Prior([0.3, 0.2, 0.2, 0.2, 0.1]), 0.05
+    np.testing.assert_allclose(ex.pml(prior, closed_form.high_privacy(prior, epsilon)), epsilon, atol=1e-14)
+    cited = ex.randomized_response_pml(prior, ex.randomized_response_parameter(prior, epsilon))
+    assert cited.min() < 0.9 * epsilon
+
+
+def test_note_15_the_proof_of_theorem_1_lacks_a_factor_gamma_and_a_logarithm():
+    prior, gamma = ex.Prior([0.6, 0.4]), 0.5
+    P = np.array([[0.5, 0.25, 0.25], [0.2, 0.2, 0.6]])
+    phi = np.cross(P[0], P[1])
+    phi /= 2 * np.abs(phi).max()  # mean 0 given each x
+    perturbed = prior.probabilities[:, None] * P * (1 + gamma * phi)
+    np.testing.assert_allclose(perturbed / (prior.probabilities[:, None] * (1 + gamma * phi)), P, atol=1e-15)
+    assert np.abs(perturbed / (prior.probabilities[:, None] * (1 + phi)) - P).max() > 0.01
+    ratio = (perturbed / prior.probabilities[:, None]).max(axis=0) / perturbed.sum(axis=0)
+    np.testing.assert_allclose(np.log(ratio), ex.pml(prior, ex.Mechanism(P)), atol=1e-15)

@@ -340,6 +340,37 @@ def test_equal_values_of_different_types_leave_no_trace():
     assert [type(y) for y in c.privatize([1, 1.0, True, np.int64(1), np.float32(1)])] == [int] * 5
 
 
+def test_types_that_numpy_lacks_are_columns_too():
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int16()), pa.array(["a", "bb"]))
+    keyed = {"key": bytes(32), "ids": range(3), "column": ""}
+    reports = C.privatize(runs, **keyed)
+    assert reports.type == runs.type
+    assert reports.to_pylist() == C.privatize(["a", "a", "bb"], **keyed)
+    wide = pl.Series("", [3, -1, 100], dtype=pl.Int128)
+    reports = D.privatize(wide, **keyed)
+    assert reports.dtype == pl.Int128
+    assert reports.to_list() == D.privatize([3, -1, 100], **keyed)
+    assert D.privatize([3, -1, 100], **{**keyed, "ids": wide}) == D.privatize(
+        [3, -1, 100], **{**keyed, "ids": [3, -1, 100]}
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        (pa.RunEndEncodedArray.from_arrays([2], ["z"]), r"'z' \(2\)"),
+        (pa.array(["z"], pa.string_view()), r"'z' \(1\)"),
+        (pl.Series([5, None], dtype=pl.Int128), r"5 \(1\), missing \(1\)"),
+        (np.array([0.25], dtype=np.longdouble), r": 0\.25 \(1\)"),
+        (pd.Series(pd.period_range("2020", periods=1, freq="D")), r"Period\('2020-01-01', 'D'\) \(1\)"),
+    ],
+)
+def test_values_of_rare_types_are_refused_by_name(values, named):
+    for c in (C, D):
+        with pytest.raises(ValuesError, match=named):
+            c.privatize(values)
+
+
 @pytest.mark.parametrize("dtype", [pl.Enum(["bb", "z", "ccc", "a"]), pl.Categorical, pl.String])
 def test_a_long_column_of_polars_has_the_reports_of_the_list(dtype):
     """Longer than what one thread gathers."""

@@ -207,7 +207,10 @@ def _as_column(ids: Any) -> NDArray[Any] | list[Any]:
         return list(ids)
     if np.ma.is_masked(ids):
         raise KeyingError("ids must not be missing, got a masked array; every record needs an id")
-    array = np.asarray(ids)  # numpy, pandas, polars, arrow
+    try:
+        array = np.asarray(ids)  # numpy, pandas, polars, arrow
+    except Exception:  # a type of theirs that numpy lacks; whichever error their library raises
+        return list(ids)
     if array.ndim != 1 or array.dtype.kind not in "iuOUST":
         raise KeyingError(
             f"ids must be a column of integers, strings or bytes, got {array.dtype} of shape {array.shape}; "

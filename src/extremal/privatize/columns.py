@@ -163,7 +163,8 @@ def label_rows(codes: Array, rows: Rows) -> Rows:
 
 def shown(value: Any) -> str:
     """A value as messages show it: a number of numpy as the number it is, and nothing too long."""
-    return repr(value.item() if isinstance(value, np.generic) else value)[:60]
+    plain = value.item() if isinstance(value, np.generic) else value
+    return (str(plain) if isinstance(plain, np.generic) else repr(plain))[:60]  # a longdouble stays one
 
 
 def is_missing(value: Any) -> bool:

@@ -5,8 +5,10 @@ pandas and polars are not imported: a Series can only come from a program that h
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +19,7 @@ from ..errors import ValuesError
 from ..sampling import PIECE, Sampler, cores, smallest_unsigned, unsigned
 from .columns import Array, Column, Kept, Rows, labels_like, numpy_codes, object_codes, rows_of, same_labels
 
+WIDE = ("Int128", "UInt128")
 LARGEST_CATEGORY = 1 << 24  # codes of a polars Categorical that are looked up; larger ones go through arrow
 
 
@@ -82,10 +85,12 @@ def _pandas_categories(sampler: Sampler, dtype: Any, pandas: Any) -> Any:
 def _pandas_labels(sampler: Sampler, dtype: Any, pandas: Any) -> Any:
     outputs = list(sampler.outputs)
     try:
-        labels = pandas.array(outputs, dtype=dtype)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # numbers that pandas would reluctantly take for something else
+            labels = pandas.array(outputs, dtype=dtype)
         if same_labels(labels.tolist(), outputs):
             return labels
-    except (TypeError, ValueError, OverflowError, NotImplementedError):
+    except (TypeError, ValueError, OverflowError, NotImplementedError, Warning):
         pass
     return pandas.Series(outputs).array
 
@@ -132,6 +137,9 @@ def _polars_codes(sampler: Sampler, values: Any, polars: Any) -> tuple[Array, Ro
             rows = np.full(int(numbers.max()) + 2, len(sampler.inputs), dtype=np.uint32)
             rows[numbers] = [sampler.row_of[text] for text in texts]
             return _physical(values, polars), rows
+    if values.dtype in (getattr(polars, name, None) for name in WIDE):  # numpy and arrow have none
+        codes = object_codes(sampler, values.to_list())
+        return codes, np.arange(len(sampler.inputs) + 1, dtype=np.uint32)
     if values.dtype.is_numeric() and values.null_count() == 0:
         return numpy_codes(sampler, values.to_numpy())
     return _arrow_codes(sampler, values.to_arrow())
@@ -168,6 +176,8 @@ def from_arrow(sampler: Sampler, values: Any) -> Column:
     """An Array or ChunkedArray: indices of a dictionary as they are, integers by table, else encoded."""
     import pyarrow
 
+    if pyarrow.types.is_run_end_encoded(values.type):
+        return _from_runs(sampler, values)
     chunked = isinstance(values, pyarrow.ChunkedArray)
     codes, rows = _arrow_codes(sampler, values)
     encoded = pyarrow.types.is_dictionary(values.type)
@@ -196,9 +206,21 @@ def from_arrow(sampler: Sampler, values: Any) -> Column:
         return pyarrow.chunked_array(parts, type=reports.type)
 
     def values_at(where: NDArray[np.intp]) -> Any:
-        return values.take(pyarrow.array(where)).to_pylist()
+        return _arrow_take(values, pyarrow.array(where)).to_pylist()
 
     return Column(codes, rows, values_at, rebuild, outcomes)
+
+
+def _from_runs(sampler: Sampler, values: Any) -> Column:
+    """A column stored as runs of equal values: decoded, and the reports encoded by their own runs."""
+    from pyarrow import compute
+
+    column = from_arrow(sampler, compute.run_end_decode(values))
+
+    def rebuild(drawn: Array, kept: Kept) -> Any:
+        return compute.run_end_encode(column.rebuild(drawn, kept), run_end_type=values.type.run_end_type)
+
+    return replace(column, rebuild=rebuild)
 
 
 def _arrow_take(labels: Any, where: Any) -> Any:

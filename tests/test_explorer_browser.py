@@ -337,18 +337,7 @@ def test_the_page_is_used_by_keyboard_alone(page):
     for _ in range(40):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.id"))
-    order = [
-        "prior",
-        "kind",
-        "pseudocount",
-        "upload",
-        "slider",
-        "lower",
-        "utility",
-        "reports",
-        "sample",
-        "draw",
-    ]
+    order = ["slider", "lower", "prior", "kind", "pseudocount", "upload", "utility", "sample", "draw"]
     places = [reached.index(name) for name in order]
     assert places == sorted(places)
     assert page.evaluate("document.getElementById('slider').getAttribute('aria-valuetext')").startswith(
@@ -381,6 +370,29 @@ def test_small_alphabets_are_answered_at_once(page):
     done(page)
     milliseconds = sorted(measure(page) for _ in range(7))
     assert milliseconds[3] < 300
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [3, 7, 10, 14, 18, 20])
+@pytest.mark.parametrize("level", [0.15, 0.4, 0.7])
+def test_alphabets_up_to_20_feel_immediate(page, size, level):
+    """Median of 9 moves of the slider, each to a level not seen before; run with -s to see the figures."""
+    weights = np.random.default_rng(size).dirichlet(np.full(size, 2.0)).round(4) + 0.001
+    prior = ex.Prior.from_counts(weights)
+    page.fill("#epsilon", repr(round(level * prior.epsilon_max, 4)))
+    page.fill("#prior", "\n".join(map(repr, weights.tolist())))
+    page.select_option("#kind", "counts")
+    until(page, f"document.querySelectorAll('#matrix tbody tr').length === {size}")
+    done(page)
+    until(page, "document.getElementById('curve-state').hidden")
+    milliseconds = []
+    for _ in range(9):
+        milliseconds.append(measure(page))
+        done(page)
+    print(
+        f"N = {size:2}, level {level}: median {np.median(milliseconds):.0f} ms, worst {max(milliseconds):.0f} ms"
+    )
+    assert np.median(milliseconds) < 300
 
 
 def measure(page):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
@@ -20,7 +21,6 @@ class Process:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
-        self.ready = False
         self.length: int | None = None  # of the frame under way, which giving up must not lose
         self.known: list[str] = []
 
@@ -60,12 +60,6 @@ class Process:
         while await self.receive() != END:
             pass
 
-    async def wait_ready(self) -> None:
-        """Wait until it has warmed up."""
-        if not self.ready:
-            await self.receive()
-            self.ready = True
-
     def kill(self) -> None:
         """End it at once."""
         if self.process.returncode is None:
@@ -83,20 +77,24 @@ END = b'{"type":"end"}'
 class Pool:
     """Up to `most` processes; a task goes to an idle one that has done the like before, if there is one."""
 
-    def __init__(self, most: int = 4, warm: int = 2) -> None:
+    def __init__(self, most: int = 3, warm: int = 2) -> None:
         self.most, self.warm = most, warm
         self.idle: list[Process] = []
         self.count = 0
         self.free = asyncio.Condition()
         self.all: set[Process] = set()
+        self.starting: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Start the first processes."""
+        """Start the first processes, which become idle when they are warm."""
         for _ in range(self.warm):
-            self.idle.append(await self._start())
+            self._start()
 
     async def close(self) -> None:
         """End all processes."""
+        for task in list(self.starting):
+            task.cancel()
+        await asyncio.gather(*self.starting, return_exceptions=True)
         for process in list(self.all):
             await process.stop()
         self.all.clear()
@@ -105,17 +103,14 @@ class Pool:
     async def run(self, task: dict[str, Any], key: str) -> AsyncIterator[bytes]:
         """The messages of a task as JSON text. Closing the iterator gives the task up."""
         process = await self._acquire(key)
-        done = True  # nothing to give up as long as nothing was asked
+        done = False
         try:
-            await process.wait_ready()
-            done = False
             await process.send(task)
             process.known = [key, *[k for k in process.known if k != key]][:4]
             while (message := await process.receive()) != END:
                 yield message
             done = True
         except (asyncio.IncompleteReadError, BrokenPipeError, ConnectionResetError):
-            done = False
             yield b'{"type":"error","kind":"unexpected","message":"the computation ended without a result"}'
         finally:
             with anyio.CancelScope(shield=True):
@@ -123,16 +118,13 @@ class Pool:
 
     async def _acquire(self, key: str) -> Process:
         async with self.free:
-            while True:
-                best = next((p for p in self.idle if key in p.known), None)
-                if best is None and self.idle:
-                    best = self.idle[0]
-                if best is not None:
-                    self.idle.remove(best)
-                    return best
+            while not self.idle:
                 if self.count < self.most:
-                    return await self._start()
+                    self._start()
                 await self.free.wait()
+            best = next((p for p in self.idle if key in p.known), self.idle[0])
+            self.idle.remove(best)
+            return best
 
     async def _release(self, process: Process, done: bool) -> None:
         """Back among the idle; one that does not stop its task in time is replaced."""
@@ -143,16 +135,31 @@ class Pool:
                 done = True
             except (TimeoutError, asyncio.IncompleteReadError, OSError):
                 await process.stop()
-        if not done:
+        if done:
+            await self._offer(process)
+        else:
             self.all.discard(process)
             self.count -= 1
-            process = await self._start()
+            self._start()
+
+    def _start(self) -> None:
+        self.count += 1
+        task = asyncio.create_task(self._warm_up())
+        self.starting.add(task)
+        task.add_done_callback(self.starting.discard)
+
+    async def _warm_up(self) -> None:
+        process = await Process.start()
+        self.all.add(process)
+        try:
+            await process.receive()  # that it is ready
+        except (
+            asyncio.IncompleteReadError
+        ):  # it could not even start: whoever waits gets the error from using it
+            pass
+        await self._offer(process)
+
+    async def _offer(self, process: Process) -> None:
         async with self.free:
             self.idle.append(process)
             self.free.notify()
-
-    async def _start(self) -> Process:
-        self.count += 1
-        process = await Process.start()
-        self.all.add(process)
-        return process

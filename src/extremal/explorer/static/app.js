@@ -5,12 +5,13 @@ import { heatMap, leakageBars, listTable, make, percent, short, tradeoff, words 
 const $ = (id) => document.getElementById(id);
 const STEPS = 1000; // of the slider
 const LARGEST_FILE = 5e6;
+const YOUNG = 250; // milliseconds
 const FIELDS = ["prior", "kind", "pseudocount", "utility", "reports", "confidence"];
 const THREE = "never, 0.5\nonce, 0.3\noften, 0.2";
 
 const page = { epsilon: 0.5, prior: null, design: null, curve: null, curveKey: "", reports: null, upload: null, options: null };
-let exploring = null; // AbortController of the request under way
-let drawing = null; // the same for the curve
+let exploring = null; // the request under way
+let drawing = null; // the AbortController of the curve
 
 // ---- state -------------------------------------------------------------------------------------------------------
 
@@ -55,20 +56,31 @@ async function* messages(task, document, signal) {
   }
 }
 
-let waiting = 0;
-function refresh() { // at most one request a frame; a newer one replaces it
+let wanted = false, waiting = 0, later = 0;
+function refresh() { // at most one request a frame
+  wanted = true;
   cancelAnimationFrame(waiting);
-  waiting = requestAnimationFrame(explore);
+  waiting = requestAnimationFrame(next);
+}
+
+function next() {
+  // A request that will be answered in a moment is let finish, so that a moving slider shows where it passes.
+  clearTimeout(later);
+  if (!wanted) return;
+  const left = exploring && !exploring.shown ? exploring.begin + YOUNG - performance.now() : 0;
+  if (left > 0) later = setTimeout(next, left);
+  else explore();
 }
 
 async function explore() {
+  wanted = false;
   remember();
-  exploring?.abort();
-  const mine = exploring = new AbortController();
+  exploring?.abort.abort();
   const begin = performance.now();
+  const mine = exploring = { abort: new AbortController(), begin, shown: false };
   const busy = new Busy(begin);
   try {
-    for await (const message of messages("explore", { state: state() }, mine.signal)) {
+    for await (const message of messages("explore", { state: state() }, mine.abort.signal)) {
       if (mine !== exploring) return;
       if (message.type === "error") return fail(message.message, busy);
       if (message.type === "prior") showPrior(message);
@@ -76,6 +88,8 @@ async function explore() {
       if (message.type === "design") {
         showDesign(message);
         busy.first();
+        mine.shown = true;
+        if (wanted) return next();
         if (page.prior.size <= 20) drawCurve();
       }
       if (message.type === "errors") showErrors(message);
@@ -87,7 +101,10 @@ async function explore() {
     else if (mine === exploring) busy.end("Cancelled. What is shown is not for the present choices.", true);
   } finally {
     busy.stop();
-    if (mine === exploring) exploring = null;
+    if (mine === exploring) {
+      exploring = null;
+      next();
+    }
   }
 }
 
@@ -135,6 +152,7 @@ class Busy { // says what is going on where it takes longer than a blink
 
 function fail(message, busy) {
   say("prior-error", message);
+  $("prior-words").textContent = "";
   $("prior").setAttribute("aria-invalid", "true");
   busy.end("Nothing to show for these choices.", true);
 }
@@ -247,7 +265,7 @@ function showErrors(errors) {
   $("errors").replaceChildren(
     make("p", {}, `From ${errors.reports.toLocaleString("en")} reports, an estimate of the shares ${rms(errors.optimal.root_mean_square)}; ` +
       `with randomized response it ${rms(errors.response.root_mean_square)}.`),
-    make("div", { className: "scroll" }, listTable(["answer", "standard error", "interval width", "std. error of rand. resp."], rows)),
+    make("div", { className: "scroll" }, listTable(["answer", "standard error", "interval width", "with rand. resp."], rows)),
     make("p", { className: "hint" }, `Width of intervals that hold for all shares together with confidence ${errors.confidence}. ` +
       "None: a mechanism that keeps most information may merge answers, whose shares it then cannot tell apart."));
 }
@@ -371,7 +389,7 @@ function listen() {
   });
   $("upload").addEventListener("change", () => choose($("upload").files[0]));
   $("column").addEventListener("change", () => upload($("column").value));
-  $("cancel").addEventListener("click", () => exploring?.abort());
+  $("cancel").addEventListener("click", () => exploring?.abort.abort());
   $("curve-cancel").addEventListener("click", () => drawing?.abort());
   $("draw").addEventListener("click", privatise);
   $("fill").addEventListener("click", exampleSample);

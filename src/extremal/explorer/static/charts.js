@@ -18,7 +18,12 @@ export const percent = (share) => share > 0 && share < 0.001 ? "<0.1 %" : `${(10
 function shade(share) { // white to dark blue, in steps that the eye sees as equal
   const t = Math.sqrt(Math.min(Math.max(share, 0), 1));
   const mix = (from, to) => Math.round(from + (to - from) * t);
-  return `rgb(${mix(246, 0)}, ${mix(249, 84)}, ${mix(252, 142)})`;
+  return `rgb(${mix(246, 0)}, ${mix(249, 60)}, ${mix(252, 110)})`;
+}
+
+function digits(p, count) {
+  if (p === 0) return "0";
+  return p < 0.5 / 10 ** count ? `<.${"0".repeat(count - 1)}1` : p.toFixed(count);
 }
 
 export function heatMap(target, design) {
@@ -28,9 +33,9 @@ export function heatMap(target, design) {
     ...design.outputs.map((y) => make("th", { scope: "col", title: String(y) }, String(y))));
   const rows = design.inputs.map((x, i) => make("tr", {}, make("th", { scope: "row", title: String(x) }, String(x)),
     ...design.matrix[i].map((p) => {
-      const cell = make("td", { title: `${p}` }, p === 0 ? "0" : p < 0.0005 ? "<.001" : p.toFixed(dense ? 2 : 3));
+      const cell = make("td", { title: `${p}` }, digits(p, dense ? 2 : 3));
       cell.style.backgroundColor = shade(p);
-      cell.style.color = p > 0.3 ? "#fff" : p === 0 ? "#6a7480" : "#1c2530";
+      cell.style.color = p > 0.46 ? "#fff" : p === 0 ? "#5b6672" : "#000"; // where both have a contrast of 4.5
       return cell;
     })));
   const all = make("tr", {}, make("th", { scope: "row" }, "of all reports"),
@@ -56,11 +61,11 @@ function picture(target, design) {
 
 export function leakageBars(target, design) {
   const order = design.leakage.map((_, k) => k);
-  const many = order.length > 30;
+  const many = order.length > 30, shown = many ? 12 : 30;
   if (many) order.sort((a, b) => design.leakage[b] - design.leakage[a]);
   const top = Math.max(design.epsilon, ...design.leakage, 1e-9) * 1.02;
   const bars = make("div", { className: "bars", role: "list" });
-  for (const k of order.slice(0, 30)) {
+  for (const k of order.slice(0, shown)) {
     const bar = make("div", { className: "bar" });
     bar.style.width = `${100 * design.leakage[k] / top}%`;
     const limit = make("div", { className: "limit" });
@@ -72,7 +77,7 @@ export function leakageBars(target, design) {
       make("div", { className: "track", "aria-hidden": "true" }, bar, limit), value);
   }
   target.replaceChildren(bars);
-  if (many) target.append(make("p", { className: "hint" }, `The 30 of ${order.length} reports that leak most.`));
+  if (many) target.append(make("p", { className: "hint" }, `The ${shown} of ${order.length} reports that leak most.`));
 }
 
 function node(tag, attributes, text) {

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,9 @@ def refuse(*arguments, stdin=b"", says=""):
     assert "Traceback" not in done.err
     assert len(done.err) < 800
     assert says in done.err
+    assert not re.search(r"=True|\w\(\)|\w\((path|\.\.\.|prior|counts)|_column\b", done.err), (
+        done.err
+    )  # words of Python
     assert "\x1b" not in done.err
     assert sorted(os.listdir()) == before
 

@@ -44,6 +44,7 @@ EXAMPLES = {
     "audit": [
         "extremal audit mechanism.json",
         "extremal audit mechanism.json --epsilon 0.7 --json",
+        "extremal audit mechanism.json --report-file report.html",
         "extremal design --prior 0.5,0.3,0.2 -e 0.7 -o - | extremal audit - --markdown",
     ],
     "tradeoff": [

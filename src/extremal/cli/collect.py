@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,6 +16,9 @@ from extremal.errors import FileError
 from . import options, show
 from .inputs import file_or_stdin, load_mechanism, report_counts
 from .progress import progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Method = Literal["maximum-likelihood", "inverse", "map"]
 
@@ -160,14 +163,14 @@ def estimate(
         return
     out = show.console()
     show.heading(out, found.table.title)
-    out.print(_intervals(found.table))
+    out.print(_intervals(out, found.table))
     show.sentences(out, [note[:1].upper() + note[1:] + "." for note in found.notes()])
     if sums is not None:
         show.heading(out, sums.title)
-        out.print(_intervals(sums))
+        out.print(_intervals(out, sums))
 
 
-def _intervals(table: ex.IntervalTable) -> Any:
+def _intervals(out: Console, table: ex.IntervalTable) -> Any:
     top = max(float(table.upper.max()), 1e-9)
     rows = [
         (
@@ -176,7 +179,7 @@ def _intervals(table: ex.IntervalTable) -> Any:
             f"{row['lower']:.4f}",
             f"{row['upper']:.4f}",
             "not identified" if row["standard_error"] is None else f"{row['standard_error']:.4f}",
-            show.interval(row["lower"], row["estimate"], row["upper"], top, 30),
+            show.interval(row["lower"], row["estimate"], row["upper"], top, show.room(out)),
         )
         for row in table.rows()
     ]

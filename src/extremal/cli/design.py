@@ -173,7 +173,7 @@ def _tell(learned: Learned, prior: ex.Prior, made: Made, certified: ex.Certified
     top = float(prior.probabilities.max())
     show.heading(out, f"Prior, {learned.words}")
     rows = [
-        (show.name_of(label), f"{p:.4f}", show.bar(p / top, 30))
+        (show.name_of(label), f"{p:.4f}", show.bar(p / top, show.room(out)))
         for label, p in zip(prior.labels, prior.probabilities.tolist(), strict=True)
     ]
     out.print(show.table(("answer", "share", ""), rows, (0, 2)))
@@ -182,7 +182,7 @@ def _tell(learned: Learned, prior: ex.Prior, made: Made, certified: ex.Certified
     show.sentences(out, made.words)
     audit = ex.audit(prior, certified)
     show.heading(out, "What each report can tell, at most")
-    out.print(show.leakage_table(audit))
+    out.print(show.leakage_table(out, audit))
     show.heading(out, "The risk")
     show.sentences(out, show.risk(audit))
     if math.isinf(audit.ldp_epsilon):

@@ -3,10 +3,33 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 WRONG, BAD, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 LONGEST = 600  # characters of a message
+
+# Remedies that the library gives to callers from Python, and what to do on the command line instead.
+REMEDIES = (
+    (r"\boverwrite=True", "--overwrite"),
+    (r'format="(\w+)"', r"--format \1"),
+    (r'unknown="drop"', "--unknown drop"),
+    (r"unknown_as=\{[^}]*\}|unknown_as=label", "--unknown-as LABEL"),
+    (r'repeated_ids="allow"', "--repeated-ids allow"),
+    (r"key=read_key\(path\)", "--key-file FILE"),
+    (r"write_key\(path\)", "extremal key FILE"),
+    (r"\bids=[a-z.]*", "--id-column NAME"),
+    (r"\bid_column\b", "--id-column"),
+    (r"Prior\.from_counts\(counts, pseudocount=1\)", "--pseudocount 1"),
+    (r"use Prior\.from_counts\(\.\.\.\)", "give --counts FILE"),
+    (r"Prior\.from_counts\(\.\.\.\)", "--counts FILE"),
+    (r"design\(\) [a-z ]+", "leave --method out"),
+    (r"design\(prior, epsilon\)", "extremal design"),
+    (r"convert text with float\(\) first", "write numbers without quotes"),
+    (r"reduce_outputs\(\.\.\.\)", "fewer answers"),
+    (r"prior\.epsilon_max", "-log of the smallest share"),
+    (r"randomized_response_for_pml\(prior, epsilon\)", "one from --utility estimation"),
+)
 
 
 class CheckFailed(Exception):
@@ -54,5 +77,11 @@ def message_of(error: BaseException) -> str:
     if type(error).__module__.split(".")[0] == "extremal" or isinstance(
         error, ValueError | TypeError | ImportError
     ):
-        return str(error) or type(error).__name__
+        return _on_the_command_line(str(error)) or type(error).__name__
     return f"unexpected {type(error).__name__}: {error}; please report it (EXTREMAL_TRACEBACK=1 shows where it is)"
+
+
+def _on_the_command_line(text: str) -> str:
+    for pattern, remedy in REMEDIES:
+        text = re.sub(pattern, remedy, text)
+    return text

@@ -102,6 +102,11 @@ def audit(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the whole audit as a Markdown page.")
     ] = False,
+    report_file: Annotated[
+        str | None,
+        typer.Option("--report-file", metavar="FILE", help="Also write a page with pictures, as HTML."),
+    ] = None,
+    overwrite: options.Overwrite = False,
     pairs: Annotated[
         str | None,
         typer.Option(
@@ -129,6 +134,7 @@ def audit(
         raise FileError(
             "exactly one thing must be audited: give a mechanism file, or --pairs with a CSV file"
         )
+    check_target(report_file, overwrite)
     if pairs is not None:
         _audit_pairs(pairs, secret, report, epsilon, prior, confidence, as_json, markdown)
         return
@@ -143,6 +149,10 @@ def audit(
             "a matrix must come with a prior: what it leaks depends on it; give --prior 0.5,0.3,0.2"
         )
     made = ex.audit(chosen, found)
+    if report_file is not None:
+        from extremal.report import mechanism_report
+
+        write_text(report_file, mechanism_report(chosen, found), overwrite)
     if as_json:
         show.print_json(made.to_dict())
     elif markdown:
@@ -158,7 +168,7 @@ def _tell_audit(made: ex.Audit) -> None:
     show.heading(out, "In short")
     show.sentences(out, show.risk(made))
     show.heading(out, "What each report can tell, at most")
-    out.print(show.leakage_table(made))
+    out.print(show.leakage_table(out, made))
     show.heading(out, "How often a report rules out answers")
     if made.disclosures:
         from extremal.audit_text import sentence
@@ -276,7 +286,7 @@ def _tell_curve(curve: ex.Tradeoff, rows: list[dict[str, Any]], output: str | No
             f"{row['optimal'] / row['randomized_response']:.1f}x"
             if row["randomized_response"] > 1e-12
             else "",
-            show.bar(row["optimal"] / top, 30),
+            show.bar(row["optimal"] / top, show.room(out)),
             row["method"],
         )
         for row in rows

@@ -120,7 +120,7 @@ def _style(p: float) -> str:
     return f"{'white' if p > 0.45 else 'black'} on rgb({red},{green},{blue})"
 
 
-def leakage_table(audit: ex.Audit) -> RenderableType:
+def leakage_table(out: Console, audit: ex.Audit) -> RenderableType:
     """Each report with how often it occurs, what it leaks, and a bar as long as that."""
     full = max(audit.prior.epsilon_max, audit.epsilon, 1e-300)
     rows = [
@@ -129,11 +129,11 @@ def leakage_table(audit: ex.Audit) -> RenderableType:
             f"{o.probability:.1%}",
             f"{o.leakage:.4f}",
             f"{math.exp(o.leakage):.3f}",
-            bar(o.leakage / full, 30),
+            bar(o.leakage / full, room(out)),
         )
         for o in sorted(audit.outcomes, key=lambda o: -o.leakage)
     ]
-    return table(("report", "occurs", "leaks", "factor", f"0 … {full:.3g} (the answer itself)"), rows, (0, 4))
+    return table(("report", "occurs", "leaks", "factor", f"up to {full:.3g}"), rows, (0, 4))
 
 
 def risk(audit: ex.Audit) -> list[str]:
@@ -146,6 +146,11 @@ def risk(audit: ex.Audit) -> list[str]:
             f"at most {math.ceil(after * 1000 - 1e-9) / 10:g}% after any report"
         )
     return [line[:1].upper() + line[1:] + "." for line in lines]
+
+
+def room(out: Console) -> int:
+    """How wide bars may be beside the figures of a table."""
+    return max(6, min(30, out.width - 60))
 
 
 def bar(share: float, width: int) -> str:

@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 
@@ -89,7 +92,31 @@ def process_signature(
     return signature and wrapped.sub(r"\1", signature), returns and wrapped.sub(r"\1", returns)
 
 
+CALL = re.compile(r"(?:ex\.)?(\w+)(?:\(.*\))?")
+
+
+def link_names(app: Any, doctree: nodes.document) -> None:
+    """Exported names in the text of pages lead to the reference. On the page of the command line they are commands."""
+    page = app.env.docname
+    if page == "cli" or page.startswith(("api/", "generated/")):
+        return
+    for literal in list(doctree.findall(nodes.literal)):
+        name = CALL.fullmatch(literal.astext())
+        if (
+            name
+            and name[1] in extremal.__all__
+            and not isinstance(literal.parent, nodes.reference | nodes.title)
+        ):
+            link = pending_xref(
+                refdomain="py", reftype="obj", reftarget=f"extremal.{name[1]}", refexplicit=True
+            )
+            link["refdoc"], link["refwarn"] = page, True
+            literal.replace_self(link)
+            link += literal
+
+
 def setup(app: Any) -> None:
+    app.connect("doctree-read", link_names)
     app.connect("autodoc-process-signature", process_signature)
     app.connect("autodoc-process-docstring", process_docstring)
     # Before autosummary looks for pages.

@@ -1,5 +1,7 @@
 """Parquet: types, codecs and other columns stay; what may describe the private values does not."""
 
+import io
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -8,7 +10,7 @@ import pytest
 
 import extremal as ex
 from extremal.certify import certify
-from extremal.errors import FileError
+from extremal.errors import ExtremalError, FileError
 from extremal.mechanism import identity
 from extremal.privatize import parquet_files
 from extremal.privatize.files import privatize_file
@@ -145,3 +147,30 @@ def test_an_order_of_categories_is_not_claimed_for_the_order_of_the_mechanism(tm
     table = privatize_frame(pq.read_table(source), {"answer": SAME})
     assert not table.schema.field("answer").type.ordered
     assert table.to_pandas()["answer"].tolist() == ["a", "b,b"] * 50
+
+
+def test_a_damaged_footer_never_ends_in_anything_but_a_file_or_one_line(tmp_path):
+    """Every byte of it in turn. Asked for a codec that there is not, pyarrow would end the process."""
+    source, target = tmp_path / "s.parquet", tmp_path / "t.parquet"
+    whole = io.BytesIO()
+    pq.write_table(
+        pa.table({"answer": ["a"], "n": [1]}),
+        whole,
+        store_schema=False,
+        write_statistics=False,
+        version="1.0",
+    )
+    content = whole.getvalue()
+    footer = int.from_bytes(content[-8:-4], "little")
+    refusals = []
+    for place in range(len(content) - 8 - footer, len(content)):
+        damaged = bytearray(content)
+        damaged[place] ^= 0x55
+        source.write_bytes(damaged)
+        try:
+            privatize_file(source, target, {"answer": C}, overwrite=True)
+        except ExtremalError as error:
+            refusals.append((str(error), target.exists()))
+        target.unlink(missing_ok=True)
+    assert len(refusals) > 20
+    assert not any("\n" in message or exists for message, exists in refusals)

@@ -42,9 +42,9 @@ class ParquetData:
         try:
             with parquet.ParquetFile(path) as file:
                 data = cls(path, file.schema_arrow, file.metadata)
-        except (pyarrow.ArrowException, OSError) as error:
+            names = data.columns
+        except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
             raise _unreadable(path, error) from None
-        names = data.columns
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise FileError(
@@ -70,6 +70,16 @@ class ParquetData:
         self, sink: BinaryIO, job: Job, ids: str | None, blocks: Blocks, progress: Callable[[int], None]
     ) -> None:
         """Write the file with the reports of the job."""
+        import pyarrow
+
+        try:
+            self._release(sink, job, ids, blocks, progress)
+        except (pyarrow.ArrowException, UnicodeDecodeError) as error:  # found when values were decoded
+            raise _unreadable(self.path, error) from None
+
+    def _release(
+        self, sink: BinaryIO, job: Job, ids: str | None, blocks: Blocks, progress: Callable[[int], None]
+    ) -> None:
         import pyarrow
         from pyarrow import parquet
 
@@ -138,8 +148,8 @@ class ParquetData:
         """As many as fit into GROUP_BYTES, a power of two, judged by the columns that are not private."""
         public = [name for name in self.columns if name not in private]
         width = 16.0 * len(private)
-        if public and self.total:
-            first = next(self._tables(1024, columns=public))
+        first = next(self._tables(1024, columns=public), None) if public and self.total else None
+        if first is not None:
             stored = sum(
                 self.metadata.row_group(g).column(c).total_uncompressed_size
                 for g in range(self.metadata.num_row_groups)
@@ -153,11 +163,13 @@ class ParquetData:
         """The codec of every column, and the columns stored with a dictionary: private ones always.
 
         Private columns get the codec of a public one where there is any: a writer may have chosen by size.
+        As the first row group has it, of which a record is read first: asked for the codec of a damaged file,
+        pyarrow ends the process, while reading such a file is an error.
         """
         codecs: dict[str, str] = {}
         encoded = set(private)
-        for g in range(self.metadata.num_row_groups):
-            group = self.metadata.row_group(g)
+        if next(self._batches(1, None, None), None) is not None:
+            group = self.metadata.row_group(0)
             for c in range(group.num_columns):
                 column = group.column(c)
                 codecs[column.path_in_schema] = column.compression.replace("UNCOMPRESSED", "NONE")

@@ -151,12 +151,10 @@ class Pool:
     async def _warm_up(self) -> None:
         process = await Process.start()
         self.all.add(process)
-        try:
-            await process.receive()  # that it is ready
-        except (
+        with contextlib.suppress(
             asyncio.IncompleteReadError
-        ):  # it could not even start: whoever waits gets the error from using it
-            pass
+        ):  # who uses one that could not start gets the error
+            await process.receive()  # that it is ready
         await self._offer(process)
 
     async def _offer(self, process: Process) -> None:

@@ -410,7 +410,8 @@ def test_the_help_needs_neither_numpy_nor_rich(cache):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_an_interrupt_ends_with_130_one_line_and_no_files(tmp_path, cache):
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_ends_with_one_line_at_most_and_no_files(tmp_path, cache, number, status):
     write_survey(tmp_path)
     assert (
         command(
@@ -443,16 +444,50 @@ def test_an_interrupt_ends_with_130_one_line_and_no_files(tmp_path, cache):
             while not any(spool.iterdir()) and time.monotonic() < deadline:
                 time.sleep(0.02)
             time.sleep(0.1)
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             out, err = process.communicate(timeout=60)
         finally:
             process.kill()
-    assert process.returncode == 130
+    assert process.returncode == status
     assert out == ""
-    assert len(err.splitlines()) == 1
+    assert len(err.splitlines()) == (number == signal.SIGINT)
     assert "Traceback" not in err
     assert list(spool.iterdir()) == []
     assert not (tmp_path / "private.csv").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals")
+def test_a_terminal_gets_colours_unless_it_wants_none(tmp_path, cache):
+    import pty
+
+    for extra, colours in (({}, True), ({"NO_COLOR": "1"}, False)):
+        ours, theirs = pty.openpty()
+        words = [sys.executable, "-m", "extremal", "design", "--prior", "0.5,0.3,0.2", "-e", "0.6"]
+        env = {**environment(cache), "TERM": "xterm-256color", **extra}
+        with subprocess.Popen(
+            words, stdout=theirs, stderr=theirs, stdin=theirs, env=env, close_fds=True
+        ) as process:
+            os.close(theirs)
+            text = b""
+            while True:
+                try:
+                    part = os.read(ours, 65536)
+                except OSError:  # the other end is closed
+                    break
+                if not part:
+                    break
+                text += part
+        os.close(ours)
+        assert process.returncode == 0
+        assert (b"\x1b[48;" in text or b";48;" in text) == colours
+        assert "91.1" in text.decode()
+
+
+def test_the_command_is_installed_under_its_name():
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["scripts"] == {"extremal": "extremal.cli:main"}
 
 
 @pytest.mark.skipif(shutil.which("sh") is None, reason="no shell")

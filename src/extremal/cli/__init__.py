@@ -7,6 +7,7 @@ interrupted. Libraries for output are imported by the commands that need them, s
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -112,6 +113,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without these characters still gets the rest
+    if arguments is None:  # as a program: being told to stop leaves no temporary files behind
+        signal.signal(signal.SIGTERM, _stop)
     try:
         given = None if arguments is None else list(arguments)
         status = app(given, prog_name="extremal", standalone_mode=False)
@@ -131,6 +134,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("EXTREMAL_TRACEBACK"):
             raise
         return status_of(error)
+
+
+def _stop(number: int, frame: object) -> None:
+    sys.exit(128 + number)
 
 
 __all__ = ["COMMANDS", "EXAMPLES", "INTERRUPTED", "app", "main"]

@@ -141,6 +141,7 @@ def estimate(
     ],
     mechanism: options.Mechanism,
     column: options.Column = None,
+    missing: options.Missing = "refuse",
     confidence: Annotated[float, typer.Option(help="With which all intervals hold together.")] = 0.95,
     method: Annotated[Method, typer.Option(help="How to estimate.")] = "maximum-likelihood",
     group: Annotated[
@@ -155,7 +156,7 @@ def estimate(
 ) -> None:
     """Estimate how frequent each answer is from reports, with intervals that hold together."""
     certified = load_mechanism(mechanism)
-    counts = report_counts(source, column, certified, format=format, delimiter=delimiter)
+    counts = report_counts(source, column, certified, missing=missing, format=format, delimiter=delimiter)
     found = ex.estimate(certified, counts, confidence, method=method)
     sums = found.group(dict(_group(certified, text) for text in group)) if group else None
     if as_json:

@@ -95,9 +95,9 @@ def make(
     with progress("designing") as bar:
 
         def report(value: float, upper: float) -> None:
-            bar(
-                min(bar.elapsed, limit), limit, f"(at most {max(upper / value - 1, 0):.1e} below the optimum)"
-            )
+            known = value > 0 and math.isfinite(upper)
+            words = f"(at most {max(upper / value - 1, 0):.1e} below the optimum)" if known else ""
+            bar(min(bar.elapsed, limit), limit, words)
 
         design = ex.design(
             prior,

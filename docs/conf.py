@@ -31,6 +31,12 @@ myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
+# Some disks hold Design.html and design.html to be the same file.
+autosummary_filename_map = {
+    f"extremal.{name}": f"extremal.{name}-class"
+    for name in extremal.__all__
+    if name != name.lower() and name.lower() in extremal.__all__
+}
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_class_signature = "mixed"
@@ -92,7 +98,7 @@ def process_signature(
     return signature and wrapped.sub(r"\1", signature), returns and wrapped.sub(r"\1", returns)
 
 
-CALL = re.compile(r"(?:ex\.)?(\w+)(?:\(.*\))?")
+CALL = re.compile(r"(?:ex\.)?((\w+)(?:\.\w+)?)(?:\(.*\))?")
 
 
 def link_names(app: Any, doctree: nodes.document) -> None:
@@ -104,7 +110,7 @@ def link_names(app: Any, doctree: nodes.document) -> None:
         name = CALL.fullmatch(literal.astext())
         if (
             name
-            and name[1] in extremal.__all__
+            and name[2] in extremal.__all__
             and not isinstance(literal.parent, nodes.reference | nodes.title)
         ):
             link = pending_xref(

@@ -28,7 +28,7 @@ h1 { font-size: 1.6rem; line-height: 1.25; margin: 1rem 0 .5rem; }
 h2 { font-size: 1.2rem; margin: 2.2rem 0 .4rem; border-bottom: 1px solid #ccc; padding-bottom: .2rem; }
 .lead { font-size: 1.1rem; }
 .wide { overflow-x: auto; margin: .8rem 0; }
-svg { display: block; max-width: 100%; height: auto; min-width: 34rem; }
+svg { display: block; max-width: 100%; height: auto; }
 table { border-collapse: collapse; font-size: .93rem; }
 th, td { padding: .25rem .7rem .25rem 0; text-align: right; white-space: nowrap; vertical-align: top; }
 th { font-weight: 600; border-bottom: 1px solid #999; }

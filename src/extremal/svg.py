@@ -249,6 +249,7 @@ def _svg(width: float, height: float, title: str, parts: Sequence[str]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {math.ceil(width)} {math.ceil(height)}" '
         f'width="{math.ceil(width)}" height="{math.ceil(height)}" '
-        f'role="img" font-family="system-ui, sans-serif" font-size="12" fill="#222"><title>{escape(title)}</title>'
-        f"{''.join(parts)}</svg>"
+        f'style="min-width:min(34rem,{math.ceil(width)}px)" role="img" '
+        'font-family="system-ui, sans-serif" font-size="12" fill="#222">'
+        f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
     )

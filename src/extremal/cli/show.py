@@ -19,7 +19,9 @@ LONGEST_LABEL = 28  # characters of a label in a table
 PIPE_WIDTH = 100
 SHADES = " ·░▒▓█"
 EIGHTHS = " ▏▎▍▌▋▊▉█"
-DARK = (0, 68, 136)  # of a cell with probability 1
+# From light to dark blue, colours that terminals with 256 of them have: others would be replaced by near ones of
+# another hue.
+BLUES = (189, 153, 111, 69, 26, 18)
 
 
 def console(to_stderr: bool = False) -> Console:
@@ -91,7 +93,7 @@ def _numbers(out: Console, mechanism: ex.Mechanism, names: list[str], wide: int)
     cell = max(5, min(12, (out.width - wide - 2) // m))
     line = Text(" " * (wide + 2))
     for label in mechanism.outputs:
-        line.append(f"{name_of(label)[: cell - 1]:>{cell}}", style="dim")
+        line.append(f"{abbreviated(name_of(label), cell - 1):>{cell}}", style="dim")
     out.print(line)
     for name, row in zip(names, mechanism.matrix, strict=True):
         line = Text(f"{name:<{wide}}  ")
@@ -116,8 +118,10 @@ def _shades(out: Console, mechanism: ex.Mechanism, names: list[str], wide: int) 
 
 
 def _style(p: float) -> str:
-    red, green, blue = (round(255 + (dark - 255) * p) for dark in DARK)
-    return f"{'white' if p > 0.45 else 'black'} on rgb({red},{green},{blue})"
+    if p <= 0:
+        return ""
+    k = min(len(BLUES), math.ceil(len(BLUES) * p)) - 1
+    return f"{'black' if k < 3 else 'bright_white'} on color({BLUES[k]})"
 
 
 def leakage_table(out: Console, audit: ex.Audit) -> RenderableType:
@@ -178,6 +182,14 @@ def name_of(label: Any) -> str:
     text = ", ".join(map(name_of, label)) if isinstance(label, tuple) else str(label)
     text = visible(text).replace("\n", "·")
     return text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + "…"
+
+
+def abbreviated(text: str, width: int) -> str:
+    """The beginning and the end of a text that is too long: labels often differ in their last words."""
+    if len(text) <= width:
+        return text
+    tail = width // 2
+    return text[: width - tail - 1] + "…" + text[len(text) - tail :]
 
 
 def percent(p: float) -> str:

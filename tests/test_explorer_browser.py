@@ -69,7 +69,7 @@ def browser():
 def page(browser, address):
     context = browser.new_context(viewport=DESKTOP, accept_downloads=True)
     opened = context.new_page()
-    opened.set_default_timeout(30_000)
+    opened.set_default_timeout(60_000)
     wrong = []
     opened.on("pageerror", lambda error: wrong.append(str(error)))
     opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
@@ -89,7 +89,7 @@ def link(**fields):
     return urlencode(fields)
 
 
-def until(page, expression, seconds=30):
+def until(page, expression, seconds=60):
     """Wait until an expression holds; the page's security policy forbids it to do this itself."""
     end = time.monotonic() + seconds
     while not page.evaluate(expression):

@@ -86,9 +86,8 @@ class Pool:
         self.starting: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Start the first processes, which become idle when they are warm."""
-        for _ in range(self.warm):
-            self._start()
+        """Start the first process; others follow when it is ready, so that they do not delay it."""
+        self._start()
 
     async def close(self) -> None:
         """End all processes."""
@@ -122,7 +121,7 @@ class Pool:
                 if self.count < self.most:
                     self._start()
                 await self.free.wait()
-            best = next((p for p in self.idle if key in p.known), self.idle[0])
+            best = next((p for p in self.idle if key in p.known), self.idle[-1])  # the one used last is warm
             self.idle.remove(best)
             return best
 
@@ -156,6 +155,8 @@ class Pool:
         ):  # who uses one that could not start gets the error
             await process.receive()  # that it is ready
         await self._offer(process)
+        if self.count < self.warm:
+            self._start()
 
     async def _offer(self, process: Process) -> None:
         async with self.free:

@@ -210,7 +210,7 @@ def read_frame(stream: BinaryIO) -> dict[str, Any] | None:
 
 
 def warm_up() -> None:
-    """Load what the first task would wait for: the solver's libraries and compiled loops."""
+    """Load what tasks would wait for: the solver's libraries and compiled loops."""
     prior = ex.Prior([0.19, 0.15, 0.13, 0.12, 0.1, 0.08, 0.07, 0.06, 0.04, 0.03, 0.02, 0.01])
     state = compute.State("", epsilon=0.3)
     made = compute.first_design(state, prior)
@@ -238,9 +238,17 @@ def main() -> None:
         os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
-    warm_up()
     write_frame(target, {"type": "ready"})
-    while (document := tasks.get()) is not None:
+    warm = False
+    while True:
+        try:
+            document = tasks.get(timeout=None if warm else 0.5)
+        except queue.Empty:  # nobody waits: the time to load what larger alphabets need
+            warm_up()
+            warm = True
+            continue
+        if document is None:
+            break
         worker.cancelled.clear()
         worker.run(document)
 

@@ -240,6 +240,9 @@ def test_estimates_are_those_of_the_library(survey):
         reports = [int(row["answer"]) for row in csv.DictReader(file)]
     expected = ex.estimate(c, reports)
     assert facts["rows"] == expected.to_dict()["rows"]
+    assert facts["labels"] == list(expected.labels)
+    assert facts["frequencies"] == expected.frequencies.tolist()
+    assert (facts["lower"], facts["upper"]) == (expected.lower.tolist(), expected.upper.tolist())
     group = expected.group({"ever": ["once", "often"]})
     assert facts["groups"]["rows"][0]["upper"] == pytest.approx(float(group.upper[0]), abs=1e-12)
     piped = run(

@@ -160,7 +160,14 @@ def estimate(
     found = ex.estimate(certified, counts, confidence, method=method)
     sums = found.group(dict(_group(certified, text) for text in group)) if group else None
     if as_json:
-        show.print_json({**found.to_dict(), "groups": None if sums is None else sums.to_dict()})
+        columns = {
+            "labels": list(found.labels),
+            "frequencies": found.frequencies.tolist(),
+            "lower": found.lower.tolist(),
+            "upper": found.upper.tolist(),
+        }
+        groups = None if sums is None else sums.to_dict()
+        show.print_json({**found.to_dict(), **columns, "groups": groups})
         return
     out = show.console()
     show.heading(out, found.table.title)

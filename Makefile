@@ -41,7 +41,7 @@ lint: test-environment
 # 5 is pytest's status for "no tests collected".
 .PHONY: test-slow
 test-slow: test-environment
-	$(test_python) -m pytest -m slow $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	$(test_python) -m pytest -m slow --numprocesses auto --dist worksteal $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 .PHONY: bench
 bench:

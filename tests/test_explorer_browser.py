@@ -160,6 +160,26 @@ def test_arrow_keys_move_epsilon_across_a_region_edge_and_the_matrix_follows(pag
     assert page.inner_text("#region").startswith("Region 2 of 3")
 
 
+def test_a_dragged_slider_shows_where_it_passes_and_ends_where_it_stops(page):
+    passed = page.evaluate(
+        """() => new Promise(resolve => {
+            const slider = document.getElementById("slider"), seen = new Set();
+            new MutationObserver(() => seen.add(document.getElementById("matrix").dataset.epsilon))
+                .observe(document.getElementById("matrix"), { childList: true });
+            let moves = 0;
+            const timer = setInterval(() => {
+                slider.value = 400 + 2 * moves;
+                slider.dispatchEvent(new Event("input", { bubbles: true }));
+                if (++moves === 100) { clearInterval(timer); resolve(seen.size); }
+            }, 20);
+        })"""
+    )
+    assert passed >= 3
+    last = round(PRIOR.epsilon_max * 598 / 1000, 6)
+    done(page, last)
+    assert np.array(page.evaluate(MATRIX)["rows"]) == pytest.approx(library_matrix(PRIOR, last), abs=1e-15)
+
+
 def test_the_edge_buttons_go_to_the_edges_exactly(page):
     page.click("#higher")
     until(page, "document.getElementById('region').textContent.startsWith('Region 3')")

@@ -102,7 +102,7 @@ def draw_bars(
 ) -> Axes:
     """Axes with one horizontal bar a label, the first on top; of more than 40, a line without names."""
     if axes is None:
-        axes = empty_axes((5.4, 1.4 + 0.26 * min(len(values), MOST_NAMED)))
+        axes = empty_axes(bars_size(len(values)))
     places = range(len(values))
     if len(values) <= MOST_NAMED:
         axes.barh(places, values, color=BLUE)
@@ -117,6 +117,11 @@ def draw_bars(
         axes.set_ylim(bottom=0)
     axes.set_title(title)
     return axes
+
+
+def bars_size(count: int) -> tuple[float, float]:
+    """The size in inches that suits so many bars."""
+    return 5.4, 1.4 + 0.26 * min(count, MOST_NAMED)
 
 
 def draw_matrix(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import extremal as ex
-from extremal.plot import draw_tradeoff, matrix_size, rendered
+from extremal.plot import MOST_NAMED, VERMILION, bars_size, draw_bars, draw_tradeoff, matrix_size, rendered
 from extremal.report import mechanism_report
 
 from .compute import Made
@@ -40,15 +40,26 @@ def make_file(name: str, made: Made, curve: ex.Tradeoff | None) -> bytes:
         raise ex.OptionError(f"a file must be one of {', '.join(NAMES)}, got {name!r:.60}")
     what, _, kind = name.partition(".")
     n, m = certified.mechanism.shape
-    size = {"matrix": matrix_size(n, m), "prior": (5.4, 1.4 + 0.26 * min(n, 40))}.get(what, (5.4, 4.0))
+    sizes = {"matrix": matrix_size(n, m), "prior": bars_size(n), "leakage": bars_size(m)}
+    size = sizes.get(what, (5.4, 4.0))
     return rendered(_drawing(what, made, curve), size, [kind])[0]
+
+
+def _leakage(made: Made, axes: Axes) -> None:
+    quantity = "leakage of the report in nats"
+    draw_bars(
+        made.audit.leakage.tolist(), made.certified.outputs, "Pointwise maximal leakage", quantity, axes
+    )
+    mark = axes.axvline if len(made.certified.outputs) <= MOST_NAMED else axes.axhline
+    mark(made.design.epsilon, color=VERMILION, linestyle="--", label=f"ε = {made.design.epsilon:.4g}")
+    axes.legend(loc="lower right")
 
 
 def _drawing(what: str, made: Made, curve: ex.Tradeoff | None) -> Callable[[Axes], Any]:
     if what == "matrix":
         return made.design.plot
     if what == "leakage":
-        return made.audit.plot
+        return lambda axes: _leakage(made, axes)
     if what == "prior":
         return made.certified.prior.plot
     if curve is None:

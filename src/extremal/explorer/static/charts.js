@@ -12,7 +12,7 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
-export const short = (value, digits = 3) => Number(value).toPrecision(digits).replace(/\.?0+($|e)/, "$1");
+export const short = (value, digits = 3) => String(Number(Number(value).toPrecision(digits)));
 export const percent = (share) => share > 0 && share < 0.001 ? "<0.1 %" : `${(100 * share).toFixed(1)} %`;
 
 function shade(share) { // white to dark blue, in steps that the eye sees as equal
@@ -56,6 +56,7 @@ function picture(target, design) {
     image.data.set([r, g, b, 255], 4 * k);
   });
   context.putImageData(image, 0, 0);
+  if (Math.max(width, height) > 400) canvas.style.imageRendering = "auto"; // more rows than pixels: they are blended
   target.replaceChildren(canvas);
 }
 

@@ -14,8 +14,3 @@ def estimator(prior: ex.Prior, mechanism: ex.Mechanism) -> Floats:
     """The matrix that takes frequencies of reports to unbiased estimates of shares, best near the prior."""
     weighted = mechanism.matrix / mechanism.output_distribution(prior)
     return np.asarray(np.linalg.solve(information(prior, mechanism), weighted))
-
-
-def best_for_estimation(prior: ex.Prior, epsilon: float) -> ex.EstimationDesign:
-    """estimation_design() under the name that the command line knows."""
-    return ex.estimation_design(prior, epsilon)

@@ -29,7 +29,7 @@ def short(figures: Figures) -> str:
     if found:
         share = sum(d["probability"] for d in found)
         lines.append(
-            f"certainty: {chance(min(share, 1.0))} of reports exclude some answer; the least likely event "
+            f"certainty: with probability {chance(min(share, 1.0))} a report excludes some answer; the least likely event "
             f"that one confirms had probability {chance(found[0]['possible_probability'])}"
         )
     else:

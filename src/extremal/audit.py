@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from . import audit_text, proof
 from .adversary import Attribute, worst_attribute
-from .certify import Certified
+from .certify import Certified, as_mechanism
 from .disclosure import Disclosure, Outcome, disclosures, outcomes
 from .errors import EpsilonError
 from .leakage import (
@@ -309,8 +309,7 @@ def audit_attribute(prior: Prior, mechanism: Mechanism | Certified, attribute: M
 
     Never more than it leaks about X itself. The audit's prior is that of the attribute.
     """
-    released = mechanism.mechanism if isinstance(mechanism, Certified) else mechanism
-    return audit(*seen_from(prior, released, attribute))
+    return audit(*seen_from(prior, as_mechanism(mechanism), attribute))
 
 
 def plain(label: Any) -> Any:

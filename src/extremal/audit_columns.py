@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from .audit import Audit, audit
-from .certify import Certified
+from .certify import Released, as_mechanism
 from .errors import MechanismError, PriorError
-from .mechanism import Mechanism, check_mechanism, check_size
+from .mechanism import Mechanism, check_size
 from .prior import Labels, Prior, check_prior, shorten
 from .processing import seen_from
-
-Released = Mechanism | Certified
 
 
 def audit_columns(
@@ -50,7 +48,7 @@ def record_mechanism(joint: Prior, mechanisms: Mapping[Any, Released], columns: 
     outputs: list[tuple[Hashable, ...]] = [()]
     drawn: set[int] = set()
     for key, given in mechanisms.items():
-        mechanism = check_mechanism(given.mechanism if isinstance(given, Certified) else given)
+        mechanism = as_mechanism(given)
         places = tuple(_place(columns, name, "mechanisms") for name in _parts(columns, key))
         if drawn & set(places):
             raise MechanismError(

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .certify import Certified
-from .composition import Released, check_releases, repeated_epsilon
+from .certify import Released, as_mechanism
+from .composition import check_releases, repeated_epsilon
 from .design import design
 from .errors import EpsilonError, SizeError
 from .leakage import ROUNDING, epsilon_pml, ldp_epsilon
-from .mechanism import Mechanism, check_match, check_mechanism
+from .mechanism import Mechanism, check_match
 from .prior import Prior, check_prior
 from .regions import check_epsilon
 
@@ -48,7 +48,7 @@ def leakage_limit(prior: Prior, mechanism: Released) -> float:
 
     Inputs with the same row are never told apart, and all others are in the long run.
     """
-    m = mechanism.mechanism if isinstance(mechanism, Certified) else mechanism
+    m = as_mechanism(mechanism)
     check_match(prior, m)
     _, group = np.unique(np.round(m.matrix, SAME_ROWS), axis=0, return_inverse=True)
     mass = np.bincount(group.ravel(), weights=prior.probabilities)
@@ -62,7 +62,7 @@ def releases_within(prior: Prior, mechanism: Released, epsilon: float) -> float:
     the posterior of the best guess no smaller. So the largest number is found by doubling and halving. It is
     inf where even unlimited releases stay within epsilon, and 0 where a single one does not.
     """
-    m = check_mechanism(mechanism.mechanism if isinstance(mechanism, Certified) else mechanism)
+    m = as_mechanism(mechanism)
     epsilon = check_epsilon(epsilon) + ROUNDING
     single = epsilon_pml(prior, m)
     if single > epsilon:

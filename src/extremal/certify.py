@@ -172,6 +172,9 @@ class Certified:
         )
 
 
+Released = Mechanism | Certified  # what reports are drawn with
+
+
 def certify(prior: Prior, mechanism: Mechanism, epsilon: float) -> Certified:
     """Integer weights within a few parts in 1e14 of the mechanism, proved to satisfy epsilon-PML exactly.
 
@@ -203,6 +206,18 @@ def certify(prior: Prior, mechanism: Mechanism, epsilon: float) -> Certified:
         if is_at_most(_largest_lift(prior, weights), epsilon):
             return Certified(named, mechanism.outputs, weights.astype(np.uint64), epsilon, method)
     raise AssertionError("the constant mechanism satisfies every epsilon")
+
+
+def as_mechanism(mechanism: Any) -> Mechanism:
+    """The matrix of a certified mechanism, or the mechanism itself."""
+    if isinstance(mechanism, Certified):
+        return mechanism.mechanism
+    if not isinstance(mechanism, Mechanism):
+        raise MechanismError(
+            f"mechanism must be a Mechanism or a Certified, got {repr(mechanism)[:80]}; "
+            "load it from its file: load(path), or build one: Mechanism(matrix)"
+        )
+    return mechanism
 
 
 def load(path: str | os.PathLike[str]) -> Certified:

@@ -22,14 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .certify import Certified
+from .certify import Released, as_mechanism
 from .errors import MechanismError, SizeError
 from .leakage import ROUNDING, LeakageDistribution, epsilon_pml, ldp_epsilon, lift, pml
-from .mechanism import Mechanism, check_mechanism
+from .mechanism import Mechanism
 from .prior import Labels, Prior, shorten
 
 Floats = NDArray[np.float64]
-Released = Mechanism | Certified
 
 LARGEST_TYPES = 20_000_000  # entries of the table of counts times inputs: 160 MB
 SAME = 12  # digits to which the logarithms of lifts must agree for two outputs to say the same
@@ -99,10 +98,10 @@ def joint_release(*mechanisms: Released) -> Mechanism:
     """The mechanism that releases all of these for the same X, drawn independently; outputs are flat tuples."""
     if not mechanisms:
         raise MechanismError("a joint release must be of at least one mechanism, got none; give mechanisms")
-    first = plain_mechanism(mechanisms[0])
+    first = as_mechanism(mechanisms[0])
     joint = Mechanism(first.matrix, first.inputs, [(y,) for y in first.outputs])
     for other in mechanisms[1:]:
-        pair = joint.compose(plain_mechanism(other))
+        pair = joint.compose(as_mechanism(other))
         joint = Mechanism(pair.matrix, pair.inputs, [(*y, z) for y, z in pair.outputs])  # type: ignore[misc,has-type]
     return joint
 
@@ -113,7 +112,7 @@ def compose_releases(prior: Prior, *mechanisms: Released) -> Composition:
     leakage, rho = pml(prior, joint), joint.output_distribution(prior)
     worst = _first_largest(np.where(rho > 0, leakage, -1.0))
     outcome: Any = joint.outputs[worst]
-    parts = [plain_mechanism(m) for m in mechanisms]
+    parts = [as_mechanism(m) for m in mechanisms]
     return Composition(
         prior,
         tuple(epsilon_pml(prior, m) for m in parts),
@@ -130,7 +129,7 @@ def repeat_release(prior: Prior, mechanism: Released, releases: int) -> Composit
     Only how often each report came counts, not the order, and outputs with proportional columns say the
     same: C(n + M - 1, M - 1) tables of counts for M outputs that differ, not M^n sequences.
     """
-    m, n = plain_mechanism(mechanism), check_releases(releases)
+    m, n = as_mechanism(mechanism), check_releases(releases)
     counts, leakage, log_mass, columns = _types(prior, m, n)
     worst = _first_largest(leakage)
     reports = [m.outputs[j] for j, k in zip(columns, counts[worst].tolist(), strict=True) for _ in range(k)]
@@ -147,7 +146,7 @@ def repeat_release(prior: Prior, mechanism: Released, releases: int) -> Composit
 
 def repeated_epsilon(prior: Prior, mechanism: Released, releases: int) -> float:
     """The leakage of the worst series of `releases` independent reports about the same X."""
-    return float(_types(prior, plain_mechanism(mechanism), check_releases(releases))[1].max())
+    return float(_types(prior, as_mechanism(mechanism), check_releases(releases))[1].max())
 
 
 def added_with_ldp(prior: Prior, *mechanisms: Released) -> float:
@@ -156,7 +155,7 @@ def added_with_ldp(prior: Prior, *mechanisms: Released) -> float:
     P(y|x) / P(y|z) <= e^LDP whatever the distribution of X has become, so each further release adds at most
     its level of local differential privacy; the best choice of the first is taken. Never above epsilon_max.
     """
-    parts = [plain_mechanism(m) for m in mechanisms]
+    parts = [as_mechanism(m) for m in mechanisms]
     local = [ldp_epsilon(m) for m in parts]
     sums = [epsilon_pml(prior, m) + sum(local[:i] + local[i + 1 :]) for i, m in enumerate(parts)]
     return min(*sums, prior.epsilon_max)
@@ -221,11 +220,6 @@ def _distribution(leakage: Floats, rho: Floats) -> LeakageDistribution:
     first = np.concatenate(([True], np.diff(values) > ROUNDING))
     probabilities = np.add.reduceat(mass, np.flatnonzero(first))
     return LeakageDistribution(values[first], probabilities / math.fsum(probabilities))
-
-
-def plain_mechanism(mechanism: Any) -> Mechanism:
-    """The matrix of a mechanism, certified or not."""
-    return check_mechanism(mechanism.mechanism if isinstance(mechanism, Certified) else mechanism)
 
 
 def check_releases(releases: Any) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .certify import Certified
+from .certify import Certified, as_mechanism
 from .contrasts import Channel
 from .errors import MechanismError, ValuesError
 from .interval_table import IntervalTable
@@ -20,7 +20,7 @@ from .intervals import Bounds, target_intervals, within_simplex
 from .likelihood import Fit, maximize
 from .mechanism import Mechanism, check_match
 from .prior import Labels, Prior, html_table, shorten
-from .report_counts import ReportCounts, as_mechanism, count_reports, reference_prior
+from .report_counts import ReportCounts, count_reports, reference_prior
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

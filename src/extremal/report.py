@@ -79,15 +79,13 @@ def mechanism_report(
     curve: Tradeoff | None = None,
     title: str = "A private mechanism",
 ) -> str:
-    """A page about one mechanism: prior, matrix, leakage by report, the risk in words, the "
-    "trade-off if given."""
+    """A page about one mechanism: prior, matrix, leakage by report, the risk in words, the trade-off if given."""
     made = audit(prior, mechanism)
-    matrix = mechanism.mechanism if isinstance(mechanism, Certified) else mechanism
     sections = [
         Section(
             "What is known beforehand", pictures=[(svg.shares(prior), "Share of each answer: the prior.")]
         ),
-        matrix_section(matrix),
+        matrix_section(made.mechanism),
         leakage_section(made),
         *risk_sections(made),
     ]

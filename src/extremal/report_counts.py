@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .certify import Certified
+from .certify import Certified, as_mechanism
 from .errors import MechanismError, ValuesError
 from .mechanism import Mechanism
 from .prior import Labels, Prior, shorten
@@ -101,18 +101,6 @@ def count_reports(mechanism: Certified | Mechanism, reports: Any) -> ReportCount
             )
         return reports
     return _count(outputs, reports)
-
-
-def as_mechanism(mechanism: Any) -> Mechanism:
-    """The matrix of a certified mechanism, or the mechanism itself."""
-    if isinstance(mechanism, Certified):
-        return mechanism.mechanism
-    if not isinstance(mechanism, Mechanism):
-        raise MechanismError(
-            f"mechanism must be a Certified or a Mechanism, got {repr(mechanism)[:80]}; "
-            "load it from its file: load(path), or build one: Mechanism(matrix)"
-        )
-    return mechanism
 
 
 def reference_prior(mechanism: Certified | Mechanism, prior: Prior | None) -> Prior | None:

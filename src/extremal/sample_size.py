@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .certify import Certified
+from .certify import Certified, as_mechanism
 from .contrasts import Channel
 from .design import design
 from .errors import MechanismError, ValuesError
@@ -18,7 +18,6 @@ from .intervals import BENTKUS, normal_quantile, target_intervals, within_simple
 from .mechanism import Mechanism, check_match
 from .prior import Labels, Prior, shorten
 from .randomized_response import randomized_response_for_pml
-from .report_counts import as_mechanism
 from .utility import Utility, mutual_information
 
 Floats = NDArray[np.float64]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .composition import Released, plain_mechanism
+from .certify import Released, as_mechanism
 from .errors import MechanismError, PriorError
 from .leakage import ROUNDING
 from .mechanism import Mechanism, check_match, check_size, common_labels
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 def posterior(prior: Prior, mechanism: Released, outcome: Hashable) -> Prior:
     """What is known about X after this report: the prior for the next release. Excluded labels are left out."""
-    m = plain_mechanism(mechanism)
+    m = as_mechanism(mechanism)
     check_match(prior, m)
     labels = common_labels(prior.labels, m.inputs)
     transcript = Transcript.start(Prior(prior.probabilities, labels)).observe(m, outcome)
@@ -39,7 +39,7 @@ def adaptive(first: Released, following: Mapping[Any, Released] | Callable[[Any]
     `following` maps (or is a function from) every outcome of `first` to the next mechanism. A next mechanism
     needs no row for an input that its outcome excludes.
     """
-    m = plain_mechanism(first)
+    m = as_mechanism(first)
     blocks: list[Floats] = []
     outputs: list[tuple[Hashable, Hashable]] = []
     for j, y in enumerate(m.outputs):
@@ -52,10 +52,10 @@ def adaptive(first: Released, following: Mapping[Any, Released] | Callable[[Any]
                 f"an adaptive release must have a mechanism for every outcome of the first, got none for {y!r}; "
                 "add it to the mapping"
             ) from None
-        rows = _rows(plain_mechanism(chosen), m.inputs, m.matrix[:, j] > 0)
+        rows = _rows(as_mechanism(chosen), m.inputs, m.matrix[:, j] > 0)
         check_size(m.shape[0], sum(block.shape[1] for block in blocks) + rows.shape[1])
         blocks.append(m.matrix[:, j : j + 1] * rows)
-        outputs += [(y, z) for z in plain_mechanism(chosen).outputs]
+        outputs += [(y, z) for z in as_mechanism(chosen).outputs]
     return Mechanism(np.concatenate(blocks, axis=1), m.inputs, outputs)
 
 
@@ -96,7 +96,7 @@ class Transcript:
 
     def observe(self, mechanism: Released, outcome: Hashable) -> Transcript:
         """The transcript after one more report, drawn by this mechanism."""
-        m = plain_mechanism(mechanism)
+        m = as_mechanism(mechanism)
         if outcome not in m.outputs:
             raise MechanismError(
                 f"outcome must be an output of the mechanism, {shorten(m.outputs)}, got {outcome!r}; "
@@ -114,7 +114,7 @@ class Transcript:
 
     def worst_after(self, mechanism: Released) -> float:
         """The largest leakage in total that one more report by this mechanism can lead to."""
-        rows = _rows(plain_mechanism(mechanism), self.prior.labels, self.knowledge > 0)
+        rows = _rows(as_mechanism(mechanism), self.prior.labels, self.knowledge > 0)
         weights = self.knowledge[:, None] * rows
         total = weights.sum(axis=0)
         ratio = (weights[:, total > 0] / total[total > 0]) / self.prior.probabilities[:, None]

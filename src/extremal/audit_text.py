@@ -29,8 +29,8 @@ def short(figures: Figures) -> str:
     if found:
         share = sum(d["probability"] for d in found)
         lines.append(
-            f"certainty: with probability {chance(min(share, 1.0))} a report excludes some answer; the least likely event "
-            f"that one confirms had probability {chance(found[0]['possible_probability'])}"
+            f"certainty: with probability {chance(min(share, 1.0))} a report excludes some answer; the least likely "
+            f"event that one confirms had probability {chance(found[0]['possible_probability'])}"
         )
     else:
         lines.append("certainty: no report excludes any answer")

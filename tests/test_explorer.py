@@ -20,7 +20,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from extremal.explorer import compute, files, priors, serve
-from extremal.explorer.server import LARGEST_BODY, is_own_name, running
+from extremal.explorer.server import LARGEST_BODY, is_loopback, is_own_name, running
 from extremal.explorer.worker import Worker
 
 THREE = "never, 0.5\nonce, 0.3\noften, 0.2"
@@ -467,6 +467,36 @@ def test_a_task_that_is_given_up_leaves_the_server_free(address):
     assert time.monotonic() - begin < 20  # not the 14 seconds of each search on top of a process's start
 
 
+def test_it_says_so_where_others_can_reach_it():
+    assert is_loopback("127.0.0.1")
+    assert is_loopback("::1")
+    assert not is_loopback("0.0.0.0")
+    assert not is_loopback("192.168.1.5")
+
+
+def test_interrupting_it_in_the_middle_of_a_search_is_clean():
+    program = "from extremal.explorer import serve; serve(port=0, open_browser=False)"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+        start_new_session=True,
+    )
+    text = " ".join(map(repr, (np.arange(1, 201) / 20100).tolist()))
+    body = json.dumps({"state": {"prior": text, "epsilon": 2.0}}).encode()
+    with process:
+        url = urlparse(next(word for word in process.stdout.readline().split() if word.startswith("http://")))
+        head = f"POST /api/explore HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Type: application/json\r\n"
+        with socket.create_connection((url.hostname, url.port)) as connection:
+            connection.sendall(head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            assert b"200 OK" in connection.recv(4096)
+            os.killpg(process.pid, signal.SIGINT)
+            out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (0, "", "")
+
+
 def test_a_port_in_use_is_refused_with_a_message():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -485,13 +515,14 @@ def test_it_serves_this_machine_only_until_interrupted_and_leaves_nothing_behind
         text=True,
         cwd=tmp_path,
         env=environment,
+        start_new_session=True,
     )
     with process:
         said = process.stdout.readline()
         address = next(word for word in said.split() if word.startswith("http://"))
         assert urlparse(address).hostname == "127.0.0.1"
         assert lines(post(address, "explore", {"state": STATE})[2])[-1]["type"] == "errors"
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)  # to all of its group, as a terminal does
         out, err = process.communicate(timeout=20)
     assert process.returncode == 0
     assert (out, err) == ("", "")

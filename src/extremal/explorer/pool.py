@@ -23,6 +23,7 @@ class Process:
         self.process = process
         self.length: int | None = None  # of the frame under way, which giving up must not lose
         self.known: list[str] = []
+        self.killed = False
 
     @classmethod
     async def start(cls) -> Process:
@@ -35,6 +36,7 @@ class Process:
             "extremal.explorer.worker",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for the server, which then ends its processes
             env={**os.environ, "PYTHONPATH": path, "MPLBACKEND": "Agg"},
         )
         return cls(process)
@@ -60,14 +62,11 @@ class Process:
         while await self.receive() != END:
             pass
 
-    def kill(self) -> None:
-        """End it at once."""
-        if self.process.returncode is None:
-            self.process.kill()
-
     async def stop(self) -> None:
-        """End it and wait until it is gone."""
-        self.kill()
+        """End it at once and wait until it is gone."""
+        if self.process.returncode is None and not self.killed:
+            self.killed = True  # a second signal could meet a process that is gone
+            self.process.kill()
         await self.process.wait()
 
 
@@ -84,20 +83,21 @@ class Pool:
         self.free = asyncio.Condition()
         self.all: set[Process] = set()
         self.starting: set[asyncio.Task[None]] = set()
+        self.closed = False
 
     async def open(self) -> None:
         """Start the first process; others follow when it is ready, so that they do not delay it."""
         self._start()
 
     async def close(self) -> None:
-        """End all processes."""
-        for task in list(self.starting):
-            task.cancel()
-        await asyncio.gather(*self.starting, return_exceptions=True)
-        for process in list(self.all):
-            await process.stop()
-        self.all.clear()
-        self.idle.clear()
+        """End all processes, and start no more."""
+        self.closed = True
+        while self.starting or self.all:
+            for process in list(self.all):
+                self.all.discard(process)
+                await process.stop()
+            if self.starting:
+                await asyncio.wait(self.starting)
 
     async def run(self, task: dict[str, Any], key: str) -> AsyncIterator[bytes]:
         """The messages of a task as JSON text. Closing the iterator gives the task up."""
@@ -139,7 +139,8 @@ class Pool:
         else:
             self.all.discard(process)
             self.count -= 1
-            self._start()
+            if not self.closed:
+                self._start()
 
     def _start(self) -> None:
         self.count += 1
@@ -149,13 +150,16 @@ class Pool:
 
     async def _warm_up(self) -> None:
         process = await Process.start()
+        if self.closed:
+            await process.stop()
+            return
         self.all.add(process)
         with contextlib.suppress(
             asyncio.IncompleteReadError
         ):  # who uses one that could not start gets the error
             await process.receive()  # that it is ready
         await self._offer(process)
-        if self.count < self.warm:
+        if self.count < self.warm and not self.closed:
             self._start()
 
     async def _offer(self, process: Process) -> None:

@@ -210,6 +210,11 @@ def listen(host: str, port: int) -> socket.socket:
     return bound
 
 
+def is_loopback(address: str) -> bool:
+    """Whether only this machine can reach a numeric address."""
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+
+
 def address_of(bound: socket.socket, host: str) -> str:
     """The address for a browser."""
     port = bound.getsockname()[1]
@@ -221,7 +226,7 @@ def address_of(bound: socket.socket, host: str) -> str:
 def _server(host: str) -> uvicorn.Server:
     config = uvicorn.Config(
         create_app(host),
-        log_level="error",
+        log_level="critical",
         access_log=False,
         server_header=False,
         ws="none",
@@ -235,6 +240,11 @@ def run(host: str, port: int, open_browser: bool) -> None:
     bound = listen(host, port)
     address = address_of(bound, host)
     print(f"Explorer at {address} (Ctrl-C ends it). Data stays in memory.", flush=True)
+    if not is_loopback(bound.getsockname()[0]):
+        print(
+            "Whoever can reach this machine can use it: there is no password, and nothing is encrypted.",
+            flush=True,
+        )
     if open_browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
     with contextlib.suppress(KeyboardInterrupt), bound:

@@ -65,7 +65,7 @@ export function leakageBars(target, design) {
   const many = order.length > 30, shown = many ? 12 : 30;
   if (many) order.sort((a, b) => design.leakage[b] - design.leakage[a]);
   const top = Math.max(design.epsilon, ...design.leakage, 1e-9) * 1.02;
-  const bars = make("div", { className: "bars", role: "list" });
+  const bars = make("div", { className: "bars" });
   for (const k of order.slice(0, shown)) {
     const bar = make("div", { className: "bar" });
     bar.style.width = `${100 * design.leakage[k] / top}%`;
@@ -74,7 +74,7 @@ export function leakageBars(target, design) {
     const value = make("span", { className: "value" },
       `${design.leakage[k].toFixed(3)}  ×${Math.exp(design.leakage[k]).toFixed(2)}`);
     const name = String(design.outputs[k]);
-    bars.append(make("span", { className: "name", title: name, role: "listitem" }, name),
+    bars.append(make("span", { className: "name", title: name }, name),
       make("div", { className: "track", "aria-hidden": "true" }, bar, limit), value);
   }
   target.replaceChildren(bars);

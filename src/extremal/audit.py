@@ -22,15 +22,15 @@ from .certify import Certified, as_mechanism
 from .disclosure import Disclosure, Outcome, disclosures, outcomes
 from .errors import EpsilonError
 from .leakage import (
-    ROUNDING,
     LeakageDistribution,
+    first_largest,
     ldp_epsilon,
     leakage_distribution,
     lift,
     maximal_leakage,
     pml,
 )
-from .mechanism import Mechanism, check_match
+from .mechanism import Mechanism, check_match, common_labels
 from .prior import Prior, check_prior
 from .processing import Function, seen_from
 from .utility import mutual_information
@@ -152,9 +152,7 @@ class Audit:
     @cached_property
     def worst_case(self) -> WorstCase:
         """The report and the answer that attain epsilon, with the chances before and after."""
-        leakage = np.where(self.mechanism.matrix.max(axis=0) > 0, self.leakage, -1.0)
-        # The first of those that are equal up to rounding, so that it is the same on every machine.
-        j = int(np.argmax(leakage >= leakage.max() - ROUNDING))
+        j = first_largest(np.where(self.mechanism.matrix.max(axis=0) > 0, self.leakage, -1.0))
         ratio = lift(self.prior, self.mechanism)[:, j]
         i = int(np.argmax(ratio))
         before = float(self.prior.probabilities[i])
@@ -172,9 +170,7 @@ class Audit:
 
     @property
     def _labels(self) -> tuple[Hashable, ...]:
-        return (
-            self.prior.labels if self.prior.labels != tuple(range(self.prior.size)) else self.mechanism.inputs
-        )
+        return common_labels(self.prior.labels, self.mechanism.inputs)
 
     def to_dict(self) -> dict[str, Any]:
         """All figures as plain numbers, strings and lists; None stands for an infinite figure."""

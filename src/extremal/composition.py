@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from .certify import Released, as_mechanism
 from .errors import MechanismError, SizeError
-from .leakage import ROUNDING, LeakageDistribution, epsilon_pml, ldp_epsilon, lift, pml
+from .leakage import ROUNDING, LeakageDistribution, epsilon_pml, first_largest, ldp_epsilon, lift, pml
 from .mechanism import Mechanism
 from .prior import Labels, Prior, shorten
 
@@ -110,7 +110,7 @@ def compose_releases(prior: Prior, *mechanisms: Released) -> Composition:
     """What releases by all these mechanisms about the same X leak together, from their joint mechanism."""
     joint = joint_release(*mechanisms)
     leakage, rho = pml(prior, joint), joint.output_distribution(prior)
-    worst = _first_largest(np.where(rho > 0, leakage, -1.0))
+    worst = first_largest(np.where(rho > 0, leakage, -1.0))
     outcome: Any = joint.outputs[worst]
     parts = [as_mechanism(m) for m in mechanisms]
     return Composition(
@@ -118,7 +118,7 @@ def compose_releases(prior: Prior, *mechanisms: Released) -> Composition:
         tuple(epsilon_pml(prior, m) for m in parts),
         float(leakage[worst]),
         outcome,
-        _distribution(leakage, rho),
+        LeakageDistribution.of(leakage, rho),
         added_with_ldp(prior, *parts),
     )
 
@@ -131,7 +131,7 @@ def repeat_release(prior: Prior, mechanism: Released, releases: int) -> Composit
     """
     m, n = as_mechanism(mechanism), check_releases(releases)
     counts, leakage, log_mass, columns = _types(prior, m, n)
-    worst = _first_largest(leakage)
+    worst = first_largest(leakage)
     reports = [m.outputs[j] for j, k in zip(columns, counts[worst].tolist(), strict=True) for _ in range(k)]
     single = epsilon_pml(prior, m)
     return Composition(
@@ -139,7 +139,7 @@ def repeat_release(prior: Prior, mechanism: Released, releases: int) -> Composit
         (single,) * n,
         float(leakage[worst]),
         tuple(reports),
-        _distribution(leakage, np.exp(log_mass)),
+        LeakageDistribution.of(leakage, np.exp(log_mass)),
         min(single + (n - 1) * ldp_epsilon(m) if n > 1 else single, prior.epsilon_max),
     )
 
@@ -206,20 +206,6 @@ def _compositions(n: int, parts: int) -> NDArray[np.int32]:
         rows = np.column_stack((rows[source], value.astype(np.int32)))
         left = left[source] - value
     return np.column_stack((rows, left.astype(np.int32)))
-
-
-def _first_largest(leakage: Floats) -> int:
-    """The first of the largest; equal up to rounding is equal, so that it is the same on every machine."""
-    return int(np.argmax(leakage >= leakage.max() - ROUNDING))
-
-
-def _distribution(leakage: Floats, rho: Floats) -> LeakageDistribution:
-    order = np.argsort(leakage, kind="stable")
-    order = order[rho[order] > 0]
-    values, mass = leakage[order], rho[order]
-    first = np.concatenate(([True], np.diff(values) > ROUNDING))
-    probabilities = np.add.reduceat(mass, np.flatnonzero(first))
-    return LeakageDistribution(values[first], probabilities / math.fsum(probabilities))
 
 
 def check_releases(releases: Any) -> int:

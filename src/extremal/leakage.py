@@ -70,6 +70,16 @@ class LeakageDistribution:
     values: Floats
     probabilities: Floats
 
+    @classmethod
+    def of(cls, leakage: Floats, rho: Floats) -> LeakageDistribution:
+        """The distribution of outcomes with these leakages and probabilities; those equal up to rounding are one."""
+        order = np.argsort(leakage, kind="stable")
+        order = order[rho[order] > 0]
+        values, mass = leakage[order], rho[order]
+        first = np.concatenate(([True], np.diff(values) > ROUNDING))
+        probabilities = np.add.reduceat(mass, np.flatnonzero(first))
+        return cls(values[first], probabilities / math.fsum(probabilities))
+
     def tail(self, epsilon: float) -> float:
         """P[l(X→Y) > epsilon]; excesses up to 1e-12 are rounding and do not count."""
         return min(math.fsum(self.probabilities[self.values > check_epsilon(epsilon) + ROUNDING]), 1.0)
@@ -94,13 +104,12 @@ class LeakageDistribution:
 
 def leakage_distribution(prior: Prior, mechanism: Mechanism) -> LeakageDistribution:
     """The distribution of l(X→Y) when Y is drawn by the mechanism; outcomes equal up to rounding are one."""
-    leakage, rho = pml(prior, mechanism), mechanism.output_distribution(prior)
-    order = np.argsort(leakage, kind="stable")
-    order = order[rho[order] > 0]
-    values, rho = leakage[order], rho[order]
-    first = np.concatenate(([True], np.diff(values) > ROUNDING))
-    probabilities = np.add.reduceat(rho, np.flatnonzero(first))
-    return LeakageDistribution(values[first], probabilities / math.fsum(probabilities))
+    return LeakageDistribution.of(pml(prior, mechanism), mechanism.output_distribution(prior))
+
+
+def first_largest(leakage: Floats) -> int:
+    """The first of the largest; equal up to rounding is equal, so that it is the same on every machine."""
+    return int(np.argmax(leakage >= leakage.max() - ROUNDING))
 
 
 def maximal_leakage(mechanism: Mechanism) -> float:

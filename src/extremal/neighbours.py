@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from .design import Design, design, make_task
 from .errors import SizeError, SolverError
-from .leakage import epsilon_pml, ldp_epsilon, lip_epsilon, maximal_leakage
+from .leakage import ROUNDING, epsilon_pml, ldp_epsilon, lip_epsilon, maximal_leakage
 from .master import Master
 from .mechanism import Mechanism
 from .methods import Task
@@ -42,7 +42,6 @@ LARGEST = 14  # symbols: 2^14 patterns
 STEPS = 40  # of a bisection for the level
 CLOSE = 1e-7  # levels, or leakages, that need not be told apart
 HIGHEST = 40.0  # a level that allows everything
-ROUNDING = 1e-12
 
 
 def lip_design(

@@ -11,6 +11,7 @@ import base64
 import contextlib
 import ipaddress
 import json
+import logging
 import socket
 import threading
 import webbrowser
@@ -247,6 +248,9 @@ def run(host: str, port: int, open_browser: bool) -> None:
         )
     if open_browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
+    logging.getLogger("asyncio").setLevel(
+        logging.CRITICAL
+    )  # it warns of a process that is gone before it is ended
     with contextlib.suppress(KeyboardInterrupt), bound:
         _server(host).run(sockets=[bound])
 

@@ -22,7 +22,7 @@ from .prior_set import PriorSet
 from .program import Progress, relative_gap
 from .regions import check_epsilon
 from .robust import METHODS as ROBUST
-from .robust import choose_robust, robust
+from .robust import NOTHING, choose_robust, robust
 from .utility import (
     ExpectedGain,
     FInformation,
@@ -39,7 +39,6 @@ Floats = NDArray[np.float64]
 
 ENUMERATED = 10  # symbols up to which "auto" enumerates for an f-information
 ENUMERABLE = 14  # and for other utilities
-NOTHING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)

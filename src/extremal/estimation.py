@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from .arc import arc_columns
 from .errors import OptionError, SolverError
-from .leakage import lift
 from .lift_vectors import lift_vertices
 from .local_search import fill
 from .mechanism import Mechanism, check_match
 from .mechanism import identity as identity_mechanism
+from .methods import within_lifts
 from .pairing import pair_outputs
 from .prior import Prior, check_prior
 from .regions import check_epsilon, largest_lift
@@ -35,7 +35,6 @@ ENUMERABLE = 12  # symbols whose extremal lift vectors are all listed
 TRIED = 40  # lift vectors for each symbol, beyond
 MOST_ROUNDS = 200
 UNUSED = 1e-12  # weights up to this are dropped
-EXCESS = 5e-13  # leakage above epsilon that rounding does not explain
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,22 +136,12 @@ def estimation_design(
     used = rho > UNUSED
     P = (V[used] * rho[used, None]).T
     mechanism = pair_outputs(
-        prior, _within(prior, epsilon, Mechanism(P / P.sum(axis=1, keepdims=True), prior.labels))
+        prior, within_lifts(prior, Mechanism(P / P.sum(axis=1, keepdims=True), prior.labels), epsilon)
     )
     trace = float(np.trace(np.linalg.inv(information(prior, mechanism))))
     return EstimationDesign(
         prior, epsilon, mechanism, trace, min(lower, trace) if everything else -math.inf, tolerance
     )
-
-
-def _within(prior: Prior, epsilon: float, mechanism: Mechanism) -> Mechanism:
-    """The mechanism, mixed with its output distribution if dropped weights and rounding raised its leakage."""
-    largest = float(lift(prior, mechanism).max())
-    if math.log(largest) <= epsilon + EXCESS:
-        return mechanism
-    share = (largest - math.exp(epsilon)) / (largest - 1)
-    P = (1 - share) * mechanism.matrix + share * mechanism.output_distribution(prior)
-    return Mechanism(P, mechanism.inputs)
 
 
 def _some(pi: Floats, high: float) -> Floats:

@@ -15,11 +15,12 @@ what the largest lift must be lowered by in advance to pay for that.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .regions import bounded_exp
 
 Floats = NDArray[np.float64]
 Weights = NDArray[np.int64]
@@ -43,7 +44,7 @@ def candidates(pi: Floats, P: Floats, epsilon: float) -> Iterator[tuple[Weights,
     """
     P = P / P.sum(axis=1, keepdims=True)
     yield integer_rows(P), "rounded"
-    c = math.exp(min(epsilon, 700.0))
+    c = bounded_exp(epsilon)
     lift, rho = _lifts(pi, P)
     slacks = [4**k * (4 * SHARE + 16 * P.shape[1] / TOTAL) for k in range(8)]
     for slack in slacks[:4]:

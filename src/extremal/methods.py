@@ -25,6 +25,7 @@ from .pricing import CELLS, FINE_CELLS, Separable
 from .prior import Prior
 from .program import Progress, Solution, better_conditioned, enumerate_program
 from .reduce import reduce_outputs
+from .regions import bounded_exp
 from .utility import ExpectedGain, FInformation, Utility
 
 Floats = NDArray[np.float64]
@@ -50,7 +51,7 @@ class Task:
     def high(self) -> float:
         """e^epsilon, or less where no lift can be that large."""
         least = float(self.prior.probabilities.min())
-        return min(math.exp(min(self.epsilon, 700.0)), (1 - self.low * (1 - least)) / least)
+        return min(bounded_exp(self.epsilon), (1 - self.low * (1 - least)) / least)
 
     def mu(self, lifts: Floats) -> Floats:
         """The utility of lift vectors given as rows."""
@@ -205,8 +206,7 @@ def _closed(task: Task, mechanism: Mechanism, dual: Floats | None) -> Outcome:
 
 def _solved(task: Task, solution: Solution) -> Outcome:
     """The mechanism of a solved program, made exactly feasible, with its value measured again."""
-    P = solution.lifts.T * solution.weights
-    mechanism = _within(task, Mechanism(P / P.sum(axis=1, keepdims=True), task.prior.labels))
+    mechanism = within_lifts(task.prior, solution.mechanism(task.prior.labels), task.epsilon, task.low)
     if mechanism.shape[1] > task.prior.size:
         mechanism = reduce_outputs(task.prior, mechanism, task.utility)
     value = task.utility(task.prior, mechanism)
@@ -214,18 +214,18 @@ def _solved(task: Task, solution: Solution) -> Outcome:
     return Outcome(value, upper, solution.dual, pair_outputs(task.prior, mechanism), solution=solution)
 
 
-def _within(task: Task, mechanism: Mechanism) -> Mechanism:
+def within_lifts(prior: Prior, mechanism: Mechanism, epsilon: float, low: float = 0.0) -> Mechanism:
     """The mechanism, mixed with its own output distribution if rounding took a lift out of [low, e^epsilon]."""
-    lifts = lift(task.prior, mechanism)
+    lifts = lift(prior, mechanism)
     top, bottom = float(lifts.max()), float(lifts.min())
     share = 0.0
-    if math.log(top) > task.epsilon + EXCESS:
-        share = (top - math.exp(task.epsilon)) / (top - 1)
-    if bottom < task.low - EXCESS:
-        share = max(share, (task.low - bottom) / (1 - bottom))
+    if math.log(top) > epsilon + EXCESS:
+        share = (top - math.exp(epsilon)) / (top - 1)
+    if bottom < low - EXCESS:
+        share = max(share, (low - bottom) / (1 - bottom))
     if share == 0.0:
         return mechanism
-    mean = mechanism.output_distribution(task.prior)
+    mean = mechanism.output_distribution(prior)
     return Mechanism((1 - share) * mechanism.matrix + share * mean, mechanism.inputs, mechanism.outputs)
 
 

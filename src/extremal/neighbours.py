@@ -31,9 +31,10 @@ from .methods import Task
 from .pairing import pair_outputs
 from .prior import Prior, html_table
 from .prior_set import PriorSet
+from .program import listed_program
 from .randomized_response import randomized_response_for_pml
-from .regions import check_epsilon
-from .robust import within
+from .regions import bounded_exp, check_epsilon
+from .robust import NOTHING, within
 from .utility import Utility, mutual_information
 
 Floats = NDArray[np.float64]
@@ -65,22 +66,15 @@ def ldp_design(prior: Prior, epsilon: float, utility: Utility = mutual_informati
     """
     begin = time.perf_counter()
     task = _small_task(prior, epsilon, utility, "design(PriorSet.at_least(prior, 0), epsilon)")
-    if math.expm1(min(task.epsilon, 700.0)) <= 1e-14:
+    if task.epsilon <= NOTHING:
         return design(prior, 0.0, utility)
-    patterns = (
-        1 + (math.exp(min(epsilon, 700.0)) - 1) * _sets(prior.size)[:-1]
-    )  # the last one is constant, too
+    patterns = 1 + (bounded_exp(task.epsilon) - 1) * _sets(prior.size)[:-1]  # the last one is constant, too
     lifts = np.vstack((np.ones(prior.size), patterns / (patterns @ prior.probabilities)[:, None]))
     gains = task.mu(lifts)
     master = Master(prior.probabilities, 0.0, float(lifts.max()), max(float(np.abs(gains).max()), 1e-300))
-    master.add(lifts, gains)
-    solution = master.refine(master.solve())
-    dual = solution.dual + max(float(np.max(gains - lifts @ solution.dual)), 0.0) * prior.probabilities
-    used, weights = master.used(solution.weights)
-    P = used.T * weights
-    mechanism = Mechanism(P / P.sum(axis=1, keepdims=True), prior.labels)
-    mechanism = within(task, PriorSet.at_least(prior, 0.0), mechanism)
-    return _design(task, "staircase", mechanism, math.fsum(dual), dual, begin)
+    solution = listed_program(master, lifts, gains, task.mu)
+    mechanism = within(task, PriorSet.at_least(prior, 0.0), solution.mechanism(prior.labels))
+    return _design(task, "staircase", mechanism, solution.upper, solution.dual, begin)
 
 
 def leakage_design(prior: Prior, epsilon: float, utility: Utility = mutual_information) -> Design:
@@ -95,7 +89,7 @@ def leakage_design(prior: Prior, epsilon: float, utility: Utility = mutual_infor
     task = _small_task(
         prior, epsilon, utility, "design(prior, epsilon), whose maximal leakage is at most epsilon"
     )
-    sets, budget = _sets(prior.size), math.exp(min(epsilon, 700.0))
+    sets, budget = _sets(prior.size), bounded_exp(task.epsilon)
     gains = task.mu(sets)
     scale = max(float(np.abs(gains).max()), 1e-300)
     result: Any = linprog(

@@ -19,7 +19,9 @@ from .arc import arc_columns
 from .classes import ClassMaster
 from .lift_vectors import lift_vertices
 from .master import Master, MasterSolution
+from .mechanism import Mechanism
 from .pricing import Lattice, Priced, Separable, integer_counts
+from .prior import Labels
 from .vertex_pricing import VertexTable, vertex_table
 
 Floats = NDArray[np.float64]
@@ -61,6 +63,11 @@ class Solution:
         """(upper - value) / |value|."""
         return relative_gap(self.value, self.upper)
 
+    def mechanism(self, labels: Labels) -> Mechanism:
+        """The mechanism of these columns; rows are divided by their sums, which rounding took away from 1."""
+        P = self.lifts.T * self.weights
+        return Mechanism(P / P.sum(axis=1, keepdims=True), labels)
+
 
 def relative_gap(value: float, upper: float) -> float:
     """(upper - value) / |value|, 0 where both vanish."""
@@ -71,17 +78,21 @@ def relative_gap(value: float, upper: float) -> float:
 
 def enumerate_program(pi: Floats, low: float, high: float, mu: Callable[[Floats], Floats]) -> Solution:
     """The optimum over all vertices of the lift polytope (Algorithm 1 and Theorem 5); mu takes columns as rows."""
-    vertices = lift_vertices(pi, low, high)
-    gains = mu(vertices)
     master = Master(pi, low, high, scale(pi, low, high, mu))
-    master.add(vertices, gains)
+    vertices = lift_vertices(pi, low, high)
+    return listed_program(master, vertices, mu(vertices), mu)
+
+
+def listed_program(master: Master, lifts: Floats, gains: Floats, mu: Callable[[Floats], Floats]) -> Solution:
+    """The optimum over all columns of a list, rows of mean 1 and utility `gains`, by a master program without any."""
+    master.add(lifts, gains)
     solution = master.refine(master.solve())
-    lifts, weights = master.used(solution.weights)
+    used, weights = master.used(solution.weights)
     # Duals are feasible only up to rounding; shifting them by the largest violation makes them so.
-    violation = max(float(np.max(gains - vertices @ solution.dual)), 0.0)
-    dual = better_conditioned(solution.dual + violation * pi, pi, gains)
-    value = float(mu(lifts) @ weights)
-    return Solution(lifts, weights, value, max(math.fsum(dual), value), dual, columns=len(vertices))
+    violation = max(float(np.max(gains - lifts @ solution.dual)), 0.0)
+    dual = better_conditioned(solution.dual + violation * master.pi, master.pi, gains)
+    value = float(mu(used) @ weights)
+    return Solution(used, weights, value, max(math.fsum(dual), value), dual, columns=len(lifts))
 
 
 def better_conditioned(dual: Floats, pi: Floats, gains: Floats) -> Floats:

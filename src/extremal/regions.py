@@ -54,6 +54,11 @@ def rounding(epsilon: ArrayLike) -> Any:
     return 4e-15 + 4e-16 * np.asarray(epsilon, dtype=np.float64)
 
 
+def bounded_exp(epsilon: float) -> float:
+    """e^epsilon, or e^700 where that is less: larger powers are beyond doubles, and beyond every lift."""
+    return math.exp(min(epsilon, 700.0))
+
+
 def largest_lift(probabilities: ArrayLike, epsilon: float) -> float:
     """c = e^epsilon, or 1/min P_X where that is smaller: no lift is larger, whatever epsilon allows."""
     epsilon = check_epsilon(epsilon)

@@ -21,8 +21,9 @@ from .mechanism import Mechanism
 from .methods import EXCESS, Outcome, Task, constant, identity
 from .pairing import pair_outputs
 from .prior_set import PriorSet
-from .program import Solution
+from .program import Solution, listed_program
 from .reduce import reduce_outputs
+from .regions import bounded_exp
 from .robust_pricing import admissible
 from .robust_program import robust_generation
 from .robust_vertices import LARGEST, MOST, Sets, best_symmetric, robust_vertices
@@ -35,7 +36,7 @@ NOTHING = 1e-14  # lifts this near to 1 are 1
 
 def robust(task: Task, priors: PriorSet, method: str) -> Outcome:
     """The mechanism of largest utility under the nominal prior that satisfies epsilon-PML for the whole set."""
-    c = math.exp(min(task.epsilon, 700.0))
+    c = bounded_exp(task.epsilon)
     if method == "constant":
         return constant(task)
     if method == "identity":
@@ -45,7 +46,7 @@ def robust(task: Task, priors: PriorSet, method: str) -> Outcome:
 
 def choose_robust(task: Task, priors: PriorSet) -> str:
     """The rule in the docstring of design(), for a set of priors."""
-    if math.expm1(min(task.epsilon, 700.0)) <= NOTHING:
+    if task.epsilon <= NOTHING:
         return "constant"
     if task.epsilon >= priors.epsilon_max:
         return "identity"
@@ -55,7 +56,7 @@ def choose_robust(task: Task, priors: PriorSet) -> str:
         return "uniform"
     if isinstance(task.utility, ExpectedGain):
         return "column-generation"
-    c = math.exp(min(task.epsilon, 700.0))
+    c = bounded_exp(task.epsilon)
     listed = priors.size <= LARGEST and Sets.of(priors, c).pairs <= MOST
     return "enumeration" if listed else "column-generation"
 
@@ -96,19 +97,12 @@ def _enumerated(task: Task, priors: PriorSet, c: float) -> Solution:
     pi, vertices = priors.nominal.probabilities, robust_vertices(priors, c)
     gains = task.mu(vertices)
     master = Master(pi, 0.0, float(vertices.max()), max(float(np.abs(gains).max()), 1e-300))
-    master.add(vertices, gains)
-    solution = master.refine(master.solve())
-    lifts, weights = master.used(solution.weights)
-    # Duals are feasible only up to rounding; shifting them by the largest violation makes them so.
-    dual = solution.dual + max(float(np.max(gains - vertices @ solution.dual)), 0.0) * pi
-    value = float(task.mu(lifts) @ weights)
-    return Solution(lifts, weights, value, math.fsum(dual), dual, columns=len(vertices))
+    return listed_program(master, vertices, gains, task.mu)
 
 
 def _outcome(task: Task, priors: PriorSet, solution: Solution) -> Outcome:
     """The mechanism of a solution, made admissible over the whole set, with its value measured again."""
-    P = solution.lifts.T * solution.weights
-    mechanism = Mechanism(P / P.sum(axis=1, keepdims=True), task.prior.labels)
+    mechanism = solution.mechanism(task.prior.labels)
     if mechanism.shape[1] > task.prior.size:
         mechanism = reduce_outputs(task.prior, mechanism, task.utility)
     mechanism = within(task, priors, mechanism)
@@ -119,7 +113,7 @@ def _outcome(task: Task, priors: PriorSet, solution: Solution) -> Outcome:
 
 def within(task: Task, priors: PriorSet, mechanism: Mechanism) -> Mechanism:
     """The mechanism, mixed with its own output distribution if rounding put its leakage above epsilon."""
-    c = math.exp(min(task.epsilon, 700.0))
+    c = bounded_exp(task.epsilon)
     rho = mechanism.output_distribution(task.prior)
     for _ in range(5):
         leakage = pml(priors, mechanism)

@@ -48,7 +48,7 @@ class Sets:
         members = (np.arange(1, 2**n)[:, None] >> np.arange(n) & 1).astype(np.float64)
         mass = members @ priors.nominal.probabilities
         excess = 1 - c * priors.smallest_means(members.T)
-        noise = float(rounding(math.log(c))) * c
+        noise = _noise(c)
         return cls(members, mass, excess / mass, excess <= noise, noise)
 
     @property
@@ -59,6 +59,11 @@ class Sets:
             halves = above.reshape(-1, 2, 1 << bit)
             halves[:, 0] += halves[:, 1]
         return int(above[1:][~self.fits].sum() + self.fits.sum())
+
+
+def _noise(c: float) -> float:
+    """How far 1 - c h(S) may be from 0 by rounding alone."""
+    return float(rounding(math.log(c))) * c
 
 
 def robust_vertices(priors: PriorSet, c: float) -> Floats:
@@ -83,7 +88,7 @@ def nested_columns(priors: PriorSet, c: float, inner: Bools, outer: Bools) -> Fl
 
     An inner set that is admissible by itself needs no outer one; an outer set that is not is taken to be everything.
     """
-    noise = float(rounding(math.log(c))) * c
+    noise = _noise(c)
 
     def excess(sets: Floats) -> Floats:
         return np.asarray(1 - c * priors.smallest_means(sets.T))
@@ -140,7 +145,7 @@ def best_symmetric(priors: PriorSet, c: float, mu: Callable[[Floats], Floats]) -
     n = priors.size
     steps = np.tri(n)
     excess = 1 - c * priors.smallest_means(steps.T)
-    noise = float(rounding(math.log(c))) * c
+    noise = _noise(c)
     fits = excess <= noise
     lifts = steps * (n / np.arange(1, n + 1))[:, None]
     excess *= n / np.arange(1, n + 1)

@@ -335,7 +335,7 @@ def test_the_plot_is_axes_with_the_worst_report_marked(n):
         (lambda: ex.audit([0.5, 0.5], SKEWED), ex.PriorError, "must be a Prior"),
         (lambda: ex.audit(PRIOR, np.eye(3)), ex.MechanismError, "must be a Mechanism"),
         (lambda: ex.audit(ex.Prior.uniform(2), SKEWED), ex.MechanismError, "got 2 and 3"),
-        (lambda: ex.audit(PRIOR, SKEWED).guess_bound(1.5), ex.EpsilonError, "probability in"),
+        (lambda: ex.audit(PRIOR, SKEWED).guess_bound(1.5), ex.OptionError, "probability in"),
         (lambda: ex.audit(PRIOR, SKEWED).tail(-1), ex.EpsilonError, "finite and >= 0"),
         (lambda: ex.audit_attribute(PRIOR, SKEWED, {"never": 1}), ex.MechanismError, "KeyError for 'once'"),
         (lambda: ex.audit_attribute(PRIOR, SKEWED, lambda x: 1), ex.PriorError, "at least 2 values"),

@@ -346,11 +346,11 @@ TEN = list(range(2)) * 20
             "label of the prior",
         ),
         (lambda: ex.audit_pairs(TEN, TEN, prior=[0.5, 0.5]), ex.PriorError, "must be a Prior"),
-        (lambda: ex.audit_pairs(TEN, TEN, drawn=True), ex.ValuesError, "must come with the prior"),
+        (lambda: ex.audit_pairs(TEN, TEN, drawn=True), ex.OptionError, "must come with the prior"),
         (lambda: ex.audit_pairs(TEN, TEN, epsilon=-1), ex.EpsilonError, "finite and >= 0"),
-        (lambda: ex.audit_pairs(TEN, TEN, confidence=95), ex.EpsilonError, "from 0.5 to below 1"),
-        (lambda: ex.audit_pairs(TEN, TEN, seed=0.5), ex.ValuesError, "whole number"),
-        (lambda: ex.audit_pairs(TEN, TEN, confidence=True), ex.EpsilonError, "from 0.5 to below 1"),
+        (lambda: ex.audit_pairs(TEN, TEN, confidence=95), ex.OptionError, "from 0.5 to below 1"),
+        (lambda: ex.audit_pairs(TEN, TEN, seed=0.5), ex.OptionError, "whole number"),
+        (lambda: ex.audit_pairs(TEN, TEN, confidence=True), ex.OptionError, "from 0.5 to below 1"),
     ],
 )
 def test_bad_input_is_refused_in_words(call, kind, words):

@@ -410,9 +410,13 @@ BAD = ex.Mechanism(np.eye(2))
         (lambda: ex.joint_release(), ex.MechanismError, "at least one mechanism"),
         (lambda: ex.joint_release(np.eye(2)), ex.MechanismError, "must be a Mechanism"),
         (lambda: ex.compose_releases(PRIOR, BAD, BAD), ex.MechanismError, "got 3 and 2"),
-        (lambda: ex.repeat_release(PRIOR, ex.Mechanism(np.eye(3)), 0), ex.SizeError, "whole number >= 1"),
-        (lambda: ex.repeat_release(PRIOR, ex.Mechanism(np.eye(3)), 2.5), ex.SizeError, "whole number >= 1"),
-        (lambda: ex.repeat_release(PRIOR, ex.Mechanism(np.eye(3)), True), ex.SizeError, "whole number >= 1"),
+        (lambda: ex.repeat_release(PRIOR, ex.Mechanism(np.eye(3)), 0), ex.OptionError, "whole number >= 1"),
+        (lambda: ex.repeat_release(PRIOR, ex.Mechanism(np.eye(3)), 2.5), ex.OptionError, "whole number >= 1"),
+        (
+            lambda: ex.repeat_release(PRIOR, ex.Mechanism(np.eye(3)), True),
+            ex.OptionError,
+            "whole number >= 1",
+        ),
         (
             lambda: ex.repeat_release(
                 PRIOR, ex.Mechanism(np.random.default_rng(0).dirichlet(np.ones(9), 3)), 60
@@ -443,7 +447,7 @@ BAD = ex.Mechanism(np.eye(2))
         ),
         (lambda: ex.releases_within(PRIOR, BAD, 1), ex.MechanismError, "got 3 and 2"),
         (lambda: ex.releases_within(PRIOR, ex.Mechanism(np.eye(3)), -1), ex.EpsilonError, ">= 0"),
-        (lambda: ex.epsilon_per_release(PRIOR, 2, 0.5, tolerance=2), ex.EpsilonError, "tolerance"),
+        (lambda: ex.epsilon_per_release(PRIOR, 2, 0.5, tolerance=2), ex.OptionError, "tolerance"),
         (
             lambda: ex.epsilon_per_release(PRIOR, 2, 0.5, lambda p, e: ex.Mechanism(np.eye(3))),
             ex.EpsilonError,

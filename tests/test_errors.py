@@ -487,7 +487,7 @@ CASES = {
     "a share above 1": (lambda: majorization.transfer([0.6, 0.4], 0, 1, 2), errors.PriorError, ["got 2"]),
     "a quantile above 1": (
         lambda: ex.leakage_distribution(PAIR, mechanism()).quantile(1.5),
-        errors.EpsilonError,
+        errors.OptionError,
         ["[0, 1]", "1.5"],
     ),
 }

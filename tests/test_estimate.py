@@ -388,7 +388,7 @@ def test_bad_reports_are_refused_with_a_reason(reports, error, message):
     ],
 )
 def test_bad_options_are_refused_with_a_reason(options, message):
-    with pytest.raises(ex.ValuesError, match=message):
+    with pytest.raises(ex.OptionError, match=message):
         ex.estimate(CERTIFIED, REPORTS, **options)
 
 
@@ -400,7 +400,7 @@ def test_a_mechanism_that_does_not_match_is_refused():
     never = ex.Mechanism([[0.5, 0.5, 0.0], [0.1, 0.9, 0.0]])
     with pytest.raises(ex.MechanismError, match="got 4 of 2, which no input gives"):
         ex.estimate(never, {0: 10, 2: 4})
-    with pytest.raises(ex.ValuesError, match="must have a prior"):
+    with pytest.raises(ex.OptionError, match="must have a prior"):
         ex.estimate(MECHANISM, REPORTS, method="map")
     with pytest.raises(ex.MechanismError, match="same inputs"):
         ex.difference(ex.estimate(CERTIFIED, REPORTS), ex.estimate(TWINS, {0: 1}))

@@ -68,11 +68,11 @@ def test_optimal_and_randomized_response_are_compared_at_equal_leakage():
 
 @pytest.mark.parametrize("n", [0, -3, 2.5, True, "9"])
 def test_a_number_of_reports_must_be_whole_and_positive(n):
-    with pytest.raises(ex.ValuesError, match="whole number of reports"):
+    with pytest.raises(ex.OptionError, match="whole number of reports"):
         ex.expected_error(PRIOR, RESPONSE, n)
 
 
 @pytest.mark.parametrize("width", [0, 1, -0.1, float("nan"), "wide"])
 def test_a_width_must_lie_between_0_and_1(width):
-    with pytest.raises(ex.ValuesError, match="width must be a number between 0 and 1"):
+    with pytest.raises(ex.OptionError, match="width must be a number between 0 and 1"):
         ex.sample_size(PRIOR, RESPONSE, width)

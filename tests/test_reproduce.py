@@ -342,9 +342,9 @@ def test_figures_are_chosen_by_name_or_by_number_in_the_papers_order():
     assert choose(["4b", "1"]) == ["1a", "1b", "4b"]
     assert choose("2a") == ["2a"]
     assert choose(None) == list(FIGURES)
-    with pytest.raises(ValueError, match="got '5a'"):
+    with pytest.raises(ex.OptionError, match="got '5a'"):
         choose(["5a"])
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ex.OptionError, match="at least one"):
         choose([])
 
 
@@ -367,7 +367,7 @@ def test_without_the_extra_for_polytopes_the_report_says_what_was_not_run(monkey
 
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "7"])
 def test_a_seed_that_is_no_whole_number_is_refused(tmp_path, seed):
-    with pytest.raises(ValueError, match="whole number >= 0"):
+    with pytest.raises(ex.OptionError, match="whole number >= 0"):
         reproduce(tmp_path, ["4a"], seed=seed)
 
 

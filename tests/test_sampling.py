@@ -22,7 +22,7 @@ from scipy import stats
 import extremal as ex
 from extremal import sampling
 from extremal.certify import certify
-from extremal.errors import SizeError, ValuesError
+from extremal.errors import OptionError, SizeError, ValuesError
 from extremal.integer_weights import TOTAL
 from extremal.mechanism import constant, identity
 from extremal.sampling import Sampler, SecureWords, SeededWords, Words, keystream, smallest_unsigned, unsigned
@@ -318,7 +318,7 @@ def test_seeded_words_repeat_and_say_so():
 
 @pytest.mark.parametrize("seed", ["a", "1", -1, 1.0, None, True, [1]])
 def test_a_seed_is_a_whole_number(seed):
-    with pytest.raises(ValuesError, match="seed must be a whole number >= 0, got"):
+    with pytest.raises(OptionError, match="seed must be a whole number >= 0, got"):
         SeededWords(seed)
 
 

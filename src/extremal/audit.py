@@ -20,7 +20,7 @@ from . import audit_text, proof
 from .adversary import Attribute, worst_attribute
 from .certify import Certified, as_mechanism
 from .disclosure import Disclosure, Outcome, disclosures, outcomes
-from .errors import EpsilonError
+from .errors import OptionError
 from .leakage import (
     LeakageDistribution,
     first_largest,
@@ -146,7 +146,7 @@ class Audit:
         min(1, e^epsilon * before), which no observer, no attribute and no report exceeds.
         """
         if isinstance(before, bool) or not isinstance(before, int | float) or not 0 <= before <= 1:
-            raise EpsilonError(f"before must be a probability in [0, 1], got {before!r}; e.g. 0.1")
+            raise OptionError(f"before must be a probability in [0, 1], got {before!r}; e.g. 0.1")
         return min(1.0, math.exp(self.epsilon) * before)
 
     @cached_property

@@ -21,7 +21,7 @@ from . import audit_text
 from .audit import plain
 from .audit_pairs_bounds import better_read, bound_drawn, bound_estimated, bound_given
 from .audit_pairs_data import Coded, Event, Integers, encode, events, read_column, shown
-from .errors import EpsilonError, ValuesError
+from .errors import OptionError, ValuesError
 from .prior import Prior, check_prior, shorten
 from .regions import check_epsilon
 
@@ -183,7 +183,7 @@ def audit_pairs(
     alpha = 1 - _check_confidence(confidence)
     secrets, reports = _columns(x, y, prior)
     if drawn and prior is None:
-        raise ValuesError(
+        raise OptionError(
             "drawn=True must come with the prior that secrets were drawn from, got none; give prior="
         )
     choosing = _split(len(reports.codes), seed)
@@ -253,7 +253,7 @@ def _split(n: int, seed: Any) -> NDArray[np.bool_]:
     drawn secrets or reports from with the same seed.
     """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ValuesError(f"seed must be a whole number >= 0, got {seed!r}; e.g. 0")
+        raise OptionError(f"seed must be a whole number >= 0, got {seed!r}; e.g. 0")
     words = np.random.SeedSequence([SPLITTING, int(seed)])
     return np.asarray(np.random.Generator(np.random.Philox(words)).random(n) < CHOOSING)
 
@@ -317,7 +317,7 @@ def _check_confidence(confidence: Any) -> float:
         or not isinstance(confidence, int | float | np.floating)
         or not 0.5 <= confidence < 1
     ):
-        raise EpsilonError(
+        raise OptionError(
             f"confidence must be a number from 0.5 to below 1, got {confidence!r}; 0.95 accuses a system that "
             "keeps its promise at most once in 20 audits"
         )

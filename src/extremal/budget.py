@@ -12,7 +12,7 @@ import numpy as np
 from .certify import Released, as_mechanism
 from .composition import check_releases, repeated_epsilon
 from .design import design
-from .errors import EpsilonError, SizeError
+from .errors import EpsilonError, OptionError, SizeError
 from .leakage import ROUNDING, epsilon_pml, ldp_epsilon
 from .mechanism import Mechanism, check_match
 from .prior import Prior, check_prior
@@ -99,7 +99,7 @@ def epsilon_per_release(
     n, budget = check_releases(releases), check_epsilon(epsilon)
     check_prior(prior)
     if not 0 < tolerance < 1:
-        raise EpsilonError(f"tolerance must be a number between 0 and 1, got {tolerance!r}; e.g. 1e-4")
+        raise OptionError(f"tolerance must be a number between 0 and 1, got {tolerance!r}; e.g. 1e-4")
     make: Family = family if family is not None else _optimal
 
     def attempt(level: float) -> PerRelease | None:

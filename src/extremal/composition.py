@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .certify import Released, as_mechanism
-from .errors import MechanismError, SizeError
+from .errors import MechanismError, OptionError, SizeError
 from .leakage import ROUNDING, LeakageDistribution, epsilon_pml, first_largest, ldp_epsilon, lift, pml
 from .mechanism import Mechanism
 from .prior import Labels, Prior, shorten
@@ -212,7 +212,7 @@ def check_releases(releases: Any) -> int:
     """The number of releases, if it is a whole number >= 1."""
     whole = isinstance(releases, int | np.integer) and not isinstance(releases, bool)
     if not whole or releases < 1:
-        raise SizeError(
+        raise OptionError(
             f"releases must be a whole number >= 1, got {releases!r}; give how many reports are drawn"
         )
     return int(releases)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import MechanismError, ValuesError
+from .errors import MechanismError, OptionError
 from .estimate import Estimate, check_confidence
 from .interval_table import IntervalTable
 from .intervals import (
@@ -32,10 +32,10 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
     if one.labels != other.labels:
         raise MechanismError(
             "estimates that are subtracted must be of the same inputs in the same order, got "
-            f"{shorten(one.labels)} and {shorten(other.labels)}"
+            f"{shorten(one.labels)} and {shorten(other.labels)}; build both mechanisms with the same inputs="
         )
     if confidence is None and one.confidence != other.confidence:
-        raise ValuesError(
+        raise OptionError(
             f"confidence must be given where two estimates differ in it, got {one.confidence} and "
             f"{other.confidence}; give confidence="
         )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .certify import Certified, as_mechanism
 from .contrasts import Channel
-from .errors import MechanismError, ValuesError
+from .errors import MechanismError, OptionError, ValuesError
 from .interval_table import IntervalTable
 from .intervals import Bounds, target_intervals, within_simplex
 from .likelihood import Fit, maximize
@@ -225,7 +225,7 @@ class Estimate:
             if label not in place or not math.isfinite(value):
                 raise ValuesError(
                     f"a group must hold input labels, of {shorten(self.labels)}, with finite coefficients, got "
-                    f"{label!r}: {value!r}"
+                    f"{label!r}: {value!r}; labels are compared as they are, 1 is not '1'"
                 )
             target[place[label]] = value
         return target
@@ -258,18 +258,21 @@ def estimate(
     matrix = as_mechanism(mechanism)
     level = check_confidence(confidence)
     if method not in METHODS:
-        raise ValuesError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+        raise OptionError(
+            f"method must be one of {', '.join(METHODS)}, got {method!r}; leave it out for {METHODS[0]}"
+        )
     expected = reference_prior(mechanism, prior)
     if expected is None:
         if method == "map":
-            raise ValuesError(
+            raise OptionError(
                 'method "map" must have a prior, got a plain mechanism; give prior=, or a certified mechanism'
             )
         expected = _uniform(matrix)
     check_match(expected, matrix)
     if strength is not None and (method != "map" or not (math.isfinite(strength) and strength > 0)):
-        raise ValuesError(
-            f'strength must be a number > 0 and come with method="map", got {strength!r} and {method!r}'
+        raise OptionError(
+            f'strength must be a number > 0 and come with method="map", got {strength!r} and {method!r}; '
+            "leave it out, or give how many answers the prior is worth"
         )
     counts = count_reports(mechanism, reports)
     _check_counts(matrix, counts)
@@ -296,9 +299,9 @@ def standard_errors(channel: Channel, targets: Floats, n: float) -> Floats:
 def check_confidence(confidence: Any) -> float:
     """The confidence, if it is a probability strictly between 0 and 1."""
     if isinstance(confidence, bool) or not isinstance(confidence, int | float | np.floating | np.integer):
-        raise ValuesError(f"confidence must be a number between 0 and 1, got {confidence!r}; e.g. 0.95")
+        raise OptionError(f"confidence must be a number between 0 and 1, got {confidence!r}; e.g. 0.95")
     if not 0 < confidence < 1:
-        raise ValuesError(f"confidence must be strictly between 0 and 1, got {confidence!r}; e.g. 0.95")
+        raise OptionError(f"confidence must be strictly between 0 and 1, got {confidence!r}; e.g. 0.95")
     return float(confidence)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import EpsilonError
+from .errors import OptionError
 from .mechanism import Mechanism, check_match, check_mechanism
 from .prior import Prior
 from .prior_set import PriorSet
@@ -87,7 +87,7 @@ class LeakageDistribution:
     def quantile(self, q: float) -> float:
         """The smallest value v with P[l(X→Y) <= v] >= q."""
         if not 0 <= q <= 1:
-            raise EpsilonError(f"q must be a probability in [0, 1], got {q}; 0.95 gives the 95 % quantile")
+            raise OptionError(f"q must be a probability in [0, 1], got {q}; 0.95 gives the 95 % quantile")
         k = int(np.searchsorted(np.cumsum(self.probabilities), q - ROUNDING))
         return float(self.values[min(k, len(self.values) - 1)])
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .certify import Certified, as_mechanism
 from .contrasts import Channel
 from .design import design
-from .errors import MechanismError, ValuesError
+from .errors import MechanismError, OptionError
 from .estimate import check_confidence, standard_errors
 from .intervals import BENTKUS, normal_quantile, target_intervals, within_simplex
 from .mechanism import Mechanism, check_match
@@ -111,7 +111,7 @@ def expected_error(
     """Standard errors and interval widths to expect from n reports if the inputs follow the prior."""
     matrix, level = _check(prior, mechanism, confidence)
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ValuesError(f"n must be a whole number of reports >= 1, got {n!r}")
+        raise OptionError(f"n must be a whole number of reports >= 1, got {n!r}; e.g. 1000")
     channel = Channel(matrix.matrix, prior.probabilities)
     errors = standard_errors(channel, np.eye(prior.size), float(n))
     return ExpectedError(prior.labels, int(n), level, errors, _widths(channel, float(n), 1 - level))
@@ -125,7 +125,7 @@ def sample_size(prior: Prior, mechanism: Certified | Mechanism, width: Any, conf
     """
     matrix, level = _check(prior, mechanism, confidence)
     if not (isinstance(width, int | float | np.floating) and 0 < width < 1):
-        raise ValuesError(f"width must be a number between 0 and 1, got {width!r}; e.g. 0.05")
+        raise OptionError(f"width must be a number between 0 and 1, got {width!r}; e.g. 0.05")
     channel = Channel(matrix.matrix, prior.probabilities)
     known = channel.identified(np.eye(prior.size))
     if not known.all():

@@ -24,7 +24,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import SizeError, ValuesError
+from .errors import OptionError, SizeError, ValuesError
 from .prior import Labels
 
 Array = NDArray[Any]
@@ -76,7 +76,7 @@ class SeededWords:
     def __post_init__(self) -> None:
         seed: Any = self.seed
         if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
-            raise ValuesError(f"seed must be a whole number >= 0, got {repr(seed)[:60]}; e.g. 0")
+            raise OptionError(f"seed must be a whole number >= 0, got {repr(seed)[:60]}; e.g. 0")
         self.seed = int(seed)
 
     @property

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from extremal.errors import FileError
+from extremal.errors import FileError, OptionError
 
 from . import beyond_neighbours, beyond_prior, beyond_size, beyond_survey, examples
 from .figure_1 import figure_1a, figure_1b
@@ -82,7 +82,7 @@ def reproduce(
     chosen = choose(figures)
     given: object = seed  # a caller without types may give anything
     if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-        raise ValueError(f"seed must be a whole number >= 0, got {seed!r}; leave it out for {SEED}")
+        raise OptionError(f"seed must be a whole number >= 0, got {seed!r}; leave it out for {SEED}")
     folder = Path(output)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -117,10 +117,10 @@ def choose(figures: Iterable[str] | None) -> list[str]:
     for name in wanted:
         found = {known for known in FIGURES if name in (known, known.rstrip("ab"))}
         if not found:
-            raise ValueError(
+            raise OptionError(
                 f"a figure must be one of {', '.join(FIGURES)}, got {name!r}; leave it out for all of them"
             )
         chosen |= found
     if not chosen:
-        raise ValueError(f"figures must name at least one of {', '.join(FIGURES)}, got none; None means all")
+        raise OptionError(f"figures must name at least one of {', '.join(FIGURES)}, got none; None means all")
     return [name for name in FIGURES if name in chosen]

@@ -229,3 +229,19 @@ def test_a_set_that_is_none_is_refused_with_a_remedy(build, message):
 def test_a_mechanism_for_other_symbols_is_refused():
     with pytest.raises(ex.MechanismError, match="same number of symbols"):
         ex.pml(ex.PriorSet.at_least(3, 0), ex.Mechanism(np.eye(2)))
+
+
+def test_intervals_and_a_nominal_prior_are_matched_by_label_or_refused():
+    lower, upper = {"a": 0.7, "b": 0.1}, {"a": 0.9, "b": 0.3}
+    with pytest.raises(ex.PriorError, match="in this order"):
+        ex.PriorSet.intervals(lower, upper, nominal=ex.Prior({"b": 0.75, "a": 0.25}))
+    with pytest.raises(ex.PriorError, match="in this order"):
+        ex.PriorSet.intervals(
+            [0.7, 0.1], [0.9, 0.3], labels=["a", "b"], nominal=ex.Prior({"x": 0.75, "y": 0.25})
+        )
+    for found in (
+        ex.PriorSet.intervals(lower, upper, nominal=ex.Prior([0.75, 0.25])),
+        ex.PriorSet.intervals([0.7, 0.1], [0.9, 0.3], nominal=ex.Prior({"a": 0.75, "b": 0.25})),
+    ):
+        assert found.labels == ("a", "b")
+        assert found.contains(ex.Prior({"a": 0.8, "b": 0.2}))

@@ -115,6 +115,8 @@ class PriorSet:
                 )
             labels, upper, lower = list(lower), [upper[x] for x in lower], list(lower.values())
         l, u = as_vector(lower, "lower"), as_vector(upper, "upper")
+        if labels is None and nominal is not None and check_prior(nominal).size == len(l):
+            labels = nominal.labels
         names = check_labels(range(len(l)) if labels is None else labels, len(l), "prior set")
         _check_bounds(l, u, names)
         if nominal is None:
@@ -126,6 +128,13 @@ class PriorSet:
             raise PriorError(
                 f"the nominal prior must lie within the intervals, got {nominal!r}; "
                 "widen them, or leave nominal out for one in the middle"
+            )
+        if nominal.labels == tuple(range(len(l))) and set(names) != set(nominal.labels):
+            nominal = Prior(p, names)
+        if nominal.labels != names:  # by position the bounds of one symbol would be those of another
+            raise PriorError(
+                f"the nominal prior must have the labels {shorten(names)} in this order, got "
+                f"{shorten(nominal.labels)}; build it with these labels, or leave labels out"
             )
         center = np.clip(p, l, u)
         return cls(

@@ -465,3 +465,18 @@ BAD = ex.Mechanism(np.eye(2))
 def test_bad_input_is_refused_in_words(call, kind, words):
     with pytest.raises(kind, match=words):
         call()
+
+
+def test_too_many_combinations_of_reports_are_refused_at_once():
+    prior = ex.Prior([0.5, 0.3, 0.2])
+    response = ex.randomized_response_for_pml(prior, 0.6)
+    for releases in (14, 30, 1000):
+        with pytest.raises(ex.SizeError, match=r"repeat_release|merge rare"):
+            ex.compose_releases(prior, *[response] * releases)
+    with pytest.raises(ex.SizeError, match="leakage_limit"):
+        ex.repeat_release(prior, ex.Mechanism(np.ones((3, 1))), 10**9)
+
+
+def test_a_bound_on_no_releases_is_refused():
+    with pytest.raises(ex.MechanismError, match="at least one"):
+        ex.added_with_ldp(ex.Prior([0.5, 0.5]))

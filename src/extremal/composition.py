@@ -25,12 +25,14 @@ from numpy.typing import NDArray
 from .certify import Released, as_mechanism
 from .errors import MechanismError, OptionError, SizeError
 from .leakage import ROUNDING, LeakageDistribution, epsilon_pml, first_largest, ldp_epsilon, lift, pml
-from .mechanism import Mechanism
+from .mechanism import Mechanism, check_size
 from .prior import Labels, Prior, shorten
 
 Floats = NDArray[np.float64]
 
 LARGEST_TYPES = 20_000_000  # entries of the table of counts times inputs: 160 MB
+MOST_TUPLES = 3_000_000  # combinations of reports of a joint release: each is a label, some 20 seconds
+MOST_RELEASES = 1_000_000  # the reports that attain the leakage are listed
 SAME = 12  # digits to which the logarithms of lifts must agree for two outputs to say the same
 
 
@@ -98,12 +100,25 @@ def joint_release(*mechanisms: Released) -> Mechanism:
     """The mechanism that releases all of these for the same X, drawn independently; outputs are flat tuples."""
     if not mechanisms:
         raise MechanismError("a joint release must be of at least one mechanism, got none; give mechanisms")
-    first = as_mechanism(mechanisms[0])
+    parts = [as_mechanism(m) for m in mechanisms]
+    _check_tuples(parts)  # now, not after minutes of making those of the first few
+    first = parts[0]
     joint = Mechanism(first.matrix, first.inputs, [(y,) for y in first.outputs])
-    for other in mechanisms[1:]:
-        pair = joint.compose(as_mechanism(other))
+    for other in parts[1:]:
+        pair = joint.compose(other)
         joint = Mechanism(pair.matrix, pair.inputs, [(*y, z) for y, z in pair.outputs])  # type: ignore[misc,has-type]
     return joint
+
+
+def _check_tuples(mechanisms: list[Mechanism]) -> None:
+    outcomes = math.prod(m.shape[1] for m in mechanisms)
+    check_size(mechanisms[0].shape[0], outcomes)
+    if outcomes > MOST_TUPLES:
+        raise SizeError(
+            f"a joint release must have at most {MOST_TUPLES} combinations of reports, got {outcomes} of "
+            f"{len(mechanisms)} releases; evaluate repeated ones with repeat_release(...), or use the bound "
+            "added_with_ldp(...)"
+        )
 
 
 def compose_releases(prior: Prior, *mechanisms: Released) -> Composition:
@@ -155,6 +170,8 @@ def added_with_ldp(prior: Prior, *mechanisms: Released) -> float:
     P(y|x) / P(y|z) <= e^LDP whatever the distribution of X has become, so each further release adds at most
     its level of local differential privacy; the best choice of the first is taken. Never above epsilon_max.
     """
+    if not mechanisms:
+        raise MechanismError("a bound must be of at least one mechanism, got none; give mechanisms")
     parts = [as_mechanism(m) for m in mechanisms]
     local = [ldp_epsilon(m) for m in parts]
     sums = [epsilon_pml(prior, m) + sum(local[:i] + local[i + 1 :]) for i, m in enumerate(parts)]
@@ -165,6 +182,11 @@ def _types(prior: Prior, mechanism: Mechanism, n: int) -> tuple[NDArray[np.int32
     """(counts, leakage, log probability) for every table of counts of n reports, and the columns counted."""
     columns, log_P = _distinct_columns(prior, mechanism)
     size = math.comb(n + len(columns) - 1, len(columns) - 1)
+    if n > MOST_RELEASES:
+        raise SizeError(
+            f"releases must be at most {MOST_RELEASES} to be evaluated, got {n}; as their number grows the leakage "
+            "tends to leakage_limit(prior, mechanism)"
+        )
     if size * max(prior.size, len(columns)) > LARGEST_TYPES:
         raise SizeError(
             f"{n} releases must have at most {LARGEST_TYPES} counts x inputs to be evaluated, got {size} tables of "

@@ -22,7 +22,7 @@ from .audit import plain
 from .audit_pairs_bounds import better_read, bound_drawn, bound_estimated, bound_given
 from .audit_pairs_data import Coded, Event, Integers, encode, events, read_column, shown
 from .errors import OptionError, ValuesError
-from .prior import Prior, check_prior, shorten
+from .prior import Prior, check_prior, is_missing, shorten
 from .regions import check_epsilon
 
 FEWEST = 20  # pairs below which nothing could be shown
@@ -270,7 +270,7 @@ def _columns(x: Any, y: Any, prior: Prior | None) -> tuple[Coded, Coded]:
             f"an audit must have at least {FEWEST} pairs, got {len(secrets)}; thousands show more, "
             "collect them by calling the system again"
         )
-    if any(_is_missing(value) for value in secrets):
+    if any(is_missing(value) for value in secrets if not isinstance(value, list | tuple | np.ndarray)):
         raise ValuesError(
             "secrets must not be missing, got a missing value in x; drop the record or name it, e.g. 'no answer'"
         )
@@ -299,16 +299,6 @@ def _hashable(value: Any) -> Any:
     except TypeError:
         return tuple(value) if isinstance(value, list) else object()
     return value
-
-
-def _is_missing(value: Any) -> bool:
-    """None, NaN, NaT, and pandas' NA, which refuses to be compared; never a list or an array."""
-    if isinstance(value, list | tuple | np.ndarray):
-        return False
-    try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError):
-        return True
 
 
 def _check_confidence(confidence: Any) -> float:

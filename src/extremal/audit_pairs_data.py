@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import ValuesError
+from .prior import as_list
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -52,16 +53,11 @@ class Event:
 
 def read_column(values: Any, what: str) -> list[Any]:
     """The values of a list, tuple, array, Series or arrow column, one a record."""
-    if isinstance(values, np.ndarray):
-        return list(values.tolist() if values.dtype.kind not in "mM" else values)
-    for convert in ("to_list", "to_pylist"):  # pandas and polars, arrow
-        if hasattr(values, convert):
-            return list(getattr(values, convert)())
     if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
         raise ValuesError(
             f"{what} must be a column with one value a record, got {repr(values)[:80]}; give a list"
         )
-    return list(values)
+    return as_list(values)
 
 
 def encode(values: Sequence[Any]) -> Coded:

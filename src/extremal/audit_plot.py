@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .leakage import LeakageDistribution
+from .plot import empty_axes
 from .prior import Labels
 
 if TYPE_CHECKING:
@@ -25,14 +26,7 @@ def draw_leakage(
 ) -> Axes:
     """Axes with the leakage of each report as a bar, or of many reports how often a level is exceeded."""
     if axes is None:
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise ImportError(
-                'plots need matplotlib, which is not installed; pip install "extremal[plot]"'
-            ) from None
-
-        axes = plt.subplots()[1]
+        axes = empty_axes()
     if len(outputs) <= MOST_BARS:
         places = np.arange(len(outputs))
         axes.bar(places, leakage, color="tab:blue")

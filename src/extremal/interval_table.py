@@ -103,14 +103,9 @@ class IntervalTable:
     def plot(self, axes: Axes | None = None) -> Axes:
         """Axes with a point and a bar for every row; those that are not identified are hollow."""
         if axes is None:
-            try:
-                import matplotlib.pyplot as plt
-            except ImportError:
-                raise ImportError(
-                    'plots need matplotlib, which is not installed; pip install "extremal[plot]"'
-                ) from None
-            height = 1.2 + 0.3 * min(len(self), 100)
-            axes = plt.subplots(figsize=(6.4, max(height, 2.4)), layout="constrained")[1]
+            from .plot import empty_axes
+
+            axes = empty_axes((6.4, max(1.2 + 0.3 * min(len(self), 100), 2.4)))
         places = np.arange(len(self))
         axes.hlines(places, self.lower, self.upper, color="tab:blue")
         for known, face in ((True, "tab:blue"), (False, "white")):

@@ -231,7 +231,7 @@ def check_labels(labels: Iterable[Any], size: int | None, what: str) -> Labels:
         raise PriorError(
             f"labels of {what} must be a sequence with an order, got {repr(labels)[:80]}; give a list"
         )
-    names = tuple(_plain(label) for label in _as_list(labels))
+    names = tuple(_plain(label) for label in as_list(labels))
     if size is not None and len(names) != size:
         raise PriorError(
             f"{what} must have one label for each of its {size} symbols, got {len(names)} labels; "
@@ -240,11 +240,11 @@ def check_labels(labels: Iterable[Any], size: int | None, what: str) -> Labels:
     try:
         distinct = set(names)
     except TypeError:
-        bad = next(name for name in names if not _is_hashable(name))
+        bad = next(name for name in names if not is_hashable(name))
         raise PriorError(
             f"labels of {what} must be hashable, got {repr(bad)[:80]}; use strings, numbers or tuples"
         ) from None
-    missing = [name for name in names if _is_missing(name)]
+    missing = [name for name in names if is_missing(name)]
     if missing:
         raise PriorError(
             f"labels of {what} must not be missing, got {missing[0]!r}; "
@@ -271,12 +271,12 @@ def count_values(values: Iterable[Any]) -> dict[Hashable, int]:
             f"values must be one column, got shape {getattr(values, 'shape', None)}; choose a column of it"
         )
     try:
-        counts: dict[Hashable, int] = Counter(_as_list(values))
+        counts: dict[Hashable, int] = Counter(as_list(values))
     except TypeError:
         raise PriorError(
             "values must be hashable, got one that is not; use strings, numbers or tuples"
         ) from None
-    missing = sum(times for value, times in counts.items() if _is_missing(value))
+    missing = sum(times for value, times in counts.items() if is_missing(value))
     if missing:
         raise PriorError(
             f"values must not be missing, got {missing} missing values; "
@@ -375,7 +375,8 @@ def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) and label.dtype.kind not in "mM" else label
 
 
-def _is_hashable(value: Any) -> bool:
+def is_hashable(value: Any) -> bool:
+    """Whether the value can be a label."""
     try:
         hash(value)
     except TypeError:
@@ -383,7 +384,7 @@ def _is_hashable(value: Any) -> bool:
     return True
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """None, NaN, NaT, and pandas' NA, which refuses to be compared."""
     try:
         return value is None or bool(value != value)
@@ -391,9 +392,10 @@ def _is_missing(value: Any) -> bool:
         return True
 
 
-def _as_list(values: Any) -> Iterable[Any]:
+def as_list(values: Iterable[Any]) -> list[Any]:
+    """The values of a list, array, Series or arrow column as Python values; times of numpy stay as they are."""
     if isinstance(values, np.ndarray):
-        return list(values) if values.dtype.kind in "mM" else values.tolist()
+        return list(values if values.dtype.kind in "mM" else values.tolist())
     for convert in ("to_list", "to_pylist"):  # pandas and polars, arrow
         if hasattr(values, convert):
             return list(getattr(values, convert)())

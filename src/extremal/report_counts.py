@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .certify import Certified, as_mechanism
 from .errors import MechanismError, ValuesError
 from .mechanism import Mechanism
-from .prior import Labels, Prior, shorten
+from .prior import Labels, Prior, is_missing, shorten
 from .privatize.arrays import as_column
 from .privatize.columns import Column
 from .sampling import Sampler
@@ -155,7 +155,7 @@ def _unknown(outputs: Labels, column: Column) -> ValuesError:
     where = np.flatnonzero(column.rows[np.minimum(column.codes, last)] == len(outputs))
     found: Counter[str] = Counter()
     for value in column.values_at(where):
-        found["missing" if _is_missing(value) else repr(value)[:60]] += 1
+        found["missing" if is_missing(value) else repr(value)[:60]] += 1
     named = ", ".join(f"{name} ({times})" for name, times in found.most_common(5))
     more = f", {len(found) - 5} more values" if len(found) > 5 else ""
     return ValuesError(
@@ -163,13 +163,6 @@ def _unknown(outputs: Labels, column: Column) -> ValuesError:
         f"{len(column.codes)} rows: {named}{more}; correct or drop them, or load the mechanism that made "
         "these reports"
     )
-
-
-def _is_missing(value: Any) -> bool:
-    try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError):  # pandas' NA refuses to be compared
-        return True
 
 
 def _integers(given: Any, outputs: Labels) -> Counts:

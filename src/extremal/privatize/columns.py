@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ValuesError
+from ..prior import is_hashable
 from ..sampling import Sampler, smallest_unsigned, unsigned
 
 Array = NDArray[Any]
@@ -165,22 +166,6 @@ def shown(value: Any) -> str:
     """A value as messages show it: a number of numpy as the number it is, and nothing too long."""
     plain = value.item() if isinstance(value, np.generic) else value
     return (str(plain) if isinstance(plain, np.generic) else repr(plain))[:60]  # a longdouble stays one
-
-
-def is_missing(value: Any) -> bool:
-    """None, NaN, NaT and pandas' NA."""
-    try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError):  # pandas' NA refuses to be compared
-        return True
-
-
-def is_hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 def _is_integer(label: Any) -> bool:

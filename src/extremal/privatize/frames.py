@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import PriorError, ValuesError
-from ..prior import Prior, shorten
+from ..prior import Prior, is_missing, shorten
 from ..sampling import Sampler, Words
 from .arrays import as_column
 from .arrow_schema import released_schema, unordered
-from .columns import Column, is_missing
+from .columns import Column
 from .releases import Certificate, Drawn, Job, check_columns, choose_randomness, plan, record_blocks
 
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from ..errors import KeyingError, ValuesError
 from ..keyed import check_distinct, check_key, id_blocks, keyed_words
-from ..prior import shorten
+from ..prior import is_hashable, is_missing, shorten
 from ..sampling import Fill, Integers, Sampler, SecureWords, Words
-from .columns import Column, Kept, is_hashable, is_missing, label_rows, shown
+from .columns import Column, Kept, label_rows, shown
 from .product import Product
 
 Read = Callable[[Sampler, Any], Column]

@@ -16,10 +16,10 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from ..errors import KeyingError, ValuesError
-from ..prior import shorten
+from ..prior import is_missing, shorten
 from ..sampling import Sampler
 from .arrays import as_column
-from .columns import Column, is_missing, shown
+from .columns import Column, shown
 from .releases import MOST_NAMES, Job, Release, Unknown, check_columns
 
 ID_TYPES = ("byte", "short", "integer", "long", "string", "binary")

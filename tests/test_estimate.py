@@ -437,3 +437,24 @@ def test_every_mechanism_gives_an_answer_that_makes_sense(data, n):
     same = ex.difference(e, e)
     assert ((same.lower <= 0) & (same.upper >= 0)).all()
     assert (e.group({"all": e.labels}).upper >= 1 - 1e-9).all()
+
+
+@pytest.mark.parametrize("members", [{"a": "2"}, {"a": None}, {"a": True}, {"a": 10**400}, [["a"]], [{}]])
+def test_coefficients_that_are_no_numbers_and_labels_that_cannot_be_any_are_refused(members):
+    mechanism = ex.Mechanism([[0.8, 0.2], [0.3, 0.7]], inputs=["a", "b"])
+    found = ex.estimate(mechanism, [0, 1, 1])
+    with pytest.raises(ex.ValuesError, match="finite coefficients"):
+        found.group({"some": members})
+    for strength in ("x", [1], 10**400):
+        with pytest.raises(ex.OptionError, match="strength must be a number"):
+            ex.estimate(
+                mechanism, [0, 1], method="map", prior=ex.Prior.uniform(["a", "b"]), strength=strength
+            )
+
+
+@pytest.mark.parametrize("other", [None, 5, {"a": 3}])
+def test_a_difference_of_what_is_no_estimate_is_refused(other):
+    found = ex.estimate(ex.Mechanism([[0.8, 0.2], [0.3, 0.7]]), [0, 1, 1])
+    for pair in ((found, other), (other, found)):
+        with pytest.raises(ex.ValuesError, match="two estimates"):
+            ex.difference(*pair)

@@ -76,3 +76,9 @@ def test_a_number_of_reports_must_be_whole_and_positive(n):
 def test_a_width_must_lie_between_0_and_1(width):
     with pytest.raises(ex.OptionError, match="width must be a number between 0 and 1"):
         ex.sample_size(PRIOR, RESPONSE, width)
+
+
+def test_more_reports_than_can_be_counted_are_refused():
+    prior = ex.Prior([0.5, 0.5])
+    with pytest.raises(ex.OptionError, match=r"below 2\^63"):
+        ex.expected_error(prior, ex.randomized_response_for_pml(prior, 0.3), 10**400)

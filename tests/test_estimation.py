@@ -151,3 +151,15 @@ def test_from_epsilon_max_on_everything_is_told():
 def test_questions_that_make_no_sense_are_refused(arguments, options, error):
     with pytest.raises(error):
         ex.estimation_design(*arguments, **options)
+
+
+def test_a_level_too_small_for_doubles_is_refused_in_words():
+    for prior in (ex.Prior([0.5, 0.3, 0.2]), ex.Prior.uniform(15)):
+        with pytest.raises(ex.EpsilonError, match="double precision"):
+            ex.estimation_design(prior, 1e-9)
+
+
+@pytest.mark.parametrize("people", [0, -1, "x", None, True, float("nan")])
+def test_an_error_is_that_of_a_positive_number_of_people(people):
+    with pytest.raises(ex.OptionError, match="people must be a number > 0"):
+        ex.estimation_design(ex.Prior([0.5, 0.3, 0.2]), 0.6).error(people)

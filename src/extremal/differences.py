@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import MechanismError, OptionError
+from .errors import MechanismError, OptionError, ValuesError
 from .estimate import Estimate, check_confidence
 from .interval_table import IntervalTable
 from .intervals import (
@@ -29,6 +29,11 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
     bounded variables, so the inequality behind the other intervals applies to it as a whole: narrower than
     subtracting intervals.
     """
+    for each in (one, other):
+        if not isinstance(each, Estimate):
+            raise ValuesError(
+                f"a difference must be of two estimates, got {repr(each)[:80]}; make each with estimate(...)"
+            )
     if one.labels != other.labels:
         raise MechanismError(
             "estimates that are subtracted must be of the same inputs in the same order, got "

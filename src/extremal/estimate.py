@@ -222,7 +222,11 @@ class Estimate:
         )
         place = {label: i for i, label in enumerate(self.labels)}
         for label, value in items:
-            if label not in place or not math.isfinite(value):
+            try:
+                known = label in place and _is_finite(value)
+            except TypeError:  # not hashable
+                known = False
+            if not known:
                 raise ValuesError(
                     f"a group must hold input labels, of {shorten(self.labels)}, with finite coefficients, got "
                     f"{label!r}: {value!r}; labels are compared as they are, 1 is not '1'"
@@ -269,7 +273,7 @@ def estimate(
             )
         expected = _uniform(matrix)
     check_match(expected, matrix)
-    if strength is not None and (method != "map" or not (math.isfinite(strength) and strength > 0)):
+    if strength is not None and (method != "map" or not (_is_finite(strength) and strength > 0)):
         raise OptionError(
             f'strength must be a number > 0 and come with method="map", got {strength!r} and {method!r}; '
             "leave it out, or give how many answers the prior is worth"
@@ -303,6 +307,16 @@ def check_confidence(confidence: Any) -> float:
     if not 0 < confidence < 1:
         raise OptionError(f"confidence must be strictly between 0 and 1, got {confidence!r}; e.g. 0.95")
     return float(confidence)
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether it is a number, and finite; text and truth values are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond doubles
+        return False
 
 
 def _uniform(matrix: Mechanism) -> Prior:

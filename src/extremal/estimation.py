@@ -13,12 +13,13 @@ import html
 import math
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .arc import arc_columns
-from .errors import OptionError, SolverError
+from .errors import EpsilonError, OptionError, SolverError
 from .lift_vectors import lift_vertices
 from .local_search import fill
 from .mechanism import Mechanism, check_match
@@ -48,8 +49,10 @@ class EstimationDesign:
     lower_bound: float
     tolerance: float
 
-    def error(self, people: int) -> float:
+    def error(self, people: Any) -> float:
         """The root mean squared error of a share estimated from the reports of so many people."""
+        if isinstance(people, bool) or not isinstance(people, int | float | np.number) or not people > 0:
+            raise OptionError(f"people must be a number > 0, got {people!r}; e.g. 1000")
         return math.sqrt(max(self.trace - 1, 0.0) / (people * self.prior.size))
 
     @property
@@ -138,10 +141,21 @@ def estimation_design(
     mechanism = pair_outputs(
         prior, within_lifts(prior, Mechanism(P / P.sum(axis=1, keepdims=True), prior.labels), epsilon)
     )
-    trace = float(np.trace(np.linalg.inv(information(prior, mechanism))))
+    trace = float(np.trace(_inverse(information(prior, mechanism))))
     return EstimationDesign(
         prior, epsilon, mechanism, trace, min(lower, trace) if everything else -math.inf, tolerance
     )
+
+
+def _inverse(J: Floats) -> Floats:
+    """J^-1. Lifts differ from 1 by about epsilon and J from a matrix of rank 1 by its square, which can be rounding."""
+    try:
+        return np.asarray(np.linalg.inv(J))
+    except np.linalg.LinAlgError:
+        raise EpsilonError(
+            "epsilon must be large enough for the reports to tell the shares apart in double precision, got less; "
+            "from 1e-7 on it is"
+        ) from None
 
 
 def _some(pi: Floats, high: float) -> Floats:
@@ -176,7 +190,7 @@ def _mix(parts: Floats, share: Floats, tolerance: float) -> tuple[Floats, Floats
     """
     share = share.copy()
     for _ in range(2000):
-        inverse = np.linalg.inv(np.einsum("k,kij->ij", share, parts))
+        inverse = _inverse(np.einsum("k,kij->ij", share, parts))
         slope = np.einsum("ij,kij->k", inverse @ inverse, parts)
         up, down = int(np.argmax(slope)), int(np.argmin(np.where(share > 0, slope, np.inf)))
         trace = float(np.trace(inverse))
@@ -187,4 +201,4 @@ def _mix(parts: Floats, share: Floats, tolerance: float) -> tuple[Floats, Floats
         step = min(float(slope[up] - slope[down]) / max(curvature, 1e-300), float(share[down]))
         share[up] += step
         share[down] -= step
-    return share, np.linalg.inv(np.einsum("k,kij->ij", share, parts))
+    return share, _inverse(np.einsum("k,kij->ij", share, parts))

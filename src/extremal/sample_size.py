@@ -110,8 +110,10 @@ def expected_error(
 ) -> ExpectedError:
     """Standard errors and interval widths to expect from n reports if the inputs follow the prior."""
     matrix, level = _check(prior, mechanism, confidence)
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise OptionError(f"n must be a whole number of reports >= 1, got {n!r}; e.g. 1000")
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n < 1 << 63:
+        raise OptionError(
+            f"n must be a whole number of reports from 1 to below 2^63, got {repr(n)[:40]}; e.g. 1000"
+        )
     channel = Channel(matrix.matrix, prior.probabilities)
     errors = standard_errors(channel, np.eye(prior.size), float(n))
     return ExpectedError(prior.labels, int(n), level, errors, _widths(channel, float(n), 1 - level))

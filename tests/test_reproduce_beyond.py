@@ -8,9 +8,10 @@ import pytest
 from scipy.optimize import linprog
 
 import extremal as ex
+from extremal.contrasts import Channel
 from extremal.data import anes96
 from extremal.demo import ORDER
-from extremal.paper import beyond_prior, frequencies
+from extremal.paper import beyond_prior
 from extremal.prior_set import l1_radius
 
 THREE = ex.Prior([0.5, 0.3, 0.2])
@@ -27,7 +28,7 @@ def party():
 def test_the_estimate_is_unbiased_with_more_reports_than_answers_too():
     mechanism = ex.estimation_design(THREE, 0.6).mechanism
     assert mechanism.shape[1] >= 3
-    A = frequencies.estimator(THREE, mechanism)
+    A = Channel(mechanism.matrix, THREE.probabilities).weights(np.eye(3))
     np.testing.assert_allclose(A @ mechanism.matrix.T, np.eye(3), rtol=0, atol=1e-9)
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import extremal as ex
+from extremal.contrasts import Channel
 from extremal.data import anes96
 from extremal.demo import ORDER
 from extremal.estimation import standard_error
 from extremal.plot import BLUE, GREEN, GREY, ORANGE
 
-from .frequencies import estimator
 from .panel import Check, Floats, Panel, fact, within
 
 if TYPE_CHECKING:
@@ -116,7 +116,8 @@ def _simulated(
         if math.isinf(standard_error(prior, mechanism, people)):
             continue
         reports = random.multinomial(counts, mechanism.matrix, size=(REPEATS, prior.size)).sum(axis=1)
-        away = reports / people @ estimator(prior, mechanism).T - prior.probabilities
+        weights = Channel(mechanism.matrix, prior.probabilities).weights(np.eye(prior.size))
+        away = reports / people @ weights.T - prior.probabilities
         found[k] = 100 * math.sqrt(float((away**2).mean()))
     return found
 

@@ -251,7 +251,9 @@ def run_task(task: Task, method: str = "auto") -> Design:
     if method == "auto":
         method = choose_method(task)
     if method not in METHODS:
-        raise OptionError(f"method must be 'auto' or one of {', '.join(map(repr, METHODS))}, got {method!r}")
+        raise OptionError(
+            f"method must be 'auto' or one of {', '.join(map(repr, METHODS))}, got {method!r}; 'auto' picks one"
+        )
     if method in ("constant", "identity") and method != choose_method(task):
         raise RegionError(
             f"method {method!r} is for epsilon = 0 and for epsilon >= epsilon_max only, got {task.epsilon:.6g} "

@@ -63,7 +63,8 @@ def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float 
     best = _newton(np.ascontiguousarray(P[:, seen]), f[seen], t, expected, wanted)
     if best.gap > max(ACCEPTED, wanted):
         raise SolverError(
-            f"maximum likelihood ended {best.gap:.3g} nats per report below what could be possible"
+            f"maximum likelihood ended {best.gap:.3g} nats per report below what could be possible; "
+            'try method="inverse"'
         )
     return best
 

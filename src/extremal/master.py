@@ -92,7 +92,9 @@ class Master:
         """The optimum over the columns added so far, up to the tolerances of the solver."""
         if not self._run(attempts):
             status = self._highs.modelStatusToString(self._highs.getModelStatus())
-            raise SolverError(f"the master program ended with status {status}")
+            raise SolverError(
+                f"the master program ended with status {status}; try a slightly different epsilon, or another method"
+            )
         solution = self._highs.getSolution()
         value = self._highs.getInfo().objective_function_value * self.scale
         weights = np.maximum(np.array(solution.col_value), 0.0)

@@ -161,7 +161,8 @@ class LiftProgram:
             return np.ones(n), -math.inf
         if status != self._optimal:
             raise SolverError(
-                f"a pricing program ended with status {self._highs.modelStatusToString(status)}"
+                f"a pricing program ended with status {self._highs.modelStatusToString(status)}; "
+                "try a slightly different epsilon, or another method"
             )
         solution = self._highs.getSolution()
         z = np.array(solution.row_dual) * scale

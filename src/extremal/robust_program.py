@@ -24,7 +24,7 @@ from .program import Solution, relative_gap
 from .robust_bounds import Cells
 from .robust_pricing import LiftProgram, Priced, Pricer, admissible
 from .robust_vertices import climb
-from .utility import ExpectedGain, FInformation, Utility
+from .utility import ExpectedGain, FInformation
 
 Floats = NDArray[np.float64]
 
@@ -94,7 +94,6 @@ class _Search:
 
     priors: PriorSet
     c: float
-    utility: Utility
     task: Task
     deadline: float
     last: float
@@ -120,7 +119,6 @@ class _Search:
         search = cls(
             priors,
             c,
-            task.utility,
             task,
             begin + SHARE * time_limit,
             begin + time_limit,
@@ -139,7 +137,7 @@ class _Search:
         """The utility of lift vectors given as rows."""
         if self.pricer is not None:
             return np.asarray(self.pricer.f(lifts) @ self.priors.nominal.probabilities, dtype=np.float64)
-        return self.utility.columns(self.priors.nominal, np.ascontiguousarray(lifts.T))
+        return self.task.utility.columns(self.priors.nominal, np.ascontiguousarray(lifts.T))
 
     def add(self, lifts: Floats) -> int:
         """Add the columns that differ from all others by more than rounding and say how many did."""
@@ -167,6 +165,8 @@ class _Search:
 def _generate(search: _Search) -> Solution:
     """Columns by local search while it finds any, then by the pricing that proves a bound."""
     interrupted, fruitless = False, 0
+    decides = isinstance(search.task.utility, ExpectedGain)
+    patience = 0 if decides or search.pricer is not None else PATIENCE
     solution = search.master.solve()
     try:
         while not search.late:
@@ -174,7 +174,7 @@ def _generate(search: _Search) -> Solution:
             if search.task.progress is not None:
                 search.task.progress(solution.value, search.upper)
             worth = 0.1 * search.task.tolerance * max(abs(solution.value), 1e-300)
-            if isinstance(search.utility, ExpectedGain):
+            if decides:
                 found = _decide(search, solution, worth)
             else:
                 found = _climb(search, solution, worth)
@@ -183,7 +183,7 @@ def _generate(search: _Search) -> Solution:
             if search.gap(solution) <= 0.9 * search.task.tolerance:
                 break
             fruitless = 0 if found else fruitless + 1
-            if fruitless > (0 if search.pricer or isinstance(search.utility, ExpectedGain) else PATIENCE):
+            if fruitless > patience:
                 break
             if found:
                 solution = search.master.solve()
@@ -247,8 +247,8 @@ def prove(pricer: Pricer, y: Floats, value: float, tolerance: float, deadline: f
 
 def _decide(search: _Search, solution: MasterSolution, worth: float) -> int:
     """Expected gains: for each decision the best column is that of one linear program, which is a bound, too."""
-    assert isinstance(search.utility, ExpectedGain)
-    weighted = search.utility.gain * search.priors.nominal.probabilities
+    assert isinstance(search.task.utility, ExpectedGain)
+    weighted = search.task.utility.gain * search.priors.nominal.probabilities
     box = search.program.root()
     best, lifts = -math.inf, []
     for row in weighted:

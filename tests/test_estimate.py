@@ -458,3 +458,20 @@ def test_a_difference_of_what_is_no_estimate_is_refused(other):
     for pair in ((found, other), (other, found)):
         with pytest.raises(ex.ValuesError, match="two estimates"):
             ex.difference(*pair)
+
+
+def test_more_reports_than_can_be_counted_are_refused():
+    mechanism = ex.Mechanism([[0.8, 0.2], [0.3, 0.7]])
+    with pytest.raises(ex.ValuesError, match=r"fewer than 2\^63"):
+        ex.estimate(mechanism, {0: 2**62, 1: 2**62})
+    most = ex.count_reports(mechanism, {0: 2**62, 1: 2**62 - 1})
+    for more in ({0: 1}, {1: 2**62}, most):
+        with pytest.raises(ex.ValuesError, match="counts must be"):
+            most.add(more.to_dict() if isinstance(more, ex.ReportCounts) else more)
+
+
+def test_a_set_of_reports_is_refused_as_it_lost_how_often_each_came():
+    mechanism = ex.Mechanism([[0.8, 0.2], [0.3, 0.7]])
+    for reports in ({0, 1}, frozenset([0]), {0: 1, 1: 1}.keys()):
+        with pytest.raises(ex.ValuesError, match="got a set"):
+            ex.estimate(mechanism, reports)

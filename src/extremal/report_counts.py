@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,6 +111,11 @@ def reference_prior(mechanism: Certified | Mechanism, prior: Prior | None) -> Pr
 
 
 def _count(outputs: Labels, reports: Any) -> ReportCounts:
+    if isinstance(reports, Set):
+        raise ValuesError(
+            f"reports must be one for each person, got a set, which holds none twice: {repr(reports)[:60]}; "
+            "give a list, or a mapping label -> count"
+        )
     if isinstance(reports, Mapping):
         return ReportCounts(outputs, _from_mapping(outputs, reports))
     return ReportCounts(outputs, _from_column(outputs, reports))
@@ -191,5 +196,10 @@ def _integers(given: Any, outputs: Labels) -> Counts:
         raise ValuesError(
             f"counts must be whole numbers >= 0, got {raw[k]} for {outputs[k]!r} "
             f"({int(bad.sum())} such counts); give how often each output occurred"
+        )
+    if sum(counts.tolist()) >= 1 << 63:
+        raise ValuesError(
+            f"counts must be fewer than 2^63 reports together, got {sum(counts.tolist())}; "
+            "give how often each output occurred"
         )
     return counts

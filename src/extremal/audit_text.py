@@ -73,13 +73,13 @@ def _summary(figures: Figures) -> list[str]:
             "learns nothing from it."
             if factor <= SILENT
             else f"their chance of guessing right grows at most by a factor of {at_most(factor)} "
-            f"(pointwise maximal leakage ε = {number(figures['epsilon'])} nats)."
+            f"(pointwise maximal leakage ε = {at_most(figures['epsilon'])} nats)."
         )
     ]
     if factor > SILENT:
         lines.append(
             f"This bound is attained: after the report {quoted(worst['report'])}, the answer "
-            f"{quoted(worst['symbol'])} is {number(factor)} times as likely as before, "
+            f"{quoted(worst['symbol'])} is {at_most(factor)} times as likely as before, "
             f"{chance(worst['after'])} instead of {chance(worst['before'])}."
         )
     if figures["exact"]:
@@ -169,9 +169,9 @@ def _assumptions(figures: Figures) -> list[str]:
                 "- The answers of the people follow the prior that was given. Under another prior the leakage "
                 "is another.",
                 "- Each person sends one report, drawn afresh and independently. Several reports about one "
-                "answer leak more than one, and can leak more than the sum of each: see compose_releases().",
+                "answer leak more than one, and can leak more than the sum of each: they must be audited together.",
                 "- Nothing else about the answer reaches the observer: no other columns that depend on it, no "
-                "order of rows, no second channel. For columns that depend on each other see audit_columns().",
+                "order of rows, no second channel. Columns that depend on each other must be audited together.",
             )
         )
     ]
@@ -196,8 +196,8 @@ def _report_table(figures: Figures) -> Table:
         (
             label(o["report"]),
             chance(o["probability"]),
-            number(o["leakage"]),
-            number(o["factor"]),
+            at_most(o["leakage"]),
+            at_most(o["factor"]),
             names(o["symbols"], o["symbol_count"]) if o["probability"] > 0 else "",
             names(o["excluded"], o["excluded_count"]) if o["excluded_count"] else "",
         )

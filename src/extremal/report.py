@@ -6,19 +6,24 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from typing import TypeVar
 
 import numpy as np
 
 from . import audit_text, svg
-from .audit import Audit, audit
+from .audit import Audit, audit, plain
 from .certify import Certified
+from .disclosure import Disclosure
 from .mechanism import Mechanism
 from .prior import Prior
 from .tradeoff import Tradeoff
 
+T = TypeVar("T")
+
 MOST_BARS = 12
-SAID = ("In short", "What an observer can guess", "What can become certain", "What this rests on")
-MOST_SAID = 5  # paragraphs of one section of the audit
+CERTAIN = "What can become certain"
+SAID = ("In short", "What an observer can guess", CERTAIN, "What this rests on")
+MOST_LISTED = 20_000  # labels in one table that unfolds: more would be a page that no browser likes to open
 
 STYLE = """
 :root { color-scheme: light; }
@@ -37,8 +42,12 @@ tr + tr td { border-top: 1px solid #eee; }
 figcaption { font-size: .9rem; color: #555; }
 figure { margin: 1rem 0; }
 code { background: #f3f3f3; padding: 0 .2em; }
+summary { cursor: pointer; color: #0b4f8a; }
+details td { white-space: normal; text-align: left; }
+details th { text-align: left; }
 footer { margin-top: 3rem; font-size: .85rem; color: #555; }
-@media print { body { max-width: none; } h2 { break-after: avoid; } figure, table { break-inside: avoid; } }
+@media print { body { max-width: none; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; }
+  details::details-content { content-visibility: visible; block-size: auto; } }
 """
 
 
@@ -51,14 +60,23 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Folded:
+    """A table that unfolds when its summary is clicked."""
+
+    summary: str
+    table: Table
+
+
+@dataclass(frozen=True)
 class Section:
-    """A part of the page: a title, paragraphs, pictures with captions and a table, in this order."""
+    """A part of the page: a title, paragraphs, pictures with captions, tables, in the order of the fields."""
 
     title: str
     text: Sequence[str] = ()
     pictures: Sequence[tuple[str, str]] = ()  # SVG text, caption
     table: Table | None = None
     after: Sequence[str] = field(default=())
+    folded: Folded | None = None
 
 
 def page(title: str, lead: str, sections: Sequence[Section], footer: str = "") -> str:
@@ -77,17 +95,22 @@ def mechanism_report(
     prior: Prior,
     mechanism: Certified | Mechanism,
     curve: Tradeoff | None = None,
-    title: str = "A private mechanism",
+    title: str = "What a private report can give away",
 ) -> str:
-    """A page about one mechanism: prior, matrix, leakage by report, the risk in words, the trade-off if given."""
+    """A page about one mechanism: the risk in short, prior, matrix, leakage, the risk in words, the trade-off if given.
+
+    `title` is best the question that was asked, for readers who were not there.
+    """
     made = audit(prior, mechanism)
+    in_short, *risks = risk_sections(made)
     sections = [
+        in_short,
         Section(
             "What is known beforehand", pictures=[(svg.shares(prior), "Share of each answer: the prior.")]
         ),
         matrix_section(made.mechanism),
         leakage_section(made),
-        *risk_sections(made),
+        *risks,
     ]
     if curve is not None:
         sections.append(curve_section(curve, made.epsilon))
@@ -120,19 +143,73 @@ def leakage_section(made: Audit) -> Section:
     caption = (
         "Leakage in nats, at most, and the factor by which a report can raise any chance of guessing right."
     )
-    return Section("What each report can tell, at most", pictures=[(picture, caption)])
+    folded = _all_reports(made) if len(made.leakage) > MOST_BARS else None
+    return Section("What each report can tell, at most", pictures=[(picture, caption)], folded=folded)
 
 
 def risk_sections(made: Audit) -> list[Section]:
-    """The audit's own words, the first of them where they are many."""
+    """The audit's own words; what each report rules out in full, folded where it is long."""
     found = []
     for title, lines in audit_text.sections(made.to_dict()):
         if title in SAID:
             told = [part for line in lines if not line.startswith("|") for part in _plain(line)]
-            if len(told) > MOST_SAID:
-                told = [*told[: MOST_SAID - 1], f"… and {len(told) - MOST_SAID + 1} more of this kind."]
-            found.append(Section(title, told))
+            folded = None
+            if title == CERTAIN and _is_long(made.disclosures):
+                told, folded = told[:2], _all_disclosures(made.disclosures)
+            found.append(Section(title, told, folded=folded))
     return found
+
+
+def _is_long(found: Sequence[Disclosure]) -> bool:
+    """Whether a sentence on the first of them leaves something out."""
+    lists = (found[0].reports, found[0].possible, found[0].excluded) if found else ()
+    return len(found) > 1 or any(len(labels) > audit_text.MOST_NAMES for labels in lists)
+
+
+def _all_disclosures(found: Sequence[Disclosure]) -> Folded:
+    head = ("report", "rules out", "leaves possible", "which had probability", "happens with probability")
+    rows = [
+        (
+            _labels(d.reports),
+            _labels(d.excluded),
+            _labels(d.possible),
+            audit_text.chance(d.possible_probability),
+            audit_text.chance(d.probability),
+        )
+        for d in _fitting(found, [len(d.reports) + len(d.excluded) + len(d.possible) for d in found])
+    ]
+    return Folded(_summary("every report that rules out answers", len(rows), len(found)), Table(head, rows))
+
+
+def _all_reports(made: Audit) -> Folded:
+    head = ("report", "happens with probability", "leakage in nats, at most", "factor, at most", "about")
+    order = sorted(made.outcomes, key=lambda o: -o.leakage)
+    rows = [
+        (
+            _labels((o.output,)),
+            audit_text.chance(o.probability),
+            audit_text.at_most(o.leakage),
+            audit_text.at_most(math.exp(o.leakage)),
+            _labels(o.symbols) if o.probability > 0 else "",
+        )
+        for o in _fitting(order, [1 + len(o.symbols) for o in order])
+    ]
+    return Folded(_summary("every report", len(rows), len(order)), Table(head, rows))
+
+
+def _fitting(found: Sequence[T], labels: Sequence[int]) -> Sequence[T]:
+    """The first of them, as many as name no more than MOST_LISTED labels together, one at least."""
+    return found[: max(1, int(np.searchsorted(np.cumsum(labels), MOST_LISTED, side="right")))]
+
+
+def _summary(what: str, shown: int, all_of_them: int) -> str:
+    if shown < all_of_them:
+        return f"Show {what}: the first {shown} of {all_of_them}"
+    return f"Show {what}"
+
+
+def _labels(labels: Sequence[object]) -> str:
+    return ", ".join(audit_text.quoted(plain(label)) for label in labels)
 
 
 def curve_section(curve: Tradeoff, epsilon: float | None = None) -> Section:
@@ -161,14 +238,20 @@ def _section(section: Section) -> str:
             f'<figure><div class="wide">{picture}</div><figcaption>{_text(caption)}</figcaption></figure>'
         )
     if section.table is not None:
-        head = "".join(f"<th>{_text(cell)}</th>" for cell in section.table.head)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>"
-            for row in section.table.rows
-        )
-        parts.append(f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>')
+        parts.append(_table(section.table))
     parts += [f"<p>{_text(text)}</p>" for text in section.after]
+    if section.folded is not None:
+        folded = section.folded
+        parts.append(f"<details><summary>{_text(folded.summary)}</summary>{_table(folded.table)}</details>")
     return "\n".join(parts)
+
+
+def _table(table: Table) -> str:
+    head = "".join(f"<th>{_text(cell)}</th>" for cell in table.head)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in table.rows
+    )
+    return f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>'
 
 
 def _about(mechanism: Certified | Mechanism) -> str:

@@ -44,7 +44,7 @@ figure { margin: 1rem 0; }
 code { background: #f3f3f3; padding: 0 .2em; }
 summary { cursor: pointer; color: #0b4f8a; }
 details td { white-space: normal; text-align: left; }
-details th { text-align: left; }
+details th { white-space: normal; text-align: left; }
 footer { margin-top: 3rem; font-size: .85rem; color: #555; }
 @media print { body { max-width: none; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; }
   details::details-content { content-visibility: visible; block-size: auto; } }
@@ -138,7 +138,7 @@ def leakage_section(made: Audit) -> Section:
         values, counts = np.unique(rounded, return_counts=True)
         values, counts = values[::-1][:MOST_BARS], counts[::-1][:MOST_BARS]
         labels = [f"{count} reports" if count > 1 else "1 report" for count in counts]
-    texts = [f"{value:.3f} ({math.ceil(100 * math.exp(value)) / 100:.2f}x)" for value in values]
+    texts = [f"{audit_text.at_most(value)} ({audit_text.at_most(math.exp(value))}x)" for value in values]
     picture = svg.bars(labels, values, texts, "leakage of reports in nats", made.epsilon)
     caption = (
         "Leakage in nats, at most, and the factor by which a report can raise any chance of guessing right."

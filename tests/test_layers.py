@@ -102,29 +102,8 @@ LAYERS = [
 # These use the package as its users do, so they alone may import the package itself.
 USERS = ["demo", "explorer", "paper", "demo_run", "demo_report", "cli", "__main__"]
 
-SOLVER = {
-    "kernels",
-    "neighbourhood_kernel",
-    "lattice_kernel",
-    "pricing",
-    "vertex_kernel",
-    "vertex_pricing",
-    "master",
-    "classes",
-    "program",
-    "local_search",
-    "gain_program",
-    "coarsen",
-    "methods",
-    "robust_vertices",
-    "robust_pricing",
-    "robust_bounds",
-    "robust_program",
-    "robust",
-    "design",
-    "tradeoff",
-}
 CHECKERS = ["check", "check_bounds", "proof", "certify"]
+SOLVER = set(LAYERS[LAYERS.index("kernels") : LAYERS.index("proof")]) - set(CHECKERS)
 
 HEAVY = [
     "cdd",
@@ -145,7 +124,6 @@ HEAVY = [
 # sampler's, streams and keyed words.
 SHARED = {
     "highspy": {"frequency_polytope", "master", "robust_pricing"},
-    "matplotlib": {"audit_plot", "interval_table", "plot"},
     "numba": {"kernels", "lattice_kernel", "neighbourhood_kernel", "sampling_kernel", "vertex_kernel"},
     "cryptography": {"sampling", "keyed"},
 }

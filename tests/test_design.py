@@ -675,6 +675,10 @@ def test_a_design_prints_itself():
         assert len(line) <= 120
 
 
+def test_a_design_above_all_regions_says_so():
+    assert "3 inputs, 3 outputs, above all privacy regions\n" in str(ex.design(ex.Prior([0.5, 0.3, 0.2]), 5.0))
+
+
 def test_outputs_carry_the_labels_they_agree_with_most_often():
     prior = ex.Prior({"a": 0.4, "b": 0.3, "c": 0.2, "d": 0.1})
     design = ex.design(prior, 1.0)
@@ -748,3 +752,12 @@ def test_theorem_4_needs_a_promise_of_symmetry():
     norm = ex.Utility(lambda prior, P: np.sqrt((P**2).sum(axis=0)), "norm")
     with pytest.raises(UtilityError, match="symmetric=True"):
         ex.design(ex.Prior.uniform(4), 0.5, norm, method="uniform")
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"method": ["binary"]}, {"method": None}, {"tolerance": "x"}, {"time_limit": "x"}, {"progress": 5}],
+)
+def test_an_option_of_a_wrong_type_is_an_option_error(option):
+    with pytest.raises(ex.OptionError, match=next(iter(option))):
+        ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.6, **option)

@@ -101,11 +101,13 @@ class Design:
             proof = f"at most {self.upper_bound:.9g} is possible (gap {self.gap:.1e})"
         else:
             proof = f"at most {self.upper_bound:.9g} is possible (gap {self.gap:.1e}, tolerance {self.tolerance:.0e})"
+        beyond = self.region > self.prior.size
+        region = "above all privacy regions" if beyond else f"privacy region {self.region} of {self.prior.size}"
         work = f", {self.columns_tried} columns in {self.rounds} rounds" if self.columns_tried else ""
         return "\n".join(
             (
                 f"{self.utility.name} {self.value:.9g} at epsilon = {self.epsilon:.6g}; {proof}",
-                f"{self.prior.size} inputs, {outputs} outputs, privacy region {self.region} of {self.prior.size}",
+                f"{self.prior.size} inputs, {outputs} outputs, {region}",
                 f"method {self.method}, {self.seconds:.3f} s{work}"
                 + ("; interrupted, this is the best so far" if self.interrupted else "")
                 + ("; out of time, this is the best so far" if self.out_of_time else ""),

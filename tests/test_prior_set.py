@@ -219,11 +219,30 @@ def test_intervals_given_by_label_are_matched_by_label():
             lambda: ex.PriorSet.intervals([0.4, 0.2], [0.6, 0.6], nominal=ex.Prior([0.3, 0.7])),
             "nominal prior must lie within",
         ),
+        (
+            lambda: ex.PriorSet(
+                ex.Prior.uniform(3), np.ones(2), np.zeros(2), np.ones(2), 2.0, 1.0, "by hand"
+            ),
+            "build one with from_counts",
+        ),
+        (
+            lambda: ex.PriorSet(
+                ex.Prior([0.9, 0.1]), [0.5, 0.5], [0.4, 0.4], [0.6, 0.6], 2.0, 1.0, "by hand"
+            ),
+            "build one with from_counts",
+        ),
     ],
 )
 def test_a_set_that_is_none_is_refused_with_a_remedy(build, message):
     with pytest.raises(ex.PriorError, match=message):
         build()
+
+
+@pytest.mark.parametrize("priors", [ex.PriorSet.from_counts([5, 3, 0]), ex.PriorSet.at_least(3, 0.1)])
+def test_a_set_cannot_be_changed(priors):
+    for bounds in (priors.center, priors.lower, priors.upper):
+        with pytest.raises(ValueError, match="read-only"):
+            bounds[0] = 0.5
 
 
 def test_a_mechanism_for_other_symbols_is_refused():

@@ -43,6 +43,19 @@ class PriorSet:
     confidence: float
     description: str
 
+    def __post_init__(self) -> None:
+        for name in ("center", "lower", "upper"):
+            values = as_vector(getattr(self, name), name)
+            values.setflags(write=False)
+            object.__setattr__(self, name, values)
+        sizes = {len(values) for values in (self.center, self.lower, self.upper)}
+        held = sizes == {check_prior(self.nominal).size} and self.contains(self.center)
+        if not (held and self.contains(self.nominal)):
+            raise PriorError(
+                f"a prior set must hold its center and its nominal prior, got {shorten(self.center.tolist())} and "
+                f"{self.nominal!r}; build one with from_counts, l1_ball, intervals or at_least"
+            )
+
     @classmethod
     def from_counts(
         cls,

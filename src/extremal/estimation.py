@@ -50,7 +50,10 @@ class EstimationDesign:
     tolerance: float
 
     def error(self, people: Any) -> float:
-        """The root mean squared error of a share estimated from the reports of so many people."""
+        """The root mean squared error of a share among so many people, estimated from their reports.
+
+        For the shares of a population that they were drawn from, chance adds to it: see expected_error().
+        """
         if isinstance(people, bool) or not isinstance(people, int | float | np.number) or not people > 0:
             raise OptionError(f"people must be a number > 0, got {people!r}; e.g. 1000")
         return math.sqrt(max(self.trace - 1, 0.0) / (people * self.prior.size))
@@ -89,7 +92,10 @@ def information(prior: Prior, mechanism: Mechanism) -> Floats:
 
 
 def standard_error(prior: Prior, mechanism: Mechanism, people: int) -> float:
-    """The root mean squared error of a share, averaged over the shares; infinite if they cannot be told apart."""
+    """EstimationDesign.error() of any mechanism: the error among the people who report, averaged over the shares.
+
+    Infinite if the shares cannot be told apart.
+    """
     J = information(prior, mechanism)
     if np.linalg.cond(J) > SINGULAR:
         return math.inf

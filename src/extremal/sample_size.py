@@ -41,7 +41,11 @@ class ExpectedError:
 
     @property
     def root_mean_square(self) -> float:
-        """The root of the expected squared Euclidean distance between estimate and truth, per symbol."""
+        """The root of the expected squared Euclidean distance between estimate and truth, per symbol.
+
+        The truth are the shares of the population that people are drawn from; EstimationDesign.error() is about those
+        of the people themselves, and smaller.
+        """
         return float(np.sqrt(np.mean(self.standard_errors**2)))
 
     @property

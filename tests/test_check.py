@@ -457,3 +457,15 @@ def test_the_report_is_a_few_readable_lines():
     assert lines[0] == "the design does not hold what it claims"
     assert [line.split()[0] for line in lines[1:]] == ["rows", "leakage", "value", "upper", "gap", "problem"]
     assert all(len(line) <= 120 for line in lines)
+
+
+@pytest.mark.parametrize("figure", ["value", "upper_bound"])
+@pytest.mark.parametrize("claim", ["0.4", None, [1.0], math.nan])
+def test_a_claim_that_is_no_number_is_a_problem_not_a_crash(figure, claim):
+    prior = ex.Prior([0.5, 0.3, 0.2])
+    design = ex.design(prior, 0.6)
+    found = check_design(prior, 0.6, ex.mutual_information, replace(design, **{figure: claim}))
+    assert not found.ok
+    assert found.problems
+    with pytest.raises(ex.EpsilonError, match="lower_lift"):
+        check_design(prior, 0.6, ex.mutual_information, design, lower_lift="x")

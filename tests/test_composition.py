@@ -480,3 +480,11 @@ def test_too_many_combinations_of_reports_are_refused_at_once():
 def test_a_bound_on_no_releases_is_refused():
     with pytest.raises(ex.MechanismError, match="at least one"):
         ex.added_with_ldp(ex.Prior([0.5, 0.5]))
+
+
+def test_a_certified_mechanism_is_not_taken_for_its_matrix_in_postprocessing():
+    prior = ex.Prior([0.5, 0.3, 0.2])
+    certified = ex.certify(prior, ex.randomized_response_for_pml(prior, 0.6), 0.6)
+    for step in ({0: "a", 1: "b", 2: "a"}, ex.Mechanism(np.eye(3))):
+        with pytest.raises(ex.MechanismError, match="must be a Mechanism"):
+            ex.postprocess(certified, step)

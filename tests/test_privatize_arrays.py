@@ -543,3 +543,11 @@ def test_reports_follow_the_certified_distribution_through_every_interface(name)
             p = float(C.weights[i, j]) / 2**62
             count = reports.count(y)
             assert min(stats.binom.cdf(count, n, p), stats.binom.sf(count - 1, n, p)) > 0.5e-9
+
+
+def test_a_set_of_values_is_refused_as_it_has_no_order():
+    prior = ex.Prior([0.5, 0.5], labels=["a", "b"])
+    certified = ex.certify(prior, ex.design(prior, 0.5).mechanism, 0.5)
+    for values in ({"a"}, frozenset("ab"), {"a": 1}.keys()):
+        with pytest.raises(ex.ValuesError, match="one column of labels"):
+            certified.privatize(values)

@@ -70,8 +70,9 @@ def test_rows_are_ready_for_a_table():
 
 
 def test_one_level_is_a_list_of_one():
-    with pytest.raises(TypeError, match=r"\[0.5\]"):
-        ex.tradeoff(ex.Prior([0.5, 0.5]), 0.7)
+    for level in (0.7, np.float64(0.7), np.array(0.7), "0.7", b"07", None):
+        with pytest.raises(ex.OptionError, match=r"\[0.5\]"):
+            ex.tradeoff(ex.Prior([0.5, 0.5]), level)
 
 
 @pytest.mark.parametrize(

@@ -93,14 +93,14 @@ def check_design(
         raise MechanismError(
             f"design must hold mechanism, value, upper_bound and dual, got {repr(design)[:80]}; design() makes one"
         )
-    if not 0 <= lower_lift <= 1:
+    if not 0 <= _number(lower_lift) <= 1:
         raise EpsilonError(
-            f"lower_lift must be in [0, 1], got {lower_lift}; exp(-epsilon) is local information privacy"
+            f"lower_lift must be in [0, 1], got {lower_lift!r}; exp(-epsilon) is local information privacy"
         )
     utility.columns(prior, np.ones((prior.size, 1)))  # refuses a utility that does not fit the prior
     problems: list[str] = []
     row_error, leakage, value = _measured(prior, epsilon, utility, design.mechanism, lower_lift, problems)
-    claimed, claim = float(design.value), float(design.upper_bound)
+    claimed, claim = _number(design.value), _number(design.upper_bound)
     tiny = 1e-14 * (prior.size + 10)  # utilities are of order 1, and so are rounding errors
     if not abs(value - claimed) <= RELATIVE * max(abs(value), abs(claimed)) + tiny:
         problems.append(f"value is {value:.12g}, not {claimed:.12g}")
@@ -159,6 +159,11 @@ def _measured(
     if not lifts.min() >= low - EXACT:
         problems.append(f"a lift is {lifts.min():.15g}, {low - lifts.min():.2e} below lower_lift")
     return row_error, leakage, utility(prior, mechanism)
+
+
+def _number(claim: object) -> float:
+    """The number claimed; what is none is not a number, and so is equal to nothing that can be measured."""
+    return float(claim) if isinstance(claim, int | float | np.number) else math.nan
 
 
 def _checked_dual(dual: object, size: int, problems: list[str]) -> Floats | None:

@@ -208,9 +208,13 @@ def make_task(
         ("time_limit", time_limit or 0.0),
     ):
         if not isinstance(number, int | float | np.number):
-            raise TypeError(f"{name} must be a number, got {number!r:.60}")
+            raise OptionError(
+                f"{name} must be a number, got {repr(number)[:60]}; leave it out for the usual one"
+            )
     if progress is not None and not callable(progress):
-        raise TypeError(f"progress must be called with (value, upper bound), got {progress!r:.60}")
+        raise OptionError(
+            f"progress must be a function of (value, upper bound), got {repr(progress)[:60]}; leave it out for none"
+        )
     if not (math.isfinite(tolerance) and tolerance >= 0):
         raise OptionError(f"tolerance must be finite and >= 0, got {tolerance}; 1e-6 proves six digits")
     if not 0 <= lower_lift <= 1:
@@ -252,7 +256,7 @@ def run_task(task: Task, method: str = "auto") -> Design:
     begin = time.perf_counter()
     if method == "auto":
         method = choose_method(task)
-    if method not in METHODS:
+    if method not in list(METHODS):  # a list, which needs no hash
         raise OptionError(
             f"method must be 'auto' or one of {', '.join(map(repr, METHODS))}, got {method!r}; 'auto' picks one"
         )

@@ -58,9 +58,8 @@ def postprocess(mechanism: Mechanism, step: Mechanism | Function) -> Mechanism:
     `step` is a function or mapping of output labels (equal values become one output) or a mechanism that
     takes the outputs as its inputs. l(X→z) <= max of l(X→y) over the y with P(z|y) > 0.
     """
-    if isinstance(step, Mechanism):
-        return check_mechanism(mechanism).then(step)
-    return mechanism.then(deterministic(step, check_mechanism(mechanism).outputs))
+    outputs = check_mechanism(mechanism).outputs
+    return mechanism.then(step if isinstance(step, Mechanism) else deterministic(step, outputs))
 
 
 def preprocess(prior: Prior, step: Mechanism | Function, mechanism: Mechanism) -> tuple[Prior, Mechanism]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .design import choose_method, make_task, run_task
+from .errors import OptionError
 from .leakage import lift
 from .local_search import fill
 from .methods import Task
@@ -92,9 +93,14 @@ def tradeoff(
     A mechanism that is good at a lower epsilon stays admissible, so the curve never falls: where a search ends early,
     the best value at a lower epsilon is taken over.
     """
-    if isinstance(epsilons, int | float | str) or epsilons is None:
-        raise TypeError(
-            f"epsilons must be several levels, got {epsilons!r}; one level is a list of one: [0.5]"
+    given: Any = epsilons
+    if (
+        isinstance(given, str | bytes)
+        or not isinstance(given, Iterable)
+        or getattr(given, "shape", None) == ()
+    ):
+        raise OptionError(
+            f"epsilons must be several levels, got {repr(epsilons)[:60]}; one level is a list of one: [0.5]"
         )
     levels = np.array([check_epsilon(e) for e in epsilons])
     count = len(levels)

@@ -9,7 +9,7 @@ what the values were.
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,7 +100,7 @@ def as_column(sampler: Sampler, values: Any) -> Column:
     if isinstance(values, np.ndarray):
         return from_numpy(sampler, values)
     if (
-        isinstance(values, str | bytes | Mapping)
+        isinstance(values, str | bytes | Mapping | Set)  # a set has no order and lost who answered the same
         or not isinstance(values, Iterable)
         or hasattr(values, "columns")
     ):

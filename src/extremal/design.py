@@ -101,8 +101,8 @@ class Design:
             proof = f"at most {self.upper_bound:.9g} is possible (gap {self.gap:.1e})"
         else:
             proof = f"at most {self.upper_bound:.9g} is possible (gap {self.gap:.1e}, tolerance {self.tolerance:.0e})"
-        beyond = self.region > self.prior.size
-        region = "above all privacy regions" if beyond else f"privacy region {self.region} of {self.prior.size}"
+        k, n = self.region, self.prior.size
+        region = f"privacy region {k} of {n}" if k <= n else "above all privacy regions"
         work = f", {self.columns_tried} columns in {self.rounds} rounds" if self.columns_tried else ""
         return "\n".join(
             (

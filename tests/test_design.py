@@ -675,9 +675,15 @@ def test_a_design_prints_itself():
         assert len(line) <= 120
 
 
-def test_a_design_above_all_regions_says_so():
-    design = ex.design(ex.Prior([0.5, 0.3, 0.2]), 5.0)
-    assert str(design).splitlines()[1] == "3 inputs, 3 outputs, above all privacy regions"
+def test_above_all_regions_a_design_says_whether_everything_is_told():
+    prior = ex.Prior([0.5, 0.3, 0.2])
+    designs = (
+        ex.design(prior, 5.0),
+        ex.design(prior, 5.0, lower_lift=0.5),
+        ex.design(ex.PriorSet.at_least(prior, 0), 5.0),
+    )
+    words = [str(design).splitlines()[1].rpartition(", ")[2] for design in designs]
+    assert words == ["full disclosure", "above all regions", "above all regions"]
 
 
 def test_outputs_carry_the_labels_they_agree_with_most_often():

@@ -101,19 +101,25 @@ class Design:
             proof = f"at most {self.upper_bound:.9g} is possible (gap {self.gap:.1e})"
         else:
             proof = f"at most {self.upper_bound:.9g} is possible (gap {self.gap:.1e}, tolerance {self.tolerance:.0e})"
-        k, n = self.region, self.prior.size
-        region = f"privacy region {k} of {n}" if k <= n else "above all privacy regions"
         work = f", {self.columns_tried} columns in {self.rounds} rounds" if self.columns_tried else ""
         return "\n".join(
             (
                 f"{self.utility.name} {self.value:.9g} at epsilon = {self.epsilon:.6g}; {proof}",
-                f"{self.prior.size} inputs, {outputs} outputs, {region}",
+                f"{self.prior.size} inputs, {outputs} outputs, {self._place}",
                 f"method {self.method}, {self.seconds:.3f} s{work}"
                 + ("; interrupted, this is the best so far" if self.interrupted else "")
                 + ("; out of time, this is the best so far" if self.out_of_time else ""),
                 *([] if self.prior_set is None else [self._promise(self.prior_set)]),
             )
         )
+
+    @property
+    def _place(self) -> str:
+        k, n = self.region, self.prior.size
+        if k <= n:
+            return f"privacy region {k} of {n}"
+        # A lower bound on lifts, or another prior of a set, may still forbid to tell everything.
+        return "full disclosure" if self.lower_lift == 0 and self.prior_set is None else "above all regions"
 
     def _promise(self, priors: PriorSet) -> str:
         sure = f"; (epsilon, delta) = ({self.epsilon:.6g}, {priors.delta:.6g})" if priors.delta > 0 else ""

@@ -350,3 +350,15 @@ def test_the_plot_is_axes_with_the_worst_report_marked(n):
 def test_bad_input_is_refused_in_words(call, kind, words):
     with pytest.raises(kind, match=words):
         call()
+
+
+def test_a_label_becomes_no_link_and_no_picture_in_markdown():
+    labels = ["[here](http://elsewhere.example)", "![](http://elsewhere.example/seen.png)", "[a][b]"]
+    prior = ex.Prior([0.5, 0.3, 0.2], labels=labels)
+    pages = (
+        ex.audit(prior, ex.design(prior, 0.6).mechanism).to_markdown(),
+        ex.audit_pairs(labels * 200, labels * 200).to_markdown(),
+    )
+    for page in pages:
+        assert "elsewhere.example" in page
+        assert "](" not in page

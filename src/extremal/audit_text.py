@@ -42,7 +42,12 @@ def markdown(figures: Figures) -> str:
     parts = ["# Privacy audit"]
     for title, lines in sections(figures):
         parts += [f"## {title}", *lines]
-    return "\n\n".join(parts).replace("<", "&lt;") + "\n"  # a label must not become markup
+    return _inert("\n\n".join(parts)) + "\n"
+
+
+def _inert(text: str) -> str:
+    """Markdown in which no label becomes a tag, a link or a picture, which would be fetched; no text here has any."""
+    return text.replace("<", "&lt;").replace("](", "]\\(")
 
 
 def page(figures: Figures) -> str:
@@ -307,7 +312,7 @@ def pairs_markdown(figures: Figures) -> str:
         f"{1 - figures['confidence']:.3g}. That nothing was found is no proof that nothing leaks.",
         _table(*_pairs_table(figures)),
     ]
-    return "\n\n".join(parts).replace("<", "&lt;") + "\n"
+    return _inert("\n\n".join(parts)) + "\n"
 
 
 def pairs_page(text: str, figures: Figures) -> str:

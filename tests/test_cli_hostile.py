@@ -322,7 +322,7 @@ def test_the_explorer_without_its_library_says_which_extra_to_install(folder, mo
     import sys
 
     monkeypatch.setitem(sys.modules, "extremal.explorer", None)
-    refuse("explore", says="extremal[explorer]")
+    refuse("explore", says='pip install ".[explorer]"')
 
 
 def test_every_label_of_a_mechanism_can_be_any_text(folder):

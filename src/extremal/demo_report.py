@@ -65,8 +65,18 @@ def summary(done: Demo) -> list[str]:
         f"times as many people; of the information in an answer it keeps {response.information:.4f} nats "
         f"where {done.ways[INFORMATION].information:.4f} are possible.",
         f"{way.covered} of {done.prior.size} true shares lie in their intervals.",
-        f"Tested from outside, from the pairs of answer and report: {done.outside.verdict}.",
+        outside(done),
     ]
+
+
+def outside(done: Demo) -> str:
+    """What the test from the pairs of answer and report says, and how little that is."""
+    if done.outside.violation:
+        return f"A test on {done.outside.pairs} pairs of answer and report says: {done.outside.verdict}."
+    return (
+        f"A test on {done.outside.pairs} pairs found nothing that contradicts {done.epsilon:g} "
+        "(so small a test detects only gross violations)."
+    )
 
 
 def report(done: Demo) -> str:

@@ -7,12 +7,14 @@ interrupted. Libraries for output are imported by the commands that need them, s
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
+import typer.core
 
 import extremal as ex
 
@@ -22,7 +24,7 @@ from .failure import BAD, INTERRUPTED, complain, status_of
 # Each runs in a test, in this order, in a folder that holds survey.csv (columns id, answer).
 EXAMPLES = {
     "design": [
-        "extremal design --data survey.csv --column answer --epsilon 0.7 -o mechanism.json",
+        "extremal design --prior never=0.5,once=0.3,often=0.2 --epsilon 0.7 --utility estimation -o mechanism.json",
         "extremal design --prior 0.5,0.3,0.2 --epsilon 0.7 --json",
         "extremal design --data survey.csv --column answer -e 0.7 --utility estimation -o shares.json",
         "extremal design --data survey.csv --column answer -e 0.7 --robust --confidence 0.9",
@@ -73,6 +75,14 @@ COMMANDS: dict[str, Callable[..., None]] = {
 # The base of the errors that the parser of arguments raises, whichever copy of click typer brings.
 ClickError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
+
+class Command(typer.core.TyperCommand):
+    """A command whose usage names arguments without braces."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [re.sub(r"^\{(\w+)\}$", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
+
+
 app = typer.Typer(
     name="extremal",
     help="Collect sensitive answers so that no report gives anybody away: optimal mechanisms under pointwise maximal "
@@ -105,7 +115,11 @@ def root(
 
 for _name, _command in COMMANDS.items():
     _examples = "\n  ".join(EXAMPLES[_name])
-    app.command(_name, epilog=f"\b\nExamples:\n  {_examples}")(_command)  # \b: lines stay as they are
+    _summary = (_command.__doc__ or "").partition("\n")[
+        0
+    ]  # given apart it is not cut off in the list of commands
+    # \b: lines stay as they are
+    app.command(_name, cls=Command, short_help=_summary, epilog=f"\b\nExamples:\n  {_examples}")(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -115,8 +129,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a terminal without these characters still gets the rest
     if arguments is None:  # as a program: being told to stop leaves no temporary files behind
         signal.signal(signal.SIGTERM, _stop)
+    given = None if arguments is None else list(arguments)
     try:
-        given = None if arguments is None else list(arguments)
         status = app(given, prog_name="extremal", standalone_mode=False)
         sys.stdout.flush()
         if status == INTERRUPTED:  # typer's own answer to an interrupt
@@ -124,7 +138,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status if isinstance(status, int) else 0
     except ClickError as error:
         where = getattr(getattr(error, "ctx", None), "command_path", "extremal")
-        complain(f"{error.format_message()} (see {where} --help)")
+        hint = _decimal_comma(error, sys.argv[1:] if given is None else given)
+        complain(f"{error.format_message().rstrip('.')}{hint} (see {where} --help)")
         return BAD
     except typer.Abort:
         return status_of(KeyboardInterrupt())
@@ -134,6 +149,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("EXTREMAL_TRACEBACK"):
             raise
         return status_of(error)
+
+
+def _decimal_comma(error: Any, words: Sequence[str]) -> str:
+    """What to write instead, if the option that was refused was given a number with a decimal comma."""
+    names = getattr(getattr(error, "param", None), "opts", [])
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        name, equals, value = word.partition("=")
+        number = re.fullmatch(r"(-?\d*),(\d+)", value if equals else following)
+        if name in names and number:
+            return f"; write {number[1] or 0}.{number[2]}"
+    return ""
 
 
 def _stop(number: int, frame: object) -> None:

@@ -13,9 +13,11 @@ import typer
 import extremal as ex
 from extremal.errors import FileError
 
-from . import options, show
+from . import advice, options, show
+from .failure import CheckFailed
 from .inputs import file_or_stdin, load_mechanism, report_counts
 from .progress import progress
+from .texts import split_labels
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,9 +29,6 @@ def privatize(
     source: Annotated[
         str, typer.Argument(metavar="FILE", help='CSV or Parquet file; "-" reads from a pipe.')
     ],
-    column: Annotated[
-        list[str], typer.Option("--column", metavar="NAME", help="The column to privatise; may be repeated.")
-    ],
     mechanism: Annotated[
         list[str],
         typer.Option(
@@ -40,6 +39,14 @@ def privatize(
         str,
         typer.Option("--output", "-o", metavar="FILE", help='Where to write the reports; "-" for a pipe.'),
     ],
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            metavar="NAME",
+            help="The column to privatise; may be repeated; needed unless the file has a single one.",
+        ),
+    ] = None,
     key_file: Annotated[
         str | None,
         typer.Option(
@@ -49,10 +56,7 @@ def privatize(
     id_column: Annotated[
         str | None, typer.Option(metavar="NAME", help="The column with one id a record.")
     ] = None,
-    unknown: Annotated[
-        Literal["refuse", "drop"],
-        typer.Option(help="What to do with answers that the mechanism does not know."),
-    ] = "refuse",
+    missing: options.MissingOrUnknown = "refuse",
     unknown_as: Annotated[
         str | None, typer.Option(metavar="LABEL", help="Treat unknown and missing answers as this one.")
     ] = None,
@@ -69,56 +73,121 @@ def privatize(
     Everything else in the file stays as it is. The file is streamed, so it may be larger than memory, and appears under
     its name when it is complete.
     """
+    from extremal.privatize.read import only_column, open_data
+
     if output == "-" and as_json:
         raise FileError("standard output must hold one thing, got -o - and --json; leave one of them out")
-    if len(column) != len(mechanism):
-        raise FileError(
-            f"every --column must have its --mechanism, got {len(column)} columns and {len(mechanism)} mechanisms"
-        )
     loaded = [load_mechanism(path) for path in mechanism]
+    how: dict[str, Any] = {
+        "key": None if key_file is None else _key(key_file),
+        "id_column": id_column,
+        "unknown": missing,
+        "repeated_ids": repeated_ids,
+        "delimiter": delimiter,
+    }
+    with file_or_stdin(source, format) as path:
+        data = open_data(
+            path, [*(column or []), *([] if id_column is None else [id_column])], format, delimiter
+        )
+        jobs = _jobs(column or [only_column(data, path)], loaded)
+        if unknown_as is not None:
+            how["unknown_as"] = {name: _label(c, unknown_as) for name, c in jobs.items()}
+        reasons: dict[str, tuple[int, int]] = {}
+        if missing == "drop" and unknown_as is None:
+            reasons, empty = advice.gaps(data, jobs)
+            if empty:
+                raise _nothing_left(f"no answer in column {empty[0]!r}")
+        kind = format or ("csv" if source == "-" else None)
+        done = _run(path, output, jobs, how, overwrite, kind)
+    if done.dropped and not done.rows:  # each column has answers, but no record has all of them
+        if output != "-":
+            os.remove(output)
+        raise _nothing_left("in no record every answer")
+    warnings = [text for c in jobs.values() for text in advice.full_disclosure(c)]
+    lost = advice.dropped(done.rows, done.dropped, reasons)
+    notes = [*advice.unchanged(data.columns, list(jobs)), *advice.together(list(jobs))]
+    if as_json:
+        show.print_json(
+            {
+                "file": output,
+                "rows": done.rows,
+                "dropped": done.dropped,
+                "dropped_why": {
+                    name: {"missing": n, "not_in_the_alphabet": other} for name, (n, other) in reasons.items()
+                },
+                "columns": {name: {"epsilon": c.epsilon, "digest": c.digest} for name, c in jobs.items()},
+                "unchanged": [name for name in data.columns if name not in jobs],
+                "keyed": key_file is not None,
+                "warnings": [*warnings, *lost[1:], *notes],
+            }
+        )
+        return
+    _tell_release(output, jobs, done.rows, [*warnings, *lost[1:]], lost[:1], notes)
+
+
+def _tell_release(
+    output: str,
+    jobs: dict[str, ex.Certified],
+    rows: int,
+    warnings: list[str],
+    lost: list[str],
+    notes: list[str],
+) -> None:
+    out = show.console(to_stderr=output == "-")
+    show.warnings(out, warnings)
+    where = "on standard output" if output == "-" else f"in {output}"
+    out.print(f"{rows} reports {where}" + "".join(f"; {text}" for text in lost), soft_wrap=True)
+    for name, c in jobs.items():
+        out.print(
+            f"column {show.name_of(name)} now holds reports, not answers: none leaks more than {show.nats(c.epsilon)}",
+            soft_wrap=True,
+        )
+    show.sentences(out, notes)
+
+
+def _jobs(column: list[str], loaded: list[ex.Certified]) -> dict[str, ex.Certified]:
+    """The mechanism of each column."""
+    if len(column) != len(loaded):
+        raise FileError(
+            f"every --column must have its --mechanism, got {len(column)} columns and {len(loaded)} mechanisms; "
+            "repeat --mechanism where two columns have the same"
+        )
     jobs = dict(zip(column, loaded, strict=True))
     if len(jobs) < len(column):
         raise FileError(
             "a column must be named once, got one more than once; a second report would leak more"
         )
-    how: dict[str, Any] = {
-        "key": None if key_file is None else ex.read_key(key_file),
-        "id_column": id_column,
-        "unknown": unknown,
-        "unknown_as": None
-        if unknown_as is None
-        else {name: _label(c, unknown_as) for name, c in jobs.items()},
-        "repeated_ids": repeated_ids,
-        "delimiter": delimiter,
-    }
-    done = _run(source, output, jobs, how, overwrite, format)
-    facts = {
-        "file": output,
-        "rows": done.rows,
-        "dropped": done.dropped,
-        "columns": {name: {"epsilon": c.epsilon, "digest": c.digest} for name, c in jobs.items()},
-        "keyed": key_file is not None,
-    }
-    if as_json:
-        show.print_json(facts)
-        return
-    out = show.console(to_stderr=True) if output == "-" else show.console()
-    where = "on standard output" if output == "-" else f"in {output}"
-    said = f"{done.rows} reports {where}" + (f", {done.dropped} records dropped" if done.dropped else "")
-    out.print(said, soft_wrap=True)
-    for name, c in jobs.items():
-        out.print(f"{show.name_of(name)}: no report leaks more than {c.epsilon:g} nats", soft_wrap=True)
+    return jobs
 
 
-def _run(
-    source: str, output: str, jobs: Any, how: dict[str, Any], overwrite: bool, format: str | None
-) -> Any:
+def _key(path: str) -> bytes:
+    """The key in a file; whether it is one at all is said first."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read(200)
+        if len(content) != 32 and len(content.strip()) != 64:
+            raise ex.KeyingError(
+                f"--key-file must be a key of 64 hexadecimal digits or 32 bytes, got something else: {path}; "
+                "make one with: extremal key FILE"
+            )
+    except OSError:
+        pass  # read_key says what is wrong
+    return ex.read_key(path)
+
+
+def _nothing_left(why: str) -> ex.ValuesError:
+    return ex.ValuesError(
+        f"some record must have an answer that the mechanism knows, got none with --missing drop: {why} is one of its "
+        "labels; is it the mechanism of another question?"
+    )
+
+
+def _run(path: str, output: str, jobs: Any, how: dict[str, Any], overwrite: bool, format: str | None) -> Any:
     """The file written; a pipe goes through a folder that only its owner can read."""
-    with file_or_stdin(source, format) as path, progress("privatising") as bar:
+    with progress("privatising") as bar:
         if output != "-":
-            kind = format or ("csv" if source == "-" else None)
             return ex.privatize_file(
-                path, output, jobs, overwrite=overwrite, format=kind, progress=bar, **how
+                path, output, jobs, overwrite=overwrite, format=format, progress=bar, **how
             )
         with tempfile.TemporaryDirectory(prefix="extremal-") as folder:
             target = os.path.join(folder, os.path.basename(path))
@@ -140,25 +209,33 @@ def estimate(
         str, typer.Argument(metavar="FILE", help='CSV or Parquet file with reports; "-" for a pipe.')
     ],
     mechanism: options.Mechanism,
-    column: options.Column = None,
+    column: options.ReportColumn = None,
     missing: options.Missing = "refuse",
     confidence: Annotated[float, typer.Option(help="With which all intervals hold together.")] = 0.95,
     method: Annotated[Method, typer.Option(help="How to estimate.")] = "maximum-likelihood",
     group: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=A,B", help="Also the sum over some answers, e.g. ever=once,often; may be repeated."
+            metavar="NAME=A,B",
+            help="Also the sum over some answers, e.g. ever=once,often; may be repeated; quotes as in CSV around an "
+            "answer that holds a comma.",
         ),
     ] = None,
     as_json: options.Json = False,
     format: options.Format = None,
     delimiter: options.Delimiter = None,
 ) -> None:
-    """Estimate how frequent each answer is from reports, with intervals that hold together."""
+    """Estimate how frequent each answer is from reports, with intervals that hold together.
+
+    Exit status 1: the reports do not look like those of this mechanism.
+    """
     certified = load_mechanism(mechanism)
     counts = report_counts(source, column, certified, missing=missing, format=format, delimiter=delimiter)
     found = ex.estimate(certified, counts, confidence, method=method)
     sums = found.group(dict(_group(certified, text) for text in group)) if group else None
+    notes = [note[:1].upper() + note[1:] + "." for note in found.notes()]
+    warnings = [note for note in notes if note.startswith("WARNING")]
+    unsure = advice.estimated(found)
     if as_json:
         columns = {
             "labels": list(found.labels),
@@ -167,15 +244,18 @@ def estimate(
             "upper": found.upper.tolist(),
         }
         groups = None if sums is None else sums.to_dict()
-        show.print_json({**found.to_dict(), **columns, "groups": groups})
-        return
-    out = show.console()
-    show.heading(out, found.table.title)
-    out.print(_intervals(out, found.table))
-    show.sentences(out, [note[:1].upper() + note[1:] + "." for note in found.notes()])
-    if sums is not None:
-        show.heading(out, sums.title)
-        out.print(_intervals(out, sums))
+        show.print_json({**found.to_dict(), **columns, "groups": groups, "warnings": [*warnings, *unsure]})
+    else:
+        out = show.console()
+        show.warnings(out, warnings)
+        show.heading(out, found.table.title)
+        out.print(_intervals(out, found.table))
+        show.sentences(out, [*unsure, *(note for note in notes if note not in warnings)])
+        if sums is not None:
+            show.heading(out, sums.title)
+            out.print(_intervals(out, sums))
+    if warnings:
+        raise CheckFailed("")  # it has been said
 
 
 def _intervals(out: Console, table: ex.IntervalTable) -> Any:
@@ -186,7 +266,7 @@ def _intervals(out: Console, table: ex.IntervalTable) -> Any:
             f"{row['estimate']:.4f}",
             f"{row['lower']:.4f}",
             f"{row['upper']:.4f}",
-            "not identified" if row["standard_error"] is None else f"{row['standard_error']:.4f}",
+            _error(row["standard_error"]),
             show.interval(row["lower"], row["estimate"], row["upper"], top, show.room(out)),
         )
         for row in table.rows()
@@ -194,11 +274,16 @@ def _intervals(out: Console, table: ex.IntervalTable) -> Any:
     return show.table(("", "share", "lower", "upper", "std error", f"0 … {top:.3g}"), rows, (0, 5))
 
 
+def _error(value: float | None) -> str:
+    """A standard error of a share; above 1 the figure tells nothing."""
+    return "not identified" if value is None else "–" if value > 1 else f"{value:.4f}"
+
+
 def _group(certified: ex.Certified, text: str) -> tuple[str, list[Any]]:
     name, equals, members = text.partition("=")
     if not equals or not name:
         raise ex.ValuesError(f"a group must be like NAME=A,B with labels of the mechanism, got {text!r:.60}")
-    return name, [_label(certified, member.strip()) for member in members.split(",")]
+    return name, [_label(certified, member) for member in split_labels(members)]
 
 
 def key(path: Annotated[str, typer.Argument(metavar="FILE", help="The key file to make.")]) -> None:

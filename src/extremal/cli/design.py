@@ -10,13 +10,12 @@ import typer
 
 import extremal as ex
 
-from . import options, show
+from . import advice, options, show
 from .inputs import Learned, Source, learn, prior_set
 from .output import check_target, finish, write_mechanism
 from .progress import progress
 
 ESTIMATION = "estimation"
-MOST_RANKED = 200  # symbols up to which it is found out whether all shares can be estimated
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +61,16 @@ def command(
 ) -> None:
     """Design the mechanism of largest utility under epsilon-PML, and certify it.
 
-    The prior is learned from a column of a CSV or Parquet file (--data, --column), or given (--prior, --counts). With
-    -o the mechanism is written to a file that the other commands read: integer weights that keep epsilon exactly.
+    The prior, how frequent each answer is, is given (--prior, --counts), e.g. from a census or an earlier study, or
+    counted from a column of a CSV or Parquet file (--data, --column); it stands in the mechanism file, so the latter is
+    for answers that may be known. With -o the mechanism is written to a file that the other commands read: integer
+    weights that keep epsilon exactly.
     """
+    if robust and utility == ESTIMATION:
+        raise ex.UtilityError(
+            "--robust and --utility estimation must not be combined: a design for estimation holds for a single prior; "
+            "leave out --robust to estimate shares, or --utility estimation to keep epsilon for a set of priors"
+        )
     check_target(output, overwrite, as_json)
     learned = learn(Source(prior, data, column, counts, labels, pseudocount, missing, format, delimiter))
     priors = prior_set(learned, confidence) if robust else None
@@ -72,11 +78,20 @@ def command(
     nominal = learned.prior if priors is None else priors.nominal
     certified = ex.certify(nominal, made.mechanism, made.epsilon)
     write_mechanism(certified, output, overwrite)
-    facts = _facts(learned, nominal, made, certified, priors)
+    warnings = [
+        *advice.full_disclosure(certified),
+        *advice.counted_prior(data, output),
+        *advice.labels(nominal.labels),
+    ]
+    other_way = utility != ESTIMATION and not robust and epsilon > 0
+    shares = advice.shares(
+        nominal, certified.mechanism, learned.observations, other_way, utility == ESTIMATION
+    )
     if as_json:
-        show.print_json({**facts, "file": output})
+        facts = _facts(learned, nominal, made, certified, priors)
+        show.print_json({**facts, "file": output, "warnings": [*warnings, *shares]})
         return
-    _tell(learned, nominal, made, certified, output)
+    _tell(learned, nominal, made, certified, output, warnings, shares)
 
 
 def make(
@@ -117,6 +132,7 @@ def make(
         "proven_optimal": design.certified,
         "method": design.method,
         "region": design.region,
+        "full_disclosure": design.region > size,
         "seconds": design.seconds,
     }
     return Made(design.mechanism, design.epsilon, facts, str(design).splitlines())
@@ -130,10 +146,7 @@ def utility_of(name: str) -> ex.Utility:
 
 
 def _for_estimation(prior: ex.Prior | ex.PriorSet, epsilon: float, time_limit: float | None) -> Made:
-    if isinstance(prior, ex.PriorSet):
-        raise ex.UtilityError(
-            "--utility estimation must have a single prior, got --robust; leave one of them out"
-        )
+    assert isinstance(prior, ex.Prior)  # command() has refused sets
     found = ex.estimation_design(prior, epsilon, time_limit=20.0 if time_limit is None else time_limit)
     facts = {
         "utility": ESTIMATION,
@@ -142,6 +155,7 @@ def _for_estimation(prior: ex.Prior | ex.PriorSet, epsilon: float, time_limit: f
         "gap": found.gap,
         "proven_optimal": found.certified,
         "region": prior.region(found.epsilon),
+        "full_disclosure": found.epsilon >= prior.epsilon_max,
     }
     return Made(found.mechanism, found.epsilon, facts, str(found).splitlines())
 
@@ -168,8 +182,17 @@ def _facts(
     return facts
 
 
-def _tell(learned: Learned, prior: ex.Prior, made: Made, certified: ex.Certified, output: str | None) -> None:
+def _tell(
+    learned: Learned,
+    prior: ex.Prior,
+    made: Made,
+    certified: ex.Certified,
+    output: str | None,
+    warnings: list[str],
+    shares: list[str],
+) -> None:
     out = show.console(to_stderr=output == "-")
+    show.warnings(out, [text for text in warnings if text.startswith("WARNING")])
     top = float(prior.probabilities.max())
     show.heading(out, f"Prior, {learned.words}")
     rows = [
@@ -187,17 +210,11 @@ def _tell(learned: Learned, prior: ex.Prior, made: Made, certified: ex.Certified
     show.sentences(out, show.risk(audit))
     if math.isinf(audit.ldp_epsilon):
         show.sentences(out, ["Some reports exclude some answers: extremal audit says which."])
-    import numpy as np
-
-    rank = int(np.linalg.matrix_rank(certified.mechanism.matrix)) if prior.size <= MOST_RANKED else prior.size
-    if rank < prior.size:
-        show.sentences(
-            out,
-            [
-                "Reports of this mechanism cannot tell the shares of all answers apart; "
-                "--utility estimation makes one that can."
-            ],
-        )
+    show.sentences(out, shares)
+    notes = [text for text in warnings if not text.startswith("WARNING")]
+    if notes:
+        show.heading(out, "Mind")
+        show.sentences(out, notes)
     if output is not None and output != "-":
         out.print(f"\nCertified mechanism in {output}", soft_wrap=True)
     elif output is None:

@@ -13,7 +13,11 @@ LONGEST = 600  # characters of a message
 REMEDIES = (
     (r"\boverwrite=True", "--overwrite"),
     (r'format="(\w+)"', r"--format \1"),
-    (r'unknown="drop"', "--unknown drop"),
+    (r'unknown="drop"|missing="drop"', "--missing drop"),
+    (r"\bunknown_as must", "--unknown-as must"),
+    (r"\bdelimiter must", "--delimiter must"),
+    (r"convert it first", "convert it, e.g. with iconv -f cp1252 -t utf-8"),
+    (r"\bgive id_column=(?!\w)", "give --id-column NAME"),
     (r"unknown_as=\{[^}]*\}|unknown_as=label", "--unknown-as LABEL"),
     (r'repeated_ids="allow"', "--repeated-ids allow"),
     (r"key=read_key\(path\)", "--key-file FILE"),

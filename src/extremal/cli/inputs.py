@@ -17,7 +17,9 @@ from typing import Any
 import extremal as ex
 from extremal.errors import FileError, FormatError, PriorError
 
+from .counts import parse_counts
 from .progress import progress
+from .texts import number, numeric, pairs, parse_json, split_labels
 
 LARGEST_TEXT = 1 << 26  # bytes of a prior, counts or a matrix
 
@@ -82,7 +84,7 @@ def learn(source: Source) -> Learned:
         where = "standard input" if source.data == "-" else os.path.basename(source.data)
         words = f"learned from {int(sum(counts.values()))} answers in {where}"
     else:
-        counts, words = parse_counts(read_text(str(source.counts))), "learned from counts"
+        counts, words = parse_counts(read_text(str(source.counts)), source.delimiter), "learned from counts"
     counts = _ordered(counts, names, sort=source.data is not None)
     if not counts:
         raise PriorError("the column must not be empty: there is nothing to learn a prior from; give data")
@@ -106,36 +108,13 @@ def parse_prior(text: str) -> ex.Prior:
     try:
         if all("=" in part for part in parts):
             named = [part.rpartition("=") for part in parts]
-            return ex.Prior([_number(p) for *_, p in named], [name.strip() for name, *_ in named])
-        return ex.Prior([_number(part) for part in parts])
+            return ex.Prior([number(p) for *_, p in named], [name.strip() for name, *_ in named])
+        return ex.Prior([number(part) for part in parts])
     except FormatError:
         raise PriorError(
             "a prior must be numbers like 0.5,0.3,0.2 or a=0.5,b=0.3,c=0.2, or the name of a JSON file, "
             f"got {text!r:.80}"
         ) from None
-
-
-def parse_counts(text: str) -> dict[Any, float]:
-    """Counts from JSON, label -> count, or from CSV with two columns, label and count."""
-    if text.lstrip()[:1] in ("{", "["):
-        document = parse_json(text, "counts")
-        if isinstance(document, list):
-            document = _pairs(document, ("count", "counts", "n"))
-        if isinstance(document, dict) and all(_is_number(n) for n in document.values()):
-            return document
-        raise PriorError('counts must be JSON like {"never": 120, "once": 30}, got something else')
-    try:
-        rows = [row for row in csv.reader(io.StringIO(text), strict=True) if row]
-        if rows and len(rows[0]) == 2 and not _numeric(rows[0][1]):
-            rows = rows[1:]  # a header
-        found = {label: _number(count) for label, count in rows}
-    except (ValueError, csv.Error, FormatError):
-        raise PriorError(
-            "counts must be JSON like {label: count}, or CSV with two columns, label and count; got something else"
-        ) from None
-    if len(found) < len(rows):
-        raise PriorError("every label must be counted once, got one more than once; add up its counts")
-    return found
 
 
 def parse_mechanism(text: str) -> ex.Certified | ex.Mechanism:
@@ -193,34 +172,9 @@ def read_text(path: str) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FileError(
-            f"the file must be UTF-8 text, got other bytes: {path}; is it the right one?"
+            f"the file must be UTF-8 text, got other bytes: {path}; is it the right one? Convert it, e.g. with "
+            "iconv -f cp1252 -t utf-8"
         ) from None
-
-
-def parse_json(text: str, what: str) -> Any:
-    """The document in a text, if no member is named twice and no number is NaN or infinite."""
-
-    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names = [name for name, _ in pairs]
-        twice = sorted({name for name in names if names.count(name) > 1}) if len(names) < 10_000 else []
-        if twice or len(set(names)) < len(names):
-            raise ValueError(f"a label stands there twice: {twice[:3]}")
-        return dict(pairs)
-
-    def refuse(name: str) -> None:
-        raise ValueError(f"{name} is not a number")
-
-    try:
-        return json.loads(text, object_pairs_hook=distinct, parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(
-            f"{what} must be JSON that can be read, got an error: {str(error)[:120]}; correct it"
-        ) from None
-
-
-def split_labels(text: str) -> list[str]:
-    """Labels separated by commas."""
-    return [label.strip() for label in text.split(",")]
 
 
 @contextmanager
@@ -247,36 +201,22 @@ def _prior_document(document: Any) -> ex.Prior:
     if isinstance(document, dict) and set(document) == {"labels", "probabilities"}:
         return ex.Prior(document["probabilities"], document["labels"])
     if isinstance(document, list) and document and isinstance(document[0], dict):
-        document = _pairs(document, ("probability", "p"))
+        document = pairs(document, ("probability", "p"))
     if isinstance(document, dict | list):
         return ex.Prior(document)
     raise PriorError('a prior must be JSON like [0.5, 0.5] or {"yes": 0.5, "no": 0.5}, got something else')
-
-
-def _pairs(rows: list[Any], names: tuple[str, ...]) -> dict[Any, Any]:
-    found = {}
-    for row in rows:
-        value = next((row[name] for name in names if isinstance(row, dict) and name in row), None)
-        if value is None or "label" not in row or isinstance(row["label"], list | dict):
-            raise PriorError(
-                f'every entry must be like {{"label": "yes", "{names[0]}": 0.5}}, got {row!r:.60}'
-            )
-        if row["label"] in found:
-            raise PriorError(f"every label must be named once, got {row['label']!r:.60} twice")
-        found[row["label"]] = value
-    return found
 
 
 def _matrix_csv(text: str) -> ex.Mechanism:
     try:
         rows = [row for row in csv.reader(io.StringIO(text), strict=True) if row]
         outputs = inputs = None
-        if rows and not all(map(_numeric, rows[0][1:] or rows[0])):
+        if rows and not all(map(numeric, rows[0][1:] or rows[0])):
             outputs, rows = rows[0], rows[1:]
-        if rows and not all(_numeric(row[0]) for row in rows):
+        if rows and not all(numeric(row[0]) for row in rows):
             inputs, rows = [row[0] for row in rows], [row[1:] for row in rows]
             outputs = outputs and outputs[-len(rows[0]) :]
-        matrix = [[_number(cell) for cell in row] for row in rows]
+        matrix = [[number(cell) for cell in row] for row in rows]
     except (csv.Error, FormatError):
         matrix = []
     if not matrix or len({len(row) for row in matrix}) > 1:
@@ -301,22 +241,3 @@ def _ordered(counts: dict[Any, float], names: list[str] | None, sort: bool) -> d
             f"every answer must be one of --labels, got {unknown[:5]!r:.200}; add them or drop them"
         )
     return {by_text.get(name, name): counts.get(by_text.get(name, name), 0) for name in names}
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise FormatError(f"not a number: {text!r:.60}") from None
-
-
-def _numeric(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -14,7 +14,7 @@ import typer
 import extremal as ex
 from extremal.errors import FileError, PriorError
 
-from . import options, show
+from . import advice, options, show
 from .design import utility_of
 from .failure import CheckFailed
 from .inputs import Source, file_or_stdin, learn, parse_mechanism, parse_prior, read_text
@@ -72,7 +72,7 @@ def certify(
         return
     out = show.console(to_stderr=output == "-")
     out.print(
-        f"Proved: no report leaks more than {certified.epsilon!r} nats (it is {certified.realised_epsilon!r}); "
+        f"Proved: no report leaks more than {show.nats(certified.epsilon, '')} (it is {certified.realised_epsilon!r}); "
         f"{facts['inputs']} inputs, {facts['outputs']} outputs, digest {certified.digest[:16]}",
         soft_wrap=True,
     )
@@ -158,13 +158,16 @@ def audit(
     elif markdown:
         print(show.visible(made.to_markdown()), end="")
     else:
-        _tell_audit(made)
+        _tell_audit(made, advice.full_disclosure(found) if isinstance(found, ex.Certified) else [])
+        if report_file is not None:
+            show.console().print(f"\nPage in {report_file}", soft_wrap=True)
     if epsilon is not None and made.epsilon > epsilon + (0.0 if made.exact else 1e-9):
         raise CheckFailed(f"leakage must be at most {epsilon!r} nats, but it is {made.epsilon!r}")
 
 
-def _tell_audit(made: ex.Audit) -> None:
+def _tell_audit(made: ex.Audit, warnings: list[str]) -> None:
     out = show.console()
+    show.warnings(out, warnings)
     show.heading(out, "In short")
     show.sentences(out, show.risk(made))
     show.heading(out, "What each report can tell, at most")
@@ -206,7 +209,7 @@ def _audit_pairs(
     from extremal.privatize.read import open_data, read_texts
 
     with file_or_stdin(path, "csv") as name:
-        x, y = (read_texts(open_data(name, column, None, None), column) for column in (secret, report))
+        x, y = (read_texts(open_data(name, (secret, report), None, None), c) for c in (secret, report))
     known = None if prior is None else parse_prior(prior)
     made = ex.audit_pairs(x, y, confidence=confidence, epsilon=epsilon, prior=known)
     if as_json:

@@ -15,11 +15,15 @@ Data = Annotated[
     typer.Option(
         "--data",
         metavar="FILE",
-        help='CSV or Parquet file to learn the prior from; "-" reads CSV from a pipe.',
+        help='CSV or Parquet file to count the prior from, which then stands in the mechanism file; "-" reads CSV '
+        "from a pipe.",
     ),
 ]
 Column = Annotated[
     str | None, typer.Option("--column", metavar="NAME", help="The column that holds the answers.")
+]
+ReportColumn = Annotated[
+    str | None, typer.Option("--column", metavar="NAME", help="The column that holds the reports.")
 ]
 Prior = Annotated[
     str | None,
@@ -31,16 +35,33 @@ Prior = Annotated[
 ]
 Counts = Annotated[
     str | None,
-    typer.Option("--counts", metavar="FILE", help="JSON {label: count} or CSV with label and count."),
+    typer.Option(
+        "--counts",
+        metavar="FILE",
+        help="JSON {label: count} or CSV with label and count, from a census or a study.",
+    ),
 ]
 Labels = Annotated[
-    str | None, typer.Option("--labels", metavar="A,B,C", help="All possible answers, in the order wanted.")
+    str | None,
+    typer.Option(
+        "--labels",
+        metavar="A,B,C",
+        help='All possible answers, in the order wanted; "quotes" around one that holds a comma.',
+    ),
 ]
 Pseudocount = Annotated[
     float, typer.Option("--pseudocount", help="Added to every count, for answers that were never seen.")
 ]
 Missing = Annotated[
     Literal["refuse", "drop"], typer.Option("--missing", help="What to do with missing answers.")
+]
+MissingOrUnknown = Annotated[
+    Literal["refuse", "drop"],
+    typer.Option(
+        "--missing",
+        "--unknown",
+        help="What to do with missing answers, and with those that the mechanism does not know.",
+    ),
 ]
 InformationUtility = Literal[
     "mutual-information", "total-variation", "chi-squared", "hellinger", "jensen-shannon"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 MOST_ROWS = 30  # of a table
+MOST_SINGLE = 12  # reports up to which each has a line of its own
 LONGEST_LABEL = 28  # characters of a label in a table
 PIPE_WIDTH = 100
 SHADES = " ·░▒▓█"
@@ -52,6 +54,14 @@ def sentences(out: Console, lines: Sequence[str]) -> None:
 
     for line in lines:
         out.print(Text(visible(line)))
+
+
+def warnings(out: Console, lines: Sequence[str]) -> None:
+    """Lines that nobody should overlook."""
+    from rich.text import Text
+
+    for line in lines:
+        out.print(Text(visible(line), style="bold red"), soft_wrap=True)
 
 
 def table(
@@ -125,24 +135,45 @@ def _style(p: float) -> str:
 
 
 def leakage_table(out: Console, audit: ex.Audit) -> RenderableType:
-    """Each report with how often it occurs, what it leaks, and a bar as long as that."""
+    """Each report with how often it occurs, what it leaks, and a bar as long as that; the most frequent first.
+
+    Of many reports those that leak the same share a line.
+    """
     full = max(audit.prior.epsilon_max, audit.epsilon, 1e-300)
+    groups: dict[Any, list[Any]] = {}
+    for k, o in enumerate(sorted(audit.outcomes, key=lambda o: -o.probability)):
+        groups.setdefault(f"{o.leakage:.4f}" if len(audit.outcomes) > MOST_SINGLE else k, []).append(o)
+    lines = sorted(
+        ((sum(o.probability for o in group), group) for group in groups.values()), key=lambda x: -x[0]
+    )
     rows = [
         (
-            name_of(o.output),
-            f"{o.probability:.1%}",
-            f"{o.leakage:.4f}",
-            f"{math.exp(o.leakage):.3f}",
-            bar(o.leakage / full, room(out)),
+            name_of(group[0].output) if len(group) == 1 else f"{len(group)} reports",
+            share(occurs),
+            f"{group[0].leakage:.4f}",
+            f"{math.exp(group[0].leakage):.3f}",
+            bar(group[0].leakage / full, room(out)),
         )
-        for o in sorted(audit.outcomes, key=lambda o: -o.leakage)
+        for occurs, group in lines
     ]
-    return table(("report", "occurs", "leaks", "factor", f"up to {full:.3g}"), rows, (0, 4))
+    head = ("report", "occurs", "leaks (nats)", "factor", f"up to {nats(full, '.3g')}")
+    return table(head, rows, (0, 4))
+
+
+def share(p: float) -> str:
+    """A probability in per cent; what is rounded to 0 but is more than that says so."""
+    return "<0.1%" if 0 < p < 0.0005 else f"{p:.1%}"
+
+
+def nats(level: float, form: str = "g") -> str:
+    """A level with its unit."""
+    text = f"{level:{form}}"
+    return f"{text} nat" if float(text) == 1 else f"{text} nats"
 
 
 def risk(audit: ex.Audit) -> list[str]:
     """What a person should know about the risk, in sentences."""
-    lines = str(audit).splitlines()
+    lines = re.sub(r"(?<![\d.])1 nats\b", "1 nat", str(audit)).splitlines()
     if audit.epsilon > 1e-12:
         after = min(1.0, 0.1 * math.exp(audit.epsilon))
         lines.append(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import options, show
+from . import advice, options, show
 from .failure import CheckFailed
 from .progress import progress
 
@@ -34,7 +34,8 @@ def demo(
     with progress("demo:") as bar:
         done, report = make(output, epsilon, progress=bar)
     if as_json:
-        show.print_json({**done.to_dict(), "report": str(report)})
+        warnings = advice.counted_prior("answers.csv", "mechanism.json")
+        show.print_json({**done.to_dict(), "report": str(report), "warnings": warnings})
     else:
         _tell(done, report)
 
@@ -66,6 +67,7 @@ def _tell(done: Demo, report: Path) -> None:
     out.print(show.table(*comparison(done)))
     show.heading(out, "In words")
     show.sentences(out, summary(done))
+    show.sentences(out, advice.counted_prior("answers.csv", "mechanism.json"))
     show.heading(out, "Look at")
     out.print(f"  {report.resolve()}", soft_wrap=True)
     out.print(f"and the other files in {done.folder.resolve()}", soft_wrap=True)
@@ -124,11 +126,11 @@ def explore(
 
         serve(host, port, browser)
     except ImportError as error:
-        said = str(error)
+        said = str(error).replace("extremal[explorer]", ".[explorer]")
         raise ImportError(
             said
-            if "extremal[explorer]" in said
-            else f'the explorer needs more: pip install "extremal[explorer]" ({said})'
+            if ".[explorer]" in said
+            else f'the explorer needs more: pip install ".[explorer]" in the project\'s folder ({said})'
         ) from None
     except KeyboardInterrupt:
         return  # how one ends a server

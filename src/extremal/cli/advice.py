@@ -1,0 +1,179 @@
+"""What a person must know before a file is passed on: sentences for the output and for the field "warnings"."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import extremal as ex
+
+from . import show
+
+if TYPE_CHECKING:
+    from extremal.privatize.csv_files import CsvData
+    from extremal.privatize.parquet_files import ParquetData
+
+MOST_RANKED = 200  # symbols up to which it is found out how exactly shares can be estimated
+UNSURE, WIDE = 0.5, 0.9  # a standard error and a width of an interval that tell next to nothing
+MANY_DROPPED = 0.1
+REPORTS = 1000  # for an expected error where nobody said how many will answer
+# How surveys write that there is no answer. Numbers like 99 may be answers; negative ones hardly are.
+GAPS = {"na", "n/a", "n.a.", "nan", "none", "null", "#n/a", "missing", "k.a.", "-", ".", "?"} | {
+    str(n) for n in (-1, -9, -99, -999, -9999)
+}
+NOTHING_ABOUT_SHARES = "these reports tell next to nothing about single shares"
+
+
+def counted_prior(source: str | None, output: str | None) -> list[str]:
+    """That a prior which was counted from data stands in the mechanism file."""
+    if source is None:
+        return []
+    where = {None: "the mechanism file", "-": "the mechanism file"}.get(output, output)
+    what = "standard input" if source == "-" else source
+    return [
+        f"The prior is counted from {what} and stands exactly in {where}. If these are the people you protect, that "
+        "file is itself a release: take the prior from a census or an earlier study (--prior, --counts), or keep the "
+        "file secret."
+    ]
+
+
+def full_disclosure(certified: ex.Certified) -> list[str]:
+    """That epsilon allows everything, where it does."""
+    top = certified.prior.epsilon_max
+    if certified.epsilon < top:
+        return []
+    said = f"WARNING: epsilon {certified.epsilon:g} is not below epsilon_max = {top:.4g} of this prior: "
+    if bool(((certified.mechanism.matrix > 0).sum(axis=0) == 1).all()):
+        return [said + "every report is the true answer"]
+    return [said + "it rules nothing out, not even to report the true answer"]
+
+
+def labels(names: Iterable[Any]) -> list[str]:
+    """Answers that are perhaps one and the same, and answers that perhaps are none; a sentence for each kind."""
+    found: list[str] = []
+    same: dict[str, list[str]] = {}
+    texts = [str(name) for name in names]
+    for text in texts:
+        same.setdefault(" ".join(text.split()).casefold(), []).append(text)
+    twins = [group for group in same.values() if len(group) > 1]
+    if twins:
+        shown = "; ".join(" and ".join(repr(show.name_of(text)) for text in group) for group in twins[:3])
+        found.append(
+            f"Note: these answers differ in upper and lower case or in spaces alone: {shown}. If they mean the same, "
+            "write them alike first."
+        )
+    gaps = [text for text in texts if text.strip().casefold() in GAPS]
+    if gaps:
+        found.append(
+            f"Note: {', '.join(repr(show.name_of(text)) for text in gaps[:5])} is taken for an answer. If it means "
+            "that there is none, leave the field empty and choose with --missing."
+        )
+    return found
+
+
+def shares(
+    prior: ex.Prior, mechanism: ex.Mechanism, reports: int | None, other_way: bool, estimation: bool
+) -> list[str]:
+    """Whether the shares of the answers can be estimated; `other_way`: whether --utility estimation could help."""
+    import numpy as np
+
+    from extremal.contrasts import Channel
+    from extremal.estimate import standard_errors
+
+    if prior.size > MOST_RANKED:
+        return []
+    remedy = "; --utility estimation makes one that can" if other_way else ""
+    if int(np.linalg.matrix_rank(mechanism.matrix)) < prior.size:
+        return [f"Reports of this mechanism cannot tell the shares of all answers apart{remedy}."]
+    n = reports or REPORTS
+    errors = standard_errors(Channel(mechanism.matrix, prior.probabilities), np.eye(prior.size), float(n))
+    if not (np.isfinite(errors) & (errors > UNSURE)).any():
+        return []
+    todo = "; design with --utility estimation" if other_way else ""
+    todo = "; ask more people, or choose a larger epsilon" if estimation else todo
+    return [f"With {n} people, {NOTHING_ABOUT_SHARES}{todo}."]
+
+
+def estimated(found: ex.Estimate) -> list[str]:
+    """That estimated shares are worth next to nothing, where they formally are identified."""
+    known = [row for row in found.table.rows() if row["identified"]]
+    unsure = any(
+        (row["standard_error"] or 0.0) > UNSURE or row["upper"] - row["lower"] > WIDE for row in known
+    )
+    return (
+        [f"{_upper(NOTHING_ABOUT_SHARES)}; design with --utility estimation, or collect more."]
+        if unsure
+        else []
+    )
+
+
+def unchanged(columns: Sequence[str], private: Sequence[str]) -> list[str]:
+    """Which columns stay as they are, and what that means."""
+    from extremal.privatize.read import listed
+
+    rest = [show.visible(name) for name in columns if name not in private]
+    if not rest:
+        return []
+    covered = " and ".join(show.visible(name) for name in private)
+    return [
+        f"Unchanged: {listed(rest, 8)}. The promise covers {covered} alone; columns that depend on it tell more."
+        if len(private) == 1
+        else f"Unchanged: {listed(rest, 8)}. The promises cover {covered} alone; columns that depend on them tell more."
+    ]
+
+
+def together(private: Sequence[str]) -> list[str]:
+    """What holds for several columns of one person."""
+    if len(private) < 2:
+        return []
+    return [
+        "Each epsilon is about its column alone. They must not be added: where the columns depend on each other, "
+        "their reports together can leak more than the sum."
+    ]
+
+
+def gaps(
+    data: CsvData | ParquetData, jobs: dict[str, ex.Certified]
+) -> tuple[dict[str, tuple[int, int]], list[str]]:
+    """For each column how many answers are missing and how many are not in the alphabet; columns without any other."""
+    from extremal.privatize.read import count_unknown
+
+    found, empty = {}, []
+    for name, certified in jobs.items():
+        try:
+            good, missing, other = count_unknown(data, name, certified.inputs)
+        except ex.ValuesError:
+            continue  # a column that cannot be counted: its records are dropped without a reason
+        if missing or other:
+            found[name] = (missing, other)
+            empty += [] if good else [name]
+    return found, empty
+
+
+def dropped(rows: int, lost: int, reasons: dict[str, tuple[int, int]]) -> list[str]:
+    """How many records were dropped and why; a warning where they are many."""
+    if not lost:
+        return []
+    parts = {
+        name: ", ".join(
+            f"{n} {what}" for n, what in zip(counts, ("missing", "not in the alphabet"), strict=True) if n
+        )
+        for name, counts in reasons.items()
+    }
+    why = (
+        "; ".join(f"{show.name_of(name)}: {text}" for name, text in parts.items())
+        if len(parts) > 1
+        else "".join(parts.values())
+    )
+    said = [f"{lost} {'record' if lost == 1 else 'records'} dropped" + (f": {why}" if why else "")]
+    if lost > MANY_DROPPED * (rows + lost):
+        share = math.floor(100 * lost / (rows + lost))
+        said.append(
+            f"WARNING: {share}% of the records were dropped; the reports speak for the others alone, who may differ"
+        )
+    return said
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,74 @@
+"""Numbers, labels and JSON from texts."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import Any
+
+from extremal.errors import FormatError, PriorError, ValuesError
+
+
+def parse_json(text: str, what: str) -> Any:
+    """The document in a text, if no member is named twice and no number is NaN or infinite."""
+
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs]
+        twice = sorted({name for name in names if names.count(name) > 1}) if len(names) < 10_000 else []
+        if twice or len(set(names)) < len(names):
+            raise ValueError(f"a label stands there twice: {twice[:3]}")
+        return dict(pairs)
+
+    def refuse(name: str) -> None:
+        raise ValueError(f"{name} is not a number")
+
+    try:
+        return json.loads(text, object_pairs_hook=distinct, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(
+            f"{what} must be JSON that can be read, got an error: {str(error)[:120]}; correct it"
+        ) from None
+
+
+def split_labels(text: str) -> list[str]:
+    """Labels separated by commas; one that holds a comma stands in quotes, as in a CSV file."""
+    try:
+        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error:
+        raise ValuesError(
+            f'labels must be like A,B,C, with "quotes" around those that hold commas, got {text!r:.60}'
+        ) from None
+    return [label.strip() for label in rows[0]] if rows and rows[0] else [""]
+
+
+def pairs(rows: list[Any], names: tuple[str, ...]) -> dict[Any, Any]:
+    found = {}
+    for row in rows:
+        value = next((row[name] for name in names if isinstance(row, dict) and name in row), None)
+        if value is None or "label" not in row or isinstance(row["label"], list | dict):
+            raise PriorError(
+                f'every entry must be like {{"label": "yes", "{names[0]}": 0.5}}, got {row!r:.60}'
+            )
+        if row["label"] in found:
+            raise PriorError(f"every label must be named once, got {row['label']!r:.60} twice")
+        found[row["label"]] = value
+    return found
+
+
+def number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise FormatError(f"not a number: {text!r:.60}") from None
+
+
+def numeric(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import extremal as ex
-from extremal.audit_pairs_bounds import lower_limit, upper_limit
 from extremal.audit_pairs_data import encode, frozen
+from extremal.binomial import lower_limit, upper_limit
 
 PRIOR = ex.Prior([0.5, 0.3, 0.2])
 LABELS = ["a", "b", "c", "d", "e"]

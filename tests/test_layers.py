@@ -70,6 +70,7 @@ LAYERS = [
     "likelihood",
     "contrasts",
     "frequency_polytope",
+    "binomial",
     "intervals",
     "interval_table",
     "estimate",

@@ -7,29 +7,14 @@ with probability at least 1 - alpha.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from .audit_pairs_data import Event, Integers
+from .binomial import lower_limit, upper_limit
 from .prior import Prior
 
 Floats = NDArray[np.float64]
-
-
-def lower_limit(k: Any, n: Any, alpha: Any) -> Floats:
-    """Clopper-Pearson: the p with P[Bin(n, p) >= k] = alpha, 0 for k = 0; the true p is below it at most so often."""
-    from scipy.special import betaincinv
-
-    k, n = np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    return np.where(k > 0, betaincinv(np.maximum(k, 1), n - np.maximum(k, 1) + 1, alpha), 0.0)
-
-
-def upper_limit(k: Any, n: Any, alpha: Any) -> Floats:
-    """Clopper-Pearson: the p with P[Bin(n, p) <= k] = alpha, 1 for k = n."""
-    k, n = np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    return 1 - lower_limit(n - k, n, alpha)
 
 
 def bound_estimated(

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .binomial import lower_limit, upper_limit
 from .contrasts import Channel, Contrasts
 from .frequency_polytope import narrowed
 
@@ -216,14 +217,7 @@ def _chernoff_above(mean: Floats, limit: float) -> Floats:
 
 def clopper_pearson(hits: Floats, n: float, error: float) -> Bounds:
     """Two-sided intervals for binomial probabilities, wrong with probability at most `error` each."""
-    from scipy.special import betaincinv
-
-    none, all_of_them = hits <= 0, hits >= n
-    k = np.where(none, 1.0, hits)
-    lower = np.where(none, 0.0, betaincinv(k, n - k + 1, error / 2))
-    k = np.where(all_of_them, n - 1.0, hits)
-    upper = np.where(all_of_them, 1.0, betaincinv(k + 1, np.maximum(n - k, 1e-300), 1 - error / 2))
-    return Bounds(lower, upper)
+    return Bounds(lower_limit(hits, n, error / 2), upper_limit(hits, n, error / 2))
 
 
 def _programs(contrasts: Contrasts, mean: Bounds, box: Bounds, known: Bounds) -> Bounds:

@@ -488,3 +488,12 @@ def test_a_certified_mechanism_is_not_taken_for_its_matrix_in_postprocessing():
     for step in ({0: "a", 1: "b", 2: "a"}, ex.Mechanism(np.eye(3))):
         with pytest.raises(ex.MechanismError, match="must be a Mechanism"):
             ex.postprocess(certified, step)
+
+
+def test_reports_that_are_too_rare_together_for_doubles_still_count():
+    prior = ex.Prior([0.5, 0.5])
+    mechanism = ex.Mechanism([[1, 2e-200], [1, 1e-200]])
+    found = ex.compose_releases(prior, mechanism, mechanism)
+    assert found.epsilon == pytest.approx(math.log(4 / 2.5), rel=1e-12)
+    assert found.epsilon == pytest.approx(ex.repeat_release(prior, mechanism, 2).epsilon, rel=1e-12)
+    assert found.worst == (1, 1)

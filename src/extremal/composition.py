@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from .certify import Released, as_mechanism
 from .errors import MechanismError, OptionError, SizeError
-from .leakage import ROUNDING, LeakageDistribution, epsilon_pml, first_largest, ldp_epsilon, lift, pml
+from .leakage import ROUNDING, LeakageDistribution, epsilon_pml, first_largest, ldp_epsilon, lift
 from .mechanism import Mechanism, check_size
 from .prior import Labels, Prior, shorten
 
@@ -124,10 +124,12 @@ def _check_tuples(mechanisms: list[Mechanism]) -> None:
 def compose_releases(prior: Prior, *mechanisms: Released) -> Composition:
     """What releases by all these mechanisms about the same X leak together, from their joint mechanism."""
     joint = joint_release(*mechanisms)
-    leakage, rho = pml(prior, joint), joint.output_distribution(prior)
-    worst = first_largest(np.where(rho > 0, leakage, -1.0))
-    outcome: Any = joint.outputs[worst]
+    rho = joint.output_distribution(prior)
     parts = [as_mechanism(m) for m in mechanisms]
+    leakage = _joint_leakage(prior, parts)
+    worst = first_largest(leakage)
+    outcome: Any = joint.outputs[worst]
+    leakage = np.maximum(leakage, 0.0)
     return Composition(
         prior,
         tuple(epsilon_pml(prior, m) for m in parts),
@@ -136,6 +138,23 @@ def compose_releases(prior: Prior, *mechanisms: Released) -> Composition:
         LeakageDistribution.of(leakage, rho),
         added_with_ldp(prior, *parts),
     )
+
+
+def _joint_leakage(prior: Prior, parts: list[Mechanism]) -> Floats:
+    """The leakage of every combination of reports, -1 where it cannot occur.
+
+    Columns are divided by their largest elements first, which changes no lift: a product of small probabilities
+    may vanish in doubles, and what leaks most may be rare.
+    """
+    Q = np.ones((prior.size, 1))
+    for m in parts:
+        largest = m.matrix.max(axis=0)
+        scaled = np.divide(m.matrix, largest, out=np.zeros_like(m.matrix), where=largest > 0)
+        Q = np.einsum("ij,ik->ijk", Q, scaled).reshape(prior.size, -1)
+    most, mean = Q.max(axis=0), prior.probabilities @ Q
+    occurs = mean > 0
+    ratio = np.divide(most, mean, out=np.ones_like(most), where=occurs)
+    return np.where(occurs, np.log(np.maximum(ratio, 1.0)), -1.0)
 
 
 def repeat_release(prior: Prior, mechanism: Released, releases: int) -> Composition:

@@ -272,7 +272,7 @@ def compare(
         found = _calibrated(make, prior, epsilon)
         rows.append(Compared.of(name, found.epsilon, prior, found.mechanism, utility))
         if rows[-1].pml < epsilon - 1e-6:
-            notes.append(f"{name}: at the next higher level an outcome leaks more than {epsilon:.6g}")
+            notes.append(f"{name} stays below: a step up in its own level would leak more than {epsilon:.6g}")
     response = randomized_response_for_pml(prior, epsilon)
     rows.append(Compared.of("randomized response", ldp_epsilon(response), prior, response, utility))
     return Comparison(prior, epsilon, utility, tuple(rows), tuple(notes))

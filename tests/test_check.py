@@ -469,3 +469,15 @@ def test_a_claim_that_is_no_number_is_a_problem_not_a_crash(figure, claim):
     assert found.problems
     with pytest.raises(ex.EpsilonError, match="lower_lift"):
         check_design(prior, 0.6, ex.mutual_information, design, lower_lift="x")
+
+
+def test_a_design_for_a_set_of_priors_is_another_matter():
+    design = ex.design(ex.PriorSet.l1_ball(PRIOR, 0.1), 0.5)
+    with pytest.raises(ex.OptionError, match="one prior"):
+        check_design(PRIOR, 0.5, design.utility, design)
+
+
+def test_a_certified_mechanism_is_told_how_to_be_a_mechanism():
+    certified = ex.certify(PRIOR, ex.design(PRIOR, 0.5).mechanism, 0.5)
+    with pytest.raises(ex.MechanismError, match=r"pass its \.mechanism"):
+        ex.pml(PRIOR, certified)

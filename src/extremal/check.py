@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .check_bounds import ULP, Bound, upper_bound
-from .errors import EpsilonError, MechanismError
+from .errors import EpsilonError, MechanismError, OptionError
 from .leakage import lift
 from .mechanism import Mechanism
 from .prior import Prior, check_prior
@@ -96,6 +96,11 @@ def check_design(
     if not 0 <= _number(lower_lift) <= 1:
         raise EpsilonError(
             f"lower_lift must be in [0, 1], got {lower_lift!r}; exp(-epsilon) is local information privacy"
+        )
+    if getattr(design, "prior_set", None) is not None:
+        raise OptionError(
+            "check_design checks designs for one prior, got one for a set of priors; measure its leakage: "
+            "epsilon_pml(design.prior_set, design.mechanism)"
         )
     utility.columns(prior, np.ones((prior.size, 1)))  # refuses a utility that does not fit the prior
     problems: list[str] = []

@@ -187,9 +187,8 @@ def check_size(n: int, m: int) -> None:
 def check_mechanism(mechanism: Any) -> Mechanism:
     """The mechanism, if it is one."""
     if not isinstance(mechanism, Mechanism):
-        raise MechanismError(
-            f"mechanism must be a Mechanism, got {repr(mechanism)[:80]}; build one: Mechanism(matrix)"
-        )
+        remedy = "pass its .mechanism" if hasattr(mechanism, "mechanism") else "build one: Mechanism(matrix)"
+        raise MechanismError(f"mechanism must be a Mechanism, got {repr(mechanism)[:80]}; {remedy}")
     return mechanism
 
 

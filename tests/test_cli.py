@@ -27,6 +27,7 @@ BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 @pytest.fixture
 def survey(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    Path("earlier.csv").write_text("answer,count\nnever,500\nonce,300\noften,200\n")
     return write_survey(tmp_path)
 
 

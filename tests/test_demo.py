@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from cli_cases import environment, run
 from extremal import svg
 from extremal.data import anes96
 from extremal.demo import ORDER
-from extremal.demo_report import comparison, make
+from extremal.demo_report import comparison, make, summary
 from extremal.demo_run import INFORMATION, RESPONSE, SHARES
 from extremal.report import Section, Table, mechanism_report, page
 
@@ -108,6 +109,16 @@ def test_estimates_follow_from_the_files_alone(demo):
     assert done.ways[SHARES].covered == 7
 
 
+def test_a_small_test_from_outside_is_not_said_to_prove_anything(demo):
+    done, _ = demo
+    assert not done.outside.violation
+    assert summary(done)[-1] == (
+        "A test on 944 pairs found nothing that contradicts 0.7 (so small a test detects only gross violations)."
+    )
+    strict = replace(done, outside=ex.audit_pairs(list("ab") * 400, list("ab") * 400, epsilon=0.1))
+    assert "VIOLATION" in summary(strict)[-1]
+
+
 def test_the_figures_of_the_comparison_are_those_of_textbook_formulas(demo):
     """The error by the information matrix, computed here; randomized response by its closed form."""
     done, _ = demo
@@ -146,6 +157,9 @@ def test_the_demo_tells_where_to_look_and_repeats_itself_in_the_same_folder(tmp_
         assert done.status == 0, done.err
         assert done.err == ""
         assert str(tmp_path / "here" / "report.html") in done.out
+        said = " ".join(done.out.split())
+        assert "The prior is counted from answers.csv and stands exactly in mechanism.json." in said
+        assert "it may be larger" not in said
         assert "\x1b" not in done.out
     facts = json.loads(run("demo", "--output", tmp_path / "here", "--epsilon", 1.1, "--json").out)
     assert facts["epsilon"] == 1.1

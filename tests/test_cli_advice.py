@@ -195,6 +195,42 @@ def test_reasons_are_counted_in_parquet_files_too(umfrage):
     assert "3 records dropped: 2 missing, 1 not in the alphabet" in done.out
 
 
+@pytest.mark.parametrize("labels", [("a", "b"), (1, 2), ("1", "2"), (True, False), (1.5, 2), ("", "a")])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_reasons_add_up_to_the_records_that_are_dropped(tmp_path, labels, kind):
+    import pyarrow
+    from pyarrow import parquet
+
+    from extremal.privatize.read import count_unknown, open_data
+
+    prior = ex.Prior([0.5, 0.5], labels)
+    certified = ex.certify(prior, ex.randomized_response_for_pml(prior, 0.3), 0.3)
+    rng = random.Random(5)
+    pools = [
+        ["1", "2", "3", None],
+        ["1", "1.0", "01", "1.5", "true", "FALSE", "a", " a", "b", "NA", "-99", None],
+        [1, 2, 3, None],
+        [1.0, 1.5, float("nan"), None],
+        [True, False, None],
+    ]
+    for k, pool in enumerate(pools[:2] if kind == "csv" else pools):
+        values = [rng.choice(pool) for _ in range(200)]
+        path = str(tmp_path / f"{k}.{kind}")
+        if kind == "csv":
+            text = "i,x\n" + "".join(f"{i},{'' if v is None else v}\n" for i, v in enumerate(values))
+            Path(path).write_text(text)
+        else:
+            parquet.write_table(pyarrow.table({"i": range(200), "x": values}), path)
+        known, missing, other = count_unknown(open_data(path, "x", None, None), "x", certified.inputs)
+        assert known + missing + other == 200
+        try:
+            done = ex.privatize_file(path, tmp_path / f"p{k}.{kind}", {"x": certified}, unknown="drop")
+        except ex.ValuesError:  # reports that a column of this type cannot hold
+            assert kind == "parquet"
+            continue
+        assert (done.rows, done.dropped) == (known, missing + other)
+
+
 # What estimate says
 
 
@@ -213,10 +249,16 @@ def test_reports_that_tell_next_to_nothing_are_said_to(umfrage):
     assert "next to nothing" not in run("estimate", "many.csv", "-m", "good.json").out
 
 
-def test_a_design_says_beforehand_that_shares_will_not_be_learned():
+def test_a_design_says_beforehand_that_shares_will_not_be_learned(tmp_path):
     weak = run("design", "--prior", "0.5,0.5", "-e", "0.001")
     assert "With 1000 people, these reports tell next to nothing about single shares" in flat(weak.out)
     assert "next to nothing" not in run("design", "--prior", "0.5,0.5", "-e", "0.5").out
+    best = flat(run("design", "--prior", "0.5,0.5", "-e", "0.001", "--utility", "estimation").out)
+    assert "expected error of a share from 1000 reports – at" in best
+    assert "next to nothing about single shares; ask more people, or choose a larger epsilon" in best
+    Path(tmp_path / "census.json").write_text('{"a": 5000000, "b": 5000000}')  # are not the people who answer
+    census = run("design", "--counts", tmp_path / "census.json", "-e", "0.001")
+    assert "With 1000 people" in flat(census.out)
 
 
 def test_reports_of_another_mechanism_are_warned_of_first_with_status_1(umfrage):

@@ -19,8 +19,22 @@ UNSURE, WIDE = 0.5, 0.9  # a standard error and a width of an interval that tell
 MANY_DROPPED = 0.1
 REPORTS = 1000  # for an expected error where nobody said how many will answer
 # How surveys write that there is no answer. Numbers like 99 may be answers; negative ones hardly are.
-GAPS = {"na", "n/a", "n.a.", "nan", "none", "null", "#n/a", "missing", "k.a.", "-", ".", "?"} | {
-    str(n) for n in (-1, -9, -99, -999, -9999)
+GAPS = {
+    "na",
+    "n/a",
+    "n.a.",
+    "nan",
+    "null",
+    "#n/a",
+    "missing",
+    "k.a.",
+    "-",
+    ".",
+    "?",
+    "-9",
+    "-99",
+    "-999",
+    "-9999",
 }
 NOTHING_ABOUT_SHARES = "these reports tell next to nothing about single shares"
 
@@ -65,9 +79,14 @@ def labels(names: Iterable[Any]) -> list[str]:
         )
     gaps = [text for text in texts if text.strip().casefold() in GAPS]
     if gaps:
+        shown = ", ".join(repr(show.name_of(text)) for text in gaps[:5])
+        one, it = (
+            ("is taken for an answer", "it means")
+            if len(gaps) == 1
+            else ("are taken for answers", "they mean")
+        )
         found.append(
-            f"Note: {', '.join(repr(show.name_of(text)) for text in gaps[:5])} is taken for an answer. If it means "
-            "that there is none, leave the field empty and choose with --missing."
+            f"Note: {shown} {one}. If {it} that there is none, leave the field empty and choose with --missing."
         )
     return found
 

@@ -84,9 +84,10 @@ def command(
         *advice.labels(nominal.labels),
     ]
     other_way = utility != ESTIMATION and not robust and epsilon > 0
-    shares = advice.shares(
-        nominal, certified.mechanism, learned.observations, other_way, utility == ESTIMATION
-    )
+    people = (
+        None if data is None else learned.observations
+    )  # those of a census are not those who will be asked
+    shares = advice.shares(nominal, certified.mechanism, people, other_way, utility == ESTIMATION)
     if as_json:
         facts = _facts(learned, nominal, made, certified, priors)
         show.print_json({**facts, "file": output, "warnings": [*warnings, *shares]})
@@ -157,7 +158,10 @@ def _for_estimation(prior: ex.Prior | ex.PriorSet, epsilon: float, time_limit: f
         "region": prior.region(found.epsilon),
         "full_disclosure": found.epsilon >= prior.epsilon_max,
     }
-    return Made(found.mechanism, found.epsilon, facts, str(found).splitlines())
+    words = str(found)
+    if found.error(1000) > 1:  # of a share, so the figure tells nothing
+        words = words.replace(f"from 1000 reports {found.error(1000):.4g}", "from 1000 reports –")
+    return Made(found.mechanism, found.epsilon, facts, words.splitlines())
 
 
 def _facts(

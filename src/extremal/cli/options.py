@@ -15,8 +15,7 @@ Data = Annotated[
     typer.Option(
         "--data",
         metavar="FILE",
-        help='CSV or Parquet file to count the prior from, which then stands in the mechanism file; "-" reads CSV '
-        "from a pipe.",
+        help='CSV or Parquet file of answers to count the prior from, if they may be known; "-" reads CSV from a pipe.',
     ),
 ]
 Column = Annotated[

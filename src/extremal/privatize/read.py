@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import FileError, ValuesError
+from ..prior import is_missing
 from ..sampling import Sampler
 from .csv_files import INTEGER, CsvData, finder
 from .csv_scan import DELIMITERS, unquote
@@ -85,9 +86,11 @@ def count_unknown(
         found = match_labels({str(value): n for value, n in values.items()}, labels)
         absent, empty = (0, absent) if "" in known else (absent, 0)
     else:
-        found, empty = values, 0
+        gaps = sum(n for value, n in values.items() if is_missing(value))  # NaN
+        found, empty, absent = dict(values), 0, absent + gaps
     good = empty + sum(n for value, n in found.items() if value in known)
-    return good, absent, sum(found.values()) + empty - good
+    other = sum(n for value, n in found.items() if value not in known and not is_missing(value))
+    return good, absent, other
 
 
 def match_labels(counts: Mapping[Any, int], labels: tuple[Hashable, ...]) -> dict[Hashable, int]:

@@ -137,3 +137,10 @@ def test_the_peers_run_or_say_why_not(tmp_path):
         assert value is None or value == pytest.approx(ours, rel=1e-6)
     qif = linear["rows"][2]["value"]
     assert qif is None or qif <= same[3]
+
+
+def test_the_table_of_the_readme_is_that_of_the_reference_run():
+    command = [sys.executable, str(BENCHMARKS / "table.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8")
+    readme = (BENCHMARKS.parent / "README.md").read_text(encoding="utf-8")
+    assert done.stdout.strip() in readme

@@ -1,6 +1,7 @@
 # make demo       the main job, on embedded data
 # make test       lint, types and the test suite
 # make test-slow  the tests marked slow
+# make test-timed the tests marked timed, which want the machine for themselves
 # make bench      the benchmarks, beside the peers they compare with; BENCH_ARGS=--quick chooses how much
 # make paper      the paper's figures and numbers into build/paper, with a report; OUTPUT=... chooses the folder
 # make docs       the documentation into build/docs, every warning an error; no network is needed
@@ -41,7 +42,11 @@ lint: test-environment
 # 5 is pytest's status for "no tests collected".
 .PHONY: test-slow
 test-slow: test-environment
-	$(test_python) -m pytest -m slow --numprocesses auto --dist worksteal $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	$(test_python) -m pytest -m "slow and not timed" --numprocesses auto --dist worksteal $(PYTEST_ARGS) || [ $$? -eq 5 ]
+
+.PHONY: test-timed
+test-timed: test-environment
+	$(test_python) -m pytest -m timed $(PYTEST_ARGS)
 
 .PHONY: bench
 bench:

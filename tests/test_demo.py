@@ -167,6 +167,7 @@ def test_the_demo_tells_where_to_look_and_repeats_itself_in_the_same_folder(tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_the_demo_takes_less_than_30_seconds_on_a_machine_that_has_compiled_nothing(tmp_path):
     env = {**environment(tmp_path / "bytecode"), "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
     begin = time.perf_counter()

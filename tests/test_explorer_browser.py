@@ -393,6 +393,7 @@ def test_small_alphabets_are_answered_at_once(page):
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 @pytest.mark.parametrize("size", [3, 7, 10, 14, 18, 20])
 @pytest.mark.parametrize("level", [0.15, 0.4, 0.7])
 def test_alphabets_up_to_20_feel_immediate(page, size, level):

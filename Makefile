@@ -56,7 +56,7 @@ bench:
 OUTPUT ?= build/paper
 .PHONY: paper
 paper: test-environment
-	$(test_python) -m extremal.paper --output "$(OUTPUT)"
+	$(test_python) -m extremal.studies.paper --output "$(OUTPUT)"
 
 # A fresh start each time, so that pages of names that are gone are gone too.
 .PHONY: docs

@@ -16,8 +16,8 @@ from report import Report, best
 from scipy.stats import binom, norm
 
 import extremal as ex
-from extremal.contrasts import Channel
-from extremal.intervals import target_intervals, within_simplex
+from extremal.estimation.contrasts import Channel
+from extremal.estimation.intervals import target_intervals, within_simplex
 
 ERROR = 0.05
 RUNS = {"tiny": 20, "quick": 100, "normal": 400, "full": 1000}

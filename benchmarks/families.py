@@ -103,7 +103,7 @@ def measure(prior: ex.Prior, epsilon: float, method: str = "column-generation", 
         return {"epsilon": epsilon, "gap": math.inf, "seconds": math.inf, "error": str(error)}
     problems: list[str] = []
     if verify:
-        from extremal.check import check_design
+        from extremal.certification.check import check_design
 
         problems = list(check_design(prior, epsilon, design.utility, design).problems)
     return {

@@ -21,7 +21,7 @@ from pyarrow import csv, parquet
 from report import LEVELS, Report, isolated
 
 import extremal as ex
-from extremal.privatize.parquet_files import ParquetData
+from extremal.release.files.parquet import ParquetData
 
 LABELS = [f"answer number {i}" for i in range(16)]
 REGIONS = [f"region {i}" for i in range(100)]

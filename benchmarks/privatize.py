@@ -22,8 +22,8 @@ import numpy as np
 from report import Report, Table, Timed, best, isolated
 
 import extremal as ex
-from extremal.certify import Certified, certify
-from extremal.sampling import SecureWords
+from extremal.certification.certify import Certified, certify
+from extremal.release.sampler import SecureWords
 
 RECORDS = {"tiny": 100_000, "quick": 2_000_000, "normal": 10_000_000, "full": 10_000_000}
 RUNS = {"tiny": 1, "quick": 5, "normal": 9, "full": 9}

@@ -22,7 +22,7 @@ from typing import Any
 from report import Report
 
 import extremal as ex
-from extremal.certify import certify
+from extremal.certification.certify import certify
 
 LABELS = [f"answer number {i}" for i in range(16)]
 KEY = bytes(32)
@@ -88,7 +88,7 @@ def _records(session: Any, path: Path, rows: int) -> Any:
 
 def _cases(frame: Any, folder: Path) -> Iterator[tuple[str, bool, Act, Act]]:
     """(name, whether it has a target, an action on the identity, the same on reports)."""
-    from extremal.privatize.spark import privatize_spark
+    from extremal.release.spark import privatize_spark
 
     text, numbers = _mechanism(LABELS), _mechanism(list(range(16)))
     unchanged = frame.mapInArrow(lambda batches: batches, frame.schema)
@@ -118,7 +118,7 @@ def _cases(frame: Any, folder: Path) -> Iterator[tuple[str, bool, Act, Act]]:
 
 def _checks(report: Report, frame: Any, rows: int) -> None:
     """What a call with a key does before it returns."""
-    from extremal.privatize.spark import privatize_spark
+    from extremal.release.spark import privatize_spark
 
     mechanisms = {"answer": _mechanism(LABELS)}
     table = report.table(

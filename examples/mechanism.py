@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 import extremal as ex
-from extremal.data import anes96
-from extremal.demo import ORDER
-from extremal.plot import picture
+from extremal._plot import picture
+from extremal.studies.data import anes96
+from extremal.studies.demo.survey import ORDER
 
 prior = ex.Prior.from_data(anes96()["party"], labels=ORDER)
 design = ex.design(prior, 1.0)

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 import extremal as ex
-from extremal.data import anes96
-from extremal.demo import ORDER
-from extremal.plot import BLACK, BLUE, ORANGE, picture
+from extremal._plot import BLACK, BLUE, ORANGE, picture
+from extremal.studies.data import anes96
+from extremal.studies.demo.survey import ORDER
 
 answers = anes96()["party"]
 prior = ex.Prior.from_data(answers, labels=ORDER)

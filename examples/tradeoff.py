@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 import extremal as ex
-from extremal.data import anes96
-from extremal.plot import BLUE, GREY, ORANGE, picture
+from extremal._plot import BLUE, GREY, ORANGE, picture
+from extremal.studies.data import anes96
 
 prior = ex.Prior.from_data(anes96()["party"])
 curve = ex.tradeoff(prior, np.linspace(0.05, prior.epsilon_max, 32))

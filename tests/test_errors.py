@@ -7,9 +7,9 @@ import pytest
 
 import extremal as ex
 from extremal import adversary, closed_form, errors, majorization
-from extremal.mechanism import identity
-from extremal.polytope import exact_polytope_vertices
-from extremal.prior import count_values
+from extremal.model.mechanism import identity
+from extremal.model.prior import count_values
+from extremal.theory.polytope import exact_polytope_vertices
 
 NAN, INF = math.nan, math.inf
 FLIP = [[0.75, 0.25], [0.25, 0.75]]

@@ -1,13 +1,9 @@
 """Optimal privacy mechanisms under pointwise maximal leakage: design, certify, privatize, estimate, audit."""
 
-from . import adversary, closed_form, majorization
-from .audit import Audit, audit, audit_attribute
-from .audit_columns import audit_columns
-from .audit_pairs import PairsAudit, audit_pairs
-from .budget import PerRelease, epsilon_per_release, leakage_limit, releases_within
-from .certify import Certified, certify, from_json, load
-from .check import Check, check_design
-from .composition import (
+from .auditing.audit import Audit, audit, audit_attribute
+from .auditing.budget import PerRelease, epsilon_per_release, leakage_limit, releases_within
+from .auditing.columns import audit_columns
+from .auditing.composition import (
     AddedEpsilons,
     Composition,
     CompositionWarning,
@@ -16,8 +12,10 @@ from .composition import (
     joint_release,
     repeat_release,
 )
-from .design import Design, design
-from .differences import difference
+from .auditing.pairs.audit import PairsAudit, audit_pairs
+from .auditing.transcript import Transcript, adaptive, posterior
+from .certification.certify import Certified, certify, from_json, load
+from .certification.check import Check, check_design
 from .errors import (
     CertificationError,
     EpsilonError,
@@ -34,11 +32,13 @@ from .errors import (
     UtilityError,
     ValuesError,
 )
-from .estimate import Estimate, estimate
-from .estimation import EstimationDesign, estimation_design
-from .interval_table import IntervalTable
-from .keyed import read_key, write_key
-from .leakage import (
+from .estimation.counts import ReportCounts, count_reports
+from .estimation.difference import difference
+from .estimation.estimate import Estimate, estimate
+from .estimation.interval_table import IntervalTable
+from .estimation.planning import ExpectedError, SampleSizes, compare_sample_sizes, expected_error, sample_size
+from .model import adversary
+from .model.leakage import (
     LeakageDistribution,
     epsilon_pml,
     ldp_epsilon,
@@ -49,31 +49,11 @@ from .leakage import (
     pml,
     tail_probability,
 )
-from .lift_vectors import extremal_lift_vectors
-from .mechanism import Mechanism
-from .neighbours import Comparison, compare, ldp_design, leakage_design, lip_design
-from .pairing import agreement, pair_outputs
-from .polytope import polytope_vertices
-from .prior import Prior
-from .prior_set import PriorSet
-from .privatize.files import privatize_file
-from .privatize.frames import joint_prior, privatize_frame
-from .privatize.product import product_prior
-from .processing import induced_prior, postprocess, preprocess, restrict
-from .randomized_response import (
-    randomized_response,
-    randomized_response_epsilon,
-    randomized_response_for_pml,
-    randomized_response_parameter,
-    randomized_response_pml,
-)
-from .reduce import reduce_outputs
-from .report_counts import ReportCounts, count_reports
-from .sample_size import ExpectedError, SampleSizes, compare_sample_sizes, expected_error, sample_size
-from .sampling import SecureWords, SeededWords, Words
-from .tradeoff import Tradeoff, tradeoff
-from .transcript import Transcript, adaptive, posterior
-from .utility import (
+from .model.mechanism import Mechanism
+from .model.prior import Prior
+from .model.prior_set import PriorSet
+from .model.processing import induced_prior, postprocess, preprocess, restrict
+from .model.utility import (
     ExpectedGain,
     FDivergence,
     FInformation,
@@ -85,6 +65,27 @@ from .utility import (
     mutual_information,
     total_variation,
 )
+from .optimization.design import Design, design
+from .optimization.estimation import EstimationDesign, estimation_design
+from .optimization.neighbours import Comparison, compare, ldp_design, leakage_design, lip_design
+from .optimization.tradeoff import Tradeoff, tradeoff
+from .release.files.privatize import privatize_file
+from .release.frames import joint_prior, privatize_frame
+from .release.keys import read_key, write_key
+from .release.product import product_prior
+from .release.sampler import SecureWords, SeededWords, Words
+from .theory import closed_form, majorization
+from .theory.lift_vectors import extremal_lift_vectors
+from .theory.pairing import agreement, pair_outputs
+from .theory.polytope import polytope_vertices
+from .theory.randomized_response import (
+    randomized_response,
+    randomized_response_epsilon,
+    randomized_response_for_pml,
+    randomized_response_parameter,
+    randomized_response_pml,
+)
+from .theory.reduction import reduce_outputs
 
 __version__: str
 

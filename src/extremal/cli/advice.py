@@ -11,8 +11,8 @@ import extremal as ex
 from . import show
 
 if TYPE_CHECKING:
-    from extremal.privatize.csv_files import CsvData
-    from extremal.privatize.parquet_files import ParquetData
+    from extremal.release.files.csv import CsvData
+    from extremal.release.files.parquet import ParquetData
 
 MOST_RANKED = 200  # symbols up to which it is found out how exactly shares can be estimated
 UNSURE, WIDE = 0.5, 0.9  # a standard error and a width of an interval that tell next to nothing
@@ -97,8 +97,8 @@ def shares(
     """Whether the shares of the answers can be estimated; `other_way`: whether --utility estimation could help."""
     import numpy as np
 
-    from extremal.contrasts import Channel
-    from extremal.estimate import standard_errors
+    from extremal.estimation.contrasts import Channel
+    from extremal.estimation.estimate import standard_errors
 
     if prior.size > MOST_RANKED:
         return []
@@ -129,7 +129,7 @@ def estimated(found: ex.Estimate) -> list[str]:
 
 def unchanged(columns: Sequence[str], private: Sequence[str]) -> list[str]:
     """Which columns stay as they are, and what that means."""
-    from extremal.privatize.read import listed
+    from extremal.release.files.read import listed
 
     rest = [show.visible(name) for name in columns if name not in private]
     if not rest:
@@ -156,7 +156,7 @@ def gaps(
     data: CsvData | ParquetData, jobs: dict[str, ex.Certified]
 ) -> tuple[dict[str, tuple[int, int]], list[str]]:
     """For each column how many answers are missing and how many are not in the alphabet; columns without any other."""
-    from extremal.privatize.read import count_unknown
+    from extremal.release.files.read import count_unknown
 
     found, empty = {}, []
     for name, certified in jobs.items():

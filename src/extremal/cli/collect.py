@@ -73,7 +73,7 @@ def privatize(
     Everything else in the file stays as it is. The file is streamed, so it may be larger than memory, and appears under
     its name when it is complete.
     """
-    from extremal.privatize.read import only_column, open_data
+    from extremal.release.files.read import only_column, open_data
 
     if output == "-" and as_json:
         raise FileError("standard output must hold one thing, got -o - and --json; leave one of them out")

@@ -68,7 +68,7 @@ def learn(source: Source) -> Learned:
             prior = ex.Prior(prior.probabilities, names)
         return Learned(prior, None, "as given")
     if source.data is not None:
-        from extremal.privatize.read import read_counts
+        from extremal.release.files.read import read_counts
 
         with file_or_stdin(source.data, source.format) as path, progress("reading") as bar:
             counts: dict[Any, float] = dict(
@@ -148,7 +148,7 @@ def load_mechanism(path: str) -> ex.Certified:
 
 def report_counts(path: str, column: str | None, certified: ex.Certified, **how: Any) -> dict[Any, int]:
     """How often each report stands in a column of a file."""
-    from extremal.privatize.read import match_labels, read_counts
+    from extremal.release.files.read import match_labels, read_counts
 
     with file_or_stdin(path, how.get("format")) as name, progress("reading") as bar:
         counts = read_counts(name, column, progress=bar, **how)

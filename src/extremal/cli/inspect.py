@@ -150,7 +150,7 @@ def audit(
         )
     made = ex.audit(chosen, found)
     if report_file is not None:
-        from extremal.report import mechanism_report
+        from extremal.auditing.page import mechanism_report
 
         write_text(report_file, mechanism_report(chosen, found), overwrite)
     if as_json:
@@ -174,7 +174,7 @@ def _tell_audit(made: ex.Audit, warnings: list[str]) -> None:
     out.print(show.leakage_table(out, made))
     show.heading(out, "How often a report rules out answers")
     if made.disclosures:
-        from extremal.audit_text import sentence
+        from extremal.auditing.text import sentence
 
         found = made.to_dict()["certainty"]["disclosures"]
         show.sentences(out, [f"- {sentence(d)}" for d in found[:5]])
@@ -206,7 +206,7 @@ def _audit_pairs(
 ) -> None:
     if secret is None or report is None:
         raise FileError("--pairs must come with --secret and --report, the names of two columns")
-    from extremal.privatize.read import open_data, read_texts
+    from extremal.release.files.read import open_data, read_texts
 
     with file_or_stdin(path, "csv") as name:
         x, y = (read_texts(open_data(name, (secret, report), None, None), c) for c in (secret, report))
@@ -335,7 +335,7 @@ def _write_curve(curve: ex.Tradeoff, output: str, kind: str, overwrite: bool) ->
         finite = [{k: None if v == math.inf else v for k, v in row.items()} for row in rows]
         write_text(output, json.dumps(finite, indent=2) + "\n", overwrite)
     else:
-        from extremal import svg
+        from extremal.auditing import svg
 
         write_text(output, svg.curve(curve) + "\n", overwrite)
 

@@ -32,7 +32,7 @@ def write_text(output: str, text: str, overwrite: bool) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    from extremal.privatize.atomic import new_file
+    from extremal.release.files.atomic import new_file
 
     with new_file(output, overwrite, 0o644) as file:
         file.write(text.encode("utf-8"))

@@ -232,7 +232,7 @@ def percent(p: float) -> str:
 
 def prior_dict(prior: ex.Prior) -> list[dict[str, Any]]:
     """The prior for JSON: what --prior reads again."""
-    from extremal.audit import plain
+    from extremal.auditing.audit import plain
 
     return [
         {"label": plain(label), "probability": p}
@@ -242,7 +242,7 @@ def prior_dict(prior: ex.Prior) -> list[dict[str, Any]]:
 
 def mechanism_dict(mechanism: ex.Mechanism) -> dict[str, Any]:
     """The matrix for JSON: what `extremal certify` and `extremal audit` read again."""
-    from extremal.audit import plain
+    from extremal.auditing.audit import plain
 
     return {
         "inputs": [plain(label) for label in mechanism.inputs],

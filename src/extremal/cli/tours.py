@@ -12,7 +12,7 @@ from .failure import CheckFailed
 from .progress import progress
 
 if TYPE_CHECKING:
-    from extremal.demo_run import Demo
+    from extremal.studies.demo.run import Demo
 
 
 def demo(
@@ -29,7 +29,7 @@ def demo(
     Learn the prior, design, certify, privatise, estimate back with intervals, audit; beside randomized response that
     leaks as much. Files of the same names in the folder are replaced.
     """
-    from extremal.demo_report import make
+    from extremal.studies.demo.report import make
 
     with progress("demo:") as bar:
         done, report = make(output, epsilon, progress=bar)
@@ -42,8 +42,8 @@ def demo(
 
 def _tell(done: Demo, report: Path) -> None:
     """The demo in a terminal; the report says more."""
-    from extremal.demo_report import comparison, summary
-    from extremal.demo_run import SHARES
+    from extremal.studies.demo.report import comparison, summary
+    from extremal.studies.demo.run import SHARES
 
     out, way = show.console(), done.ways[SHARES]
     show.heading(out, f"Party identification of {done.people} people, American National Election Study 1996")
@@ -83,8 +83,8 @@ def reproduce(
     as_json: options.Json = False,
 ) -> None:
     """Recompute the paper's figures and numbers, with a verdict on each. Exit status 1: a check failed."""
-    from extremal.paper import SEED
-    from extremal.paper import reproduce as run
+    from extremal.studies.paper import SEED
+    from extremal.studies.paper import reproduce as run
 
     with progress("reproducing") as bar:
         done = run(output, figure, SEED if seed is None else seed, bar)

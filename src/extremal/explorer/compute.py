@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import extremal as ex
-from extremal import audit_text
-from extremal.audit import plain
+from extremal.auditing import text as audit_text
+from extremal.auditing.audit import plain
 
 from .priors import read_prior
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import extremal as ex
-from extremal.plot import MOST_NAMED, VERMILION, bars_size, draw_bars, draw_tradeoff, matrix_size, rendered
-from extremal.report import mechanism_report
+from extremal._plot import MOST_NAMED, VERMILION, bars_size, draw_bars, draw_tradeoff, matrix_size, rendered
+from extremal.auditing.page import mechanism_report
 
 from .compute import Made
 

@@ -28,9 +28,9 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from extremal.data import anes96
-from extremal.demo import ORDER
 from extremal.errors import OptionError
+from extremal.studies.data import anes96
+from extremal.studies.demo.survey import ORDER
 
 from .compute import UTILITIES
 from .files import NAMES

@@ -1,0 +1,1 @@
+"""What leaks: one release, several releases, systems of others."""

@@ -1,0 +1,342 @@
+"""audit(): what a mechanism leaks, in numbers and in sentences.
+
+The words are made by `audit_text` from the plain figures of `Audit.to_dict`, so that a stored audit can be
+read out again later.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certification import proof
+from ..certification.certify import Certified, as_mechanism
+from ..errors import OptionError
+from ..model.adversary import Attribute, worst_attribute
+from ..model.leakage import (
+    LeakageDistribution,
+    first_largest,
+    ldp_epsilon,
+    leakage_distribution,
+    lift,
+    maximal_leakage,
+    pml,
+)
+from ..model.mechanism import Mechanism, check_match, common_labels
+from ..model.prior import Prior, check_prior
+from ..model.processing import Function, seen_from
+from ..model.utility import mutual_information
+from . import text as audit_text
+from .disclosure import Disclosure, Outcome, disclosures, outcomes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+BLIND = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5)  # chances before, for which the bound is spelled out
+QUANTILES = (0.5, 0.9, 0.95, 0.99)
+MOST_LISTED = 20  # labels of a list in to_dict(); the count stands beside it
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """The attribute that attains the leakage: a bet on one answer, after the report that favours it most.
+
+    Somebody who has to name the answer or equally unlikely alternatives is right with probability `before`;
+    after the report with probability `after` = e^epsilon * before. `Audit.worst_attribute()` builds it.
+    """
+
+    report: Hashable
+    symbol: Hashable
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """What a mechanism leaks about X, and with which probability; everything in nats.
+
+    `exact` says that leakages were computed from the integers of a certified mechanism: each is then proved
+    to be no less than the true one, within a few units in the last place. An infinite figure (ldp_epsilon,
+    lip_epsilon, lip_lower where a report excludes an answer) is None in to_dict().
+    """
+
+    prior: Prior
+    mechanism: Mechanism
+    leakage: Floats
+    exact: bool
+    certified_epsilon: float | None = None
+
+    @property
+    def epsilon(self) -> float:
+        """The smallest epsilon such that the mechanism is epsilon-PML."""
+        return float(self.leakage.max())
+
+    @cached_property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """Each report with its leakage, the answers that attain it and those it excludes."""
+        return outcomes(self.prior, self.mechanism, self.leakage)
+
+    @cached_property
+    def disclosures(self) -> tuple[Disclosure, ...]:
+        """The events that some report confirms with certainty, the least likely first."""
+        return disclosures(self.prior, self.mechanism)
+
+    @cached_property
+    def distribution(self) -> LeakageDistribution:
+        """The leakage as a random variable of the report."""
+        return leakage_distribution(self.prior, self.mechanism)
+
+    def tail(self, epsilon: float) -> float:
+        """P[l(X→Y) > epsilon]: how often a report leaks more than epsilon."""
+        return self.distribution.tail(epsilon)
+
+    @cached_property
+    def maximal_leakage(self) -> float:
+        """log E[exp l(X→Y)]: the leakage on average over reports."""
+        return maximal_leakage(self.mechanism)
+
+    @cached_property
+    def mutual_information(self) -> float:
+        """I(X;Y)."""
+        return mutual_information(self.prior, self.mechanism)
+
+    @cached_property
+    def ldp_epsilon(self) -> float:
+        """The level of local differential privacy, infinite if a report excludes an answer."""
+        return ldp_epsilon(self.mechanism)
+
+    @cached_property
+    def lip_lower(self) -> float:
+        """max -log lift: by which factor a report can make an answer less likely; infinite if it excludes one."""
+        lowest = float(lift(self.prior, self.mechanism).min())
+        return max(-math.log(lowest), 0.0) if lowest > 0 else math.inf
+
+    @property
+    def lip_epsilon(self) -> float:
+        """The level of local information privacy: the larger of epsilon and its lower side."""
+        return max(self.epsilon, self.lip_lower)
+
+    @property
+    def prior_guess(self) -> float:
+        """The probability of guessing X right without any report."""
+        return float(self.prior.probabilities.max())
+
+    @cached_property
+    def average_guess(self) -> float:
+        """The probability of guessing X right after seeing a report, on average over reports."""
+        joint = self.prior.probabilities[:, None] * self.mechanism.matrix
+        return min(math.fsum(joint.max(axis=0)), 1.0)
+
+    @property
+    def worst_guess(self) -> float:
+        """The probability of guessing X right after the report that helps most."""
+        return max(outcome.guess_probability for outcome in self.outcomes if outcome.probability > 0)
+
+    def guess_bound(self, before: Any) -> float:
+        """The chance of guessing any attribute after any report, for whom it was `before` without one.
+
+        min(1, e^epsilon * before), which no observer, no attribute and no report exceeds.
+        """
+        if isinstance(before, bool) or not isinstance(before, int | float) or not 0 <= before <= 1:
+            raise OptionError(f"before must be a probability in [0, 1], got {before!r}; e.g. 0.1")
+        return min(1.0, math.exp(self.epsilon) * before)
+
+    @cached_property
+    def worst_case(self) -> WorstCase:
+        """The report and the answer that attain epsilon, with the chances before and after."""
+        j = first_largest(np.where(self.mechanism.matrix.max(axis=0) > 0, self.leakage, -1.0))
+        ratio = lift(self.prior, self.mechanism)[:, j]
+        i = int(np.argmax(ratio))
+        before = float(self.prior.probabilities[i])
+        return WorstCase(
+            self.mechanism.outputs[j], self._labels[i], before, min(before * float(ratio[i]), 1.0)
+        )
+
+    def worst_attribute(self) -> Attribute:
+        """An attribute whose chance of being guessed rises by exactly e^epsilon after the worst report.
+
+        It has at least 1 / before values, so of a very rare answer it does not fit into memory (SizeError);
+        `worst_case` gives its chances in any case.
+        """
+        return worst_attribute(self.prior, self.mechanism, self.worst_case.report)
+
+    @property
+    def _labels(self) -> tuple[Hashable, ...]:
+        return common_labels(self.prior.labels, self.mechanism.inputs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures as plain numbers, strings and lists; None stands for an infinite figure."""
+        return {
+            "inputs": self.mechanism.shape[0],
+            "outputs": self.mechanism.shape[1],
+            "prior": [
+                {"label": plain(x), "probability": p}
+                for x, p in zip(self._labels, self.prior.probabilities.tolist(), strict=True)
+            ],
+            "exact": self.exact,
+            "certified_epsilon": self.certified_epsilon,
+            "epsilon": self.epsilon,
+            "factor": math.exp(self.epsilon),
+            "epsilon_max": self.prior.epsilon_max,
+            "region": self.prior.region(self.epsilon),
+            "measures": {
+                "maximal_leakage": self.maximal_leakage,
+                "mutual_information": self.mutual_information,
+                "entropy": self.prior.entropy,
+                "ldp_epsilon": _finite(self.ldp_epsilon),
+                "lip_epsilon": _finite(self.lip_epsilon),
+                "lip_lower": _finite(self.lip_lower),
+            },
+            "leakage": self._distribution_dict(),
+            "guessing": self._guessing_dict(),
+            "certainty": self._certainty_dict(),
+            "worst_case": {
+                "report": plain(self.worst_case.report),
+                "symbol": plain(self.worst_case.symbol),
+                "before": self.worst_case.before,
+                "after": self.worst_case.after,
+            },
+            "outcomes": [_outcome_dict(outcome) for outcome in self.outcomes],
+        }
+
+    def _distribution_dict(self) -> dict[str, Any]:
+        d = self.distribution
+        return {
+            "mean": d.mean,
+            "quantiles": [{"share": q, "leakage": d.quantile(q)} for q in QUANTILES],
+            "distribution": [
+                {"leakage": v, "probability": p}
+                for v, p in zip(d.values.tolist(), d.probabilities.tolist(), strict=True)
+            ],
+        }
+
+    def _guessing_dict(self) -> dict[str, Any]:
+        average = math.exp(self.maximal_leakage)
+        return {
+            "bounds": [
+                {
+                    "before": p,
+                    "after_any_report": self.guess_bound(p),
+                    "after_on_average": min(1.0, average * p),
+                }
+                for p in BLIND
+            ],
+            "secret": {
+                "before": self.prior_guess,
+                "after_on_average": self.average_guess,
+                "after_worst_report": self.worst_guess,
+            },
+        }
+
+    def _certainty_dict(self) -> dict[str, Any]:
+        n = self.prior.size
+        return {
+            "least_probability_that_can_be_confirmed": math.exp(-self.epsilon),
+            "most_answers_that_can_be_excluded": min(self.prior.region(self.epsilon), n) - 1,
+            "disclosures": [
+                {
+                    "reports": _listed(d.reports),
+                    "report_count": len(d.reports),
+                    "probability": d.probability,
+                    "possible": _listed(d.possible),
+                    "possible_count": len(d.possible),
+                    "possible_probability": d.possible_probability,
+                    "excluded": _listed(d.excluded),
+                    "excluded_count": len(d.excluded),
+                }
+                for d in self.disclosures
+            ],
+        }
+
+    def to_json(self) -> str:
+        """to_dict() as JSON text, without NaN or infinities."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=2)
+
+    def to_markdown(self) -> str:
+        """The audit as a page for readers who are no statisticians."""
+        return audit_text.markdown(self.to_dict())
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Axes with the leakage of each report, or of more than 40 reports how often each level is exceeded."""
+        from .plot import draw_leakage
+
+        return draw_leakage(self.leakage, self.distribution, self.mechanism.outputs, self.epsilon, axes)
+
+    def __str__(self) -> str:
+        return audit_text.short(self.to_dict())
+
+    def __repr__(self) -> str:
+        n, m = self.mechanism.shape
+        return f"Audit({n} inputs, {m} outputs, epsilon={self.epsilon:.6g}{', exact' if self.exact else ''})"
+
+    def _repr_html_(self) -> str:
+        return audit_text.page(self.to_dict())
+
+
+def audit(prior: Prior, mechanism: Mechanism | Certified) -> Audit:
+    """What the mechanism leaks about X under this prior, by report and in the worst case.
+
+    For a certified mechanism the leakages are those of its integer weights, computed exactly and rounded up.
+    The prior may be another than the one it was certified for: the audit then says what the mechanism leaks
+    about people who follow this one.
+    """
+    check_prior(prior)
+    if not isinstance(mechanism, Certified):
+        return Audit(prior, mechanism, pml(prior, mechanism), exact=False)
+    check_match(prior, mechanism.mechanism)
+    pi = prior.probabilities.tolist()
+    exact = [
+        proof.log_above(proof.largest_lift(pi, [column.tolist()])) if column.any() else 0.0
+        for column in np.ascontiguousarray(mechanism.weights.T)
+    ]
+    return Audit(prior, mechanism.mechanism, np.array(exact), exact=True, certified_epsilon=mechanism.epsilon)
+
+
+def audit_attribute(prior: Prior, mechanism: Mechanism | Certified, attribute: Mechanism | Function) -> Audit:
+    """What the mechanism leaks about one attribute of X: a function or mapping of its labels, or a channel.
+
+    Never more than it leaks about X itself. The audit's prior is that of the attribute.
+    """
+    return audit(*seen_from(prior, as_mechanism(mechanism), attribute))
+
+
+def plain(label: Any) -> Any:
+    """A label as JSON can hold it: numbers, strings and lists as they are, everything else in words."""
+    if isinstance(label, bool | int | str) or (isinstance(label, float) and math.isfinite(label)):
+        return label
+    if isinstance(label, tuple | list):
+        return [plain(part) for part in label]
+    return str(label)
+
+
+def _outcome_dict(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "report": plain(outcome.output),
+        "probability": outcome.probability,
+        "leakage": outcome.leakage,
+        "factor": math.exp(outcome.leakage),
+        "symbols": _listed(outcome.symbols),
+        "symbol_count": len(outcome.symbols),
+        "excluded": _listed(outcome.excluded),
+        "excluded_count": len(outcome.excluded),
+        "excluded_probability": outcome.excluded_probability,
+        "guess": plain(outcome.guess),
+        "guess_probability": outcome.guess_probability,
+    }
+
+
+def _listed(labels: tuple[Hashable, ...]) -> list[Any]:
+    return [plain(label) for label in labels[:MOST_LISTED]]
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

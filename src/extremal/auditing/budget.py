@@ -1,0 +1,134 @@
+"""Budgets: how many releases fit under a total leakage, and how much each of them may leak."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..certification.certify import Released, as_mechanism
+from ..errors import EpsilonError, OptionError, SizeError
+from ..model.leakage import ROUNDING, epsilon_pml, ldp_epsilon
+from ..model.mechanism import Mechanism, check_match
+from ..model.prior import Prior, check_prior
+from ..model.regions import check_epsilon
+from ..optimization.design import design
+from .composition import check_releases, repeated_epsilon
+
+Family = Callable[[Prior, float], Mechanism]
+
+SAME_ROWS = 12  # digits: rows that agree to them are told apart only after some 1e24 releases
+GRID = 16  # levels tried before the search narrows
+
+
+@dataclass(frozen=True, eq=False)
+class PerRelease:
+    """A mechanism that may be released `releases` times: together they leak `total` <= `budget`.
+
+    `epsilon` is what one release leaks. `naive` is budget / releases, which is no guarantee.
+    """
+
+    releases: int
+    budget: float
+    epsilon: float
+    total: float
+    mechanism: Mechanism
+
+    @property
+    def naive(self) -> float:
+        """The budget divided by the number of releases; it may be too much, or needlessly little."""
+        return self.budget / self.releases
+
+
+def leakage_limit(prior: Prior, mechanism: Released) -> float:
+    """What any number of releases leaks at most: -log of the rarest set of inputs with the same row.
+
+    Inputs with the same row are never told apart, and all others are in the long run.
+    """
+    m = as_mechanism(mechanism)
+    check_match(prior, m)
+    _, group = np.unique(np.round(m.matrix, SAME_ROWS), axis=0, return_inverse=True)
+    mass = np.bincount(group.ravel(), weights=prior.probabilities)
+    return max(-math.log(float(mass.min())), 0.0)
+
+
+def releases_within(prior: Prior, mechanism: Released, epsilon: float) -> float:
+    """How many independent reports by this mechanism leak at most epsilon together: a whole number, or inf.
+
+    Exact, from the counts of reports. Every further report can only raise the worst case: some report leaves
+    the posterior of the best guess no smaller. So the largest number is found by doubling and halving. It is
+    inf where even unlimited releases stay within epsilon, and 0 where a single one does not.
+    """
+    m = as_mechanism(mechanism)
+    epsilon = check_epsilon(epsilon) + ROUNDING
+    single = epsilon_pml(prior, m)
+    if single > epsilon:
+        return 0
+    if leakage_limit(prior, m) <= epsilon:
+        return math.inf
+    local = ldp_epsilon(m)
+    # So many are within epsilon whatever they are, see composition.added_with_ldp.
+    within = 1 + (int((epsilon - single) / local) if 0 < local < math.inf else 0)
+    beyond: int | None = None
+    while beyond is None or beyond - within > 1:
+        n = within * 2 if beyond is None else (within + beyond) // 2
+        try:
+            fits = repeated_epsilon(prior, m, n) <= epsilon
+        except SizeError as error:
+            raise SizeError(f"at least {within} releases are within epsilon, but {error}") from None
+        if fits:
+            within = n
+        else:
+            beyond = n
+    return within
+
+
+def epsilon_per_release(
+    prior: Prior, releases: int, epsilon: float, family: Family | None = None, *, tolerance: float = 1e-4
+) -> PerRelease:
+    """The most one release may leak so that `releases` of them, by one mechanism, leak at most epsilon together.
+
+    `family(prior, level)` gives the mechanism for a level; by default the optimal one, design(). The total is
+    evaluated exactly for the mechanism returned. How the total grows with the level depends on the family
+    and need not be steady: among levels within `tolerance` * epsilon of each other the search finds the
+    largest one below the first that fails above it, which for a family that grows steadily is the largest.
+    """
+    n, budget = check_releases(releases), check_epsilon(epsilon)
+    check_prior(prior)
+    if not 0 < tolerance < 1:
+        raise OptionError(f"tolerance must be a number between 0 and 1, got {tolerance!r}; e.g. 1e-4")
+    make: Family = family if family is not None else _optimal
+
+    def attempt(level: float) -> PerRelease | None:
+        mechanism: Any = make(prior, level)
+        total = repeated_epsilon(prior, mechanism, n)
+        single = epsilon_pml(prior, mechanism)
+        return PerRelease(n, budget, single, total, mechanism) if total <= budget + ROUNDING else None
+
+    levels = [budget * k / GRID for k in range(GRID, -1, -1)]
+    above = budget
+    for level in levels:
+        best = attempt(level)
+        if best is not None:
+            break
+        above = level
+    if best is None:
+        raise EpsilonError(
+            f"a family must leak nothing at level 0, got a mechanism of which {n} releases leak more than "
+            f"{budget:.6g}; give one that grows from 0, such as design()"
+        )
+    while above - level > tolerance * budget:
+        middle = (level + above) / 2
+        found = attempt(middle)
+        if found is None:
+            above = middle
+        else:
+            level, best = middle, found
+    return best
+
+
+def _optimal(prior: Prior, level: float) -> Mechanism:
+    return design(prior, level).mechanism

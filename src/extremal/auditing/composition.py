@@ -1,0 +1,259 @@
+"""Several releases about the same X: what they leak together.
+
+What is true, with l the leakage and P_X the prior:
+
+- Releases drawn independently given X are one mechanism, whose outputs are tuples. Its leakage is the answer.
+- l(X→y1, y2) <= l(X→y1) + l'(X→y2), where l' is the leakage under the posterior after y1 (`posterior`).
+- Adding leakages under the *original* prior is no bound. Uniform on {1, 2, 3, 4}: "X is in {1, 2, 3}" and
+  "X is in {3, 4}" leak log 4/3 and log 2, together they leak log 4, which is more than log 8/3. Releasing
+  twice through one mechanism of leakage epsilon can leak more than 2 epsilon too.
+- The same report seen twice leaks at most twice as much as once.
+- The leakage of one release plus the local-differential-privacy levels of all others is a bound; so is, on
+  average over reports, the sum of maximal leakages.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certification.certify import Released, as_mechanism
+from ..errors import MechanismError, OptionError, SizeError
+from ..model.leakage import ROUNDING, LeakageDistribution, epsilon_pml, first_largest, ldp_epsilon, lift
+from ..model.mechanism import Mechanism, check_size
+from ..model.prior import Labels, Prior, shorten
+
+Floats = NDArray[np.float64]
+
+LARGEST_TYPES = 20_000_000  # entries of the table of counts times inputs: 160 MB
+MOST_TUPLES = 3_000_000  # combinations of reports of a joint release: each is a label, some 20 seconds
+MOST_RELEASES = 1_000_000  # the reports that attain the leakage are listed
+SAME = 12  # digits to which the logarithms of lifts must agree for two outputs to say the same
+
+
+class CompositionWarning(UserWarning):
+    """Leakages were added up where their sum is no bound on what the releases leak together."""
+
+
+@dataclass(frozen=True)
+class AddedEpsilons:
+    """The sum of the leakages of several releases, beside what they leak together.
+
+    The sum is in general no bound: `is_bound` says whether it is one here. float() of it warns if it is not.
+    """
+
+    value: float
+    joint: float
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the releases together leak no more than the sum."""
+        return self.joint <= self.value + ROUNDING
+
+    def __float__(self) -> float:
+        if not self.is_bound:
+            warnings.warn(str(self), CompositionWarning, stacklevel=2)
+        return self.value
+
+    def __str__(self) -> str:
+        if self.is_bound:
+            return f"the leakages add up to {self.value:.6g} nats, and together the releases leak {self.joint:.6g}"
+        return (
+            f"the leakages add up to {self.value:.6g} nats, but together the releases leak {self.joint:.6g}: "
+            "leakages under one prior must not be added"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Composition:
+    """What several releases about the same X leak together, exactly.
+
+    `epsilons` are their leakages one by one, `epsilon` that of all reports together, and `worst` the reports
+    that attain it. `without_evaluation` is the bound that holds without looking at them jointly.
+    """
+
+    prior: Prior
+    epsilons: tuple[float, ...]
+    epsilon: float
+    worst: Labels
+    distribution: LeakageDistribution
+    without_evaluation: float
+
+    @property
+    def added(self) -> AddedEpsilons:
+        """The sum of the leakages, which warns where it is no bound."""
+        return AddedEpsilons(math.fsum(self.epsilons), self.epsilon)
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.epsilons)} releases leak at most {self.epsilon:.6g} nats together, attained by the reports "
+            f"{shorten(self.worst)}; {self.added}"
+        )
+
+
+def joint_release(*mechanisms: Released) -> Mechanism:
+    """The mechanism that releases all of these for the same X, drawn independently; outputs are flat tuples."""
+    if not mechanisms:
+        raise MechanismError("a joint release must be of at least one mechanism, got none; give mechanisms")
+    parts = [as_mechanism(m) for m in mechanisms]
+    _check_tuples(parts)  # now, not after minutes of making those of the first few
+    first = parts[0]
+    joint = Mechanism(first.matrix, first.inputs, [(y,) for y in first.outputs])
+    for other in parts[1:]:
+        pair = joint.compose(other)
+        joint = Mechanism(pair.matrix, pair.inputs, [(*y, z) for y, z in pair.outputs])  # type: ignore[misc,has-type]
+    return joint
+
+
+def _check_tuples(mechanisms: list[Mechanism]) -> None:
+    outcomes = math.prod(m.shape[1] for m in mechanisms)
+    check_size(mechanisms[0].shape[0], outcomes)
+    if outcomes > MOST_TUPLES:
+        raise SizeError(
+            f"a joint release must have at most {MOST_TUPLES} combinations of reports, got {outcomes} of "
+            f"{len(mechanisms)} releases; evaluate repeated ones with repeat_release(...), or use the bound "
+            "added_with_ldp(...)"
+        )
+
+
+def compose_releases(prior: Prior, *mechanisms: Released) -> Composition:
+    """What releases by all these mechanisms about the same X leak together, from their joint mechanism."""
+    joint = joint_release(*mechanisms)
+    rho = joint.output_distribution(prior)
+    parts = [as_mechanism(m) for m in mechanisms]
+    leakage = _joint_leakage(prior, parts)
+    worst = first_largest(leakage)
+    outcome: Any = joint.outputs[worst]
+    leakage = np.maximum(leakage, 0.0)
+    return Composition(
+        prior,
+        tuple(epsilon_pml(prior, m) for m in parts),
+        float(leakage[worst]),
+        outcome,
+        LeakageDistribution.of(leakage, rho),
+        added_with_ldp(prior, *parts),
+    )
+
+
+def _joint_leakage(prior: Prior, parts: list[Mechanism]) -> Floats:
+    """The leakage of every combination of reports, -1 where it cannot occur.
+
+    Columns are divided by their largest elements first, which changes no lift: a product of small probabilities
+    may vanish in doubles, and what leaks most may be rare.
+    """
+    Q = np.ones((prior.size, 1))
+    for m in parts:
+        largest = m.matrix.max(axis=0)
+        scaled = np.divide(m.matrix, largest, out=np.zeros_like(m.matrix), where=largest > 0)
+        Q = np.einsum("ij,ik->ijk", Q, scaled).reshape(prior.size, -1)
+    most, mean = Q.max(axis=0), prior.probabilities @ Q
+    occurs = mean > 0
+    ratio = np.divide(most, mean, out=np.ones_like(most), where=occurs)
+    return np.where(occurs, np.log(np.maximum(ratio, 1.0)), -1.0)
+
+
+def repeat_release(prior: Prior, mechanism: Released, releases: int) -> Composition:
+    """What `releases` independent reports by one mechanism about the same X leak together.
+
+    Only how often each report came counts, not the order, and outputs with proportional columns say the
+    same: C(n + M - 1, M - 1) tables of counts for M outputs that differ, not M^n sequences.
+    """
+    m, n = as_mechanism(mechanism), check_releases(releases)
+    counts, leakage, log_mass, columns = _types(prior, m, n)
+    worst = first_largest(leakage)
+    reports = [m.outputs[j] for j, k in zip(columns, counts[worst].tolist(), strict=True) for _ in range(k)]
+    single = epsilon_pml(prior, m)
+    return Composition(
+        prior,
+        (single,) * n,
+        float(leakage[worst]),
+        tuple(reports),
+        LeakageDistribution.of(leakage, np.exp(log_mass)),
+        min(single + (n - 1) * ldp_epsilon(m) if n > 1 else single, prior.epsilon_max),
+    )
+
+
+def repeated_epsilon(prior: Prior, mechanism: Released, releases: int) -> float:
+    """The leakage of the worst series of `releases` independent reports about the same X."""
+    return float(_types(prior, as_mechanism(mechanism), check_releases(releases))[1].max())
+
+
+def added_with_ldp(prior: Prior, *mechanisms: Released) -> float:
+    """A bound on the joint leakage that needs no joint evaluation: one PML level plus the others' LDP levels.
+
+    P(y|x) / P(y|z) <= e^LDP whatever the distribution of X has become, so each further release adds at most
+    its level of local differential privacy; the best choice of the first is taken. Never above epsilon_max.
+    """
+    if not mechanisms:
+        raise MechanismError("a bound must be of at least one mechanism, got none; give mechanisms")
+    parts = [as_mechanism(m) for m in mechanisms]
+    local = [ldp_epsilon(m) for m in parts]
+    sums = [epsilon_pml(prior, m) + sum(local[:i] + local[i + 1 :]) for i, m in enumerate(parts)]
+    return min(*sums, prior.epsilon_max)
+
+
+def _types(prior: Prior, mechanism: Mechanism, n: int) -> tuple[NDArray[np.int32], Floats, Floats, list[int]]:
+    """(counts, leakage, log probability) for every table of counts of n reports, and the columns counted."""
+    columns, log_P = _distinct_columns(prior, mechanism)
+    size = math.comb(n + len(columns) - 1, len(columns) - 1)
+    if n > MOST_RELEASES:
+        raise SizeError(
+            f"releases must be at most {MOST_RELEASES} to be evaluated, got {n}; as their number grows the leakage "
+            "tends to leakage_limit(prior, mechanism)"
+        )
+    if size * max(prior.size, len(columns)) > LARGEST_TYPES:
+        raise SizeError(
+            f"{n} releases must have at most {LARGEST_TYPES} counts x inputs to be evaluated, got {size} tables of "
+            f"counts for {prior.size} inputs; merge outputs, or use the bound added_with_ldp(...)"
+        )
+    counts = _compositions(n, len(columns))
+    excluded = np.isneginf(log_P)
+    likelihood = counts @ np.where(excluded, 0.0, log_P).T
+    likelihood[(counts > 0).astype(np.float64) @ excluded.T.astype(np.float64) > 0] = -np.inf
+    best = likelihood.max(axis=1)
+    possible = np.isfinite(best)
+    counts, likelihood, best = counts[possible], likelihood[possible], best[possible]
+    log_marginal = best + np.log(np.exp(likelihood - best[:, None]) @ prior.probabilities)
+    factorials = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, n + 1)))))
+    arrangements = factorials[n] - factorials[counts].sum(axis=1)
+    return counts, np.maximum(best - log_marginal, 0.0), arrangements + log_marginal, columns
+
+
+def _distinct_columns(prior: Prior, mechanism: Mechanism) -> tuple[list[int], Floats]:
+    """One column for each set of proportional ones, and log P(any of the set | x), shape (N, sets)."""
+    P = mechanism.matrix
+    occurs = np.flatnonzero(P.max(axis=0) > 0)
+    with np.errstate(divide="ignore"):
+        keys = np.round(np.log(lift(prior, mechanism)[:, occurs]), SAME) + 0.0  # + 0.0: no negative zero
+        _, first, group = np.unique(keys.T, axis=0, return_index=True, return_inverse=True)
+        merged = np.zeros((P.shape[0], len(first)))
+        np.add.at(merged.T, group.ravel(), P[:, occurs].T)
+        order = np.argsort(first)  # as they stand in the mechanism
+        return occurs[first[order]].tolist(), np.asarray(np.log(merged[:, order]))
+
+
+def _compositions(n: int, parts: int) -> NDArray[np.int32]:
+    """All ways to write n as an ordered sum of `parts` counts >= 0, as rows."""
+    rows, left = np.zeros((1, 0), dtype=np.int32), np.array([n])
+    for _ in range(parts - 1):
+        repeats = left + 1
+        source = np.repeat(np.arange(len(left)), repeats)
+        value = np.arange(len(source)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        rows = np.column_stack((rows[source], value.astype(np.int32)))
+        left = left[source] - value
+    return np.column_stack((rows, left.astype(np.int32)))
+
+
+def check_releases(releases: Any) -> int:
+    """The number of releases, if it is a whole number >= 1."""
+    whole = isinstance(releases, int | np.integer) and not isinstance(releases, bool)
+    if not whole or releases < 1:
+        raise OptionError(
+            f"releases must be a whole number >= 1, got {releases!r}; give how many reports are drawn"
+        )
+    return int(releases)

@@ -1,0 +1,1 @@
+"""Audits of foreign systems from observed pairs of secret and report."""

@@ -1,0 +1,314 @@
+"""audit_pairs(): what observed (secret, report) pairs prove about the leakage of a system, ours or not.
+
+The system is a black box. Part of the pairs, chosen without looking at them, decides what to test; the other
+part tests it, so a lucky choice cannot pass for evidence. Each test is an event E of the report and a secret
+x, and bounds the lift P(x|E) / P(x) = P(E|x) / P(E) from below by Clopper-Pearson limits whose errors, added
+up over all tests (Bonferroni), are at most 1 - confidence. All bounds hold at once with that confidence.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import OptionError, ValuesError
+from ...model.prior import Prior, check_prior, is_missing, shorten
+from ...model.regions import check_epsilon
+from .. import text as audit_text
+from ..audit import plain
+from .bounds import better_read, bound_drawn, bound_estimated, bound_given
+from .data import Coded, Event, Integers, encode, events, read_column, shown
+
+FEWEST = 20  # pairs below which nothing could be shown
+CHOOSING = 1 / 3  # the share of pairs that decides what to test
+SPLITTING = 0x73706C6974  # names the stream of random numbers that splits the pairs
+
+
+@dataclass(frozen=True)
+class PairTest:
+    """One event and one secret: how often they met, and what that proves.
+
+    `lower` bounds the leakage of the event in nats from below; `estimate` is its plain estimate. `report` is
+    the report if the event is a single one (`single`).
+    """
+
+    event: str
+    secret: Any
+    together: int
+    event_count: int
+    secret_count: int
+    estimate: float
+    lower: float
+    single: bool = False
+    report: Any = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairsAudit:
+    """Lower confidence bounds on the leakage of a system, all of which hold at once with `confidence`.
+
+    A bound of 0 means that nothing was shown. That no violation was found is no proof that there is none.
+    """
+
+    pairs: int
+    tested_pairs: int
+    secrets: int
+    reports: int
+    confidence: float
+    claimed: float | None
+    prior: str  # "estimated", "given" or "given, secrets drawn from it"
+    tests: tuple[PairTest, ...]
+
+    @property
+    def epsilon_lower(self) -> float:
+        """With the stated confidence the system's PML is at least this many nats."""
+        return max((test.lower for test in self.tests), default=0.0)
+
+    @property
+    def worst(self) -> PairTest | None:
+        """The test with the largest bound, if any was positive."""
+        best = max(self.tests, key=lambda test: test.lower, default=None)
+        return best if best is not None and best.lower > 0 else None
+
+    @property
+    def violation(self) -> bool:
+        """Whether the claimed epsilon is refuted at the stated confidence; False if none was claimed."""
+        return self.claimed is not None and self.epsilon_lower > self.claimed
+
+    @cached_property
+    def by_report(self) -> tuple[PairTest, ...]:
+        """The tests of single reports, the largest bound first."""
+        return tuple(sorted((t for t in self.tests if t.single), key=lambda test: -test.lower))
+
+    @property
+    def verdict(self) -> str:
+        """One sentence about the claim."""
+        level, low = f"{self.confidence:.4g}", audit_text.at_least(self.epsilon_lower)
+        if self.claimed is None:
+            return f"with confidence {level} the leakage is at least {low} nats"
+        claim = f"{self.claimed:.6g}"
+        if self.violation:
+            return (
+                f"VIOLATION: with confidence {level} the leakage is at least {low} nats, {claim} is claimed"
+            )
+        return (
+            f"no violation of {claim} found: with confidence {level} the leakage is at least {low} nats; "
+            "it may be larger"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures as plain numbers, strings and lists."""
+        return {
+            "pairs": self.pairs,
+            "tested_pairs": self.tested_pairs,
+            "secrets": self.secrets,
+            "reports": self.reports,
+            "confidence": self.confidence,
+            "prior": self.prior,
+            "claimed_epsilon": self.claimed,
+            "epsilon_lower": self.epsilon_lower,
+            "violation": self.violation if self.claimed is not None else None,
+            "verdict": self.verdict,
+            "tests": [
+                {
+                    "event": test.event,
+                    "secret": plain(test.secret),
+                    "together": test.together,
+                    "event_count": test.event_count,
+                    "secret_count": test.secret_count,
+                    "estimate": test.estimate if math.isfinite(test.estimate) else None,
+                    "lower": test.lower,
+                    "single_report": test.single,
+                }
+                for test in self.tests
+            ],
+        }
+
+    def to_json(self) -> str:
+        """to_dict() as JSON text, without NaN or infinities."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=2)
+
+    def to_markdown(self) -> str:
+        """The audit as a page for readers who are no statisticians."""
+        return audit_text.pairs_markdown(self.to_dict())
+
+    def __str__(self) -> str:
+        lines = [self.verdict]
+        if self.worst is not None:
+            w = self.worst
+            lines.append(
+                f"strongest evidence: when {w.event}, the secret was {shown(w.secret)} in {w.together} of "
+                f"{w.event_count} cases, and in {w.secret_count} of {self.tested_pairs} overall"
+            )
+        lines.append(f"{self.pairs} pairs, {len(self.tests)} tests on {self.tested_pairs} of them")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        claim = "" if self.claimed is None else f", claimed={self.claimed:.6g}, violation={self.violation}"
+        return f"PairsAudit({self.pairs} pairs, epsilon_lower={self.epsilon_lower:.6g}{claim})"
+
+    def _repr_html_(self) -> str:
+        return audit_text.pairs_page(str(self), self.to_dict())
+
+
+def audit_pairs(
+    x: Any,
+    y: Any,
+    *,
+    epsilon: float | None = None,
+    prior: Prior | None = None,
+    drawn: bool = False,
+    confidence: float = 0.95,
+    seed: Any = 0,
+) -> PairsAudit:
+    """Lower confidence bounds on the PML of the system that reported y[i] for the secret x[i].
+
+    x and y are columns of equal length: lists, arrays, pandas, polars or arrow columns. Reports may be
+    anything, lists included; they are told apart as they are, order and types included. With `epsilon`, the
+    claimed level, the result says whether the claim is refuted. A system that keeps its claim is accused
+    with probability at most 1 - confidence, whatever its reports are.
+
+    Without `prior` the pairs must be independent draws of people and their reports, and the prior is bounded
+    from them too. With `prior` the secrets may have been chosen in any way, as long as each report was drawn
+    independently for its secret. `drawn=True` adds that the secrets were drawn from the prior given, which
+    makes the bounds a little larger. `seed` decides which third of the pairs chooses the tests.
+    """
+    claimed = None if epsilon is None else check_epsilon(epsilon)
+    alpha = 1 - _check_confidence(confidence)
+    secrets, reports = _columns(x, y, prior)
+    if drawn and prior is None:
+        raise OptionError(
+            "drawn=True must come with the prior that secrets were drawn from, got none; give prior="
+        )
+    choosing = _split(len(reports.codes), seed)
+    s, r = secrets.codes[~choosing], reports.codes[~choosing]
+    ahead = len(r) / max(int(choosing.sum()), 1)
+    chosen: list[Event] = []
+    if choosing.any() and len(r) > 1:
+        chosen = events(secrets.codes[choosing], reports.codes[choosing], reports.values, ahead)
+    if prior is None:
+        how = "estimated"
+        size = len(secrets.values)
+        reads = better_read(secrets.codes[choosing], reports.codes[choosing], chosen, size)
+        lower = bound_estimated(s, r, chosen, reads, size, alpha)
+    elif drawn:
+        how = "given, secrets drawn from it"
+        lower = bound_drawn(s, r, chosen, prior, alpha)
+    else:
+        how = "given"
+        lower = bound_given(s, r, chosen, prior, alpha)
+    tests = tuple(
+        _test(event, s, r, secrets.values, reports.values, prior, float(low))
+        for event, low in zip(chosen, lower, strict=True)
+    )
+    return PairsAudit(
+        len(reports.codes), len(r), len(secrets.values), len(reports.values), confidence, claimed, how, tests
+    )
+
+
+def _test(
+    event: Event,
+    s: Integers,
+    r: Integers,
+    secrets: tuple[Any, ...],
+    reports: tuple[Any, ...],
+    prior: Prior | None,
+    lower: float,
+) -> PairTest:
+    held, mine = event.holds[r], s == event.secret
+    together, happened, occurred = (int(np.count_nonzero(v)) for v in (held & mine, held, mine))
+    estimate = 0.0
+    if together:
+        if prior is None:
+            base = happened / len(s)
+        else:  # P(E) under the prior given, not as the secrets happened to be
+            n = np.bincount(s, minlength=prior.size)
+            share = np.bincount(s[held], minlength=prior.size) / np.maximum(n, 1)
+            base = float(prior.probabilities @ share)
+        estimate = math.log(together / occurred / base)
+    single = event.report is not None
+    return PairTest(
+        event.what,
+        secrets[event.secret],
+        together,
+        happened,
+        occurred,
+        estimate,
+        lower,
+        single,
+        reports[event.report] if event.report is not None else None,
+    )
+
+
+def _split(n: int, seed: Any) -> NDArray[np.bool_]:
+    """Which pairs choose the tests, independently of the pairs.
+
+    A stream of its own: with default_rng(seed) the split would follow the very numbers that a caller may have
+    drawn secrets or reports from with the same seed.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise OptionError(f"seed must be a whole number >= 0, got {seed!r}; e.g. 0")
+    words = np.random.SeedSequence([SPLITTING, int(seed)])
+    return np.asarray(np.random.Generator(np.random.Philox(words)).random(n) < CHOOSING)
+
+
+def _columns(x: Any, y: Any, prior: Prior | None) -> tuple[Coded, Coded]:
+    secrets, reports = read_column(x, "x"), read_column(y, "y")
+    if len(secrets) != len(reports):
+        raise ValuesError(
+            f"x and y must have one secret and one report a record, got {len(secrets)} and {len(reports)}; "
+            "give columns of equal length"
+        )
+    if len(secrets) < FEWEST:
+        raise ValuesError(
+            f"an audit must have at least {FEWEST} pairs, got {len(secrets)}; thousands show more, "
+            "collect them by calling the system again"
+        )
+    if any(is_missing(value) for value in secrets if not isinstance(value, list | tuple | np.ndarray)):
+        raise ValuesError(
+            "secrets must not be missing, got a missing value in x; drop the record or name it, e.g. 'no answer'"
+        )
+    if prior is None:
+        coded = encode(secrets)
+        if len(coded.values) < 2:
+            raise ValuesError(
+                f"x must hold at least 2 different secrets, got only {shown(secrets[0])}; "
+                "what is the same for everybody is no secret"
+            )
+        return coded, encode(reports)
+    row = {label: i for i, label in enumerate(check_prior(prior).labels)}
+    codes = np.array([row.get(_hashable(value), -1) for value in secrets], dtype=np.int64)
+    if codes.min() < 0:
+        unknown = [secrets[i] for i in np.flatnonzero(codes < 0)[:5].tolist()]
+        raise ValuesError(
+            f"every secret must be a label of the prior, {shorten(prior.labels)}, got {shorten(unknown)}; "
+            "labels are compared as they are, 1 is not '1'"
+        )
+    return Coded(codes, prior.labels), encode(reports)
+
+
+def _hashable(value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError:
+        return tuple(value) if isinstance(value, list) else object()
+    return value
+
+
+def _check_confidence(confidence: Any) -> float:
+    if (
+        isinstance(confidence, bool)
+        or not isinstance(confidence, int | float | np.floating)
+        or not 0.5 <= confidence < 1
+    ):
+        raise OptionError(
+            f"confidence must be a number from 0.5 to below 1, got {confidence!r}; 0.95 accuses a system that "
+            "keeps its promise at most once in 20 audits"
+        )
+    return float(confidence)

@@ -1,0 +1,293 @@
+"""Certified mechanisms: integer weights that satisfy epsilon-PML, proved in exact arithmetic.
+
+What is certified is what is sampled: a row of integers that sums to 2^62, not a row of doubles.
+`integer_weights` makes the integers, `proof` decides, and nothing here uses the code that designs mechanisms.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import CertificationError, FormatError, MechanismError, PriorError, SizeError
+from ..model.leakage import pml
+from ..model.mechanism import Mechanism, check_match
+from ..model.prior import Labels, Prior, check_labels
+from ..model.regions import check_epsilon
+from ..release.sampler import Sampler, Words
+from . import file as mechanism_file
+from .proof import Lift, is_at_most, largest_lift, log_above
+from .weights import BITS, TOTAL, candidates
+
+# A matrix of doubles exceeds the level it was designed for by rounding: 1e-12 where rows are a little off 1.
+# More than this is not rounding and is refused.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Certified:
+    """A mechanism whose integer weights satisfy epsilon-PML exactly; the proof was done when it was built.
+
+    `weights` are (N, M) unsigned integers, every row sums to 2**bits. `realised_epsilon` is a double proved
+    to be no less than the true leakage, within a few units in the last place. `digest` names prior, epsilon,
+    labels and weights, and the keyed draws depend on it.
+    """
+
+    prior: Prior
+    outputs: Labels
+    weights: NDArray[np.uint64]
+    epsilon: float
+    method: str = "given"
+    library: str = ""
+    bits: int = field(default=BITS, init=False)
+    realised_epsilon: float = field(init=False)
+    digest: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set(self, "epsilon", check_epsilon(self.epsilon))
+        _set(self, "weights", _check_weights(self.weights, self.prior.size))
+        try:
+            _set(self, "outputs", check_labels(self.outputs, self.weights.shape[1], "outputs"))
+            for label in (*self.prior.labels, *self.outputs):
+                mechanism_file.encode_label(label)
+        except PriorError as error:
+            raise MechanismError(f"mechanism: {error}") from None
+        except ValueError as error:
+            raise CertificationError(str(error)) from None
+        _set(self, "library", self.library or _this_library())
+        lift = _largest_lift(self.prior, self.weights)
+        _set(self, "realised_epsilon", log_above(lift))
+        if not is_at_most(lift, self.epsilon):
+            raise _too_leaky(self.outputs[lift.output], self.realised_epsilon, self.epsilon)
+        _set(self, "digest", mechanism_file.digest(self._document()))
+
+    @property
+    def inputs(self) -> Labels:
+        """The labels of the rows: those of the prior."""
+        return self.prior.labels
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The matrix of the integers, rounded to doubles; what is sampled is the integers."""
+        return Mechanism(np.ldexp(self.weights.astype(np.float64), -self.bits), self.inputs, self.outputs)
+
+    @cached_property
+    def sampler(self) -> Sampler:
+        """The tables that reports are drawn from."""
+        return Sampler(self.weights, self.inputs, self.outputs, bytes.fromhex(self.digest))
+
+    def privatize(
+        self,
+        values: Any,
+        *,
+        key: bytes | None = None,
+        ids: Any = None,
+        column: str | None = None,
+        unknown: str = "refuse",
+        unknown_as: Hashable = None,
+        repeated_ids: str = "refuse",
+        source: Words | None = None,
+    ) -> Any:
+        """A column of reports of the same kind as the column of values: one exact, independent draw a record.
+
+        Lists, numpy arrays, pandas and polars Series, arrow arrays. With `key` (32 secret bytes) and `ids`
+        (one integer, string or bytes a record) the report is a function of (key, id, column, digest):
+        repeating a job repeats its reports. `column` defaults to the name of a Series. The same id twice in a
+        call would make two records linkable and is refused unless repeated_ids="allow".
+
+        A value that is not an input label, or is missing, is refused; unknown="drop" drops its row,
+        unknown_as=label treats it as that label of the alphabet. `source` replaces the operating system's
+        randomness in experiments.
+        """
+        from ..release import arrays
+
+        draws = arrays.Draws(key, ids, column, repeated_ids, source)
+        return arrays.privatize_values(self, values, draws, unknown, unknown_as)
+
+    def privatize_codes(
+        self,
+        codes: NDArray[Any],
+        *,
+        key: bytes | None = None,
+        ids: Any = None,
+        column: str | None = None,
+        repeated_ids: str = "refuse",
+        source: Words | None = None,
+    ) -> NDArray[Any]:
+        """Column numbers of outputs for row numbers of inputs: the fast path, at memory speed.
+
+        Any integer dtype; the same dtype comes back if it can number every output, else the smallest unsigned
+        one.
+        """
+        from ..release import arrays
+
+        return arrays.privatize_codes(
+            self.sampler, codes, arrays.Draws(key, ids, column, repeated_ids, source)
+        )
+
+    def to_json(self) -> str:
+        """The text of a mechanism file (docs/file-format.md)."""
+        return mechanism_file.to_text(self._document())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the mechanism file, replacing what is there only when it is complete."""
+        mechanism_file.write_text(path, self.to_json())
+
+    def _document(self) -> dict[str, Any]:
+        return mechanism_file.encode(
+            mechanism_file.Stored(
+                library=self.library,
+                method=self.method,
+                epsilon=self.epsilon,
+                realised_epsilon=self.realised_epsilon,
+                bits=self.bits,
+                inputs=self.inputs,
+                probabilities=self.prior.probabilities.tolist(),
+                outputs=self.outputs,
+                weights=self.weights,
+            )
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self.digest == other.digest if isinstance(other, Certified) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # proved again when unpickled; tables are rebuilt, not sent
+        return Certified, (self.prior, self.outputs, self.weights, self.epsilon, self.method, self.library)
+
+    def __repr__(self) -> str:
+        n, m = self.weights.shape
+        return (
+            f"Certified({n} inputs, {m} outputs, epsilon={self.epsilon:.6g}, "
+            f"realised_epsilon={self.realised_epsilon:.6g}, digest={self.digest[:12]})"
+        )
+
+
+Released = Mechanism | Certified  # what reports are drawn with
+
+
+def certify(prior: Prior, mechanism: Mechanism, epsilon: float) -> Certified:
+    """Integer weights within a few parts in 1e14 of the mechanism, proved to satisfy epsilon-PML exactly.
+
+    Of the ways to make them the first that passes the proof is taken: rounding alone; lowering columns on
+    their own support, which keeps every zero; mixing in just enough of the constant mechanism with the same
+    output distribution, which turns zeros into weights of about 1e-15. `method` says which. A mechanism that
+    leaks more than epsilon beyond rounding (1e-9) is refused.
+    """
+    epsilon = check_epsilon(epsilon)
+    if isinstance(getattr(mechanism, "mechanism", None), Mechanism):  # a design, or a certified mechanism
+        raise MechanismError(
+            f"mechanism must be a Mechanism, got a {type(mechanism).__name__}, which has one; "
+            f"pass {type(mechanism).__name__.lower()}.mechanism"
+        )
+    check_match(prior, mechanism)
+    n, m = mechanism.shape
+    if n * m > mechanism_file.LARGEST_TABLE:
+        raise SizeError(
+            f"a certified mechanism must have at most {mechanism_file.LARGEST_TABLE} weights, "
+            f"got {n} inputs x {m} outputs; merge rare labels or reduce the outputs: reduce_outputs(...)"
+        )
+    leakage = pml(prior, mechanism)
+    worst = int(np.argmax(leakage))
+    if leakage[worst] > epsilon + ROUNDING:
+        raise _too_leaky(mechanism.outputs[worst], float(leakage[worst]), epsilon)
+    numbered = prior.labels == tuple(range(n))
+    named = Prior(prior.probabilities, mechanism.inputs) if numbered else prior
+    for weights, method in candidates(prior.probabilities, mechanism.matrix, epsilon):
+        if is_at_most(_largest_lift(prior, weights), epsilon):
+            return Certified(named, mechanism.outputs, weights.astype(np.uint64), epsilon, method)
+    raise AssertionError("the constant mechanism satisfies every epsilon")
+
+
+def as_mechanism(mechanism: Any) -> Mechanism:
+    """The matrix of a certified mechanism, or the mechanism itself."""
+    if isinstance(mechanism, Certified):
+        return mechanism.mechanism
+    if not isinstance(mechanism, Mechanism):
+        raise MechanismError(
+            f"mechanism must be a Mechanism or a Certified, got {repr(mechanism)[:80]}; "
+            "load it from its file: load(path), or build one: Mechanism(matrix)"
+        )
+    return mechanism
+
+
+def load(path: str | os.PathLike[str]) -> Certified:
+    """The certified mechanism in a file, proved anew: a file that claims too much is refused."""
+    return from_json(mechanism_file.read_text(path))
+
+
+def from_json(text: str) -> Certified:
+    """The certified mechanism that a text holds, proved anew."""
+    stored, digest = mechanism_file.decode(text)
+    try:
+        prior = Prior(stored.probabilities, stored.inputs)
+        if prior.probabilities.tolist() != stored.probabilities:
+            raise PriorError("its prior does not sum to 1")
+        if stored.bits != BITS:
+            raise CertificationError(f"its bits must be {BITS}, got {stored.bits}")
+        certified = Certified(
+            prior, stored.outputs, stored.weights, stored.epsilon, stored.method, stored.library
+        )
+    except (ValueError, OverflowError) as error:
+        raise FormatError(f"mechanism file is refused: {error}") from None
+    if certified.realised_epsilon != stored.realised_epsilon:
+        raise FormatError(
+            f"mechanism file is refused: its realised epsilon must be {certified.realised_epsilon!r}, "
+            f"got {stored.realised_epsilon!r}"
+        )
+    if certified.digest != digest:
+        raise FormatError("mechanism file is malformed: it is not in the form that extremal writes")
+    return certified
+
+
+def _largest_lift(prior: Prior, weights: NDArray[Any]) -> Lift:
+    columns = (column.tolist() for column in np.ascontiguousarray(weights.T))
+    return largest_lift(prior.probabilities.tolist(), columns)
+
+
+def _check_weights(weights: ArrayLike, n: int) -> NDArray[np.uint64]:
+    """A read-only copy, if its rows are weights out of 2^62."""
+    raw = np.asarray(weights)
+    if raw.ndim != 2 or raw.shape[0] != n or raw.shape[1] == 0 or raw.dtype.kind not in "iu":
+        raise CertificationError(
+            f"weights must be an integer matrix with one row for each of the {n} inputs, "
+            f"got shape {raw.shape} of {raw.dtype}"
+        )
+    if np.any(raw < 0) or np.any(raw > TOTAL):
+        raise CertificationError(f"weights must be between 0 and 2^{BITS}; make them with certify(...)")
+    w = raw.astype(np.uint64)
+    half = np.uint64(31)  # in two halves: a sum of wrong weights could wrap around to the right one
+    low = np.bitwise_and(w, np.uint64((1 << 31) - 1)).sum(axis=1).tolist()
+    high = np.right_shift(w, half).sum(axis=1).tolist()
+    for i, (a, b) in enumerate(zip(high, low, strict=True)):
+        if (a << 31) + b != TOTAL:
+            raise CertificationError(
+                f"every row of weights must sum to 2^{BITS}, got {(a << 31) + b} in row {i}"
+            )
+    w.setflags(write=False)
+    return w
+
+
+def _too_leaky(output: Hashable, leakage: float, epsilon: float) -> CertificationError:
+    return CertificationError(
+        f"mechanism must leak at most epsilon = {epsilon!r}, but the outcome {repr(output)[:60]} leaks "
+        f"{leakage!r} nats; certify it for that level, or design for this one: design(prior, epsilon)"
+    )
+
+
+def _this_library() -> str:
+    package = __name__.partition(".")[0]  # not imported: a module may not depend on the package it is part of
+    return f"{package} {sys.modules[package].__version__}"
+
+
+def _set(value: Certified, name: str, content: Any) -> None:
+    object.__setattr__(value, name, content)

@@ -1,0 +1,186 @@
+"""An independent check of a design: feasible, epsilon-PML, worth what it says, and how near to the optimum.
+
+Shares no code with the solver. What it proves about the optimum U* is weak duality: for *any* vector y,
+
+    U* <= sum(y) + Delta(y),   Delta(y) = max of mu(lam) - y.lam over lift vectors lam,
+
+where a lift vector has low <= lam_i <= c = e^epsilon and pi.lam = 1. So the dual vector needs no trust, only
+an upper bound on Delta(y), which check_bounds.py finds.
+
+A claim may fall short of the bound by 1e-9 of itself plus 1e-14 (N + 10), and where
+f is infinitely steep at 0 and rounding a mass moves the optimum by more, by that, up to 1e-8 or 1e-7 of itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import EpsilonError, MechanismError, OptionError
+from ..model.leakage import lift
+from ..model.mechanism import Mechanism
+from ..model.prior import Prior, check_prior
+from ..model.regions import check_epsilon
+from ..model.utility import Utility, check_utility
+from .bounds import ULP, Bound, upper_bound
+
+Floats = NDArray[np.float64]
+EXACT = 1e-12  # what row sums, leakage and lifts may be off by
+RELATIVE, STEEP = 1e-9, 1e-7  # what a value or a bound may be off by; the same where f is steep
+
+
+class Claim(Protocol):
+    """What a design claims: the mechanism has this value, no other exceeds the bound, the dual proves it."""
+
+    @property
+    def mechanism(self) -> Mechanism: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def upper_bound(self) -> float: ...
+    @property
+    def dual(self) -> Floats | None: ...
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was found about a design; `ok` if all it claims was proved, else `problems` says what was not.
+
+    `upper_bound` is what was proved, `how` says by which method, and `gap` is its distance from the value
+    relative to itself. `proved`: the claimed upper bound is finite and was proved.
+    """
+
+    ok: bool
+    row_error: float
+    leakage: float
+    leakage_allowed: float
+    value: float
+    claimed_value: float
+    upper_bound: float
+    claimed_upper_bound: float
+    gap: float
+    proved: bool
+    how: str
+    problems: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [
+            "the design holds what it claims" if self.ok else "the design does not hold what it claims",
+            f"  rows         sum to 1 within {self.row_error:.1e}",
+            f"  leakage      {self.leakage:.12g} of {self.leakage_allowed:.12g} nats allowed",
+            f"  value        {self.value:.12g}, claimed {self.claimed_value:.12g}",
+            f"  upper bound  {self.upper_bound:.12g}, claimed {self.claimed_upper_bound:.12g}, by {self.how}",
+            f"  gap          {self.gap:.2e}, {'' if self.proved else 'not '}proved",
+        ]
+        return "\n".join([*lines, *(f"  problem      {problem}" for problem in self.problems)])
+
+
+def check_design(
+    prior: Prior, epsilon: float, utility: Utility, design: Claim, *, lower_lift: float = 0.0
+) -> Check:
+    """Whether a design is a mechanism, satisfies epsilon-PML, has its value, and its upper bound is one.
+
+    With `lower_lift` no lift may be smaller, neither of the mechanism nor of those it competes with. An
+    infinite upper bound claims nothing: nothing is proved then, but the design is not wrong either.
+    """
+    prior, epsilon = check_prior(prior), check_epsilon(epsilon)
+    check_utility(utility)
+    if not all(hasattr(design, name) for name in ("mechanism", "value", "upper_bound", "dual")):
+        raise MechanismError(
+            f"design must hold mechanism, value, upper_bound and dual, got {repr(design)[:80]}; design() makes one"
+        )
+    if not 0 <= _number(lower_lift) <= 1:
+        raise EpsilonError(
+            f"lower_lift must be in [0, 1], got {lower_lift!r}; exp(-epsilon) is local information privacy"
+        )
+    if getattr(design, "prior_set", None) is not None:
+        raise OptionError(
+            "check_design checks designs for one prior, got one for a set of priors; measure its leakage: "
+            "epsilon_pml(design.prior_set, design.mechanism)"
+        )
+    utility.columns(prior, np.ones((prior.size, 1)))  # refuses a utility that does not fit the prior
+    problems: list[str] = []
+    row_error, leakage, value = _measured(prior, epsilon, utility, design.mechanism, lower_lift, problems)
+    claimed, claim = _number(design.value), _number(design.upper_bound)
+    tiny = 1e-14 * (prior.size + 10)  # utilities are of order 1, and so are rounding errors
+    if not abs(value - claimed) <= RELATIVE * max(abs(value), abs(claimed)) + tiny:
+        problems.append(f"value is {value:.12g}, not {claimed:.12g}")
+
+    def proves(bound: Bound) -> bool:
+        steep = min(bound.blur, STEEP * max(abs(claim), 0.1))
+        return bound.value <= claim + RELATIVE * abs(claim) + tiny + steep
+
+    bound, proved = Bound(math.inf, "nothing: none is claimed"), False
+    if not claim > -math.inf:
+        problems.append(f"upper bound must be a number, got {claim}")
+    elif claim < math.inf:
+        y = _checked_dual(design.dual, prior.size, problems)
+        if y is not None:
+            with np.errstate(all="ignore"):  # a bound that overflows proves nothing
+                bound = upper_bound(prior, epsilon, utility, y, lower_lift, claim, proves)
+            proved = proves(bound)
+            if not proved:
+                problems.append(f"upper bound {claim:.12g} is not proved: {bound.value:.12g} by {bound.how}")
+    gap = max(bound.value - value, 0.0) / max(abs(bound.value), tiny) if bound.value < math.inf else math.inf
+    return Check(
+        ok=not problems,
+        row_error=row_error,
+        leakage=leakage,
+        leakage_allowed=epsilon,
+        value=value,
+        claimed_value=claimed,
+        upper_bound=bound.value,
+        claimed_upper_bound=claim,
+        gap=gap,
+        proved=proved,
+        how=bound.how,
+        problems=tuple(problems),
+    )
+
+
+def _measured(
+    prior: Prior, epsilon: float, utility: Utility, mechanism: Mechanism, low: float, problems: list[str]
+) -> tuple[float, float, float]:
+    """Error of the row sums, leakage and value of a mechanism; not a number where it has none."""
+    P = np.asarray(mechanism.matrix, dtype=np.float64)
+    if P.ndim != 2 or P.size == 0 or not (np.isfinite(P).all() and P.min() >= 0):
+        problems.append("mechanism must be a matrix of finite numbers >= 0")
+        return math.nan, math.nan, math.nan
+    row_error = float(np.abs(P.sum(axis=1) - 1).max())
+    if row_error > EXACT:
+        problems.append(f"a row of the mechanism misses 1 by {row_error:.2e}")
+    try:
+        lifts = lift(prior, mechanism)
+    except MechanismError as error:
+        problems.append(str(error))
+        return row_error, math.nan, math.nan
+    leakage = math.log(max(float(lifts.max()), 1.0))
+    if not leakage <= epsilon + EXACT:
+        problems.append(f"leakage is {leakage:.15g}, {leakage - epsilon:.2e} above epsilon")
+    if not lifts.min() >= low - EXACT:
+        problems.append(f"a lift is {lifts.min():.15g}, {low - lifts.min():.2e} below lower_lift")
+    return row_error, leakage, utility(prior, mechanism)
+
+
+def _number(claim: object) -> float:
+    """The number claimed; what is none is not a number, and so is equal to nothing that can be measured."""
+    return float(claim) if isinstance(claim, int | float | np.number) else math.nan
+
+
+def _checked_dual(dual: object, size: int, problems: list[str]) -> Floats | None:
+    try:
+        y = np.array(dual, dtype=np.float64)
+    except (TypeError, ValueError):
+        y = np.zeros(0)
+    if y.shape == (size,) and np.isfinite(y).all():
+        return y + 64 * ULP * np.abs(
+            y
+        )  # any y will do; this one outweighs rounding in y.lam for lifts of 1e9
+    problems.append(
+        f"a finite upper bound needs a dual vector of {size} finite numbers, got {repr(dual)[:80]}"
+    )
+    return None

@@ -1,0 +1,317 @@
+"""The file format of certified mechanisms: versioned JSON, and no trust in what is read.
+
+`encode` gives the document of a certificate and `decode` reads one back. A document is accepted only if its
+digest is that of what `encode` writes for the same content, so nothing passes that it would not have written.
+Whether the weights satisfy epsilon is not decided here: `certify` proves it anew for every file.
+docs/file-format.md is the specification for other languages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import secrets
+from collections.abc import Hashable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._files import file_name, reason
+from ..errors import FileError, FormatError, PriorError
+from ..model.prior import Labels, check_labels
+
+FORMAT = "extremal-mechanism"
+VERSION = 1
+LARGEST_FILE = 1 << 28  # bytes
+LARGEST_TABLE = 1 << 24  # weights: 4096 x 4096
+DEEPEST_LABEL = 8  # tuples in tuples
+SAFE_INTEGER = 1 << 53  # below it every JSON reader gives the same integer
+
+MEMBERS = (
+    "format",
+    "version",
+    "library",
+    "method",
+    "epsilon",
+    "realised_epsilon",
+    "bits",
+    "inputs",
+    "prior",
+    "outputs",
+    "weights",
+)
+
+
+class Stored(NamedTuple):
+    """What a file says, member by member; nothing of it is proved."""
+
+    library: str
+    method: str
+    epsilon: float
+    realised_epsilon: float
+    bits: int
+    inputs: Labels
+    probabilities: list[float]
+    outputs: Labels
+    weights: NDArray[np.uint64]
+
+
+def encode(stored: Stored) -> dict[str, Any]:
+    """The document of a certificate, without its digest."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "library": stored.library,
+        "method": stored.method,
+        "epsilon": repr(float(stored.epsilon)),
+        "realised_epsilon": repr(float(stored.realised_epsilon)),
+        "bits": stored.bits,
+        "inputs": [encode_label(label) for label in stored.inputs],
+        "prior": [repr(float(p)) for p in stored.probabilities],
+        "outputs": [encode_label(label) for label in stored.outputs],
+        "weights": [_encode_column(column) for column in stored.weights.T.tolist()],
+    }
+
+
+def digest(document: dict[str, Any]) -> str:
+    """SHA-256, in hexadecimal, of the canonical text of a document without its digest."""
+    return hashlib.sha256(_canonical(document).encode()).hexdigest()
+
+
+def to_text(document: dict[str, Any]) -> str:
+    """The document with its digest as the text of a file: one line a member, one line a column of weights."""
+    lines = []
+    for name in MEMBERS:
+        value = document[name]
+        if name == "weights":
+            columns = ",\n    ".join(_canonical(column) for column in value)
+            lines.append(f'  "weights": [\n    {columns}\n  ]')
+        else:
+            lines.append(f'  "{name}": {json.dumps(value, ensure_ascii=False)}')
+    return "{\n" + ",\n".join([*lines, f'  "digest": "{digest(document)}"']) + "\n}\n"
+
+
+def decode(text: str) -> tuple[Stored, str]:
+    """What a text says, and its digest, if it is a document of this format with a matching digest.
+
+    Forms that `encode` does not write ("0.70", "1_000", a row named twice) may pass here. They do not pass
+    the caller, who must compare the digest of what `encode` writes for the same content.
+    """
+    document = _parse(text)
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise FormatError(f"not a mechanism file: it must hold a JSON object of the format {FORMAT!r}")
+    if document.get("version") is True or document.get("version") != VERSION:
+        raise FormatError(
+            f"mechanism file must be of version {VERSION}, got {repr(document.get('version'))[:40]}; "
+            "read it with the release of extremal that wrote it, or a newer one"
+        )
+    names = {*MEMBERS, "digest"}
+    if document.keys() != names:
+        wrong = sorted(document.keys() ^ names)
+        raise FormatError(
+            f"mechanism file must have the members {sorted(names)}, wrong are {repr(wrong)[:80]}"
+        )
+    claimed = document.pop("digest")
+    try:
+        matches = claimed == digest(document)
+        stored = _decode_members(document)
+    except (TypeError, ValueError, KeyError, IndexError, OverflowError, RecursionError, PriorError) as error:
+        raise FormatError(f"mechanism file is malformed: {_one_line(error)}") from None
+    if not matches:
+        raise FormatError(
+            "mechanism file was altered or damaged: its digest does not match its content; "
+            "get it again from its source"
+        )
+    return stored, str(claimed)
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a file, if it is not too large and is UTF-8."""
+    name = file_name(path, "mechanism file", FileError)
+    try:
+        with open(name, "rb") as file:
+            raw = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise FileError(
+            f"mechanism file must be one that can be read, got {name}: {reason(error)}; "
+            "save one with certified.save(path)"
+        ) from None
+    if len(raw) > LARGEST_FILE:
+        raise FormatError(f"mechanism file must have at most {LARGEST_FILE} bytes, got more: {name}")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise FormatError(f"mechanism file must be UTF-8 text, got other bytes: {name}") from None
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """The text stands under this name, whole; an interruption leaves what was there before."""
+    target = Path(file_name(path, "mechanism file", FileError))
+    part = target.parent / f".{target.name}.{secrets.token_hex(8)}.part"
+    try:
+        with open(part, "x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, target)
+    except OSError as error:
+        raise FileError(
+            f"mechanism file must be one that can be written, got {target}: {reason(error)}; "
+            "choose a name in a folder that exists and is yours"
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def encode_label(label: Hashable, depth: int = 0) -> Any:
+    """A label as JSON that tells 1, 1.0, True and "1" apart; ValueError for what cannot be stored."""
+    if isinstance(label, bool):
+        return label
+    if type(label) is str:
+        try:
+            label.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"labels must be text that UTF-8 can hold, got {label[:60]!a}: a lone surrogate is half a "
+                "character; rename it"
+            ) from None
+        return label
+    if type(label) is int:
+        return label if abs(label) < SAFE_INTEGER else {"int": str(label)}
+    if type(label) is float and math.isfinite(label):
+        return {"float": repr(label)}
+    if type(label) is tuple and depth < DEEPEST_LABEL:
+        return [encode_label(part, depth + 1) for part in label]
+    raise ValueError(
+        "labels must be strings, integers, finite floats, booleans or tuples of them to be stored, "
+        f"got {repr(label)[:60]} of type {type(label).__name__}; rename it, e.g. str(label)"
+    )
+
+
+def decode_label(value: Any, depth: int = 0) -> Hashable:
+    """The label that a JSON value stands for."""
+    if isinstance(value, bool | str):
+        return value
+    if type(value) is int:
+        return value
+    if isinstance(value, list) and depth < DEEPEST_LABEL:
+        return tuple(decode_label(part, depth + 1) for part in value)
+    if isinstance(value, dict) and len(value) == 1:
+        ((kind, text),) = value.items()
+        if kind == "int" and isinstance(text, str):
+            return int(text)
+        if kind == "float" and isinstance(text, str):
+            return float(text)
+    raise ValueError(f"not a label: {repr(value)[:60]}")
+
+
+def _decode_members(document: dict[str, Any]) -> Stored:
+    for name in ("inputs", "prior", "outputs", "weights"):
+        if not isinstance(document[name], list):
+            raise ValueError(f"{name} must be a list")
+    for name in ("library", "method", "epsilon", "realised_epsilon"):
+        if not isinstance(document[name], str):
+            raise ValueError(f"{name} must be a string")
+    if type(document["bits"]) is not int:
+        raise ValueError("bits must be an integer")
+    n, m = len(document["inputs"]), len(document["outputs"])
+    if n * m > LARGEST_TABLE or n == 0 or m == 0:
+        raise ValueError(f"there must be 1 to {LARGEST_TABLE} weights, got {n} inputs x {m} outputs")
+    if len(document["weights"]) != m or len(document["prior"]) != n:
+        raise ValueError("every input must have a prior probability and every output a column of weights")
+    weights = np.zeros((n, m), dtype=np.uint64)
+    for j, groups in enumerate(document["weights"]):
+        _decode_column(groups, weights[:, j])
+    return Stored(
+        library=document["library"],
+        method=document["method"],
+        epsilon=float(document["epsilon"]),
+        realised_epsilon=float(document["realised_epsilon"]),
+        bits=document["bits"],
+        inputs=check_labels([decode_label(value) for value in document["inputs"]], n, "inputs"),
+        probabilities=[float(text) for text in document["prior"]],
+        outputs=check_labels([decode_label(value) for value in document["outputs"]], m, "outputs"),
+        weights=weights,
+    )
+
+
+def _encode_column(column: list[int]) -> list[list[str]]:
+    """Pairs (weight, rows that have it), the largest weight first, zeros left out."""
+    rows: dict[int, list[int]] = {}
+    for i, weight in enumerate(column):
+        if weight:
+            rows.setdefault(weight, []).append(i)
+    return [[str(weight), _ranges(rows[weight])] for weight in sorted(rows, reverse=True)]
+
+
+def _decode_column(groups: Any, column: NDArray[np.uint64]) -> None:
+    left = len(column)  # rows still without a weight: no file may keep the reader busy by naming rows twice
+    for value, rows in groups:
+        if not isinstance(value, str) or not isinstance(rows, str):
+            raise ValueError("weights and rows must be strings")
+        weight = int(value)
+        if not 0 < weight < 1 << 63:
+            raise ValueError(f"not a weight: {value[:40]!r}")
+        for part in rows.split(","):
+            first, _, last = part.partition("-")
+            start, stop = int(first), int(last or first) + 1
+            left -= stop - start
+            if not 0 <= start < stop <= len(column) or left < 0:
+                raise ValueError(f"no such rows: {part[:40]!r}")
+            column[start:stop] = weight
+
+
+def _ranges(rows: list[int]) -> str:
+    """Increasing row numbers as "0-3,5"."""
+    if len(rows) == 1:
+        return str(rows[0])
+    parts = []
+    first = last = rows[0]
+    for row in [*rows[1:], -1]:
+        if row == last + 1:
+            last = row
+        else:
+            parts.append(f"{first}-{last}" if last > first else f"{first}")
+            first = last = row
+    return ",".join(parts)
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _parse(text: str) -> Any:
+    if not isinstance(text, str):
+        raise FormatError(
+            f"a mechanism must be given as the text of its file, got {type(text).__name__}; "
+            "read a file with load(path)"
+        )
+    if len(text) > LARGEST_FILE:
+        raise FormatError(f"mechanism file must have at most {LARGEST_FILE} characters, got {len(text)}")
+    try:
+        return json.loads(text, object_pairs_hook=_distinct, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"not a mechanism file: it must hold JSON, but {_one_line(error)}") from None
+
+
+def _distinct(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{name[:40]!r} occurs twice")
+        found[name] = value
+    return found
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number")
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

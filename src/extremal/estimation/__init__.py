@@ -1,0 +1,1 @@
+"""From reports to figures: shares, intervals, differences, sample sizes."""

@@ -1,0 +1,205 @@
+"""How often each output was reported: all that estimation needs of a collection, and all that a stream must keep."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certification.certify import Certified, as_mechanism
+from ..errors import MechanismError, ValuesError
+from ..model.mechanism import Mechanism
+from ..model.prior import Labels, Prior, is_missing, shorten
+from ..release.arrays import as_column
+from ..release.columns import Column
+from ..release.sampler import Sampler
+
+Counts = NDArray[np.int64]
+
+LARGEST_TABLE = 1 << 22  # codes counted without a look at their rows; more would waste memory
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReportCounts:
+    """Non-negative integer counts, one for each output label; values, so adding makes a new one.
+
+    >>> batches = [["a", "b"], ["b", "b"]]
+    >>> counts = ReportCounts(("a", "b"))
+    >>> for batch in batches:
+    ...     counts = counts.add(batch)
+    >>> counts.to_dict()
+    {'a': 1, 'b': 3}
+    """
+
+    outputs: Labels
+    counts: Any = None  # integers; all 0 if not given
+
+    def __post_init__(self) -> None:
+        given = np.zeros(len(self.outputs), dtype=np.int64) if self.counts is None else self.counts
+        counts = _integers(given, self.outputs)
+        counts.setflags(write=False)
+        object.__setattr__(self, "outputs", tuple(self.outputs))
+        object.__setattr__(self, "counts", counts)
+
+    @property
+    def total(self) -> int:
+        """The number of reports."""
+        return int(self.counts.sum())
+
+    def add(self, reports: Any) -> ReportCounts:
+        """These counts and those of one more column of reports, or mapping label -> count."""
+        return self + _count(self.outputs, reports)
+
+    def merge(self, other: ReportCounts) -> ReportCounts:
+        """The counts of both collections; the same as self + other."""
+        return self + other
+
+    def __add__(self, other: ReportCounts) -> ReportCounts:
+        if not isinstance(other, ReportCounts):
+            return NotImplemented
+        if other.outputs != self.outputs:
+            raise MechanismError(
+                "counts that are added must be of the same outputs in the same order, got "
+                f"{shorten(self.outputs)} and {shorten(other.outputs)}; count both with the same mechanism"
+            )
+        return ReportCounts(self.outputs, self.counts + other.counts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ReportCounts):
+            return NotImplemented
+        return self.outputs == other.outputs and np.array_equal(self.counts, other.counts)
+
+    def __hash__(self) -> int:
+        return hash((self.outputs, self.counts.tobytes()))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{y!r}: {c}" for y, c in zip(self.outputs[:8], self.counts[:8], strict=True))
+        more = f", … {len(self.outputs) - 8} more" if len(self.outputs) > 8 else ""
+        return f"ReportCounts({self.total} reports: {shown}{more})"
+
+    def to_dict(self) -> dict[Any, int]:
+        """label -> count."""
+        return dict(zip(self.outputs, self.counts.tolist(), strict=True))
+
+
+def count_reports(mechanism: Certified | Mechanism, reports: Any) -> ReportCounts:
+    """How often each output of the mechanism occurs in a column of reports.
+
+    A list, numpy array, pandas or polars Series or arrow array of output labels; a mapping label -> count, for
+    example dict(frame.groupBy("answer").count().collect()) of a Spark frame; or ReportCounts already made.
+    """
+    outputs = as_mechanism(mechanism).outputs
+    if isinstance(reports, ReportCounts):
+        if reports.outputs != outputs:
+            raise MechanismError(
+                f"reports must be counts of the outputs {shorten(outputs)} of the mechanism, got counts of "
+                f"{shorten(reports.outputs)}; count them with count_reports(mechanism, reports)"
+            )
+        return reports
+    return _count(outputs, reports)
+
+
+def reference_prior(mechanism: Certified | Mechanism, prior: Prior | None) -> Prior | None:
+    """The prior given, else the one that a certified mechanism was designed for."""
+    if prior is None and isinstance(mechanism, Certified):
+        return mechanism.prior
+    return prior
+
+
+def _count(outputs: Labels, reports: Any) -> ReportCounts:
+    if isinstance(reports, Set):
+        raise ValuesError(
+            f"reports must be one for each person, got a set, which holds none twice: {repr(reports)[:60]}; "
+            "give a list, or a mapping label -> count"
+        )
+    if isinstance(reports, Mapping):
+        return ReportCounts(outputs, _from_mapping(outputs, reports))
+    return ReportCounts(outputs, _from_column(outputs, reports))
+
+
+def _from_mapping(outputs: Labels, reports: Mapping[Any, Any]) -> list[Any]:
+    known = set(outputs)
+    unknown = {label: count for label, count in reports.items() if label not in known}
+    if unknown:
+        named = ", ".join(f"{label!r} ({count})" for label, count in list(unknown.items())[:5])
+        more = f", {len(unknown) - 5} more labels" if len(unknown) > 5 else ""
+        raise ValuesError(
+            f"every report must be one of the output labels {shorten(outputs)}, got counts of others: "
+            f"{named}{more}; correct them, or load the mechanism that made these reports"
+        )
+    return [reports.get(label, 0) for label in outputs]
+
+
+def _from_column(outputs: Labels, reports: Any) -> Counts:
+    """The counts of a column: its codes are counted, then added up by label."""
+    labels_only = Sampler(np.zeros((0, 0), dtype=np.uint64), outputs, outputs, b"")
+    column = as_column(labels_only, reports)
+    codes, rows = column.codes, column.rows
+    if len(codes) == 0:
+        return np.zeros(len(outputs), dtype=np.int64)
+    last = len(rows) - 1
+    if len(rows) > LARGEST_TABLE or int(codes.max()) >= max(4 * len(rows), 1 << 16):
+        codes = np.minimum(codes, np.array(last, dtype=codes.dtype))
+    # All codes are small now: the signed view of unsigned codes is what bincount takes without a copy.
+    signed = codes.view(np.int64) if codes.dtype.itemsize == 8 else codes
+    by_code = np.bincount(signed, minlength=last + 1)
+    by_code = np.append(by_code[:last], by_code[last:].sum())
+    by_row = np.bincount(rows, weights=by_code, minlength=len(outputs) + 1).astype(np.int64)
+    if by_row[len(outputs)]:
+        raise _unknown(outputs, column)
+    return by_row[: len(outputs)]
+
+
+def _unknown(outputs: Labels, column: Column) -> ValuesError:
+    """One line that names the values that are no output label, and how many there are."""
+    last = np.array(len(column.rows) - 1, dtype=column.codes.dtype)
+    where = np.flatnonzero(column.rows[np.minimum(column.codes, last)] == len(outputs))
+    found: Counter[str] = Counter()
+    for value in column.values_at(where):
+        found["missing" if is_missing(value) else repr(value)[:60]] += 1
+    named = ", ".join(f"{name} ({times})" for name, times in found.most_common(5))
+    more = f", {len(found) - 5} more values" if len(found) > 5 else ""
+    return ValuesError(
+        f"every report must be one of the output labels {shorten(outputs)}, got others in {len(where)} of "
+        f"{len(column.codes)} rows: {named}{more}; correct or drop them, or load the mechanism that made "
+        "these reports"
+    )
+
+
+def _integers(given: Any, outputs: Labels) -> Counts:
+    raw = np.asarray(given)
+    if raw.shape != (len(outputs),):
+        raise ValuesError(
+            f"counts must be one for each of the {len(outputs)} outputs, got shape {raw.shape}; "
+            "give a mapping label -> count to leave out those that did not occur"
+        )
+    try:
+        numbers = raw.astype(np.float64)
+        if raw.dtype.kind in "iu":
+            counts = raw.astype(np.int64)
+        else:
+            counts = np.array([int(value) for value in raw.tolist()], dtype=np.int64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValuesError(
+            f"counts must be whole numbers below 2^63, got {repr(given)[:80]}; give how often each output occurred"
+        ) from None
+    bad = ~np.isfinite(numbers) | (numbers < 0) | (counts != numbers)
+    # Doubles hold whole numbers up to 2^53 only, so integers are compared among themselves.
+    if raw.dtype.kind in "iu":
+        bad = counts < 0
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise ValuesError(
+            f"counts must be whole numbers >= 0, got {raw[k]} for {outputs[k]!r} "
+            f"({int(bad.sum())} such counts); give how often each output occurred"
+        )
+    if sum(counts.tolist()) >= 1 << 63:
+        raise ValuesError(
+            f"counts must be fewer than 2^63 reports together, got {sum(counts.tolist())}; "
+            "give how often each output occurred"
+        )
+    return counts

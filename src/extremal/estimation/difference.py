@@ -1,0 +1,78 @@
+"""Two collections compared: how much more frequent an input is in one than in the other."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import MechanismError, OptionError, ValuesError
+from ..model.prior import shorten
+from .estimate import Estimate, check_confidence
+from .interval_table import IntervalTable
+from .intervals import BENTKUS, VARIANCE_SHARE, Bounds, Spread, deviation, mean_intervals, normal_quantile
+
+Floats = NDArray[np.float64]
+
+
+def difference(one: Estimate, other: Estimate, confidence: float | None = None) -> IntervalTable:
+    """Frequencies of `one` minus those of `other`, with simultaneous intervals of their own.
+
+    The two collections must be of different people. The difference of two means of weights is a sum of independent
+    bounded variables, so the inequality behind the other intervals applies to it as a whole: narrower than
+    subtracting intervals.
+    """
+    for each in (one, other):
+        if not isinstance(each, Estimate):
+            raise ValuesError(
+                f"a difference must be of two estimates, got {repr(each)[:80]}; make each with estimate(...)"
+            )
+    if one.labels != other.labels:
+        raise MechanismError(
+            "estimates that are subtracted must be of the same inputs in the same order, got "
+            f"{shorten(one.labels)} and {shorten(other.labels)}; build both mechanisms with the same inputs="
+        )
+    if confidence is None and one.confidence != other.confidence:
+        raise OptionError(
+            f"confidence must be given where two estimates differ in it, got {one.confidence} and "
+            f"{other.confidence}; give confidence="
+        )
+    level = one.confidence if confidence is None else check_confidence(confidence)
+    targets = np.eye(len(one.labels))
+    lower, upper = _difference_bounds(one, other, targets, (1 - level) / len(targets))
+    values = one.frequencies - other.frequencies
+    if "inverse" not in (one.method, other.method):
+        lower, upper = np.minimum(lower, values), np.maximum(upper, values)
+    return IntervalTable(
+        f"{len(targets)} differences between {one.reports} and {other.reports} reports",
+        one.labels,
+        values,
+        lower,
+        upper,
+        np.hypot(one.standard_errors, other.standard_errors),
+        one.identified & other.identified,
+        level,
+    )
+
+
+def _difference_bounds(one: Estimate, other: Estimate, targets: Floats, error: float) -> Bounds:
+    """A fifth of each error for the variances of both, the rest for the two sides."""
+    z = normal_quantile(error / 2 / BENTKUS)
+    low, high = np.zeros(len(targets)), np.zeros(len(targets))
+    total, most_down, most_up = np.zeros(len(targets)), np.zeros(len(targets)), np.zeros(len(targets))
+    everyone = float(one.reports + other.reports)
+    for e, sign in ((one, 1.0), (other, -1.0)):
+        n = float(e.reports)
+        contrasts = e.channel.contrasts(targets, n, z)
+        spread = Spread.of(contrasts, e.counts.counts, VARIANCE_SHARE * error / 2)
+        mean = mean_intervals(contrasts, e.counts.counts, VARIANCE_SHARE * error / 2)
+        total += spread.variance(mean.lower, mean.upper) / n
+        rest = contrasts.bias if sign > 0 else (-contrasts.bias[1], -contrasts.bias[0])
+        low, high = low + sign * spread.mean + rest[0], high + sign * spread.mean + rest[1]
+        up, down = (spread.high - spread.least) / n, (spread.largest - spread.low) / n
+        most_up = np.maximum(most_up, up if sign > 0 else down)
+        most_down = np.maximum(most_down, down if sign > 0 else up)
+    side = (1 - 2 * VARIANCE_SHARE) * error / 2
+    # As a mean over everyone: each variable is then `everyone` times as large as its part of the sum.
+    too_high = deviation(total * everyone, most_up * everyone, everyone, side)
+    too_low = deviation(total * everyone, most_down * everyone, everyone, side)
+    return Bounds(np.clip(low - too_high, -1.0, 1.0), np.clip(high + too_low, -1.0, 1.0))

@@ -1,0 +1,209 @@
+"""Before anything is collected: how far off an estimate will be, and how many reports a wanted width takes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certification.certify import Certified, as_mechanism
+from ..errors import MechanismError, OptionError
+from ..model.mechanism import Mechanism, check_match
+from ..model.prior import Labels, Prior, shorten
+from ..model.utility import Utility, mutual_information
+from ..optimization.design import design
+from ..theory.randomized_response import randomized_response_for_pml
+from .contrasts import Channel
+from .estimate import check_confidence, standard_errors
+from .intervals import BENTKUS, normal_quantile, target_intervals, within_simplex
+
+Floats = NDArray[np.float64]
+
+MOST_REPORTS = 10**12  # a width that takes more is called out of reach
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExpectedError:
+    """What n reports will tell if the inputs follow the prior.
+
+    `standard_errors` are those of the best unbiased estimate (the Cramér-Rao bound, attained for large n), infinite
+    for symbols that are not identified. `widths` are of the simultaneous intervals at the expected counts.
+    """
+
+    labels: Labels
+    reports: int
+    confidence: float
+    standard_errors: Floats
+    widths: Floats
+
+    @property
+    def root_mean_square(self) -> float:
+        """The root of the expected squared Euclidean distance between estimate and truth, per symbol.
+
+        The truth are the shares of the population that people are drawn from; EstimationDesign.error() is about those
+        of the people themselves, and smaller.
+        """
+        return float(np.sqrt(np.mean(self.standard_errors**2)))
+
+    @property
+    def width(self) -> float:
+        """Of the widest interval."""
+        return float(self.widths.max())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in types that JSON knows as far as the labels are; null for an infinite error."""
+        errors = [e if math.isfinite(e) else None for e in self.standard_errors.tolist()]
+        return {
+            "reports": self.reports,
+            "confidence": self.confidence,
+            "labels": list(self.labels),
+            "standard_errors": errors,
+            "widths": self.widths.tolist(),
+        }
+
+    def __str__(self) -> str:
+        root = self.root_mean_square
+        said = (
+            f"standard error {root:.4g} on average" if math.isfinite(root) else "not everything is identified"
+        )
+        return (
+            f"{self.reports} reports: {said}; simultaneous intervals at {self.confidence:g} up to "
+            f"{self.width:.4g} wide, {float(np.mean(self.widths)):.4g} on average"
+        )
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class SampleSizes:
+    """Reports needed for the same width at the same leakage; None where no number of reports is enough."""
+
+    epsilon: float
+    width: float
+    confidence: float
+    optimal: int | None
+    randomized_response: int | None
+
+    @property
+    def saving(self) -> float | None:
+        """How many times as many reports randomized response needs."""
+        if self.optimal is None or self.randomized_response is None:
+            return None
+        return self.randomized_response / self.optimal
+
+    def __str__(self) -> str:
+        said = [
+            f"{name}: {'no number of reports is enough' if count is None else f'{count} reports'}"
+            for name, count in (
+                ("optimal mechanism", self.optimal),
+                ("randomized response", self.randomized_response),
+            )
+        ]
+        title = (
+            f"intervals at most {self.width:g} wide at confidence {self.confidence:g}, no report leaks more than "
+            f"{self.epsilon:g} nats"
+        )
+        return "\n".join([title, *said])
+
+
+def expected_error(
+    prior: Prior, mechanism: Certified | Mechanism, n: Any, confidence: float = 0.95
+) -> ExpectedError:
+    """Standard errors and interval widths to expect from n reports if the inputs follow the prior."""
+    matrix, level = _check(prior, mechanism, confidence)
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n < 1 << 63:
+        raise OptionError(
+            f"n must be a whole number of reports from 1 to below 2^63, got {repr(n)[:40]}; e.g. 1000"
+        )
+    channel = Channel(matrix.matrix, prior.probabilities)
+    errors = standard_errors(channel, np.eye(prior.size), float(n))
+    return ExpectedError(prior.labels, int(n), level, errors, _widths(channel, float(n), 1 - level))
+
+
+def sample_size(prior: Prior, mechanism: Certified | Mechanism, width: Any, confidence: float = 0.95) -> int:
+    """The number of reports from which every simultaneous interval is expected to be at most `width` wide.
+
+    Expected: at the counts that are expected if inputs follow the prior. Chance makes intervals a little wider or
+    narrower.
+    """
+    matrix, level = _check(prior, mechanism, confidence)
+    if not (isinstance(width, int | float | np.floating) and 0 < width < 1):
+        raise OptionError(f"width must be a number between 0 and 1, got {width!r}; e.g. 0.05")
+    channel = Channel(matrix.matrix, prior.probabilities)
+    known = channel.identified(np.eye(prior.size))
+    if not known.all():
+        best = _widths(channel, float(MOST_REPORTS), 1 - level)
+        if best.max() > width:
+            lost = [label for label, good in zip(prior.labels, known, strict=True) if not good]
+            raise MechanismError(
+                f"the mechanism must identify every frequency up to a width of {width:g}, but of {shorten(lost)} "
+                f"intervals stay up to {best.max():.3g} wide however many report; ask for sums over groups, or use "
+                "a mechanism of full rank such as randomized_response_for_pml(prior, epsilon)"
+            )
+    return _search(channel, float(width), 1 - level)
+
+
+def compare_sample_sizes(
+    prior: Prior,
+    epsilon: float,
+    width: float,
+    confidence: float = 0.95,
+    utility: Utility = mutual_information,
+) -> SampleSizes:
+    """Reports needed by the optimal mechanism and by randomized response that leaks as much.
+
+    The design is optimal for its utility, not for this: with mutual information it can merge rare symbols, which
+    are then not identified.
+    """
+    counts: list[int | None] = []
+    for mechanism in (
+        design(prior, epsilon, utility).mechanism,
+        randomized_response_for_pml(prior, epsilon),
+    ):
+        try:
+            counts.append(sample_size(prior, mechanism, width, confidence))
+        except MechanismError:
+            counts.append(None)
+    return SampleSizes(float(epsilon), float(width), float(confidence), *counts)
+
+
+def _search(channel: Channel, width: float, error: float) -> int:
+    """The least n up to a thousandth, from where the normal approximation puts it."""
+    size = len(channel.expected)
+    z = normal_quantile(error / size / 2 / BENTKUS)
+    typical = standard_errors(channel, np.eye(size), 1.0).max()
+    start = (2 * z * typical / width) ** 2 if math.isfinite(typical) else 1e4
+    low, high = 0.0, min(max(start, 10.0), MOST_REPORTS)
+    while _widths(channel, float(math.ceil(high)), error).max() > width:
+        if high >= MOST_REPORTS:
+            raise MechanismError(
+                f"intervals must be able to shrink to {width:g} with {MOST_REPORTS:g} reports, but stay "
+                f"{_widths(channel, high, error).max():.3g} wide; the mechanism is too noisy, allow more leakage"
+            )
+        low, high = high, min(high * 1.25, MOST_REPORTS)
+    if low == 0.0:
+        low = high / 1.25
+        while low > 1 and _widths(channel, float(math.ceil(low)), error).max() <= width:
+            low, high = low / 1.25, low
+    while high - low > max(1.0, 1e-3 * high):
+        middle = (low + high) / 2
+        if _widths(channel, float(math.ceil(middle)), error).max() <= width:
+            high = middle
+        else:
+            low = middle
+    return math.ceil(high)
+
+
+def _widths(channel: Channel, n: float, error: float) -> Floats:
+    size = len(channel.expected)
+    bounds = within_simplex(target_intervals(channel, n * channel.outputs, np.eye(size), error))
+    return np.asarray(bounds.upper - bounds.lower)
+
+
+def _check(prior: Prior, mechanism: Any, confidence: float) -> tuple[Mechanism, float]:
+    matrix = as_mechanism(mechanism)
+    check_match(prior, matrix)
+    return matrix, check_confidence(confidence)

@@ -1,0 +1,150 @@
+"""The two operational forms of Definition 1, as adversaries one can hold in hand.
+
+l(X→y) is the largest gain ratio of any adversary. Each function here builds one who attains it, so that the
+simplified formula in `leakage` is checked by construction: no adversary does better, this one does as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import MechanismError, UtilityError
+from .leakage import lift
+from .mechanism import Mechanism, check_match, check_size
+from .prior import Prior, check_prior, shorten
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class GainAdversary:
+    """One who guesses X and is paid gain[x, guess] >= 0."""
+
+    gain: Floats
+
+    def __init__(self, gain: ArrayLike) -> None:
+        g = _matrix(gain, "gain")
+        if np.any(g < 0) or not g.any():
+            raise UtilityError(
+                f"gain must be >= 0 everywhere and positive somewhere, got {g.min():g} to {g.max():g}; "
+                "shift negative gains up by a constant"
+            )
+        object.__setattr__(self, "gain", g)
+
+    def prior_gain(self, prior: Prior) -> float:
+        """Expected gain of the best blind guess."""
+        _check_rows(self.gain, prior)
+        return float((prior.probabilities @ self.gain).max())
+
+    def posterior_gain(self, prior: Prior, mechanism: Mechanism, output: Hashable) -> float:
+        """Expected gain of the best guess after seeing the output."""
+        _check_rows(self.gain, prior)
+        return float((posterior(prior, mechanism, output) @ self.gain).max())
+
+    def leakage(self, prior: Prior, mechanism: Mechanism, output: Hashable) -> float:
+        """log of how much the output raises the expected gain: at most l(X→output), -inf if to nothing."""
+        return _log_ratio(self.posterior_gain(prior, mechanism, output), self.prior_gain(prior))
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Attribute:
+    """A randomised function U of X, channel[x, u] = P(u|x), that somebody wants to guess."""
+
+    channel: Floats
+
+    def __init__(self, channel: ArrayLike) -> None:
+        object.__setattr__(self, "channel", Mechanism(channel).matrix)
+
+    def prior_guess(self, prior: Prior) -> float:
+        """Probability that the best blind guess of U is right."""
+        _check_rows(self.channel, prior)
+        return float((prior.probabilities @ self.channel).max())
+
+    def posterior_guess(self, prior: Prior, mechanism: Mechanism, output: Hashable) -> float:
+        """Probability that the best guess of U after seeing the output is right."""
+        _check_rows(self.channel, prior)
+        return float((posterior(prior, mechanism, output) @ self.channel).max())
+
+    def leakage(self, prior: Prior, mechanism: Mechanism, output: Hashable) -> float:
+        """log of how much the output raises the probability of a right guess: at most l(X→output)."""
+        return _log_ratio(self.posterior_guess(prior, mechanism, output), self.prior_guess(prior))
+
+
+def posterior(prior: Prior, mechanism: Mechanism, output: Hashable) -> Floats:
+    """P(x|y) over all x, for one output y that can occur."""
+    check_match(prior, mechanism)
+    column = mechanism.matrix[:, _column(mechanism, output)]
+    if column.max() == 0:
+        raise MechanismError(
+            f"output must be one that can occur, got {output!r}, which has probability 0 for every input; "
+            "nothing can be inferred from it"
+        )
+    weights = prior.probabilities * (column / column.max())
+    return np.asarray(weights / weights.sum())
+
+
+def worst_gain(prior: Prior) -> GainAdversary:
+    """The adversary who attains l(X→y) for every output at once: paid 1/P_X(x) for guessing x right.
+
+    A blind guess earns exactly 1 whatever it is, and the best guess after y earns max_x P(x|y)/P_X(x).
+    """
+    check_size(check_prior(prior).size, prior.size)
+    return GainAdversary(np.diag(1 / prior.probabilities))
+
+
+def worst_attribute(prior: Prior, mechanism: Mechanism, output: Hashable) -> Attribute:
+    """An attribute of X whose guessing probability rises by exactly the factor exp l(X→output).
+
+    Let x* have the largest lift. U keeps x* whole and splits every other x evenly into parts no likelier than
+    x*. Then P_X(x*) is the best blind guess, and P(x*|y) = exp(l) P_X(x*) that after seeing y.
+    """
+    star = int(np.argmax(lift(prior, mechanism)[:, _column(mechanism, output)]))
+    pi = prior.probabilities
+    # A part may exceed P_X(x*) by rounding when the ratio is a whole number, hence the ceiling with slack.
+    parts = np.maximum(np.ceil(pi / pi[star] * (1 - 1e-12)), 1)
+    check_size(prior.size, int(parts.sum()))
+    owner = np.repeat(np.arange(prior.size), parts.astype(np.int64))
+    channel = np.zeros((prior.size, len(owner)))
+    channel[owner, np.arange(len(owner))] = 1 / parts[owner]
+    return Attribute(channel)
+
+
+def _log_ratio(after: float, before: float) -> float:
+    return math.log(after / before) if after > 0 else -math.inf
+
+
+def _column(mechanism: Mechanism, output: Hashable) -> int:
+    try:
+        return mechanism.outputs.index(output)
+    except ValueError:
+        raise MechanismError(
+            f"output must be one of {shorten(mechanism.outputs)}, got {output!r}; "
+            "outputs are named by their labels, not by position"
+        ) from None
+
+
+def _matrix(values: Any, what: str) -> Floats:
+    try:
+        matrix = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        matrix = np.zeros(0)
+    if matrix.ndim != 2 or matrix.size == 0 or not np.isfinite(matrix).all():
+        raise UtilityError(
+            f"{what} must be a finite matrix (symbols, guesses), got {repr(values)[:80]}; give numbers"
+        )
+    matrix.setflags(write=False)
+    return matrix
+
+
+def _check_rows(matrix: Floats, prior: Prior) -> None:
+    if len(matrix) != prior.size:
+        raise UtilityError(
+            f"an adversary must have one row for each of the {prior.size} symbols, got {len(matrix)}; "
+            "rows are symbols, columns guesses"
+        )

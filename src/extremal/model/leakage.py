@@ -1,0 +1,141 @@
+"""Leakage of a mechanism: pure functions of (prior, mechanism), in nats.
+
+Definition 1 in its simplified form: l(X→y) = log max_x P(y|x) / P_Y(y). The two operational forms are in
+`adversary`. An output that never occurs leaks nothing: its lift is 1 and its leakage 0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import OptionError
+from .mechanism import Mechanism, check_match, check_mechanism
+from .prior import Prior
+from .prior_set import PriorSet
+from .regions import check_epsilon
+
+Floats = NDArray[np.float64]
+
+# A leakage may exceed the level it was designed for by rounding alone.
+ROUNDING = 1e-12
+
+
+def lift(prior: Prior, mechanism: Mechanism) -> Floats:
+    """P(y|x) / P_Y(y) for every input (rows) and output (columns)."""
+    check_match(prior, mechanism)
+    P = mechanism.matrix
+    largest = P.max(axis=0)
+    Q = np.divide(P, largest, out=np.ones_like(P), where=largest > 0)  # scaled: P_Y may underflow
+    return np.asarray(np.where(largest > 0, Q / (prior.probabilities @ Q), 1.0))
+
+
+def pml(prior: Prior | PriorSet, mechanism: Mechanism) -> Floats:
+    """l(X→y) for every output y: how much y can help to guess any attribute of X.
+
+    Over a set of priors the worst case for each output: log max_x P(y|x) / min P_Y(y). Infinite where a prior of the
+    set gives an output no probability.
+    """
+    if isinstance(prior, PriorSet):
+        return _worst_pml(prior, mechanism)
+    return np.asarray(np.log(np.maximum(lift(prior, mechanism).max(axis=0), 1.0)))
+
+
+def _worst_pml(priors: PriorSet, mechanism: Mechanism) -> Floats:
+    check_match(priors.nominal, mechanism)
+    P = mechanism.matrix
+    largest = P.max(axis=0)
+    Q = np.divide(P, largest, out=np.ones_like(P), where=largest > 0)
+    mean = np.minimum(priors.smallest_means(Q), 1.0)
+    return np.asarray(np.where(mean > 0, -np.log(np.where(mean > 0, mean, 1.0)), np.inf)) + 0.0
+
+
+def epsilon_pml(prior: Prior | PriorSet, mechanism: Mechanism) -> float:
+    """The smallest epsilon such that the mechanism satisfies epsilon-PML, for every prior if given a set."""
+    return float(pml(prior, mechanism).max())
+
+
+def tail_probability(prior: Prior, mechanism: Mechanism, epsilon: float) -> float:
+    """P[l(X→Y) > epsilon]; excesses up to 1e-12 are rounding and do not count."""
+    return leakage_distribution(prior, mechanism).tail(epsilon)
+
+
+@dataclass(frozen=True, eq=False)
+class LeakageDistribution:
+    """The leakage as a random variable of Y: its distinct values in increasing order, with probabilities."""
+
+    values: Floats
+    probabilities: Floats
+
+    @classmethod
+    def of(cls, leakage: Floats, rho: Floats) -> LeakageDistribution:
+        """The distribution of outcomes with these leakages and probabilities; those equal up to rounding are one."""
+        order = np.argsort(leakage, kind="stable")
+        order = order[rho[order] > 0]
+        values, mass = leakage[order], rho[order]
+        first = np.concatenate(([True], np.diff(values) > ROUNDING))
+        probabilities = np.add.reduceat(mass, np.flatnonzero(first))
+        return cls(values[first], probabilities / math.fsum(probabilities))
+
+    def tail(self, epsilon: float) -> float:
+        """P[l(X→Y) > epsilon]; excesses up to 1e-12 are rounding and do not count."""
+        return min(math.fsum(self.probabilities[self.values > check_epsilon(epsilon) + ROUNDING]), 1.0)
+
+    def quantile(self, q: float) -> float:
+        """The smallest value v with P[l(X→Y) <= v] >= q."""
+        if not 0 <= q <= 1:
+            raise OptionError(f"q must be a probability in [0, 1], got {q}; 0.95 gives the 95 % quantile")
+        k = int(np.searchsorted(np.cumsum(self.probabilities), q - ROUNDING))
+        return float(self.values[min(k, len(self.values) - 1)])
+
+    @property
+    def mean(self) -> float:
+        """E[l(X→Y)]."""
+        return float(self.values @ self.probabilities)
+
+    @property
+    def log_mean_exp(self) -> float:
+        """log E[exp l(X→Y)], which is the maximal leakage."""
+        return math.log(math.fsum(np.exp(self.values) * self.probabilities))
+
+
+def leakage_distribution(prior: Prior, mechanism: Mechanism) -> LeakageDistribution:
+    """The distribution of l(X→Y) when Y is drawn by the mechanism; outcomes equal up to rounding are one."""
+    return LeakageDistribution.of(pml(prior, mechanism), mechanism.output_distribution(prior))
+
+
+def first_largest(leakage: Floats) -> int:
+    """The first of the largest; equal up to rounding is equal, so that it is the same on every machine."""
+    return int(np.argmax(leakage >= leakage.max() - ROUNDING))
+
+
+def maximal_leakage(mechanism: Mechanism) -> float:
+    """log sum_y max_x P(y|x): the leakage on average over Y; it does not depend on the prior."""
+    return max(math.log(math.fsum(check_mechanism(mechanism).matrix.max(axis=0))), 0.0)
+
+
+def ldp_epsilon(mechanism: Mechanism) -> float:
+    """The smallest epsilon of local differential privacy: max of log P(y|x)/P(y|x').
+
+    Infinite if a zero stands beside a positive probability in a column.
+    """
+    P = check_mechanism(mechanism).matrix
+    P = P[:, P.max(axis=0) > 0]
+    low, high = P.min(axis=0), P.max(axis=0)
+    if np.any(low == 0):
+        return math.inf
+    return float(np.max(np.log(high) - np.log(low)))
+
+
+def lip_epsilon(prior: Prior, mechanism: Mechanism) -> float:
+    """The smallest epsilon of local information privacy: max |log lift|.
+
+    Infinite if an output excludes an input.
+    """
+    ratio = lift(prior, mechanism)
+    if np.any(ratio == 0):
+        return math.inf
+    return float(np.abs(np.log(ratio)).max())

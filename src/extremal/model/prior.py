@@ -1,0 +1,402 @@
+"""Prior: what is publicly known about the secret before anything is released."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set, ValuesView
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import PriorError
+from . import regions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+Labels = tuple[Hashable, ...]
+
+SUM_TOLERANCE = 1e-9  # probabilities given may miss 1 by this much; they are then divided by their sum
+ROUNDED = 4e-16  # the sum of probabilities that were divided by theirs: within this they stay as they are
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Prior:
+    """A probability distribution with full support on distinct labels, in the caller's order.
+
+    Probabilities come as a sequence, a mapping label -> probability or a pandas Series, whose index names the
+    labels. Without labels they are 0..N-1.
+
+    >>> Prior({"yes": 0.25, "no": 0.75}).epsilon_max
+    1.3862943611198906
+    """
+
+    probabilities: Floats
+    labels: Labels
+
+    def __init__(
+        self,
+        probabilities: ArrayLike | Mapping[Any, float],
+        labels: Iterable[Any] | None = None,
+    ) -> None:
+        p, names = _labelled(probabilities, labels, "prior")
+        if len(p) < 2:
+            raise PriorError(
+                f"a prior must have at least 2 labels, got {len(p)}; with one there is no secret to protect"
+            )
+        _check_masses(p, names)
+        total = math.fsum(p)
+        if abs(total - 1) > SUM_TOLERANCE:
+            raise PriorError(
+                f"prior must sum to 1, got a sum of {total:.12g}; "
+                "for counts, weights or rounded numbers (float32 keeps 7 digits) use Prior.from_counts(...)"
+            )
+        if abs(total - 1) > ROUNDED:
+            p = p / total
+        p.setflags(write=False)
+        object.__setattr__(self, "probabilities", p)
+        object.__setattr__(self, "labels", names)
+
+    @classmethod
+    def uniform(cls, n_or_labels: int | Iterable[Any]) -> Prior:
+        """Every label equally likely; labels 0..n-1 if only their number is given."""
+        if isinstance(n_or_labels, int | np.integer) and not isinstance(n_or_labels, bool):
+            labels = list(range(n_or_labels))
+        elif isinstance(n_or_labels, Iterable) and not isinstance(n_or_labels, str | bytes):
+            labels = list(n_or_labels)
+        else:
+            raise PriorError(
+                f"a uniform prior must be given a number of labels or a list of them, got {n_or_labels!r}; "
+                "e.g. Prior.uniform(4)"
+            )
+        if len(labels) < 2:
+            raise PriorError(
+                f"a prior must have at least 2 labels, got {repr(n_or_labels)[:80]}; "
+                "with one there is no secret to protect"
+            )
+        return cls(np.full(len(labels), 1 / len(labels)), labels)
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Mapping[Any, float] | ArrayLike,
+        pseudocount: float = 0,
+        labels: Iterable[Any] | None = None,
+    ) -> Prior:
+        """Relative frequencies of non-negative counts, each raised by `pseudocount` first."""
+        n, names = _labelled(counts, labels, "counts")
+        (extra,) = as_vector([pseudocount], "pseudocount")
+        if not (math.isfinite(extra) and extra >= 0):
+            raise PriorError(
+                f"pseudocount must be finite and >= 0, got {pseudocount}; 1 adds one answer a label"
+            )
+        bad = ~np.isfinite(n) | (n < 0)
+        if bad.any():
+            raise PriorError(
+                f"counts must be finite and >= 0, got {n[bad][0]:g} for {_named(names, bad)}; "
+                "correct or drop them"
+            )
+        n = n + extra
+        if not n.any():
+            raise PriorError(
+                "counts must not all be 0: there is nothing to learn a prior from; "
+                "give data, or a pseudocount for a uniform prior"
+            )
+        n = n / n.max()  # so that their sum is finite
+        return cls(n / math.fsum(n), names)
+
+    @classmethod
+    def from_data(
+        cls, values: Iterable[Any], pseudocount: float = 0, labels: Iterable[Any] | None = None
+    ) -> Prior:
+        """Relative frequencies of the values of a column; labels sorted where they can be.
+
+        With `labels`, exactly these symbols in this order: a symbol that does not occur counts 0 (so it needs
+        a pseudocount), a value that is not among them is refused.
+        """
+        observed = count_values(values)
+        names: Sequence[Hashable]
+        if labels is None:
+            try:
+                names = sorted(observed)  # type: ignore[type-var]
+            except TypeError:
+                names = list(observed)
+        else:
+            names = check_labels(labels, None, "prior")
+            known = set(names)
+            unknown = [value for value in observed if value not in known]
+            if unknown:
+                raise PriorError(
+                    f"every value must be one of the labels, got {shorten(unknown, 5)}; "
+                    "add them to labels or drop them from the data"
+                )
+        if not names:
+            raise PriorError("values must not be empty: there is nothing to learn a prior from; give data")
+        return cls.from_counts([observed.get(name, 0) for name in names], pseudocount, names)
+
+    @property
+    def size(self) -> int:
+        """The number N of symbols."""
+        return len(self.probabilities)
+
+    @property
+    def epsilon_max(self) -> float:
+        """-log of the smallest mass: at this level even full disclosure is allowed."""
+        return float(-math.log(self.probabilities.min()))
+
+    @property
+    def entropy(self) -> float:
+        """Shannon entropy H(X) in nats."""
+        return math.fsum(-p * math.log(p) for p in self.probabilities.tolist())
+
+    @property
+    def region_edges(self) -> Floats:
+        """epsilon_0 .. epsilon_{N-1}, epsilon_max: the edges of the N privacy regions."""
+        return regions.region_edges(self.probabilities)
+
+    def region(self, epsilon: float) -> int:
+        """k in 1..N with epsilon in [epsilon_{k-1}, epsilon_k), or N + 1 at or above epsilon_max."""
+        return regions.region(self.probabilities, epsilon)
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all masses are equal up to rounding."""
+        return regions.is_uniform(self.probabilities)
+
+    def index(self, label: Any) -> int:
+        """The position of a label."""
+        try:
+            return self.labels.index(label)
+        except ValueError:
+            raise PriorError(
+                f"label must be one of {shorten(self.labels)}, got {label!r}; "
+                "labels are compared as they are, 1 is not '1'"
+            ) from None
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Prior):
+            return NotImplemented
+        return self.labels == other.labels and np.array_equal(self.probabilities, other.probabilities)
+
+    def __hash__(self) -> int:
+        return hash((self.labels, self.probabilities.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Prior, (self.probabilities, self.labels)  # checked, and read-only again, when unpickled
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"{label!r}: {p:.4g}" for label, p in zip(self.labels[:8], self.probabilities[:8], strict=True)
+        )
+        more = f", … {self.size - 8} more" if self.size > 8 else ""
+        return f"Prior({{{shown}{more}}})"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks, one row a label, the likelier the darker; the first rows of a long one."""
+        most = 20
+        rows = [
+            f"<tr><th>{escape(str(label))}</th>{heat_cell(p, self.probabilities.max())}</tr>"
+            for label, p in zip(self.labels[:most], self.probabilities[:most].tolist(), strict=True)
+        ]
+        if self.size > most:
+            rows.append(f"<tr><td colspan='2'>… {self.size - most} more</td></tr>")
+        head = "<tr><th>label</th><th>probability</th></tr>"
+        return html_table(f"Prior on {self.size} labels, epsilon_max = {self.epsilon_max:.4g}", [head, *rows])
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Axes with a bar for the probability of each label."""
+        from .._plot import draw_bars
+
+        return draw_bars(self.probabilities.tolist(), self.labels, "Prior", "probability", axes)
+
+
+def check_prior(prior: Any) -> Prior:
+    """The prior, if it is one."""
+    if not isinstance(prior, Prior):
+        raise PriorError(f"prior must be a Prior, got {repr(prior)[:80]}; build one: Prior([0.5, 0.3, 0.2])")
+    return prior
+
+
+def check_labels(labels: Iterable[Any], size: int | None, what: str) -> Labels:
+    """The labels as a tuple of distinct hashable Python values, one for each of `size` symbols if given."""
+    if isinstance(labels, str | bytes | Set) or not isinstance(labels, Iterable):
+        raise PriorError(
+            f"labels of {what} must be a sequence with an order, got {repr(labels)[:80]}; give a list"
+        )
+    names = tuple(_plain(label) for label in as_list(labels))
+    if size is not None and len(names) != size:
+        raise PriorError(
+            f"{what} must have one label for each of its {size} symbols, got {len(names)} labels; "
+            "give as many, or none for 0, 1, 2, …"
+        )
+    try:
+        distinct = set(names)
+    except TypeError:
+        bad = next(name for name in names if not is_hashable(name))
+        raise PriorError(
+            f"labels of {what} must be hashable, got {repr(bad)[:80]}; use strings, numbers or tuples"
+        ) from None
+    missing = [name for name in names if is_missing(name)]
+    if missing:
+        raise PriorError(
+            f"labels of {what} must not be missing, got {missing[0]!r}; "
+            "name the missing answer, e.g. 'no answer'"
+        )
+    if len(distinct) < len(names):
+        twice = [name for name, times in Counter(names).items() if times > 1]
+        raise PriorError(
+            f"labels of {what} must be distinct, got {shorten(twice, 5)} more than once; "
+            "rename them, or add up the probabilities of equal ones"
+        )
+    return names
+
+
+def count_values(values: Iterable[Any]) -> dict[Hashable, int]:
+    """How often each value occurs in a list, array or column; a missing value is refused with its count."""
+    if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
+        raise PriorError(
+            f"values must be a column of labels, got {repr(values)[:80]}; give a list of values, "
+            "or counts to Prior.from_counts(...)"
+        )
+    if len(getattr(values, "shape", (0,))) != 1:
+        raise PriorError(
+            f"values must be one column, got shape {getattr(values, 'shape', None)}; choose a column of it"
+        )
+    try:
+        counts: dict[Hashable, int] = Counter(as_list(values))
+    except TypeError:
+        raise PriorError(
+            "values must be hashable, got one that is not; use strings, numbers or tuples"
+        ) from None
+    missing = sum(times for value, times in counts.items() if is_missing(value))
+    if missing:
+        raise PriorError(
+            f"values must not be missing, got {missing} missing values; "
+            "drop them or name them, e.g. 'no answer'"
+        )
+    return dict(counts)
+
+
+def shorten(labels: Sequence[Any], most: int = 8) -> str:
+    """The labels as a list for a message, cut to the first few."""
+    shown = ", ".join(repr(label) for label in labels[:most])
+    return f"[{shown}{f', … {len(labels) - most} more' if len(labels) > most else ''}]"
+
+
+def heat_cell(p: float, largest: float) -> str:
+    """A table cell for a probability, shaded in proportion to the largest in the table."""
+    share = 0.6 * p / largest if largest > 0 else 0.0
+    return f"<td style='text-align:right;background-color:rgba(31,119,180,{share:.2f})'>{p:.4g}</td>"
+
+
+def html_table(caption: str, rows: Iterable[str]) -> str:
+    """An HTML table of finished rows."""
+    return f"<table><caption>{escape(caption)}</caption>{''.join(rows)}</table>"
+
+
+def _labelled(values: Any, labels: Iterable[Any] | None, what: str) -> tuple[Floats, Labels]:
+    """The numbers and the labels of a sequence, a mapping or a pandas Series."""
+    if isinstance(values, Mapping):
+        if labels is not None:
+            raise PriorError(
+                f"{what} must get its labels once, got a mapping and labels; give either a mapping or labels"
+            )
+        labels, values = list(values.keys()), list(values.values())
+    elif (
+        labels is None
+        and hasattr(values, "to_numpy")
+        and isinstance(getattr(values, "index", None), Iterable)
+    ):
+        labels = list(values.index)  # a pandas Series; columns of polars and arrow have none
+    elif isinstance(values, Iterator | ValuesView):
+        values = list(values)
+    p = as_vector(values, what)
+    return p, check_labels(range(len(p)) if labels is None else labels, len(p), what)
+
+
+def as_floats(values: Any) -> Floats:
+    """A fresh array of the numbers given. Text raises TypeError, though numpy would convert it."""
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
+    raw = np.asarray(values)
+    text = raw.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in raw.flat)
+    if text or raw.dtype.kind not in "biufO":
+        raise TypeError("not numbers")
+    return np.array(raw, dtype=np.float64)
+
+
+def as_vector(values: Any, what: str) -> Floats:
+    """A fresh vector of the numbers given."""
+    try:
+        p = as_floats(values)
+    except (TypeError, ValueError, OverflowError):
+        raise PriorError(
+            f"{what} must be numbers, got {repr(values)[:80]}; convert text with float() first"
+        ) from None
+    if p.ndim != 1:
+        raise PriorError(f"{what} must be one-dimensional, got shape {p.shape}; give a flat list of numbers")
+    return p
+
+
+def _check_masses(p: Floats, names: Labels) -> None:
+    bad = ~np.isfinite(p) | (p < 0)
+    if bad.any():
+        raise PriorError(
+            f"prior must be a probability on every label, got {p[bad][0]:g} for {_named(names, bad)}; "
+            "correct it, or build the prior from data: Prior.from_counts(...)"
+        )
+    if np.any(p == 0):
+        raise PriorError(
+            f"prior must be positive on every label, got 0 for {_named(names, p == 0)}; "
+            "drop the label or smooth: Prior.from_counts(counts, pseudocount=1)"
+        )
+    tiny = p < regions.SMALLEST_MASS
+    if tiny.any():
+        raise PriorError(
+            f"prior must be at least {regions.SMALLEST_MASS} on every label, got {p[tiny][0]:g} for "
+            f"{_named(names, tiny)}; drop the label or merge it with another"
+        )
+
+
+def _named(names: Labels, where: NDArray[np.bool_]) -> str:
+    return shorten([name for name, hit in zip(names, where, strict=True) if hit], 5)
+
+
+def _plain(label: Any) -> Any:
+    """A numpy scalar as the Python value it stands for; times stay, their Python values would lose digits."""
+    return label.item() if isinstance(label, np.generic) and label.dtype.kind not in "mM" else label
+
+
+def is_hashable(value: Any) -> bool:
+    """Whether the value can be a label."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, NaT, and pandas' NA, which refuses to be compared."""
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):
+        return True
+
+
+def as_list(values: Iterable[Any]) -> list[Any]:
+    """The values of a list, array, Series or arrow column as Python values; times of numpy stay as they are."""
+    if isinstance(values, np.ndarray):
+        return list(values if values.dtype.kind in "mM" else values.tolist())
+    for convert in ("to_list", "to_pylist"):  # pandas and polars, arrow
+        if hasattr(values, convert):
+            return list(getattr(values, convert)())
+    return list(values)

@@ -1,0 +1,320 @@
+"""PriorSet: what is known about the secret when its distribution is only known to lie in a set.
+
+Every set here is {pi : lower <= pi <= upper, sum pi = 1, ||pi - center||_1 <= radius}: an l1 ball has no bounds but
+0 and 1, per-symbol intervals have no radius. The prior of the set under which a column p is least likely is found by
+moving mass from the symbols where p is largest to those where it is smallest, as far as bounds and radius allow: it
+depends on p only through the order of its elements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, ValuesView
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import PriorError
+from .prior import Labels, Prior, as_vector, check_labels, check_prior, shorten
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+WHOLE_SIMPLEX = 2.0  # no two distributions are further apart
+SLACK = 1e-12  # how far outside of a set rounding may put a prior that belongs to it
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PriorSet:
+    """A convex set of priors with a nominal one inside, under which utility is measured.
+
+    Where a function takes a PriorSet in place of a Prior it promises the worst case over the set. If the set comes
+    from a sample it holds the true prior with probability `confidence`, and so does the promise. Build one with
+    from_counts, l1_ball, intervals or at_least.
+    """
+
+    nominal: Prior
+    center: Floats
+    lower: Floats
+    upper: Floats
+    radius: float
+    confidence: float
+    description: str
+
+    def __post_init__(self) -> None:
+        for name in ("center", "lower", "upper"):
+            values = as_vector(getattr(self, name), name)
+            values.setflags(write=False)
+            object.__setattr__(self, name, values)
+        sizes = {len(values) for values in (self.center, self.lower, self.upper)}
+        held = sizes == {check_prior(self.nominal).size} and self.contains(self.center)
+        if not (held and self.contains(self.nominal)):
+            raise PriorError(
+                f"a prior set must hold its center and its nominal prior, got {shorten(self.center.tolist())} and "
+                f"{self.nominal!r}; build one with from_counts, l1_ball, intervals or at_least"
+            )
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Mapping[Any, float] | ArrayLike,
+        confidence: float = 0.95,
+        labels: Iterable[Any] | None = None,
+    ) -> PriorSet:
+        """All priors near the relative frequencies of a sample: the true one is among them with this confidence.
+
+        An l1 ball, see l1_radius. A symbol that was never seen stays possible: the nominal prior is then smoothed
+        by half an observation a symbol, as far as the ball allows.
+        """
+        if isinstance(counts, Iterator | ValuesView):
+            counts = list(counts)
+        prior = Prior.from_counts(counts, pseudocount=0.5, labels=labels)  # checks them, too
+        n = np.array(list(counts.values()) if isinstance(counts, Mapping) else counts, dtype=np.float64)
+        if np.any(n != np.rint(n)):
+            raise PriorError(
+                f"counts of a sample must be whole numbers, got {n[n != np.rint(n)][0]:g}; "
+                "give how often each label was seen: a share says nothing about the size of the sample"
+            )
+        total = math.fsum(n)
+        if total < 1:
+            raise PriorError(
+                "counts must not all be 0: nothing was observed; use PriorSet.at_least(labels, 0)"
+            )
+        center = n / total
+        radius = l1_radius(len(n), total, confidence)
+        if n.min() > 0:
+            nominal = Prior(center, prior.labels)
+        else:
+            away = float(np.abs(prior.probabilities - center).sum())
+            step = min(1.0, 0.5 * radius / away)
+            nominal = Prior(center + step * (prior.probabilities - center), prior.labels)
+        what = f"l1 ball of radius {radius:.4g} around the frequencies of {total:.0f} observations"
+        zero, one = np.zeros(len(n)), np.ones(len(n))
+        return cls(nominal, center, zero, one, radius, float(confidence), what)
+
+    @classmethod
+    def l1_ball(cls, prior: Prior, radius: float) -> PriorSet:
+        """All priors with sum_i |pi_i - prior_i| <= radius."""
+        p = check_prior(prior).probabilities
+        r = _number(radius, "radius")
+        if not r >= 0:
+            raise PriorError(f"radius must be >= 0, got {radius}; 2 already holds every prior")
+        what = f"l1 ball of radius {r:.4g}"
+        return cls(prior, p, np.zeros(len(p)), np.ones(len(p)), min(r, WHOLE_SIMPLEX), 1.0, what)
+
+    @classmethod
+    def intervals(
+        cls,
+        lower: Mapping[Any, float] | ArrayLike,
+        upper: Mapping[Any, float] | ArrayLike,
+        labels: Iterable[Any] | None = None,
+        nominal: Prior | None = None,
+        confidence: float = 1.0,
+    ) -> PriorSet:
+        """All priors with lower_i <= pi_i <= upper_i for every symbol.
+
+        Without a nominal prior the one that lies equally far from both bounds everywhere is taken. `confidence` is
+        the probability with which all intervals hold together, if they come from data.
+        """
+        if isinstance(lower, Mapping) != isinstance(upper, Mapping):
+            raise PriorError("lower and upper must both be mappings or both be lists, got one of each")
+        if isinstance(lower, Mapping) and isinstance(upper, Mapping):
+            if labels is not None or set(lower) != set(upper):
+                raise PriorError(
+                    f"lower and upper must name the same labels once, got {shorten(list(lower))} and "
+                    f"{shorten(list(upper))}; give two mappings with equal keys, and no labels"
+                )
+            labels, upper, lower = list(lower), [upper[x] for x in lower], list(lower.values())
+        l, u = as_vector(lower, "lower"), as_vector(upper, "upper")
+        if labels is None and nominal is not None and check_prior(nominal).size == len(l):
+            labels = nominal.labels
+        names = check_labels(range(len(l)) if labels is None else labels, len(l), "prior set")
+        _check_bounds(l, u, names)
+        if nominal is None:
+            width = math.fsum(u) - math.fsum(l)
+            share = (1 - math.fsum(l)) / width if width > 0 else 0.0
+            nominal = Prior(l + share * (u - l), names)
+        p = check_prior(nominal).probabilities
+        if len(p) != len(l) or np.any(p < l - SLACK) or np.any(p > u + SLACK):
+            raise PriorError(
+                f"the nominal prior must lie within the intervals, got {nominal!r}; "
+                "widen them, or leave nominal out for one in the middle"
+            )
+        if nominal.labels == tuple(range(len(l))) and set(names) != set(nominal.labels):
+            nominal = Prior(p, names)
+        if nominal.labels != names:  # by position the bounds of one symbol would be those of another
+            raise PriorError(
+                f"the nominal prior must have the labels {shorten(names)} in this order, got "
+                f"{shorten(nominal.labels)}; build it with these labels, or leave labels out"
+            )
+        center = np.clip(p, l, u)
+        return cls(
+            nominal, center, l, u, WHOLE_SIMPLEX, _check_confidence(confidence), "per-symbol intervals"
+        )
+
+    @classmethod
+    def at_least(cls, n_or_prior: int | Prior | Iterable[Any], mass: float) -> PriorSet:
+        """All priors on n symbols with every mass >= `mass`; with mass 0 all priors: local differential privacy.
+
+        The nominal prior is uniform on n symbols, or on labels given; a Prior is taken as it is.
+        """
+        prior = n_or_prior if isinstance(n_or_prior, Prior) else Prior.uniform(n_or_prior)
+        p, m = prior.probabilities, _number(mass, "mass")
+        if not 0 <= m <= p.min() + SLACK:
+            raise PriorError(
+                f"mass must be between 0 and {p.min():.6g}, the smallest of the nominal prior, got {mass}; "
+                "lower it: the nominal prior must belong to the set"
+            )
+        lower = np.full(len(p), min(m, float(p.min())))
+        what = f"every mass at least {m:.4g}" if m > 0 else "all priors"
+        return cls(prior, p, lower, np.ones(len(p)), WHOLE_SIMPLEX, 1.0, what)
+
+    @property
+    def size(self) -> int:
+        """The number N of symbols."""
+        return self.nominal.size
+
+    @property
+    def labels(self) -> Labels:
+        """The labels of the symbols."""
+        return self.nominal.labels
+
+    @property
+    def delta(self) -> float:
+        """The probability that the true prior is not in the set: 1 - confidence."""
+        return 1 - self.confidence
+
+    @property
+    def is_point(self) -> bool:
+        """Whether the nominal prior is the only one in the set."""
+        low, high = self.mass_range
+        return bool(np.all(low >= high))
+
+    @property
+    def mass_range(self) -> tuple[Floats, Floats]:
+        """The smallest and the largest mass that each symbol has in the set."""
+        up, down = self.upper - self.center, self.center - self.lower
+        others_up, others_down = math.fsum(up) - up, math.fsum(down) - down
+        most = self.radius / 2
+        return (
+            self.center - np.minimum(np.minimum(down, others_up), most),
+            self.center + np.minimum(np.minimum(up, others_down), most),
+        )
+
+    @property
+    def epsilon_max(self) -> float:
+        """The level at which even full disclosure is allowed for every prior of the set; inf if none is."""
+        least = float(self.mass_range[0].min())
+        return -math.log(least) if least > 0 else math.inf
+
+    def contains(self, prior: Prior | ArrayLike) -> bool:
+        """Whether a prior lies in the set, up to rounding; masses may be given as numbers, zeros included."""
+        p = prior.probabilities if isinstance(prior, Prior) else as_vector(prior, "prior")
+        return bool(
+            len(p) == self.size
+            and abs(math.fsum(p) - 1) <= SLACK
+            and np.all(p >= self.lower - SLACK)
+            and np.all(p <= self.upper + SLACK)
+            and np.abs(p - self.center).sum() <= self.radius + SLACK
+        )
+
+    def worst_priors(self, columns: ArrayLike) -> Floats:
+        """For each column of an (N, M) array the masses of the set under which its mean is smallest, as columns."""
+        P = np.asarray(columns, dtype=np.float64)
+        order = np.argsort(P, axis=0, kind="stable")
+        up, down = (self.upper - self.center)[order], (self.center - self.lower)[order]
+        given, taken = np.cumsum(up, axis=0), np.cumsum(down[::-1], axis=0)[::-1]
+        none = np.zeros((1, P.shape[1]))
+        before, above = np.concatenate((none, given[:-1])), np.concatenate((taken[1:], none))
+        # Moving helps as long as everything taken lies above everything given.
+        moved = np.minimum(np.minimum(given, above).max(axis=0), self.radius / 2)
+        # Sums are compared before they are subtracted: what is taken wholly leaves no rounding behind.
+        give = np.where(moved >= given, up, np.clip(moved - before, 0.0, up))
+        take = np.where(moved >= taken, down, np.clip(moved - above, 0.0, down))
+        change = give - take
+        worst = np.empty_like(P)
+        np.put_along_axis(worst, order, change, axis=0)
+        return np.clip(self.center[:, None] + worst, self.lower[:, None], self.upper[:, None])
+
+    def smallest_means(self, columns: ArrayLike) -> Floats:
+        """h(p) = min over the set of pi . p, for each column p of an (N, M) array."""
+        P = np.asarray(columns, dtype=np.float64)
+        return np.asarray((self.worst_priors(P) * P).sum(axis=0))
+
+    def merged(self, block: Ints) -> PriorSet:
+        """The set of the distributions of blocks of symbols; `block` numbers the block of each symbol."""
+
+        def total(x: Floats) -> Floats:
+            return np.bincount(block, weights=x).astype(np.float64)
+
+        nominal = total(self.nominal.probabilities)
+        return PriorSet(
+            Prior(nominal / math.fsum(nominal)),
+            total(self.center),
+            total(self.lower),
+            np.minimum(total(self.upper), 1.0),
+            self.radius,
+            self.confidence,
+            self.description,
+        )
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        sure = f", confidence {self.confidence:.6g}" if self.confidence < 1 else ""
+        return f"PriorSet({self.size} labels, {self.description}{sure})"
+
+
+def l1_radius(symbols: int, observations: float, confidence: float) -> float:
+    """The l1 distance between relative frequencies and the true prior is at most this, with this confidence.
+
+    The smaller of two bounds, both valid for every prior on N symbols and n independent observations, delta =
+    1 - confidence: sqrt(2 log((2^N - 2)/delta) / n) (Weissman, Ordentlich, Seroussi, Verdu and Weinberger, 2003), and
+    sqrt((N - 1)/n) + sqrt(2 log(1/delta) / n), which is the largest mean of the distance plus McDiarmid's bound on how
+    far it exceeds its mean (one observation moves it by at most 2/n). The second is smaller from about 100 symbols on.
+    """
+    delta = 1 - _check_confidence(confidence)
+    if not (delta > 0 and confidence > 0):
+        raise PriorError(
+            f"confidence must be between 0 and 1, got {confidence}; no finite sample makes it 1, 0.95 is usual"
+        )
+    subsets = symbols * math.log(2) + math.log1p(-(2.0 ** (1 - min(symbols, 1000))))
+    union = math.sqrt(2 * (subsets - math.log(delta)) / observations)
+    mean = math.sqrt((symbols - 1) / observations) + math.sqrt(-2 * math.log(delta) / observations)
+    return min(union, mean, WHOLE_SIMPLEX)
+
+
+def _check_bounds(l: Floats, u: Floats, names: Labels) -> None:
+    if len(l) != len(u):
+        raise PriorError(f"lower and upper must have one number for each symbol, got {len(l)} and {len(u)}")
+    bad = ~((l >= 0) & (l <= u) & (u <= 1))
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise PriorError(
+            f"intervals must satisfy 0 <= lower <= upper <= 1, got [{l[k]:g}, {u[k]:g}] for {names[k]!r}; "
+            "swap or clip them"
+        )
+    if math.fsum(l) > 1 + SLACK or math.fsum(u) < 1 - SLACK:
+        raise PriorError(
+            f"some prior must lie within the intervals, got lower bounds that sum to {math.fsum(l):.6g} and upper "
+            f"bounds that sum to {math.fsum(u):.6g}; widen them until 1 lies between"
+        )
+
+
+def _check_confidence(confidence: Any) -> float:
+    value = _number(confidence, "confidence")
+    if not 0 <= value <= 1:
+        raise PriorError(f"confidence must be between 0 and 1, got {confidence}; 0.95 is usual")
+    return value
+
+
+def _number(value: Any, what: str) -> float:
+    if isinstance(value, bool | str | bytes) or np.ndim(value) != 0:
+        raise PriorError(f"{what} must be a number, got {value!r:.60}")
+    (number,) = as_vector([value], what)
+    if not math.isfinite(number):
+        raise PriorError(f"{what} must be finite, got {value}")
+    return float(number)

@@ -1,0 +1,95 @@
+"""Privacy regions: how many zeros a column may have at a privacy level (Lemma 2).
+
+With the prior sorted in decreasing order, epsilon_k = -log(sum of the N - k largest masses). A column with k
+zeros is possible only if epsilon >= epsilon_k. Region k is [epsilon_{k-1}, epsilon_k) for k = 1..N-1 and, the
+case the paper leaves out, region N is [epsilon_{N-1}, epsilon_max).
+
+The only module that sorts a prior: everywhere else symbols keep the caller's order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import EpsilonError
+
+Floats = NDArray[np.float64]
+
+EQUAL = 1e-14  # masses are equal up to rounding if they differ by no more than this, relatively
+
+SMALLEST_MASS = 1e-150  # of a prior: lifts are at most its inverse, and their squares are still finite
+
+
+def check_epsilon(epsilon: Any) -> float:
+    """epsilon as a float, if it is a finite number >= 0."""
+    try:
+        if isinstance(epsilon, str | bytes | bool | np.bool_) or np.ndim(epsilon) != 0:
+            raise TypeError
+        value = float(epsilon)
+    except OverflowError:
+        value = math.inf
+    except (TypeError, ValueError):
+        raise EpsilonError(
+            f"epsilon must be a number >= 0 (in nats), got {repr(epsilon)[:80]}; "
+            "give one number, e.g. math.log(2) for a factor of 2"
+        ) from None
+    if not math.isfinite(value) or value < 0:
+        raise EpsilonError(
+            f"epsilon must be finite and >= 0 (in nats), got {value}; "
+            "0 releases nothing, and prior.epsilon_max already allows full disclosure"
+        )
+    return value
+
+
+def rounding(epsilon: ArrayLike) -> Any:
+    """How far a level may be from an edge and still be equal to it up to rounding.
+
+    Sums of masses carry relative errors of a few 1e-16, which is what their logarithms carry absolutely; a
+    large level has its own rounding. It is also how far 1 and c P_X(S) may be apart.
+    """
+    return 4e-15 + 4e-16 * np.asarray(epsilon, dtype=np.float64)
+
+
+def bounded_exp(epsilon: float) -> float:
+    """e^epsilon, or e^700 where that is less: larger powers are beyond doubles, and beyond every lift."""
+    return math.exp(min(epsilon, 700.0))
+
+
+def largest_lift(probabilities: ArrayLike, epsilon: float) -> float:
+    """c = e^epsilon, or 1/min P_X where that is smaller: no lift is larger, whatever epsilon allows."""
+    epsilon = check_epsilon(epsilon)
+    smallest = float(np.min(probabilities))
+    if epsilon >= -math.log(smallest):
+        return 1 / smallest
+    return min(math.exp(epsilon), 1 / smallest)
+
+
+def region_edges(probabilities: ArrayLike) -> Floats:
+    """epsilon_0 = 0, epsilon_1, ..., epsilon_{N-1}, epsilon_max: N + 1 numbers in increasing order."""
+    ascending = np.sort(np.asarray(probabilities, dtype=np.float64))
+    tail = np.concatenate(([0.0], np.cumsum(ascending)[:-1]))  # mass of the k smallest symbols, k = 0..N-1
+    head = np.cumsum(ascending[::-1])[::-1]  # mass of the N - k largest symbols
+    # Each logarithm from the smaller of the two, which is known more precisely.
+    edges = np.where(tail < 0.5, -np.log1p(-np.minimum(tail, 0.5)), -np.log(head))
+    edges = np.append(edges, -np.log(ascending[0]))
+    return np.maximum.accumulate(np.maximum(edges, 0.0))
+
+
+def region(probabilities: ArrayLike, epsilon: float) -> int:
+    """k in 1..N with epsilon in [epsilon_{k-1}, epsilon_k), or N + 1 at or above epsilon_max.
+
+    An epsilon that differs from an edge only by rounding counts as the edge.
+    """
+    edges = region_edges(probabilities)
+    noise = np.minimum(rounding(edges), edges / 2)  # 0 reaches no edge but its own
+    return int(np.count_nonzero(check_epsilon(epsilon) >= edges - noise))
+
+
+def is_uniform(probabilities: ArrayLike) -> bool:
+    """Whether all masses are equal up to rounding."""
+    p = np.asarray(probabilities, dtype=np.float64)
+    return bool(p.max() - p.min() <= EQUAL * p.max())

@@ -1,0 +1,313 @@
+"""Sub-convex utilities (Definition 4): U(P) = sum over outputs of mu(column), mu sub-linear.
+
+Every utility is an object that can be called with (prior, mechanism) and knows mu(prior, columns). What the
+solvers may exploit is stated by the class: an FInformation is separable over symbols, an ExpectedGain is a
+maximum of linear functions, a plain Utility is only sub-linear.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import UtilityError
+from .mechanism import Mechanism, check_match
+from .prior import Prior
+
+Floats = NDArray[np.float64]
+Column = Callable[[Prior, Floats], Floats]
+Generator = Callable[[Floats], Floats]
+
+
+class Utility:
+    """Any sub-linear function of columns: mu(prior, columns of shape (N, M)) -> (M,).
+
+    `symmetric` promises that mu does not change when the symbols of a uniform prior are permuted (Theorem 4).
+    """
+
+    def __init__(self, mu: Column, name: str = "utility", symmetric: bool = False) -> None:
+        if not callable(mu):
+            raise UtilityError(
+                f"mu of utility {name!r} must be a function, got {repr(mu)[:80]}; "
+                "give mu(prior, columns) -> one number a column"
+            )
+        self.mu = mu
+        self.name = name
+        self.symmetric = symmetric
+
+    def __call__(self, prior: Prior, mechanism: Mechanism) -> float:
+        """U(P), the sum of mu over the outputs."""
+        check_match(prior, mechanism)
+        return math.fsum(self.columns(prior, mechanism.matrix))
+
+    def columns(self, prior: Prior, columns: Floats) -> Floats:
+        """mu of each column, checked to be one finite number a column."""
+        try:
+            given = np.asarray(self.mu(prior, columns))
+        except TypeError as error:
+            raise UtilityError(
+                f"mu of utility {self.name!r} must take (prior, columns) with columns of shape (N, M), got: {error}"
+            ) from error
+        if given.dtype.kind not in "fiub":
+            raise UtilityError(f"mu of utility {self.name!r} must return real numbers, got {given.dtype}")
+        values = given.astype(np.float64)
+        if values.shape != (columns.shape[1],):
+            raise UtilityError(
+                f"mu of utility {self.name!r} must return one number for each of {columns.shape[1]} columns, "
+                f"got shape {values.shape}; it is called as mu(prior, columns) with columns of shape (N, M)"
+            )
+        if not np.isfinite(values).all():
+            k = int(np.argmax(~np.isfinite(values)))
+            raise UtilityError(
+                f"mu of utility {self.name!r} must be finite on every column >= 0, got {values[k]} for "
+                f"{_shown(columns[:, k])}; define it there, e.g. 0 log 0 = 0"
+            )
+        return values
+
+    def __repr__(self) -> str:
+        return f"<utility {self.name}>"
+
+
+class FInformation(Utility):
+    """D_f(P_XY || P_X P_Y) = sum_y P_Y(y) sum_x P_X(x) f(lift(x, y)).
+
+    f must be convex on [0, inf) with f(1) = 0 and f(0) finite, and work on arrays.
+    """
+
+    def __init__(self, f: Generator, name: str = "f-information") -> None:
+        _check_generator(f, name)
+        self.f = f
+        super().__init__(self._mu, name, symmetric=True)
+
+    def _mu(self, prior: Prior, columns: Floats) -> Floats:
+        scale = columns.max(axis=0)
+        Q = np.divide(columns, scale, out=np.ones_like(columns), where=scale > 0)
+        rho = prior.probabilities @ Q
+        return np.asarray(scale * rho * (prior.probabilities @ self.f(Q / rho)))
+
+
+class FDivergence(Utility):
+    """D_f(Q_0 || Q_1) between the outputs under two hypotheses about the distribution of X.
+
+    mu(column) = q_1 f(q_0 / q_1) with q_h = p_h . column. Where p1 is 0 and p0 is not, f needs a finite slope
+    at infinity: give it as `growth` = lim f(t)/t.
+    """
+
+    def __init__(
+        self,
+        f: Generator,
+        p0: ArrayLike,
+        p1: ArrayLike,
+        name: str = "f-divergence",
+        growth: float | None = None,
+    ) -> None:
+        _check_generator(f, name)
+        self.f, self.p0, self.p1 = f, _hypothesis(p0, "p0"), _hypothesis(p1, "p1")
+        if self.p0.shape != self.p1.shape:
+            raise UtilityError(
+                f"p0 and p1 must have the same length, got {len(self.p0)} and {len(self.p1)}; "
+                "give both a probability for every symbol of the prior"
+            )
+        excluded = (self.p1 == 0) & (self.p0 > 0)
+        if growth is None and excluded.any():
+            raise UtilityError(
+                f"p1 must be positive wherever p0 is, got 0 at position {int(np.argmax(excluded))}; "
+                "smooth p1, or give growth = lim f(t)/t at infinity if that is finite"
+            )
+        if growth is not None and not math.isfinite(growth):
+            raise UtilityError(f"growth must be finite, got {growth}; smooth p1 instead")
+        self.growth = growth
+        super().__init__(self._mu, name)
+
+    def _mu(self, prior: Prior, columns: Floats) -> Floats:
+        if len(self.p0) != prior.size:
+            raise UtilityError(
+                f"p0 and p1 must have one element for each of {prior.size} symbols, got {len(self.p0)}; "
+                "give them in the order of the prior"
+            )
+        q0, q1 = self.p0 @ columns, self.p1 @ columns
+        near = q1 > (0.0 if self.growth is None else 1e-150) * q0  # beyond that the ratio may overflow
+        ratio = np.divide(q0, q1, out=np.ones_like(q0), where=near)
+        return np.where(near, q1 * self.f(ratio), q0 * (self.growth or 0.0))
+
+
+class ExpectedGain(Utility):
+    """Expected gain of the analyst's best decision: mu(column) = max_w sum_x P_X(x) gain[w, x] column[x].
+
+    `gain` has one row a decision and one column a symbol, in the order of the prior. gain = identity is the
+    probability of guessing X right.
+    """
+
+    def __init__(self, gain: ArrayLike, name: str = "expected gain") -> None:
+        try:
+            g = np.array(gain, dtype=np.float64)
+        except (TypeError, ValueError):
+            g = np.zeros(0)
+        if g.ndim != 2 or g.size == 0 or not np.isfinite(g).all():
+            raise UtilityError(
+                f"gain must be a finite matrix (decisions, symbols), got {repr(gain)[:80]}; "
+                "give one row a decision, np.eye(N) for guessing the symbol"
+            )
+        g.setflags(write=False)
+        self.gain = g
+        super().__init__(self._mu, name)
+
+    def _mu(self, prior: Prior, columns: Floats) -> Floats:
+        if self.gain.shape[1] != prior.size:
+            raise UtilityError(
+                f"gain must have one column for each of {prior.size} symbols, got {self.gain.shape[1]}; "
+                "rows are decisions, transpose it if columns are"
+            )
+        return np.asarray(((self.gain * prior.probabilities) @ columns).max(axis=0))
+
+
+def check_utility(utility: object) -> Utility:
+    """The utility, if it is one."""
+    if not isinstance(utility, Utility):
+        raise UtilityError(
+            f"utility must be a Utility, got {repr(utility)[:80]}; wrap a function: Utility(mu)"
+        )
+    return utility
+
+
+def check_sub_linear(prior: Prior, utility: Utility, trials: int = 64, seed: int = 0) -> None:
+    """Refuse a mu that is visibly not sub-linear, showing the columns on which it fails.
+
+    Homogeneity mu(s x) = s mu(x) and sub-additivity mu(x + y) <= mu(x) + mu(y) are tried on random columns,
+    many with zeros; so is symmetry, where it is promised and the prior is uniform. Passing is evidence, not
+    proof.
+    """
+    rng = np.random.default_rng(seed)
+    x, y = _random_columns(rng, prior.size, trials), _random_columns(rng, prior.size, trials)
+    s = 3 * rng.exponential(size=trials)
+    of_x, of_y, of_sum, of_sx = (utility.columns(prior, z) for z in (x, y, x + y, x * s))
+    # Rounding is relative to the terms inside mu, which may cancel: the largest value of all stands for them.
+    noise = 1e-9 * (np.abs(of_sx) + s * np.abs(of_x).max() + np.abs(of_y).max() + np.abs(of_sum).max())
+    unequal = np.abs(of_sx - s * of_x) > noise
+    if unequal.any():
+        k = int(np.argmax(unequal))
+        raise UtilityError(
+            f"mu of utility {utility.name!r} must be homogeneous, mu(s x) = s mu(x), got "
+            f"mu(x) = {of_x[k]:.6g} but mu({s[k]:.4g} x) = {of_sx[k]:.6g} for x = {_shown(x[:, k])}; "
+            "Definition 4 covers no other mu"
+        )
+    above = of_sum - of_x - of_y > noise
+    if above.any():
+        k = int(np.argmax(above))
+        raise UtilityError(
+            f"mu of utility {utility.name!r} must be sub-additive, mu(x + y) <= mu(x) + mu(y), got "
+            f"mu(x + y) = {of_sum[k]:.6g} > {of_x[k]:.6g} + {of_y[k]:.6g} for x = {_shown(x[:, k])}, "
+            f"y = {_shown(y[:, k])}; "
+            "Definition 4 covers no other mu"
+        )
+    if not (utility.symmetric and prior.is_uniform):
+        return
+    of_permuted = utility.columns(prior, rng.permuted(x, axis=0))
+    unequal = np.abs(of_permuted - of_x) > noise
+    if unequal.any():
+        k = int(np.argmax(unequal))
+        raise UtilityError(
+            f"mu of utility {utility.name!r} must be symmetric as promised, got {of_x[k]:.6g} and, after a "
+            f"permutation of symbols, {of_permuted[k]:.6g} for x = {_shown(x[:, k])}; drop symmetric=True"
+        )
+
+
+def _random_columns(rng: np.random.Generator, n: int, count: int) -> Floats:
+    """Non-negative columns, none of them zero, with zeros at all frequencies."""
+    x = rng.exponential(size=(n, count)) * (rng.random((n, count)) < rng.random(count))
+    x[rng.integers(n, size=count), np.arange(count)] += 0.1
+    return x
+
+
+def _check_generator(f: Generator, name: str) -> None:
+    """Refuse an f that is not visibly convex with f(1) = 0 and f(0) finite."""
+    t = np.concatenate((np.linspace(0, 4, 257), np.geomspace(4, 1e4, 64)[1:]))  # holds 1
+    try:
+        with np.errstate(all="ignore"):
+            values = np.asarray(f(t), dtype=np.float64)
+        if values.shape != t.shape:
+            raise TypeError(f"it returned shape {values.shape} for shape {t.shape}")
+    except (TypeError, ValueError) as error:
+        raise UtilityError(
+            f"f of {name!r} must work element by element on arrays, got: {error}; "
+            "write it with numpy functions, e.g. np.abs(t - 1)"
+        ) from None
+    if not np.isfinite(values).all():
+        bad = int(np.argmax(~np.isfinite(values)))
+        raise UtilityError(
+            f"f of {name!r} must be finite on [0, inf), got {values[bad]} at {t[bad]:g}; "
+            "define it there, e.g. 0 log 0 = 0, or choose another f: an infinite f(0) is not covered"
+        )
+    at_one = float(values[t == 1][0])
+    if abs(at_one) > 1e-12:
+        raise UtilityError(f"f of {name!r} must vanish at 1, got f(1) = {at_one:g}; use f(t) - f(1)")
+    w = (t[2:] - t[1:-1]) / (t[2:] - t[:-2])
+    chord = w * values[:-2] + (1 - w) * values[2:]
+    noise = 1e-9 * np.abs(chord) + 1e-12 * np.abs(values[t <= 4]).max()
+    bent = values[1:-1] > chord + noise
+    if bent.any():
+        raise UtilityError(
+            f"f of {name!r} must be convex, got one that is not near t = {t[1:-1][bent][0]:.4g}; "
+            "for a concave f use -f"
+        )
+
+
+def _hypothesis(p: ArrayLike, which: str) -> Floats:
+    try:
+        q = np.array(p, dtype=np.float64)
+    except (TypeError, ValueError):
+        q = np.zeros(0)
+    if q.ndim != 1 or not np.isfinite(q).all() or np.any(q < 0) or abs(math.fsum(q) - 1) > 1e-9:
+        raise UtilityError(
+            f"{which} must be a probability distribution over the symbols, got {repr(p)[:80]}; "
+            "give finite numbers >= 0 that sum to 1"
+        )
+    q.setflags(write=False)
+    return q
+
+
+def _shown(column: Floats) -> str:
+    """A column for a message, with enough digits to try it again, cut to the first ones."""
+    numbers = ", ".join(f"{value:.6g}" for value in column[:12])
+    return f"[{numbers}{', …' if len(column) > 12 else ''}]"
+
+
+# An f-information does not change when a multiple of t - 1 is added to f. The generators below are written so
+# that they vanish to second order at 1 and lose no digits there: lifts close to 1 are what small epsilons are
+# made of.
+
+
+def _mutual_information(t: Floats) -> Floats:
+    """t log t - (t - 1)."""
+    u = t - 1
+    # log1p is precise near 1, but near 0, where u is -1 up to rounding, only log is.
+    log = np.where(t > 0.5, np.log1p(np.maximum(u, -0.5)), np.log(np.where(t > 0, t, 1.0)))
+    return np.asarray(t * log - u)
+
+
+def _total_variation(t: Floats) -> Floats:
+    return np.abs(t - 1) / 2
+
+
+def _chi_squared(t: Floats) -> Floats:
+    return (t - 1) ** 2
+
+
+def _hellinger(t: Floats) -> Floats:
+    return np.asarray(((t - 1) / (np.sqrt(t) + 1)) ** 2 / 2)
+
+
+def _jensen_shannon(t: Floats) -> Floats:
+    """(t log t - (1 + t) log((1 + t)/2)) / 2."""
+    u = t - 1
+    return (_mutual_information(t) + u - (2 + u) * np.log1p(u / 2)) / 2
+
+
+mutual_information = FInformation(_mutual_information, "mutual information")
+total_variation = FInformation(_total_variation, "total variation")
+chi_squared = FInformation(_chi_squared, "chi-squared")
+hellinger = FInformation(_hellinger, "squared Hellinger")
+jensen_shannon = FInformation(_jensen_shannon, "Jensen-Shannon")

@@ -1,0 +1,230 @@
+"""The master program of Theorem 5 over the columns known so far, kept warm in HiGHS.
+
+maximise sum_v rho_v mu(v) subject to sum_v rho_v v = 1, rho >= 0. The rows are written for lambda - low or for
+high - lambda, whichever is sparser; the row sum_v rho_v = 1 follows from them. Columns are rows of arrays here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import SolverError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Primal simplex first: the last basis stays feasible when columns come in. Degenerate programs can make it cycle at a
+# tight tolerance; then dual simplex from scratch, then interior point.
+Attempts = tuple[dict[str, str | int | float], ...]
+ATTEMPTS: Attempts = (
+    {
+        "solver": "simplex",
+        "simplex_strategy": 4,
+        "primal_feasibility_tolerance": 1e-9,
+        "dual_feasibility_tolerance": 1e-9,
+    },
+    {"simplex_strategy": 1},
+    {"solver": "ipm", "primal_feasibility_tolerance": 1e-7, "dual_feasibility_tolerance": 1e-7},
+)
+
+ROWS = 1024.0  # rows are multiplied by this: the solver takes elements below 1e-12 for 0, and errors of 1e-9
+PRECISE = 1e-16  # errors of rows and reduced costs that need no refinement, for each symbol
+MAGNIFIED = 1e6  # the most that errors are magnified at once
+UNUSED = 1e-14  # weights up to this are dropped
+
+
+@dataclass(frozen=True)
+class MasterSolution:
+    """The optimum over the known columns: weights, value and the dual vector y with sum(y) = value."""
+
+    weights: Floats
+    value: float
+    dual: Floats
+
+
+class Master:
+    """A growing linear program; adding columns keeps the last basis."""
+
+    def __init__(self, pi: Floats, low: float, high: float, scale: float) -> None:
+        self.pi, self.low, self.high = pi, low, high
+        self.absent = high - 1 < 1 - low  # columns are mostly full: count what is missing
+        self.side = high - 1 if self.absent else 1 - low
+        self.scale = scale  # of the objective, so that tolerances are relative
+        self.lifts = np.zeros((0, len(pi)))
+        self.gains = np.zeros(0)
+        self._seen: set[bytes] = set()
+        import highspy  # a tenth of a second: not at import
+
+        self._solver = highspy
+        self._highs = highspy.Highs()
+        for option, value in (
+            ("output_flag", False),
+            ("presolve", "off"),
+            ("parallel", "off"),
+            ("threads", 1),
+            ("simplex_scale_strategy", 0),  # the rows are scaled already
+            ("small_matrix_value", 1e-12),  # the least allowed: smaller ones count as 0
+            ("simplex_iteration_limit", 100 * len(pi) + 5000),  # it can cycle
+        ):
+            self._highs.setOptionValue(option, value)
+        n = len(pi)
+        empty = np.zeros(0, dtype=np.int32)
+        self._highs.addRows(
+            n, np.full(n, ROWS), np.full(n, ROWS), 0, np.zeros(n, dtype=np.int32), empty, np.zeros(0)
+        )
+        self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
+
+    def add(self, lifts: Floats, gains: Floats) -> int:
+        """Add the columns that are new and say how many were.
+
+        A vertex is known by which symbols are full and which are empty, whatever rounding did to the partial one.
+        """
+        kinds = (lifts > self.low).astype(np.uint8) + (lifts >= self.high)
+        mixed = (kinds == 1).sum(axis=1) > 1
+        new = self._unseen([(lifts if mixed[k] else kinds)[k].tobytes() for k in range(len(lifts))])
+        self._append(lifts[new], gains[new])
+        return len(new)
+
+    def solve(self, attempts: Attempts = ATTEMPTS) -> MasterSolution:
+        """The optimum over the columns added so far, up to the tolerances of the solver."""
+        if not self._run(attempts):
+            status = self._highs.modelStatusToString(self._highs.getModelStatus())
+            raise SolverError(
+                f"the master program ended with status {status}; try a slightly different epsilon, or another method"
+            )
+        solution = self._highs.getSolution()
+        value = self._highs.getInfo().objective_function_value * self.scale
+        weights = np.maximum(np.array(solution.col_value), 0.0)
+        return MasterSolution(weights, float(value), self._dual(np.array(solution.row_dual)))
+
+    def solve_within(self, seconds: float) -> MasterSolution | None:
+        """The same, or None if time runs out first."""
+        self._highs.setOptionValue("time_limit", self._highs.getRunTime() + seconds)  # its clock goes on
+        try:
+            return self.solve()
+        except SolverError:
+            if self._highs.getModelStatus() == self._solver.HighsModelStatus.kTimeLimit:
+                return None
+            raise
+        finally:
+            self._highs.setOptionValue("time_limit", self._solver.kHighsInf)
+
+    def refine(self, solution: MasterSolution) -> MasterSolution:
+        """The optimum to full precision, after `solve`: iterative refinement (Gleixner, Steffy and Wolter, 2016).
+
+        What is left of rows and reduced costs is magnified and solved for again, from the last basis. The solver
+        accepts errors of 1e-9 in the rows. Repaired afterwards, an error of d costs sqrt(d) in a utility that is
+        steep at 0 (Hellinger).
+        """
+        rows, costs = self._rows(self.lifts), self.gains / self.scale
+        m, n = rows.shape
+        columns, symbols = np.arange(m, dtype=np.int32), np.arange(n, dtype=np.int32)
+        none = np.full(m, self._solver.kHighsInf)
+        w, u = solution.weights, np.array(self._highs.getSolution().row_dual)
+        refined, least, precise = (w, u), np.inf, PRECISE * (n + 10)
+        try:
+            for _ in range(4):
+                left, reduced = ROWS - w @ rows, costs - rows @ u
+                infeasible = max(float(np.abs(left).max()) / ROWS, float(-w.min()))
+                improvable = float(reduced.max())
+                if max(infeasible, improvable) < least:
+                    refined, least = (w, u), max(infeasible, improvable)
+                if least <= precise:
+                    break
+                # By as much as the error, but not so much that rounding is magnified to something.
+                a, b = (min(1 / e, MAGNIFIED) if e > precise else 1.0 for e in (infeasible, improvable))
+                self._highs.changeColsBounds(m, columns, -a * w, none)
+                self._highs.changeRowsBounds(n, symbols, a * left, a * left)  # type: ignore[attr-defined]
+                self._highs.changeColsCost(m, columns, b * reduced)
+                if not self._run(ATTEMPTS[:2]):
+                    break
+                change = self._highs.getSolution()
+                w, u = w + np.array(change.col_value) / a, u + np.array(change.row_dual) / b
+        finally:
+            self._highs.changeColsBounds(m, columns, np.zeros(m), none)
+            self._highs.changeRowsBounds(n, symbols, np.full(n, ROWS), np.full(n, ROWS))  # type: ignore[attr-defined]
+            self._highs.changeColsCost(m, columns, costs)
+        w, u = refined
+        return MasterSolution(np.maximum(w, 0.0), float(u.sum()) * ROWS * self.scale, self._dual(u))
+
+    def used(self, weights: Floats) -> tuple[Floats, Floats]:
+        """The columns in use and their weights, moved by as little as makes the rows hold to full precision."""
+        used, rho = self._polished(weights)
+        return self.lifts[used], rho
+
+    def _polished(self, weights: Floats) -> tuple[Ints, Floats]:
+        """The numbers of the columns in use, and their weights."""
+        used = np.flatnonzero(weights > UNUSED)
+        rho = weights[used]
+        rows = self._rows(self.lifts[used])
+        for _ in range(2):
+            rho = np.maximum(rho + _least_squares(rows.T, ROWS - rho @ rows), 0.0)
+        return used[rho > 0], rho[rho > 0]
+
+    def _unseen(self, keys: list[bytes]) -> list[int]:
+        """Which keys are neither known nor among those before them: twins make the program degenerate."""
+        new = []
+        for k, key in enumerate(keys):
+            if key not in self._seen:
+                self._seen.add(key)
+                new.append(k)
+        return new
+
+    def _append(self, lifts: Floats, gains: Floats) -> None:
+        """Put columns into the program."""
+        m = len(lifts)
+        if not m:
+            return
+        rows = self._rows(lifts)
+        column, symbol = np.nonzero(rows)
+        self._highs.addCols(
+            m,
+            gains / self.scale,
+            np.zeros(m),
+            np.full(m, self._solver.kHighsInf),
+            len(column),
+            np.searchsorted(column, np.arange(m)).astype(np.int32),
+            symbol.astype(np.int32),
+            rows[column, symbol],
+        )
+        self.lifts = np.concatenate((self.lifts, lifts))
+        self.gains = np.concatenate((self.gains, gains))
+
+    def _run(self, attempts: Attempts) -> bool:
+        """Whether one of the attempts reaches an optimum."""
+        for attempt in attempts:
+            for option, value in attempt.items():
+                self._highs.setOptionValue(option, value)
+            self._highs.run()
+            status = self._highs.getModelStatus()
+            if status == self._solver.HighsModelStatus.kOptimal:
+                return True
+            if status == self._solver.HighsModelStatus.kTimeLimit:
+                return False
+            if attempt is not attempts[-1]:
+                self._highs.clearSolver()
+        return False
+
+    def _rows(self, lifts: Floats) -> Floats:
+        """Columns as they stand in the program."""
+        return np.asarray((self.high - lifts if self.absent else lifts - self.low) * (ROWS / self.side))
+
+    def _dual(self, u: Floats) -> Floats:
+        """The multipliers of sum_v rho_v v = 1 from those of the rows as they are written."""
+        u = u * (self.scale * ROWS / self.side)
+        return np.asarray(
+            self.high * u.sum() * self.pi - u if self.absent else u - self.low * u.sum() * self.pi
+        )
+
+
+def _least_squares(A: Floats, b: Floats) -> Floats:
+    """x of least |A x - b|; columns of a basis are independent, and then QR is many times faster than SVD."""
+    if A.shape[1] <= A.shape[0]:
+        Q, R = np.linalg.qr(A)
+        pivots = np.abs(R.diagonal())
+        if pivots.min() > 1e-10 * pivots.max():
+            return np.asarray(np.linalg.solve(R, Q.T @ b))
+    return np.asarray(np.linalg.lstsq(A, b, rcond=None)[0])

@@ -1,0 +1,132 @@
+"""tradeoff(): the best utility against the privacy level, beside randomized response at equal leakage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import OptionError
+from ..model.leakage import lift
+from ..model.prior import Prior
+from ..model.regions import check_epsilon
+from ..model.utility import Utility, mutual_information
+from ..theory.randomized_response import randomized_response_for_pml
+from .design import choose_method, make_task, run_task
+from .methods import Task
+from .solver.local_search import fill
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Tradeoff:
+    """Curves over epsilon: what is optimal, what is proven impossible to exceed, and what randomized response gives.
+
+    `ceiling` is the utility of releasing X itself.
+    """
+
+    prior: Prior
+    utility: Utility = field(repr=False)
+    epsilons: Floats
+    optimal: Floats
+    upper_bound: Floats
+    randomized_response: Floats
+    methods: tuple[str, ...]
+    ceiling: float
+
+    def __len__(self) -> int:
+        return len(self.epsilons)
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Axes with both curves over epsilon, and the utility of releasing X itself."""
+        from .._plot import draw_tradeoff
+
+        return draw_tradeoff(
+            self.epsilons,
+            self.optimal,
+            self.randomized_response,
+            self.ceiling,
+            self.utility.name,
+            axes=axes,
+        )
+
+    def rows(self) -> list[dict[str, float | str]]:
+        """One mapping for each point, for tables and files."""
+        return [
+            {
+                "epsilon": float(e),
+                "optimal": float(v),
+                "upper_bound": float(u),
+                "randomized_response": float(r),
+                "method": m,
+            }
+            for e, v, u, r, m in zip(
+                self.epsilons,
+                self.optimal,
+                self.upper_bound,
+                self.randomized_response,
+                self.methods,
+                strict=True,
+            )
+        ]
+
+
+def tradeoff(
+    prior: Prior,
+    epsilons: Iterable[float],
+    utility: Utility = mutual_information,
+    *,
+    tolerance: float = 1e-6,
+    time_limit: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Tradeoff:
+    """The optimal value at every epsilon, in the order given; `progress` is called with (points done, points).
+
+    Neighbouring points help each other: the columns of the last design, refilled at the new level, start the next.
+    A mechanism that is good at a lower epsilon stays admissible, so the curve never falls: where a search ends early,
+    the best value at a lower epsilon is taken over.
+    """
+    given: Any = epsilons
+    if (
+        isinstance(given, str | bytes)
+        or not isinstance(given, Iterable)
+        or getattr(given, "shape", None) == ()
+    ):
+        raise OptionError(
+            f"epsilons must be several levels, got {repr(epsilons)[:60]}; one level is a list of one: [0.5]"
+        )
+    levels = np.array([check_epsilon(e) for e in epsilons])
+    count = len(levels)
+    optimal, upper, response = np.zeros(count), np.zeros(count), np.zeros(count)
+    methods = [""] * count
+    start: Floats | None = None
+    best = -np.inf
+    for done, k in enumerate(np.argsort(levels, kind="stable"), start=1):
+        task = make_task(prior, levels[k], utility, tolerance, time_limit)
+        methods[k] = choose_method(task)
+        design = run_task(replace(task, start=_refill(task, start)), methods[k])
+        if design.interrupted:
+            raise KeyboardInterrupt
+        best = max(best, design.value)
+        optimal[k], upper[k] = best, max(design.upper_bound, best)
+        response[k] = utility(prior, randomized_response_for_pml(prior, levels[k]))
+        start = lift(prior, design.mechanism).T
+        if progress is not None:
+            progress(done, count)
+    top = make_task(prior, prior.epsilon_max, utility, tolerance, time_limit)
+    ceiling = run_task(top, "identity").value
+    return Tradeoff(prior, utility, levels, optimal, upper, response, tuple(methods), ceiling)
+
+
+def _refill(task: Task, start: Floats | None) -> Floats | None:
+    """The columns of a neighbouring design at this level: the same symbols first."""
+    if start is None:
+        return None
+    return fill(task.prior.probabilities, task.low, task.high, np.argsort(-start, axis=1, kind="stable"))

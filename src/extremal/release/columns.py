@@ -1,0 +1,179 @@
+"""Columns as codes, and back: what every kind of column is turned into, and lists and numpy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ValuesError
+from ..model.prior import is_hashable
+from .sampler import Sampler, smallest_unsigned, unsigned
+
+Array = NDArray[Any]
+Rows = NDArray[np.uint32]
+Kept = NDArray[np.bool_] | None
+
+LARGEST_LOOKUP = 1 << 20  # integers looked up in a table; labels further apart are searched for
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column as codes, and what is needed to name its values and to build one like it."""
+
+    codes: Array  # unsigned
+    rows: Rows  # of each code; the last of all codes from there on; N is the row of no label
+    values_at: Callable[[NDArray[np.intp]], Iterable[Any]]
+    rebuild: Callable[[Array, Kept], Any]  # from outcomes, and which rows were kept
+    outcomes: np.dtype[Any]  # unsigned, for the outcomes
+    name: str = ""
+
+
+def from_list(sampler: Sampler, values: list[Any]) -> Column:
+    labels = objects(sampler.outputs)
+    return Column(
+        object_codes(sampler, values),
+        np.arange(len(sampler.inputs) + 1, dtype=np.uint32),
+        lambda where: (values[i] for i in where.tolist()),
+        lambda outcomes, kept: labels[outcomes].tolist(),
+        smallest_unsigned(len(sampler.outputs)),
+    )
+
+
+def from_numpy(sampler: Sampler, values: Array) -> Column:
+    if values.ndim != 1:
+        raise ValuesError(
+            f"values must be one column, got shape {values.shape}; privatise its columns one by one"
+        )
+    if np.ma.is_masked(values):  # what is masked is missing, though there is a number under the mask
+        codes = object_codes(sampler, values.tolist())
+        rows = np.arange(len(sampler.inputs) + 1, dtype=np.uint32)
+    else:
+        codes, rows = numpy_codes(sampler, np.asarray(values))
+    labels = labels_like(sampler, values.dtype)
+    return Column(
+        codes,
+        rows,
+        lambda where: values[where].tolist(),
+        lambda outcomes, kept: labels[outcomes],
+        smallest_unsigned(len(sampler.outputs)),
+    )
+
+
+def numpy_codes(sampler: Sampler, values: Array) -> tuple[Array, Rows]:
+    """Codes of the elements and their rows: a table for integers, a search for floats, else a dictionary."""
+    if values.dtype.kind == "b":
+        return values.view(np.uint8), rows_of(sampler, [False, True])
+    if values.dtype.kind in "iu":
+        return _integer_codes(sampler, values)
+    if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
+        numbers = {float(label): row for label, row in sampler.row_of.items() if _is_float(label)}
+        return _search(numbers, values.astype(np.float64), len(sampler.inputs))
+    return object_codes(sampler, values.tolist()), np.arange(len(sampler.inputs) + 1, dtype=np.uint32)
+
+
+def _integer_codes(sampler: Sampler, values: Array) -> tuple[Array, Rows]:
+    n = len(sampler.inputs)
+    codes, info = unsigned(values), np.iinfo(values.dtype)
+    labels = {int(label): row for label, row in sampler.row_of.items() if _is_integer(label)}
+    numbers = {label: row for label, row in labels.items() if info.min <= label <= info.max}
+    low, high = (min(numbers), max(numbers)) if numbers else (0, -1)
+    if high - low >= LARGEST_LOOKUP:
+        return _search(numbers, values, n)
+    rows = np.full(high - low + 2, n, dtype=np.uint32)
+    for number, row in numbers.items():
+        rows[number - low] = row
+    # Modulo 2^w no two values of the dtype are the same: what is below `low` comes out above `high`.
+    return (codes - codes.dtype.type(low % (1 << 8 * codes.itemsize)) if low else codes), rows
+
+
+def _search(numbers: dict[Any, int], values: Array, n: int) -> tuple[Array, Rows]:
+    if not numbers:
+        return np.zeros(len(values), dtype=np.uint8), np.array([n], dtype=np.uint32)
+    ordered = np.array(sorted(numbers), dtype=values.dtype.newbyteorder("="))
+    place = np.searchsorted(ordered, values)
+    found = np.append(ordered, ordered[-1])[place] == values
+    rows = np.array([*(numbers[number] for number in sorted(numbers)), n], dtype=np.uint32)
+    return np.where(found, place, len(ordered)).astype(np.uint32), rows
+
+
+def object_codes(sampler: Sampler, values: list[Any]) -> Array:
+    """The row of every value, N for those that are no label."""
+    n = len(sampler.inputs)
+    get = sampler.row_of.get
+    dtype = smallest_unsigned(n + 1)
+    try:
+        return np.fromiter(map(get, values, repeat(n)), dtype=dtype, count=len(values))
+    except TypeError:  # some value is not hashable, so it is no label
+        return np.array([get(value, n) if is_hashable(value) else n for value in values], dtype=dtype)
+
+
+def rows_of(sampler: Sampler, symbols: Iterable[Any]) -> Rows:
+    """The row of every symbol of a dictionary, then the mark for codes beyond it."""
+    n = len(sampler.inputs)
+    return np.array([*object_codes(sampler, list(symbols)), n], dtype=np.uint32)
+
+
+def labels_like(sampler: Sampler, dtype: np.dtype[Any]) -> Array:
+    """The output labels as an array of this dtype if it holds every one exactly, else of their own."""
+    outputs = sampler.outputs
+    if dtype.kind == "U":
+        # As wide as the whole alphabet needs: the width that came in may tell the longest of the values.
+        texts = [label for label in (*sampler.inputs, *outputs) if isinstance(label, str)]
+        dtype = np.dtype(f"U{max(map(len, texts), default=1)}")
+    if dtype.kind in "OV":
+        return objects(outputs)
+    try:
+        labels = np.array(outputs, dtype=dtype)
+        if labels.shape == (len(outputs),) and same_labels(labels.tolist(), outputs):
+            return labels
+    except (TypeError, ValueError, OverflowError):
+        pass
+    if len({type(label) for label in outputs}) == 1:
+        natural = np.array(outputs)
+        if natural.shape == (len(outputs),) and same_labels(natural.tolist(), outputs):
+            return natural
+    return objects(outputs)
+
+
+def same_labels(labels: Iterable[Any], outputs: Iterable[Any]) -> bool:
+    """Whether labels stayed what they were; 1, 1.0 and True count as one, "1" does not."""
+    try:
+        return all(bool(a == b) for a, b in zip(labels, outputs, strict=True))
+    except (TypeError, ValueError):
+        return False
+
+
+def objects(labels: Iterable[Any]) -> Array:
+    """Python values as an array of objects, tuples included."""
+    values = list(labels)
+    array = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        array[i] = value
+    return array
+
+
+def label_rows(codes: Array, rows: Rows) -> Rows:
+    """The row of every record, N for those that have none."""
+    return rows[np.minimum(codes, np.array(len(rows) - 1, dtype=codes.dtype))] if len(codes) else rows[:0]
+
+
+def shown(value: Any) -> str:
+    """A value as messages show it: a number of numpy as the number it is, and nothing too long."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    return (str(plain) if isinstance(plain, np.generic) else repr(plain))[:60]  # a longdouble stays one
+
+
+def _is_integer(label: Any) -> bool:
+    return isinstance(label, int) or (isinstance(label, float) and label.is_integer())
+
+
+def _is_float(label: Any) -> bool:
+    """Whether a number is the value of some double."""
+    return isinstance(label, float) or (
+        isinstance(label, int) and abs(label) < 1 << 1023 and int(float(label)) == label
+    )

@@ -1,0 +1,1 @@
+"""Reports into CSV and Parquet files."""

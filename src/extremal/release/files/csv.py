@@ -1,0 +1,206 @@
+"""CSV: the same bytes with reports in some fields, a block at a time.
+
+What stands between private fields is copied as it is: quoting, spaces, line ends, numbers in any notation.
+How a report is written depends on its label and the header alone, not on how the value that it replaces was
+written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ...errors import KeyingError, ValuesError
+from ...model.prior import shorten
+from ..columns import Array, Column, Kept
+from ..job import Blocks, Drawn, Job
+from ..sampler import Sampler, smallest_unsigned, unsigned
+from .csv_scan import Header, Records, binary_array, decode, quote, read_header, scan, unquote, whole_records
+
+NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?", re.ASCII)
+INTEGER = re.compile(r"0|-?[1-9][0-9]{0,34}", re.ASCII)
+LONGEST_NUMBER = 1000  # characters; labels are shorter, and reading a long one would take long
+SHORT_INTEGER = "^(0|-?[1-9][0-9]{0,17})$"
+
+
+@dataclass(frozen=True, eq=False)
+class CsvData:
+    """A CSV file to read from."""
+
+    path: str
+    header: Header
+
+    @classmethod
+    def open(cls, path: str, wanted: Sequence[str], delimiter: str | None) -> CsvData:
+        return cls(path, read_header(path, wanted, delimiter, "\t" if path.lower().endswith(".tsv") else ","))
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.header.columns)
+
+    @property
+    def total(self) -> int:
+        """Bytes: what progress is counted in."""
+        return os.path.getsize(self.path)
+
+    def ids(self, name: str) -> Iterator[Any]:
+        """The column of ids, part by part."""
+        for records, _ in self._records():
+            yield self._ids(records, name)
+
+    def release(
+        self, sink: BinaryIO, job: Job, ids: str | None, blocks: Blocks, progress: Callable[[int], None]
+    ) -> None:
+        """Write the file with the reports of the job."""
+        sink.write(self.header.text)
+        labels = {name: self._labels(part, name) for name, part in job.parts.items()}
+        for records, done in self._records():
+
+            def read(part: Sampler, name: str, records: Records = records) -> Column:
+                return text_column(part, records.fields(self.columns.index(name)))
+
+            names = None if ids is None else self._ids(records, ids)
+            drawn = job.draw(read, len(records), blocks(names, len(records)))
+            if drawn is not None:
+                text = self._replaced(records, labels, drawn)
+                sink.write(text[: len(text) - (done > self.total)])
+            elif job.give_up():
+                return
+            progress(min(done, self.total))
+
+    def _records(self) -> Iterator[tuple[Records, int]]:
+        """The records in blocks, and how many bytes of the file they end at.
+
+        The last line may lack its line feed. It then gets one, and ends one byte beyond the file.
+        """
+        done = len(self.header.text)
+        before = 0
+        with open(self.path, "rb") as file:
+            file.seek(done)
+            for block in whole_records(file, self.path):
+                decode(block, self.path)
+                whole = block if block.endswith(b"\n") else block + b"\n"
+                done += len(whole)
+                records = scan(whole, self.header, self.path, before)
+                before += len(records)
+                yield records, done
+
+    def _labels(self, part: Sampler, name: str) -> Any:
+        """The output labels as they are written: quoted if the header is, or if they must be."""
+        import pyarrow
+
+        check_texts(part.outputs)
+        always = self.header.quoted[self.columns.index(name)]
+        special = (self.header.delimiter, '"', "\r", "\n")
+        texts = []
+        for label in part.outputs:
+            text = label_text(label)
+            needed = any(mark in text for mark in special) or (text == "" and len(self.columns) == 1)
+            texts.append((quote(text) if always or needed else text).encode())
+        return pyarrow.array(texts, pyarrow.large_binary())
+
+    def _ids(self, records: Records, name: str) -> Any:
+        """Ids written as integers are integers, as when the file is read into a frame; others are text."""
+        import pyarrow
+        from pyarrow import compute
+
+        raw = records.fields(self.columns.index(name)).cast(pyarrow.large_string())
+        if compute.all(compute.match_substring_regex(raw, SHORT_INTEGER), min_count=0).as_py():
+            return raw.cast(pyarrow.int64()).to_numpy()
+        values = [unquote(field) for field in raw.to_pylist()]
+        if "" in values:
+            raise KeyingError(
+                f"every record must have an id, got {values.count('')} without one in column {name!r} of "
+                f"{self.path}; number the records"
+            )
+        return [int(value) if INTEGER.fullmatch(value) else value for value in values]
+
+    def _replaced(self, records: Records, labels: dict[str, Any], drawn: Drawn) -> bytes:
+        """The text of the records with other fields in the private columns, without the records dropped."""
+        import pyarrow
+
+        if not len(records):
+            return records.block
+        places = sorted((self.columns.index(name), name) for name in labels)
+        edges = [records.starts]
+        for k, _ in places:
+            edges += [records.start(k), records.end(k)]
+        pieces = len(edges)  # of a record: text, field, text, field, ..., text
+        order = np.arange(pieces * len(records)).reshape(len(records), pieces)
+        if drawn.kept is not None:
+            order = order[drawn.kept]
+        pool = [binary_array(records.block, np.append(np.stack(edges, axis=1).ravel(), len(records.block)))]
+        first = pieces * len(records)
+        for i, (_, name) in enumerate(places):
+            order[:, 2 * i + 1] = first + drawn.columns[name].astype(np.int64)
+            pool.append(labels[name])
+            first += len(labels[name])
+        text = pyarrow.concat_arrays(pool).take(pyarrow.array(order.ravel()))
+        edge = np.frombuffer(text.buffers()[1], dtype=np.int64)
+        return memoryview(text.buffers()[2])[edge[0] : edge[len(text)]].tobytes() if len(text) else b""
+
+
+def text_column(part: Sampler, fields: Any) -> Column:
+    """Fields as codes: each different text is looked up once. What is built are the outcomes themselves."""
+    encoded = fields.dictionary_encode()
+    codes = unsigned(encoded.indices.to_numpy())
+    texts = [unquote(raw.decode()) for raw in encoded.dictionary.to_pylist()]
+    find = finder(part)
+    rows = np.array([*map(find, texts), len(part.inputs)], dtype=np.uint32)
+
+    def rebuild(drawn: Array, kept: Kept) -> Any:
+        return drawn
+
+    def values_at(where: Any) -> Iterator[str | None]:
+        return (texts[code] or None for code in codes[where].tolist())
+
+    return Column(codes, rows, values_at, rebuild, smallest_unsigned(len(part.outputs)))
+
+
+def finder(part: Sampler) -> Callable[[str], int]:
+    """The row of the label that a text stands for: itself, else the number or truth value it denotes."""
+    check_texts(part.inputs)
+    nobody = len(part.inputs)
+    truths = {str(label).lower(): row for label, row in part.row_of.items() if isinstance(label, bool)}
+    numbers = {
+        label: row
+        for label, row in part.row_of.items()
+        if isinstance(label, int | float) and not isinstance(label, bool)
+    }
+
+    def find(text: str) -> int:
+        row = part.row_of.get(text)
+        if row is None and numbers and len(text) < LONGEST_NUMBER and (match := NUMBER.fullmatch(text)):
+            row = numbers.get(float(text) if match[1] or match[2] else int(text))
+        if row is None:
+            row = truths.get(text.lower())
+        return nobody if row is None else row
+
+    return find
+
+
+def check_texts(labels: Iterable[Any]) -> None:
+    """Refuse labels that are one text, like 1 and "1": in a text file they could not be told apart."""
+    plain = [label for label in labels if isinstance(label, str | bool | int | float)]
+    texts = Counter(map(str, plain))
+    same = [label for label in plain if texts[str(label)] > 1]
+    if same:
+        raise ValuesError(
+            f"labels must have different texts to be told apart in a CSV file, got {shorten(same, 4)}; "
+            "rename them, or use Parquet"
+        )
+
+
+def label_text(label: Any) -> str:
+    if isinstance(label, str | bool | int | float):
+        return str(label)
+    raise ValuesError(
+        f"outputs must be text, numbers or truth values to be written to a CSV file, got {repr(label)[:60]}; "
+        "rename the outputs of the mechanism"
+    )

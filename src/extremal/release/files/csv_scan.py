@@ -1,0 +1,239 @@
+"""CSV as bytes: where records and fields begin and end, found without taking anything apart.
+
+The rules are those of RFC 4180: records end in a line feed, with or without a carriage return; a field that
+begins with a quote ends with one, and quotes inside it are doubled. Any other use of quotes is refused, since
+programs differ in how they read it. So a byte is inside a quoted field if and only if the number of quotes
+before it is odd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import FileError, ValuesError
+from ...model.prior import shorten
+
+Places = NDArray[np.int64]
+
+BLOCK = 1 << 23  # bytes that are read at a time
+LONGEST = 1 << 26  # bytes of a record
+MARK = b"\xef\xbb\xbf"  # a byte order mark, which some programs put before UTF-8
+DELIMITERS = ",;\t|"
+
+
+@dataclass(frozen=True)
+class Header:
+    """The first record: names of the columns, whether they are quoted, and what separates them."""
+
+    text: bytes
+    delimiter: str
+    columns: tuple[str, ...]
+    quoted: tuple[bool, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Where the fields of some records stand in a block of bytes."""
+
+    block: bytes
+    starts: Places  # of records, with blank lines before them
+    firsts: Places  # of their first fields
+    ends: Places  # of their last fields, before the end of the line
+    delimiters: Places  # (records, columns - 1)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def start(self, column: int) -> Places:
+        return self.firsts if column == 0 else self.delimiters[:, column - 1] + 1
+
+    def end(self, column: int) -> Places:
+        return self.ends if column == self.delimiters.shape[1] else self.delimiters[:, column]
+
+    def fields(self, column: int) -> Any:
+        """The fields of a column as they stand there, quotes included: an arrow array of bytes."""
+        edges = np.stack([self.start(column), self.end(column)], axis=1).ravel()
+        return binary_array(self.block, edges).take(_arrow(np.arange(0, 2 * len(self) - 1, 2)))
+
+
+def read_header(path: str, wanted: Sequence[str], delimiter: str | None, likely: str) -> Header:
+    """The header, split by the delimiter given, or the first one by which it has the columns wanted."""
+    with open(path, "rb") as file:
+        first = next(whole_records(file, path), b"")
+    if not first.removeprefix(MARK).strip():
+        raise FileError(
+            f"a CSV file must have a header with the names of its columns, got an empty file: {path}"
+        )
+    line = first[: first_line_end(first)]
+    body = line.removeprefix(MARK).rstrip(b"\n").removesuffix(b"\r")
+    if b"\r" in body or b"\0" in body:
+        raise FileError(
+            f"a CSV file must be UTF-8 text with lines that end in a line feed, got {path}; convert it"
+        )
+    choices = dict.fromkeys(likely + DELIMITERS) if delimiter is None else [delimiter]
+    headers = [_split(line, decode(body, path), choice) for choice in choices]
+    header = next((h for h in headers if set(wanted) <= set(h.columns)), None)
+    if header is None:
+        most = max(headers, key=lambda h: len(h.columns))
+        absent = [name for name in wanted if name not in most.columns]
+        raise ValuesError(f"file must have the columns {absent}, got {shorten(most.columns, 20)}: {path}")
+    twice = sorted({name for name in header.columns if header.columns.count(name) > 1})
+    if twice:
+        raise FileError(
+            f"columns must have distinct names, got {twice} more than once in {path}; rename them"
+        )
+    return header
+
+
+def whole_records(file: BinaryIO, path: str) -> Iterator[bytes]:
+    """The file in blocks that end where a record ends; the last may lack the end of its line."""
+    rest = b""
+    while more := file.read(BLOCK):
+        block = rest + more
+        cut = _last_line_end(block)
+        if not cut and len(block) > LONGEST:
+            raise FileError(
+                f"a record must have at most {LONGEST} bytes, got a longer one in {path}; "
+                "is a quote left open?"
+            )
+        if cut:
+            yield block[:cut]
+        rest = block[cut:]
+    if rest:
+        yield rest
+
+
+def scan(block: bytes, header: Header, path: str, before: int) -> Records:
+    """The records of a block that ends where a record ends; `before` it there were so many in the file."""
+    data = np.frombuffer(block, dtype=np.uint8)
+    lines, delimiters, returns = (data == ord(c) for c in ("\n", header.delimiter, "\r"))
+    if b'"' in block:
+        quotes = data == ord('"')
+        inside = np.bitwise_xor.accumulate(quotes.view(np.uint8)).view(np.bool_)
+        _check_quotes(data, np.flatnonzero(quotes), lines, delimiters, path, before)
+        for marks in (lines, delimiters, returns):
+            marks &= ~inside
+    if np.any(returns[:-1] & ~lines[1:]):
+        raise FileError(
+            f"a carriage return must stand before a line feed or in quotes, got another after record {before} "
+            f"of {path}; write the file anew with a CSV library"
+        )
+    line_ends, places = np.flatnonzero(lines), np.flatnonzero(delimiters)
+    firsts = np.concatenate([[0], line_ends[:-1] + 1])
+    ends = line_ends - ((line_ends > firsts) & (data[line_ends - 1] == ord("\r")))
+    counts = np.diff(np.searchsorted(places, line_ends), prepend=0)
+    width = len(header.columns) - 1
+    good = counts == width
+    if not good.all():
+        # A line with nothing in it is no record, except where a record is a single field.
+        wrong = np.flatnonzero(~good & (ends > firsts))
+        if len(wrong):
+            raise FileError(
+                f"every record must have {width + 1} fields, like the header, got {counts[wrong[0]] + 1} in "
+                f"record {before + int(np.count_nonzero(good[: wrong[0]])) + 1} of {path}; "
+                f"is the delimiter {header.delimiter!r}?"
+            )
+        firsts, ends, line_ends = firsts[good], ends[good], line_ends[good]
+    starts = np.concatenate([[0], line_ends[:-1] + 1])[: len(firsts)]
+    return Records(block, starts, firsts, ends, places.reshape(len(firsts), width))
+
+
+def binary_array(block: bytes, edges: Places) -> Any:
+    """An arrow array whose elements are the bytes between one edge and the next; nothing is copied."""
+    import pyarrow
+
+    buffers = [None, pyarrow.py_buffer(np.ascontiguousarray(edges, dtype=np.int64)), pyarrow.py_buffer(block)]
+    return pyarrow.LargeBinaryArray.from_buffers(pyarrow.large_binary(), max(len(edges) - 1, 0), buffers)
+
+
+def decode(raw: bytes, path: str) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise FileError(
+            f"a CSV file must be UTF-8 text, got other bytes in {path}; convert it first"
+        ) from None
+
+
+def unquote(field: str) -> str:
+    """The value that a field stands for."""
+    return field[1:-1].replace('""', '"') if field[:1] == '"' else field
+
+
+def quote(value: str) -> str:
+    return '"' + value.replace('"', '""') + '"'
+
+
+def first_line_end(block: bytes) -> int:
+    """The place after the first line feed that ends a record; that of the end if there is none."""
+    at, quotes = -1, 0
+    while (end := block.find(b"\n", at + 1)) >= 0:
+        quotes += block.count(b'"', at + 1, end)
+        if quotes % 2 == 0:
+            return end + 1
+        at = end
+    return len(block)
+
+
+def _last_line_end(block: bytes) -> int:
+    """The place after the last line feed that ends a record; 0 if there is none."""
+    at, quotes = len(block), block.count(b'"')
+    while (end := block.rfind(b"\n", 0, at)) >= 0:
+        quotes -= block.count(b'"', end, at)
+        if quotes % 2 == 0:
+            return end + 1
+        at = end
+    return 0
+
+
+def _split(line: bytes, body: str, delimiter: Any) -> Header:
+    if (
+        not isinstance(delimiter, str)
+        or len(delimiter) != 1
+        or not delimiter.isascii()
+        or delimiter in '"\r\n'
+    ):
+        raise FileError(f"delimiter must be one ASCII character and no quote, got {delimiter!r}; e.g. ';'")
+    raw: list[str] = []
+    for part in body.split(delimiter):
+        if raw and raw[-1].count('"') % 2:
+            raw[-1] += delimiter + part
+        else:
+            raw.append(part)
+    return Header(line, delimiter, tuple(map(unquote, raw)), tuple(field[:1] == '"' for field in raw))
+
+
+def _check_quotes(
+    data: NDArray[np.uint8],
+    quotes: Places,
+    lines: NDArray[np.bool_],
+    delimiters: NDArray[np.bool_],
+    path: str,
+    before: int,
+) -> None:
+    """Refuse quotes that do not enclose whole fields."""
+    opening, closing = quotes[::2], quotes[1::2]
+    edge = lines | delimiters
+    well = len(opening) == len(closing)
+    if well:
+        # An opening quote stands at the start of a field or follows a closing one: a doubled quote.
+        well = bool(np.all((opening == 0) | edge[opening - 1] | (data[opening - 1] == ord('"'))))
+        after = closing + 1  # there is one: the block ends with a line feed
+        ends_line = (data[after] == ord("\r")) & lines[np.minimum(after + 1, len(data) - 1)]
+        well = well and bool(np.all(edge[after] | ends_line | (data[after] == ord('"'))))
+    if not well:
+        raise FileError(
+            f"quotes must enclose whole fields and be doubled inside them, got others after record {before} "
+            f"of {path}; write the file anew with a CSV library"
+        )
+
+
+def _arrow(numbers: Places) -> Any:
+    import pyarrow
+
+    return pyarrow.array(numbers)

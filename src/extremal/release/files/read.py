@@ -1,0 +1,235 @@
+"""How often each value stands in a column of a CSV or Parquet file, read in constant memory."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import stat
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import FileError, ValuesError
+from ...model.prior import is_missing
+from ..sampler import Sampler
+from .csv import INTEGER, CsvData, finder
+from .csv_scan import DELIMITERS, unquote
+from .parquet import ParquetData
+from .privatize import FORMATS
+
+MOST_VALUES = 100_000  # different ones in a column of answers; more are no answers but names, numbers or ids
+LONGEST_LABEL = 1000  # characters
+
+Progress = Callable[[int, int], None]
+Values = dict[Any, int]
+
+
+class Counted(NamedTuple):
+    """Value -> how often it occurs, and how many records have none."""
+
+    values: Values
+    missing: int
+
+
+def read_counts(
+    path: str,
+    column: str | None = None,
+    *,
+    format: str | None = None,
+    delimiter: str | None = None,
+    missing: str = "refuse",
+    progress: Progress | None = None,
+) -> Values:
+    """Value -> how often it occurs. In a CSV file, integers if all values are written as integers, else text.
+
+    Without a column the file must have a single one. An empty field of a CSV file and a null of a Parquet file are
+    missing: refused, or left out with missing="drop". `progress` is called with (done, total).
+    """
+    if missing not in ("refuse", "drop"):
+        raise ValuesError(f'missing must be "refuse" or "drop", got {missing!r}')
+    data = open_data(path, column, format, delimiter)
+    name = only_column(data, path) if column is None else column
+    values, absent = count_values(data, name, progress)
+    if absent and missing == "refuse":
+        raise ValuesError(
+            f"every record must have a value in column {name!r}, got {absent} without one in {path}; "
+            'name them, e.g. "no answer", or leave them out: missing="drop"'
+        )
+    return values
+
+
+def count_values(data: CsvData | ParquetData, name: str, progress: Progress | None = None) -> Counted:
+    """How often each value stands in a column of a file that has it."""
+    counts: Counter[Any] = Counter()
+    for part, done in _csv_parts(data, name) if isinstance(data, CsvData) else _parquet_parts(data, name):
+        counts.update(part)
+        if len(counts) > MOST_VALUES:
+            raise ValuesError(
+                f"a column of answers must have at most {MOST_VALUES} different values, got more in {name!r} of "
+                f"{data.path}; choose another column, or group its values first"
+            )
+        if progress is not None:
+            progress(min(done, data.total), data.total)
+    absent = counts.pop(None, 0)
+    return Counted(_integers(counts) if isinstance(data, CsvData) else dict(counts), absent)
+
+
+def count_unknown(
+    data: CsvData | ParquetData, name: str, labels: tuple[Hashable, ...]
+) -> tuple[int, int, int]:
+    """How many records of a column hold one of the labels, none at all, and something else."""
+    values, absent = count_values(data, name)
+    known = set(labels)
+    if isinstance(data, CsvData):  # integers that were recognised are texts again: labels may be those
+        found = match_labels({str(value): n for value, n in values.items()}, labels)
+        absent, empty = (0, absent) if "" in known else (absent, 0)
+    else:
+        gaps = sum(n for value, n in values.items() if is_missing(value))  # NaN
+        found, empty, absent = dict(values), 0, absent + gaps
+    good = empty + sum(n for value, n in found.items() if value in known)
+    other = sum(n for value, n in found.items() if value not in known and not is_missing(value))
+    return good, absent, other
+
+
+def match_labels(counts: Mapping[Any, int], labels: tuple[Hashable, ...]) -> dict[Hashable, int]:
+    """The same counts with each text as the label it stands for, as when a CSV file is privatised."""
+    find = finder(Sampler(np.zeros((0, 0), dtype=np.uint64), labels, labels, b""))
+    found: Counter[Hashable] = Counter()
+    known = set(labels)
+    for value, count in counts.items():
+        text = (
+            str(value) if type(value) is int and value not in known else value
+        )  # 1 may stand for the label "1"
+        row = find(text) if isinstance(text, str) else len(labels)
+        found[labels[row] if row < len(labels) else value] += count
+    return dict(found)
+
+
+def open_data(
+    path: str, column: str | Sequence[str] | None, format: str | None, delimiter: str | None
+) -> CsvData | ParquetData:
+    """The file, opened by its format: that given, else that of its name. It has the columns named."""
+    try:
+        mode = os.stat(path).st_mode
+        if stat.S_ISREG(mode):
+            with open(path, "rb"):
+                pass
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise FileError(f"data must be a file that can be read, got {path}: {why}") from None
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "something else"
+        raise FileError(f"data must be a file, got {what}: {path}; give a CSV or Parquet file")
+    kind = format or FORMATS.get(os.path.splitext(path)[1].lower())
+    wanted = [] if column is None else [column] if isinstance(column, str) else list(column)
+    data: CsvData | ParquetData
+    if kind == "parquet":
+        data = ParquetData.open(path)
+    elif kind == "csv":
+        data = _open_csv(path, wanted, delimiter)
+    else:
+        raise FileError(
+            f"data must be CSV (.csv, .tsv) or Parquet (.parquet, .pq), got {path}; "
+            'or say which: format="csv" or format="parquet"'
+        )
+    for name in wanted:
+        if name not in data.columns:
+            raise ValuesError(
+                f"the file must have the column {name!r}, got {listed(data.columns)}: {path}"
+                + _meant(name, data.columns)
+            )
+    return data
+
+
+def _open_csv(path: str, wanted: list[str], delimiter: str | None) -> CsvData:
+    """The file with the columns wanted, else split by the delimiter that gives the most columns."""
+    if wanted or delimiter is not None:
+        try:
+            return CsvData.open(path, wanted, delimiter)
+        except ValuesError:  # some column is not there: what is there, for the message
+            if delimiter is not None:
+                return CsvData.open(path, [], delimiter)
+    found, refused = [], None
+    for choice in dict.fromkeys(("\t" if path.lower().endswith(".tsv") else ",") + DELIMITERS):
+        try:
+            found.append(CsvData.open(path, [], choice))
+        except FileError as error:  # e.g. names that are the same when they are split like this
+            refused = refused or error
+    if not found and refused is not None:
+        raise refused
+    return max(found, key=lambda data: len(data.columns))
+
+
+def only_column(data: CsvData | ParquetData, path: str) -> str:
+    """The name of the column of a file that has a single one."""
+    if len(data.columns) != 1:
+        raise ValuesError(f"--column is missing; the file has {listed(data.columns)}: {path}")
+    return data.columns[0]
+
+
+def listed(names: Sequence[Any], most: int = 12) -> str:
+    """Names for a sentence, cut to the first few."""
+    more = f", … {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
+
+
+def _meant(name: str, columns: Sequence[str]) -> str:
+    """The question whether a column of a similar name was meant, if there is one."""
+    plain = {column.strip().casefold(): column for column in columns}
+    near = difflib.get_close_matches(name.strip().casefold(), plain, n=1)
+    return f"; did you mean {plain[near[0]]}?" if near else ""
+
+
+def _csv_parts(data: CsvData, name: str) -> Iterator[tuple[Values, int]]:
+    place = data.columns.index(name)
+    for records, done in data._records():
+        part: Counter[Any] = Counter()
+        for entry in records.fields(place).value_counts().to_pylist():
+            part[_label(unquote(entry["values"].decode())) or None] += entry["counts"]
+        yield part, done
+
+
+def _parquet_parts(data: ParquetData, name: str) -> Iterator[tuple[Values, int]]:
+    done = 0
+    for column in data.ids(name):
+        done += len(column)
+        try:
+            counted = column.value_counts().to_pylist()
+            yield {_label(entry["values"]): entry["counts"] for entry in counted}, done
+        except (TypeError, NotImplementedError, ValueError) as error:
+            if isinstance(error, ValuesError):
+                raise
+            raise ValuesError(
+                f"a column of answers must hold text, numbers or truth values, got {column.type} in {name!r} of "
+                f"{data.path}; convert it"
+            ) from None
+
+
+def _label(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > LONGEST_LABEL:
+        raise ValuesError(
+            f"an answer must have at most {LONGEST_LABEL} characters, got one of {len(value)}: "
+            f"{value[:30]!r}…; is this the right column, or is a quote left open?"
+        )
+    return value
+
+
+def _integers(counts: Mapping[Any, int]) -> Values:
+    if counts and all(INTEGER.fullmatch(text) for text in counts):
+        return {int(text): count for text, count in counts.items()}
+    return dict(counts)
+
+
+def read_texts(data: CsvData | ParquetData, name: str) -> list[Any]:
+    """All values of a column in memory, as text from a CSV file; None where there is none."""
+    found: list[Any] = []
+    if isinstance(data, CsvData):
+        place = data.columns.index(name)
+        for records, _ in data._records():
+            found += [unquote(field.decode()) or None for field in records.fields(place).to_pylist()]
+    else:
+        for column in data.ids(name):
+            found += column.to_pylist()
+    return found

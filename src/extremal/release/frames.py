@@ -1,0 +1,170 @@
+"""Frames: some columns replaced by reports, everything else as it was, through narwhals."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ..errors import PriorError, ValuesError
+from ..model.prior import Prior, is_missing, shorten
+from .arrays import as_column
+from .arrow_schema import released_schema, unordered
+from .columns import Column
+from .job import Certificate, Drawn, Job, check_columns, choose_randomness, plan, record_blocks
+from .sampler import Sampler, Words
+
+
+def privatize_frame(
+    frame: Any,
+    mechanisms: Mapping[Any, Certificate],
+    *,
+    key: bytes | None = None,
+    ids: Any = None,
+    unknown: str = "refuse",
+    unknown_as: Mapping[Any, Hashable] | None = None,
+    repeated_ids: str = "refuse",
+    source: Words | None = None,
+) -> Any:
+    """A frame of the same kind in which each named column holds reports; other columns, index and order stay.
+
+    Any eager frame that narwhals knows: pandas, polars, arrow tables and others. `mechanisms` maps a column
+    to its certified mechanism, or a tuple of columns to one mechanism on tuples (joint_prior makes a prior
+    for it): these columns are drawn together, once. Separate columns get independent words.
+
+    With `key` and `ids` (a column of the frame by name, or one id a row) a report is a function of key, id,
+    column and mechanism. The same id twice gives the same noise twice, by which two records can be linked; it
+    is refused unless repeated_ids="allow".
+
+    Rows with an unknown or missing value are refused; unknown="drop" drops them from all columns,
+    unknown_as={column: label} treats such values as a label. The rows keep their order, so they must not be
+    sorted by a private column. Types count as public: an Enum or an order of categories must be declared, not
+    made from the values. Metadata of the whole frame (attrs of pandas, schema metadata of arrow) may describe
+    the values and are left out.
+    """
+    import narwhals
+
+    randomness = choose_randomness(key, ids, repeated_ids, source)
+    job = plan(mechanisms, unknown, unknown_as, randomness)
+    eager = eager_frame(frame)
+    check_columns(job, eager.columns, "frame", ids if isinstance(ids, str) else None)
+    blocks = None
+    if ids is not None:
+        records = eager.get_column(ids).to_native() if isinstance(ids, str) else ids
+        blocks = record_blocks(records, len(eager), repeated_ids)
+
+    def read(sampler: Sampler, name: Any) -> Column:
+        return as_column(sampler, eager.get_column(name).to_native())
+
+    drawn = job.draw(read, len(eager), blocks)
+    job.check()
+    released = _replaced(eager, job, drawn) if drawn is not None else eager
+    return released if isinstance(frame, narwhals.DataFrame) else released.to_native()
+
+
+def joint_prior(
+    frame: Any,
+    columns: Sequence[Any],
+    pseudocount: float = 0,
+    labels: Sequence[Iterable[Any]] | None = None,
+) -> Prior:
+    """Relative frequencies of the combinations of several columns: a prior whose labels are tuples.
+
+    Without `labels` its symbols are the combinations that occur, sorted if they can be. With `labels`, one
+    list for each column, they are all combinations of these: one that does not occur counts 0, so it needs a
+    pseudocount.
+    """
+    import narwhals
+
+    eager = eager_frame(frame)
+    names = [columns] if isinstance(columns, str) else list(columns)
+    absent = [name for name in names if name not in eager.columns]
+    if absent or len(set(names)) < 2 or len(set(names)) < len(names):
+        raise PriorError(
+            f"a joint prior must be of at least 2 different columns among {shorten(eager.columns, 20)}, "
+            f"got {names}"
+        )
+    counted = eager.select(*names).group_by(*names).agg(narwhals.len().alias(_another(names)))
+    counts = {tuple(map(_plain, row[:-1])): int(row[-1]) for row in counted.rows()}
+    gaps = sum(n for label, n in counts.items() if any(map(is_missing, label)))
+    if gaps:
+        raise PriorError(
+            f"values must not be missing, got {gaps} rows with missing values in {names}; "
+            "drop them or name them, e.g. 'no answer'"
+        )
+    if labels is None:
+        return Prior.from_counts({label: counts[label] for label in _in_order(counts)}, pseudocount)
+    if len(labels) != len(names):
+        raise PriorError(f"labels must be one list for each of the {len(names)} columns, got {len(labels)}")
+    symbols = list(product(*labels))
+    strange = sorted(map(repr, counts.keys() - set(symbols)))
+    if strange:
+        raise PriorError(
+            f"every combination must be one of the labels, got {', '.join(strange[:5])}; "
+            "add to labels or drop them"
+        )
+    return Prior.from_counts([counts.get(symbol, 0) for symbol in symbols], pseudocount, symbols)
+
+
+def eager_frame(frame: Any) -> Any:
+    """The frame as a narwhals DataFrame, if it is one that holds its values."""
+    import narwhals
+
+    try:
+        wrapped = narwhals.from_native(frame)
+    except (TypeError, narwhals.exceptions.NarwhalsError) as error:
+        raise ValuesError(
+            f"frame must be a pandas, polars or arrow table, or another eager frame with distinct column "
+            f"names, got {type(frame).__name__}: {' '.join(str(error).split())[:80]}"
+        ) from None
+    if isinstance(wrapped, narwhals.LazyFrame):
+        raise ValuesError(
+            f"frame must hold its values, got a lazy {type(frame).__name__}: an engine may evaluate it more "
+            "than once, and two draws of one record are two releases; collect it first, and for Spark use "
+            "extremal.release.spark"
+        )
+    if any(isinstance(name, tuple) for name in wrapped.columns):
+        raise ValuesError("columns must be named by strings, got tuples; flatten the columns first")
+    return wrapped
+
+
+def _replaced(eager: Any, job: Job, drawn: Drawn) -> Any:
+    """The frame with the columns that were drawn, and without the rows that were dropped."""
+    import narwhals
+
+    if drawn.kept is not None:
+        eager = eager[np.flatnonzero(drawn.kept)]
+    columns = []
+    for name, reports in drawn.columns.items():
+        if isinstance(reports, list):  # a kind of Series that is read value by value
+            columns.append(narwhals.new_series(name, reports, backend=eager.implementation))
+        else:
+            columns.append(narwhals.from_native(reports, series_only=True).alias(name))
+    released = eager.with_columns(*columns)
+    native = released.to_native()
+    if released.implementation.is_pyarrow():
+        types = {name: unordered(native.schema.field(name).type) for name in drawn.columns}
+        native = native.cast(released_schema(eager.to_native().schema, types, job.parts))
+    elif hasattr(native, "attrs"):
+        native.attrs = {}
+    return narwhals.from_native(native, eager_only=True)
+
+
+def _in_order(labels: Iterable[Any]) -> list[Any]:
+    try:
+        return sorted(labels)
+    except TypeError:
+        return sorted(labels, key=repr)  # engines count in any order: the prior must not depend on it
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _another(names: Sequence[Any]) -> str:
+    name = "n"
+    while name in names:
+        name += "n"
+    return name

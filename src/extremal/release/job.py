@@ -1,0 +1,310 @@
+"""What is released from a frame or a file: which columns, by which mechanism, with which words.
+
+Frames and files differ in how columns are read and written. Everything that the guarantee rests on stands
+here, once: fresh words for every column and every batch, or words from the key, the id and the name of the
+column; the same rows dropped from all columns; nothing drawn from a value that is no label.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ..errors import KeyingError, ValuesError
+from ..model.prior import is_hashable, is_missing, shorten
+from .columns import Column, Kept, label_rows, shown
+from .keys import check_distinct, check_key, id_blocks, keyed_words
+from .product import Product
+from .sampler import Fill, Integers, Sampler, SecureWords, Words
+
+Read = Callable[[Sampler, Any], Column]
+"""read(sampler, name) gives the column of this name as codes; the sampler names the labels."""
+
+Blocks = Callable[[Any, int], Integers | None]
+"""blocks(ids, count) gives what keyed draws need of a column of ids; None without a key."""
+
+MOST_NAMES = 200_000  # unknown values that are told apart
+MOST_UNKNOWN = 1_000_000  # rows with unknown values after which a file is not read to its end
+
+
+class Certificate(Protocol):
+    """A certified mechanism, as far as releasing needs it."""
+
+    @property
+    def sampler(self) -> Sampler: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """One report a record: of one column, or of several columns as one symbol."""
+
+    names: tuple[Any, ...]
+    sampler: Sampler
+    product: Product | None = None
+    instead: int | None = None  # the row of values that have none
+
+    @property
+    def keyed_name(self) -> str:
+        """The name that enters keyed draws; of several columns the JSON list of their names."""
+        name = self.names[0] if self.product is None else list(self.names)
+        if not all(isinstance(part, str) for part in self.names):
+            raise KeyingError(f"columns must be named by strings for keyed draws, got {repr(name)[:60]}")
+        if isinstance(name, str):
+            return name
+        return json.dumps(name, ensure_ascii=False, separators=(",", ":"))
+
+    def column(self, read: Read) -> Column:
+        if self.product is None:
+            column = read(self.sampler, self.names[0])
+        else:
+            parts = zip(self.product.parts, self.names, strict=True)
+            column = self.product.column([read(part, name) for part, name in parts])
+        if self.instead is None:
+            return column
+        nobody = len(self.sampler.inputs)
+        return replace(column, rows=np.where(column.rows == nobody, np.uint32(self.instead), column.rows))
+
+    def known(self, column: Column) -> Any:
+        """Which records have a row."""
+        return label_rows(column.codes, column.rows) != len(self.sampler.inputs)
+
+    def draw(self, column: Column, fill: Fill, kept: Kept) -> tuple[Any, ...] | None:
+        """The columns of the reports, or None if some record has no row."""
+        codes = np.ascontiguousarray(column.codes if kept is None else column.codes[kept])
+        outcomes = np.empty(len(codes), dtype=column.outcomes)
+        if not self.sampler.draw(codes, column.rows, fill, outcomes):
+            return None
+        built = column.rebuild(outcomes, kept)
+        return (built,) if self.product is None else built
+
+
+@dataclass(frozen=True, eq=False)
+class Randomness:
+    """Where words come from: a secret key and the ids of the records, or a source."""
+
+    key: bytes | None = field(default=None, repr=False)
+    source: Words = field(default_factory=SecureWords)
+
+    @property
+    def note(self) -> str | None:
+        """What must be said of reports that are not private."""
+        return None if self.key is not None or isinstance(self.source, SecureWords) else self.source.note
+
+    def fill(self, release: Release, count: int, blocks: Integers | None, kept: Kept) -> Fill:
+        if self.key is None or blocks is None:
+            return self.source.stream(count)
+        return keyed_words(
+            self.key, release.keyed_name, release.sampler.digest, blocks if kept is None else blocks[kept]
+        )
+
+
+class Unknown:
+    """What was found in a column that is no label."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.missing = 0
+        self.counts: Counter[str] = Counter()
+
+    def add(self, values: Iterable[Any]) -> None:
+        for value in values:
+            self.rows += 1
+            if is_missing(value):
+                self.missing += 1
+            else:
+                name = shown(value)
+                if name in self.counts or len(self.counts) < MOST_NAMES:
+                    self.counts[name] += 1
+
+    def __str__(self) -> str:
+        shown = [f"{name} ({times})" for name, times in self.counts.most_common(5)]
+        at_least = "at least " if len(self.counts) == MOST_NAMES else ""
+        more = f"{at_least}{len(self.counts) - 5} more values"
+        gaps = [f"missing ({self.missing})"] if self.missing else []
+        return ", ".join([*shown, *([more] if len(self.counts) > 5 else []), *gaps])
+
+
+class Drawn(NamedTuple):
+    """The reports of a batch: columns by name, and which rows were kept."""
+
+    columns: dict[Any, Any]
+    kept: Kept
+
+
+@dataclass(eq=False)
+class Job:
+    """Releases from batch after batch of records, and what is known about them so far."""
+
+    releases: tuple[Release, ...]
+    randomness: Randomness
+    drop: bool
+    rows: int = 0
+    dropped: int = 0
+    unknown: tuple[Unknown, ...] = ()
+    given_up: bool = False
+    alone: bool = False  # one column by itself, which messages need not name
+
+    @property
+    def private(self) -> list[Any]:
+        """The names of the columns that are replaced by reports."""
+        return [name for release in self.releases for name in release.names]
+
+    @property
+    def parts(self) -> dict[Any, Sampler]:
+        """For each of these columns what names its labels."""
+        named: dict[Any, Sampler] = {}
+        for release in self.releases:
+            parts = (release.sampler,) if release.product is None else release.product.parts
+            named.update(zip(release.names, parts, strict=True))
+        return named
+
+    def give_up(self) -> bool:
+        """Whether so much is unknown that reading on serves nobody."""
+        self.given_up = any(unknown.rows > MOST_UNKNOWN for unknown in self.unknown)
+        return self.given_up
+
+    def draw(self, read: Read, count: int, blocks: Integers | None = None) -> Drawn | None:
+        """One draw a record in every release; None if something is refused, here or in an earlier batch."""
+        columns = [release.column(read) for release in self.releases]
+        self.rows += count
+        kept: Kept = None
+        if self.drop:
+            known = np.logical_and.reduce(
+                [release.known(column) for release, column in zip(self.releases, columns, strict=True)]
+            )
+            if not known.all():
+                kept = known
+                self.dropped += count - int(np.count_nonzero(known))
+        reports: dict[Any, Any] = {}
+        for release, column in zip(self.releases, columns, strict=True):
+            fill = self.randomness.fill(release, count, blocks, kept)
+            built = None if self.unknown else release.draw(column, fill, kept)
+            if built is None:
+                self._refuse(columns)
+                return None
+            reports.update(zip(release.names, built, strict=True))
+        return Drawn(reports, kept)
+
+    def check(self) -> None:
+        """Refuse what was unknown, in one line for the first column that has any."""
+        for release, unknown in zip(self.releases, self.unknown, strict=False):
+            if unknown.rows:
+                name = release.names[0] if release.product is None else release.names
+                of, label = ("", "label") if self.alone else (f" of {name!r}", f"{{{name!r}: label}}")
+                seen = f"the first {self.rows}" if self.given_up else f"{self.rows}"
+                raise ValuesError(
+                    f"every value{of} must be one of the input labels {shorten(release.sampler.inputs)}, got "
+                    f"others in {unknown.rows} of {seen} rows: {unknown}; correct them, drop their rows with "
+                    f'unknown="drop", or treat them as a label of the alphabet with unknown_as={label}'
+                )
+
+    def _refuse(self, columns: Sequence[Column]) -> None:
+        self.unknown = self.unknown or tuple(Unknown() for _ in self.releases)
+        for release, column, unknown in zip(self.releases, columns, self.unknown, strict=True):
+            unknown.add(column.values_at(np.flatnonzero(~release.known(column))))
+
+
+def plan(
+    mechanisms: Any,
+    unknown: str,
+    unknown_as: Any,
+    randomness: Randomness,
+    alone: bool = False,
+) -> Job:
+    """The job of releasing these columns, if it is a sensible one."""
+    if not isinstance(mechanisms, Mapping) or not mechanisms:
+        raise ValuesError(
+            "mechanisms must be given for at least one column, as {column: certified mechanism}, "
+            f"got {repr(mechanisms)[:60]}"
+        )
+    if unknown not in ("refuse", "drop"):
+        raise ValuesError(f'unknown must be "refuse" or "drop", got {unknown!r}')
+    instead = {} if unknown_as is None else unknown_as
+    if not isinstance(instead, Mapping) or not instead.keys() <= mechanisms.keys():
+        raise ValuesError(
+            f"unknown_as must give a label for columns among {list(mechanisms)}, as {{column: label}}, "
+            f"got {repr(unknown_as)[:60]}"
+        )
+    releases = tuple(_release(name, certified, instead) for name, certified in mechanisms.items())
+    twice = [name for name, times in Counter(n for r in releases for n in r.names).items() if times > 1]
+    if twice:
+        raise ValuesError(
+            f"a column must be released once, got {twice} in several places: two draws of one value are two "
+            "releases"
+        )
+    if randomness.key is not None:
+        for release in releases:
+            _ = release.keyed_name
+    return Job(releases, randomness, unknown == "drop", alone=alone)
+
+
+def _release(name: Any, certified: Certificate, instead: Mapping[Any, Hashable]) -> Release:
+    sampler = getattr(certified, "sampler", None)
+    if not isinstance(sampler, Sampler):
+        raise ValuesError(
+            f"the mechanism for {name!r} must be a certified one, got {type(certified).__name__}; "
+            "make one with certify(prior, mechanism, epsilon) or load(path)"
+        )
+    row = None
+    if name in instead:
+        label = instead[name]
+        if not is_hashable(label) or label not in sampler.row_of:
+            of = f" for {name!r}" if name else ""
+            raise ValuesError(
+                f"unknown_as must be one of the input labels {shorten(sampler.inputs)}, got {shown(label)}{of}"
+            )
+        row = sampler.row_of[label]
+    if not isinstance(name, tuple):
+        return Release((name,), sampler, None, row)
+    if len(name) < 2:
+        raise ValuesError(
+            f"columns taken together must be at least 2, got {name!r}; name a single one by itself"
+        )
+    return Release(name, sampler, Product.of(sampler, name), row)
+
+
+def choose_randomness(
+    key: bytes | None, ids: Any, repeated_ids: str, source: Words | None, word: str = "ids"
+) -> Randomness:
+    """Keyed draws if there is a key and ids, else the source; `word` is what the caller calls ids."""
+    if repeated_ids not in ("refuse", "allow"):
+        raise KeyingError(f'repeated_ids must be "refuse" or "allow", got {repeated_ids!r}')
+    if key is None and ids is not None:
+        raise KeyingError(f"{word} must come with a key, got {word} alone; give key=read_key(path) as well")
+    if source is not None and (isinstance(source, type) or not isinstance(source, Words)):
+        raise ValuesError(
+            f"a source of random words must be SecureWords() or SeededWords(seed), got {shown(source)}; "
+            "leave it out for secure randomness"
+        )
+    if key is None:
+        return Randomness() if source is None else Randomness(source=source)
+    if ids is None:
+        raise KeyingError(f"a key must come with {word}, got a key alone; give {word}=")
+    if source is not None:
+        raise KeyingError("draws must come from a key or from a source, got both; leave one out")
+    return Randomness(check_key(key))
+
+
+def check_columns(job: Job, columns: Iterable[Any], what: str, ids: Any = None) -> None:
+    """Refuse names that are not columns of the frame or file, and ids that are private."""
+    present = list(columns)
+    absent = [name for name in [*job.private, *([] if ids is None else [ids])] if name not in present]
+    if absent:
+        raise ValuesError(f"{what} must have the columns {absent}, got {shorten(present, 20)}")
+    if ids is not None and ids in job.private:
+        raise ValuesError(
+            f"the ids must stand in a column that stays as it is, got {ids!r}, which is to be privatised"
+        )
+
+
+def record_blocks(ids: Any, count: int, repeated_ids: str) -> Integers:
+    """What keyed draws need of a whole column of ids, which are distinct unless that is not asked for."""
+    blocks = id_blocks(ids, count)
+    if repeated_ids == "refuse":
+        check_distinct(blocks, ids)
+    return blocks

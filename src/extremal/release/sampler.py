@@ -1,0 +1,200 @@
+"""Exact sampling: where random words come from, and how a word becomes a report.
+
+A report is drawn from one uniform 64-bit word u. Its top b bits choose one of 2^b buckets of equal mass, the
+next 62 - b bits are compared with the bucket's integer threshold (the last two bits are not used). Of the
+2^62 values of those 62 bits exactly weights[i, j] give outcome j in row i: no rounding, no rejection, no
+floating point.
+
+Words come from one place, a `Words` source: the keystream of AES-256 in counter mode, keyed by the operating
+system for releases (`SecureWords`) or by a seed for experiments (`SeededWords`), and from AES of the record
+id for keyed draws (module `keyed`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import OptionError, SizeError, ValuesError
+from ..model.prior import Labels
+
+Array = NDArray[Any]
+Integers = NDArray[np.uint64]
+
+Fill = Callable[[int, Integers], None]
+"""fill(start, out) writes words start, start + 1, ... of a stream to `out`, in any thread; start is even."""
+
+CHUNK = 1 << 15  # words that are made and used together: 256 KiB stay in the second-level cache
+PIECE = 1 << 18  # records that a thread takes at a time
+LARGEST_TABLES = 1 << 30  # bytes
+
+
+@runtime_checkable
+class Words(Protocol):
+    """A source of independent uniform 64-bit words."""
+
+    @property
+    def note(self) -> str:
+        """What anything written with these words should say about them."""
+        ...
+
+    def stream(self, count: int) -> Fill:
+        """`count` words that this source gives to nobody else."""
+        ...
+
+
+@dataclass(frozen=True)
+class SecureWords:
+    """Words nobody can predict: every stream is AES-256-CTR under a fresh key from the operating system.
+
+    It holds no state, so a copy in a forked or unpickled process gives different words.
+    """
+
+    note: str = field(default="secure randomness: AES-256-CTR, keyed by the operating system", init=False)
+
+    def stream(self, count: int) -> Fill:
+        return keystream(os.urandom(32))
+
+
+@dataclass(eq=False)
+class SeededWords:
+    """For experiments only, never for release: the same words for the same seed, stream after stream."""
+
+    seed: int
+    _streams: int = field(default=0, init=False, repr=False)
+    _lock: Any = field(default_factory=threading.Lock, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        seed: Any = self.seed
+        if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
+            raise OptionError(f"seed must be a whole number >= 0, got {repr(seed)[:60]}; e.g. 0")
+        self.seed = int(seed)
+
+    @property
+    def note(self) -> str:
+        return f"NOT PRIVATE: seeded randomness for experiments, seed {self.seed}"
+
+    def stream(self, count: int) -> Fill:
+        with self._lock:
+            number = self._streams
+            self._streams += 1
+        return keystream(hashlib.sha256(f"extremal seeded words {self.seed} {number}".encode()).digest())
+
+
+def keystream(key: bytes) -> Fill:
+    """AES-256 in counter mode from counter 0: word j is bytes 8j .. 8j+7 of the keystream, little-endian."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    algorithm = algorithms.AES(key)
+    zeros = bytes(8 * CHUNK)
+
+    def fill(start: int, out: Integers) -> None:
+        cipher = Cipher(algorithm, modes.CTR((start // 2).to_bytes(16, "big"))).encryptor()
+        for k in range(0, len(out), CHUNK):
+            part = out[k : k + CHUNK]
+            cipher.update_into(memoryview(zeros)[: part.nbytes], part.view(np.uint8).data)
+        _to_native(out)
+
+    return fill
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sampler:
+    """Alias tables with integer thresholds, one row an input, whose masses equal the weights exactly."""
+
+    weights: Integers
+    inputs: Labels
+    outputs: Labels
+    digest: bytes
+
+    @property
+    def b(self) -> int:
+        """log2 of the number of buckets: enough for every outcome, and at least 1."""
+        return max(1, (len(self.outputs) - 1).bit_length())
+
+    @cached_property
+    def row_of(self) -> dict[Any, int]:
+        """The row of every input label."""
+        return {label: i for i, label in enumerate(self.inputs)}
+
+    @cached_property
+    def entries(self) -> Integers:
+        """The tables, row after row, 2^b entries threshold * 2^b + alias each; then a row without meaning."""
+        from . import kernel as sampling_kernel
+
+        n = len(self.inputs)
+        if (n + 1) << (self.b + 3) > LARGEST_TABLES:
+            raise SizeError(
+                f"sampling tables must take at most {LARGEST_TABLES} bytes, got {n} inputs x "
+                f"{len(self.outputs)} outputs; merge rare labels"
+            )
+        entries = np.zeros((n + 1) << self.b, dtype=np.uint64)
+        sampling_kernel.build(self.weights, self.b, entries)
+        return entries
+
+    def draw(self, codes: Array, rows: NDArray[np.uint32], fill: Fill, out: Array) -> bool:
+        """Write one outcome a record into `out`; return whether every record had a row.
+
+        `codes` and `out` are of unsigned dtypes. `rows` gives the row of each code, and its last element the
+        row of all codes from len(rows) - 1 on; the row N stands for none.
+        """
+        from . import kernel as sampling_kernel
+
+        entries, b = self.entries, self.b
+        # The kernel checks nothing and takes arrays as they lie in memory.
+        codes, rows = np.require(codes, None, ["C", "A"]), np.require(rows, np.uint32, ["C", "A"])
+        if len(out) != len(codes) or not out.flags.c_contiguous or rows.max() > len(self.inputs):
+            raise ValueError("draw() needs a contiguous array of the same length and rows that exist")
+
+        def piece(start: int) -> bool:
+            stop = min(start + PIECE, len(codes))
+            words = np.empty(min(CHUNK, stop - start), dtype=np.uint64)
+            found = True
+            for first in range(start, stop, CHUNK):
+                last = min(first + CHUNK, stop)
+                part = words[: last - first]
+                fill(first, part)
+                found &= sampling_kernel.draw(part, codes[first:last], rows, entries, b, out[first:last])
+            return found
+
+        starts = range(0, len(codes), PIECE)
+        if len(starts) < 2:
+            return min(map(piece, starts), default=True)
+        with ThreadPoolExecutor(cores()) as pool:
+            return min(pool.map(piece, starts))
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def unsigned(codes: Array) -> Array:
+    """The same integers, seen as unsigned: a negative one becomes larger than every code."""
+    if codes.dtype.kind not in "iu":
+        raise ValuesError(
+            f"codes must be integers, got an array of {codes.dtype}; for labels use privatize(values)"
+        )
+    native = codes.astype(codes.dtype.newbyteorder("="), copy=False)
+    return native.view(np.dtype(f"u{native.dtype.itemsize}"))
+
+
+def smallest_unsigned(count: int) -> np.dtype[Any]:
+    """The smallest unsigned dtype that can number `count` things."""
+    return np.dtype(np.min_scalar_type(max(count - 1, 0)))
+
+
+def _to_native(out: Integers) -> None:
+    if np.dtype(np.uint64).newbyteorder("<") != np.dtype(np.uint64):  # a big-endian machine
+        out.byteswap(inplace=True)

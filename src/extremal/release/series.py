@@ -1,0 +1,273 @@
+"""Columns of pandas, polars and arrow as codes, and back.
+
+pandas and polars are not imported: a Series can only come from a program that has imported its library.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ValuesError
+from .columns import Array, Column, Kept, Rows, labels_like, numpy_codes, object_codes, rows_of, same_labels
+from .sampler import PIECE, Sampler, cores, smallest_unsigned, unsigned
+
+WIDE = ("Int128", "UInt128")
+LARGEST_CATEGORY = 1 << 24  # codes of a polars Categorical that are looked up; larger ones go through arrow
+
+
+def from_pandas(sampler: Sampler, values: Any, pandas: Any) -> Column:
+    """A Series: codes of a categorical as they are, numbers by table, all else by pandas' own factorize."""
+    outcomes = smallest_unsigned(len(sampler.outputs))
+    kept_dtype = None  # pandas would guess another for an array of objects
+    if isinstance(values.dtype, pandas.CategoricalDtype):
+        codes, rows = unsigned(values.array.codes), rows_of(sampler, values.cat.categories.tolist())
+        dtype = _pandas_categories(sampler, values.dtype, pandas)
+        place = np.asarray(dtype.categories.get_indexer(pandas.Index(list(sampler.outputs), dtype="object")))
+        in_order = np.array_equal(place, np.arange(len(place)))
+        narrow = np.min_scalar_type(-len(dtype.categories))
+        outcomes = np.dtype(f"u{narrow.itemsize}")
+
+        def build(drawn: Array) -> Any:
+            signed = drawn.view(narrow) if in_order else place.astype(narrow)[drawn]
+            return pandas.Categorical.from_codes(signed, dtype=dtype)
+
+    elif isinstance(values.dtype, np.dtype):
+        array = values.to_numpy()
+        codes, rows = numpy_codes(sampler, array)
+        labels = labels_like(sampler, values.dtype)
+        kept_dtype = values.dtype if labels.dtype == values.dtype else None
+
+        def build(drawn: Array) -> Any:
+            return labels[drawn]
+
+    else:
+        factors, symbols = pandas.factorize(values.array)
+        codes, rows = unsigned(factors), rows_of(sampler, symbols.tolist())
+        symbols_out = _pandas_labels(sampler, values.dtype, pandas)
+
+        def build(drawn: Array) -> Any:
+            return symbols_out.take(drawn.astype(np.intp))
+
+    def rebuild(drawn: Array, kept: Kept) -> Any:
+        index = values.index if kept is None else values.index[kept]
+        return pandas.Series(build(drawn), index=index, name=values.name, dtype=kept_dtype, copy=False)
+
+    def values_at(where: NDArray[np.intp]) -> Any:
+        return values.iloc[where].tolist()
+
+    return Column(codes, rows, values_at, rebuild, outcomes, _name(values.name))
+
+
+def _pandas_categories(sampler: Sampler, dtype: Any, pandas: Any) -> Any:
+    """A categorical dtype for the reports that does not depend on the values.
+
+    Categories may be just the values that occurred, in the order in which they did. So they are the alphabet
+    in its own order; an order that was declared over the whole alphabet is kept.
+    """
+    alphabet = list(dict.fromkeys([*sampler.inputs, *sampler.outputs]))
+    if not set(sampler.outputs) <= set(sampler.inputs):
+        alphabet = list(sampler.outputs)
+    given = dtype.categories.tolist()
+    if dtype.ordered and set(alphabet) <= set(given):
+        known = set(alphabet)
+        return pandas.CategoricalDtype([category for category in given if category in known], ordered=True)
+    return pandas.CategoricalDtype(alphabet)
+
+
+def _pandas_labels(sampler: Sampler, dtype: Any, pandas: Any) -> Any:
+    outputs = list(sampler.outputs)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # numbers that pandas would reluctantly take for something else
+            labels = pandas.array(outputs, dtype=dtype)
+        if same_labels(labels.tolist(), outputs):
+            return labels
+    except (TypeError, ValueError, OverflowError, NotImplementedError, Warning):
+        pass
+    return pandas.Series(outputs).array
+
+
+def from_polars(sampler: Sampler, values: Any, polars: Any) -> Column:
+    """A Series: codes of an Enum or Categorical as they are, numbers by table, all else through arrow."""
+    codes, rows = _polars_codes(sampler, values, polars)
+    labels = _polars_labels(sampler, values.dtype, polars)
+
+    def rebuild(drawn: Array, kept: Kept) -> Any:
+        return _polars_gather(labels, drawn, polars).rename(values.name)
+
+    def values_at(where: NDArray[np.intp]) -> Any:
+        return values.gather(polars.Series(where)).to_list()
+
+    outcomes = smallest_unsigned(len(sampler.outputs))
+    return Column(codes, rows, values_at, rebuild, outcomes, _name(values.name))
+
+
+def _polars_gather(labels: Any, drawn: Array, polars: Any) -> Any:
+    """labels[drawn]. Codes of categories are gathered by all cores: polars does it with one.
+
+    Not so strings: making one piece of the parts would cost more than it saves.
+    """
+    if len(drawn) <= PIECE or not isinstance(labels.dtype, polars.Enum | polars.Categorical):
+        return labels.gather(polars.Series(drawn))
+    step = -(-len(drawn) // cores())
+    with ThreadPoolExecutor(cores()) as pool:
+        parts = pool.map(
+            lambda start: labels.gather(polars.Series(drawn[start : start + step])),
+            range(0, len(drawn), step),
+        )
+        return polars.concat(list(parts), rechunk=True)
+
+
+def _polars_codes(sampler: Sampler, values: Any, polars: Any) -> tuple[Array, Rows]:
+    if isinstance(values.dtype, polars.Enum):
+        return _physical(values, polars), rows_of(sampler, values.dtype.categories.to_list())
+    if isinstance(values.dtype, polars.Categorical) and hasattr(polars, "Categories"):
+        # Codes mean the same in every Series of this dtype, so the labels' own codes are the dictionary.
+        texts = [label for label in sampler.inputs if isinstance(label, str)]
+        numbers = polars.Series(texts, dtype=values.dtype).to_physical().to_numpy()
+        if len(texts) and numbers.max() < LARGEST_CATEGORY:
+            rows = np.full(int(numbers.max()) + 2, len(sampler.inputs), dtype=np.uint32)
+            rows[numbers] = [sampler.row_of[text] for text in texts]
+            return _physical(values, polars), rows
+    if values.dtype in (getattr(polars, name, None) for name in WIDE):  # numpy and arrow have none
+        codes = object_codes(sampler, values.to_list())
+        return codes, np.arange(len(sampler.inputs) + 1, dtype=np.uint32)
+    if values.dtype.is_numeric() and values.null_count() == 0:
+        return numpy_codes(sampler, values.to_numpy())
+    return _arrow_codes(sampler, values.to_arrow())
+
+
+def _physical(values: Any, polars: Any) -> Array:
+    codes = values.to_physical()
+    if codes.null_count():
+        codes = codes.cast(polars.UInt32).fill_null((1 << 32) - 1)
+    return np.asarray(codes.to_numpy())
+
+
+def _polars_labels(sampler: Sampler, dtype: Any, polars: Any) -> Any:
+    outputs = list(sampler.outputs)
+    choices = [dtype]
+    if isinstance(dtype, polars.Enum):
+        # An Enum of the values that occurred would tell which did: it must list the alphabet, or is replaced
+        # by it.
+        alphabet = list(dict.fromkeys([*sampler.inputs, *outputs]))
+        if not set(alphabet) <= set(dtype.categories.to_list()):
+            vocabulary = alphabet if set(outputs) <= set(sampler.inputs) else outputs
+            choices = [polars.Enum(vocabulary)] if all(isinstance(label, str) for label in vocabulary) else []
+    for choice in [*choices, None]:
+        try:
+            labels = polars.Series(outputs, dtype=choice, strict=True)
+        except (TypeError, ValueError, OverflowError, polars.exceptions.PolarsError):
+            continue
+        if same_labels(labels.to_list(), outputs):
+            return labels
+    return polars.Series(outputs, dtype=polars.Object)
+
+
+def from_arrow(sampler: Sampler, values: Any) -> Column:
+    """An Array or ChunkedArray: indices of a dictionary as they are, integers by table, else encoded."""
+    import pyarrow
+
+    if pyarrow.types.is_run_end_encoded(values.type):
+        return _from_runs(sampler, values)
+    chunked = isinstance(values, pyarrow.ChunkedArray)
+    codes, rows = _arrow_codes(sampler, values)
+    encoded = pyarrow.types.is_dictionary(values.type)
+    labels = _arrow_labels(sampler, values.type.value_type if encoded else values.type)
+    outcomes = smallest_unsigned(len(sampler.outputs))
+    index = None
+    if encoded:
+        index = np.dtype(values.type.index_type.to_pandas_dtype())
+        if np.iinfo(index).max < len(sampler.outputs) - 1:
+            index = outcomes
+        outcomes = np.dtype(f"u{index.itemsize}")
+
+    def rebuild(drawn: Array, kept: Kept) -> Any:
+        if index is None:
+            reports = _arrow_take(labels, pyarrow.array(drawn))
+        else:
+            reports = pyarrow.DictionaryArray.from_arrays(
+                pyarrow.array(drawn.view(index)), labels, ordered=values.type.ordered, safe=False
+            )
+        if not chunked:
+            return reports
+        if kept is not None:
+            return pyarrow.chunked_array([reports])
+        stops = np.cumsum([0, *map(len, values.chunks)]).tolist()
+        parts = [reports.slice(a, b - a) for a, b in pairwise(stops)]
+        return pyarrow.chunked_array(parts, type=reports.type)
+
+    def values_at(where: NDArray[np.intp]) -> Any:
+        return _arrow_take(values, pyarrow.array(where)).to_pylist()
+
+    return Column(codes, rows, values_at, rebuild, outcomes)
+
+
+def _from_runs(sampler: Sampler, values: Any) -> Column:
+    """A column stored as runs of equal values: decoded, and the reports encoded by their own runs."""
+    from pyarrow import compute
+
+    column = from_arrow(sampler, compute.run_end_decode(values))
+
+    def rebuild(drawn: Array, kept: Kept) -> Any:
+        return compute.run_end_encode(column.rebuild(drawn, kept), run_end_type=values.type.run_end_type)
+
+    return replace(column, rebuild=rebuild)
+
+
+def _arrow_take(labels: Any, where: Any) -> Any:
+    import pyarrow
+
+    try:
+        return labels.take(where)
+    except pyarrow.ArrowNotImplementedError:  # views of strings cannot be taken from
+        return labels.cast(pyarrow.large_string()).take(where).cast(labels.type)
+
+
+def _arrow_codes(sampler: Sampler, values: Any) -> tuple[Array, Rows]:
+    import pyarrow
+
+    if isinstance(values, pyarrow.ChunkedArray):
+        values = values.unify_dictionaries().combine_chunks()
+    if pyarrow.types.is_integer(values.type) and values.null_count == 0:
+        return numpy_codes(sampler, values.to_numpy())
+    if not pyarrow.types.is_dictionary(values.type):
+        try:
+            values = values.dictionary_encode()
+        except pyarrow.ArrowNotImplementedError:
+            return object_codes(sampler, values.to_pylist()), np.arange(
+                len(sampler.inputs) + 1, dtype=np.uint32
+            )
+    indices = values.indices
+    if indices.null_count:
+        indices = indices.cast(pyarrow.int64()).fill_null(-1)
+    return unsigned(indices.to_numpy()), rows_of(sampler, values.dictionary.to_pylist())
+
+
+def _arrow_labels(sampler: Sampler, kind: Any) -> Any:
+    import pyarrow
+
+    outputs: Sequence[Any] = list(sampler.outputs)
+    for choice in (kind, None):
+        try:
+            labels = pyarrow.array(outputs, type=choice)
+        except (pyarrow.ArrowException, TypeError, ValueError, OverflowError):
+            continue
+        if same_labels(labels.to_pylist(), outputs):
+            return labels
+    raise ValuesError(
+        "an arrow column holds values of one type, but the output labels are of several; "
+        "rename the outputs of the mechanism, or give the values as a list"
+    )
+
+
+def _name(name: Any) -> str:
+    return name if isinstance(name, str) else ""

@@ -1,0 +1,239 @@
+"""Spark frames: reports are drawn by the executors, batch by batch through Arrow, and never twice.
+
+Spark is lazy and computes again whenever it likes: for a second action, a retried task, a speculative copy of
+a slow one, a lost executor. Each would draw again, and two draws for one record are two releases. So either
+draws are keyed, and computing a report again gives the same report, or reports are stored before anyone sees
+them:
+
+    key and id_column     a lazy frame; the report is a function of key, id, column and mechanism
+    materialize=path      written once to a new Parquet folder, where Spark commits one attempt of each task,
+                          and read back; it survives whatever the storage survives
+    neither, local[...]   kept by the one executor there is (localCheckpoint); gone when the session ends
+    neither, a cluster    refused: what an executor keeps is lost with it, and after a repeated attempt two
+                          executors can keep different reports under the name of one block
+
+Plans, logs, the event log and the user interface show the columns and the name `Reports`, never the key: it
+travels inside the function that tasks run. docs/spark.md says where that is written, and how to encrypt it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+
+from .. import errors
+from .._files import file_name
+from ..errors import ExtremalError, FileError, ValuesError
+from ..model.prior import shorten
+from . import spark_checks as checks
+from .arrays import as_column
+from .columns import Column
+from .job import Certificate, Job, Randomness, Release, choose_randomness, plan
+from .keys import id_blocks
+from .sampler import Sampler
+
+# The last line of a worker's traceback.
+OURS = re.compile(rf"^{re.escape(errors.__name__)}\.(\w+): (.*)$", re.MULTILINE)
+
+
+def privatize_spark(
+    frame: Any,
+    mechanisms: Mapping[Any, Certificate],
+    *,
+    key: bytes | None = None,
+    id_column: str | None = None,
+    materialize: str | os.PathLike[str] | None = None,
+    unknown: str = "refuse",
+    unknown_as: Mapping[Any, Hashable] | None = None,
+    repeated_ids: str = "refuse",
+) -> Any:
+    """The frame with reports in these columns and all else as it was; computing it again draws nothing again.
+
+    `mechanisms` maps a column to its certified mechanism, or a tuple of columns to one mechanism on tuples.
+
+    With `key` (32 secret bytes) and `id_column` the result is lazy and equals, record by record,
+    certified.privatize(values, key=key, ids=ids, column=name). Ids must be stored with the records; those
+    that Spark makes (monotonically_increasing_id) change with the partitions and are refused. Before the
+    frame is returned its values and ids are checked, which reads those columns once more; a repeated id is
+    refused, and repeated_ids="allow" saves the search for it.
+
+    Without a key the reports are stored before the frame is returned: in a new Parquet folder at
+    `materialize`, or by the session on local[...]; a cluster needs the folder or a key.
+
+    A value that is not an input label, or is missing, is refused; unknown="drop" drops its record, and
+    unknown_as={column: label} treats it as that label. Types are kept where they can hold every output
+    label; metadata of private columns may list their values and are left out. Parquet makes columns nullable
+    and does not keep the order of records.
+    """
+    checks.check_frame(frame)
+    folder = None if materialize is None else file_name(materialize, "materialize", FileError, "folder")
+    randomness = choose_randomness(key, id_column, repeated_ids, None, "id_column")
+    job = plan(mechanisms, unknown, unknown_as, randomness)
+    checks.check_columns_of_frame(frame, job, id_column)
+    checks.check_storage(frame, randomness.key is not None, folder, repeated_ids)
+    schema = _schema_of_reports(frame, job)
+    releases = _shared(frame, job.releases)
+    places = {name: frame.columns.index(name) for name in job.private}
+    id_place = None if id_column is None else frame.columns.index(id_column)
+    work = Reports(releases, randomness, job.drop, places, id_place)
+    # By number, because mapInArrow looks its columns up by name and takes a dot for a part of a struct.
+    reports = frame.toDF(*map(str, range(len(frame.columns)))).mapInArrow(work, schema)
+
+    def refuse_unknown() -> None:
+        if not job.drop:
+            checks.refuse_unknown(frame, job, releases)
+
+    if id_column is not None and not frame.isStreaming:
+        checks.refuse_ids(frame, id_column, repeated_ids)
+    if folder is not None:
+        return _stored(reports, folder, refuse_unknown)
+    if randomness.key is None:
+        return _in_one_line(lambda: reports.localCheckpoint(eager=True), refuse_unknown)
+    if not frame.isStreaming:
+        refuse_unknown()
+    return reports
+
+
+def counts_spark(frame: Any, column: str, certified: Certificate) -> dict[Hashable, int]:
+    """How often each output label was reported, in the order of the mechanism's outputs, zeros included."""
+    checks.check_frame(frame)
+    job = plan({column: certified}, "refuse", None, Randomness())
+    checks.check_columns_of_frame(frame, job, None)
+    outputs = job.releases[0].sampler.outputs
+    counts = dict.fromkeys(outputs, 0)
+    # One group more than there are labels is enough to know that something else is among them.
+    groups = frame.groupBy(checks.quoted(column)).count().limit(len(outputs) + 1).collect()
+    for value, count in groups:
+        if value not in counts:
+            raise ValuesError(
+                f"every report in {column!r} must be one of the output labels {shorten(outputs)}, "
+                f"got {repr(value)[:60]} in {count} rows; count a column of reports of this mechanism"
+            )
+        counts[value] += count
+    return counts
+
+
+@dataclass(frozen=True, eq=False, repr=False)  # its representation would show the key
+class Reports:
+    """What a task does with its batches. Workers get it by value, and the tables as a broadcast."""
+
+    releases: Any  # .value: tuple[Release, ...]
+    randomness: Randomness
+    drop: bool
+    places: Mapping[str, int]
+    id_place: int | None
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        job = Job(self.releases.value, self.randomness, self.drop)
+        return (self.of_batch(job, batch) for batch in batches)
+
+    def of_batch(self, job: Job, batch: Any) -> Any:
+        """The batch with reports instead of values."""
+
+        def read(sampler: Sampler, name: str) -> Column:
+            return as_column(sampler, batch.column(self.places[name]))
+
+        blocks = None
+        if self.id_place is not None:
+            blocks = id_blocks(batch.column(self.id_place), batch.num_rows)
+        drawn = job.draw(read, batch.num_rows, blocks)
+        if drawn is None:
+            # Without the values: what a task raises is written to logs. The driver names them.
+            raise ValuesError(f"every value of {job.private} must be an input label, got others")
+        if drawn.kept is not None:
+            batch = batch.filter(pa.array(drawn.kept))
+        for name, reports in drawn.columns.items():
+            place = self.places[name]
+            batch = batch.set_column(place, pa.field(name, reports.type), reports)
+        return batch
+
+
+class Held(NamedTuple):
+    """In place of a broadcast where there is none, in Spark Connect: it travels with the function."""
+
+    value: Any
+
+
+def _shared(frame: Any, releases: tuple[Release, ...]) -> Any:
+    """The tables, sent once to every executor and unpacked once in every worker.
+
+    Not as part of the function: one above 1 MB is written to the driver's disk, and the key would be in it.
+    """
+    if checks.is_remote(frame):
+        return Held(releases)
+    return frame.sparkSession.sparkContext.broadcast(releases)
+
+
+def _schema_of_reports(frame: Any, job: Job) -> Any:
+    """The schema of the frame, with other types only where an output label would not fit."""
+    schema = type(frame.schema).fromJson(frame.schema.jsonValue())  # a copy: the frame keeps its own
+    fields = {field.name: field for field in schema.fields}
+
+    def read(sampler: Sampler, name: str) -> Column:
+        try:
+            return as_column(sampler, pa.array([], to_arrow_type(fields[name].dataType)))
+        except TypeError:
+            kind = fields[name].dataType.simpleString()
+            raise ValuesError(f"column {name!r} must hold labels, got values of type {kind}") from None
+
+    # Drawing for no records tells what type workers will give, and makes the tables they need.
+    drawn = Job(job.releases, Randomness(), drop=False).draw(read, 0)
+    for name, reports in ({} if drawn is None else drawn.columns).items():
+        field = fields[name]
+        field.metadata = {}
+        if reports.type != to_arrow_type(field.dataType):
+            field.dataType = from_arrow_type(reports.type)
+    return schema
+
+
+def _stored(reports: Any, path: str, refuse_unknown: Callable[[], None]) -> Any:
+    """The reports, computed once, written to a new folder and read from there."""
+    exists = False
+    try:
+        _in_one_line(lambda: reports.write.mode("error").parquet(path), refuse_unknown)
+    except ExtremalError:
+        _remove_empty_folder(reports, path)
+        raise
+    except AnalysisException as error:
+        exists = error.getCondition() == "PATH_ALREADY_EXISTS"
+        if not exists:
+            raise
+    if exists:  # raised here, so that Spark's error is not shown as its cause
+        raise ValuesError(f"materialize must name a new folder, got one that exists: {path}")
+    return reports.sparkSession.read.schema(reports.schema).parquet(path)
+
+
+def _remove_empty_folder(frame: Any, path: str) -> None:
+    """Spark takes back what a failed job wrote but leaves the folder, and the next run would refuse it."""
+    if checks.is_remote(frame):
+        return
+    session = frame.sparkSession
+    folder = session._jvm.org.apache.hadoop.fs.Path(path)
+    system = folder.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
+    if system.exists(folder) and not system.listStatus(folder):
+        system.delete(folder, False)
+
+
+def _in_one_line(action: Callable[[], Any], refuse_unknown: Callable[[], None]) -> Any:
+    """What the action returns. An error that this library raised in a worker comes out as it was raised.
+
+    Spark wraps it in the traces of two languages. The worker only said that there are unknown values:
+    `refuse_unknown` looks for all of them and names them.
+    """
+    try:
+        return action()
+    except Exception as error:
+        said = OURS.search(str(error))
+        if said is None:
+            raise
+    kind, text = said.groups()
+    if kind == "ValuesError":
+        refuse_unknown()
+    raise getattr(errors, kind, ExtremalError)(text)

@@ -1,0 +1,1 @@
+"""The demo: the whole way on a real survey, beside randomized response."""

@@ -1,0 +1,182 @@
+"""The demo's report: one page that tells what was done and what it is worth."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+from extremal._plot import BLUE, ORANGE
+from extremal.auditing import svg
+from extremal.auditing.page import Section, Table, curve_section, leakage_section, page, risk_sections
+
+from .run import INFORMATION, RESPONSE, SHARES, STEPS, Demo, Progress, run, write
+from .survey import EPSILON
+
+FOOTER = (
+    "Survey: The American National Election Studies, 1996, in the subset that statsmodels "
+    "distributes; public domain. "
+    "Made by: extremal demo."
+)
+
+
+def make(
+    output: str | os.PathLike[str],
+    epsilon: float = EPSILON,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Demo, Path]:
+    """The demo, and the path of its report, which stands beside its other files."""
+    done = run(output, epsilon, seed, progress)
+    path = done.folder / "report.html"
+    write(path, report(done))
+    if progress is not None:
+        progress(len(STEPS), len(STEPS), "done")
+    return done, path
+
+
+def comparison(done: Demo) -> tuple[list[str], list[list[str]]]:
+    """The mechanisms side by side: a head and rows of text."""
+    head = ["mechanism", "leaks", "information", "error of a share", "widest interval", "reports"]
+    rows = []
+    for way in done.ways.values():
+        error = way.expected.root_mean_square
+        rows.append(
+            [
+                way.name,
+                f"{way.certified.realised_epsilon:.4f}",
+                f"{way.information:.4f}",
+                f"{100 * error:.2f} points" if math.isfinite(error) else "not identified",
+                f"{100 * way.expected.width:.0f} points",
+                f"{len(way.certified.outputs)} kinds",
+            ]
+        )
+    return head, rows
+
+
+def summary(done: Demo) -> list[str]:
+    """What the demo shows, in a few sentences."""
+    factor, way, response = math.exp(done.epsilon), done.ways[SHARES], done.ways[RESPONSE]
+    return [
+        "Whatever somebody wants to know about a respondent's party, one report multiplies the "
+        "chance to guess it right "
+        f"by at most {math.ceil(factor * 100 - 1e-9) / 100:g}.",
+        f"For shares as exact, randomized response with the same leakage needs {done.saving:.1f} "
+        f"times as many people; of the information in an answer it keeps {response.information:.4f} nats "
+        f"where {done.ways[INFORMATION].information:.4f} are possible.",
+        f"{way.covered} of {done.prior.size} true shares lie in their intervals.",
+        outside(done),
+    ]
+
+
+def outside(done: Demo) -> str:
+    """What the test from the pairs of answer and report says, and how little that is."""
+    if done.outside.violation:
+        return f"A test on {done.outside.pairs} pairs of answer and report says: {done.outside.verdict}."
+    return (
+        f"A test on {done.outside.pairs} pairs found nothing that contradicts {done.epsilon:g} "
+        "(so small a test detects only gross violations)."
+    )
+
+
+def report(done: Demo) -> str:
+    """The page."""
+    way, response = done.ways[SHARES], done.ways[RESPONSE]
+    lead = (
+        f"{done.people} people said which party they lean to. Here each answer is replaced by a "
+        "random report that leaks "
+        f"at most ε = {done.epsilon:g} nats about the person, and the shares of the answers are "
+        "estimated back."
+    )
+    series = [
+        svg.Series(name, w.estimate.frequencies, w.estimate.lower, w.estimate.upper, color, dash)
+        for name, w, color, dash in ((SHARES, way, BLUE, ""), (RESPONSE, response, ORANGE, "6 3"))
+    ]
+    estimated = svg.intervals(
+        done.prior.labels,
+        series,
+        done.prior.probabilities,
+        "estimated shares with simultaneous 95% intervals",
+    )
+    sections = [
+        Section("In short", summary(done)),
+        Section(
+            "Shares, estimated from private reports",
+            pictures=[
+                (
+                    estimated,
+                    "Each line is an interval that holds, together with all others of its colour, "
+                    "with probability 95 % "
+                    "or more; the dot is the estimate. Randomized response leaks exactly as much.",
+                )
+            ],
+        ),
+        Section(
+            "Three mechanisms at the same leakage",
+            [
+                "The best mechanism depends on what it is for. One keeps the most information about "
+                "each answer; another "
+                "is made for estimating shares; randomized response, the classical method, is neither."
+            ],
+            table=Table(*comparison(done)),
+            after=[
+                "leaks: the proven leakage in nats of the integers that are drawn from. information: "
+                "mutual information "
+                "of answer and report in nats. error of a share: the expected root mean square for "
+                "this many people, in "
+                "percentage points.",
+                done.proof,
+            ],
+        ),
+        Section(
+            "The mechanism made for shares",
+            pictures=[
+                (
+                    svg.heat_map(way.certified.mechanism),
+                    f"For each true answer (down), how often each of the {len(way.certified.outputs)} "
+                    "numbered reports "
+                    "(across) is given. White: never.",
+                )
+            ],
+        ),
+        Section(
+            "The mechanism with the most information",
+            pictures=[
+                (
+                    svg.heat_map(done.ways[INFORMATION].certified.mechanism),
+                    "In per cent. Some reports rule out some answers, and some answers are never reported.",
+                )
+            ],
+        ),
+        curve_section(done.curve, done.epsilon),
+        leakage_section(done.audit),
+        *risk_sections(done.audit)[1:],
+        Section(
+            "What to do differently in earnest",
+            [
+                "Here the prior was learned from the very answers that are protected, so that "
+                "everybody can repeat the "
+                "demo. In earnest it must come from elsewhere: an earlier survey, a register, or a "
+                "small sample of people "
+                "who agreed; extremal design --robust allows for the uncertainty of a sample.",
+                "Only the one column is released. Other columns that depend on it, such as the vote, "
+                "would tell about it.",
+            ],
+        ),
+        Section(
+            "Files",
+            table=Table(
+                ["file", "what it is"],
+                [
+                    ["answers.csv", "the answers, as they were given"],
+                    ["mechanism.json", "the certified mechanism made for shares"],
+                    ["information.json, randomized-response.json", "the two others"],
+                    ["private.csv", "the reports"],
+                    ["estimates.json", "shares with intervals, from the reports"],
+                    ["audit.md, audit.json", "what the mechanism leaks"],
+                    ["tradeoff.csv", "the curve"],
+                ],
+            ),
+        ),
+    ]
+    return page("Party identification, collected privately", lead, sections, FOOTER)

@@ -1,0 +1,233 @@
+"""The whole way on a real survey: learn, design, certify, privatise, estimate back, audit."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import extremal as ex
+from extremal.errors import EpsilonError, FileError
+from extremal.model.regions import check_epsilon
+from extremal.release.files.atomic import new_file
+from extremal.release.files.read import match_labels, read_counts
+from extremal.studies.data import anes96
+
+from .survey import EPSILON, ORDER
+
+COLUMN = "party"
+LEAST = 0.01  # levels at which there is something to see
+SHARES, INFORMATION, RESPONSE = "made for shares", "most information", "randomized response"
+FILES = {SHARES: "mechanism.json", INFORMATION: "information.json", RESPONSE: "randomized-response.json"}
+POINTS = 24  # of the curve
+STEPS = (
+    "learning the prior",
+    "designing",
+    "certifying",
+    "privatising",
+    "estimating",
+    "auditing",
+    "writing the report",
+)
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """One mechanism all the way: certified, reports of everybody, shares estimated from them."""
+
+    name: str
+    certified: ex.Certified
+    reports: dict[Any, int]
+    estimate: ex.Estimate
+    expected: ex.ExpectedError
+
+    @property
+    def information(self) -> float:
+        """I(X;Y) in nats."""
+        return ex.mutual_information(self.certified.prior, self.certified.mechanism)
+
+    @property
+    def covered(self) -> int:
+        """How many of the true shares lie in their intervals."""
+        truth = self.certified.prior.probabilities
+        return int(((self.estimate.lower <= truth) & (truth <= self.estimate.upper)).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Demo:
+    """Everything that came out, and where it was written."""
+
+    folder: Path
+    epsilon: float
+    prior: ex.Prior
+    people: int
+    ways: dict[str, Way]
+    audit: ex.Audit
+    outside: ex.PairsAudit
+    curve: ex.Tradeoff
+    proof: str
+    files: tuple[str, ...]
+
+    @property
+    def saving(self) -> float:
+        """How many times as many people randomized response needs for shares that are as exact."""
+        errors = [self.ways[name].expected.root_mean_square for name in (RESPONSE, SHARES)]
+        return (errors[0] / errors[1]) ** 2
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, for programs."""
+        return {
+            "folder": str(self.folder),
+            "files": list(self.files),
+            "epsilon": self.epsilon,
+            "people": self.people,
+            "saving": self.saving,
+            "mechanisms": {
+                name: {
+                    "realised_epsilon": way.certified.realised_epsilon,
+                    "mutual_information": way.information,
+                    "standard_error": way.expected.root_mean_square,
+                    "width": way.expected.width,
+                    "shares_inside_their_intervals": way.covered,
+                    "estimate": way.estimate.to_dict(),
+                }
+                for name, way in self.ways.items()
+            },
+            "audit": self.audit.to_dict(),
+            "audit_from_outside": self.outside.to_dict(),
+        }
+
+
+def run(
+    output: str | os.PathLike[str],
+    epsilon: float = EPSILON,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> Demo:
+    """All files but the report in the folder `output`; files of the same names are replaced.
+
+    Reports are drawn with the operating system's randomness, so figures differ a little from run to run, unless a seed
+    is given. `progress` is called with (steps done, steps, the next one).
+    """
+    folder, level = _folder(output), check_epsilon(epsilon)
+    steps = iter(range(len(STEPS)))
+
+    def step() -> None:
+        k = next(steps)
+        if progress is not None:
+            progress(k, len(STEPS), STEPS[k])
+
+    step()
+    answers = anes96()[COLUMN]
+    people = len(answers)
+    prior = ex.Prior.from_data(answers, labels=ORDER)
+    if not LEAST <= level < prior.epsilon_max:
+        raise EpsilonError(
+            f"the demo must have an epsilon between {LEAST} and {prior.epsilon_max:.4g}, where the "
+            "answers themselves "
+            f"may be released, got {epsilon!r}; {EPSILON} is a good one"
+        )
+    write(folder / "answers.csv", _csv([("respondent", COLUMN), *enumerate(answers, start=1)]))
+    step()
+    design = ex.design(prior, level)
+    check = ex.check_design(prior, level, ex.mutual_information, design)
+    best = ex.estimation_design(prior, level)
+    step()
+    matrices = {
+        SHARES: best.mechanism,
+        INFORMATION: design.mechanism,
+        RESPONSE: ex.randomized_response_for_pml(prior, level),
+    }
+    certified = {name: ex.certify(prior, matrix, level) for name, matrix in matrices.items()}
+    for name, c in certified.items():
+        c.save(folder / FILES[name])
+    step()
+    reports = _privatise(folder, certified, answers, seed)
+    step()
+    ways = {
+        name: Way(name, c, reports[name], ex.estimate(c, reports[name]), ex.expected_error(prior, c, people))
+        for name, c in certified.items()
+    }
+    write(folder / "estimates.json", ways[SHARES].estimate.to_json() + "\n")
+    step()
+    audit = ex.audit(prior, certified[SHARES])
+    outside = ex.audit_pairs(answers, _column(folder / "private.csv"), epsilon=level)
+    write(folder / "audit.md", audit.to_markdown())
+    write(folder / "audit.json", audit.to_json() + "\n")
+    curve = ex.tradeoff(prior, np.linspace(0, prior.epsilon_max, POINTS + 1))
+    write(
+        folder / "tradeoff.csv", _csv([list(curve.rows()[0]), *(list(row.values()) for row in curve.rows())])
+    )
+    step()
+    names = (
+        "answers.csv",
+        *FILES.values(),
+        "private.csv",
+        "estimates.json",
+        "audit.md",
+        "audit.json",
+        "tradeoff.csv",
+    )
+    sure = "code that shares nothing with the solver confirms" if check.ok else "is not confirmed"
+    proof = (
+        f"The design with the most information reaches {design.value:.4f} nats; more than "
+        f"{design.upper_bound:.4f} is impossible at this ε, which {sure}. "
+        f"The design made for shares has an expected squared error at most {best.gap:.1%} above the "
+        "least possible."
+    )
+    files = tuple(str(folder / name) for name in names)
+    return Demo(folder, level, prior, people, ways, audit, outside, curve, proof, files)
+
+
+def _privatise(
+    folder: Path, certified: dict[str, ex.Certified], answers: list[str], seed: int | None
+) -> dict[str, dict[Any, int]]:
+    """How often each report was given; those of the mechanism made for shares by way of a file."""
+    found = {}
+    for k, (name, c) in enumerate(certified.items()):
+        words = None if seed is None else ex.SeededWords(seed + k)
+        if name == SHARES:
+            target = folder / "private.csv"
+            allowed = "refuse" if words is None else "allow"
+            source = folder / "answers.csv"
+            ex.privatize_file(source, target, {COLUMN: c}, overwrite=True, words=words, unmarked=allowed)
+            found[name] = match_labels(read_counts(str(target), COLUMN), c.outputs)
+        else:
+            found[name] = ex.count_reports(c, c.privatize(answers, source=words)).to_dict()
+    return found
+
+
+def _folder(output: str | os.PathLike[str]) -> Path:
+    folder = Path(output)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(
+            f"output must be a folder, or a place for one, got {str(folder)!r}: {error.strerror}"
+        ) from None
+    return folder
+
+
+def _column(path: Path) -> list[str]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [row[COLUMN] for row in csv.DictReader(file)]
+
+
+def _csv(rows: list[Any]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def write(path: Path, text: str) -> None:
+    """The text stands under this name, whole."""
+    with new_file(path, True, 0o644) as file:
+        file.write(text.encode("utf-8"))

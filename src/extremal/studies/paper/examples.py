@@ -1,0 +1,306 @@
+"""Every number in the paper's text outside its figures, and evidence for what the text gets wrong."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+import extremal as ex
+from extremal import closed_form
+from extremal.theory.majorization import majorizes
+
+from .panel import Check, Floats, Panel, close, fact, within
+from .simulation import mutual_information
+
+THREE = ex.Prior([0.5, 0.3, 0.2])
+EXAMPLE_1 = np.array(
+    [
+        [0.325, 0.225, 0.225, 0.225],
+        [0.45, 0.1, 0.225, 0.225],
+        [0.45, 0.225, 0.1, 0.225],
+        [0.45, 0.225, 0.225, 0.1],
+    ]
+)
+EXAMPLE_2 = np.array([[0.75, 0.25, 0, 0], [0, 0.75, 0.25, 0], [0, 0, 0.75, 0.25], [0.25, 0, 0, 0.75]])
+
+
+def make(seed: int) -> Panel:
+    """The examples, the numbers in the text, and the errata."""
+    first = closed_form.high_privacy(ex.Prior([2 / 5, 1 / 5, 1 / 5, 1 / 5]), math.log(9 / 8)).matrix
+    second = _match(closed_form.uniform(4, math.log(3)).matrix, EXAMPLE_2)
+    places = list(itertools.product((1, 2), range(4), range(4)))
+    table = {
+        "example": [k for k, _, _ in places],
+        "row": [i + 1 for _, i, _ in places],
+        "column": [j + 1 for _, _, j in places],
+        "stated": [(EXAMPLE_1, EXAMPLE_2)[k - 1][i, j] for k, i, j in places],
+        "found": [(first, second)[k - 1][i, j] for k, i, j in places],
+    }
+    checks = (*_examples(first, second), *_text(), *_errata(seed))
+    settings = {
+        "Example 1": "P_X = (2/5, 1/5, 1/5, 1/5), ε = log 9/8",
+        "Example 2": "uniform on 4 symbols, ε = log 3",
+        "Example 3": "three symbols in region 2; here P_X = (0.5, 0.3, 0.2), ε = log 1.6",
+    }
+    return Panel("examples", "Examples and numbers in the text", settings, {"": table}, checks)
+
+
+def _examples(first: Floats, second: Floats) -> tuple[Check, ...]:
+    prior = ex.Prior([2 / 5, 1 / 5, 1 / 5, 1 / 5])
+    four, level = ex.Prior.uniform(4), math.log(3)
+    best = ex.design(four, level, method="enumeration").value
+    printed = ex.mutual_information(four, ex.Mechanism(EXAMPLE_2))
+    return (
+        within("Example 1: the matrix", float(np.abs(first - EXAMPLE_1).max()), 1e-12),
+        close(
+            "Example 1: its leakage is log 9/8",
+            math.log(9 / 8),
+            ex.epsilon_pml(prior, ex.Mechanism(EXAMPLE_1)),
+        ),
+        within("Example 2: the matrix, up to columns", float(np.abs(second - EXAMPLE_2).max()), 1e-12),
+        close("Example 2: its leakage is log 3", level, ex.epsilon_pml(four, ex.Mechanism(EXAMPLE_2))),
+        fact(
+            "Example 2: ε is in the third region, [ε_2, ε_3)",
+            "3",
+            str(four.region(level)),
+            four.region(level) == 3 and four.region_edges[2] <= level < four.region_edges[3],
+        ),
+        close("Example 2: no mechanism does better (Theorem 5 as reference)", best, printed, 1e-9),
+        fact(
+            "Example 3: the set is of vectors with e^ε, 0 and r_i(j) or with e^ε twice, where these are feasible",
+            "(e^ε, 0, r_3(1)), (r_1(2), e^ε, 0), (e^ε, r_2(1), 0), …",
+            f"{len(_example_3())} such vectors; extremal_lift_vectors gives the same",
+            _same_rows(_example_3(), ex.extremal_lift_vectors(THREE, math.log(1.6))),
+        ),
+    )
+
+
+def _text() -> tuple[Check, ...]:
+    sizes = (2, 3, 4, 10, 100)
+    zero = max(abs(closed_form.uniform_mutual_information(n, 0)) for n in sizes)
+    full = max(abs(closed_form.uniform_mutual_information(n, math.log(n)) - math.log(n)) for n in sizes)
+    coin = ex.Prior([0.5, 0.5])
+    levels = np.linspace(0, math.log(2), 101)
+    same = all(
+        ex.randomized_response_for_pml(coin, e).same_up_to_columns(closed_form.binary(coin, e), 1e-12)
+        for e in levels
+    )
+    certain = ex.randomized_response_pml(ex.Prior([1 - 2e-12, 1e-12, 1e-12]), 1.0)
+    back = max(
+        abs(ex.randomized_response_epsilon(THREE, ex.randomized_response_parameter(THREE, e)) - e)
+        for e in np.linspace(0, 0.999 * THREE.epsilon_max, 101)
+    )
+    return (
+        fact(
+            "(2/3, 1/3, 0) majorizes (1/3, 1/3, 1/3)",
+            "yes",
+            "yes" if majorizes([2 / 3, 1 / 3, 0], [1 / 3] * 3) else "no",
+            majorizes([2 / 3, 1 / 3, 0], [1 / 3] * 3),
+        ),
+        close(
+            "all mechanisms satisfy ε_max-PML, the identity with equality",
+            THREE.epsilon_max,
+            ex.epsilon_pml(THREE, ex.Mechanism(np.eye(3))),
+        ),
+        within("ε_r(ε) is the inverse of the leakage of randomized response", back, 1e-12),
+        within(
+            "Proposition 1: as P_X(x_j) tends to 1, y_j leaks 0 and the others ε_r (ε_r = 1)",
+            float(np.abs(certain - [0, 1, 1]).max()),
+            1e-11,
+        ),
+        within("Corollary 1: at ε = 0 privacy costs log N, I(X;Y) = 0", zero, 1e-12),
+        within("Corollary 1: at ε_max, I(X;Y) = log N", full, 1e-12),
+        fact(
+            "for a uniform binary prior randomized response is the optimal mechanism (101 levels)",
+            "identical",
+            "identical up to columns" if same else "different",
+            same,
+        ),
+    )
+
+
+def _errata(seed: int) -> tuple[Check, ...]:
+    return (
+        _last_region(),
+        _symmetry(),
+        _remark_2(),
+        _example_3_infeasible(),
+        _duplicates(),
+        _misprinted_estimate(seed),
+        _output_distribution(),
+        fact(
+            "Example 2 prints a column permutation of Theorem 4, not its formula",
+            "Theorem 4's matrix",
+            f"differs by {np.abs(closed_form.uniform(4, math.log(3)).matrix - EXAMPLE_2).max():g} entry by entry, "
+            "equal up to columns",
+            np.abs(closed_form.uniform(4, math.log(3)).matrix - EXAMPLE_2).max() > 0.1,
+            erratum=True,
+        ),
+        _redundant_row(),
+    )
+
+
+def _last_region() -> Check:
+    from scipy.optimize import linprog
+
+    V = ex.extremal_lift_vectors(THREE, math.log(3))
+    feasible = [
+        linprog(np.zeros(len(W)), A_eq=W.T, b_eq=np.ones(3), method="highs").status == 0
+        for W in (V[np.count_nonzero(V, axis=1) > 1], V)
+    ]
+    return fact(
+        "regions k ≤ N − 1 leave out [ε_{N−1}, ε_max): (0.5, 0.3, 0.2) at ε = log 3 "
+        "needs vectors with one non-zero element, k = N",
+        "optimal for every ε",
+        f"program of Theorem 5 {_can(feasible[0])} for k ≤ 2, {_can(feasible[1])} with k = 3",
+        feasible == [False, True],
+        erratum=True,
+    )
+
+
+def _symmetry() -> Check:
+    """A utility that treats symbols differently: three decisions with unequal gains."""
+    utility = ex.ExpectedGain(np.cos(np.arange(9)).reshape(3, 3), "three decisions")
+    worst = 0.0
+    for epsilon in (0.1, 0.3, math.log(2), math.log(3), math.log(4.5)):
+        try:
+            vertices = ex.polytope_vertices(THREE, epsilon)
+        except ImportError:
+            worst = math.nan
+            break
+        best = max(utility(THREE, ex.Mechanism(P)) for P in vertices)
+        worst = max(worst, abs(ex.design(THREE, epsilon, utility, method="enumeration").value - best))
+    missing = math.isnan(worst)
+    return fact(
+        "Theorem 5 needs a permutation-symmetric μ (here (0.5, 0.3, 0.2), expected gain, 5 levels in 3 regions)",
+        "assumed",
+        "not computed: needs the extra `polytope`"
+        if missing
+        else f"without symmetry it gives the best vertex of M_3(ε) too, to {worst:.0e}",
+        None if missing else worst <= 1e-9,
+        erratum=True,
+    )
+
+
+def _remark_2() -> Check:
+    n, k = 4, 2
+    count = len(ex.extremal_lift_vectors(ex.Prior.uniform(n), math.log(n / (n - k + 0.5))))
+    bound = sum((n - l + 1) * math.comb(n, l - 1) for l in range(1, k + 1))
+    return fact(
+        "Remark 2: the uniform prior attains the bound (here N = 4, k = 2)",
+        f"{bound} vectors",
+        f"{count} = (N−k+1) C(N, k−1): only the term l = k counts",
+        count == (n - k + 1) * math.comb(n, k - 1) < bound,
+        erratum=True,
+    )
+
+
+def _example_3_infeasible() -> Check:
+    edges, p = THREE.region_edges, float(THREE.probabilities[2])
+    largest = max((1 - math.exp(e) * (1 - p)) / p for e in np.linspace(edges[1], edges[2], 100)[1:])
+    return fact(
+        "Example 3 lists (e^ε, e^ε, r_3(3)) in region 2",
+        "a lift vector, ≥ 0",
+        f"r_3(3) ≤ {largest:.4f} < 0 inside the region",
+        largest < 0,
+        erratum=True,
+    )
+
+
+def _duplicates() -> Check:
+    """Algorithm 1 as printed, at the edge epsilon_1 where the element r is 0 for two choices of J."""
+    c, p = 1.25, (0.5, 0.3, 0.2)
+    found = []
+    for l in (1, 2):
+        for J in itertools.combinations(range(3), 3 - l + 1):
+            for j in J:
+                rest = 1 - c * sum(p[m] for m in J if m != j)
+                if c * sum(p[m] for m in J) >= 1 - 1e-12 and rest >= -1e-12:
+                    found.append(
+                        tuple(c if m in J and m != j else (m == j) * abs(rest) / p[j] for m in range(3))
+                    )
+    different = len({tuple(round(x, 9) for x in v) for v in found})
+    own = len(ex.extremal_lift_vectors(THREE, math.log(c)))
+    return fact(
+        "Algorithm 1 lists each vertex once (here (0.5, 0.3, 0.2) at ε = ε_1 = log 1.25)",
+        "a set",
+        f"{len(found)} vectors, {different} different; extremal_lift_vectors gives {own}",
+        len(found) > different == own,
+        erratum=True,
+    )
+
+
+def _misprinted_estimate(seed: int) -> Check:
+    prior = ex.Prior([0.55, 0.45])
+    joint = prior.probabilities[:, None] * closed_form.binary(prior, 0.4).matrix
+    f = np.random.default_rng([seed, 5]).multinomial(1000, joint.ravel()).reshape(2, 2).astype(float)
+    printed = float((f / 2 * np.log(2 * f / np.outer(f.sum(axis=1), f.sum(axis=0)))).sum())
+    right = float(mutual_information(f))
+    return fact(
+        "the empirical mutual information is printed with N where n belongs (one sample, binary, ε = 0.4)",
+        f"between 0 and log 2; as printed {printed:.1f}",
+        f"{right:.4f} with n = 1000",
+        printed < 0 <= right <= math.log(2),
+        erratum=True,
+    )
+
+
+def _output_distribution() -> Check:
+    away = np.abs(ex.randomized_response(THREE, 1.0).output_distribution(THREE) - THREE.probabilities).max()
+    mechanism = ex.randomized_response(THREE, 1.0)
+    formula = np.abs(ex.randomized_response_pml(THREE, 1.0) - ex.pml(THREE, mechanism)).max()
+    return fact(
+        "P_Y = P_X for randomized response (here (0.5, 0.3, 0.2), ε_r = 1)",
+        "equal",
+        f"differs by {away:.4f}; the formula for its leakage is right, to {formula:.0e}",
+        away > 0.01 and formula < 1e-12,
+        erratum=True,
+    )
+
+
+def _redundant_row() -> Check:
+    V = ex.extremal_lift_vectors(THREE, 0.4)
+    away = float(np.abs(V @ THREE.probabilities - 1).max())
+    return fact(
+        "the row Σ P_Y = 1 of Theorem 5 is needed",
+        "a constraint",
+        f"the prior-weighted sum of the other rows, to {away:.0e}",
+        away < 1e-12,
+        erratum=True,
+    )
+
+
+def _example_3() -> Floats:
+    """The vectors of Example 3 that are feasible for (0.5, 0.3, 0.2) at epsilon = log 1.6, from its formulas."""
+    c, p = 1.6, THREE.probabilities
+    found = []
+    for i, j in itertools.permutations(range(3), 2):
+        vector = np.zeros(3)
+        vector[j], vector[i] = c, (1 - c * p[j]) / p[i]
+        if 0 <= vector[i] <= c:
+            found.append(vector)
+    for i in range(3):
+        vector = np.full(3, c)
+        vector[i] = (1 - c * (1 - p[i])) / p[i]
+        if 0 <= vector[i] <= c:
+            found.append(vector)
+    return np.array(found)
+
+
+def _same_rows(A: Floats, B: Floats) -> bool:
+    apart = np.abs(A[:, None] - B[None]).max(axis=2)
+    return len(A) == len(B) and bool(max(apart.min(axis=0).max(), apart.min(axis=1).max()) <= 1e-12)
+
+
+def _match(P: Floats, printed: Floats) -> Floats:
+    """The columns of P in the order nearest to the printed matrix."""
+    orders: list[Sequence[int]] = list(itertools.permutations(range(P.shape[1])))
+    apart = [np.abs(P[:, order] - printed).max() for order in orders]
+    return P[:, orders[int(np.argmin(apart))]]
+
+
+def _can(feasible: bool) -> str:
+    return "feasible" if feasible else "infeasible"

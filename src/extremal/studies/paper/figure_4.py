@@ -1,0 +1,242 @@
+"""Figure 4: the binary problem in the plane: the mechanisms that satisfy epsilon-PML, contours of I, the optima."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import extremal as ex
+from extremal import closed_form
+from extremal._plot import BLACK, GREY, SKY, VERMILION
+
+from .panel import Check, Floats, Panel, close, fact, within
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+RATE = 1.5  # e^epsilon
+GRID = 201
+
+
+def figure_4a(seed: int) -> Panel:
+    """P_X(x_1) = 0.5: no box constraint is active."""
+    return _panel("4a", 0.5, [[0.75, 0.25], [0.25, 0.75]])
+
+
+def figure_4b(seed: int) -> Panel:
+    """P_X(x_1) = 0.8: one box constraint is active."""
+    return _panel("4b", 0.8, [[5 / 12, 0.0], [7 / 12, 1.0]])
+
+
+def region(p: float, c: float) -> Floats:
+    """The corners (p_11, p_21) of the feasible region, counterclockwise from (0, 0).
+
+    The first column (a, b) of a binary mechanism is feasible if neither column's larger entry exceeds c times its
+    mean: four half-planes and the unit square. Corners are the feasible intersections of two of their edges; this is
+    Lemma 1 by hand, and uses no theorem on what is optimal.
+    """
+    q = 1 - p
+    # Rows (u, v, w) mean u a + v b <= w.
+    planes = np.array(
+        [
+            [1 - c * p, -c * q, 0],
+            [-c * p, 1 - c * q, 0],
+            [c * p - 1, c * q, c - 1],
+            [c * p, c * q - 1, c - 1],
+            [-1, 0, 0],
+            [0, -1, 0],
+            [1, 0, 1],
+            [0, 1, 1],
+        ]
+    )
+    corners: list[Floats] = []
+    for i in range(len(planes)):
+        for j in range(i):
+            A, w = planes[[i, j], :2], planes[[i, j], 2]
+            if abs(np.linalg.det(A)) < 1e-12:
+                continue
+            point = np.linalg.solve(A, w) + 0.0
+            inside = (planes[:, :2] @ point <= planes[:, 2] + 1e-12).all()
+            if inside and all(np.abs(point - other).max() > 1e-9 for other in corners):
+                corners.append(point)
+    found = np.array(corners)
+    whole = np.round(found)
+    found = np.where(np.abs(found - whole) < 1e-12, whole, found) + 0.0  # no 0.9999999999999998, no -0.0
+    middle = found.mean(axis=0)
+    angle = np.arctan2(found[:, 1] - middle[1], found[:, 0] - middle[0])
+    ordered = found[np.argsort(angle)]
+    return np.roll(ordered, -int(np.argmin(ordered.sum(axis=1))), axis=0)
+
+
+def information(p: float, a: Floats, b: Floats) -> Floats:
+    """I(X;Y) in nats of the binary mechanism with first column (a, b)."""
+    flat = np.stack([np.ravel(a), np.ravel(b)])
+    prior = ex.Prior([p, 1 - p])
+    both = ex.mutual_information.columns(prior, flat) + ex.mutual_information.columns(prior, 1 - flat)
+    return np.asarray(both.reshape(np.shape(a)))
+
+
+def _panel(name: str, p: float, stated: list[list[float]]) -> Panel:
+    prior, epsilon = ex.Prior([p, 1 - p]), math.log(RATE)
+    corners = region(p, RATE)
+    value = information(p, corners[:, 0], corners[:, 1])
+    best = value >= value.max() - 1e-12
+    line = np.linspace(0, 1, GRID)
+    a, b = np.meshgrid(line, line)
+    height = information(p, a, b)
+    tables = {
+        "": {
+            "p_11": corners[:, 0],
+            "p_21": corners[:, 1],
+            "mutual_information": value,
+            "optimal": best.astype(int),
+        },
+        "-contours": {"p_11": a.ravel(), "p_21": b.ravel(), "mutual_information": height.ravel()},
+    }
+    settings = {
+        "prior": f"P_X(x_1) = {p:g}",
+        "ε": f"log {RATE:g}",
+        "contours": f"I(X;Y) in nats on a grid of {GRID} × {GRID} points",
+    }
+    checks = _checks(prior, epsilon, corners, value, best, stated)
+
+    def draw(axes: Axes) -> None:
+        axes.grid(visible=False)
+        axes.fill(
+            corners[:, 0], corners[:, 1], facecolor=SKY, alpha=0.45, edgecolor=BLACK, linewidth=1.4, zorder=1
+        )
+        levels = _levels(float(height.max()))
+        lines = axes.contour(
+            a, b, height, levels=levels, colors=GREY, linewidths=0.8, linestyles="-", zorder=2
+        )
+        axes.clabel(lines, levels=levels[:6], fmt="%.2f", fontsize=8)
+        axes.plot([0, 1], [0, 1], color=BLACK, linestyle="--", linewidth=1, zorder=2)
+        axes.plot(
+            corners[best, 0],
+            corners[best, 1],
+            linestyle="none",
+            marker="*",
+            markersize=17,
+            color=VERMILION,
+            markeredgecolor=BLACK,
+            clip_on=False,
+            zorder=4,
+        )
+        for x, y, text in ((0.57, 0.45, "$S_1$"), (0.43, 0.55, "$S_2$")):
+            axes.text(x, y, text, ha="center", va="center", fontsize=14, zorder=3)
+        _legend(axes)
+        axes.set(
+            xlabel="$p_{11}$",
+            ylabel="$p_{21}$",
+            xlim=(0, 1),
+            ylim=(0, 1),
+            aspect="equal",
+        )
+        axes.set_title(title.replace("P_X(x_1)", "$P_X(x_1)$").replace("P_X(x_2)", "$P_X(x_2)$"), y=1.13)
+
+    title = "P_X(x_1) = P_X(x_2)" if p == 0.5 else f"P_X(x_1) = {p:g}"
+    return Panel(name, f"Figure {name}: {title}, ε = log 1.5", settings, tables, checks, draw, (5.6, 6.3))
+
+
+def _levels(highest: float) -> list[float]:
+    step = 0.05 if highest > 0.6 else 0.04
+    return [k * step for k in range(1, int(highest / step) + 1)]
+
+
+def _legend(axes: Axes) -> None:
+    """Above the picture, which is full."""
+    axes.fill([], [], facecolor=SKY, alpha=0.45, edgecolor=BLACK, label="mechanisms with PML ≤ ε")
+    axes.plot([], [], color=GREY, linewidth=0.8, label="$I(X;Y)$ in nats")
+    axes.plot([], [], color=BLACK, linestyle="--", linewidth=1, label="$p_{11} = p_{21}$")
+    axes.plot(
+        [],
+        [],
+        linestyle="none",
+        marker="*",
+        markersize=13,
+        color=VERMILION,
+        markeredgecolor=BLACK,
+        label="optimal",
+    )
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.02), ncols=2)
+
+
+def _checks(
+    prior: ex.Prior,
+    epsilon: float,
+    corners: Floats,
+    value: Floats,
+    best: Floats,
+    stated: list[list[float]],
+) -> tuple[Check, ...]:
+    optimal = closed_form.binary(prior, epsilon).matrix.T  # its two columns are the two optimal points
+    found = corners[best]
+    apart = np.abs(found[:, None] - optimal[None]).max(axis=2)
+    from_text = np.abs(found[:, None] - np.array(stated)[None]).max(axis=2)
+    active = bool(np.any((found == 0) | (found == 1)))
+    says = bool(RATE * prior.probabilities[0] >= 1)
+    return (
+        within(
+            "the best corners of the region are the columns of Theorem 2",
+            float(max(apart.min(axis=0).max(), apart.min(axis=1).max())),
+            1e-12,
+        ),
+        within(
+            "and the points of its proof, " + " and ".join(f"({x:.4g}, {y:.4g})" for x, y in stated),
+            float(max(from_text.min(axis=0).max(), from_text.min(axis=1).max())),
+            1e-12,
+        ),
+        fact(
+            "the region has four extremal mechanisms, two of them trivial",
+            "4 and 2",
+            f"{len(corners)} and {int((value < 1e-12).sum())}",
+            len(corners) == 4 and (value < 1e-12).sum() == 2,
+        ),
+        fact(
+            "a box constraint is active exactly if e^ε P_X(x_1) ≥ 1",
+            "active" if says else "not active",
+            "active" if active else "not active",
+            active == says,
+        ),
+        close(
+            "both optima have the utility of the design",
+            ex.design(prior, epsilon).value,
+            float(value[best].min()),
+        ),
+        *(_active_errata(prior, epsilon) if says else _inactive_errata(prior)),
+    )
+
+
+def _inactive_errata(prior: ex.Prior) -> tuple[Check, ...]:
+    p, q = prior.probabilities
+    return (
+        fact(
+            "the proof puts the point (π_2 e^ε, 1 − π_1 e^ε) into S_2; it lies in S_1, where p_11 ≥ p_21",
+            "in S_2",
+            f"({q * RATE:.4g}, {1 - p * RATE:.4g}) is in S_1",
+            q * RATE > 1 - p * RATE,
+            erratum=True,
+        ),
+    )
+
+
+def _active_errata(prior: ex.Prior, epsilon: float) -> tuple[Check, ...]:
+    posterior = ex.adversary.posterior(prior, closed_form.binary(prior, epsilon), 1)
+    return (
+        fact(
+            "the regions k ≤ N − 1 leave this case out: ε lies in region k = N = 2",
+            "k = 1 only",
+            f"k = {prior.region(epsilon)}",
+            prior.region(epsilon) == 2,
+            erratum=True,
+        ),
+        fact(
+            'after Theorem 2: "the randomization in the channel permits such a deterministic inference" from y_2',
+            "X is certain given y_2",
+            f"it prevents it: X = x_1 with probability {posterior[0]:.4g}, x_2 with {posterior[1]:.4g}",
+            posterior.min() > 0 and posterior.max() < 1,
+            erratum=True,
+        ),
+    )

@@ -1,0 +1,103 @@
+"""What every figure is made of: settings, tables of numbers, checks of what the paper states, and a drawing."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extremal._plot import picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One statement, what it says, what was found here, and whether the two agree.
+
+    `passed` is None where it could not be checked, for want of an optional library.
+    `erratum`: the statement is of what the paper gets wrong, and passing means that the evidence confirms it.
+    """
+
+    statement: str
+    stated: str
+    found: str
+    tolerance: str
+    passed: bool | None
+    erratum: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One picture with its numbers, or, without a drawing, numbers alone. Tables are by file name ending."""
+
+    name: str
+    title: str
+    settings: Mapping[str, str]
+    tables: Mapping[str, Mapping[str, Sequence[Any] | NDArray[Any]]] = field(default_factory=dict)
+    checks: tuple[Check, ...] = ()
+    draw: Callable[[Axes], None] | None = None
+    size: tuple[float, float] = (5.4, 4.4)
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def stem(self) -> str:
+        """The name of its files without ending."""
+        return f"figure-{self.name}" if self.name[0].isdigit() else self.name
+
+    def write(self, folder: Path) -> tuple[Path, ...]:
+        """Its files in that folder: tables as CSV, the picture as PNG and SVG."""
+        files = []
+        for ending, table in self.tables.items():
+            path = folder / f"{self.stem}{ending}.csv"
+            write_csv(path, table)
+            files.append(path)
+        if self.draw is not None:
+            files += picture(folder / self.stem, self.draw, self.size)
+        return tuple(files)
+
+
+def close(statement: str, stated: float, found: float, tolerance: float = 1e-12) -> Check:
+    """A check that one number is the stated one."""
+    agrees = bool(abs(stated - found) <= tolerance)
+    return Check(statement, number(stated), number(found), f"{tolerance:.0e}", agrees)
+
+
+def within(statement: str, worst: float, tolerance: float, what: str = "largest difference") -> Check:
+    """A check that a largest difference, over many points, stays within the tolerance."""
+    return Check(statement, "equal", f"{what} {worst:.1e}", f"{tolerance:.0e}", bool(worst <= tolerance))
+
+
+def fact(statement: str, stated: str, found: str, passed: bool | None, erratum: bool = False) -> Check:
+    """A check that something holds, without a tolerance."""
+    verdict = None if passed is None else bool(passed)
+    return Check(statement, stated, found, "exact", verdict, erratum)
+
+
+def number(x: float) -> str:
+    """Ten digits, of which the last is not noise."""
+    return f"{x:.10g}"
+
+
+def write_csv(path: Path, table: Mapping[str, Sequence[Any] | NDArray[Any]]) -> None:
+    """Columns of equal length under their names; floats with the fewest digits that read back as the same float."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(table)
+        for row in zip(*table.values(), strict=True):
+            writer.writerow([_cell(value) for value in row])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return "" if math.isnan(value) else repr(float(value))
+    return str(value)

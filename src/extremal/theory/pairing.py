@@ -1,0 +1,39 @@
+"""Pairing of outputs with inputs: readable labels for a class of mechanisms that differ by column order.
+
+Utility does not see the order of columns (Remark 1), people do. Among all orders this picks the one in which
+the released symbol agrees most often with the true one.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..model.mechanism import Mechanism, check_match, common_labels
+from ..model.prior import Prior
+
+
+def pair_outputs(prior: Prior, mechanism: Mechanism) -> Mechanism:
+    """The same mechanism with outputs that carry input labels, P[Y = X] as large as column order allows.
+
+    Outputs that never occur are dropped. With at most N outputs each gets its own input label, in the order
+    of the inputs; with more they are numbered 0..M-1.
+    """
+    from scipy.optimize import linear_sum_assignment  # half a second: not at import
+
+    check_match(prior, mechanism)
+    P = mechanism.matrix[:, mechanism.matrix.max(axis=0) > 0]
+    n, m = P.shape
+    labels = common_labels(prior.labels, mechanism.inputs)
+    if m > n:
+        return Mechanism(P, labels)
+    inputs, outputs = linear_sum_assignment(prior.probabilities[:, None] * P, maximize=True)
+    return Mechanism(P[:, outputs], labels, [labels[i] for i in inputs])
+
+
+def agreement(prior: Prior, mechanism: Mechanism) -> float:
+    """P[Y = X]: how often the release carries the label of the true symbol."""
+    check_match(prior, mechanism)
+    column = {label: j for j, label in enumerate(mechanism.outputs)}
+    labels = common_labels(prior.labels, mechanism.inputs)
+    hits = [(i, column[label]) for i, label in enumerate(labels) if label in column]
+    return math.fsum(prior.probabilities[i] * mechanism.matrix[i, j] for i, j in hits)

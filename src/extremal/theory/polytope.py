@@ -1,0 +1,267 @@
+"""The polytope M_N(epsilon) of all N x N mechanisms that satisfy epsilon-PML (Lemma 1), and its vertices.
+
+Exhaustive: M_N(epsilon) has N^2 variables and its vertices explode with N, see `polytope_vertices`. It is the
+paper's baseline and, here, an independent check of everything faster. Needs the extra `polytope`
+(pycddlib-standalone).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import EpsilonError, PriorError, SizeError
+from ..model.prior import Prior, check_prior
+from ..model.regions import largest_lift, rounding
+
+Floats = NDArray[np.float64]
+
+LARGEST = 4  # symbols: see polytope_vertices
+
+# cdd takes for 0 what is below 1e-7, and then may miss vertices without a word. Numbers below this are not
+# left to it, except those that are 0 up to rounding.
+CLEARANCE = 1e-3
+
+SMALL_LIFT = 1e-6  # larger lifts are real however small the mass
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """{p : upper p <= 0, sums p = 1, p >= 0} for p the N x N mechanism, row by row."""
+
+    upper: NDArray[Any]
+    sums: NDArray[Any]
+
+
+def constraints(pi: Sequence[Any], c: Any) -> Constraints:
+    """Lemma 1: p_ij - c sum_i' pi_i' p_i'j <= 0 and sum_j p_ij = 1, for masses pi and c = e^epsilon.
+
+    Fractions in, fractions out.
+    """
+    n = len(pi)
+    kind: Any = object if isinstance(c, Fraction) else np.float64
+    upper = np.zeros((n * n, n * n), dtype=kind)
+    sums = np.zeros((n, n * n), dtype=kind)
+    if kind is object:
+        upper += Fraction(0)
+        sums += Fraction(0)
+    for i in range(n):
+        sums[i, i * n : (i + 1) * n] = c / c
+        for j in range(n):
+            upper[i * n + j, j::n] = [-c * p for p in pi]
+            upper[i * n + j, i * n + j] += c / c
+    return Constraints(upper, sums)
+
+
+def polytope_vertices(prior: Prior, epsilon: float) -> Floats:
+    """All extremal mechanisms: the vertices of M_N(epsilon), shape (V, N, N).
+
+    Practical up to N = 4: at most about 100 vertices in milliseconds for N = 3, 4 thousand in half a second
+    for N = 4. N = 5 has 3125 vertices in the first region already and takes from seconds to hours; it is
+    refused. cdd decides with an absolute tolerance what is 0; where that could be mistaken, the exact
+    enumeration below does the work, in up to a second for N = 3 and minutes for N = 4.
+    """
+    pi, c = check_prior(prior).probabilities, largest_lift(prior.probabilities, epsilon)
+    _check_number(len(pi))
+    P = _enumerate(pi, c) if _clearance(pi, c) >= CLEARANCE else None
+    if P is None:
+        P = np.array(exact_polytope_vertices(_as_fractions(pi), Fraction(c)), dtype=np.float64)
+    # At an edge some elements are 0 only up to rounding: they add nothing to their row nor to their column.
+    noise, rho = rounding(np.log(c)), (pi @ P)[:, None, :]
+    nothing = np.less_equal(P, noise) & (pi[:, None] * P <= noise * rho) & (SMALL_LIFT * rho >= P)
+    P[nothing] = 0.0
+    return np.asarray(P / P.sum(axis=2, keepdims=True))
+
+
+def exact_polytope_vertices(pi: Sequence[Fraction], c: Fraction) -> list[list[list[Fraction]]]:
+    """The same for rational masses and a rational c = e^epsilon, without rounding.
+
+    The columns of a mechanism lie in the cone K = {x >= 0 : x <= c (pi . x)} and sum to 1. It is a vertex
+    exactly if the faces of K that hold its columns in their interior span independent subspaces. So it is
+    enough to go through the tuples of faces whose dimensions sum to at most N. Needs no library.
+    """
+    pi, c = [Fraction(p) for p in pi], Fraction(c)
+    _check_number(len(pi))
+    if sum(pi) != 1 or min(pi) <= 0:
+        raise PriorError(
+            f"masses must be positive fractions that sum to exactly 1, got {[str(p) for p in pi]}; "
+            "divide each by their sum"
+        )
+    if c < 1:
+        raise EpsilonError(f"c = e^epsilon must be at least 1, got {c}; c = 1 releases nothing")
+    n = len(pi)
+    cone = _Cone(pi, min(c, 1 / min(pi)))
+    faces = cone.faces()
+    found = []
+    for dimensions in itertools.product(range(n + 1), repeat=n):
+        if 0 < sum(dimensions) <= n:
+            for chosen in itertools.product(*(faces[d] for d in dimensions)):
+                columns = cone.split(chosen)
+                if columns is not None:
+                    found.append([list(row) for row in zip(*columns, strict=True)])
+    return found
+
+
+@dataclass(frozen=True)
+class _Face:
+    """A face of the cone: the constraints it meets with equality, and vectors that span it."""
+
+    active: frozenset[int]
+    basis: list[list[Fraction]]
+
+
+class _Cone:
+    """{x >= 0 : x <= c (pi . x)} in fractions: its extreme rays are the extremal lift vectors."""
+
+    def __init__(self, pi: list[Fraction], c: Fraction) -> None:
+        self.pi, self.c, self.n = pi, c, len(pi)
+
+    def active(self, x: Sequence[Fraction]) -> frozenset[int] | None:
+        """The constraints x meets with equality: i for x_i = 0, n + i for x_i = c pi . x; None if outside."""
+        top = self.c * sum(p * v for p, v in zip(self.pi, x, strict=True))
+        if min(x) < 0 or max(x) > top:
+            return None
+        return frozenset(k for k, v in enumerate(x) if v == 0) | {
+            self.n + k for k, v in enumerate(x) if v == top
+        }
+
+    def faces(self) -> list[list[_Face]]:
+        """All faces by dimension, {0} the only one of dimension 0."""
+        rays = {}
+        for j in range(self.n):
+            others = [k for k in range(self.n) if k != j]
+            for high in itertools.product((False, True), repeat=self.n - 1):
+                x = [Fraction(0)] * self.n
+                for k, full in zip(others, high, strict=True):
+                    x[k] = self.c if full else Fraction(0)
+                x[j] = (1 - sum(p * v for p, v in zip(self.pi, x, strict=True))) / self.pi[j]
+                active = self.active(x)
+                if active is not None:
+                    rays[tuple(x)] = active
+        # A face is the set of rays that share some constraints: all intersections of the rays' sets.
+        shared = set(rays.values())
+        while True:
+            more = {a & b for a, b in itertools.combinations(shared, 2)} - shared
+            if not more:
+                break
+            shared |= more
+        faces: list[list[_Face]] = [[] for _ in range(self.n + 1)]
+        faces[0].append(_Face(frozenset(range(2 * self.n)), []))
+        for active in shared:
+            basis = _independent([list(x) for x, own in rays.items() if active <= own])
+            faces[len(basis)].append(_Face(active, basis))
+        return faces
+
+    def split(self, chosen: Sequence[_Face]) -> list[list[Fraction]] | None:
+        """The vector 1 as a sum of one vector inside each face, if it is one and in one way only."""
+        vectors = [vector for face in chosen for vector in face.basis]
+        weights = _solve([[*row, Fraction(1)] for row in zip(*vectors, strict=True)], len(vectors))
+        if weights is None:
+            return None
+        columns = []
+        for face in chosen:
+            own, weights = weights[: len(face.basis)], weights[len(face.basis) :]
+            x = [
+                sum(w * v[i] for w, v in zip(own, face.basis, strict=True)) + Fraction(0)
+                for i in range(self.n)
+            ]
+            if self.active(x) != face.active:
+                return None
+            columns.append(x)
+        return columns
+
+
+def _enumerate(pi: Floats, c: float) -> Floats | None:
+    """The vertices by cdd, unless it finds its own arithmetic inconsistent."""
+    try:
+        import cdd
+    except ImportError:
+        raise ImportError(
+            'vertex enumeration needs pycddlib-standalone; install it with: pip install "extremal[polytope]"'
+        ) from None
+    n = len(pi)
+    system = constraints(pi.tolist(), c)
+    size = n * n
+    rows = np.vstack(
+        (
+            np.column_stack((np.zeros(size), -system.upper)),
+            np.column_stack((np.zeros(size), np.eye(size))),
+            np.column_stack((np.ones(n), -system.sums)),
+        )
+    )
+    matrix = cdd.matrix_from_array(
+        rows.tolist(), lin_set=set(range(2 * size, 2 * size + n)), rep_type=cdd.RepType.INEQUALITY
+    )
+    try:
+        polyhedron = cdd.polyhedron_from_matrix(matrix)
+        vertices = np.array(cdd.copy_generators(polyhedron).array)[:, 1:]
+        incidence = cdd.copy_incidence(polyhedron)
+    except RuntimeError:
+        return None
+    for p, tight in zip(vertices, incidence, strict=True):
+        p[[k - size for k in tight if size <= k < 2 * size]] = 0.0  # p >= 0 with equality, not just nearly
+    return np.asarray(np.maximum(vertices, 0.0).reshape(-1, n, n))
+
+
+def _clearance(pi: Floats, c: float) -> float:
+    """How far the numbers that cdd compares with 0 are away from it: masses, and 1 - c pi(S) for sets S."""
+    sets = np.array(list(itertools.product((0, 1), repeat=len(pi))))
+    gaps = np.abs(1 - c * (sets @ pi))
+    gaps = gaps[gaps > rounding(np.log(c))]
+    return float(min(gaps.min(initial=1.0), pi.min()))
+
+
+def _as_fractions(pi: Floats) -> list[Fraction]:
+    """The masses as fractions that sum to exactly 1: the largest takes up the rounding."""
+    exact = [Fraction(p) for p in pi.tolist()]
+    largest = int(np.argmax(pi))
+    exact[largest] += 1 - sum(exact)
+    return exact
+
+
+def _check_number(n: int) -> None:
+    if n > LARGEST:
+        raise SizeError(
+            f"vertex enumeration of M_N(epsilon) needs N <= {LARGEST} to be practical, got {n}; "
+            "design() uses lift vectors (enumeration up to N = 18) or column generation instead"
+        )
+
+
+def _independent(vectors: list[list[Fraction]]) -> list[list[Fraction]]:
+    """The first vectors of a list that span all of it."""
+    basis: list[list[Fraction]] = []
+    reduced: list[list[Fraction]] = []
+    for vector in vectors:
+        rest = list(vector)
+        for row in reduced:
+            pivot = next(k for k, v in enumerate(row) if v != 0)
+            if rest[pivot] != 0:
+                factor = rest[pivot] / row[pivot]
+                rest = [a - factor * b for a, b in zip(rest, row, strict=True)]
+        if any(rest):
+            reduced.append(rest)
+            basis.append(vector)
+    return basis
+
+
+def _solve(rows: list[list[Fraction]], unknowns: int) -> list[Fraction] | None:
+    """The solution of a linear system in fractions, rows ending with their right side; None unless unique."""
+    for k in range(unknowns):
+        pivot = next((r for r in range(k, len(rows)) if rows[r][k] != 0), None)
+        if pivot is None:
+            return None
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [x / rows[k][k] for x in rows[k]]
+        for r in range(len(rows)):
+            if r != k and rows[r][k] != 0:
+                factor = rows[r][k]
+                rows[r] = [x - factor * y for x, y in zip(rows[r], rows[k], strict=True)]
+    if any(row[-1] != 0 for row in rows[unknowns:]):
+        return None
+    return [row[-1] for row in rows[:unknowns]]

@@ -1,0 +1,364 @@
+"""audit(): figures against independent computations and peers, words that hold, JSON, notebook, plot."""
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import extremal as ex
+from tests.support import oracles
+from tests.support.strategies import mechanisms, pairs, priors
+
+PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+SKEWED = ex.Mechanism([[1, 0], [0.5, 0.5], [0, 1]], PRIOR.labels, ["low", "high"])
+SOFT = ex.Mechanism([[0.6, 0.4], [0.5, 0.5], [0.4, 0.6]], PRIOR.labels, ["low", "high"])
+
+
+@given(pairs())
+def test_every_outcome_has_the_leakage_and_probability_of_exact_fractions(pair):
+    prior, mechanism = pair
+    pi = [Fraction(p) for p in prior.probabilities.tolist()]
+    P = [[Fraction(p) for p in row] for row in mechanism.matrix.tolist()]
+    exact = oracles.exact_lift(pi, P)
+    for j, outcome in enumerate(ex.audit(prior, mechanism).outcomes):
+        column = [row[j] for row in exact]
+        if column[0] is None:
+            assert (outcome.leakage, outcome.probability, outcome.excluded) == (0, 0, ())
+            continue
+        best = max(column)
+        assert outcome.leakage == pytest.approx(max(math.log(best), 0), abs=1e-13)
+        assert outcome.probability == pytest.approx(
+            float(sum(p * row[j] for p, row in zip(pi, P, strict=True))), abs=1e-14
+        )
+        attained = {i for i, x in enumerate(column) if x >= best * (1 - Fraction(1, 10**10))}
+        assert set(outcome.symbols) <= attained
+        assert column.index(best) in outcome.symbols
+        assert outcome.excluded == tuple(i for i, x in enumerate(column) if x == 0)
+        after = [float(p * x) for p, x in zip(pi, column, strict=True)]
+        assert outcome.guess_probability == pytest.approx(max(after), abs=1e-12)
+
+
+@given(pairs())
+def test_the_constructed_worst_attribute_attains_the_reported_leakage(pair):
+    prior, mechanism = pair
+    audit = ex.audit(prior, mechanism)
+    if prior.probabilities.min() < 1e-4:
+        return  # an attribute of millions of values; see the next test
+    attribute, worst = audit.worst_attribute(), audit.worst_case
+    assert attribute.leakage(prior, mechanism, worst.report) == pytest.approx(audit.epsilon, abs=1e-11)
+    assert attribute.prior_guess(prior) == pytest.approx(worst.before, rel=1e-9)
+    assert attribute.posterior_guess(prior, mechanism, worst.report) == pytest.approx(worst.after, rel=1e-9)
+
+
+@given(pairs())
+def test_the_worst_case_attains_the_reported_leakage_however_rare_its_answer(pair):
+    prior, mechanism = pair
+    audit = ex.audit(prior, mechanism)
+    worst = audit.worst_case
+    posterior = ex.adversary.posterior(prior, mechanism, worst.report)
+    assert worst.before == prior.probabilities[prior.index(worst.symbol)]
+    assert worst.after == pytest.approx(posterior[prior.index(worst.symbol)], rel=1e-12)
+    assert math.log(worst.after / worst.before) == pytest.approx(audit.epsilon, abs=1e-12)
+
+
+@given(pairs(max_size=4), st.data())
+def test_no_attribute_is_guessed_better_than_the_bound_says(pair, data):
+    prior, mechanism = pair
+    audit = ex.audit(prior, mechanism)
+    attribute = ex.adversary.Attribute(data.draw(mechanisms(prior.size)).matrix)
+    before = attribute.prior_guess(prior)
+    average = 0.0
+    for outcome in audit.outcomes:
+        if outcome.probability > 0:
+            after = attribute.posterior_guess(prior, mechanism, outcome.output)
+            assert after <= audit.guess_bound(min(before, 1.0)) + 1e-12
+            assert after <= math.exp(outcome.leakage) * before + 1e-12
+            average += outcome.probability * after
+    assert average <= math.exp(audit.maximal_leakage) * before + 1e-12
+
+
+@given(pairs())
+def test_what_is_confirmed_with_certainty_respects_the_regions(pair):
+    """Lemma 2: at most k - 1 answers are excluded in region k, and l(X→y) >= -log P_X(possible answers)."""
+    prior, mechanism = pair
+    audit = ex.audit(prior, mechanism)
+    certainty = audit.to_dict()["certainty"]
+    reports = [y for d in audit.disclosures for y in d.reports]
+    assert sorted(reports) == sorted(o.output for o in audit.outcomes if o.excluded)
+    leakage = {o.output: o.leakage for o in audit.outcomes}
+    for d in audit.disclosures:
+        assert len(d.excluded) <= certainty["most_answers_that_can_be_excluded"]
+        assert d.possible_probability >= certainty["least_probability_that_can_be_confirmed"] - 1e-12
+        assert set(d.possible) | set(d.excluded) == set(prior.labels)
+        for y in d.reports:
+            assert leakage[y] >= -math.log(d.possible_probability) - 1e-12
+    found = [d.possible_probability for d in audit.disclosures]
+    assert found == sorted(found)
+
+
+@given(pairs())
+def test_the_measures_are_those_of_the_library_and_its_distribution(pair):
+    prior, mechanism = pair
+    audit = ex.audit(prior, mechanism)
+    assert audit.epsilon == ex.epsilon_pml(prior, mechanism)
+    assert audit.maximal_leakage == pytest.approx(audit.distribution.log_mean_exp, abs=1e-12)
+    assert audit.lip_epsilon == pytest.approx(ex.lip_epsilon(prior, mechanism), abs=1e-12)
+    lowest = ex.lift(prior, mechanism).min()
+    assert audit.lip_lower == (math.inf if lowest == 0 else pytest.approx(-math.log(lowest), abs=1e-12))
+    assert audit.tail(audit.epsilon) == 0
+    assert audit.ldp_epsilon == ex.ldp_epsilon(mechanism)
+
+
+@given(pairs())
+def test_audit_agrees_with_qif(pair):
+    qif = pytest.importorskip("qif")
+    prior, mechanism = pair
+    audit = ex.audit(prior, mechanism)
+    pi, C = prior.probabilities.copy(), np.array(mechanism.matrix, order="F")
+    bayes = qif.measure.bayes_vuln
+    assert audit.maximal_leakage == pytest.approx(math.log(bayes.mult_capacity(C)), abs=1e-9)
+    assert audit.mutual_information == pytest.approx(
+        qif.measure.shannon.add_leakage(pi, C) * math.log(2), abs=1e-9
+    )
+    assert audit.prior_guess == pytest.approx(bayes.prior(pi), abs=1e-9)
+    assert audit.average_guess == pytest.approx(bayes.posterior(pi, C), abs=1e-9)
+    used = np.array(mechanism.matrix[:, mechanism.matrix.max(axis=0) > 0], order="F")
+    theirs = qif.measure.d_privacy.smallest_epsilon(used, lambda i, j: float(i != j))
+    assert audit.ldp_epsilon == pytest.approx(theirs, abs=1e-9)
+
+
+@given(priors(max_size=4), st.data())
+def test_audit_agrees_with_dit(prior, data):
+    dit = pytest.importorskip("dit")
+    mechanism = data.draw(mechanisms(prior.size, max_outputs=5))
+    audit = ex.audit(prior, mechanism)
+    joint = prior.probabilities[:, None] * mechanism.matrix
+    joint /= joint.sum()
+    where = np.argwhere(joint > 0)
+    distribution = dit.Distribution([tuple(pair) for pair in where.tolist()], joint[tuple(where.T)])
+    theirs = dit.other.maximal_leakage(distribution, [0], [1])
+    assert audit.maximal_leakage == pytest.approx(theirs * math.log(2), abs=1e-9)
+    theirs = dit.shannon.mutual_information(distribution, [0], [1])
+    assert audit.mutual_information == pytest.approx(theirs * math.log(2), abs=1e-9)
+
+
+def test_the_figures_of_an_example_worked_out_by_hand():
+    audit = ex.audit(PRIOR, SKEWED)
+    low, high = audit.outcomes
+    assert (low.output, low.symbols, low.excluded) == ("low", ("never",), ("often",))
+    assert (high.output, high.symbols, high.excluded) == ("high", ("often",), ("never",))
+    assert np.exp([low.leakage, high.leakage]) == pytest.approx([1 / 0.65, 1 / 0.35])
+    assert (low.probability, high.probability) == pytest.approx((0.65, 0.35))
+    assert (high.guess, high.guess_probability) == ("often", pytest.approx(0.2 / 0.35))
+    assert audit.average_guess == pytest.approx(0.5 + 0.2)
+    assert audit.worst_guess == pytest.approx(0.5 / 0.65)
+    assert audit.guess_bound(0.1) == pytest.approx(0.1 / 0.35)
+    assert audit.guess_bound(0.5) == 1
+    assert [d.possible_probability for d in audit.disclosures] == pytest.approx([0.5, 0.8])
+    assert audit.tail(0.5) == pytest.approx(0.35)
+
+
+def test_a_certified_mechanism_is_audited_by_its_integers():
+    design = ex.design(PRIOR, 0.6)
+    certified = ex.certify(PRIOR, design.mechanism, 0.6)
+    audit = ex.audit(PRIOR, certified)
+    assert audit.exact
+    assert audit.epsilon == certified.realised_epsilon <= 0.6
+    assert audit.certified_epsilon == 0.6
+    pi = [Fraction(p) for p in PRIOR.probabilities.tolist()]
+    for j, outcome in enumerate(audit.outcomes):
+        w = [int(x) for x in certified.weights[:, j]]
+        exact = max(w) * sum(pi) / sum(p * x for p, x in zip(pi, w, strict=True))
+        assert outcome.leakage == pytest.approx(math.log(exact), abs=1e-15)
+    other = ex.Prior([0.2, 0.3, 0.5], PRIOR.labels)
+    assert ex.audit(other, certified).epsilon > 0.6
+    assert "certified for ε = 0.6" in audit.to_markdown()
+
+
+def test_an_attribute_leaks_no_more_than_the_answer():
+    about = ex.audit_attribute(PRIOR, SKEWED, lambda x: x != "never")
+    assert about.prior.labels == (False, True)
+    assert about.prior.probabilities == pytest.approx([0.5, 0.5])
+    # P(high | ever) = (0.3 * 0.5 + 0.2) / 0.5 = 0.7, P(high) = 0.35
+    assert about.epsilon == pytest.approx(math.log(2))
+    mapped = ex.audit_attribute(PRIOR, SKEWED, {"never": 0, "once": 1, "often": 1})
+    assert mapped.epsilon == pytest.approx(about.epsilon)
+    certified = ex.certify(PRIOR, SKEWED, ex.epsilon_pml(PRIOR, SKEWED))
+    assert ex.audit_attribute(PRIOR, certified, lambda x: x != "never").epsilon == pytest.approx(
+        about.epsilon
+    )
+
+
+@given(pairs(), st.data())
+def test_an_attribute_leaks_no_more_than_the_answer_whatever_it_is(pair, data):
+    prior, mechanism = pair
+    values = data.draw(st.lists(st.integers(0, 2), min_size=prior.size, max_size=prior.size))
+    if len(set(values)) < 2:
+        return
+    about = ex.audit_attribute(prior, mechanism, dict(enumerate(values)))
+    assert np.all(about.leakage <= ex.pml(prior, mechanism) + 1e-12)
+    # the same by hand: l(U→y) = log max_u P(u|y) / P(u)
+    for j, outcome in enumerate(about.outcomes):
+        if outcome.probability > 0:
+            joint = prior.probabilities * mechanism.matrix[:, j]
+            ratio = max(
+                joint[[v == u for v in values]].sum()
+                / joint.sum()
+                / prior.probabilities[[v == u for v in values]].sum()
+                for u in set(values)
+            )
+            assert outcome.leakage == pytest.approx(math.log(max(ratio, 1)), abs=1e-11)
+
+
+# The ways it is shown
+
+
+@pytest.mark.parametrize("mechanism", [SKEWED, SOFT, ex.Mechanism(np.ones((3, 1)))])
+def test_the_dictionary_survives_json_without_infinities(mechanism):
+    audit = ex.audit(PRIOR, mechanism)
+    assert json.loads(audit.to_json()) == audit.to_dict()
+    json.dumps(audit.to_dict(), allow_nan=False)
+    measures = audit.to_dict()["measures"]
+    assert (measures["ldp_epsilon"] is None) == math.isinf(audit.ldp_epsilon)
+    assert (measures["lip_lower"] is None) == math.isinf(audit.lip_lower)
+
+
+def test_labels_of_any_kind_survive_json():
+    prior = ex.Prior([0.5, 0.3, 0.2], [("a", 1), np.datetime64("2020-01-01"), 2.5])
+    mechanism = ex.Mechanism(np.eye(3), prior.labels, [b"x", frozenset([1]), None.__class__])
+    figures = json.loads(ex.audit(prior, mechanism).to_json())
+    assert [entry["label"] for entry in figures["prior"]] == [["a", 1], "2020-01-01", 2.5]
+
+
+def test_the_page_says_what_a_data_protection_officer_asks():
+    page = ex.audit(PRIOR, SKEWED).to_markdown()
+    assert "at most by a factor of 2.858" in page  # 1 / 0.35, rounded up
+    assert "could guess it with probability 0.1 before can guess it with probability at most 0.2858" in page
+    assert "The report “high” rules out “never” (probability 0.5 before)" in page
+    assert "the answer is one of “once”, “often” for certain, which had probability 0.5" in page
+    assert "no report can confirm with certainty an event that had a probability below 0.35," in page
+    soft = ex.audit(PRIOR, SOFT).to_markdown()
+    assert "every answer is still possible" in soft
+    silent = ex.audit(PRIOR, ex.Mechanism(np.ones((3, 1)))).to_markdown()
+    assert "learns nothing" in silent
+
+
+@pytest.mark.parametrize(
+    ("value", "above", "below"),
+    [
+        (0.6, "0.6", "0.6"),
+        (1.82211, "1.823", "1.822"),
+        (0.99999, "1", "0.9999"),
+        (0, "0", "0"),
+        (1, "1", "1"),
+    ],
+)
+def test_printed_bounds_are_rounded_so_that_they_hold(value, above, below):
+    from extremal.auditing.text import at_least, at_most
+
+    assert (at_most(value), at_least(value)) == (above, below)
+
+
+@given(st.floats(1e-6, 1e6))
+def test_printed_bounds_hold(value):
+    from extremal.auditing.text import at_least, at_most
+
+    assert float(at_least(value)) * (1 - 1e-11) <= value <= float(at_most(value)) * (1 + 1e-11)
+    assert float(at_most(value)) <= value * 1.0011
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [[[1e-300, 1], [0, 1]], [[1e-310, 1], [0.5, 0.5]], [[1 - 1e-16, 1e-16], [1, 0]], [[1, 0], [1, 0]]],
+)
+def test_extreme_figures_are_said_and_stored_too(matrix):
+    prior = ex.Prior([1e-150, 1.0])
+    audit = ex.audit(prior, ex.Mechanism(matrix))
+    assert json.loads(audit.to_json()) == audit.to_dict()
+    for text in (audit.to_markdown(), str(audit), audit._repr_html_()):
+        assert "nan" not in text
+        assert " inf " not in text
+
+
+def test_a_mechanism_that_says_nothing_is_said_to_say_nothing():
+    audit = ex.audit(PRIOR, ex.Mechanism(np.ones((3, 1))))
+    assert str(audit).splitlines() == [
+        "leakage 0: no report says anything about the answer",
+        "certainty: no report excludes any answer",
+    ]
+
+
+def test_a_label_cannot_break_a_table_or_inject_markup():
+    prior = ex.Prior([0.5, 0.5], ["<b>a|b</b>", "c\nd"])
+    audit = ex.audit(prior, ex.Mechanism(np.eye(2), prior.labels, prior.labels))
+    assert "<b>" not in audit._repr_html_()
+    page = audit.to_markdown()
+    assert "<b>" not in page
+    assert r"a\|b" in page
+    assert "c d" in page
+
+
+def test_the_short_form_is_short_and_long_audits_are_cut():
+    prior = ex.Prior.uniform(60)
+    audit = ex.audit(prior, ex.closed_form.uniform(60, 1.0))
+    assert len(str(audit).splitlines()) == 3
+    assert repr(audit) == "Audit(60 inputs, 60 outputs, epsilon=1)"
+    assert "… 40 more" in audit.to_markdown()
+    outcome = audit.to_dict()["outcomes"][0]
+    assert len(outcome["excluded"]) == 20 < outcome["excluded_count"]
+    assert "<table>" in audit._repr_html_()
+
+
+@pytest.mark.parametrize("n", [3, 60])
+def test_the_plot_is_axes_with_the_worst_report_marked(n):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    prior = ex.Prior.uniform(n)
+    audit = ex.audit(prior, ex.closed_form.uniform(n, 0.5))
+    axes = audit.plot()
+    assert "0.5" in axes.get_legend().get_texts()[0].get_text()
+    assert audit.plot(axes) is axes
+    if n == 3:
+        assert [bar.get_height() for bar in axes.patches[:3]] == pytest.approx(audit.leakage.tolist())
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        (lambda: ex.audit([0.5, 0.5], SKEWED), ex.PriorError, "must be a Prior"),
+        (lambda: ex.audit(PRIOR, np.eye(3)), ex.MechanismError, "must be a Mechanism"),
+        (lambda: ex.audit(ex.Prior.uniform(2), SKEWED), ex.MechanismError, "got 2 and 3"),
+        (lambda: ex.audit(PRIOR, SKEWED).guess_bound(1.5), ex.OptionError, "probability in"),
+        (lambda: ex.audit(PRIOR, SKEWED).tail(-1), ex.EpsilonError, "finite and >= 0"),
+        (lambda: ex.audit_attribute(PRIOR, SKEWED, {"never": 1}), ex.MechanismError, "KeyError for 'once'"),
+        (lambda: ex.audit_attribute(PRIOR, SKEWED, lambda x: 1), ex.PriorError, "at least 2 values"),
+        (lambda: ex.audit_attribute(PRIOR, SKEWED, lambda x: [x]), ex.MechanismError, "hashable"),
+        (
+            lambda: ex.audit_attribute(PRIOR, SKEWED, ex.Mechanism(np.eye(2))),
+            ex.MechanismError,
+            "got 3 and 2",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_words(call, kind, words):
+    with pytest.raises(kind, match=words):
+        call()
+
+
+def test_a_label_becomes_no_link_and_no_picture_in_markdown():
+    labels = ["[here](http://elsewhere.example)", "![](http://elsewhere.example/seen.png)", "[a][b]"]
+    prior = ex.Prior([0.5, 0.3, 0.2], labels=labels)
+    pages = (
+        ex.audit(prior, ex.design(prior, 0.6).mechanism).to_markdown(),
+        ex.audit_pairs(labels * 200, labels * 200).to_markdown(),
+    )
+    for page in pages:
+        assert "elsewhere.example" in page
+        assert "](" not in page

@@ -1,0 +1,69 @@
+"""The page about one mechanism: what matters first, lists in full, words that need no Python."""
+
+import re
+
+import pytest
+
+import extremal as ex
+from extremal.auditing import page as report
+from extremal.auditing.page import Folded, Section, Table, mechanism_report, page
+from extremal.studies.data import anes96
+
+PARTIES = ex.Prior.from_data(anes96()["party"])
+
+
+@pytest.fixture(scope="module")
+def made():
+    return ex.certify(PARTIES, ex.design(PARTIES, 0.7).mechanism, 0.7)
+
+
+def test_the_title_is_the_one_given_and_the_short_words_stand_before_the_pictures(made):
+    text = mechanism_report(PARTIES, made, title="Which party?")
+    assert "<title>Which party?</title>" in text
+    assert text.index("<h1>Which party?") < text.index("<h2>In short") < text.index("<svg")
+    assert text.count("<h2>In short") == 1
+
+
+def test_every_report_that_rules_out_answers_is_listed_in_full(made):
+    found = ex.audit(PARTIES, made).disclosures
+    assert len(found) > 1
+    text = mechanism_report(PARTIES, made)
+    (unfolds,) = re.findall(r"<details>.*?</details>", text, re.DOTALL)
+    rows = re.findall(r"<tr><td>.*?</tr>", unfolds)
+    for row, disclosure in zip(rows, found, strict=True):
+        cells = re.findall(r"<td>(.*?)</td>", row)
+        for cell, labels in zip(
+            cells, (disclosure.reports, disclosure.excluded, disclosure.possible), strict=False
+        ):
+            assert cell == ", ".join(f"“{label}”" for label in labels)
+    assert not re.search(r"and \d+ more", text)
+
+
+def test_nothing_unfolds_where_the_sentences_say_all():
+    prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    assert "<details>" not in mechanism_report(prior, ex.randomized_response(prior, 1.0))
+
+
+def test_of_many_reports_each_is_listed_as_far_as_the_page_stays_small(monkeypatch):
+    prior = ex.Prior.uniform(40)
+    mechanism = ex.randomized_response(prior, 1.0)
+    rows = mechanism_report(prior, mechanism).partition("<details>")[2].count("<tr><td>")
+    assert rows == 40
+    monkeypatch.setattr(
+        report, "MOST_LISTED", 20
+    )  # a report and the one answer that it is about: ten of them
+    text = mechanism_report(prior, mechanism)
+    assert text.partition("<details>")[2].count("<tr><td>") == 10
+    assert "the first 10 of 40" in text
+
+
+def test_no_python_is_needed_to_read_the_page(made):
+    assert not re.search(r"\w+\(\)", re.sub(r"<style>.*?</style>", "", mechanism_report(PARTIES, made)))
+    assert not re.search(r"\w+\(\)", ex.audit(PARTIES, made).to_markdown())
+
+
+def test_what_unfolds_is_never_markup():
+    evil = "<script>alert(1)</script>"
+    text = page("t", "l", [Section("s", folded=Folded(evil, Table([evil], [[evil]])))])
+    assert "<script" not in text
+    assert text.count("&lt;script&gt;") == 3

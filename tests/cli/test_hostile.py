@@ -1,0 +1,334 @@
+"""Input that makes no sense: exit status 2, one line on stderr that says what to do, nothing on stdout, no files."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+import extremal as ex
+from tests.support.cli_cases import run, write_survey
+
+DESIGN = ["design", "--epsilon", "0.7", "--column", "answer", "--data"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_survey(tmp_path)
+    prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    ex.certify(prior, ex.randomized_response_for_pml(prior, 0.7), 0.7).save("m.json")
+    Path("target.csv").write_text("mine\n")
+    return tmp_path
+
+
+def refuse(*arguments, stdin=b"", says=""):
+    """The command is refused as it should be, in words that hold `says`."""
+    before = sorted(os.listdir())
+    done = run(*arguments, stdin=stdin)
+    assert done.status == 2, done
+    assert done.out == ""
+    assert len(done.error_lines) == 1, done.err
+    assert done.err.startswith("error: ")
+    assert "Traceback" not in done.err
+    assert len(done.err) < 800
+    assert says in done.err
+    assert not re.search(r"=True|\w\(\)|\w\((path|\.\.\.|prior|counts)|_column\b", done.err), (
+        done.err
+    )  # words of Python
+    assert "\x1b" not in done.err
+    assert sorted(os.listdir()) == before
+
+
+# Files of data that are none
+
+JUNK = {
+    "empty.csv": b"",
+    "blank.csv": b"\n\n\n",
+    "header_only.csv": b"id,answer\n",
+    "binary.csv": bytes(range(256)) * 40,
+    "zeros.csv": bytes(1000),
+    "latin.csv": "id,answer\n1,ça\n2,été\n".encode("latin-1"),
+    "utf16.csv": "id,answer\n1,a\n2,b\n".encode("utf-16"),
+    "wrong_delimiter.csv": b"id:answer\n1:a\n2:b\n",
+    "twice.csv": b"answer,id,answer\na,1,b\nb,2,a\n",
+    "ragged.csv": b"id,answer\n1,a,x\n2\n",
+    "open_quote.csv": b'id,answer\n1,"a\n2,b\n',
+    "stray_quote.csv": b'id,answer\n1,a"b"c\n2,b\n',
+    "old_mac.csv": b"id,answer\r1,a\r2,b\r",
+    "huge_label.csv": b"id,answer\n1,a\n2," + b"x" * 1_000_000 + b"\n",
+    "missing.csv": b"id,answer\n1,a\n2,\n3,b\n",
+    "one_answer.csv": b"id,answer\n1,a\n2,a\n",
+    "not.parquet": b"PAR1 nonsense PAR1",
+    "csv.parquet": b"id,answer\n1,a\n2,b\n",
+    "truncated.parquet": b"PAR1",
+    "data.xlsx": b"PK\x03\x04",
+    "no_ending": b"id,answer\n1,a\n2,b\n",
+}
+
+
+@pytest.mark.parametrize("name", JUNK)
+def test_a_file_that_is_no_survey_is_refused(folder, name):
+    Path(name).write_bytes(JUNK[name])
+    refuse(*DESIGN, name)
+    refuse(*DESIGN, name, "-o", "new.json", "--json")
+    refuse("tradeoff", "--column", "answer", "--data", name)
+
+
+@pytest.mark.parametrize("name", [name for name in JUNK if name != "missing.csv"])
+def test_a_file_that_holds_no_reports_is_refused(folder, name):
+    Path(name).write_bytes(JUNK[name])
+    refuse("estimate", name, "--column", "answer", "-m", "m.json")
+    if name not in ("header_only.csv",):  # a survey without people is released without people
+        refuse("privatize", name, "-o", "new" + Path(name).suffix, "--column", "answer", "-m", "m.json")
+
+
+@pytest.mark.parametrize("name", JUNK)
+def test_a_file_that_is_no_mechanism_prior_or_counts_is_refused(folder, name):
+    Path(name).write_bytes(JUNK[name])
+    for command in (
+        ["audit", name],
+        ["certify", name],
+        ["estimate", "survey.csv", "--column", "answer", "-m", name],
+    ):
+        refuse(*command)
+    refuse("design", "-e", "0.7", "--prior", name)
+    refuse("design", "-e", "0.7", "--counts", name)
+    refuse("privatize", "survey.csv", "-o", "new.csv", "--column", "answer", "-m", name)
+
+
+def test_what_is_not_there_is_refused(folder):
+    refuse(*DESIGN, "nowhere.csv", says="nowhere.csv")
+    refuse(*DESIGN, ".", says="folder")
+    refuse(*DESIGN, "/dev/null")
+    refuse("audit", "nowhere.json", says="nowhere.json")
+    refuse("audit", ".", says="folder")
+    refuse("estimate", ".", "-m", "m.json", "--column", "answer")
+    refuse("privatize", ".", "-o", "new.csv", "-m", "m.json", "--column", "answer")
+    refuse("privatize", "nowhere.csv", "-o", "new.csv", "-m", "m.json", "--column", "answer")
+    refuse("design", "-e", "0.7", "--prior", "nowhere.json")
+    refuse("design", "-e", "0.7", "--counts", "nowhere.json")
+    refuse("audit", "a\0b")
+    refuse("audit", "x" * 5000)
+
+
+def test_a_column_must_be_named_and_exist(folder):
+    names = [f"column_{i}" for i in range(200)]
+    Path("wide.csv").write_text(",".join(names) + "\n" + ",".join("ab"[i % 2] for i in range(200)) + "\n")
+    refuse("design", "-e", "0.7", "--data", "wide.csv")
+    refuse("design", "-e", "0.7", "--data", "wide.csv", "--column", "answer")
+    refuse("design", "-e", "0.7", "--data", "survey.csv", "--column", "nothing", says="answer")
+    refuse("estimate", "survey.csv", "-m", "m.json")
+    refuse("privatize", "survey.csv", "-o", "new.csv", "--column", "nothing", "-m", "m.json")
+    refuse("privatize", "survey.csv", "-o", "new.csv", "-m", "m.json", says="--column")
+    refuse("design", "-e", "0.7", "--data", "survey.csv", "--column", "id", "--delimiter", "ab")
+
+
+def test_a_200_column_file_works_when_the_column_is_named(folder):
+    names = [f"column_{i}" for i in range(200)]
+    rows = [",".join("ab"[(i + k) % 2] for i in range(200)) for k in range(10)]
+    Path("wide.csv").write_text("\n".join([",".join(names), *rows]) + "\n")
+    assert run("design", "-e", "0.5", "--data", "wide.csv", "--column", "column_77").status == 0
+
+
+# Options
+
+
+@pytest.mark.parametrize("epsilon", ["nan", "-1", "inf", "-inf", "abc", "", "0,7", "1e400", "0.7 nats"])
+def test_an_epsilon_that_is_no_level_is_refused(folder, epsilon):
+    refuse("design", "--prior", "0.5,0.5", "--epsilon", epsilon)
+    refuse("tradeoff", "--prior", "0.5,0.5", "--epsilons", f"0.1,{epsilon}") if epsilon != "0,7" else None
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        "0.5,0.6",
+        "0.5",
+        "",
+        "a,b",
+        "0.5,nan",
+        "1,0",
+        "-0.5,1.5",
+        "a=0.5,a=0.5",
+        "a=0.5,0.5",
+        "inf,1",
+        ",",
+        "0.5;0.5",
+    ],
+)
+def test_a_prior_that_is_none_is_refused(folder, prior):
+    refuse("design", "--epsilon", "0.7", "--prior", prior)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        "[]",
+        "3",
+        "null",
+        '"a"',
+        '{"a": 0.5, "a": 0.5}',
+        '{"a": NaN, "b": 1}',
+        '{"a": "0.5", "b": 0.5}',
+        '{"a": 0.5',
+        '{"a": [0.5], "b": 0.5}',
+        '[{"label": "a"}]',
+        '[{"label": [1], "probability": 1}]',
+        "[" * 100_000,
+        '{"format": "extremal-mechanism"}',
+        '{"matrix": [[1]]}',
+        '{"labels": [3], "probabilities": "x"}',
+    ],
+)
+def test_a_document_that_is_none_of_ours_is_refused(folder, text):
+    Path("document.json").write_text(text)
+    refuse("design", "--epsilon", "0.7", "--prior", "document.json")
+    refuse("design", "--epsilon", "0.7", "--counts", "document.json")
+    refuse("audit", "document.json")
+    refuse("certify", "document.json")
+
+
+def test_an_altered_mechanism_is_refused(folder):
+    text = Path("m.json").read_text()
+    Path("m.json").write_text(text.replace('"epsilon": "0.7"', '"epsilon": "0.6"'))
+    refuse("audit", "m.json", says="altered")
+    refuse("estimate", "survey.csv", "--column", "answer", "-m", "m.json", says="altered")
+
+
+def test_a_matrix_is_no_certified_mechanism(folder):
+    Path("matrix.json").write_text("[[0.5, 0.5], [0.5, 0.5]]")
+    refuse("estimate", "survey.csv", "--column", "answer", "-m", "matrix.json", says="certify")
+    refuse("audit", "matrix.json", says="--prior")
+    refuse("audit", "matrix.json", "--prior", "0.5,0.3,0.2")
+    Path("matrix.json").write_text("[[0.5, 0.6], [0.5, 0.5]]")
+    refuse("audit", "matrix.json", "--prior", "0.5,0.5")
+
+
+def test_the_mechanism_of_another_question_is_refused(folder):
+    prior = ex.Prior({"yes": 0.5, "no": 0.5})
+    ex.certify(prior, ex.randomized_response_for_pml(prior, 0.3), 0.3).save("other.json")
+    refuse("privatize", "survey.csv", "-o", "new.csv", "--column", "answer", "-m", "other.json", says="never")
+    refuse("estimate", "survey.csv", "--column", "answer", "-m", "other.json")
+
+
+def test_a_target_that_exists_or_has_no_folder_is_refused_and_kept(folder):
+    refuse("design", "--prior", "0.5,0.5", "-e", "0.3", "-o", "target.csv", says="--overwrite")
+    refuse(
+        "privatize", "survey.csv", "-o", "target.csv", "--column", "answer", "-m", "m.json", says="overwrite"
+    )
+    refuse("tradeoff", "--prior", "0.5,0.5", "-o", "target.csv", says="--overwrite")
+    refuse("certify", "m.json", "-o", "target.csv", says="--overwrite")
+    refuse("privatize", "survey.csv", "-o", "survey.csv", "--overwrite", "--column", "answer", "-m", "m.json")
+    refuse("design", "--prior", "0.5,0.5", "-e", "0.3", "-o", "no/such/folder.json", says="folder")
+    refuse("design", "--prior", "0.5,0.5", "-e", "0.3", "-o", ".")
+    refuse("tradeoff", "--prior", "0.5,0.5", "-o", "curve.doc")
+    refuse("demo", "--output", "target.csv")
+    refuse("reproduce", "--output", "target.csv")
+    assert Path("target.csv").read_text() == "mine\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions")
+def test_a_key_that_others_can_read_is_refused(folder):
+    run("key", "secret.key")
+    os.chmod("secret.key", 0o644)
+    how = ["privatize", "survey.csv", "-o", "new.csv", "--column", "answer", "-m", "m.json"]
+    refuse(*how, "--key-file", "secret.key", "--id-column", "id", says="chmod 600")
+    os.chmod("secret.key", 0o600)
+    refuse(*how, "--key-file", "secret.key", says="id")
+    refuse(*how, "--id-column", "id")
+    refuse(*how, "--key-file", "nowhere.key", "--id-column", "id")
+    refuse(*how, "--key-file", "secret.key", "--id-column", "age")  # ids that repeat
+    Path("short.key").write_text("abc")
+    os.chmod("short.key", 0o600)
+    refuse(*how, "--key-file", "short.key", "--id-column", "id")
+    refuse("key", "secret.key")
+
+
+def test_options_that_contradict_each_other_or_do_not_exist_are_refused(folder):
+    refuse("design", "-e", "0.7", says="--data")
+    refuse("design", "-e", "0.7", "--prior", "0.5,0.5", "--data", "survey.csv")
+    refuse("design", "--prior", "0.5,0.5", says="--epsilon")
+    refuse("design", "--prior", "0.5,0.5", "-e", "0.3", "-o", "-", "--json")
+    refuse("design", "--prior", "0.5,0.5", "-e", "0.3", "--utility", "happiness", says="mutual-information")
+    refuse("design", "--prior", "0.5,0.5", "-e", "0.3", "--method", "magic")
+    refuse("design", "--prior", "0.5,0.3,0.2", "-e", "0.3", "--method", "binary")
+    refuse("design", "--prior", "0.5,0.5", "-e", "0.3", "--tolerance", "-1")
+    refuse("design", "--prior", "0.5,0.5", "-e", "0.3", "--time-limit", "-1")
+    refuse(
+        "design", "--data", "survey.csv", "--column", "answer", "-e", "0.3", "--robust", "--confidence", "2"
+    )
+    refuse("design", "--data", "survey.csv", "--column", "answer", "-e", "0.3", "--labels", "never,once")
+    refuse(
+        "design",
+        "--data",
+        "survey.csv",
+        "--column",
+        "answer",
+        "-e",
+        "0.3",
+        "--labels",
+        "never,once,often,always",
+    )
+    refuse("design", "--prior", "0.5,0.5", "-e", "0", "--utility", "estimation")
+    refuse("design", "--prior", "0.5,0.5", "-e", "0.3", "--nonsense")
+    refuse("nonsense")
+    refuse("design", "design")
+    refuse("estimate", "survey.csv", "-m", "m.json", "--column", "answer", "--confidence", "1")
+    refuse("estimate", "survey.csv", "-m", "m.json", "--column", "answer", "--group", "nothing")
+    refuse("estimate", "survey.csv", "-m", "m.json", "--column", "answer", "--group", "x=nobody")
+    refuse("audit")
+    refuse("audit", "m.json", "--pairs", "survey.csv")
+    refuse("audit", "m.json", "--json", "--markdown")
+    refuse("audit", "--pairs", "survey.csv")
+    refuse("audit", "--pairs", "survey.csv", "--secret", "answer", "--report", "nothing")
+    refuse("tradeoff", "--prior", "0.5,0.5", "--points", "1")
+    refuse(
+        "privatize", "survey.csv", "-o", "new.csv", "--column", "answer", "--column", "age", "-m", "m.json"
+    )
+    refuse(
+        "privatize",
+        "survey.csv",
+        "-o",
+        "new.csv",
+        "--column",
+        "answer",
+        "-m",
+        "m.json",
+        "--unknown-as",
+        "maybe",
+    )
+    refuse("demo", "--epsilon", "0", "--output", ".")
+    refuse("demo", "--epsilon", "9", "--output", ".")
+
+
+def test_a_pipe_with_nothing_in_it_is_refused(folder):
+    refuse("audit", "-", stdin=b"")
+    refuse("audit", "-", stdin=b"\xff\xfe\x00")
+    refuse(*DESIGN, "-", stdin=b"", says="standard input")
+    refuse("estimate", "-", "--column", "answer", "-m", "m.json", stdin=b"")
+    refuse("privatize", "-", "-o", "-", "--column", "answer", "-m", "m.json", stdin=b"x")
+
+
+def test_control_characters_of_a_label_stay_out_of_the_message(folder):
+    Path("escape.csv").write_bytes(b"id,answer\n1,\x1b[31mred\n2,b\n")
+    refuse("privatize", "escape.csv", "-o", "new.csv", "--column", "answer", "-m", "m.json")
+    refuse("estimate", "escape.csv", "--column", "answer", "-m", "m.json")
+
+
+def test_the_explorer_without_its_library_says_which_extra_to_install(folder, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "extremal.explorer", None)
+    refuse("explore", says='pip install ".[explorer]"')
+
+
+def test_every_label_of_a_mechanism_can_be_any_text(folder):
+    labels = ["", "a,b", 'say "no"', "line\nend", "=1+1", "ü", "🙂"]
+    Path("prior.json").write_text(json.dumps(dict.fromkeys(labels, 1 / 7)))
+    done = run("design", "--prior", "prior.json", "-e", "0.9", "-o", "any.json")
+    assert done.status == 0, done.err
+    assert run("audit", "any.json").status == 0
+    assert ex.load("any.json").inputs == tuple(labels)

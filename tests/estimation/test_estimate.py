@@ -1,0 +1,477 @@
+"""estimate(): the right figures by independent means, from every kind of column, and clear errors."""
+
+import json
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+import extremal as ex
+from extremal.estimation.contrasts import Channel
+from extremal.estimation.likelihood import _newton, _separable, maximize
+from tests.support.strategies import mechanisms
+
+PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+MECHANISM = ex.design(PRIOR, 0.6).mechanism
+CERTIFIED = ex.certify(PRIOR, MECHANISM, 0.6)
+REPORTS = ["never"] * 30 + ["once"] * 50 + ["often"] * 20
+TWINS = ex.Mechanism([[0.9, 0.1, 0.0], [0.9, 0.1, 0.0], [0.0, 0.3, 0.7]], inputs=["a", "b", "c"])
+
+
+def log_likelihood(P, counts, theta):
+    q = theta @ P
+    seen = counts > 0
+    with np.errstate(divide="ignore"):
+        return float(counts[seen] @ np.log(q[seen]))
+
+
+# Maximum likelihood
+
+
+def test_the_binary_maximum_is_the_clamped_inverse_exactly():
+    P = ex.Mechanism([[0.75, 0.25], [0.25, 0.75]])
+    for hits in range(0, 41):
+        exact = min(max((Fraction(hits, 40) - Fraction(1, 4)) * 2, Fraction(0)), Fraction(1))
+        e = ex.estimate(P, {0: hits, 1: 40 - hits})
+        assert e.frequencies[0] == pytest.approx(float(exact), abs=1e-9)
+
+
+def test_the_maximum_is_the_exact_rational_solution_where_that_is_a_distribution():
+    rows = [
+        [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)],
+        [0, Fraction(2, 3), Fraction(1, 3)],
+        [Fraction(1, 5), 0, Fraction(4, 5)],
+    ]
+    truth = [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)]
+    q = [sum(t * row[y] for t, row in zip(truth, rows, strict=True)) for y in range(3)]
+    whole = math.lcm(*(x.denominator for x in q))
+    e = ex.estimate(ex.Mechanism(np.array(rows, dtype=float)), {y: int(x * whole) for y, x in enumerate(q)})
+    assert e.frequencies == pytest.approx([float(t) for t in truth], abs=1e-14)
+    assert e.gap <= 1e-9
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), n=st.integers(2, 5))
+def test_no_frequencies_are_better_than_the_gap_allows(data, n):
+    """The certificate against frequencies of every kind, and the maximum against another solver."""
+    mechanism = data.draw(mechanisms(n))
+    P = mechanism.matrix
+    counts = np.array(data.draw(st.lists(st.integers(0, 60), min_size=P.shape[1], max_size=P.shape[1])))
+    counts = np.where(P.max(axis=0) > 0, counts, 0)
+    if counts.sum() == 0:
+        return
+    fit = maximize(P, counts, np.full(n, 1 / n))
+    best = log_likelihood(P, counts, fit.theta)
+    assert fit.theta.min() >= 0
+    assert fit.theta.sum() == pytest.approx(1, abs=1e-12)
+    assert fit.gap * counts.sum() <= 1e-8
+    rng = np.random.default_rng(0)
+    for theta in [*np.eye(n), *rng.dirichlet(np.ones(n), 20), *rng.dirichlet(np.full(n, 0.1), 20)]:
+        assert log_likelihood(P, counts, theta) <= best + fit.gap * counts.sum() + 1e-9
+
+    def loss(x):
+        return -log_likelihood(P, counts, np.maximum(x, 1e-300) / np.maximum(x, 1e-300).sum()) / counts.sum()
+
+    other = minimize(loss, np.full(n, 1 / n), bounds=[(1e-9, 1)] * n, method="L-BFGS-B")
+    assert -other.fun * counts.sum() <= best + 1e-8
+    assert best == pytest.approx(-other.fun * counts.sum(), abs=1e-2 * counts.sum())
+
+
+def test_a_strictly_concave_maximum_is_that_of_another_solver_and_of_plain_em():
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        P, counts = rng.dirichlet(np.full(6, 0.5), size=4), rng.integers(0, 300, 6)
+        fit = maximize(P, counts, np.full(4, 0.25))
+        constraint = {"type": "eq", "fun": lambda x: x.sum() - 1}
+        other = minimize(
+            lambda x, P=P, c=counts: -c @ np.log(np.maximum(x @ P, 1e-12)) / c.sum(),
+            np.full(4, 0.25),
+            jac=lambda x, P=P, c=counts: -P @ (c / np.maximum(x @ P, 1e-12)) / c.sum(),
+            bounds=[(0, 1)] * 4,
+            constraints=constraint,
+            method="SLSQP",
+            options={"ftol": 1e-14, "maxiter": 500},
+        )
+        assert fit.theta == pytest.approx(other.x, abs=1e-5)
+        theta = np.full(4, 0.25)
+        for _ in range(20_000):
+            theta = theta * (P @ (counts / counts.sum() / (theta @ P)))
+        assert fit.theta == pytest.approx(theta, abs=1e-4)
+
+
+@pytest.mark.parametrize("size", [3, 6, 40])
+def test_closed_forms_for_randomized_response_and_high_privacy_are_what_newtons_method_finds(size):
+    rng = np.random.default_rng(size)
+    found = 0
+    for _ in range(25):
+        prior = ex.Prior(rng.dirichlet(np.full(size, 2.0)))
+        for mechanism in (
+            ex.randomized_response_for_pml(prior, rng.uniform(0.1, 1.5)),
+            ex.closed_form.high_privacy(prior, 0.9 * prior.region_edges[1]),
+        ):
+            P = mechanism.matrix[:, rng.permutation(size)]
+            q = rng.dirichlet(np.full(size, 0.3)) @ P
+            f = rng.multinomial(3000, q / q.sum()) / 3000
+            theta = _separable(P, f)
+            if theta is None:
+                continue
+            found += 1
+            seen = f > 0
+            fit = _newton(P[:, seen], f[seen], np.zeros(size), np.full(size, 1 / size), 1e-13)
+            assert theta == pytest.approx(fit.theta, abs=1e-5)
+            assert theta.min() == 0 or theta @ P == pytest.approx(f, abs=1e-12)
+    assert found >= 30
+
+
+def test_of_equally_likely_frequencies_those_nearest_the_prior_are_given():
+    prior = ex.Prior([0.2, 0.4, 0.4], labels=["a", "b", "c"])
+    e = ex.estimate(TWINS, {0: 4500, 1: 2000, 2: 3500}, prior=prior)
+    assert e.frequencies == pytest.approx([0.5 / 3, 1 / 3, 0.5], abs=1e-6)
+
+
+def test_the_posterior_mode_satisfies_its_conditions_and_moves_from_the_data_to_the_prior():
+    counts = {"never": 80, "once": 15, "often": 5}
+    free = ex.estimate(CERTIFIED, counts).frequencies
+    last = np.abs(free - PRIOR.probabilities).sum()
+    for strength in (0.1, 10.0, 1e3, 1e6):
+        e = ex.estimate(CERTIFIED, counts, method="map", strength=strength)
+        c, theta = e.counts.counts, e.frequencies
+        P = CERTIFIED.mechanism.matrix
+        gradient = P @ (c / (theta @ P)) + strength * PRIOR.probabilities / theta
+        assert gradient == pytest.approx(np.full(3, 100 + strength), rel=1e-6)
+        distance = np.abs(theta - PRIOR.probabilities).sum()
+        assert distance < last
+        last = distance
+    assert last < 1e-3
+
+
+def test_the_inverse_is_unbiased_over_all_collections_of_three_reports():
+    """The expectation over all 27 sequences is the truth."""
+    P, theta = CERTIFIED.mechanism.matrix, np.array([0.1, 0.65, 0.25])
+    q, mean = theta @ P, np.zeros(3)
+    for i, j, k in np.ndindex(3, 3, 3):
+        counts = Counter(CERTIFIED.outputs[y] for y in (i, j, k))
+        mean += q[i] * q[j] * q[k] * ex.estimate(CERTIFIED, counts, method="inverse").frequencies
+    assert mean == pytest.approx(theta, abs=1e-12)
+
+
+def test_standard_errors_are_the_spread_of_the_inverse_over_many_collections():
+    rng = np.random.default_rng(1)
+    q = PRIOR.probabilities @ CERTIFIED.mechanism.matrix
+    samples = np.array(
+        [
+            ex.estimate(
+                CERTIFIED,
+                dict(zip(CERTIFIED.outputs, rng.multinomial(2000, q).tolist(), strict=True)),
+                method="inverse",
+            ).frequencies
+            for _ in range(1500)
+        ]
+    )
+    e = ex.estimate(
+        CERTIFIED, dict(zip(CERTIFIED.outputs, np.round(2000 * q).astype(int).tolist(), strict=True))
+    )
+    assert samples.std(axis=0) == pytest.approx(e.standard_errors, rel=0.08)
+
+
+# What is identified
+
+
+def test_symbols_that_are_not_identified_are_named_and_their_sum_is_identified():
+    e = ex.estimate(TWINS, {0: 450, 1: 200, 2: 350})
+    assert e.identified.tolist() == [False, False, True]
+    assert e.indistinguishable == [["a", "b"]]
+    assert e.identifies(["a", "b"])
+    assert not e.identifies({"a": 1, "b": -1})
+    assert e.standard_errors[0] == math.inf
+    assert "cannot tell ['a', 'b'] apart" in str(e)
+    assert e.lower[0] == pytest.approx(0, abs=1e-6)
+    together = e.group({"a or b": ["a", "b"]})
+    assert together.identified.all()
+    assert together.upper[0] - together.lower[0] < 0.1
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), n=st.integers(2, 6))
+def test_identification_agrees_with_the_rank_of_the_matrix_in_exact_fractions(data, n):
+    """e_i is in the column space of P exactly if it does not raise its rank."""
+    P = data.draw(mechanisms(n)).matrix
+    exact = [[Fraction(x).limit_denominator(1000) for x in row] for row in P.tolist()]
+    flags = Channel(P, np.full(n, 1 / n)).identified(np.eye(n))
+    for i in range(n):
+        wider = [[*row, Fraction(int(k == i))] for k, row in enumerate(exact)]
+        assert flags[i] == (rank(wider) == rank(exact))
+
+
+def rank(rows):
+    rows, found = [list(row) for row in rows], 0
+    for column in range(len(rows[0])):
+        pivot = next((r for r in range(found, len(rows)) if rows[r][column] != 0), None)
+        if pivot is None:
+            continue
+        rows[found], rows[pivot] = rows[pivot], rows[found]
+        for r in range(found + 1, len(rows)):
+            factor = rows[r][column] / rows[found][column]
+            rows[r] = [a - factor * b for a, b in zip(rows[r], rows[found], strict=True)]
+        found += 1
+    return found
+
+
+def test_reports_of_another_mechanism_are_pointed_out():
+    assert ex.estimate(TWINS, {0: 450, 1: 200, 2: 350}).misfit == 1.0
+    odd = ex.estimate(TWINS, {0: 10, 1: 900, 2: 10})
+    assert odd.misfit < 1e-10
+    assert "were they made by this mechanism?" in str(odd)
+
+
+def test_a_small_misfit_is_as_rare_as_it_says():
+    """Over all collections of 14 reports, exactly."""
+    q = [0.2, 0.5, 0.3]
+    same = ex.Mechanism([q, q])
+    rare = dict.fromkeys((0.3, 0.1, 0.01), 0.0)
+    for a in range(15):
+        for b in range(15 - a):
+            c = 14 - a - b
+            probability = math.comb(14, a) * math.comb(14 - a, b) * q[0] ** a * q[1] ** b * q[2] ** c
+            found = ex.estimate(same, {0: a, 1: b, 2: c}).misfit
+            for level in rare:
+                rare[level] += probability * (found <= level)
+    assert all(0 < probability <= level for level, probability in rare.items())
+
+
+# Columns, counts, streams
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        REPORTS,
+        tuple(REPORTS),
+        iter(REPORTS),
+        np.array(REPORTS),
+        np.array(REPORTS, dtype=object),
+        pd.Series(REPORTS),
+        pd.Series(REPORTS, dtype="category"),
+        pl.Series(REPORTS),
+        pl.Series(REPORTS, dtype=pl.Categorical),
+        pl.Series(REPORTS, dtype=pl.Enum(["often", "never", "once"])),
+        pa.array(REPORTS),
+        pa.chunked_array([REPORTS[:7], REPORTS[7:]]).dictionary_encode(),
+        Counter(REPORTS),
+    ],
+    ids=lambda column: type(column).__module__.partition(".")[0] + " " + type(column).__name__,
+)
+def test_every_kind_of_column_gives_the_same_counts(column):
+    assert ex.count_reports(CERTIFIED, column).to_dict() == {"never": 30, "once": 50, "often": 20}
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u4", "i8", "u8", ">i4", "f8", "f4", "O"])
+def test_integer_labels_of_every_width_are_counted(dtype):
+    m = ex.Mechanism(np.full((2, 4), 0.25), outputs=[3, 0, 7, 100])
+    reports = np.array([3, 3, 0, 100, 7, 3], dtype=dtype)
+    assert ex.count_reports(m, reports).counts.tolist() == [3, 1, 1, 1]
+    with pytest.raises(ex.ValuesError, match=r"others in 2 of 4 rows: 5(\.0)? \(2\)"):
+        ex.count_reports(m, np.array([3, 5, 5, 7], dtype=dtype))
+
+
+def test_extreme_integers_are_unknown_and_do_not_exhaust_memory():
+    m = ex.Mechanism([[0.5, 0.5], [0.1, 0.9]])
+    with pytest.raises(ex.ValuesError, match=r"others in 3 of 4 rows"):
+        ex.count_reports(m, np.array([0, -1, 2**62, -(2**63)]))
+
+
+def test_a_stream_of_batches_gives_the_estimate_of_the_whole():
+    counts = ex.ReportCounts(CERTIFIED.outputs)
+    for k in range(0, 100, 13):
+        counts = counts.add(REPORTS[k : k + 13])
+    halves = ex.count_reports(CERTIFIED, REPORTS[:50]).merge(ex.count_reports(CERTIFIED, REPORTS[50:]))
+    assert counts == halves
+    assert counts.total == 100
+    a, b = ex.estimate(CERTIFIED, counts), ex.estimate(CERTIFIED, REPORTS)
+    assert a.frequencies.tolist() == b.frequencies.tolist()
+    assert (a.lower.tolist(), a.upper.tolist()) == (b.lower.tolist(), b.upper.tolist())
+
+
+def test_from_answers_to_frequencies_and_back():
+    truth = np.random.default_rng(0).choice(["never", "once", "often"], 20_000, p=[0.3, 0.3, 0.4])
+    reports = CERTIFIED.privatize(truth.tolist(), source=ex.SeededWords(5))
+    e = ex.estimate(CERTIFIED, reports)
+    real = [np.mean(truth == label) for label in e.labels]
+    assert (e.lower <= real).all()
+    assert (real <= e.upper).all()
+    assert ((e.lower <= e.frequencies) & (e.frequencies <= e.upper)).all()
+
+
+# Groups and display
+
+
+def test_a_group_of_everything_is_one_and_groups_add_up():
+    e = ex.estimate(CERTIFIED, REPORTS)
+    g = e.group({"all": e.labels, "ever": ["once", "often"], "times": {"once": 1, "often": 2}})
+    assert g.estimates[0] == pytest.approx(1)
+    assert (g.lower[0], g.upper[0]) == pytest.approx((1, 1), abs=1e-9)
+    assert g.estimates[1] == pytest.approx(1 - e.frequencies[0])
+    assert g.estimates[2] == pytest.approx(e.frequencies @ [0, 1, 2])
+    assert g.upper[1] - g.lower[1] <= (e.upper - e.lower)[1:].sum()
+
+
+def test_a_lower_confidence_gives_narrower_intervals():
+    wide, narrow = (ex.estimate(CERTIFIED, REPORTS * 50, confidence=c) for c in (0.99, 0.5))
+    assert ((narrow.upper - narrow.lower) < (wide.upper - wide.lower)).all()
+
+
+def test_an_estimate_prints_and_becomes_json_html_and_a_picture():
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    e = ex.estimate(TWINS, {0: 450, 1: 200, 2: 350})
+    for shown in (e, e.group({"ab": ["a", "b"]}), ex.difference(e, e)):
+        assert "interval" in str(shown)
+        assert "</table>" in shown._repr_html_()
+        assert json.loads(shown.to_json())["confidence"] == 0.95
+        axes = shown.plot()
+        assert len(axes.get_yticklabels()) == len(json.loads(shown.to_json())["rows"])
+        plt.close(axes.figure)
+    assert json.loads(e.to_json())["rows"][0]["standard_error"] is None
+    assert (
+        "<script>"
+        not in ex.estimate(
+            ex.Mechanism(np.eye(2), ["<script>", "b"], ["<script>", "b"]), {"b": 1}
+        )._repr_html_()
+    )
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("reports", "error", "message"),
+    [
+        ([*REPORTS, "nver", "nver", None], ex.ValuesError, r"in 3 of 103 rows: 'nver' \(2\), missing \(1\)"),
+        ({"never": 3, "nver": 2}, ex.ValuesError, r"counts of others: 'nver' \(2\)"),
+        ({"never": 3, "once": -2}, ex.ValuesError, r">= 0, got -2 for 'once'"),
+        ({"never": 2.5}, ex.ValuesError, r"whole numbers >= 0, got 2.5"),
+        ({"never": float("nan")}, ex.ValuesError, r"whole numbers"),
+        ({"never": "3x"}, ex.ValuesError, r"whole numbers"),
+        ([], ex.ValuesError, r"must not be empty"),
+        ({}, ex.ValuesError, r"must not be empty"),
+        ({"never": 0}, ex.ValuesError, r"must not be empty"),
+        ("never", ex.ValuesError, r"one column of labels"),
+        (pd.DataFrame({"a": REPORTS}), ex.ValuesError, r"one column of labels"),
+        (np.zeros((2, 2)), ex.ValuesError, r"one column"),
+        (ex.ReportCounts(("x", "y"), [1, 2]), ex.MechanismError, r"counts of the outputs"),
+    ],
+)
+def test_bad_reports_are_refused_with_a_reason(reports, error, message):
+    with pytest.raises(error, match=message):
+        ex.estimate(CERTIFIED, reports)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"confidence": 95}, "strictly between 0 and 1"),
+        ({"confidence": "0.95"}, "number between 0 and 1"),
+        ({"method": "em"}, "method must be one of"),
+        ({"strength": 2.0}, "strength must be"),
+        ({"method": "map", "strength": -1.0}, "strength must be"),
+    ],
+)
+def test_bad_options_are_refused_with_a_reason(options, message):
+    with pytest.raises(ex.OptionError, match=message):
+        ex.estimate(CERTIFIED, REPORTS, **options)
+
+
+def test_a_mechanism_that_does_not_match_is_refused():
+    with pytest.raises(ex.MechanismError, match="Mechanism or a Certified"):
+        ex.estimate(np.eye(2), {0: 1})
+    with pytest.raises(ex.MechanismError, match="same number of symbols"):
+        ex.estimate(MECHANISM, REPORTS, prior=ex.Prior.uniform(4))
+    never = ex.Mechanism([[0.5, 0.5, 0.0], [0.1, 0.9, 0.0]])
+    with pytest.raises(ex.MechanismError, match="got 4 of 2, which no input gives"):
+        ex.estimate(never, {0: 10, 2: 4})
+    with pytest.raises(ex.OptionError, match="must have a prior"):
+        ex.estimate(MECHANISM, REPORTS, method="map")
+    with pytest.raises(ex.MechanismError, match="same inputs"):
+        ex.difference(ex.estimate(CERTIFIED, REPORTS), ex.estimate(TWINS, {0: 1}))
+    with pytest.raises(ex.MechanismError, match="same outputs"):
+        ex.ReportCounts(("a",)) + ex.ReportCounts(("b",))
+
+
+@pytest.mark.parametrize("groups", [["once"], {}, {"g": ["twice"]}, {"g": "once"}, {"g": {"once": math.nan}}])
+def test_bad_groups_are_refused(groups):
+    with pytest.raises(ex.ValuesError, match="group"):
+        ex.estimate(CERTIFIED, REPORTS).group(groups)
+
+
+def test_one_report_is_enough_for_an_answer():
+    e = ex.estimate(CERTIFIED, ["never"])
+    assert ((e.lower >= 0) & (e.upper <= 1) & (e.lower <= e.upper)).all()
+    assert (e.upper - e.lower > 0.5).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), n=st.integers(2, 5))
+def test_every_mechanism_gives_an_answer_that_makes_sense(data, n):
+    """Constant mechanisms, zero columns and repeated rows included."""
+    mechanism = data.draw(mechanisms(n))
+    outputs = mechanism.shape[1]
+    counts = np.array(data.draw(st.lists(st.integers(0, 10**7), min_size=outputs, max_size=outputs)))
+    counts[mechanism.matrix.max(axis=0) == 0] = 0
+    if counts.sum() == 0:
+        return
+    e = ex.estimate(mechanism, dict(enumerate(counts.tolist())))
+    assert ((e.lower >= -1e-12) & (e.lower <= e.frequencies) & (e.frequencies <= e.upper)).all()
+    assert (e.upper <= 1 + 1e-12).all()
+    assert json.loads(e.to_json())["reports"] == counts.sum()
+    same = ex.difference(e, e)
+    assert ((same.lower <= 0) & (same.upper >= 0)).all()
+    assert (e.group({"all": e.labels}).upper >= 1 - 1e-9).all()
+
+
+@pytest.mark.parametrize("members", [{"a": "2"}, {"a": None}, {"a": True}, {"a": 10**400}, [["a"]], [{}]])
+def test_coefficients_that_are_no_numbers_and_labels_that_cannot_be_any_are_refused(members):
+    mechanism = ex.Mechanism([[0.8, 0.2], [0.3, 0.7]], inputs=["a", "b"])
+    found = ex.estimate(mechanism, [0, 1, 1])
+    with pytest.raises(ex.ValuesError, match="finite coefficients"):
+        found.group({"some": members})
+    for strength in ("x", [1], 10**400):
+        with pytest.raises(ex.OptionError, match="strength must be a number"):
+            ex.estimate(
+                mechanism, [0, 1], method="map", prior=ex.Prior.uniform(["a", "b"]), strength=strength
+            )
+
+
+@pytest.mark.parametrize("other", [None, 5, {"a": 3}])
+def test_a_difference_of_what_is_no_estimate_is_refused(other):
+    found = ex.estimate(ex.Mechanism([[0.8, 0.2], [0.3, 0.7]]), [0, 1, 1])
+    for pair in ((found, other), (other, found)):
+        with pytest.raises(ex.ValuesError, match="two estimates"):
+            ex.difference(*pair)
+
+
+def test_more_reports_than_can_be_counted_are_refused():
+    mechanism = ex.Mechanism([[0.8, 0.2], [0.3, 0.7]])
+    with pytest.raises(ex.ValuesError, match=r"fewer than 2\^63"):
+        ex.estimate(mechanism, {0: 2**62, 1: 2**62})
+    most = ex.count_reports(mechanism, {0: 2**62, 1: 2**62 - 1})
+    for more in ({0: 1}, {1: 2**62}, most):
+        with pytest.raises(ex.ValuesError, match="counts must be"):
+            most.add(more.to_dict() if isinstance(more, ex.ReportCounts) else more)
+
+
+def test_a_set_of_reports_is_refused_as_it_lost_how_often_each_came():
+    mechanism = ex.Mechanism([[0.8, 0.2], [0.3, 0.7]])
+    for reports in ({0, 1}, frozenset([0]), {0: 1, 1: 1}.keys()):
+        with pytest.raises(ex.ValuesError, match="got a set"):
+            ex.estimate(mechanism, reports)

@@ -1,0 +1,266 @@
+"""Sets of priors, and the worst case of the leakage over them."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import extremal as ex
+from extremal.model.prior_set import l1_radius
+from tests.support.strategies import priors
+
+
+def some_sets(rng, n):
+    """One set of each kind around a random prior."""
+    p = rng.dirichlet(np.ones(n))
+    p = 0.9 * p + 0.1 / n
+    lower, upper = p * rng.random(n), np.minimum(p + 0.5 * rng.random(n), 1)
+    counts = rng.multinomial(50, p)
+    return [
+        ex.PriorSet.l1_ball(ex.Prior(p), rng.uniform(0, 2)),
+        ex.PriorSet.l1_ball(ex.Prior(p), 0.1),
+        ex.PriorSet.intervals(lower, upper),
+        ex.PriorSet.intervals(lower, upper, nominal=ex.Prior(p)),
+        ex.PriorSet.at_least(n, 0.5 / n),
+        ex.PriorSet.at_least(ex.Prior(p), 0.0),
+        ex.PriorSet.from_counts(counts, 0.9),
+    ]
+
+
+def smallest_mean(priors, p):
+    """min pi . p over a set, by linear programming: variables pi and a bound on |pi - center|."""
+    n = priors.size
+    eye = np.eye(n)
+    result = linprog(
+        np.concatenate((p, np.zeros(n))),
+        A_ub=np.block([[eye, -eye], [-eye, -eye], [np.zeros((1, n)), np.ones((1, n))]]),
+        b_ub=np.concatenate((priors.center, -priors.center, [priors.radius])),
+        A_eq=np.concatenate((np.ones(n), np.zeros(n)))[None],
+        b_eq=[1.0],
+        bounds=[*zip(priors.lower, priors.upper, strict=True), *[(0, None)] * n],
+    )
+    assert result.status == 0, result.message
+    return result.fun
+
+
+def random_members(priors, rng, count):
+    """Priors of the set: random directions, each followed up to a random point or to the border, as columns."""
+    n = priors.size
+    inside = priors.nominal.probabilities
+    corners = priors.worst_priors(rng.standard_normal((n, count)))
+    mixed = corners[:, :30] @ rng.dirichlet(np.full(30, 0.1), size=count).T
+    t = np.where(rng.random(count) < 0.3, 1.0, rng.random(count))
+    return np.where(rng.random(count) < 0.5, inside[:, None] * (1 - t) + corners * t, mixed)
+
+
+def random_mechanism(rng, n, m):
+    P = rng.dirichlet(np.full(m, 0.5), size=n)
+    return ex.Mechanism(P)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 12])
+def test_the_greedy_minimum_is_that_of_the_linear_program(n):
+    rng = np.random.default_rng(n)
+    for priors_ in some_sets(rng, n) + some_sets(rng, n):
+        columns = rng.random((n, 8)) * (rng.random((n, 8)) < 0.7)
+        columns[:, 0] = np.rint(4 * rng.random(n))  # ties
+        found = priors_.smallest_means(columns)
+        for p, h in zip(columns.T, found, strict=True):
+            assert h == pytest.approx(smallest_mean(priors_, p), abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 4, 9])
+def test_the_worst_prior_belongs_to_the_set(n):
+    rng = np.random.default_rng(n)
+    for priors_ in some_sets(rng, n):
+        worst = priors_.worst_priors(rng.random((n, 50)))
+        assert worst.min() >= 0
+        assert all(priors_.contains(w) for w in worst.T)
+
+
+@pytest.mark.parametrize("n", [2, 3, 6])
+def test_no_prior_of_the_set_leaks_more_than_the_worst_case(n):
+    rng = np.random.default_rng(n)
+    for priors_ in some_sets(rng, n):
+        mechanism = random_mechanism(rng, n, n + 1)
+        bound = ex.pml(priors_, mechanism)
+        members = random_members(priors_, rng, 200)
+        assert all(priors_.contains(p) for p in members.T)
+        leakage = np.log(mechanism.matrix.max(axis=0)[:, None] / (mechanism.matrix.T @ members))
+        assert np.all(leakage <= bound[:, None] + 1e-12)
+        worst = priors_.worst_priors(mechanism.matrix)
+        attained = np.log(mechanism.matrix.max(axis=0) / (mechanism.matrix * worst).sum(axis=0))
+        assert attained == pytest.approx(bound, abs=1e-12)
+
+
+@given(prior=priors(), t=st.floats(0, 2))
+def test_a_larger_set_never_leaks_less(prior, t):
+    mechanism = ex.randomized_response(prior, 1.5)
+    small = ex.epsilon_pml(ex.PriorSet.l1_ball(prior, t / 2), mechanism)
+    large = ex.epsilon_pml(ex.PriorSet.l1_ball(prior, t), mechanism)
+    assert ex.epsilon_pml(prior, mechanism) - 1e-12 <= small <= large + 1e-12
+
+
+@given(prior=priors())
+def test_over_a_single_prior_the_worst_case_is_the_leakage(prior):
+    mechanism = ex.randomized_response(prior, 2.0)
+    point = ex.PriorSet.l1_ball(prior, 0.0)
+    assert point.is_point
+    assert ex.pml(point, mechanism) == pytest.approx(ex.pml(prior, mechanism), abs=1e-13)
+
+
+@given(prior=priors(), level=st.floats(0, 5))
+def test_over_all_priors_the_worst_case_is_local_differential_privacy(prior, level):
+    mechanism = ex.randomized_response(prior, level)
+    for everything in (ex.PriorSet.at_least(prior, 0), ex.PriorSet.l1_ball(prior, 2)):
+        assert ex.epsilon_pml(everything, mechanism) == pytest.approx(ex.ldp_epsilon(mechanism), abs=1e-9)
+
+
+def test_an_output_that_a_prior_of_the_set_excludes_leaks_without_bound():
+    mechanism = ex.Mechanism([[1, 0], [0, 1], [0, 1]])
+    prior = ex.Prior([0.2, 0.3, 0.5])
+    assert ex.pml(ex.PriorSet.l1_ball(prior, 0.4), mechanism)[0] == math.inf
+    assert ex.pml(ex.PriorSet.l1_ball(prior, 0.2), mechanism) == pytest.approx(np.log([1 / 0.1, 1 / 0.7]))
+
+
+def test_an_output_that_never_occurs_leaks_nothing():
+    mechanism = ex.Mechanism([[1, 0], [1, 0]])
+    assert ex.pml(ex.PriorSet.at_least(2, 0), mechanism) == pytest.approx([0, 0])
+
+
+def test_masses_range_over_what_the_linear_program_allows():
+    rng = np.random.default_rng(1)
+    for priors_ in some_sets(rng, 4):
+        low, high = priors_.mass_range
+        for i, e in enumerate(np.eye(4)):
+            assert low[i] == pytest.approx(smallest_mean(priors_, e), abs=1e-9)
+            assert high[i] == pytest.approx(-smallest_mean(priors_, -e), abs=1e-9)
+
+
+def test_merging_symbols_commutes_with_the_worst_case():
+    rng = np.random.default_rng(2)
+    block = np.array([0, 1, 0, 2, 1, 2, 2])
+    for priors_ in some_sets(rng, 7):
+        columns = rng.random((3, 20))
+        whole = priors_.smallest_means(columns[block])
+        assert priors_.merged(block).smallest_means(columns) == pytest.approx(whole, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n", "size", "confidence"), [(2, 50, 0.9), (5, 200, 0.95), (40, 300, 0.5), (300, 900, 0.5)]
+)
+def test_the_ball_of_a_sample_holds_the_true_prior_as_often_as_it_says(n, size, confidence):
+    rng = np.random.default_rng(n)
+    radius = l1_radius(n, size, confidence)
+    for p in (np.full(n, 1 / n), rng.dirichlet(np.ones(n))):
+        away = np.abs(rng.multinomial(size, p, size=4000) / size - p).sum(axis=1)
+        assert np.mean(away <= radius) >= confidence
+
+
+def test_the_radius_is_the_smaller_of_both_bounds():
+    assert l1_radius(2, 100, 0.95) == pytest.approx(math.sqrt(2 * math.log(2 / 0.05) / 100))
+    many = math.sqrt(999 / 1e5) + math.sqrt(2 * math.log(20) / 1e5)
+    assert l1_radius(1000, 1e5, 0.95) == pytest.approx(many)
+    assert l1_radius(5000, 1e5, 0.95) < math.sqrt(2 * (5000 * math.log(2) + math.log(20)) / 1e5)
+    assert l1_radius(50, 1, 0.95) == 2
+
+
+def test_a_label_that_was_never_seen_stays_possible():
+    found = ex.PriorSet.from_counts({"a": 30, "b": 0, "c": 10}, confidence=0.9)
+    assert found.labels == ("a", "b", "c")
+    assert found.center == pytest.approx([0.75, 0, 0.25])
+    assert found.nominal.probabilities.min() > 0
+    assert found.contains(found.nominal)
+    assert found.delta == pytest.approx(0.1)
+    assert ex.PriorSet.from_counts([3, 1]).nominal == ex.Prior([0.75, 0.25])
+
+
+def test_the_nominal_prior_lies_in_the_set_however_rare_labels_are():
+    for total in (1, 10, 1000):
+        found = ex.PriorSet.from_counts([total, *[0] * 99], confidence=0.05)
+        assert found.contains(found.nominal)
+
+
+def test_sets_say_what_they_are():
+    assert repr(ex.PriorSet.at_least(3, 0)) == "PriorSet(3 labels, all priors)"
+    assert "0.95" in repr(ex.PriorSet.from_counts([10, 20]))
+    assert "30 observations" in repr(ex.PriorSet.from_counts([10, 20]))
+    assert len(ex.PriorSet.intervals({"a": 0.1, "b": 0.2}, {"b": 0.9, "a": 0.5})) == 2
+
+
+def test_intervals_given_by_label_are_matched_by_label():
+    found = ex.PriorSet.intervals({"a": 0.1, "b": 0.2}, {"b": 0.9, "a": 0.5})
+    assert found.upper == pytest.approx([0.5, 0.9])
+    assert found.contains(found.nominal)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: ex.PriorSet.from_counts([0, 0]), "nothing was observed"),
+        (lambda: ex.PriorSet.from_counts([3, -1]), "counts must be finite and >= 0"),
+        (lambda: ex.PriorSet.from_counts([0.5, 0.5]), "whole numbers"),
+        (lambda: ex.PriorSet.from_counts([3, 4], confidence=1), "confidence must be between 0 and 1"),
+        (lambda: ex.PriorSet.from_counts([3, 4], confidence=95), "confidence must be between 0 and 1"),
+        (lambda: ex.PriorSet.from_counts([3, 4], confidence="high"), "confidence must be a number"),
+        (lambda: ex.PriorSet.l1_ball([0.5, 0.5], 0.1), "prior must be a Prior"),
+        (lambda: ex.PriorSet.l1_ball(ex.Prior.uniform(3), -0.1), "radius must be >= 0"),
+        (lambda: ex.PriorSet.l1_ball(ex.Prior.uniform(3), math.nan), "radius must be finite"),
+        (lambda: ex.PriorSet.at_least(3, 0.4), "mass must be between 0 and 0.333"),
+        (lambda: ex.PriorSet.intervals([0.1, 0.2], [0.3, 0.1]), "lower <= upper"),
+        (lambda: ex.PriorSet.intervals([0.1, 0.2], [0.3, 0.4]), "widen them"),
+        (lambda: ex.PriorSet.intervals([0.1], [0.3, 0.4]), "one number for each symbol"),
+        (lambda: ex.PriorSet.intervals([0.1, 0.2], {"a": 1, "b": 1}), "both be mappings"),
+        (lambda: ex.PriorSet.intervals({"a": 0.1}, {"b": 1}), "same labels"),
+        (
+            lambda: ex.PriorSet.intervals([0.4, 0.2], [0.6, 0.6], nominal=ex.Prior([0.3, 0.7])),
+            "nominal prior must lie within",
+        ),
+        (
+            lambda: ex.PriorSet(
+                ex.Prior.uniform(3), np.ones(2), np.zeros(2), np.ones(2), 2.0, 1.0, "by hand"
+            ),
+            "build one with from_counts",
+        ),
+        (
+            lambda: ex.PriorSet(
+                ex.Prior([0.9, 0.1]), [0.5, 0.5], [0.4, 0.4], [0.6, 0.6], 2.0, 1.0, "by hand"
+            ),
+            "build one with from_counts",
+        ),
+    ],
+)
+def test_a_set_that_is_none_is_refused_with_a_remedy(build, message):
+    with pytest.raises(ex.PriorError, match=message):
+        build()
+
+
+@pytest.mark.parametrize("priors", [ex.PriorSet.from_counts([5, 3, 0]), ex.PriorSet.at_least(3, 0.1)])
+def test_a_set_cannot_be_changed(priors):
+    for bounds in (priors.center, priors.lower, priors.upper):
+        with pytest.raises(ValueError, match="read-only"):
+            bounds[0] = 0.5
+
+
+def test_a_mechanism_for_other_symbols_is_refused():
+    with pytest.raises(ex.MechanismError, match="same number of symbols"):
+        ex.pml(ex.PriorSet.at_least(3, 0), ex.Mechanism(np.eye(2)))
+
+
+def test_intervals_and_a_nominal_prior_are_matched_by_label_or_refused():
+    lower, upper = {"a": 0.7, "b": 0.1}, {"a": 0.9, "b": 0.3}
+    with pytest.raises(ex.PriorError, match="in this order"):
+        ex.PriorSet.intervals(lower, upper, nominal=ex.Prior({"b": 0.75, "a": 0.25}))
+    with pytest.raises(ex.PriorError, match="in this order"):
+        ex.PriorSet.intervals(
+            [0.7, 0.1], [0.9, 0.3], labels=["a", "b"], nominal=ex.Prior({"x": 0.75, "y": 0.25})
+        )
+    for found in (
+        ex.PriorSet.intervals(lower, upper, nominal=ex.Prior([0.75, 0.25])),
+        ex.PriorSet.intervals([0.7, 0.1], [0.9, 0.3], nominal=ex.Prior({"a": 0.75, "b": 0.25})),
+    ):
+        assert found.labels == ("a", "b")
+        assert found.contains(ex.Prior({"a": 0.8, "b": 0.2}))

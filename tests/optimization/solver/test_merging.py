@@ -1,0 +1,140 @@
+"""Merged alphabets: whatever blocks are formed, the value is attained and the bound holds for the full prior."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import extremal as ex
+from extremal.optimization.solver.column_generation import Solution, column_generation, enumerate_program
+from extremal.optimization.solver.merging import _better, _spread, merge, solve_separable
+from extremal.optimization.solver.pricing import Separable
+from tests.optimization.solver.test_kernels import SEPARABLE
+
+
+def families(n):
+    """Priors of the issue's table on n symbols."""
+    rng = np.random.default_rng(n)
+    ranks = np.arange(1, n + 1)
+    return {
+        "Dirichlet": rng.dirichlet(np.ones(n)),
+        "Zipf 1": 1 / ranks / (1 / ranks).sum(),
+        "Zipf 1.5": ranks**-1.5 / (ranks**-1.5).sum(),
+        "geometric 0.8": np.maximum(0.8**ranks, 1e-13) / np.maximum(0.8**ranks, 1e-13).sum(),
+        "counts": ex.Prior.from_counts(rng.integers(1, 60, n)).probabilities,
+    }
+
+
+def spread_over(problem, block, tolerance=1e-6, time_limit=2.0):
+    """The solution over given blocks, for the full problem."""
+    merged = Separable(np.bincount(block, weights=problem.pi), problem.f, problem.low, problem.high)
+    coarse = column_generation(merged, tolerance, time_limit, transferable=True)
+    return coarse, _spread(problem, merged, block, coarse, tolerance)
+
+
+def value_of(problem, solution):
+    """The value of the mechanism that a solution describes, by the definition of f-information."""
+    P = solution.lifts.T * solution.weights
+    np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-12)
+    rho = problem.pi @ P
+    return math.fsum(rho * (problem.pi @ problem.f(P / rho)))
+
+
+@pytest.mark.parametrize("blocks", [10, 40, 120])
+@pytest.mark.parametrize("epsilon", [0.05, 0.7, 3.0])
+def test_blocks_are_numbered_hold_neighbours_in_mass_and_are_small_unless_a_symbol_is_large(blocks, epsilon):
+    for name, pi in families(300).items():
+        problem = Separable(pi, ex.mutual_information.f, 0.0, math.exp(epsilon))
+        block = merge(problem, blocks)
+        assert sorted(set(block.tolist())) == list(range(block.max() + 1)), name
+        ascending = block[np.argsort(pi, kind="stable")]
+        assert (np.diff(ascending) >= 0).all(), name
+        mass = np.bincount(block, weights=pi)
+        share = math.exp(-epsilon)
+        largest = np.where(np.bincount(block) > 1, mass, 0.0).max()
+        assert largest <= min(share, 1 - share) / 6 + 1e-15, name
+        for k in np.flatnonzero(mass > 1.3 / blocks + 1e-15):
+            assert (block == k).sum() == 1, name
+
+
+@given(
+    st.lists(st.integers(0, 4), min_size=8, max_size=8),
+    st.sampled_from([(0.0, 1.3), (0.0, 2.5), (0.3, 1.8)]),
+    st.sampled_from(SEPARABLE),
+    st.booleans(),
+)
+@settings(max_examples=50)
+def test_a_solution_over_any_blocks_is_one_over_the_symbols_and_its_bound_holds(
+    numbers, bounds, utility, counted
+):
+    """The chord argument is proven anew for the full problem, so blocks that are far too large only cost precision."""
+    _, block = np.unique(np.array(numbers), return_inverse=True)
+    if block.max() == 0:
+        return
+    rng = np.random.default_rng(sum(numbers))
+    pi = ex.Prior.from_counts(rng.integers(1, 9, 8)).probabilities if counted else rng.dirichlet(np.ones(8))
+    problem = Separable(pi, utility.f, *bounds)
+    coarse, solution = spread_over(problem, block)
+    best = enumerate_program(pi, *bounds, problem.mu)
+    assert solution.value == coarse.value
+    assert value_of(problem, solution) == pytest.approx(solution.value, rel=1e-9, abs=1e-14)
+    assert solution.value <= best.value * (1 + 1e-9) + 1e-14
+    assert solution.upper >= best.value * (1 - 1e-9) - 1e-14
+    assert math.fsum(solution.dual) == pytest.approx(solution.upper, rel=1e-12)
+    assert (problem.mu(best.lifts) - best.lifts @ solution.dual).max() <= 1e-12
+
+
+@pytest.mark.parametrize("name", list(families(50)))
+@pytest.mark.parametrize(("low", "epsilon"), [(0.0, 0.4), (0.0, 1.5), (0.5, 0.7)])
+def test_merged_and_unmerged_agree_on_fifty_symbols(name, low, epsilon):
+    problem = Separable(families(50)[name], ex.mutual_information.f, low, math.exp(epsilon))
+    block = merge(problem, 30)
+    assert block.max() + 1 < 50
+    _, merged = spread_over(problem, block)
+    whole = column_generation(problem, 1e-6, 3.0, start=merged.lifts)
+    assert value_of(problem, merged) == pytest.approx(merged.value, rel=1e-9)
+    assert merged.value <= whole.upper
+    assert whole.value <= merged.upper
+    assert merged.gap <= 0.02
+    assert max(merged.value, whole.value) <= min(merged.upper, whole.upper)
+
+
+def test_all_of_it_reaches_the_tolerance_on_two_hundred_symbols():
+    problem = Separable(families(200)["Zipf 1"], ex.mutual_information.f, 0.0, 2.0)
+    solution = solve_separable(problem, 1e-6, 20.0)
+    assert solution.gap <= 1e-6
+    assert value_of(problem, solution) == pytest.approx(solution.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("stop", [1, 3])
+def test_an_interrupt_in_the_merged_program_leaves_a_solution_of_the_full_one(stop):
+    problem = Separable(families(60)["Zipf 1"], ex.mutual_information.f, 0.0, 1.5)
+    best = solve_separable(problem, 1e-6, 10.0)
+    calls = []
+
+    def interrupt(value, upper):
+        calls.append((value, upper))
+        if len(calls) == stop:
+            raise KeyboardInterrupt
+
+    solution = solve_separable(problem, 0.0, 10.0, progress=interrupt)
+    assert solution.interrupted
+    assert len(calls) == stop
+    assert solution.lifts.shape[1] == 60
+    assert value_of(problem, solution) == pytest.approx(solution.value, rel=1e-9)
+    assert solution.value <= best.upper
+    assert solution.upper >= best.value
+
+
+def test_the_better_of_two_solutions_has_the_larger_value_and_the_smaller_bound():
+    one = Solution(np.ones((1, 2)), np.ones(1), 1.0, 2.0, np.array([1.0, 1.0]), 1, 2, 3)
+    two = Solution(np.zeros((1, 2)), np.ones(1), 1.5, 3.0, np.array([1.0, 2.0]), 1, 2, 3, True)
+    for best in (_better(one, two), _better(two, one)):
+        assert best.value == 1.5
+        assert best.upper == 2.0
+        assert best.lifts is two.lifts
+        assert best.dual is one.dual
+        assert (best.rounds, best.columns, best.nodes) == (2, 4, 6)
+        assert best.interrupted

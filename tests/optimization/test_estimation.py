@@ -1,0 +1,165 @@
+"""Designs made for estimation: what a general solver finds, no rival better, and as private as promised."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog, minimize
+
+import extremal as ex
+from extremal.errors import EpsilonError, OptionError, PriorError
+from extremal.optimization.estimation import standard_error
+from extremal.studies.data import anes96
+from extremal.studies.demo.survey import ORDER
+from tests.support import oracles
+from tests.support.strategies import priors
+
+THREE = ex.Prior([0.5, 0.3, 0.2])
+
+
+@pytest.fixture(scope="module")
+def party():
+    return ex.Prior.from_data(anes96()["party"], labels=ORDER)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 1.4])
+def test_the_standard_error_is_that_of_the_covariance_of_the_estimate(epsilon):
+    """The estimate is linear in report counts, whose covariance given the answers is known: no information matrix."""
+    people = 100
+    mechanism = ex.randomized_response_for_pml(THREE, epsilon)
+    A = np.linalg.inv(mechanism.matrix.T)
+    spread = sum(
+        p * (np.diag(row) - np.outer(row, row))
+        for p, row in zip(THREE.probabilities, mechanism.matrix, strict=True)
+    )
+    error = math.sqrt(np.trace(A @ spread @ A.T) / people / 3)
+    assert standard_error(THREE, mechanism, people) == pytest.approx(error, rel=1e-9)
+
+
+def test_shares_that_cannot_be_told_apart_have_an_infinite_error():
+    merged = ex.Mechanism([[1, 0], [0, 1], [0, 1]])
+    assert standard_error(THREE, merged, 100) == math.inf
+    assert standard_error(THREE, ex.Mechanism(np.eye(3)), 100) == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.4, 0.8, 1.2, 1.5])
+def test_the_best_design_for_estimation_is_what_a_general_solver_finds(epsilon):
+    best = ex.estimation_design(THREE, epsilon, tolerance=1e-4)
+    assert best.lower_bound <= best.trace
+    assert best.gap <= 1e-4
+    assert ex.epsilon_pml(THREE, best.mechanism) == pytest.approx(epsilon, abs=1e-9)
+    V = oracles.lift_vectors(THREE.probabilities, math.exp(epsilon))
+
+    def trace(w):
+        J = (V.T * w) @ V
+        return np.trace(np.linalg.inv(J + 1e-12 * np.eye(3)))
+
+    rng = np.random.default_rng(0)
+    starts = [
+        np.mean(
+            [
+                linprog(rng.normal(size=len(V)), A_eq=V.T, b_eq=np.ones(3), method="highs").x
+                for _ in range(30)
+            ],
+            axis=0,
+        )
+        for _ in range(3)
+    ]
+    found = min(
+        minimize(
+            trace,
+            start,
+            bounds=[(0, None)] * len(V),
+            constraints={"type": "eq", "fun": lambda w: V.T @ w - 1, "jac": lambda w: V.T},
+            method="SLSQP",
+            options={"maxiter": 300, "ftol": 1e-12},
+        ).fun
+        for start in starts
+    )
+    assert best.trace == pytest.approx(found, rel=1e-3)
+    assert best.lower_bound <= found + 1e-6 * found
+
+
+def test_no_mechanism_at_the_same_leakage_estimates_better(party):
+    best = ex.estimation_design(party, 0.5)
+    rivals = [ex.randomized_response_for_pml(party, 0.5), ex.closed_form.arc(party, 0.5)]
+    rivals += [ex.design(party, 0.5, u).mechanism for u in (ex.chi_squared, ex.total_variation)]
+    for rival in rivals:
+        error = standard_error(party, rival, 1)
+        assert error**2 * party.size >= (best.lower_bound - 1) * (1 - 1e-9)
+
+
+@given(priors(min_size=2, max_size=6), st.floats(0.02, 0.98))
+@settings(max_examples=25)
+def test_designs_for_estimation_keep_their_level_and_their_proof(prior, share):
+    epsilon = share * prior.epsilon_max
+    if prior.probabilities.min() < 1e-4 or epsilon < 0.01:
+        return
+    best = ex.estimation_design(prior, epsilon)
+    assert ex.epsilon_pml(prior, best.mechanism) <= epsilon + 1e-12
+    assert np.abs(best.mechanism.matrix.sum(axis=1) - 1).max() <= 1e-12
+    assert best.gap <= 0.01
+    assert best.certified
+    response = standard_error(prior, ex.randomized_response_for_pml(prior, epsilon), 1000)
+    assert best.error(1000) <= response * (1 + 0.01)
+    assert best.error(1000) == pytest.approx(standard_error(prior, best.mechanism, 1000), rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("size", [13, 25])
+def test_larger_alphabets_get_a_good_design_without_a_proof(size):
+    prior = ex.Prior(np.random.default_rng(size).dirichlet(np.full(size, 3.0)))
+    best = ex.estimation_design(prior, 0.8, time_limit=2)
+    assert math.isinf(best.gap)
+    assert not best.certified
+    assert "not known" in str(best)
+    assert ex.epsilon_pml(prior, best.mechanism) <= 0.8 + 1e-12
+    assert best.error(1000) < standard_error(prior, ex.randomized_response_for_pml(prior, 0.8), 1000) / 2
+
+
+def test_estimates_from_a_design_for_estimation_are_as_good_as_it_says():
+    best = ex.estimation_design(THREE, 0.7)
+    certified = ex.certify(THREE, best.mechanism, 0.7)
+    rng = np.random.default_rng(5)
+    answers = rng.choice(3, 2000, p=THREE.probabilities)
+    errors = []
+    for seed in range(60):
+        reports = certified.privatize(answers, source=ex.SeededWords(seed))
+        found = ex.estimate(certified, reports, method="inverse")
+        errors.append(np.mean((found.frequencies - np.bincount(answers, minlength=3) / 2000) ** 2))
+    assert math.sqrt(np.mean(errors)) == pytest.approx(best.error(2000), rel=0.25)
+
+
+def test_from_epsilon_max_on_everything_is_told():
+    best = ex.estimation_design(THREE, 5.0)
+    assert best.error(10) == 0
+    assert best.gap == 0
+    assert "0.0%" in str(best)
+    assert best._repr_html_().startswith("<pre>expected error")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error"),
+    [
+        (([0.5, 0.5], 0.5), {}, PriorError),
+        ((THREE, -1), {}, EpsilonError),
+        ((THREE, 0), {}, OptionError),
+        ((THREE, 0.5), {"tolerance": 0}, OptionError),
+    ],
+)
+def test_questions_that_make_no_sense_are_refused(arguments, options, error):
+    with pytest.raises(error):
+        ex.estimation_design(*arguments, **options)
+
+
+def test_a_level_too_small_for_doubles_is_refused_in_words():
+    for prior in (ex.Prior([0.5, 0.3, 0.2]), ex.Prior.uniform(15)):
+        with pytest.raises(ex.EpsilonError, match="double precision"):
+            ex.estimation_design(prior, 1e-9)
+
+
+@pytest.mark.parametrize("people", [0, -1, "x", None, True, float("nan")])
+def test_an_error_is_that_of_a_positive_number_of_people(people):
+    with pytest.raises(ex.OptionError, match="people must be a number > 0"):
+        ex.estimation_design(ex.Prior([0.5, 0.3, 0.2]), 0.6).error(people)

@@ -1,0 +1,589 @@
+"""CSV and Parquet files: reports in the named columns, all else as it was, whole or not there at all."""
+
+import itertools
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow.csv import CSVWriter
+from scipy import stats
+
+import extremal as ex
+from extremal.certification.certify import certify
+from extremal.errors import FileError, KeyingError, ValuesError
+from extremal.model.mechanism import identity
+from extremal.release import job as releases
+from extremal.release.files import csv_scan
+from extremal.release.files import parquet as parquet_files
+from extremal.release.files import privatize as files
+from extremal.release.files.privatize import privatize_file
+from extremal.release.frames import privatize_frame
+from extremal.release.product import product_prior
+from extremal.release.sampler import SecureWords, SeededWords
+from tests.support.falsifier import finds_more_than
+from tests.support.file_cases import (
+    FORMATS,
+    KEY,
+    PATH,
+    SAME,
+    WORDS,
+    C,
+    left_behind,
+    one_line,
+    read,
+    rows_of,
+    write,
+)
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    """Many pieces in small files, and no waiting for the disk."""
+    monkeypatch.setattr(csv_scan, "BLOCK", 256)
+    monkeypatch.setattr(parquet_files, "MOST_ROWS", 64)
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+@pytest.fixture(params=FORMATS)
+def source(request, tmp_path):
+    return write(tmp_path / f"source.{request.param}", rows_of(300))
+
+
+@pytest.fixture
+def target(source):
+    return source.with_stem("target")
+
+
+# --- what is written ------------------------------------------------------------------------------
+
+
+def test_the_file_comes_back_with_the_reports_of_its_column(source, target):
+    before = source.read_bytes()
+    done = privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    assert (done.rows, done.dropped, done.target) == (300, 0, str(target))
+    expected = rows_of(300)
+    expected["answer"] = C.privatize(expected["answer"], key=KEY, ids=expected["id"], column="answer")
+    if source.suffix == ".csv":
+        expected["id"] = list(map(str, expected["id"]))
+    assert read(target) == expected
+    assert source.read_bytes() == before
+    assert left_behind(source.parent) == []
+
+
+def test_a_rerun_with_the_same_key_gives_the_same_bytes(source, target):
+    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    first = target.read_bytes()
+    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id", overwrite=True)
+    assert target.read_bytes() == first
+    privatize_file(source, target, {"answer": C}, overwrite=True)
+    second = target.read_bytes()
+    privatize_file(source, target, {"answer": C}, overwrite=True)
+    assert len({first, second, target.read_bytes()}) == 3
+
+
+def test_a_file_gets_the_keyed_reports_of_its_frame(source, target):
+    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    load = pd.read_csv if source.suffix == ".csv" else pd.read_parquet
+    frame = privatize_frame(load(source), {"answer": C}, key=KEY, ids="id")
+    assert load(target).equals(frame)
+
+
+def test_nothing_but_the_column_changes(source, target):
+    """A mechanism that reports the truth copies the file."""
+    privatize_file(source, target, {"answer": SAME})
+    assert read(target) == read(source)
+    if source.suffix == ".csv":
+        assert target.read_bytes() == source.read_bytes()
+
+
+def test_every_piece_and_column_has_its_own_words(tmp_path):
+    """Error rate: four binomial tails at 1e-9."""
+    pair = ex.Prior.uniform(["x", "y"])
+    coin = certify(pair, ex.Mechanism(np.full((2, 2), 0.5), pair.labels, pair.labels), 0.0)
+    n = 4096
+    for suffix in FORMATS:
+        source = write(tmp_path / f"s.{suffix}", {"one": ["x"] * n, "two": ["x"] * n})
+        target = source.with_stem("t")
+        privatize_file(source, target, {"one": coin, "two": coin})
+        one, two = (np.array(column) == "x" for column in read(target).values())
+        pieces = one.reshape(-1, 64)
+        for same, of in ((one == two, n), (pieces[1:] == pieces[:-1], n - 64)):
+            count = int(same.sum())
+            assert min(stats.binom.cdf(count, of, 0.5), stats.binom.sf(count - 1, of, 0.5)) > 0.5e-9
+
+
+def test_no_stream_of_words_is_used_twice(source, target):
+    class Counted(SecureWords):
+        def stream(self, count):
+            streams.append(count)
+            return super().stream(count)
+
+    streams = []
+    privatize_file(source, target, {"answer": C}, words=Counted())
+    assert sum(streams) == 300
+    assert len(streams) > 3
+
+
+def test_reports_follow_the_certified_distribution(tmp_path, monkeypatch):
+    """Error rate: 2 x 3 binomial tails at 1e-9; less than 1e-8 in all."""
+    monkeypatch.setattr(csv_scan, "BLOCK", 1 << 16)
+    monkeypatch.setattr(parquet_files, "MOST_ROWS", 1 << 14)
+    n = 60_000
+    for suffix in FORMATS:
+        source = write(tmp_path / f"s.{suffix}", {"answer": ["b,b"] * n, "n": [1] * n}, 7000)
+        privatize_file(source, source.with_stem("t"), {"answer": C})
+        reports = read(source.with_stem("t"))["answer"]
+        for j, y in enumerate(C.outputs):
+            p, count = float(C.weights[1, j]) / 2**62, reports.count(y)
+            assert min(stats.binom.cdf(count, n, p), stats.binom.sf(count - 1, n, p)) > 0.5e-9
+
+
+def test_several_columns_one_by_one_and_together(source, target):
+    columns = rows_of(300)
+    columns["twin"] = columns["answer"][1:] + columns["answer"][:1]
+    write(source, columns)
+    both = product_prior(WORDS, WORDS)
+    joint = certify(both, identity(both), 4.0)
+    privatize_file(source, target, {("twin", "answer"): joint})
+    assert read(target) == read(source)
+    loose = certify(both, ex.randomized_response(both, 1.0), 1.0)
+    privatize_file(source, target, {("twin", "answer"): loose}, key=KEY, id_column="id", overwrite=True)
+    got = read(target)
+    pairs = list(zip(columns["twin"], columns["answer"], strict=True))
+    assert list(zip(got["twin"], got["answer"], strict=True)) == loose.privatize(
+        pairs, key=KEY, ids=columns["id"], column='["twin","answer"]'
+    )
+    privatize_file(source, target, {"answer": SAME, "twin": SAME}, overwrite=True)
+    assert read(target) == read(source)
+
+
+def test_unknown_values_are_refused_counted_dropped_or_mapped(source, target):
+    columns = rows_of(300)
+    columns["answer"][10] = columns["answer"][200] = "strange"
+    columns["answer"][250] = None
+    write(source, columns)
+    with pytest.raises(ValuesError, match=r"'answer'.* in 3 of 300 rows: 'strange' \(2\), missing \(1\);"):
+        privatize_file(source, target, {"answer": C})
+    assert os.listdir(source.parent) == [source.name]
+    done = privatize_file(source, target, {"answer": SAME}, unknown="drop")
+    assert (done.rows, done.dropped) == (297, 3)
+    kept = [i for i in range(300) if i not in (10, 200, 250)]
+    assert read(target) == {name: [values[i] for i in kept] for name, values in read(source).items()}
+    privatize_file(source, target, {"answer": SAME}, unknown_as={"answer": "a"}, overwrite=True)
+    assert [read(target)["answer"][i] for i in (10, 200, 250)] == ["a", "a", "a"]
+    assert len(read(target)["id"]) == 300
+
+
+def test_ids_of_dropped_rows_take_their_words_with_them(source, target):
+    columns = rows_of(300)
+    columns["answer"][10] = "strange"
+    write(source, columns)
+    privatize_file(source, target, {"answer": C}, unknown="drop", key=KEY, id_column="id")
+    del columns["answer"][10], columns["id"][10]
+    assert read(target)["answer"] == C.privatize(
+        columns["answer"], key=KEY, ids=columns["id"], column="answer"
+    )
+
+
+def test_progress_goes_from_the_start_to_the_end(source, target):
+    seen = []
+    privatize_file(source, target, {"answer": C}, progress=lambda done, total: seen.append((done, total)))
+    total = 300 if source.suffix == ".parquet" else source.stat().st_size
+    assert seen[-1] == (total, total)
+    assert [done for done, _ in seen] == sorted({done for done, _ in seen})
+    assert len(seen) > 3
+
+
+def test_a_file_of_no_rows_stays_one(source, target):
+    write(source, {name: [] for name in rows_of(0)} if source.suffix == ".csv" else rows_of(1))
+    if source.suffix == ".parquet":
+        pq.write_table(pq.read_table(source).slice(0, 0), source)
+    done = privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    assert done.rows == 0
+    assert read(target) == {"id": [], "answer": [], "note": []}
+    if source.suffix == ".parquet":
+        assert pq.read_schema(target) == pq.read_schema(source)
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def test_a_target_that_is_there_or_is_the_source_is_left_alone(source, target):
+    target.write_text("precious")
+    one_line(FileError, "overwrite=True", lambda: privatize_file(source, target, {"answer": C}))
+    assert target.read_text() == "precious"
+    before = source.read_bytes()
+    target.unlink()
+    os.link(source, target)
+    other = source.with_stem("link")
+    other.symlink_to(source)
+    for name in (source, target, other, source.parent / "." / source.name):
+        one_line(
+            FileError,
+            "must not be the source",
+            lambda name=name: privatize_file(source, name, {"answer": C}, overwrite=True),
+        )
+    assert source.read_bytes() == before
+    dangling = source.with_stem("dangling")
+    dangling.symlink_to(source.parent / "nowhere")
+    one_line(FileError, "must not exist", lambda: privatize_file(source, dangling, {"answer": C}))
+
+
+def test_a_target_that_appears_in_the_meantime_is_left_alone(source, target):
+    def meddle(done, total):
+        target.write_text("precious")
+
+    one_line(
+        FileError,
+        "must not exist, but it does now",
+        lambda: privatize_file(source, target, {"answer": C}, progress=meddle),
+    )
+    assert target.read_text() == "precious"
+    assert left_behind(source.parent) == []
+
+
+def test_a_source_that_changes_is_noticed(source, target):
+    def meddle(done, total):
+        os.utime(source, ns=(1, 1))
+
+    one_line(
+        FileError, "must not change", lambda: privatize_file(source, target, {"answer": C}, progress=meddle)
+    )
+    assert not target.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"mechanisms": {"question": C}}, ValuesError, r"must have the columns \['question'\], got \['id'"),
+        ({"mechanisms": {}}, ValuesError, "at least one column"),
+        ({"mechanisms": {"answer": C.mechanism}}, ValuesError, "certified one"),
+        ({"id_column": "id"}, KeyingError, "id_column must come with a key"),
+        ({"key": KEY}, KeyingError, "must come with id_column"),
+        ({"key": b"short", "id_column": "id"}, KeyingError, "32 bytes, got 5"),
+        ({"key": KEY, "id_column": "who"}, ValuesError, r"must have the columns \['who'\]"),
+        ({"key": KEY, "id_column": "answer"}, ValuesError, "stays as it is"),
+        ({"key": KEY, "id_column": "id", "words": SeededWords(1)}, KeyingError, "leave one out"),
+        ({"words": 5}, ValuesError, "SecureWords"),
+        ({"format": "csv", "delimiter": 5}, FileError, "delimiter must be one ASCII|UTF-8"),
+        ({"format": "excel"}, FileError, '"csv" or "parquet", got .excel.'),
+        ({"unmarked": "yes"}, FileError, '"refuse" or "allow"'),
+        ({"unknown": "keep"}, ValuesError, '"refuse" or "drop"'),
+        ({"target": "no/such/folder.{}"}, FileError, "folder that exists"),
+        ({"target": "target.xlsx"}, FileError, "both be CSV"),
+        ({"target": "folder.{}"}, FileError, "got a folder"),
+        ({"source": "absent.{}"}, FileError, "No such file"),
+        ({"source": "folder.{}"}, FileError, "regular file|Is a directory"),
+        ({"source": "empty.{}"}, FileError, "empty file|not a Parquet file"),
+        ({"source": "other.{}"}, FileError, "UTF-8|not a Parquet file"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(source, options, error, message):
+    folder, kind = source.parent, source.suffix[1:]
+    (folder / f"folder.{kind}").mkdir()
+    (folder / f"empty.{kind}").touch()
+    (folder / f"other.{kind}").write_bytes(b"id,answer,note\n1,a,\xff\xfe\n")
+    given = {"source": source.name, "target": f"target.{kind}", "mechanisms": {"answer": C}, **options}
+    files_before = sorted(os.listdir(folder))
+    paths = [folder / given.pop(name).format(kind) for name in ("source", "target")]
+    one_line(error, message, lambda: privatize_file(*paths, given.pop("mechanisms"), **given))
+    assert sorted(os.listdir(folder)) == files_before
+
+
+@pytest.mark.parametrize("path", [None, 5, "", "a\0b.csv", ["s.csv"]])
+def test_what_is_no_path_is_refused(source, target, path):
+    one_line(
+        FileError, "source must be the name of a file", lambda: privatize_file(path, target, {"answer": C})
+    )
+    one_line(
+        FileError, "target must be the name of a file", lambda: privatize_file(source, path, {"answer": C})
+    )
+
+
+def test_paths_of_bytes_are_paths_too(source, target):
+    done = privatize_file(os.fsencode(source), os.fsencode(target), {"answer": C})
+    assert done.target == str(target)
+    assert read(target).keys() == read(source).keys()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
+def test_a_full_disk_is_one_line_and_leaves_nothing(source, target):
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        message = f"failed at {re.escape(str(target))}: File too large; nothing is left"
+        one_line(FileError, message, lambda: privatize_file(source, target, {"answer": C}))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not target.exists()
+    assert left_behind(target.parent) == []
+
+
+def test_a_hundred_thousand_unknown_values_are_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_scan, "BLOCK", 1 << 20)
+    monkeypatch.setattr(parquet_files, "MOST_ROWS", 1 << 14)
+    values = {"answer": [f"unknown {i}" for i in range(100_000)], "n": [1] * 100_000}
+    for kind in FORMATS:
+        source = write(tmp_path / f"s.{kind}", values, 30_000)
+        one_line(
+            ValuesError,
+            r"100000 of 100000 rows: 'unknown 0' \(1\), .* 99995 more values",
+            lambda source=source: privatize_file(source, source.with_stem("t"), {"answer": C}),
+        )
+
+
+def test_a_hopeless_file_is_not_read_to_its_end(source, target, monkeypatch):
+    monkeypatch.setattr(releases, "MOST_UNKNOWN", 20)
+    write(source, {"answer": ["x"] * 300, "n": [1] * 300})
+    one_line(ValuesError, r"of the first \d+ rows", lambda: privatize_file(source, target, {"answer": C}))
+
+
+def same_hash(ids, again=files.Ids._again):
+    for hashes, blocks in again(ids):
+        yield hashes % np.uint64(7), blocks
+
+
+@pytest.mark.parametrize("turns", [1, 5])
+@pytest.mark.parametrize("ids", ["shuffled", "negative", "text", "same hash"])
+def test_ids_must_be_distinct_in_the_whole_file(source, target, monkeypatch, ids, turns):
+    monkeypatch.setattr(files, "MOST_IDS", 300 // turns)
+    if ids == "same hash":
+        monkeypatch.setattr(files.Ids, "_again", same_hash)
+    columns = rows_of(300)
+    numbers = np.random.default_rng(0).permutation(300).tolist()
+    if ids == "negative":
+        numbers = [-n for n in numbers]
+    columns["id"] = [f"person {n}" for n in numbers] if ids == "text" else numbers
+    write(source, columns)
+    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    columns["id"][290] = columns["id"][5]
+    write(source, columns)
+    call = {"key": KEY, "id_column": "id", "overwrite": True}
+    one_line(
+        KeyingError,
+        "the same in records 6 and 291 of column 'id'",
+        lambda: privatize_file(source, target, {"answer": C}, **call),
+    )
+    privatize_file(source, target, {"answer": C}, repeated_ids="allow", **call)
+
+
+def test_every_record_needs_an_id(source, target):
+    columns = rows_of(300)
+    columns["id"][7] = None
+    write(source, columns)
+    one_line(
+        KeyingError, "id", lambda: privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    )
+
+
+def test_increasing_ids_are_read_once(source, target, monkeypatch):
+    monkeypatch.setattr(files.Ids, "_again", lambda *_: pytest.fail("read again"))
+    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+
+
+# --- experiments ----------------------------------------------------------------------------------
+
+
+def test_reports_for_experiments_say_so(source, target):
+    call = {"words": SeededWords(7)}
+    if source.suffix == ".csv":
+        one_line(FileError, "NOT PRIVATE", lambda: privatize_file(source, target, {"answer": C}, **call))
+        privatize_file(source, target, {"answer": C}, unmarked="allow", **call)
+    else:
+        privatize_file(source, target, {"answer": C}, **call)
+        assert b"NOT PRIVATE" in pq.read_schema(target).metadata[b"extremal"]
+    first = target.read_bytes()
+    again = {"words": SeededWords(7), "unmarked": "allow", "overwrite": True}
+    privatize_file(source, target, {"answer": C}, **again)
+    assert target.read_bytes() == first
+    for how in ({}, {"key": KEY, "id_column": "id"}):
+        privatize_file(source, target, {"answer": C}, overwrite=True, **how)
+        assert b"extremal" not in target.read_bytes()
+
+
+# --- interruptions --------------------------------------------------------------------------------
+
+
+def test_an_error_leaves_nothing_behind(source, target):
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        privatize_file(source, target, {"answer": C}, progress=stop)
+    assert os.listdir(source.parent) == [source.name]
+    target.write_text("precious")
+    with pytest.raises(KeyboardInterrupt):
+        privatize_file(source, target, {"answer": C}, progress=stop, overwrite=True)
+    assert target.read_text() == "precious"
+
+
+JOB = """
+import sys, time
+import extremal as ex
+from extremal.certification.certify import load
+from extremal.release.files import csv_scan, parquet as parquet_files
+from extremal.release.files.privatize import privatize_file
+csv_scan.BLOCK, parquet_files.MOST_ROWS = 256, 64
+
+def wait(done, total):
+    if done > total / 2:
+        print("halfway", flush=True)
+        time.sleep(100)
+
+source, target, mechanism = sys.argv[1:]
+privatize_file(source, target, {"answer": load(mechanism)}, key=bytes(range(32)), id_column="id", progress=wait)
+"""
+
+
+def test_a_killed_job_leaves_the_source_and_no_target_and_the_next_run_succeeds(source, target):
+    before = source.read_bytes()
+    mechanism = source.parent / "m.json"
+    C.save(mechanism)
+    job = subprocess.Popen(
+        [sys.executable, "-c", JOB, source, target, mechanism],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": PATH},
+    )
+    try:
+        assert job.stdout.readline() == b"halfway\n"
+        assert len(left_behind(source.parent)) == 1
+        other = source.with_stem("other")
+        privatize_file(source, other, {"answer": C}, key=KEY, id_column="id")  # does not disturb it
+        assert len(left_behind(source.parent)) == 1
+    finally:
+        os.kill(job.pid, signal.SIGKILL)
+        job.communicate()
+    assert source.read_bytes() == before
+    assert not target.exists()
+    assert len(left_behind(source.parent)) == 1
+    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    assert target.read_bytes() == other.read_bytes()
+    assert left_behind(source.parent) == []  # what the killed job left is gone
+
+
+def test_two_jobs_for_one_target_do_not_disturb_each_other(source, target):
+    def second(done, total):
+        if not target.exists():
+            privatize_file(source, target, {"answer": C}, overwrite=True)
+
+    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id", overwrite=True, progress=second)
+    alone = source.with_stem("alone")
+    privatize_file(source, alone, {"answer": C}, key=KEY, id_column="id")
+    assert target.read_bytes() == alone.read_bytes()
+    assert left_behind(source.parent) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions")
+def test_the_target_is_no_more_readable_than_the_source(source, target):
+    source.chmod(0o600)
+    privatize_file(source, target, {"answer": C})
+    assert target.stat().st_mode & 0o777 == 0o600
+    os.umask(umask := os.umask(0o022))
+    source.chmod(0o644)
+    privatize_file(source, target, {"answer": C}, overwrite=True)
+    assert target.stat().st_mode & 0o777 == 0o644 & ~umask
+
+
+# --- the falsifier --------------------------------------------------------------------------------
+
+LEAST = 0.4
+FEW = certify(WORDS, ex.randomized_response_for_pml(WORDS, LEAST), LEAST)
+
+
+def csv_source(path, values):
+    """Some values are quoted without need, as some programs do by the value."""
+    path.write_bytes(
+        b"n,answer\n"
+        + b"".join(b'%d,"%s"\n' % (i, v.replace('"', '""').encode()) for i, v in enumerate(values))
+    )
+
+
+def parquet_source(path, values):
+    """A categorical in the order of the values, row groups that depend on them, and pandas' metadata."""
+    frame = pd.DataFrame({"answer": pd.Categorical(values, pd.unique(np.array(values))), "n": [1, 2, 3]})
+    frame.attrs = {"first": values[0]}
+    frame.to_parquet(path, row_group_size=1 + len(values[0]) % 2)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_bytes_of_a_file_leak_no_more_than_epsilon(tmp_path, kind):
+    """Error rate: a false alarm in 1e-6 of the runs of each format."""
+    runs = {}
+    target = tmp_path / f"t.{kind}"
+    for i, label in enumerate(WORDS.labels):
+        source = tmp_path / f"s{i}.{kind}"
+        (csv_source if kind == "csv" else parquet_source)(source, [label, 'c"c', "a"])
+        runs[label] = []
+        for _ in range(120):
+            privatize_file(source, target, {"answer": FEW}, overwrite=True)
+            runs[label].append(target.read_bytes())
+    assert not finds_more_than(LEAST, runs, WORDS)
+    assert len(set(itertools.chain(*runs.values()))) <= 27  # nothing but three reports is in it
+
+
+def test_the_falsifier_finds_what_a_careless_copy_keeps(tmp_path):
+    """The reports are as they should be, but the categories come from the source."""
+    runs = {}
+    for i, label in enumerate(WORDS.labels):
+        source = tmp_path / f"s{i}.parquet"
+        parquet_source(source, [label, 'c"c', "a"])
+        frame = pd.read_parquet(source)
+        known = [*frame["answer"].cat.categories, *WORDS.labels]
+        runs[label] = []
+        for _ in range(120):
+            reports = FEW.privatize(frame["answer"].tolist())
+            careless = frame.assign(answer=pd.Categorical(reports, list(dict.fromkeys(known))))
+            runs[label].append(careless.to_parquet())
+    assert finds_more_than(LEAST, runs, WORDS)
+
+
+# --- size -----------------------------------------------------------------------------------------
+
+MEASURED = """
+import re, sys
+from pathlib import Path
+from extremal.certification.certify import load
+from extremal.release.files.privatize import privatize_file
+source, target, mechanism = sys.argv[1:]
+c = load(mechanism)
+privatize_file(source, target, {"answer": c})
+privatize_file(source, target, {"answer": c}, overwrite=True, key=bytes(32), id_column="id")
+print(int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak from /proc")
+@pytest.mark.parametrize("kind", FORMATS)
+def test_memory_does_not_grow_with_the_file(tmp_path, kind):
+    """Ids are turned around in blocks, so that they have to be compared with each other, too."""
+    mechanism, million = tmp_path / "m.json", 10**6
+    C.save(mechanism)
+    peaks = []
+    for millions in (1, 10):
+        source = tmp_path / f"s{millions}.{kind}"
+        fixed = {"answer": ["a"] * million, "note": [f"note {i}" for i in range(million)]}
+        schema = pa.schema({"id": pa.int64(), "answer": pa.string(), "note": pa.string()})
+        with (CSVWriter if kind == "csv" else pq.ParquetWriter)(source, schema) as writer:
+            for k in reversed(range(millions)):
+                ids = np.arange(million)[::-1] + k * million
+                writer.write_table(pa.table({"id": ids, **fixed}))
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURED, source, tmp_path / f"t{millions}.{kind}", mechanism],
+            capture_output=True,
+            check=True,
+            env={**os.environ, "PYTHONPATH": PATH},
+        )
+        peaks.append(int(done.stdout))
+    assert peaks[1] < 1024
+    assert peaks[1] < peaks[0] + 150  # what is kept of ids has an upper limit, which a million does not reach

@@ -1,0 +1,647 @@
+"""Real Spark, started once for this module: whatever is computed again gives the same reports.
+
+Needs Java 17 or newer. Without it the tests are skipped, unless EXTREMAL_REQUIRE_SPARK=1 (.ci/run sets it).
+"""
+
+import base64
+import contextlib
+import datetime
+import decimal
+import io
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from scipy import stats
+
+import extremal as ex
+from extremal.certification.certify import certify
+from extremal.errors import ExtremalError, FileError, KeyingError, ValuesError
+from extremal.model.mechanism import identity
+from extremal.release.frames import privatize_frame
+from extremal.release.job import Randomness, plan
+from extremal.release.product import product_prior
+from extremal.release.spark import Reports, counts_spark, privatize_spark
+from extremal.release.spark_checks import check_storage
+from tests.support.falsifier import finds_more_than
+
+# mapInArrow asks for pandas, and says so of every release that is newer than Spark's; it is not used.
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+
+PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
+KEY = bytes(range(100, 132))
+ROWS = 3000
+WORDS = ex.Prior({"a": 0.5, "bb": 0.3, "ccc": 0.2})
+C = certify(WORDS, ex.randomized_response(WORDS, 1.0), 1.0)
+NUMBERS = ex.Prior([0.5, 0.3, 0.2], [3, -1, 100])
+D = certify(NUMBERS, ex.randomized_response(NUMBERS, 1.0), 1.0)
+
+QUIET = """
+rootLogger.level = info
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {folder}/spark.log
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %p %c: %m%n%ex
+"""
+
+
+def java():
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java", path=os.path.join(home, "bin") if home else None)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Everything Spark writes: its log, its event log and its scratch space."""
+    folder = tmp_path_factory.mktemp("spark")
+    (folder / "events").mkdir()
+    (folder / "log4j2.properties").write_text(QUIET.format(folder=folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def spark(folder):
+    if java() is None:
+        remedy = "Spark needs Java 17 or newer (Debian: apt-get install default-jre-headless)"
+        if os.environ.get("EXTREMAL_REQUIRE_SPARK") == "1":
+            pytest.fail(remedy)
+        pytest.skip(remedy)
+    settings = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        # Thousands of short-lived methods: the second compiler would take longer than it saves.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+        f"-Dlog4j2.configurationFile={folder}/log4j2.properties",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": folder.joinpath("events").as_uri(),
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": folder.joinpath("warehouse").as_uri(),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    before = os.environ.get("PYSPARK_PYTHON")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2, 2]").appName("extremal tests")
+    session = builder.config(map=settings).getOrCreate()
+    yield session
+    session.stop()
+    os.environ.pop("PYSPARK_PYTHON")
+    if before is not None:
+        os.environ["PYSPARK_PYTHON"] = before
+
+
+@pytest.fixture(scope="module")
+def table():
+    """The records, with ids of three types."""
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "id": np.arange(ROWS) - 7,
+            "name": [f"person {i}" for i in range(ROWS)],
+            "token": [b"%d" % i for i in range(ROWS)],
+            "answer": rng.choice(WORDS.labels, ROWS, p=WORDS.probabilities),
+            "number": rng.choice(NUMBERS.labels, ROWS, p=NUMBERS.probabilities),
+            "weight": np.arange(ROWS) / 2,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def frame(spark, table, folder):
+    path = folder / "records.parquet"
+    table.to_parquet(path)
+    return spark.read.parquet(str(path)).repartition(4, "id")
+
+
+def reports(frame, column="answer"):
+    """The reports by id, one for each record; an action of its own."""
+    rows = frame.select("id", column).collect()
+    found = dict(rows)
+    assert len(found) == len(rows)
+    return found
+
+
+def fails_once(marker, batches_before):
+    """A function over batches in whose first run the worker is killed, and the task with it."""
+
+    def run(batches):
+        for number, batch in enumerate(batches):
+            if number == batches_before and not os.path.exists(marker):
+                Path(marker).touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield batch
+
+    return run
+
+
+def expect(kind, text, call):
+    """One line, and no trace of what Spark said."""
+    with pytest.raises(kind, match=text) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+
+# --- the same reports, whatever is computed again
+# --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ids", ["id", "name", "token"])
+def test_keyed_reports_are_those_of_the_array_interface(frame, table, ids):
+    private = privatize_spark(frame, {"answer": C, "number": D}, key=KEY, id_column=ids)
+    rows = private.orderBy("id").collect()
+    for name, certified in {"answer": C, "number": D}.items():
+        expected = certified.privatize(table[name].tolist(), key=KEY, ids=table[ids].tolist(), column=name)
+        assert [row[name] for row in rows] == expected
+
+
+def test_two_actions_on_a_keyed_frame_give_the_same_reports(frame):
+    private = privatize_spark(frame, {"answer": C}, key=KEY, id_column="id")
+    first = reports(private)
+    assert first != reports(frame)
+    assert reports(private) == first
+    again = privatize_spark(frame.repartition(3, "weight"), {"answer": C}, key=KEY, id_column="id")
+    assert reports(again) == first
+    other = privatize_spark(frame, {"answer": C}, key=bytes(32), id_column="id")
+    assert reports(other) != first
+
+
+def test_a_task_killed_after_it_has_drawn_gives_the_same_reports_when_it_is_retried(frame, tmp_path):
+    private = privatize_spark(frame, {"answer": C}, key=KEY, id_column="id")
+    marker = tmp_path / "killed"
+    disturbed = private.mapInArrow(fails_once(str(marker), 1), private.schema)
+    found = reports(disturbed)
+    assert marker.exists()
+    assert found == reports(private)
+
+
+def test_without_a_key_two_actions_read_what_was_drawn_once(frame):
+    private = privatize_spark(frame, {"answer": C})
+    first = reports(private)
+    assert reports(private) == first
+    assert reports(private.repartition(3, "weight")) == first
+    assert reports(privatize_spark(frame, {"answer": C})) != first
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_task_killed_while_drawing_leaves_one_report_for_each_record(frame, tmp_path, stored):
+    marker = tmp_path / "killed"
+    disturbed = frame.mapInArrow(fails_once(str(marker), 1), frame.schema)
+    path = tmp_path / "reports" if stored else None
+    private = privatize_spark(disturbed, {"answer": C}, materialize=path)
+    assert marker.exists()
+    first = reports(private)
+    assert len(first) == ROWS
+    assert reports(private) == first
+
+
+def test_reports_stored_in_a_folder_are_read_back_from_it(spark, frame, tmp_path):
+    path = tmp_path / "reports"
+    private = privatize_spark(frame, {"answer": C}, materialize=path)
+    first = reports(private)
+    assert reports(private) == first
+    assert reports(spark.read.parquet(str(path))) == first
+    assert (path / "_SUCCESS").exists()
+    assert "Reports" not in explained(private)
+    expect(ValuesError, "new folder", lambda: privatize_spark(frame, {"answer": C}, materialize=str(path)))
+    assert reports(spark.read.parquet(str(path))) == first
+
+
+def test_a_keyed_stream_gives_the_reports_of_the_array_interface(spark, frame, table, tmp_path):
+    frame.write.parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema(frame.schema).parquet(str(tmp_path / "in"))
+    private = privatize_spark(stream, {"answer": C}, key=KEY, id_column="id", repeated_ids="allow")
+    query = (
+        private.writeStream.trigger(availableNow=True)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start(str(tmp_path / "out"), format="parquet")
+    )
+    assert query.awaitTermination(60)
+    ids = table["id"].tolist()
+    expected = C.privatize(table["answer"].tolist(), key=KEY, ids=ids, column="answer")
+    assert reports(spark.read.parquet(str(tmp_path / "out"))) == dict(zip(ids, expected, strict=True))
+    expect(KeyingError, "a stream has no end", lambda: privatize_spark(stream, {"answer": C}))
+
+
+# --- what is released
+# --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_reports_follow_the_certified_distribution(spark, keyed):
+    """Error rate: 3 chi-squared tests at 1e-9 for each of two ways to draw, below 1e-8 in all."""
+    labels = F.element_at(F.array(*map(F.lit, WORDS.labels)), (F.col("id") % 3 + 1).cast("int"))
+    frame = spark.range(0, 60_000, 1, 4).withColumn("answer", labels)
+    frame = frame.withColumn("truth", F.col("answer"))
+    options = {"key": KEY, "id_column": "id"} if keyed else {}
+    private = privatize_spark(frame, {"answer": C}, **options)
+    counted = private.groupBy("truth", "answer").count().collect()
+    found = {(row["truth"], row["answer"]): row["count"] for row in counted}
+    for truth, weights in zip(C.inputs, C.weights.tolist(), strict=True):
+        counts = np.array([found[truth, report] for report in C.outputs])
+        assert counts.sum() == 20_000
+        expected = np.array([20_000 * w / 2**C.bits for w in weights])
+        assert stats.chisquare(counts, expected).pvalue > 1e-9
+
+
+def test_what_spark_hands_on_leaks_no_more_than_epsilon(spark, tmp_path):
+    """Batches of three records as bytes: values, order, types and metadata. The first record is the secret one.
+
+    Error rate: a false alarm in 1e-6 of the runs. It has power: with the values themselves it raises one.
+    """
+    few = certify(WORDS, ex.randomized_response_for_pml(WORDS, 0.4), 0.4)
+    secrets = [label for label in WORDS.labels for _ in range(160)]
+    values = [value for secret in secrets for value in (secret, "ccc", "a")]
+    table = pd.DataFrame(
+        {"run": np.arange(len(values)) // 3, "answer": values, "n": [1, 2, 3] * len(secrets)}
+    )
+    table["answer"] = table["answer"].astype("category")
+    table.to_parquet(tmp_path / "runs.parquet")
+
+    def as_bytes(batches):
+        import pyarrow as pa
+
+        for batch in batches:
+            part, sink = batch.select(["answer", "n"]), pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, part.schema) as writer:
+                writer.write_batch(part)
+            columns = [batch.column(0).slice(0, 1), pa.array([sink.getvalue().to_pybytes()])]
+            yield pa.RecordBatch.from_arrays(columns, ["run", "content"])
+
+    def seen(frame):
+        runs = {label: [] for label in WORDS.labels}
+        for run, content in frame.mapInArrow(as_bytes, "run long, content binary").collect():
+            runs[secrets[run]].append(bytes(content) + frame.schema.json().encode())
+        assert {len(found) for found in runs.values()} == {160}
+        return runs
+
+    size = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = spark.conf.get(size)
+    spark.conf.set(size, 3)
+    try:
+        frame = spark.read.parquet(str(tmp_path / "runs.parquet")).coalesce(1)
+        runs = seen(privatize_spark(frame, {"answer": few}))
+        assert not finds_more_than(0.4, runs, WORDS)
+        assert len({content for found in runs.values() for content in found}) <= 27  # three reports, no more
+        assert finds_more_than(0.4, seen(frame), WORDS)
+    finally:
+        spark.conf.set(size, before)
+
+
+def test_other_columns_and_the_schema_stay_as_they_were(spark):
+    schema = T.StructType(
+        [
+            T.StructField("when", T.TimestampType()),
+            T.StructField("answer", T.StringType(), False, {"values": ["a", "bb"]}),
+            T.StructField("day", T.DateType(), True, {"unit": "day"}),
+            T.StructField("price", T.DecimalType(12, 3)),
+            T.StructField("tags", T.ArrayType(T.StringType())),
+            T.StructField("place", T.StructType([T.StructField("x", T.DoubleType(), False)])),
+            T.StructField("counts", T.MapType(T.StringType(), T.LongType())),
+            T.StructField("raw", T.BinaryType()),
+            T.StructField("a dot. and `quotes`", T.ShortType()),
+            T.StructField("id", T.LongType(), False),
+        ]
+    )
+    when, day = datetime.datetime(2024, 2, 29, 1, 2, 3, 456789), datetime.date(1900, 1, 1)
+    full = (when, "a", day, decimal.Decimal("1.125"), ["x", None], (0.5,), {"k": 1}, b"\0\xff", 7)
+    empty = (None, "bb", *[None] * 7)
+    frame = spark.createDataFrame([(*full, 1), (*empty, 2)] * 1, schema)
+    private = privatize_spark(frame, {"answer": C}, key=KEY, id_column="id")
+    expected = T.StructType.fromJson(schema.jsonValue())
+    expected["answer"].metadata = {}  # it may list the values
+    assert private.schema == expected
+    assert frame.schema == schema
+    others = [f"`{name.replace('`', '``')}`" for name in frame.columns if name != "answer"]
+    assert private.select(*others).orderBy("id").collect() == frame.select(*others).orderBy("id").collect()
+
+
+def test_a_column_with_any_name_can_be_private(spark):
+    name = "a dot. and `quotes`"
+    frame = spark.createDataFrame([(i, "a") for i in range(50)], ["the.id", name])
+    private = privatize_spark(frame, {name: C}, key=KEY, id_column="the.id")
+    expected = C.privatize(["a"] * 50, key=KEY, ids=range(50), column=name)
+    assert [row[1] for row in sorted(private.collect())] == expected
+    assert sum(counts_spark(private, name, C).values()) == 50
+
+
+def test_a_type_that_cannot_hold_the_outputs_is_replaced_by_theirs(spark):
+    prior = ex.Prior.uniform(["a", "b"])
+    certified = certify(prior, ex.Mechanism(np.full((2, 4), 0.25), prior.labels, [10, 20, 30, 40]), 0.5)
+    frame = spark.createDataFrame([("a", i) for i in range(20)], "answer string, id int")
+    private = privatize_spark(frame, {"answer": certified}, key=KEY, id_column="id")
+    assert private.schema.simpleString() == "struct<answer:bigint,id:int>"
+    assert {row["answer"] for row in private.collect()} <= {10, 20, 30, 40}
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels"),
+    [
+        ("boolean", [False, True]),
+        ("tinyint", [-128, 126]),
+        ("bigint", [1, 2**60]),
+        ("double", [0.5, 2.0]),
+        ("decimal(5,1)", [1, 2]),
+    ],
+)
+def test_columns_of_other_types_keep_them(spark, kind, labels):
+    prior = ex.Prior.uniform(labels)
+    exact = certify(prior, identity(prior), prior.epsilon_max)
+    frame = spark.createDataFrame([(i, str(labels[i % 2])) for i in range(9)], "id int, v string")
+    frame = frame.withColumn("v", F.col("v").cast(kind))
+    private = privatize_spark(frame, {"v": exact}, key=KEY, id_column="id")
+    assert private.schema == frame.schema
+    assert sorted(private.collect()) == sorted(frame.collect())
+
+
+def test_columns_taken_together_are_released_as_a_frame_is(spark, frame, table):
+    prior = product_prior(WORDS, NUMBERS)
+    joint = certify(prior, ex.randomized_response(prior, 1.0), 1.0)
+    together = {("answer", "number"): joint}
+    rows = privatize_spark(frame, together, key=KEY, id_column="id").orderBy("id").collect()
+    expected = privatize_frame(table, together, key=KEY, ids="id")
+    assert [row["answer"] for row in rows] == expected["answer"].tolist()
+    assert [row["number"] for row in rows] == expected["number"].tolist()
+
+
+def test_an_empty_frame_stays_empty(frame, tmp_path):
+    nothing = frame.filter("id is null")
+    for options in ({}, {"key": KEY, "id_column": "name"}, {"materialize": tmp_path / "empty"}):
+        private = privatize_spark(nothing, {"answer": C}, **options)
+        assert private.collect() == []
+        assert counts_spark(private, "answer", C) == {"a": 0, "bb": 0, "ccc": 0}
+
+
+def test_reports_are_counted_in_the_order_of_the_outputs(frame):
+    private = privatize_spark(frame, {"answer": C})
+    drawn = list(reports(private).values())
+    counts = counts_spark(private, "answer", C)
+    assert list(counts.items()) == [(label, drawn.count(label)) for label in C.outputs]
+    expect(ValuesError, "every report in 'name' must be one of", lambda: counts_spark(frame, "name", C))
+    expect(ValuesError, "must have the columns", lambda: counts_spark(frame, "nothing", C))
+
+
+# --- unknown values
+# --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def dirty(spark, folder):
+    """100 rows, of which 7 have no label and 3 no value."""
+    values = ["a"] * 90 + ["stranger"] * 5 + ["BB"] * 2 + [None] * 3
+    pd.DataFrame({"id": range(100), "answer": values}).to_parquet(folder / "dirty.parquet")
+    return spark.read.parquet(str(folder / "dirty.parquet")).repartition(3, "id")
+
+
+@pytest.mark.parametrize("way", ["keyed", "kept", "stored"])
+def test_unknown_and_missing_values_are_refused_by_name(dirty, tmp_path, way):
+    path = tmp_path / "reports"
+    options = {"keyed": {"key": KEY, "id_column": "id"}, "kept": {}, "stored": {"materialize": path}}[way]
+    text = r"of 'answer' .* others in 10 of 100 rows: 'stranger' \(5\), 'BB' \(2\), missing \(3\); correct"
+    expect(ValuesError, text, lambda: privatize_spark(dirty, {"answer": C}, **options))
+    assert not path.exists()
+
+
+def test_unknown_values_can_be_dropped_or_counted_as_a_label(dirty):
+    keyed = {"key": KEY, "id_column": "id"}
+    kept = reports(privatize_spark(dirty, {"answer": C}, unknown="drop", **keyed))
+    assert sorted(kept) == list(range(90))
+    filled = reports(privatize_spark(dirty, {"answer": C}, unknown_as={"answer": "ccc"}, **keyed))
+    values = ["a"] * 90 + ["ccc"] * 10
+    expected = C.privatize(values, key=KEY, ids=range(100), column="answer")
+    assert filled == dict(enumerate(expected))
+    assert {i: filled[i] for i in kept} == kept
+
+
+def test_of_many_unknown_values_a_few_are_named(spark):
+    frame = spark.range(0, 100_000, 1, 2).select("id", F.lit("a").alias("answer"), F.lit(1.0).alias("x"))
+    frame = frame.withColumn("other", F.col("id").cast("string"))
+    text = r"of 'other' .* in 100000 of 100000 rows: '\d+' \(1\), .*, 99995 or more more values; correct"
+    text = text.replace("99995 or more more", r"\d+ (or more )?more")
+    keyed = {"key": KEY, "id_column": "id"}
+    expect(ValuesError, text, lambda: privatize_spark(frame, {"answer": C, "other": C}, **keyed))
+    not_a_number = frame.withColumn("x", F.lit(float("nan")))
+    expect(ValuesError, r"missing \(100000\)", lambda: privatize_spark(not_a_number, {"x": D}, **keyed))
+
+
+# --- refusals
+# --------------------------------------------------------------------------------------------------
+
+
+REFUSED = {
+    "no such column": (ValuesError, "must have the columns", {"nothing": C}, {}),
+    "no column": (ValuesError, "at least one column", {}, {}),
+    "not certified": (ValuesError, "must be a certified one", {"answer": C.mechanism}, {}),
+    "unknown option": (ValuesError, '"refuse" or "drop"', {"answer": C}, {"unknown": "keep"}),
+    "unknown_as": (ValuesError, "input labels", {"answer": C}, {"unknown_as": {"answer": "z"}}),
+    "a number for a folder": (FileError, "name of a folder", {"answer": C}, {"materialize": 5}),
+    "a folder without a name": (FileError, "name of a folder", {"answer": C}, {"materialize": ""}),
+    "no ids": (KeyingError, "a key alone", {"answer": C}, {"key": KEY}),
+    "no key": (KeyingError, "id_column alone", {"answer": C}, {"id_column": "id"}),
+    "short key": (KeyingError, "32 bytes, got 16", {"answer": C}, {"key": KEY[:16], "id_column": "id"}),
+    "text key": (KeyingError, "got a str", {"answer": C}, {"key": "secret", "id_column": "id"}),
+    "no id column": (ValuesError, "must have the columns", {"answer": C}, {"key": KEY, "id_column": "x"}),
+    "private ids": (ValuesError, "stays as it is", {"number": D}, {"key": KEY, "id_column": "number"}),
+    "fractional ids": (KeyingError, "got double", {"answer": C}, {"key": KEY, "id_column": "weight"}),
+    "repeated ids": (
+        KeyingError,
+        r"distinct, got \[-1, 3, 100\] more than once in 'number'",
+        {"answer": C},
+        {"key": KEY, "id_column": "number"},
+    ),
+    "repeated_ids": (
+        KeyingError,
+        '"refuse" or "allow"',
+        {"answer": C},
+        {"key": KEY, "id_column": "id", "repeated_ids": "maybe"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_done_is_refused_in_one_line(frame, case):
+    kind, text, mechanisms, options = REFUSED[case]
+    expect(kind, text, lambda: privatize_spark(frame, mechanisms, **options))
+
+
+def test_something_else_than_a_spark_frame_is_refused(table):
+    expect(ValuesError, "must be a Spark DataFrame", lambda: privatize_spark(table, {"answer": C}))
+
+
+def test_two_columns_of_one_name_are_refused(frame):
+    twice = frame.select("id", "answer", F.col("number").alias("answer"))
+    expect(ValuesError, "several named", lambda: privatize_spark(twice, {"answer": C}))
+
+
+def test_a_type_that_no_label_has_is_refused(frame):
+    odd = frame.withColumn("answer", F.expr("make_interval(1)"))
+    expect(ValuesError, "must hold labels", lambda: privatize_spark(odd, {"answer": C}))
+
+
+@pytest.mark.parametrize("policy", ["refuse", "allow"])
+def test_records_without_an_id_are_refused(frame, policy):
+    for kind in ("long", "string"):
+        some = frame.withColumn("who", F.when(F.col("id") >= 0, F.col("id")).cast(kind))
+        options = {"key": KEY, "id_column": "who", "repeated_ids": policy}
+        text = "every record needs an id, got none in 7 rows of 'who'"
+        expect(KeyingError, text, lambda: privatize_spark(some, {"answer": C}, **options))  # noqa: B023
+
+
+def test_repeated_ids_are_drawn_alike_where_they_are_allowed(frame, table):
+    options = {"key": KEY, "id_column": "number", "repeated_ids": "allow"}
+    rows = privatize_spark(frame, {"answer": C}, **options).orderBy("id").collect()
+    expected = C.privatize(
+        table["answer"].tolist(),
+        key=KEY,
+        ids=table["number"].tolist(),
+        column="answer",
+        repeated_ids="allow",
+    )
+    assert [row["answer"] for row in rows] == expected
+
+
+@pytest.mark.parametrize("made", ["monotonically_increasing_id()", "uuid()", "int(rand() * 1e9)"])
+def test_ids_that_change_when_they_are_computed_again_are_refused(frame, made):
+    numbered = frame.withColumn("row", F.expr(made))
+    options = {"key": KEY, "id_column": "row"}
+    expect(KeyingError, "computed anew", lambda: privatize_spark(numbered, {"answer": C}, **options))
+
+
+@pytest.mark.parametrize(
+    "master", ["yarn", "spark://host:7077", "k8s://https://host", "local-cluster[2,1,1024]", ""]
+)
+def test_a_cluster_must_store_reports_or_have_a_key(master):
+    session = SimpleNamespace(conf={"spark.master": master})
+    frame = SimpleNamespace(isStreaming=False, sparkSession=session)
+    expect(KeyingError, "can be lost", lambda: check_storage(frame, False, None, "refuse"))
+    check_storage(frame, True, None, "refuse")
+    check_storage(frame, False, "hdfs://host/reports", "refuse")
+
+
+def test_an_error_that_is_not_ours_passes_as_it_is(frame):
+    def broken(batches):
+        raise RuntimeError("somebody else's")
+
+    unreadable = frame.mapInArrow(broken, frame.schema)
+    with pytest.raises(Exception, match="somebody else's") as caught:
+        privatize_spark(unreadable, {"answer": C})
+    assert not isinstance(caught.value, ExtremalError)
+
+
+# --- secrets
+# --------------------------------------------------------------------------------------------------
+
+
+def explained(frame):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        for mode in ("simple", "extended", "codegen", "cost", "formatted"):
+            frame.explain(mode=mode)
+    return printed.getvalue()
+
+
+def forms(secret):
+    """How bytes may be written."""
+    encoded = base64.b64encode(secret)
+    signed = [byte - 256 if byte > 127 else byte for byte in secret]
+    lists = [str(list(secret))[1:-1], str(signed)[1:-1], str(signed)[1:-1].replace(" ", "")]
+    texts = [repr(secret)[2:-1], secret.hex(), secret.hex().upper(), secret.hex(" "), *lists]
+    inner = [base64.b64encode(bytes(k) + secret)[8:-8] for k in range(3)]  # in the middle of a longer text
+    return [secret, encoded, *inner, *(text.encode() for text in texts)]
+
+
+def test_the_key_is_not_in_plans_logs_event_logs_or_files(spark, frame, folder):
+    """A large mechanism, because Spark writes large functions to disk."""
+    prior = ex.Prior.uniform(400)
+    large = certify(prior, ex.randomized_response(prior, 1.0), 1.0)
+    key = np.random.default_rng(5).bytes(32)
+    numbered = frame.withColumn("code", F.col("id") + 7).filter("code < 400")
+    private = privatize_spark(numbered, {"code": large}, key=key, id_column="name")
+    assert private.count() == 400
+    private.createOrReplaceTempView("private")
+    plan = private._jdf.queryExecution()
+    shown = [repr(private), str(private.schema), explained(private), plan.toString()]
+    shown += [plan.analyzed().toJSON(), plan.executedPlan().treeString()]
+    assert "Reports" in shown[2]
+    texts = {f"shown {i}": text.encode() for i, text in enumerate(shown)}
+    texts |= {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert any("events" in name and b"MapInArrow" in text for name, text in texts.items())
+    assert any(name.endswith("spark.log") and text for name, text in texts.items())
+    assert [name for name, text in texts.items() for form in forms(key) if form in text] == []
+
+
+def test_values_that_were_refused_are_not_in_the_logs(spark, folder, tmp_path):
+    stranger = "a value nobody may read"
+    pd.DataFrame({"answer": ["a", stranger]}).to_parquet(tmp_path / "values.parquet")
+    frame = spark.read.parquet(str(tmp_path / "values.parquet"))
+    expect(ValuesError, stranger, lambda: privatize_spark(frame, {"answer": C}))
+    logs = [folder / "spark.log", *folder.joinpath("events").iterdir()]
+    assert b"extremal.errors.ValuesError" in logs[0].read_bytes()
+    assert [path.name for path in logs if stranger.encode() in path.read_bytes()] == []
+
+
+# --- workers and documentation
+# --------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_unpacks_tables_once_and_compiles_nothing(spark, frame, tmp_path):
+    """What workers run was compiled by the driver, which draws for no records to learn the types."""
+    privatize_spark(frame, {"answer": C}, key=KEY, id_column="id")
+    job = plan({"answer": C}, "refuse", None, Randomness())
+    releases = spark.sparkContext.broadcast(job.releases)
+    work = Reports(releases, job.randomness, False, {"answer": frame.columns.index("answer")}, None)
+
+    def watched(batches):
+        yield from work(batches)
+        from extremal.release import kernel as sampling_kernel
+
+        compiled = sum(sampling_kernel.draw.stats.cache_misses.values())
+        seen = f"{os.getpid()} {id(work.releases.value)} {compiled}"
+        Path(tmp_path, f"{time.time_ns()}").write_text(seen)
+
+    for _ in range(2):
+        assert frame.mapInArrow(watched, frame.schema).count() == ROWS
+    tasks = [path.read_text().split() for path in tmp_path.iterdir()]
+    workers = {worker for worker, *_ in tasks}
+    assert len(tasks) > len(workers)
+    assert len({(worker, tables) for worker, tables, _ in tasks}) == len(workers)
+    assert {compiled for *_, compiled in tasks} == {"0"}
+
+
+def test_the_page_about_spark_shows_what_happens(spark, frame, tmp_path):
+    """With its files in a folder of the test's: Spark's working directory is that of its virtual machine."""
+    frame.write.parquet(str(tmp_path / "records.parquet"))
+    C.save(tmp_path / "mechanism.json")
+    page = PAGE.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert blocks
+    names = {"spark": spark}
+    for number, code in enumerate(blocks):
+        placed = re.sub(r'"(\w+\.(?:parquet|json|key))"', rf'r"{tmp_path}/\1"', code)
+        exec(compile(placed, f"{PAGE.name}:{number}", "exec"), names)
+    assert sum(names["counts"].values()) == ROWS
+
+
+def test_without_spark_the_rest_of_the_library_works():
+    program = "import sys; sys.modules['pyspark'] = None; import extremal, extremal.release.frames"
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,228 @@
+"""The demo and its report: the figures are those of the library, the page needs nothing but itself."""
+
+import csv
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import extremal as ex
+from extremal.auditing import svg
+from extremal.auditing.page import Section, Table, mechanism_report, page
+from extremal.studies.data import anes96
+from extremal.studies.demo.report import comparison, make, summary
+from extremal.studies.demo.run import INFORMATION, RESPONSE, SHARES
+from extremal.studies.demo.survey import ORDER
+from tests.support.cli_cases import environment, run
+
+FILES = {
+    "answers.csv",
+    "mechanism.json",
+    "information.json",
+    "randomized-response.json",
+    "private.csv",
+    "estimates.json",
+    "audit.md",
+    "audit.json",
+    "tradeoff.csv",
+    "report.html",
+}
+VOID = {"meta", "br", "img", "hr"}
+
+
+class Page(HTMLParser):
+    """Refuses tags that do not nest, and collects the text and everything that would be fetched."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.text, self.fetched, self.titles = [], "", [], 0
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.fetched += [v for k, v in attributes if k in ("src", "href", "data", "srcset")]
+        self.fetched += ["script"] if tag == "script" else []
+        self.titles += tag == "title"
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("demo"), seed=3)
+
+
+def test_the_demo_leaves_all_files_and_says_where(demo):
+    done, report = demo
+    assert {path.name for path in done.folder.iterdir()} == FILES
+    assert {*done.files, str(report)} == {str(done.folder / name) for name in FILES}
+
+
+def test_every_mechanism_of_the_demo_is_certified_at_the_same_leakage(demo):
+    done, _ = demo
+    for name in ("mechanism.json", "information.json", "randomized-response.json"):
+        c = ex.load(done.folder / name)
+        assert c.epsilon == 0.7
+        assert ex.epsilon_pml(c.prior, c.mechanism) == pytest.approx(0.7, abs=1e-9)
+
+
+def test_the_prior_and_the_reports_are_those_of_the_survey(demo):
+    done, _ = demo
+    counts = Counter(anes96()["party"])
+    assert done.prior.labels == tuple(ORDER)
+    assert [round(944 * p) for p in done.prior.probabilities] == [counts[label] for label in ORDER]
+    with (done.folder / "private.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["respondent"] for row in rows] == [str(i + 1) for i in range(944)]
+    assert list(rows[0]) == ["respondent", "party"]  # other columns would tell about the answer
+    reports = Counter(int(row["party"]) for row in rows)
+    assert reports == Counter({k: v for k, v in done.ways[SHARES].reports.items() if v})
+
+
+def test_estimates_follow_from_the_files_alone(demo):
+    done, _ = demo
+    c = ex.load(done.folder / "mechanism.json")
+    with (done.folder / "private.csv").open(newline="") as file:
+        expected = ex.estimate(c, [int(row["party"]) for row in csv.DictReader(file)])
+    stored = json.loads((done.folder / "estimates.json").read_text())
+    for row, known in zip(stored["rows"], expected.to_dict()["rows"], strict=True):
+        assert row == pytest.approx(known, abs=1e-12)
+    assert done.ways[SHARES].covered == 7
+
+
+def test_a_small_test_from_outside_is_not_said_to_prove_anything(demo):
+    done, _ = demo
+    assert not done.outside.violation
+    assert summary(done)[-1] == (
+        "A test on 944 pairs found nothing that contradicts 0.7 (so small a test detects only gross violations)."
+    )
+    strict = replace(done, outside=ex.audit_pairs(list("ab") * 400, list("ab") * 400, epsilon=0.1))
+    assert "VIOLATION" in summary(strict)[-1]
+
+
+def test_the_figures_of_the_comparison_are_those_of_textbook_formulas(demo):
+    """The error by the information matrix, computed here; randomized response by its closed form."""
+    done, _ = demo
+    pi = done.prior.probabilities
+    for name in (SHARES, RESPONSE):
+        P = done.ways[name].certified.mechanism.matrix
+        J = P @ np.diag(1 / (pi @ P)) @ P.T
+        squares = np.diag(np.linalg.inv(J)) - pi**2  # of people drawn from a population with these shares
+        error = math.sqrt(squares.mean() / 944)
+        assert done.ways[name].expected.root_mean_square == pytest.approx(error, rel=1e-9)
+    ratio = done.ways[RESPONSE].expected.root_mean_square / done.ways[SHARES].expected.root_mean_square
+    assert done.saving == pytest.approx(ratio**2)
+    assert done.saving > 5
+    assert done.ways[INFORMATION].information == pytest.approx(ex.design(done.prior, 0.7).value, abs=1e-9)
+    head, rows = comparison(done)
+    assert all(len(row) == len(head) for row in rows)
+
+
+def test_the_report_is_one_file_with_pictures_that_fetches_nothing(demo):
+    done, report = demo
+    text = report.read_text(encoding="utf-8")
+    found = Page(text)
+    assert found.fetched == []
+    assert text.count("<svg") == 5
+    assert found.titles >= 6  # of the page, and for those who do not see the pictures
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg|www\.electionstudies)", text)
+    assert f"{done.saving:.1f} times as many people" in " ".join(found.text.split())
+    assert "nan" not in found.text.split()
+    for label in ORDER:
+        assert label in found.text
+
+
+def test_the_demo_tells_where_to_look_and_repeats_itself_in_the_same_folder(tmp_path):
+    for _ in range(2):
+        done = run("demo", "--output", tmp_path / "here")
+        assert done.status == 0, done.err
+        assert done.err == ""
+        assert str(tmp_path / "here" / "report.html") in done.out
+        said = " ".join(done.out.split())
+        assert "The prior is counted from answers.csv and stands exactly in mechanism.json." in said
+        assert "it may be larger" not in said
+        assert "\x1b" not in done.out
+    facts = json.loads(run("demo", "--output", tmp_path / "here", "--epsilon", 1.1, "--json").out)
+    assert facts["epsilon"] == 1.1
+    assert set(os.listdir(tmp_path / "here")) == FILES
+
+
+@pytest.mark.slow
+@pytest.mark.timed
+def test_the_demo_takes_less_than_30_seconds_on_a_machine_that_has_compiled_nothing(tmp_path):
+    env = {**environment(tmp_path / "bytecode"), "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
+    begin = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-m", "extremal", "demo", "--output", str(tmp_path / "d")], env=env, check=True
+    )
+    assert time.perf_counter() - begin < 30
+
+
+# Pages and pictures in general
+
+
+def test_text_of_a_page_is_never_markup():
+    evil = "<script>alert(1)</script>"
+    text = page(evil, evil, [Section(evil, [evil], [], Table([evil], [[evil]]), [evil])], evil)
+    assert "<script" not in text
+    Page(text)
+    prior = ex.Prior({evil: 0.5, "b\x1b": 0.3, "&": 0.2})
+    made = ex.design(prior, 0.5).mechanism
+    text = mechanism_report(prior, made, ex.tradeoff(prior, [0.1, 0.5]), evil)
+    assert "<script" not in text
+    assert "\x1b" not in text
+    Page(text)
+
+
+def test_a_report_on_any_mechanism_says_what_it_leaks():
+    prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    certified = ex.certify(prior, ex.design(prior, 0.6).mechanism, 0.6)
+    text = Page(mechanism_report(prior, certified)).text
+    assert certified.digest in text
+    assert "1.823 times" in text
+    constant = ex.closed_form.high_privacy(prior, 0.0)
+    assert "says nothing" in Page(mechanism_report(prior, constant)).text.replace(
+        "no report says anything", "says nothing"
+    )
+    big = ex.Prior.uniform(120)
+    assert "too many to show" in Page(mechanism_report(big, ex.randomized_response(big, 1.0))).text
+
+
+def test_points_of_the_curve_stand_where_its_axes_say():
+    curve = ex.tradeoff(ex.Prior([0.5, 0.5]), [0.2, 0.4, math.log(2)])
+    text = svg.curve(curve, 0.4)
+    points = re.search(r'points="([^"]*)"', text)[1].split()
+    x, y = zip(*(map(float, point.split(",")) for point in points), strict=True)
+    left, right, top, bottom = 52.0, svg.WIDTH - 16.0, 30.0, 320.0
+    np.testing.assert_allclose(x, left + (right - left) * curve.epsilons / math.log(2), atol=0.06)
+    np.testing.assert_allclose(y, bottom - (bottom - top) * curve.optimal / math.log(2), atol=0.06)
+
+
+@pytest.mark.parametrize("top", [1e-9, 0.03, 0.99, 1.0, 7.3, 1e6])
+def test_ticks_are_few_round_and_inside(top):
+    ticks = svg._ticks(0.0, top)
+    assert 3 <= len(ticks) <= 11
+    assert all(0 <= tick <= top * (1 + 1e-9) for tick in ticks)
+
+
+def test_nothing_of_the_demo_is_left_behind(demo):
+    assert not [path for path in Path(demo[0].folder).iterdir() if path.name.startswith(".")]

@@ -1,0 +1,388 @@
+"""The paper's figures, recomputed by other means than those that drew them."""
+
+import csv
+import itertools
+import math
+import os
+import re
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import extremal as ex
+from extremal import closed_form
+from extremal.studies.data import anes96
+from extremal.studies.demo.survey import ORDER
+from extremal.studies.paper import (
+    FIGURES,
+    SEED,
+    beyond_prior,
+    beyond_size,
+    choose,
+    figure_1,
+    reproduce,
+    simulation,
+)
+from extremal.studies.paper.__main__ import main
+from extremal.studies.paper.figure_4 import region
+from extremal.studies.paper.panel import write_csv
+from tests.support import oracles
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    return reproduce(tmp_path_factory.mktemp("paper"))
+
+
+def table(done, name, ending=""):
+    (panel,) = (panel for panel in done.panels if panel.name == name)
+    path = done.report.parent / f"{panel.stem}{ending}.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {key: np.array([float(row[key]) for row in rows]) for key in rows[0]}
+
+
+# Figure 1
+
+
+@pytest.mark.parametrize(("name", "masses", "last"), [("1a", [1 / 3] * 3, 3), ("1b", [0.5, 0.3, 0.2], 5)])
+def test_figure_1_is_what_vertex_enumeration_gives_at_every_grid_point(everything, name, masses, last):
+    pytest.importorskip("cdd")
+    found, prior = table(everything, name), ex.Prior(masses)
+    assert list(found) == ["exp_epsilon", "optimal", "randomized_response", "entropy"]
+    np.testing.assert_allclose(
+        found["exp_epsilon"], np.linspace(1, last, 100 * last - 99), rtol=0, atol=1e-12
+    )
+    for c, value in zip(found["exp_epsilon"], found["optimal"], strict=True):
+        vertices = ex.polytope_vertices(prior, math.log(c))
+        best = oracles.polytope_optimum(prior, vertices, ex.mutual_information)
+        assert value == pytest.approx(best, abs=1e-9), c
+
+
+@pytest.mark.parametrize(("name", "masses"), [("1a", [1 / 3] * 3), ("1b", [0.5, 0.3, 0.2])])
+def test_figure_1_is_what_the_program_over_lift_vectors_bounds_at_every_grid_point(everything, name, masses):
+    found, prior = table(everything, name), ex.Prior(masses)
+    for c, value in zip(found["exp_epsilon"], found["optimal"], strict=True):
+        bound = oracles.optimum(prior, min(c, 1 / min(masses)), ex.mutual_information)
+        assert value == pytest.approx(bound, abs=1e-9), c
+
+
+@pytest.mark.parametrize(("name", "masses"), [("1a", [1 / 3] * 3), ("1b", [0.5, 0.3, 0.2])])
+def test_figure_1_randomized_response_follows_definition_5_and_the_formula_for_epsilon_r(
+    everything, name, masses
+):
+    found = table(everything, name)
+    p, least = np.array(masses), min(masses)
+    for c, value in list(zip(found["exp_epsilon"], found["randomized_response"], strict=True))[:-1]:
+        r = c * (1 - least) / (1 - least * c)  # e^epsilon_r
+        P = (np.ones((3, 3)) + (r - 1) * np.eye(3)) / (2 + r)
+        rho = p @ P
+        assert value == pytest.approx((p[:, None] * P * np.log(P / rho)).sum(), abs=1e-9), c
+    entropy = -(p * np.log(p)).sum()
+    np.testing.assert_allclose(found["entropy"], entropy, rtol=0, atol=1e-12)
+    assert found["randomized_response"][-1] == pytest.approx(entropy, abs=1e-9)
+
+
+# Figures 2 and 3
+
+
+def all_counts(n, cells):
+    """Every way to put n pairs into cells."""
+    if cells == 1:
+        yield (n,)
+        return
+    for k in range(n + 1):
+        for rest in all_counts(n - k, cells - 1):
+            yield (k, *rest)
+
+
+def plug_in(counts):
+    """The mutual information of counts by its definition, one cell at a time."""
+    n, total = sum(map(sum, counts)), 0.0
+    for i, row in enumerate(counts):
+        for j, f in enumerate(row):
+            if f:
+                column = sum(other[j] for other in counts)
+                total += f / n * math.log(n * f / (sum(counts[i]) * column))
+    return total
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_the_exact_mean_of_the_empirical_information_is_that_of_all_samples(n):
+    joint = np.array([[0.4, 0.15], [0.05, 0.4]])
+    mean = 0.0
+    for counts in all_counts(n, 4):
+        chance = math.factorial(n)
+        for k, p in zip(counts, joint.ravel(), strict=True):
+            chance *= p**k / math.factorial(k)
+        mean += chance * plug_in([counts[:2], counts[2:]])
+    assert simulation.expected_mutual_information(joint, n) == pytest.approx(mean, abs=1e-12)
+
+
+def test_empirical_information_and_correlation_are_those_of_the_sequences():
+    rng = np.random.default_rng(1)
+    x = rng.integers(3, size=200)
+    y = np.where(rng.random(200) < 0.5, x, rng.integers(3, size=200))
+    counts = np.zeros((3, 3), dtype=int)
+    np.add.at(counts, (x, y), 1)
+    assert simulation.mutual_information(counts) == pytest.approx(plug_in(counts.tolist()), abs=1e-12)
+    assert simulation.correlation(counts) == pytest.approx(np.corrcoef(x + 1, y + 1)[0, 1], abs=1e-12)
+
+
+@pytest.mark.parametrize("measure", [simulation.INFORMATION, simulation.CORRELATION], ids=["I", "r"])
+@pytest.mark.parametrize("make", [simulation.binary_experiment, simulation.five_experiment])
+def test_reports_drawn_one_by_one_have_the_exact_means_and_deviations(make, measure):
+    """Other draws than those of the figures: each of 1000 secrets on its own, 600 times, at the last level."""
+    e, rng, runs = make(0), np.random.default_rng(7), 600
+    for P in (e.optimal[-1], e.response[-1]):
+        n = len(P)
+        x = rng.choice(n, p=e.prior.probabilities, size=(runs, simulation.SAMPLES))
+        y = (rng.random((runs, simulation.SAMPLES, 1)) > np.cumsum(P, axis=1)[x]).sum(axis=2)
+        pairs = np.minimum(y, n - 1) + n * x + n * n * np.arange(runs)[:, None]
+        counts = np.bincount(pairs.ravel(), minlength=runs * n * n).reshape(runs, n, n)
+        values = measure.of(counts)
+        joint = e.prior.probabilities[:, None] * P
+        sd = float(measure.deviation(joint))
+        assert (
+            abs(values.mean() - measure.mean(joint)) <= 4.5 * sd / math.sqrt(runs) + abs(values.mean()) / 1000
+        )
+        assert values.std(ddof=1) == pytest.approx(sd, rel=0.15)
+
+
+@pytest.mark.parametrize("name", ["2a", "2b", "3a", "3b"])
+def test_the_means_of_figures_2_and_3_lie_within_monte_carlo_error_of_the_exact_values(everything, name):
+    found = table(everything, name)
+    prior = ex.Prior([0.55, 0.45] if name[1] == "a" else [0.3, 0.2, 0.2, 0.2, 0.1])
+    design = closed_form.binary if name[1] == "a" else closed_form.high_privacy
+    measure = simulation.INFORMATION if name[0] == "2" else simulation.CORRELATION
+    step, count = (0.005, 160) if name[1] == "a" else (0.0005, 211)
+    np.testing.assert_allclose(found["epsilon"], step * np.arange(count), rtol=0, atol=1e-12)
+    z = []
+    for k, epsilon in enumerate(found["epsilon"]):
+        best = design(prior, epsilon).matrix
+        if name[0] == "3":
+            best = best[:, ::-1] if prior.size == 5 else best  # what the figure finds by trying every order
+        response = ex.randomized_response(prior, found["epsilon_r"][k]).matrix
+        for who, P in (("optimal", best), ("randomized_response", response)):
+            joint = prior.probabilities[:, None] * P
+            exact = float(measure.mean(joint))
+            assert found[f"{who}_exact"][k] == pytest.approx(exact, abs=1e-9)
+            runs = [found[f"{who}_run_{r}"][k] for r in range(1, 11)]
+            assert found[f"{who}_mean"][k] == pytest.approx(np.mean(runs), abs=1e-12)
+            z.append((np.mean(runs) - exact) / (float(measure.deviation(joint)) / math.sqrt(10)))
+    assert np.mean(np.abs(z) < 2) > 0.9
+    assert np.max(np.abs(z)) < (8 if name[0] == "2" else 5)  # 10 chi-squared draws have a long tail
+    assert np.std(z) == pytest.approx(1, abs=0.25)
+
+
+def test_the_order_of_outputs_in_figure_3_is_the_most_correlated_of_all():
+    prior = ex.Prior([0.3, 0.2, 0.2, 0.2, 0.1])
+    P = closed_form.high_privacy(prior, 0.1).matrix
+    chosen = simulation.most_correlated(prior, P)
+    x = np.arange(5)
+
+    def correlation(Q):
+        joint = prior.probabilities[:, None] * Q
+        px, py = joint.sum(axis=1), joint.sum(axis=0)
+        cov = x @ joint @ x - (px @ x) * (py @ x)
+        return cov / math.sqrt((px @ x**2 - (px @ x) ** 2) * (py @ x**2 - (py @ x) ** 2))
+
+    every = [correlation(P[:, order]) for order in itertools.permutations(range(5))]
+    assert correlation(chosen) == pytest.approx(max(every), abs=1e-12)
+    assert ex.Mechanism(chosen).same_up_to_columns(ex.Mechanism(P), 1e-15)
+
+
+# Figure 4
+
+
+@pytest.mark.parametrize(("name", "p"), [("4a", Fraction(1, 2)), ("4b", Fraction(4, 5))])
+def test_the_optimal_points_of_figure_4_are_theorem_2(everything, name, p):
+    found = table(everything, name)
+    points = np.column_stack((found["p_11"], found["p_21"]))
+    best = points[found["optimal"] == 1]
+    theorem = closed_form.binary_matrix([p, 1 - p], Fraction(3, 2)).T  # columns, in exact fractions
+    assert len(best) == 2
+    for column in theorem:
+        assert (
+            min(max(abs(Fraction(x) - y) for x, y in zip(point, column, strict=True)) for point in best)
+            < 1e-15
+        )
+    top = max(found["mutual_information"])
+    assert (found["optimal"] == (found["mutual_information"] > top - 1e-12)).all()
+    grid = table(everything, name, "-contours")
+    inside = [
+        max(a, b) <= 1.5 * (float(p) * a + float(1 - p) * b)
+        and max(1 - a, 1 - b) <= 1.5 * (float(p) * (1 - a) + float(1 - p) * (1 - b))
+        for a, b in zip(grid["p_11"], grid["p_21"], strict=True)
+    ]
+    assert grid["mutual_information"][inside].max() <= top + 1e-12
+
+
+@pytest.mark.parametrize("p", [0.5, 0.55, 0.8, 0.97])
+@pytest.mark.parametrize("c", [1.01, 1.5, 1.9])
+def test_the_region_of_figure_4_has_the_vertices_of_the_polytope(p, c):
+    pytest.importorskip("cdd")
+    vertices = ex.polytope_vertices(ex.Prior([p, 1 - p]), math.log(c))[:, :, 0]
+    corners = region(p, c)
+    apart = np.abs(vertices[:, None] - corners[None]).max(axis=2)
+    assert len(vertices) == len(corners)
+    assert apart.min(axis=0).max() <= 1e-9
+    assert apart.min(axis=1).max() <= 1e-9
+
+
+# Beyond the paper; more in test_reproduce_beyond.py
+
+
+def test_values_for_few_symbols_are_the_optima_of_the_program_over_lift_vectors(everything):
+    found = table(everything, "beyond-size")
+    rows = zip(found["epsilon"], found["symbols"], found["optimal"], found["upper_bound"], strict=True)
+    for epsilon, n, value, bound in rows:
+        assert value <= bound + 1e-12
+        if n <= 10:
+            prior = beyond_size.zipf(int(n))
+            best = oracles.optimum(prior, oracles.largest_lift(prior, epsilon), ex.mutual_information)
+            assert value == pytest.approx(best, abs=1e-8)
+    assert len(found["optimal"]) == 3 * len(beyond_size.SIZES)
+    assert max(beyond_size.SIZES) == 1000
+
+
+def test_every_ldp_point_is_a_mechanism_of_that_leakage_and_below_the_pml_curve(everything):
+    party = ex.Prior.from_data(anes96()["party"], labels=ORDER)
+    ldp, own = table(everything, "beyond-neighbours", "-ldp"), table(everything, "beyond-neighbours")
+    for k in range(0, len(ldp["epsilon"]), 15):
+        best = beyond_prior.best_under_ldp(party, float(ldp["ldp_epsilon"][k]))
+        assert ldp["ldp"][k] == pytest.approx(best, abs=1e-6)
+        assert ldp["epsilon"][k] <= ldp["ldp_epsilon"][k] + 1e-12
+        assert ldp["ldp"][k] <= np.interp(
+            ldp["epsilon"][k] + 0.05, own["epsilon"], own["pml"], 0, party.entropy
+        )
+
+
+# All of it
+
+
+def test_every_check_passes_and_every_figure_has_its_files(everything):
+    assert [check for check in everything.checks if check.passed is False] == []
+    assert everything.passed
+    assert [panel.name for panel in everything.panels] == list(FIGURES)
+    folder = everything.report.parent
+    assert {path.name for path in folder.iterdir()} == {path.name for path in everything.files}
+    for panel in everything.panels:
+        wanted = {f"{panel.stem}{ending}.csv" for ending in panel.tables}
+        if panel.draw is not None:
+            wanted |= {f"{panel.stem}.png", f"{panel.stem}.svg"}
+        assert wanted <= {path.name for path in everything.files}
+
+
+def test_the_report_has_a_verdict_on_every_check_and_its_links_lead_somewhere(everything):
+    text = everything.report.read_text(encoding="utf-8")
+    assert f"Seed {SEED}" in text
+    assert "FAIL**" not in text
+    verdicts = re.findall(r"^\| (pass|erratum|not run) \|", text, re.MULTILINE)
+    assert len(verdicts) == len(everything.checks)
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        assert (everything.report.parent / target).is_file(), target
+    for panel in everything.panels:
+        assert f"## {panel.title}" in text
+        assert all(value in text for value in panel.settings.values())
+
+
+@pytest.mark.parametrize(
+    ("page", "report"),
+    [
+        ("79 %", "(79%)"),
+        ("84 %", "(84%)"),
+        ("leak 0.612", "may leak 0.612"),
+        ("255 times larger at ε = 2", "255 times at ε = 2"),
+        ("2949 times at ε = 0.5", "2949 times at ε = 0.5"),
+        ("2.4 to 6.8 times", "2.4 to 6.8 times"),
+        ("8.6 times", "to 8.6 times"),
+        ("1.12 times", "1.12 times"),
+        ("−0.105", "-0.1052"),
+        ("−0.032", "-0.0323"),
+        ("0.008 nats", "= 0.008 nats"),
+    ],
+)
+def test_the_page_on_the_reproduction_quotes_what_the_report_prints(everything, page, report):
+    text = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    assert page in " ".join(text.split())
+    assert report in everything.report.read_text(encoding="utf-8")
+
+
+def test_runs_are_the_same_bytes_in_another_process_and_under_other_settings_of_matplotlib(
+    everything, tmp_path
+):
+    names = ["1a", "2b", "4b"]
+    (tmp_path / "matplotlibrc").write_text("lines.linewidth: 9\nsavefig.dpi: 30\nsvg.fonttype: none\n")
+    environment = os.environ | {"PYTHONHASHSEED": "77", "MATPLOTLIBRC": str(tmp_path / "matplotlibrc")}
+    command = [sys.executable, "-m", "extremal.studies.paper", "--output", str(tmp_path / "again")]
+    for name in names:
+        command += ["--figure", name]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    again = sorted(path for path in (tmp_path / "again").iterdir() if path.name != "report.md")
+    assert len(again) == 3 + 1 + 2 * 3  # three tables and the contours, three pictures twice
+    for path in again:
+        assert path.read_bytes() == (everything.report.parent / path.name).read_bytes(), path.name
+
+
+def test_another_seed_draws_other_samples_and_changes_nothing_else(everything, tmp_path):
+    other = reproduce(tmp_path, ["1a", "2a"], seed=SEED + 1)
+    same = table(other, "1a"), table(everything, "1a")
+    assert all(np.array_equal(same[0][key], same[1][key]) for key in same[0])
+    drawn = table(other, "2a"), table(everything, "2a")
+    assert np.array_equal(drawn[0]["optimal_exact"], drawn[1]["optimal_exact"])
+    assert not np.array_equal(drawn[0]["optimal_mean"], drawn[1]["optimal_mean"])
+
+
+def test_progress_counts_the_figures(tmp_path):
+    calls = []
+    reproduce(tmp_path, ["4"], progress=lambda done, total, name: calls.append((done, total, name)))
+    assert calls == [(0, 2, "4a"), (1, 2, "4b"), (2, 2, "")]
+
+
+def test_figures_are_chosen_by_name_or_by_number_in_the_papers_order():
+    assert choose(["4b", "1"]) == ["1a", "1b", "4b"]
+    assert choose("2a") == ["2a"]
+    assert choose(None) == list(FIGURES)
+    with pytest.raises(ex.OptionError, match="got '5a'"):
+        choose(["5a"])
+    with pytest.raises(ex.OptionError, match="at least one"):
+        choose([])
+
+
+def test_a_wrong_figure_or_folder_is_refused_in_one_line(tmp_path, capsys):
+    assert main(["--output", str(tmp_path / "out"), "--figure", "9"]) == 2
+    (tmp_path / "file").write_text("")
+    assert main(["--output", str(tmp_path / "file"), "--figure", "1a"]) == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert len(errors) == 2
+    assert all(line.startswith("error: ") for line in errors)
+
+
+def test_without_the_extra_for_polytopes_the_report_says_what_was_not_run(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cdd", None)  # as if it were not installed
+    (first, *rest) = figure_1.figure_1a(0).checks
+    assert first.passed is None
+    assert "needs the extra `polytope`" in first.found
+    assert all(check.passed for check in rest)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, "7"])
+def test_a_seed_that_is_no_whole_number_is_refused(tmp_path, seed):
+    with pytest.raises(ex.OptionError, match="whole number >= 0"):
+        reproduce(tmp_path, ["4a"], seed=seed)
+
+
+def test_a_table_reads_back_as_the_same_floats(tmp_path):
+    values = [0.1, 1 / 3, 5e-324, -0.0, 1e300, 2.0]
+    write_csv(tmp_path / "t.csv", {"x": values, "y": np.arange(6)})
+    rows = list(csv.DictReader((tmp_path / "t.csv").read_text().splitlines()))
+    assert [float(row["x"]) for row in rows] == values
+    assert [int(row["y"]) for row in rows] == list(range(6))

@@ -1,0 +1,86 @@
+"""The figures beyond the paper, recomputed by other means than those that drew them."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import extremal as ex
+from extremal.estimation.contrasts import Channel
+from extremal.model.prior_set import l1_radius
+from extremal.studies.data import anes96
+from extremal.studies.demo.survey import ORDER
+from extremal.studies.paper import beyond_prior
+
+THREE = ex.Prior([0.5, 0.3, 0.2])
+
+
+@pytest.fixture(scope="module")
+def party():
+    return ex.Prior.from_data(anes96()["party"], labels=ORDER)
+
+
+# Shares of a survey
+
+
+def test_the_estimate_is_unbiased_with_more_reports_than_answers_too():
+    mechanism = ex.estimation_design(THREE, 0.6).mechanism
+    assert mechanism.shape[1] >= 3
+    A = Channel(mechanism.matrix, THREE.probabilities).weights(np.eye(3))
+    np.testing.assert_allclose(A @ mechanism.matrix.T, np.eye(3), rtol=0, atol=1e-9)
+
+
+# The price of not knowing the prior
+
+
+@pytest.mark.parametrize("n", [100, 10_000])
+def test_no_prior_of_the_ball_makes_a_report_leak_more(party, n):
+    """The least probable each report can be, by a linear program over the ball."""
+    radius, epsilon = l1_radius(party.size, n, 0.95), 0.5
+    mechanism = ex.design(ex.PriorSet.l1_ball(party, radius), epsilon).mechanism
+    response = beyond_prior.randomized_response_over(ex.PriorSet.l1_ball(party, radius), epsilon)
+    size = party.size
+    up_down = np.hstack((np.eye(size), -np.eye(size)))  # pi = center + up - down
+    for made in (mechanism, response):
+        leaks = []
+        for column in made.matrix.T:
+            least = linprog(
+                column @ up_down,
+                A_ub=np.vstack((np.ones(2 * size), -up_down)),
+                b_ub=np.append(radius, party.probabilities),
+                A_eq=np.append(np.ones(size), -np.ones(size))[None],
+                b_eq=[0],
+                method="highs",
+            ).fun
+            leaks.append(math.log(column.max() / (party.probabilities @ column + least)))
+        assert max(leaks) == pytest.approx(epsilon, abs=1e-7)
+
+
+def test_knowing_the_prior_is_the_limit_of_large_samples(party):
+    known = ex.design(party, 0.5).value
+    near = ex.design(ex.PriorSet.l1_ball(party, l1_radius(party.size, 1e12, 0.95)), 0.5).value
+    assert near == pytest.approx(known, abs=1e-4)
+    assert near <= known
+
+
+# Neighbouring notions
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.5])
+def test_the_lip_curve_is_the_program_over_all_vertices_between_both_bounds(party, epsilon):
+    pi, low, high = party.probabilities, math.exp(-epsilon), math.exp(epsilon)
+    found = []
+    for j in range(len(pi)):
+        for others in itertools.product((low, high), repeat=len(pi) - 1):
+            v = np.insert(np.array(others), j, 0.0)
+            v[j] = (1 - pi @ v) / pi[j]
+            if low - 1e-12 <= v[j] <= high + 1e-12:
+                found.append(v)
+    V = np.array(found)
+    program = linprog(
+        -ex.mutual_information.columns(party, V.T), A_eq=V.T, b_eq=np.ones(len(pi)), method="highs"
+    )
+    design = ex.design(party, epsilon, method="enumeration", lower_lift=low)
+    assert design.value == pytest.approx(-program.fun, abs=1e-8)

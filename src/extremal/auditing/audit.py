@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Floats
 from ..certification import proof
 from ..certification.certify import Certified, as_mechanism
 from ..errors import OptionError
@@ -39,7 +39,6 @@ from .disclosure import Disclosure, Outcome, disclosures, outcomes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 
 BLIND = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5)  # chances before, for which the bound is spelled out
 QUANTILES = (0.5, 0.9, 0.95, 0.99)

@@ -22,13 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Floats
 from ..certification.certify import Released, as_mechanism
 from ..errors import MechanismError, OptionError, SizeError
 from ..model.leakage import ROUNDING, LeakageDistribution, epsilon_pml, first_largest, ldp_epsilon, lift
 from ..model.mechanism import Mechanism, check_size
 from ..model.prior import Labels, Prior, shorten
-
-Floats = NDArray[np.float64]
 
 LARGEST_TYPES = 20_000_000  # entries of the table of counts times inputs: 160 MB
 MOST_TUPLES = 3_000_000  # combinations of reports of a joint release: each is a label, some 20 seconds

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Floats
 from ..model.leakage import lift
 from ..model.mechanism import Mechanism, common_labels
 from ..model.prior import Labels, Prior
-
-Floats = NDArray[np.float64]
 
 EQUAL = 1e-12  # lifts that differ by no more than this, relatively, are attained together
 

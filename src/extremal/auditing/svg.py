@@ -13,14 +13,12 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._plot import BLUE, GREY, ORANGE, VERMILION
+from .._types import Floats
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..optimization.tradeoff import Tradeoff
-
-Floats = NDArray[np.float64]
 
 WIDTH = 720
 LETTER = 6.6  # the width of a letter at 12 px, on average

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Floats
 from ..certification.certify import Released, as_mechanism
 from ..errors import MechanismError, PriorError
 from ..model.leakage import ROUNDING
 from ..model.mechanism import Mechanism, check_match, check_size, common_labels
 from ..model.prior import Labels, Prior, check_prior, shorten
 from ..model.regions import check_epsilon
-
-Floats = NDArray[np.float64]
 
 
 def posterior(prior: Prior, mechanism: Released, outcome: Hashable) -> Prior:

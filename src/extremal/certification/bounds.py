@@ -27,14 +27,12 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Floats, Ints
 from ..model.prior import Prior
 from ..model.regions import largest_lift
 from ..model.utility import ExpectedGain, FInformation, Utility
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 State = TypeVar("State")
 
 ULP = 2.0**-52
@@ -197,8 +195,8 @@ def _all_but_one(
         yield from _all_but_one(pool[1::2], add(state, pool[::2]), add)
 
 
-def _counts(pi: Floats) -> Integers | None:
-    """Integers, the smallest at most 1000, that the masses are proportional to up to rounding, if any are."""
+def _counts(pi: Floats) -> Ints | None:
+    """Ints, the smallest at most 1000, that the masses are proportional to up to rounding, if any are."""
     for k in range(1, min(1000, int(LARGEST_TOTAL * pi.min())) + 1):
         n = pi * (k / pi.min())
         if np.all(np.abs(n - np.rint(n)) <= 4 * ULP * n):
@@ -206,7 +204,7 @@ def _counts(pi: Floats) -> Integers | None:
     return None
 
 
-def _count_loss(s: Separable, counts: Integers, needed: float) -> float:
+def _count_loss(s: Separable, counts: Ints, needed: float) -> float:
     """A lower bound on the loss of every vertex, and the smallest one if that is less than needed.
 
     A table holds the smallest loss of the symbols added to it by the total count of those that are full.

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Floats
 from ..errors import EpsilonError, MechanismError, OptionError
 from ..model.leakage import lift
 from ..model.mechanism import Mechanism
@@ -28,7 +28,6 @@ from ..model.regions import check_epsilon
 from ..model.utility import Utility, check_utility
 from .bounds import ULP, Bound, upper_bound
 
-Floats = NDArray[np.float64]
 EXACT = 1e-12  # what row sums, leakage and lifts may be off by
 RELATIVE, STEEP = 1e-9, 1e-7  # what a value or a bound may be off by; the same where f is steep
 

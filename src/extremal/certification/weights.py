@@ -20,9 +20,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Floats
 from ..model.regions import bounded_exp
 
-Floats = NDArray[np.float64]
 Weights = NDArray[np.int64]
 
 # Rows sum to 2^62, not 2^64: a row with a single output, and every partial sum, fits a signed 64-bit integer

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from .._types import Bools, Floats
 
 # Singular values of the normalised matrix, the largest of which is 1. Those below are rounding: to learn what
 # they carry would take more than 10^18 reports.
@@ -37,7 +35,7 @@ class Channel:
         return np.asarray(self.expected @ self.P)
 
     @cached_property
-    def possible(self) -> Flags:
+    def possible(self) -> Bools:
         return np.asarray(self.P.max(axis=0) > 0)
 
     @cached_property
@@ -59,7 +57,7 @@ class Channel:
         half = np.sqrt(self.expected)
         return np.asarray((np.eye(len(half)) - U @ U.T) * half[:, None])
 
-    def identified(self, targets: Floats) -> Flags:
+    def identified(self, targets: Floats) -> Bools:
         """Whether each combination, a row of coefficients, is determined by the distribution of reports."""
         left = np.abs(targets @ self.lost).max(axis=1)
         return np.asarray(left <= 1e-7 * np.abs(targets * np.sqrt(self.expected)).max(axis=1) + 1e-14)
@@ -127,7 +125,7 @@ class Contrasts:
         return rest.min(axis=1), rest.max(axis=1)
 
     @property
-    def biased(self) -> Flags:
+    def biased(self) -> Bools:
         low, high = self.bias
         return np.asarray(high - low > 1e-6)
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Floats
 from ..errors import MechanismError, OptionError, ValuesError
 from ..model.prior import shorten
 from .estimate import Estimate, check_confidence
 from .interval_table import IntervalTable
 from .intervals import BENTKUS, VARIANCE_SHARE, Bounds, Spread, deviation, mean_intervals, normal_quantile
-
-Floats = NDArray[np.float64]
 
 
 def difference(one: Estimate, other: Estimate, confidence: float | None = None) -> IntervalTable:

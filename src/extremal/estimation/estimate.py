@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Floats
 from ..certification.certify import Certified, as_mechanism
 from ..errors import MechanismError, OptionError, ValuesError
 from ..model.mechanism import Mechanism, check_match
@@ -25,7 +26,6 @@ from .likelihood import Fit, maximize
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 
 METHODS = ("maximum-likelihood", "inverse", "map")
 MISFIT = 1e-3  # reports less likely than this under every input distribution are pointed out

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from .._types import Floats
 
 WORTH = 1e-3  # of its width: an interval that could shrink by less is left alone
 TRIED, GAIN = 10, 0.02  # the widest intervals are tried first; if they gain less, the others are left alone

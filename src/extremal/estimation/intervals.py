@@ -28,11 +28,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Floats
 from .binomial import lower_limit, upper_limit
 from .contrasts import Channel, Contrasts
 from .frequency_polytope import narrowed
-
-Floats = NDArray[np.float64]
 
 BENTKUS = math.e**2 / 2
 VARIANCE_SHARE = 0.1  # of the error, for the bound on the variance

@@ -21,9 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Floats
 from ..errors import SolverError
-
-Floats = NDArray[np.float64]
 
 WANTED = 1e-9  # nats over all reports: far below what any collection can tell
 ROUNDING = 2e-14  # a gap per report that doubles can still tell from 0

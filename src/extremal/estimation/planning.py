@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Floats
 from ..certification.certify import Certified, as_mechanism
 from ..errors import MechanismError, OptionError
 from ..model.mechanism import Mechanism, check_match
@@ -19,8 +19,6 @@ from ..theory.randomized_response import randomized_response_for_pml
 from .contrasts import Channel
 from .estimate import check_confidence, standard_errors
 from .intervals import BENTKUS, normal_quantile, target_intervals, within_simplex
-
-Floats = NDArray[np.float64]
 
 MOST_REPORTS = 10**12  # a width that takes more is called out of reach
 

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .._types import Floats
 from ..errors import MechanismError, UtilityError
 from .leakage import lift
 from .mechanism import Mechanism, check_match, check_size
 from .prior import Prior, check_prior, shorten
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, init=False, eq=False)

@@ -10,15 +10,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Floats
 from ..errors import OptionError
 from .mechanism import Mechanism, check_match, check_mechanism
 from .prior import Prior
 from .prior_set import PriorSet
 from .regions import check_epsilon
-
-Floats = NDArray[np.float64]
 
 # A leakage may exceed the level it was designed for by rounding alone.
 ROUNDING = 1e-12

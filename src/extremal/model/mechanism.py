@@ -8,15 +8,15 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .._types import Floats
 from ..errors import MechanismError, PriorError, SizeError
 from .prior import Labels, Prior, as_floats, check_labels, check_prior, heat_cell, html_table, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 
 ROW_TOLERANCE = 1e-9  # rows given may miss 1 by this much; beyond EXACT they are divided by their sum
 EXACT = 1e-12

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._types import Floats
 from ..errors import PriorError
 from . import regions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 Labels = tuple[Hashable, ...]
 
 SUM_TOLERANCE = 1e-9  # probabilities given may miss 1 by this much; they are then divided by their sum

@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .._types import Floats, Ints
 from ..errors import PriorError
 from .prior import Labels, Prior, as_vector, check_labels, check_prior, shorten
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 WHOLE_SIMPLEX = 2.0  # no two distributions are further apart
 SLACK = 1e-12  # how far outside of a set rounding may put a prior that belongs to it

@@ -14,13 +14,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import MechanismError, PriorError
 from .mechanism import Mechanism, check_match, check_mechanism, check_size, common_labels
 from .prior import Labels, Prior, check_labels, check_prior, shorten
 
-Floats = NDArray[np.float64]
 Function = Callable[[Any], Hashable] | Mapping[Any, Hashable]
 
 

@@ -13,11 +13,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .._types import Floats
 from ..errors import EpsilonError
-
-Floats = NDArray[np.float64]
 
 EQUAL = 1e-14  # masses are equal up to rounding if they differ by no more than this, relatively
 

@@ -11,13 +11,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .._types import Floats
 from ..errors import UtilityError
 from .mechanism import Mechanism, check_match
 from .prior import Prior
 
-Floats = NDArray[np.float64]
 Column = Callable[[Prior, Floats], Floats]
 Generator = Callable[[Floats], Floats]
 

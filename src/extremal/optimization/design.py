@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Floats
 from ..errors import EpsilonError, OptionError, RegionError
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior, check_prior
@@ -35,7 +36,6 @@ from .solver.column_generation import Progress, relative_gap
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 
 ENUMERATED = 10  # symbols up to which "auto" enumerates for an f-information
 ENUMERABLE = 14  # and for other utilities

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Floats
 from ..errors import EpsilonError, OptionError, SolverError
 from ..model.mechanism import Mechanism, check_match
 from ..model.mechanism import identity as identity_mechanism
@@ -28,8 +28,6 @@ from ..theory.lift_vectors import lift_vertices
 from ..theory.pairing import pair_outputs
 from .methods import within_lifts
 from .solver.local_search import fill
-
-Floats = NDArray[np.float64]
 
 SINGULAR = 1e12  # condition of J from which on shares cannot be told apart
 ENUMERABLE = 12  # symbols whose extremal lift vectors are all listed

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Floats, Ints
 from ..errors import UtilityError
 from ..model.leakage import lift
 from ..model.mechanism import Mechanism
@@ -27,9 +27,6 @@ from .solver.gains import gain_program
 from .solver.local_search import heuristic_generation
 from .solver.merging import solve_separable
 from .solver.pricing import CELLS, FINE_CELLS, Separable
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 EXCESS = 5e-13  # leakage above epsilon that rounding does not explain
 

@@ -20,8 +20,8 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Floats
 from ..errors import SizeError, SolverError
 from ..model.leakage import ROUNDING, epsilon_pml, ldp_epsilon, lip_epsilon, maximal_leakage
 from ..model.mechanism import Mechanism
@@ -36,8 +36,6 @@ from .methods import Task
 from .robust.solve import NOTHING, within
 from .solver.column_generation import listed_program
 from .solver.master import Master
-
-Floats = NDArray[np.float64]
 
 LARGEST = 14  # symbols: 2^14 patterns
 STEPS = 40  # of a bisection for the level

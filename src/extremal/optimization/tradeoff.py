@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Floats
 from ..errors import OptionError
 from ..model.leakage import lift
 from ..model.prior import Prior
@@ -21,8 +21,6 @@ from .solver.local_search import fill
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

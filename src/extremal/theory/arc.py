@@ -18,12 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Floats, Ints
 from ..errors import SizeError
 from ..model.mechanism import LARGEST_MATRIX
 from ..model.regions import rounding
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # An error of d on the circle is one of (high - low) d in the lifts. Positions are known to about 1e-28, so
 # windows narrower than this are widened to it; what that costs in utility is below 1e-10.

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Floats
 from ..errors import RegionError
 from ..model.mechanism import Mechanism, check_size
 from ..model.prior import Prior, check_prior
 from ..model.regions import check_epsilon, largest_lift, region, rounding
 from .arc import arc_columns
 
-Floats = NDArray[np.float64]
 Numbers = NDArray[Any]  # floats, or objects that are fractions
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Floats
 from ..errors import SizeError
 from ..model.prior import Prior, check_prior
 from ..model.regions import largest_lift, rounding
-
-Floats = NDArray[np.float64]
 
 LARGEST = 22  # symbols: 2^22 subset sums
 

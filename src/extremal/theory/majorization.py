@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .._types import Floats
 from ..errors import PriorError
 from ..model.prior import as_vector
-
-Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-12
 

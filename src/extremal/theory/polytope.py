@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Floats
 from ..errors import EpsilonError, PriorError, SizeError
 from ..model.prior import Prior, check_prior
 from ..model.regions import largest_lift, rounding
-
-Floats = NDArray[np.float64]
 
 LARGEST = 4  # symbols: see polytope_vertices
 

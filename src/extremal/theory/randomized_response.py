@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Floats
 from ..errors import RegionError
 from ..model.mechanism import Mechanism, check_size, identity
 from ..model.prior import Prior, check_prior
 from ..model.regions import check_epsilon, region
-
-Floats = NDArray[np.float64]
 
 
 def randomized_response(n_or_prior: int | Prior, epsilon_ldp: float) -> Mechanism:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Floats, Ints
 from ..model.mechanism import EXACT, Mechanism, check_match
 from ..model.prior import Prior
 from ..model.utility import Utility, check_utility
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 NEGLIGIBLE = 1e-14  # an output that no input reaches with more probability than this is dropped as rounding
 

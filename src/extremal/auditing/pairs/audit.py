@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._types import Ints
 from ...errors import OptionError, ValuesError
 from ...model.prior import Prior, check_prior, is_missing, shorten
 from ...model.regions import check_epsilon
 from .. import text as audit_text
 from ..audit import plain
 from .bounds import better_read, bound_drawn, bound_estimated, bound_given
-from .data import Coded, Event, Integers, encode, events, read_column, shown
+from .data import Coded, Event, encode, events, read_column, shown
 
 FEWEST = 20  # pairs below which nothing could be shown
 CHOOSING = 1 / 3  # the share of pairs that decides what to test
@@ -214,8 +215,8 @@ def audit_pairs(
 
 def _test(
     event: Event,
-    s: Integers,
-    r: Integers,
+    s: Ints,
+    r: Ints,
     secrets: tuple[Any, ...],
     reports: tuple[Any, ...],
     prior: Prior | None,

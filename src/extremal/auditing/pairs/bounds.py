@@ -10,15 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._types import Floats, Ints
 from ...estimation.binomial import lower_limit, upper_limit
 from ...model.prior import Prior
-from .data import Event, Integers
-
-Floats = NDArray[np.float64]
+from .data import Event
 
 
 def bound_estimated(
-    s: Integers, r: Integers, chosen: list[Event], reads: NDArray[np.bool_], size: int, alpha: float
+    s: Ints, r: Ints, chosen: list[Event], reads: NDArray[np.bool_], size: int, alpha: float
 ) -> Floats:
     """log of the lift with both of its parts bounded: half the error for each.
 
@@ -37,7 +36,7 @@ def bound_estimated(
     return _log_ratio(below, above)
 
 
-def better_read(s: Integers, r: Integers, chosen: list[Event], size: int) -> NDArray[np.bool_]:
+def better_read(s: Ints, r: Ints, chosen: list[Event], size: int) -> NDArray[np.bool_]:
     """For which events P(x|E) / P(x) has the smaller standard errors, P(E|x) / P(E) for the others.
 
     Decided by the pairs that choose the tests; relative errors of the two parts are added, as both are
@@ -51,7 +50,7 @@ def better_read(s: Integers, r: Integers, chosen: list[Event], size: int) -> NDA
     return np.asarray(read <= other)
 
 
-def bound_drawn(s: Integers, r: Integers, chosen: list[Event], prior: Prior, alpha: float) -> Floats:
+def bound_drawn(s: Ints, r: Ints, chosen: list[Event], prior: Prior, alpha: float) -> Floats:
     """log of P(x|E) from below over P(x), which is known."""
     together, happened = _counts(s, r, chosen)
     wanted = np.array([event.secret for event in chosen], dtype=np.int64)
@@ -60,7 +59,7 @@ def bound_drawn(s: Integers, r: Integers, chosen: list[Event], prior: Prior, alp
     )
 
 
-def bound_given(s: Integers, r: Integers, chosen: list[Event], prior: Prior, alpha: float) -> Floats:
+def bound_given(s: Ints, r: Ints, chosen: list[Event], prior: Prior, alpha: float) -> Floats:
     """log of P(E|x) from below over P(E) from above, the secrets taken as they are.
 
     Given the secrets, reports are independent. P(E) = sum_x P(x) P(E|x) is bounded in two ways, each with a
@@ -87,7 +86,7 @@ def bound_given(s: Integers, r: Integers, chosen: list[Event], prior: Prior, alp
     return _log_ratio(below, np.array([above[event.holds.tobytes()] for event in chosen]))
 
 
-def _counts(s: Integers, r: Integers, chosen: list[Event]) -> tuple[Integers, Integers]:
+def _counts(s: Ints, r: Ints, chosen: list[Event]) -> tuple[Ints, Ints]:
     """For every event how often it came with its secret, and how often at all."""
     together = np.zeros(len(chosen), dtype=np.int64)
     happened = np.zeros(len(chosen), dtype=np.int64)

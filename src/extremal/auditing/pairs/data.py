@@ -14,14 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._types import Bools, Floats, Ints
 from ...errors import ValuesError
 from ...model.prior import as_list
-
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 MOST_REPORTS = 40  # single reports that are tested
 MOST_VIEWED = 10  # values of each part of a report
@@ -36,7 +32,7 @@ CAUTION = 3.5  # standard errors by which a candidate is marked down: about thos
 class Coded:
     """A column as codes of its distinct values, in order of appearance."""
 
-    codes: Integers
+    codes: Ints
     values: tuple[Any, ...]
 
 
@@ -45,7 +41,7 @@ class Event:
     """A set of reports (flags over the distinct ones) and the secret that it may favour."""
 
     what: str
-    holds: Flags
+    holds: Bools
     secret: int
     score: float
     report: int | None = None  # the code, if the event is a single report
@@ -98,7 +94,7 @@ def frozen(value: Any) -> Hashable:
     return (type(value).__name__, value)
 
 
-def events(secrets: Integers, reports: Integers, distinct: Sequence[Any], ahead: float) -> list[Event]:
+def events(secrets: Ints, reports: Ints, distinct: Sequence[Any], ahead: float) -> list[Event]:
     """What to test, chosen from these pairs alone: single reports, parts, groups, and tails of numbers.
 
     `ahead` is how many times as many pairs the tests will have. The choice may be as greedy as it likes: the
@@ -129,16 +125,16 @@ def events(secrets: Integers, reports: Integers, distinct: Sequence[Any], ahead:
 class Counts:
     """How often each secret came with each value: parallel arrays over the combinations that occurred."""
 
-    secret: Integers
-    value: Integers
-    both: Integers
-    of_secret: Integers
-    of_value: Integers
+    secret: Ints
+    value: Ints
+    both: Ints
+    of_secret: Ints
+    of_value: Ints
     total: int
     ahead: float
 
     @classmethod
-    def of(cls, secrets: Integers, values: Integers, ahead: float) -> Counts:
+    def of(cls, secrets: Ints, values: Ints, ahead: float) -> Counts:
         width = int(values.max()) + 1
         combined, both = np.unique(secrets * width + values, return_counts=True)
         return cls(
@@ -199,7 +195,7 @@ def number_columns(distinct: Sequence[Any]) -> list[tuple[str, Floats]]:
     return found
 
 
-def _tails(name: str, numbers: Floats, secrets: Integers, reports: Integers, ahead: float) -> list[Event]:
+def _tails(name: str, numbers: Floats, secrets: Ints, reports: Ints, ahead: float) -> list[Event]:
     """Events that a number is at most, or at least, one of its quantiles: for reports that rarely repeat."""
     seen = numbers[reports]
     seen = seen[np.isfinite(seen)]
@@ -232,7 +228,7 @@ def _number(value: Any) -> float:
 ABSENT = object()  # the value of a part that a report does not have
 
 
-def views(distinct: Sequence[Any]) -> list[tuple[str, Integers, tuple[Any, ...]]]:
+def views(distinct: Sequence[Any]) -> list[tuple[str, Ints, tuple[Any, ...]]]:
     """(name, code of each distinct report, values of the codes) for parts of reports, order left out, items, length."""
     parts = [_parts(report) for report in distinct]
     if not any(parts):
@@ -253,7 +249,7 @@ def views(distinct: Sequence[Any]) -> list[tuple[str, Integers, tuple[Any, ...]]
     return [view for view in found if len(view[2]) > 1]
 
 
-def _holding(parts: Sequence[Mapping[Hashable, Any]]) -> list[tuple[str, Integers, tuple[Any, ...]]]:
+def _holding(parts: Sequence[Mapping[Hashable, Any]]) -> list[tuple[str, Ints, tuple[Any, ...]]]:
     """For the items that most reports hold, whether a report holds them at any place."""
     held = [{frozen(item): item for item in each.values()} for each in parts]
     often = Counter(key for each in held for key in each)

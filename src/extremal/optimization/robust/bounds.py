@@ -20,11 +20,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._types import Floats
 from .pricing import Box, Priced, Pricer, admissible
 
-Floats = NDArray[np.float64]
 Interval = tuple[float, float]
 Function = Callable[[Floats], Floats]
 

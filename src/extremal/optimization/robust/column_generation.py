@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._types import Floats
 from ...model.prior_set import PriorSet
 from ...model.utility import ExpectedGain, FInformation
 from ..methods import Task
@@ -25,8 +25,6 @@ from ..solver.pricing import Separable
 from .bounds import Cells
 from .pricing import LiftProgram, Priced, Pricer, admissible
 from .vertices import climb
-
-Floats = NDArray[np.float64]
 
 MERGED = 60  # symbols from which small ones are merged
 BLOCKS = 40

@@ -19,12 +19,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._types import Floats
 from ...errors import SolverError
 from ...model.prior_set import PriorSet
-
-Floats = NDArray[np.float64]
 
 EXACT = 1e-13  # a column this near to the border of what is admissible is left as it is
 

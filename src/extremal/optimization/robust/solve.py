@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import RegionError
 from ...model.leakage import pml
@@ -28,8 +27,6 @@ from ..solver.master import Master
 from .column_generation import robust_generation
 from .pricing import admissible
 from .vertices import LARGEST, MOST, Sets, best_symmetric, robust_vertices
-
-Floats = NDArray[np.float64]
 
 NOTHING = 1e-14  # lifts this near to 1 are 1
 

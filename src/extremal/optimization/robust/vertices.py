@@ -15,14 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._types import Bools, Floats
 from ...errors import SizeError
 from ...model.prior_set import PriorSet
 from ...model.regions import rounding
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 MOST = 400_000  # columns of a program that is solved at once
 

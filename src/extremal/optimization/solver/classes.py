@@ -8,12 +8,9 @@ shared equally in a class, are those of the full program. Priors from counts hav
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._types import Floats, Ints
 from .master import ATTEMPTS, Master
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class ClassMaster(Master):

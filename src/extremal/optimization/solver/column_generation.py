@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._types import Floats
 from ...model.mechanism import Mechanism
 from ...model.prior import Labels
 from ...theory.arc import arc_columns
@@ -24,7 +24,6 @@ from .master import Master, MasterSolution
 from .pricing import Lattice, Priced, Separable, integer_counts
 from .vertex_table import VertexTable, vertex_table
 
-Floats = NDArray[np.float64]
 Progress = Callable[[float, float], None]  # (value, upper bound)
 
 SEARCHED = 300  # symbols up to which branch and bound is worth starting

@@ -11,12 +11,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._types import Floats
 from ...errors import SolverError
 from .column_generation import Solution
-
-Floats = NDArray[np.float64]
 
 
 def gain_program(pi: Floats, gain: Floats, low: float, high: float) -> Solution:

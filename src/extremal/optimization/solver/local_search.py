@@ -9,12 +9,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._types import Floats
 from ...model.regions import rounding
 from ...theory.arc import arc_columns
 from .column_generation import Solution, precise, scale
 from .master import Master
-
-Floats = NDArray[np.float64]
 
 
 def fill(pi: Floats, low: float, high: float, orders: NDArray[np.int64]) -> Floats:

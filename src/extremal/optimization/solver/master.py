@@ -9,12 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._types import Floats, Ints
 from ...errors import SolverError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Primal simplex first: the last basis stays feasible when columns come in. Degenerate programs can make it cycle at a
 # tight tolerance; then dual simplex from scratch, then interior point.

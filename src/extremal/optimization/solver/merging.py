@@ -13,13 +13,10 @@ import math
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._types import Floats, Ints
 from .column_generation import Progress, Solution, column_generation, relative_gap
 from .pricing import Lattice, Separable, integer_counts
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 FROM = 45  # symbols: below, the program itself is fast
 LEVELS = (80, 200)  # blocks to merge into, tried in turn

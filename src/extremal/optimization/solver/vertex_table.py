@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._types import Floats
 from ...model.regions import rounding
 from ...theory.lift_vectors import subset_sums
 from .pricing import Priced, Separable
-
-Floats = NDArray[np.float64]
 
 LARGEST = 18  # symbols: beyond that branch and bound is faster
 FRACTION = 0.2  # columns of less than this part of the largest reduced value are left for later rounds

@@ -12,8 +12,9 @@ from extremal._plot import BLACK, BLUE, GREEN, ORANGE, VERMILION
 from extremal.studies.data import anes96
 from extremal.studies.demo.survey import ORDER
 
+from ..._types import Floats
 from .beyond_prior import best_under_ldp
-from .panel import Check, Floats, Panel, fact, within
+from .panel import Check, Panel, fact, within
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

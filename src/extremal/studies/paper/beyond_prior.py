@@ -14,7 +14,8 @@ from extremal.model.prior_set import l1_radius
 from extremal.studies.data import anes96
 from extremal.studies.demo.survey import ORDER
 
-from .panel import Check, Floats, Panel, close, fact, within
+from ..._types import Floats
+from .panel import Check, Panel, close, fact, within
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

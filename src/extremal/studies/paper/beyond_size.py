@@ -9,7 +9,8 @@ import numpy as np
 import extremal as ex
 from extremal._plot import BLUE, GREEN, GREY, VERMILION
 
-from .panel import Check, Floats, Panel, fact, within
+from ..._types import Floats
+from .panel import Check, Panel, fact, within
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

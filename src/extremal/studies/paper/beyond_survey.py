@@ -14,7 +14,8 @@ from extremal.optimization.estimation import standard_error
 from extremal.studies.data import anes96
 from extremal.studies.demo.survey import ORDER
 
-from .panel import Check, Floats, Panel, fact, within
+from ..._types import Floats
+from .panel import Check, Panel, fact, within
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

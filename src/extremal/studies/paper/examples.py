@@ -12,7 +12,8 @@ import extremal as ex
 from extremal import closed_form
 from extremal.theory.majorization import majorizes
 
-from .panel import Check, Floats, Panel, close, fact, within
+from ..._types import Floats
+from .panel import Check, Panel, close, fact, within
 from .simulation import mutual_information
 
 THREE = ex.Prior([0.5, 0.3, 0.2])

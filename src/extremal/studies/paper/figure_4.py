@@ -11,7 +11,8 @@ import extremal as ex
 from extremal import closed_form
 from extremal._plot import BLACK, GREY, SKY, VERMILION
 
-from .panel import Check, Floats, Panel, close, fact, within
+from ..._types import Floats
+from .panel import Check, Panel, close, fact, within
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

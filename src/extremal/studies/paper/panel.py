@@ -17,8 +17,6 @@ from extremal._plot import picture
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Check:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 import extremal as ex
 from extremal import closed_form
 
-from .panel import Check, Floats, fact
+from ..._types import Floats
+from .panel import Check, fact
 
 Counts = NDArray[np.int64]
 

@@ -8,9 +8,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from ...._types import Floats
 from .branch_and_bound import descending, search, take, weights_and_profits
-
-Floats = NDArray[np.float64]
 
 
 @numba.njit(cache=True)

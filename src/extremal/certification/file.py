@@ -1,7 +1,7 @@
 """The file format of certified mechanisms: versioned JSON, and no trust in what is read.
 
-`encode` gives the document of a certificate and `decode` reads one back. A document is accepted only if its
-digest is that of what `encode` writes for the same content, so nothing passes that it would not have written.
+`encode` gives the document of a certificate and `decode` reads one back. A document is accepted only if it is
+what `encode` writes for the same content, so nothing passes that it would not have written.
 Whether the weights satisfy epsilon is not decided here: `certify` proves it anew for every file.
 docs/file-format.md is the specification for other languages.
 """
@@ -26,7 +26,7 @@ from ..errors import FileError, FormatError, PriorError
 from ..model.prior import Labels, check_labels
 
 FORMAT = "extremal-mechanism"
-VERSION = 1
+VERSION = 2
 LARGEST_FILE = 1 << 28  # bytes
 LARGEST_TABLE = 1 << 24  # weights: 4096 x 4096
 DEEPEST_LABEL = 8  # tuples in tuples
@@ -42,9 +42,15 @@ MEMBERS = (
     "bits",
     "inputs",
     "prior",
+    "prior_set",
     "outputs",
     "weights",
 )
+
+# What the digest covers: all that decides how reports are drawn and what is promised about them. Keyed draws
+# depend on it, so it must not change with notes: certifying again in another release repeats every report.
+DIGESTED = ("bits", "epsilon", "inputs", "outputs", "prior", "prior_set", "weights")
+DIGEST_PURPOSE = b"extremal-mechanism-digest-2\0"
 
 
 class Stored(NamedTuple):
@@ -68,19 +74,21 @@ def encode(stored: Stored) -> dict[str, Any]:
         "version": VERSION,
         "library": stored.library,
         "method": stored.method,
-        "epsilon": repr(float(stored.epsilon)),
-        "realised_epsilon": repr(float(stored.realised_epsilon)),
+        "epsilon": _decimal(stored.epsilon),
+        "realised_epsilon": _decimal(stored.realised_epsilon),
         "bits": stored.bits,
         "inputs": [encode_label(label) for label in stored.inputs],
-        "prior": [repr(float(p)) for p in stored.probabilities],
+        "prior": [_decimal(p) for p in stored.probabilities],
+        "prior_set": None,
         "outputs": [encode_label(label) for label in stored.outputs],
         "weights": [_encode_column(column) for column in stored.weights.T.tolist()],
     }
 
 
 def digest(document: dict[str, Any]) -> str:
-    """SHA-256, in hexadecimal, of the canonical text of a document without its digest."""
-    return hashlib.sha256(_canonical(document).encode()).hexdigest()
+    """SHA-256, in hexadecimal, of the members that decide what is drawn; notes are not among them."""
+    covered = {name: document[name] for name in DIGESTED}
+    return hashlib.sha256(DIGEST_PURPOSE + _canonical(covered).encode()).hexdigest()
 
 
 def to_text(document: dict[str, Any]) -> str:
@@ -96,12 +104,8 @@ def to_text(document: dict[str, Any]) -> str:
     return "{\n" + ",\n".join([*lines, f'  "digest": "{digest(document)}"']) + "\n}\n"
 
 
-def decode(text: str) -> tuple[Stored, str]:
-    """What a text says, and its digest, if it is a document of this format with a matching digest.
-
-    Forms that `encode` does not write ("0.70", "1_000", a row named twice) may pass here. They do not pass
-    the caller, who must compare the digest of what `encode` writes for the same content.
-    """
+def decode(text: str) -> Stored:
+    """What a text says, if it is a document that `encode` writes, with its digest."""
     document = _parse(text)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FormatError(f"not a mechanism file: it must hold a JSON object of the format {FORMAT!r}")
@@ -120,6 +124,7 @@ def decode(text: str) -> tuple[Stored, str]:
     try:
         matches = claimed == digest(document)
         stored = _decode_members(document)
+        canonical = _canonical(document) == _canonical(encode(stored))
     except (TypeError, ValueError, KeyError, IndexError, OverflowError, RecursionError, PriorError) as error:
         raise FormatError(f"mechanism file is malformed: {_one_line(error)}") from None
     if not matches:
@@ -127,7 +132,9 @@ def decode(text: str) -> tuple[Stored, str]:
             "mechanism file was altered or damaged: its digest does not match its content; "
             "get it again from its source"
         )
-    return stored, str(claimed)
+    if not canonical:  # "0.70", "1_000", a row named twice
+        raise FormatError("mechanism file is malformed: it is not in the form that extremal writes")
+    return stored
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
@@ -185,7 +192,7 @@ def encode_label(label: Hashable, depth: int = 0) -> Any:
     if type(label) is int:
         return label if abs(label) < SAFE_INTEGER else {"int": str(label)}
     if type(label) is float and math.isfinite(label):
-        return {"float": repr(label)}
+        return {"float": _decimal(label)}
     if type(label) is tuple and depth < DEEPEST_LABEL:
         return [encode_label(part, depth + 1) for part in label]
     raise ValueError(
@@ -218,6 +225,8 @@ def _decode_members(document: dict[str, Any]) -> Stored:
     for name in ("library", "method", "epsilon", "realised_epsilon"):
         if not isinstance(document[name], str):
             raise ValueError(f"{name} must be a string")
+    if document["prior_set"] is not None:
+        raise ValueError("prior_set must be null")
     if type(document["bits"]) is not int:
         raise ValueError("bits must be an integer")
     n, m = len(document["inputs"]), len(document["outputs"])
@@ -280,6 +289,11 @@ def _ranges(rows: list[int]) -> str:
             parts.append(f"{first}-{last}" if last > first else f"{first}")
             first = last = row
     return ",".join(parts)
+
+
+def _decimal(number: float) -> str:
+    """The shortest decimal that reads back as this double; -0.0 equals 0.0 and is written like it."""
+    return repr(float(number) + 0.0)
 
 
 def _canonical(value: Any) -> str:

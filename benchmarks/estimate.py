@@ -48,7 +48,7 @@ def _likelihood(report: Report) -> None:
         ("randomized response", ex.randomized_response_for_pml(prior, 0.8)),
         ("random matrix", ex.Mechanism(rng.dirichlet(np.ones(size), size=size), prior.labels)),
         ("designed", ex.design(prior, 1.0, time_limit=20.0).mechanism),
-        ("arc, twice as many outputs", ex.closed_form.arc(prior, 0.5)),
+        ("arc, twice as many outputs", ex.theory.closed_form.arc(prior, 0.5)),
     ]
     if report.at_least("full"):
         few = rng.dirichlet(np.full(3 * size // 4, 0.3), size=size)

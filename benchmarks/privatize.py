@@ -153,9 +153,9 @@ def certifying(report: Report) -> None:
     dense = ex.Mechanism(rng.dirichlet(np.full(n, 0.5), size=n), prior.labels)
     cases = {
         "randomized response": (prior, ex.randomized_response_for_pml(prior, 1.0), 1.0),
-        "uniform optimum, 37% zeros": (uniform, ex.closed_form.uniform(n, 1.0), 1.0),
+        "uniform optimum, 37% zeros": (uniform, ex.theory.closed_form.uniform(n, 1.0), 1.0),
         "random matrix at its own leakage": (prior, dense, ex.epsilon_pml(prior, dense)),
-        f"arc, {n} x {2 * n}": (prior, ex.closed_form.arc(prior, 1.0), 1.0),
+        f"arc, {n} x {2 * n}": (prior, ex.theory.closed_form.arc(prior, 1.0), 1.0),
     }
     table = report.table(
         f"certify, N = {n}", {"case": "<46", "seconds": "8.2f", "tables": "8.2f", "note": "<51"}, "best of 2"

@@ -14,7 +14,7 @@ from extremal._plot import BLUE, GREY, ORANGE, picture
 prior = ex.Prior.uniform(5)
 epsilon = math.log(5 / 4)  # each report of the optimal mechanism rules out one of five answers
 mechanisms = {
-    "optimal mechanism": (ex.closed_form.uniform(prior, epsilon), BLUE, "o-"),
+    "optimal mechanism": (ex.theory.closed_form.uniform(prior, epsilon), BLUE, "o-"),
     "randomized response": (ex.randomized_response_for_pml(prior, epsilon), ORANGE, "s--"),
 }
 numbers = range(1, 11)

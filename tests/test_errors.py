@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal import adversary, closed_form, errors, majorization
+from extremal import errors
 from extremal.model.mechanism import identity
 from extremal.model.prior import count_values
+from extremal.theory import adversary, closed_form, majorization
 from extremal.theory.polytope import exact_polytope_vertices
 
 NAN, INF = math.nan, math.inf

@@ -30,6 +30,9 @@ PACKAGES = [
     "cli",
 ]
 
+# Modules of the root that only gather public names from the packages; nothing inside the packages imports them.
+PUBLIC = {"composition", "datasets", "keys", "measures", "planning", "randomness", "utilities"}
+
 # These use the package as its users do, so they alone may import the package itself.
 USERS = {"studies", "explorer", "cli", "__main__"}
 
@@ -76,7 +79,9 @@ def package(module: str) -> str:
 def place(module: str) -> int:
     """Where in the order a module stands: the root's own modules (errors, plots) above everything."""
     name = package(module)
-    return len(PACKAGES) if name == "__main__" else PACKAGES.index(name) if name else -1
+    if name == "__main__" or module.split(".")[1] in PUBLIC:
+        return len(PACKAGES)
+    return PACKAGES.index(name) if name else -1
 
 
 def imports_in(source: str, module: str, is_package: bool, modules: set[str]) -> Iterator[Import]:

@@ -1,5 +1,6 @@
 """Optimal privacy mechanisms under pointwise maximal leakage: design, certify, privatize, estimate, audit."""
 
+from . import composition, datasets, errors, keys, measures, planning, randomness, theory, utilities
 from .auditing.audit import Audit, audit, audit_attribute
 from .auditing.budget import PerRelease, epsilon_per_release, leakage_limit, releases_within
 from .auditing.columns import audit_columns
@@ -37,7 +38,6 @@ from .estimation.difference import difference
 from .estimation.estimate import Estimate, estimate
 from .estimation.interval_table import IntervalTable
 from .estimation.planning import ExpectedError, SampleSizes, compare_sample_sizes, expected_error, sample_size
-from .model import adversary
 from .model.leakage import (
     LeakageDistribution,
     epsilon_pml,
@@ -74,7 +74,6 @@ from .release.frames import joint_prior, privatize_frame
 from .release.keys import read_key, write_key
 from .release.product import product_prior
 from .release.sampler import SecureWords, SeededWords, Words
-from .theory import closed_form, majorization
 from .theory.lift_vectors import extremal_lift_vectors
 from .theory.pairing import agreement, pair_outputs
 from .theory.polytope import polytope_vertices
@@ -135,7 +134,6 @@ __all__ = [
     "Words",
     "adaptive",
     "added_with_ldp",
-    "adversary",
     "agreement",
     "audit",
     "audit_attribute",
@@ -145,15 +143,17 @@ __all__ = [
     "check_design",
     "check_sub_linear",
     "chi_squared",
-    "closed_form",
     "compare",
     "compare_sample_sizes",
     "compose_releases",
+    "composition",
     "count_reports",
+    "datasets",
     "design",
     "difference",
     "epsilon_per_release",
     "epsilon_pml",
+    "errors",
     "estimate",
     "estimation_design",
     "expected_error",
@@ -164,6 +164,7 @@ __all__ = [
     "jensen_shannon",
     "joint_prior",
     "joint_release",
+    "keys",
     "ldp_design",
     "ldp_epsilon",
     "leakage_design",
@@ -173,10 +174,11 @@ __all__ = [
     "lip_design",
     "lip_epsilon",
     "load",
-    "majorization",
     "maximal_leakage",
+    "measures",
     "mutual_information",
     "pair_outputs",
+    "planning",
     "pml",
     "polytope_vertices",
     "posterior",
@@ -190,6 +192,7 @@ __all__ = [
     "randomized_response_for_pml",
     "randomized_response_parameter",
     "randomized_response_pml",
+    "randomness",
     "read_key",
     "reduce_outputs",
     "releases_within",
@@ -197,7 +200,9 @@ __all__ = [
     "restrict",
     "sample_size",
     "tail_probability",
+    "theory",
     "total_variation",
     "tradeoff",
+    "utilities",
     "write_key",
 ]

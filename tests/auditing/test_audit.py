@@ -59,7 +59,7 @@ def test_the_worst_case_attains_the_reported_leakage_however_rare_its_answer(pai
     prior, mechanism = pair
     audit = ex.audit(prior, mechanism)
     worst = audit.worst_case
-    posterior = ex.adversary.posterior(prior, mechanism, worst.report)
+    posterior = ex.theory.adversary.posterior(prior, mechanism, worst.report)
     assert worst.before == prior.probabilities[prior.index(worst.symbol)]
     assert worst.after == pytest.approx(posterior[prior.index(worst.symbol)], rel=1e-12)
     assert math.log(worst.after / worst.before) == pytest.approx(audit.epsilon, abs=1e-12)
@@ -69,7 +69,7 @@ def test_the_worst_case_attains_the_reported_leakage_however_rare_its_answer(pai
 def test_no_attribute_is_guessed_better_than_the_bound_says(pair, data):
     prior, mechanism = pair
     audit = ex.audit(prior, mechanism)
-    attribute = ex.adversary.Attribute(data.draw(mechanisms(prior.size)).matrix)
+    attribute = ex.theory.adversary.Attribute(data.draw(mechanisms(prior.size)).matrix)
     before = attribute.prior_guess(prior)
     average = 0.0
     for outcome in audit.outcomes:
@@ -304,7 +304,7 @@ def test_a_label_cannot_break_a_table_or_inject_markup():
 
 def test_the_short_form_is_short_and_long_audits_are_cut():
     prior = ex.Prior.uniform(60)
-    audit = ex.audit(prior, ex.closed_form.uniform(60, 1.0))
+    audit = ex.audit(prior, ex.theory.closed_form.uniform(60, 1.0))
     assert len(str(audit).splitlines()) == 3
     assert repr(audit) == "Audit(60 inputs, 60 outputs, epsilon=1)"
     assert "… 40 more" in audit.to_markdown()
@@ -320,7 +320,7 @@ def test_the_plot_is_axes_with_the_worst_report_marked(n):
     import matplotlib.pyplot as plt
 
     prior = ex.Prior.uniform(n)
-    audit = ex.audit(prior, ex.closed_form.uniform(n, 0.5))
+    audit = ex.audit(prior, ex.theory.closed_form.uniform(n, 0.5))
     axes = audit.plot()
     assert "0.5" in axes.get_legend().get_texts()[0].get_text()
     assert audit.plot(axes) is axes

@@ -120,7 +120,7 @@ def test_leakages_of_two_releases_must_not_be_added():
 
 
 def test_releasing_twice_through_one_mechanism_can_leak_more_than_twice_as_much():
-    mechanism = ex.closed_form.uniform(FOUR, math.log(4 / 3))
+    mechanism = ex.theory.closed_form.uniform(FOUR, math.log(4 / 3))
     twice = ex.repeat_release(FOUR, mechanism, 2)
     assert twice.epsilon == pytest.approx(math.log(2))
     assert twice.epsilon > 2 * math.log(4 / 3) + 0.1
@@ -332,7 +332,7 @@ def test_the_level_for_each_of_n_releases_keeps_the_budget_and_uses_it(family, n
 
 def test_dividing_the_budget_can_break_it():
     """Two releases at half the budget each leak more than the budget."""
-    mechanism = ex.closed_form.uniform(FOUR, math.log(4 / 3))
+    mechanism = ex.theory.closed_form.uniform(FOUR, math.log(4 / 3))
     budget = 2 * math.log(4 / 3)
     assert repeated_epsilon(FOUR, mechanism, 2) > budget
     assert ex.releases_within(FOUR, mechanism, budget) == 1

@@ -41,7 +41,7 @@ def dirichlet(n, m, seed):
 
 MECHANISMS = {
     "randomized response": (PRIOR, ex.randomized_response_for_pml(PRIOR, 0.3)),
-    "an optimal mechanism": (PRIOR, ex.closed_form.high_privacy(PRIOR, 0.2)),
+    "an optimal mechanism": (PRIOR, ex.theory.closed_form.high_privacy(PRIOR, 0.2)),
     "certain disclosure": (PRIOR, ex.Mechanism([[1, 0], [0.5, 0.5], [0, 1]])),
     "200 reports": (ex.Prior([0.4, 0.3, 0.2, 0.1]), dirichlet(4, 200, 1)),
     "2 reports": (ex.Prior([0.5, 0.5]), ex.Mechanism([[0.6, 0.4], [0.4, 0.6]])),

@@ -57,11 +57,11 @@ def mechanisms_at(prior, epsilon):
     found = [constant(prior)]
     if epsilon < prior.epsilon_max:
         found.append(ex.randomized_response_for_pml(prior, epsilon))
-        found.append(ex.closed_form.arc(prior, epsilon))
+        found.append(ex.theory.closed_form.arc(prior, epsilon))
     else:
         found.append(identity(prior))
     with contextlib.suppress(ex.RegionError):
-        found.append(ex.closed_form.high_privacy(prior, epsilon))
+        found.append(ex.theory.closed_form.high_privacy(prior, epsilon))
     return found
 
 
@@ -116,9 +116,9 @@ def test_certification_costs_less_than_1e_9_of_the_utility(n, epsilon, rare):
 @pytest.mark.parametrize("n", [3, 10, 60])
 def test_zeros_of_vertices_stay_zeros(n, epsilon):
     prior = ex.Prior.from_counts(np.random.default_rng(3).dirichlet(np.ones(n)))
-    designs = [(ex.Prior.uniform(n), ex.closed_form.uniform(n, min(epsilon, math.log(n))))]
+    designs = [(ex.Prior.uniform(n), ex.theory.closed_form.uniform(n, min(epsilon, math.log(n))))]
     if epsilon < prior.epsilon_max:
-        designs.append((prior, ex.closed_form.arc(prior, epsilon)))
+        designs.append((prior, ex.theory.closed_form.arc(prior, epsilon)))
     for p, mechanism in designs:
         c = certify(p, mechanism, max(epsilon, ex.epsilon_pml(p, mechanism)))
         assert np.array_equal(c.weights == 0, np.ldexp(mechanism.matrix, BITS) < 1)
@@ -345,6 +345,6 @@ def test_a_thousand_symbols_are_certified_in_seconds():
     prior = ex.Prior.from_counts(np.random.default_rng(0).dirichlet(np.ones(1000)))
     c = certify(prior, ex.randomized_response_for_pml(prior, 1.0), 1.0)
     assert c.realised_epsilon <= 1
-    c = certify(ex.Prior.uniform(1000), ex.closed_form.uniform(1000, 2.0), 2.0)
+    c = certify(ex.Prior.uniform(1000), ex.theory.closed_form.uniform(1000, 2.0), 2.0)
     assert c.realised_epsilon <= 2
     assert np.count_nonzero(c.weights == 0) > 800_000

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import extremal as ex
-from extremal import closed_form
 from extremal.certification import bounds as check_bounds
 from extremal.certification.check import check_design
 from extremal.model.mechanism import constant, identity
 from extremal.model.regions import largest_lift
+from extremal.theory import closed_form
 from tests.support import oracles
 from tests.support.strategies import designs, high_privacy_designs, uniform_designs
 

@@ -36,12 +36,12 @@ def small():
 def cases():
     skewed = ex.Prior.from_counts([1, 10, 100, 1000, 10_000])
     yield small()
-    yield certify(skewed, ex.closed_form.arc(skewed, 1.0), 1.0)
+    yield certify(skewed, ex.theory.closed_form.arc(skewed, 1.0), 1.0)
     yield certify(skewed, ex.randomized_response_for_pml(skewed, 2.0), 2.0)
     yield certify(skewed, constant(skewed), 0.0)
     yield certify(skewed, identity(skewed), 20.0)
     rare = ex.Prior.from_counts([1e-9, 0.3, 0.7])
-    yield certify(rare, ex.closed_form.high_privacy(rare, 1e-10), 1e-10)
+    yield certify(rare, ex.theory.closed_form.high_privacy(rare, 1e-10), 1e-10)
     yield certify(rare, identity(rare), rare.epsilon_max)
 
 
@@ -105,7 +105,7 @@ def test_probabilities_come_back_bit_by_bit(seed, n):
 
 def test_a_file_is_small():
     uniform = ex.Prior.uniform(16)
-    assert len(certify(uniform, ex.closed_form.uniform(16, 1.0), 1.0).to_json()) < 3000
+    assert len(certify(uniform, ex.theory.closed_form.uniform(16, 1.0), 1.0).to_json()) < 3000
     large = ex.Prior.from_counts(np.random.default_rng(0).dirichlet(np.ones(200)))
     assert len(certify(large, ex.randomized_response_for_pml(large, 1.0), 1.0).to_json()) < 40_000
 

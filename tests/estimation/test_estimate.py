@@ -115,7 +115,7 @@ def test_closed_forms_for_randomized_response_and_high_privacy_are_what_newtons_
         prior = ex.Prior(rng.dirichlet(np.full(size, 2.0)))
         for mechanism in (
             ex.randomized_response_for_pml(prior, rng.uniform(0.1, 1.5)),
-            ex.closed_form.high_privacy(prior, 0.9 * prior.region_edges[1]),
+            ex.theory.closed_form.high_privacy(prior, 0.9 * prior.region_edges[1]),
         ):
             P = mechanism.matrix[:, rng.permutation(size)]
             q = rng.dirichlet(np.full(size, 0.3)) @ P

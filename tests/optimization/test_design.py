@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal import closed_form
 from extremal.certification.check import check_design
 from extremal.errors import EpsilonError, PriorError, RegionError, SizeError, UtilityError
 from extremal.optimization.design import choose_method, make_task
+from extremal.theory import closed_form
 from extremal.theory.lift_vectors import lift_vertices
 from tests.optimization.solver.test_kernels import KINKED, SEPARABLE
 from tests.optimization.solver.test_merging import families

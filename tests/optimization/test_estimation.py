@@ -84,7 +84,7 @@ def test_the_best_design_for_estimation_is_what_a_general_solver_finds(epsilon):
 
 def test_no_mechanism_at_the_same_leakage_estimates_better(party):
     best = ex.estimation_design(party, 0.5)
-    rivals = [ex.randomized_response_for_pml(party, 0.5), ex.closed_form.arc(party, 0.5)]
+    rivals = [ex.randomized_response_for_pml(party, 0.5), ex.theory.closed_form.arc(party, 0.5)]
     rivals += [ex.design(party, 0.5, u).mechanism for u in (ex.chi_squared, ex.total_variation)]
     for rival in rivals:
         error = standard_error(party, rival, 1)

@@ -378,12 +378,12 @@ def mechanisms():
     yield ex.Prior([0.5, 0.5]), ex.randomized_response(2, 1.0), 1.0
     skewed = ex.Prior.from_counts([1, 10, 100, 1000])
     yield skewed, ex.randomized_response_for_pml(skewed, 1.0), 1.0
-    yield skewed, ex.closed_form.arc(skewed, 0.4), 0.4
+    yield skewed, ex.theory.closed_form.arc(skewed, 0.4), 0.4
     yield skewed, identity(skewed), 9.0
     yield skewed, constant(skewed), 0.0
-    yield ex.Prior.uniform(16), ex.closed_form.uniform(16, 1.3), 1.3
+    yield ex.Prior.uniform(16), ex.theory.closed_form.uniform(16, 1.3), 1.3
     wide = ex.Prior.from_counts(rng.dirichlet(np.ones(100)))
-    yield wide, ex.closed_form.arc(wide, 1.0), 1.0
+    yield wide, ex.theory.closed_form.arc(wide, 1.0), 1.0
     large = ex.Prior.from_counts(rng.dirichlet(np.ones(300)))
     yield large, ex.randomized_response_for_pml(large, 4.0), 4.0
 

@@ -199,7 +199,7 @@ def test_a_report_on_any_mechanism_says_what_it_leaks():
     text = Page(mechanism_report(prior, certified)).text
     assert certified.digest in text
     assert "1.823 times" in text
-    constant = ex.closed_form.high_privacy(prior, 0.0)
+    constant = ex.theory.closed_form.high_privacy(prior, 0.0)
     assert "says nothing" in Page(mechanism_report(prior, constant)).text.replace(
         "no report says anything", "says nothing"
     )

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal import closed_form
 from extremal.studies.data import anes96
 from extremal.studies.demo.survey import ORDER
 from extremal.studies.paper import (
@@ -30,6 +29,7 @@ from extremal.studies.paper import (
 from extremal.studies.paper.__main__ import main
 from extremal.studies.paper.figure_4 import region
 from extremal.studies.paper.panel import write_csv
+from extremal.theory import closed_form
 from tests.support import oracles
 
 pytest.importorskip("matplotlib")

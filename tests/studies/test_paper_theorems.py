@@ -12,8 +12,8 @@ import pytest
 from scipy.optimize import linprog
 
 import extremal as ex
-from extremal import closed_form
 from extremal.model.regions import region_edges
+from extremal.theory import closed_form
 from extremal.theory.majorization import majorizes
 from tests.support import oracles
 
@@ -281,7 +281,7 @@ def test_note_10_they_do_when_the_second_uses_the_posterior_after_the_first():
     second = ex.Mechanism([[0.1, 0.9], [0.2, 0.8], [0.9, 0.1], [0.8, 0.2]])
     joint = first.compose(second)
     for y, z in joint.outputs:
-        posterior = ex.Prior(ex.adversary.posterior(prior, first, y))
+        posterior = ex.Prior(ex.theory.adversary.posterior(prior, first, y))
         bound = ex.pml(prior, first)[y] + ex.pml(posterior, second)[z]
         assert ex.pml(prior, joint)[joint.outputs.index((y, z))] <= bound + 1e-12
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal import closed_form
 from extremal.errors import SizeError
+from extremal.theory import closed_form
 from extremal.theory.arc import arc_columns
 from extremal.theory.lift_vectors import lift_vertices
 from tests.support import oracles

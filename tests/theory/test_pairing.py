@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 import extremal as ex
-from extremal import closed_form
+from extremal.theory import closed_form
 from tests.support.strategies import high_privacy_designs, pairs
 
 

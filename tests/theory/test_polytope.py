@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal import closed_form
 from extremal.errors import SizeError
+from extremal.theory import closed_form
 from extremal.theory.polytope import constraints, exact_polytope_vertices
 from tests.support import oracles
 from tests.support.strategies import designs, high_privacy_designs, pairs, uniform_designs

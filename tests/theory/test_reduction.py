@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal import closed_form
+from extremal.theory import closed_form
 from tests.support import oracles
 from tests.support.strategies import designs, mechanisms, priors
 

@@ -2,6 +2,37 @@
 
 from __future__ import annotations
 
-import lazy_loader
+from ..model import adversary
+from ..model.processing import induced_prior, postprocess, preprocess, restrict
+from . import closed_form, majorization
+from .lift_vectors import extremal_lift_vectors
+from .pairing import agreement, pair_outputs
+from .polytope import polytope_vertices
+from .randomized_response import (
+    randomized_response,
+    randomized_response_epsilon,
+    randomized_response_for_pml,
+    randomized_response_parameter,
+    randomized_response_pml,
+)
+from .reduction import reduce_outputs
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, ["closed_form", "majorization"])
+__all__ = [
+    "adversary",
+    "agreement",
+    "closed_form",
+    "extremal_lift_vectors",
+    "induced_prior",
+    "majorization",
+    "pair_outputs",
+    "polytope_vertices",
+    "postprocess",
+    "preprocess",
+    "randomized_response",
+    "randomized_response_epsilon",
+    "randomized_response_for_pml",
+    "randomized_response_parameter",
+    "randomized_response_pml",
+    "reduce_outputs",
+    "restrict",
+]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import extremal as ex
-from extremal import closed_form
+from extremal.theory import closed_form
 from extremal.theory.majorization import majorizes
 
 from ..._types import Floats

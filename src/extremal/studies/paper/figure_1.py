@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import extremal as ex
-from extremal import closed_form
 from extremal._plot import BLACK, BLUE, ORANGE
+from extremal.theory import closed_form
 
 from ..._types import Floats
 from .panel import Check, Panel, close, fact, within

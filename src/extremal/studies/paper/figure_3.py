@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 import extremal as ex
-from extremal import closed_form
+from extremal.theory import closed_form
 
 from .figure_2 import BINARY_TITLE, FIVE_TITLE, simulated
 from .panel import Panel, fact

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import extremal as ex
-from extremal import closed_form
 from extremal._plot import BLACK, GREY, SKY, VERMILION
+from extremal.theory import closed_form
 
 from ..._types import Floats
 from .panel import Check, Panel, close, fact, within
@@ -224,7 +224,7 @@ def _inactive_errata(prior: ex.Prior) -> tuple[Check, ...]:
 
 
 def _active_errata(prior: ex.Prior, epsilon: float) -> tuple[Check, ...]:
-    posterior = ex.adversary.posterior(prior, closed_form.binary(prior, epsilon), 1)
+    posterior = ex.theory.adversary.posterior(prior, closed_form.binary(prior, epsilon), 1)
     return (
         fact(
             "the regions k ≤ N − 1 leave this case out: ε lies in region k = N = 2",

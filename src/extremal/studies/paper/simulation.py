@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import extremal as ex
-from extremal import closed_form
+from extremal.theory import closed_form
 
 from ..._types import Floats
 from .panel import Check, fact

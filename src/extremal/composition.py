@@ -1,0 +1,30 @@
+"""Several releases about the same people: what they leak together, and how many fit under a limit."""
+
+from __future__ import annotations
+
+from .auditing.budget import PerRelease, epsilon_per_release, leakage_limit, releases_within
+from .auditing.composition import (
+    Composition,
+    CompositionWarning,
+    added_with_ldp,
+    compose_releases,
+    joint_release,
+    repeat_release,
+)
+from .auditing.transcript import Transcript, adaptive, posterior
+
+__all__ = [
+    "Composition",
+    "CompositionWarning",
+    "PerRelease",
+    "Transcript",
+    "adaptive",
+    "added_with_ldp",
+    "compose_releases",
+    "epsilon_per_release",
+    "joint_release",
+    "leakage_limit",
+    "posterior",
+    "releases_within",
+    "repeat_release",
+]

@@ -1,0 +1,8 @@
+"""Secret keys for keyed draws: write a fresh one to a file, read it back."""
+
+from __future__ import annotations
+
+from .release.keys import read_key as read
+from .release.keys import write_key as write
+
+__all__ = ["read", "write"]

@@ -1,0 +1,7 @@
+"""Where random words come from: the operating system, or a seed in experiments."""
+
+from __future__ import annotations
+
+from .release.sampler import SecureWords, SeededWords, Words
+
+__all__ = ["SecureWords", "SeededWords", "Words"]

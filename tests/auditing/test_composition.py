@@ -3,10 +3,11 @@
 import itertools
 import math
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import extremal as ex
@@ -277,6 +278,71 @@ def test_what_a_transcript_admits_is_decided_by_its_worst_continuation(case):
                 assert not seen.admits(other, worst - 1e-6)
 
 
+def exact_posterior(prior, series):
+    """The posterior after (mechanism, output) pairs, in fractions of the very doubles that were given."""
+    weights = [Fraction(p) for p in prior.probabilities.tolist()]
+    for mechanism, y in series:
+        column = mechanism.matrix[:, mechanism.outputs.index(y)].tolist()
+        weights = [w * Fraction(p) for w, p in zip(weights, column, strict=True)]
+    return [w / sum(weights) for w in weights]
+
+
+def exact_leakage(prior, series):
+    after = exact_posterior(prior, series)
+    ratio = max(q / Fraction(p) for q, p in zip(after, prior.probabilities.tolist(), strict=True))
+    return math.log(ratio.numerator) - math.log(ratio.denominator)  # integers of any length
+
+
+def test_a_transcript_forgets_nothing_however_unlikely_it_has_become():
+    """What 160 reports made less likely than any double, 170 others make certain."""
+    prior = ex.Prior({"a": 0.6, "b": 0.3, "c": 0.1})
+    response = ex.Mechanism(ex.randomized_response(prior, 5.0).matrix, prior.labels, prior.labels)
+    seen, series = ex.Transcript.start(prior), []
+    for y in ["a"] * 160 + ["c"] * 170:
+        seen, series = seen.observe(response, y), [*series, (response, y)]
+    truth = exact_leakage(prior, series)
+    assert truth == pytest.approx(math.log(10))
+    assert seen.leakage == pytest.approx(truth, abs=1e-11)
+    worst = max(exact_leakage(prior, [*series, (response, y)]) for y in prior.labels)
+    assert seen.worst_after(response) == pytest.approx(worst, abs=1e-11)
+
+
+@pytest.mark.parametrize("reports", [700, 3000])
+def test_the_posterior_after_thousands_of_honest_reports_is_a_prior_for_the_next(reports):
+    prior = ex.Prior({"a": 0.6, "b": 0.3, "c": 0.1})
+    response = ex.Mechanism(ex.randomized_response(prior, 1.0).matrix, prior.labels, prior.labels)
+    drawn = np.random.default_rng(1).choice(3, reports, p=response.matrix[1])
+    series = [(response, prior.labels[j]) for j in drawn.tolist()]
+    seen = ex.Transcript.start(prior)
+    for mechanism, y in series:
+        seen = seen.observe(mechanism, y)
+    exact = exact_posterior(prior, series)
+    np.testing.assert_allclose(seen.knowledge, [float(q) for q in exact], rtol=1e-9)
+    after = seen.posterior
+    assert after.labels == prior.labels  # nothing was ruled out
+    np.testing.assert_allclose(after.probabilities, [max(float(q), 2e-150) for q in exact], rtol=1e-9)
+    following = ex.design(after, 0.3).mechanism
+    total = max(exact_leakage(prior, [*series, (following, y)]) for y in following.outputs)
+    assert seen.worst_after(following) == pytest.approx(total, abs=1e-11)
+
+
+@settings(max_examples=60)
+@given(compositions(), st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.integers(1, 300)), max_size=4))
+def test_a_long_transcript_is_exact(case, runs):
+    prior, one, other = case
+    seen, series = ex.Transcript.start(prior), []
+    for first, j, times in runs:
+        mechanism = one if first else other
+        y = mechanism.outputs[j % mechanism.shape[1]]
+        alive = seen.knowledge > 0
+        if not (mechanism.matrix[alive, j % mechanism.shape[1]] > 0).any():
+            continue
+        for _ in range(times):
+            seen = seen.observe(mechanism, y)
+        series += [(mechanism, y)] * times
+    assert seen.leakage == pytest.approx(exact_leakage(prior, series), abs=1e-10)
+
+
 # Budgets
 
 
@@ -306,6 +372,42 @@ def test_the_number_of_releases_of_randomized_response_by_trying_them_one_by_one
         assert ex.releases_within(PRIOR, mechanism, budget) == tried
     assert ex.releases_within(PRIOR, mechanism, PRIOR.epsilon_max) == math.inf
     assert ex.releases_within(PRIOR, ex.Mechanism(np.ones((3, 1))), 0) == math.inf
+
+
+@pytest.mark.parametrize("t", [1e-9, 1e-13, 1e-40, 1e-140])
+def test_rows_that_differ_in_rare_reports_only_are_told_apart(t):
+    """Leakage is pointwise: however rare the second and third report, together they name the input."""
+    prior = ex.Prior.uniform(3)
+    mechanism = ex.Mechanism([[1 - t, t, 0], [1 - 2 * t, t, t], [1 - t, 0, t]])
+    assert ex.epsilon_pml(prior, mechanism) == pytest.approx(math.log(3 / 2))
+    assert exact_leakage(prior, [(mechanism, 1), (mechanism, 2)]) == pytest.approx(math.log(3))
+    assert ex.leakage_limit(prior, mechanism) == pytest.approx(math.log(3))
+    assert ex.releases_within(prior, mechanism, 0.5) == 1
+    assert ex.releases_within(prior, mechanism, 0.4) == 0
+
+
+@given(mechanisms(4, max_outputs=3), st.lists(st.integers(0, 3), min_size=2, max_size=9), st.randoms())
+def test_the_limit_is_found_through_rows_repeated_in_any_order(mechanism, chosen, random):
+    """Rows that went through another scale, and back by division, are still the same; others are not."""
+    P = mechanism.matrix[chosen]
+    scaled = np.array([row * random.uniform(0.1, 10) for row in P])
+    noisy = ex.Mechanism(scaled / scaled.sum(axis=1, keepdims=True))
+    prior = ex.Prior.from_counts([random.randint(1, 9) for _ in chosen])
+    mass = {}
+    for row, p in zip(P.tolist(), prior.probabilities.tolist(), strict=True):
+        mass[tuple(row)] = mass.get(tuple(row), 0) + p
+    assert ex.leakage_limit(prior, noisy) == pytest.approx(-math.log(min(mass.values())), abs=1e-12)
+
+
+def test_outputs_that_are_proportional_but_for_one_part_in_1e12_are_not_merged():
+    """In a million reports the difference adds up to more than rounding."""
+    d = 4e-13
+    mechanism = ex.Mechanism([[0.5, 0.5], [0.5 * (1 + d), 0.5 * (1 - d)]])
+    n = 1_000_000
+    up = Fraction(mechanism.matrix[1, 0]) / Fraction(mechanism.matrix[0, 0])
+    exact = -math.log((1 + math.exp(-n * math.log1p(float(up - 1)))) / 2)
+    assert exact > 1e-7
+    assert repeated_epsilon(ex.Prior.uniform(2), mechanism, n) == pytest.approx(exact, abs=3e-9)
 
 
 def test_what_is_disclosed_once_may_be_disclosed_any_number_of_times():

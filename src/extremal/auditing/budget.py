@@ -16,11 +16,10 @@ from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior, check_prior
 from ..model.regions import check_epsilon
 from ..optimization.design import design
-from .composition import check_releases, repeated_epsilon
+from .composition import check_releases, repeated_epsilon, same_rows
 
 Family = Callable[[Prior, float], Mechanism]
 
-SAME_ROWS = 12  # digits: rows that agree to them are told apart only after some 1e24 releases
 GRID = 16  # levels tried before the search narrows
 
 
@@ -46,12 +45,13 @@ class PerRelease:
 def leakage_limit(prior: Prior, mechanism: Released) -> float:
     """What any number of releases leaks at most: -log of the rarest set of inputs with the same row.
 
-    Inputs with the same row are never told apart, and all others are in the long run.
+    Inputs with the same row are never told apart, and all others are in the long run. Leakage is about single
+    reports, so a report that is as rare as you like counts as much as any other: rows are the same only if all
+    entries are, up to the rounding of a row that was divided by its sum (`same_rows`).
     """
     m = as_mechanism(mechanism)
     check_match(prior, m)
-    _, group = np.unique(np.round(m.matrix, SAME_ROWS), axis=0, return_inverse=True)
-    mass = np.bincount(group.ravel(), weights=prior.probabilities)
+    mass = np.bincount(same_rows(m.matrix), weights=prior.probabilities)
     return max(-math.log(float(mass.min())), 0.0)
 
 
@@ -89,12 +89,13 @@ def releases_within(prior: Prior, mechanism: Released, epsilon: float) -> float:
 def epsilon_per_release(
     prior: Prior, releases: int, epsilon: float, family: Family | None = None, *, tolerance: float = 1e-4
 ) -> PerRelease:
-    """The most one release may leak so that `releases` of them, by one mechanism, leak at most epsilon together.
+    """A mechanism of which `releases` leak at most epsilon together, for as high a level as a search finds.
 
     `family(prior, level)` gives the mechanism for a level; by default the optimal one, design(). The total is
-    evaluated exactly for the mechanism returned. How the total grows with the level depends on the family
-    and need not be steady: among levels within `tolerance` * epsilon of each other the search finds the
-    largest one below the first that fails above it, which for a family that grows steadily is the largest.
+    evaluated exactly for the mechanism returned, so the budget is kept. It need not be the highest level that keeps
+    it: the total can fall where the level grows. The search tries 16 levels from the top, takes the first that
+    fits, and narrows the step above it to `tolerance` * epsilon; a higher level inside a step that fails at its
+    upper end is missed. For a family whose total grows with the level there is none.
     """
     n, budget = check_releases(releases), check_epsilon(epsilon)
     check_prior(prior)

@@ -12,15 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._types import Floats
+from .._types import Bools, Floats
 from ..certification.certify import Released, as_mechanism
 from ..errors import MechanismError, PriorError
 from ..model.leakage import ROUNDING
 from ..model.mechanism import Mechanism, check_match, check_size, common_labels
 from ..model.prior import Labels, Prior, check_prior, shorten
-from ..model.regions import check_epsilon
+from ..model.regions import SMALLEST_MASS, check_epsilon
 
 
 def posterior(prior: Prior, mechanism: Released, outcome: Hashable) -> Prior:
@@ -62,36 +61,50 @@ def adaptive(first: Released, following: Mapping[Any, Released] | Callable[[Any]
 class Transcript:
     """What an observer has seen so far about one X, and what it leaked; a new value for every report.
 
-    `knowledge` is the posterior over the labels of the prior, zeros included. The leakage of the reports so
-    far is log max_x knowledge(x) / prior(x), however the mechanisms were chosen along the way, because the
-    choice depends on earlier reports only.
+    `log_likelihood` holds log P(all reports so far | x) for every label of the prior, up to a constant that is
+    the same for all: the largest is 0, and a label that the reports rule out has -inf. Logarithms, because after
+    some hundred reports the probabilities themselves are too small for doubles, and a later report may make
+    likely again what seemed out of the question. The leakage of the reports so far is
+    log max_x P(reports | x) / P(reports), however the mechanisms were chosen along the way, because the choice
+    depends on earlier reports only.
     """
 
     prior: Prior
-    knowledge: Floats
+    log_likelihood: Floats
     outcomes: Labels = ()
 
     @classmethod
     def start(cls, prior: Prior) -> Transcript:
         """Nothing seen yet."""
-        return cls(check_prior(prior), prior.probabilities)
+        return cls(check_prior(prior), np.zeros(prior.size))
+
+    @property
+    def knowledge(self) -> Floats:
+        """The posterior over the labels of the prior; 0 where it is ruled out, or below the smallest double."""
+        weights = self.prior.probabilities * np.exp(self.log_likelihood)
+        return np.asarray(weights / weights.sum())
 
     @property
     def leakage(self) -> float:
         """l(X→all reports so far)."""
-        return max(math.log(float((self.knowledge / self.prior.probabilities).max())), 0.0)
+        return float(_leakage(self.prior, self.log_likelihood[:, None])[0])
 
     @property
     def posterior(self) -> Prior:
-        """What is known now, as the prior for the next release; labels that are excluded are left out."""
-        kept = np.flatnonzero(self.knowledge > 0)
+        """What is known now, as the prior for the next release; labels that are ruled out are left out.
+
+        A mass below 1e-150, the smallest that a prior can hold, is raised to it. That changes no leakage that a
+        next mechanism can be designed for: at level epsilon by at most N 1e-150 e^epsilon, relatively.
+        """
+        kept = np.flatnonzero(self._possible)
         labels = [self.prior.labels[i] for i in kept.tolist()]
         if len(kept) < 2:
             raise PriorError(
                 f"a posterior must leave at least 2 labels possible, got only {labels[0]!r} after the reports "
                 f"{shorten(self.outcomes)}; the secret is known, nothing is left to protect"
             )
-        return Prior(self.knowledge[kept] / self.knowledge[kept].sum(), labels)
+        masses = np.maximum(self.knowledge[kept], 2 * SMALLEST_MASS)  # twice: dividing by the sum lowers it
+        return Prior(masses / masses.sum(), labels)
 
     def observe(self, mechanism: Released, outcome: Hashable) -> Transcript:
         """The transcript after one more report, drawn by this mechanism."""
@@ -101,30 +114,41 @@ class Transcript:
                 f"outcome must be an output of the mechanism, {shorten(m.outputs)}, got {outcome!r}; "
                 "outputs are named by their labels, not by position"
             )
-        column = _rows(m, self.prior.labels, self.knowledge > 0)[:, m.outputs.index(outcome)]
-        scale = float(column[self.knowledge > 0].max())
-        if scale == 0:
+        column = _rows(m, self.prior.labels, self._possible)[:, m.outputs.index(outcome)]
+        with np.errstate(divide="ignore"):
+            logs = self.log_likelihood + np.log(column)
+        largest = float(logs.max())
+        if math.isinf(largest):
             raise MechanismError(
                 f"outcome must be possible after the reports so far, got {outcome!r}, which has probability 0; "
                 "check that the reports belong to one person"
             )
-        weights = self.knowledge * (column / scale)
-        return replace(self, knowledge=weights / weights.sum(), outcomes=(*self.outcomes, outcome))
+        return replace(self, log_likelihood=logs - largest, outcomes=(*self.outcomes, outcome))
 
     def worst_after(self, mechanism: Released) -> float:
         """The largest leakage in total that one more report by this mechanism can lead to."""
-        rows = _rows(as_mechanism(mechanism), self.prior.labels, self.knowledge > 0)
-        weights = self.knowledge[:, None] * rows
-        total = weights.sum(axis=0)
-        ratio = (weights[:, total > 0] / total[total > 0]) / self.prior.probabilities[:, None]
-        return max(math.log(float(ratio.max())), 0.0)
+        rows = _rows(as_mechanism(mechanism), self.prior.labels, self._possible)
+        with np.errstate(divide="ignore"):
+            logs = self.log_likelihood[:, None] + np.log(rows)
+        return float(_leakage(self.prior, logs[:, np.isfinite(logs.max(axis=0))]).max())
 
     def admits(self, mechanism: Released, epsilon: float) -> bool:
         """Whether one more report by this mechanism keeps the total leakage within epsilon, whatever it says."""
         return self.worst_after(mechanism) <= check_epsilon(epsilon) + ROUNDING
 
+    @property
+    def _possible(self) -> Bools:
+        return np.isfinite(self.log_likelihood)
 
-def _rows(mechanism: Mechanism, labels: Labels, needed: NDArray[np.bool_]) -> Floats:
+
+def _leakage(prior: Prior, logs: Floats) -> Floats:
+    """log max_x P(y|x) / P(y) of every column of log P(y|x) that can occur; a factor for all x changes nothing."""
+    largest = logs.max(axis=0)
+    mean = prior.probabilities @ np.exp(logs - largest)
+    return np.asarray(np.maximum(-np.log(mean), 0.0))
+
+
+def _rows(mechanism: Mechanism, labels: Labels, needed: Bools) -> Floats:
     """The rows of the mechanism for these labels; zeros where a label is not needed and has none."""
     n = len(labels)
     if mechanism.inputs == labels or (mechanism.shape[0] == n and mechanism.inputs == tuple(range(n))):

@@ -131,10 +131,10 @@ def unchanged(columns: Sequence[str], private: Sequence[str]) -> list[str]:
     """Which columns stay as they are, and what that means."""
     from extremal.release.files.read import listed
 
-    rest = [show.visible(name) for name in columns if name not in private]
+    rest = [show.name_of(name) for name in columns if name not in private]
     if not rest:
         return []
-    covered = " and ".join(show.visible(name) for name in private)
+    covered = " and ".join(show.name_of(name) for name in private)
     return [
         f"Unchanged: {listed(rest, 8)}. The promise covers {covered} alone; columns that depend on it tell more."
         if len(private) == 1

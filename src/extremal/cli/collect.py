@@ -73,7 +73,7 @@ def privatize(
     Everything else in the file stays as it is. The file is streamed, so it may be larger than memory, and appears under
     its name when it is complete.
     """
-    from extremal.release.files.read import only_column, open_data
+    from extremal.release.files.read import open_data
 
     if output == "-" and as_json:
         raise FileError("standard output must hold one thing, got -o - and --json; leave one of them out")
@@ -89,7 +89,7 @@ def privatize(
         data = open_data(
             path, [*(column or []), *([] if id_column is None else [id_column])], format, delimiter
         )
-        jobs = _jobs(column or [only_column(data, path)], loaded)
+        jobs = _jobs(column or [_only_column(data, path, loaded[0])], loaded)
         if unknown_as is not None:
             how["unknown_as"] = {name: _label(c, unknown_as) for name, c in jobs.items()}
         reasons: dict[str, tuple[int, int]] = {}
@@ -105,6 +105,9 @@ def privatize(
         raise _nothing_left("in no record every answer")
     warnings = [text for c in jobs.values() for text in advice.full_disclosure(c)]
     lost = advice.dropped(done.rows, done.dropped, reasons)
+    show.warnings(
+        show.console(to_stderr=True), done.notes
+    )  # for this person alone, so never on standard output
     notes = [*advice.unchanged(data.columns, list(jobs)), *advice.together(list(jobs))]
     if as_json:
         show.print_json(
@@ -158,6 +161,19 @@ def _jobs(column: list[str], loaded: list[ex.Certified]) -> dict[str, ex.Certifi
             "a column must be named once, got one more than once; a second report would leak more"
         )
     return jobs
+
+
+def _only_column(data: Any, path: str, certified: ex.Certified) -> str:
+    """The name of the only column; an answer in its place is the first record of a file without a header."""
+    from extremal.release.files.read import only_column
+
+    name = only_column(data, path)
+    if any(str(label) == name for label in certified.inputs):
+        raise FileError(
+            f"the first line must be the name of the column, got an answer of the mechanism in {path}; put a header "
+            "before it, or say that it is the name with --column"
+        )
+    return name
 
 
 def _key(path: str) -> bytes:

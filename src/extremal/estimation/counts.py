@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..certification.certify import Certified, as_mechanism
 from ..errors import MechanismError, ValuesError
 from ..model.mechanism import Mechanism
-from ..model.prior import Labels, Prior, is_missing, shorten
+from ..model.prior import Labels, Prior, brief, is_missing, shorten
 from ..release.arrays import as_column
 from ..release.columns import Column
 from ..release.sampler import Sampler
@@ -125,7 +125,7 @@ def _from_mapping(outputs: Labels, reports: Mapping[Any, Any]) -> list[Any]:
     known = set(outputs)
     unknown = {label: count for label, count in reports.items() if label not in known}
     if unknown:
-        named = ", ".join(f"{label!r} ({count})" for label, count in list(unknown.items())[:5])
+        named = ", ".join(f"{brief(label)} ({count})" for label, count in list(unknown.items())[:5])
         more = f", {len(unknown) - 5} more labels" if len(unknown) > 5 else ""
         raise ValuesError(
             f"every report must be one of the output labels {shorten(outputs)}, got counts of others: "

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Labels = tuple[Hashable, ...]
 
+LONGEST_SHOWN = 40  # characters of a value in a message
 SUM_TOLERANCE = 1e-9  # probabilities given may miss 1 by this much; they are then divided by their sum
 ROUNDED = 4e-16  # the sum of probabilities that were divided by theirs: within this they stay as they are
 
@@ -287,8 +288,14 @@ def count_values(values: Iterable[Any]) -> dict[Hashable, int]:
 
 def shorten(labels: Sequence[Any], most: int = 8) -> str:
     """The labels as a list for a message, cut to the first few."""
-    shown = ", ".join(repr(label) for label in labels[:most])
+    shown = ", ".join(brief(label) for label in labels[:most])
     return f"[{shown}{f', … {len(labels) - most} more' if len(labels) > most else ''}]"
+
+
+def brief(value: Any) -> str:
+    """A value for a message, cut: what was read from data is never repeated at length."""
+    text = repr(value[: 2 * LONGEST_SHOWN] if isinstance(value, str | bytes) else value)
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
 
 
 def heat_cell(p: float, largest: float) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ValuesError
-from ..model.prior import is_hashable
+from ..model.prior import brief, is_hashable
 from .sampler import Sampler, smallest_unsigned, unsigned
 
 Array = NDArray[Any]
@@ -165,7 +165,7 @@ def label_rows(codes: Array, rows: Rows) -> Rows:
 def shown(value: Any) -> str:
     """A value as messages show it: a number of numpy as the number it is, and nothing too long."""
     plain = value.item() if isinstance(value, np.generic) else value
-    return (str(plain) if isinstance(plain, np.generic) else repr(plain))[:60]  # a longdouble stays one
+    return str(plain)[:60] if isinstance(plain, np.generic) else brief(plain)  # a longdouble stays one
 
 
 def _is_integer(label: Any) -> bool:

@@ -31,7 +31,7 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from .. import errors
 from .._files import file_name
 from ..errors import ExtremalError, FileError, ValuesError
-from ..model.prior import shorten
+from ..model.prior import brief, shorten
 from . import spark_checks as checks
 from .arrays import as_column
 from .columns import Column
@@ -114,7 +114,7 @@ def counts_spark(frame: Any, column: str, certified: Certificate) -> dict[Hashab
         if value not in counts:
             raise ValuesError(
                 f"every report in {column!r} must be one of the output labels {shorten(outputs)}, "
-                f"got {repr(value)[:60]} in {count} rows; count a column of reports of this mechanism"
+                f"got {brief(value)} in {count} rows; count a column of reports of this mechanism"
             )
         counts[value] += count
     return counts

@@ -49,7 +49,9 @@ def check_columns_of_frame(frame: Any, job: Job, id_column: str | None) -> None:
     names = job.private if id_column is None else [*job.private, id_column]
     twice = [name for name in names if frame.columns.count(name) > 1]
     if twice:
-        raise ValuesError(f"frame must have one column of each name, got several named {twice}; rename them")
+        raise ValuesError(
+            f"frame must have one column of each name, got several named {shorten(twice, 4)}; rename them"
+        )
     if id_column is None:
         return
     kind = frame.schema[id_column].dataType.typeName()

@@ -22,6 +22,7 @@ from ..columns import Array, Column, Kept
 from ..job import Blocks, Drawn, Job
 from ..sampler import Sampler, smallest_unsigned, unsigned
 from .csv_scan import Header, Records, binary_array, decode, quote, read_header, scan, unquote, whole_records
+from .wrapped import Wrapped
 
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?", re.ASCII)
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,34}", re.ASCII)
@@ -56,11 +57,13 @@ class CsvData:
 
     def release(
         self, sink: BinaryIO, job: Job, ids: str | None, blocks: Blocks, progress: Callable[[int], None]
-    ) -> None:
-        """Write the file with the reports of the job."""
+    ) -> list[str]:
+        """Write the file with the reports of the job; what the person who runs it must look at."""
         sink.write(self.header.text)
+        wrapped = Wrapped(self.header.delimiter, len(self.columns) - 1, self._answers(job), self.path)
         labels = {name: self._labels(part, name) for name, part in job.parts.items()}
         for records, done in self._records():
+            wrapped.add(records)
 
             def read(part: Sampler, name: str, records: Records = records) -> Column:
                 return text_column(part, records.fields(self.columns.index(name)))
@@ -71,8 +74,18 @@ class CsvData:
                 text = self._replaced(records, labels, drawn)
                 sink.write(text[: len(text) - (done > self.total)])
             elif job.give_up():
-                return
+                break
             progress(min(done, self.total))
+        return wrapped.notes()
+
+    def _answers(self, job: Job) -> dict[int, Callable[[str], bool]]:
+        """For each private column whether a text is one of its answers."""
+
+        def known(part: Sampler) -> Callable[[str], bool]:
+            find = finder(part)
+            return lambda text: text != "" and find(text) < len(part.inputs)
+
+        return {self.columns.index(name): known(part) for name, part in job.parts.items()}
 
     def _records(self) -> Iterator[tuple[Records, int]]:
         """The records in blocks, and how many bytes of the file they end at.

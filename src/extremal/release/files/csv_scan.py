@@ -3,11 +3,13 @@
 The rules are those of RFC 4180: records end in a line feed, with or without a carriage return; a field that
 begins with a quote ends with one, and quotes inside it are doubled. Any other use of quotes is refused, since
 programs differ in how they read it. So a byte is inside a quoted field if and only if the number of quotes
-before it is odd.
+before it is odd. The header is the first line: a name that spans lines is refused, because a stray quote in
+the header would otherwise make records a part of it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -24,6 +26,7 @@ BLOCK = 1 << 23  # bytes that are read at a time
 LONGEST = 1 << 26  # bytes of a record
 MARK = b"\xef\xbb\xbf"  # a byte order mark, which some programs put before UTF-8
 DELIMITERS = ",;\t|"
+FIELD = re.compile(r'[^"]*|"(?:[^"]|"")*"')
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class Records:
     firsts: Places  # of their first fields
     ends: Places  # of their last fields, before the end of the line
     delimiters: Places  # (records, columns - 1)
+    inner: Places  # line feeds inside quoted fields
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -64,19 +68,25 @@ class Records:
 def read_header(path: str, wanted: Sequence[str], delimiter: str | None, likely: str) -> Header:
     """The header, split by the delimiter given, or the first one by which it has the columns wanted."""
     with open(path, "rb") as file:
-        first = next(whole_records(file, path), b"")
-    if not first.removeprefix(MARK).strip():
+        line = file.readline(LONGEST)
+    if not line.removeprefix(MARK).strip():
         raise FileError(
-            f"a CSV file must have a header with the names of its columns, got an empty file: {path}"
+            "a CSV file must have the names of its columns in its first line, got an empty file or line: "
+            f"{path}"
         )
-    line = first[: first_line_end(first)]
     body = line.removeprefix(MARK).rstrip(b"\n").removesuffix(b"\r")
     if b"\r" in body or b"\0" in body:
         raise FileError(
             f"a CSV file must be UTF-8 text with lines that end in a line feed, got {path}; convert it"
         )
     choices = dict.fromkeys(likely + DELIMITERS) if delimiter is None else [delimiter]
-    headers = [_split(line, decode(body, path), choice) for choice in choices]
+    found = [_split(line, decode(body, path), choice) for choice in choices]
+    headers = [header for header in found if header is not None]
+    if not headers:
+        raise FileError(
+            f"quotes in the header must enclose whole names and close on the first line, got others in {path}; "
+            "correct the first line, or write the file anew with a CSV library"
+        )
     header = next((h for h in headers if set(wanted) <= set(h.columns)), None)
     if header is None:
         most = max(headers, key=lambda h: len(h.columns))
@@ -85,7 +95,7 @@ def read_header(path: str, wanted: Sequence[str], delimiter: str | None, likely:
     twice = sorted({name for name in header.columns if header.columns.count(name) > 1})
     if twice:
         raise FileError(
-            f"columns must have distinct names, got {twice} more than once in {path}; rename them"
+            f"columns must have distinct names, got {shorten(twice, 4)} more than once in {path}; rename them"
         )
     return header
 
@@ -112,10 +122,12 @@ def scan(block: bytes, header: Header, path: str, before: int) -> Records:
     """The records of a block that ends where a record ends; `before` it there were so many in the file."""
     data = np.frombuffer(block, dtype=np.uint8)
     lines, delimiters, returns = (data == ord(c) for c in ("\n", header.delimiter, "\r"))
+    inner = np.empty(0, dtype=np.int64)
     if b'"' in block:
         quotes = data == ord('"')
         inside = np.bitwise_xor.accumulate(quotes.view(np.uint8)).view(np.bool_)
         _check_quotes(data, np.flatnonzero(quotes), lines, delimiters, path, before)
+        inner = np.flatnonzero(lines & inside)
         for marks in (lines, delimiters, returns):
             marks &= ~inside
     if np.any(returns[:-1] & ~lines[1:]):
@@ -140,7 +152,7 @@ def scan(block: bytes, header: Header, path: str, before: int) -> Records:
             )
         firsts, ends, line_ends = firsts[good], ends[good], line_ends[good]
     starts = np.concatenate([[0], line_ends[:-1] + 1])[: len(firsts)]
-    return Records(block, starts, firsts, ends, places.reshape(len(firsts), width))
+    return Records(block, starts, firsts, ends, places.reshape(len(firsts), width), inner)
 
 
 def binary_array(block: bytes, edges: Places) -> Any:
@@ -169,17 +181,6 @@ def quote(value: str) -> str:
     return '"' + value.replace('"', '""') + '"'
 
 
-def first_line_end(block: bytes) -> int:
-    """The place after the first line feed that ends a record; that of the end if there is none."""
-    at, quotes = -1, 0
-    while (end := block.find(b"\n", at + 1)) >= 0:
-        quotes += block.count(b'"', at + 1, end)
-        if quotes % 2 == 0:
-            return end + 1
-        at = end
-    return len(block)
-
-
 def _last_line_end(block: bytes) -> int:
     """The place after the last line feed that ends a record; 0 if there is none."""
     at, quotes = len(block), block.count(b'"')
@@ -191,7 +192,8 @@ def _last_line_end(block: bytes) -> int:
     return 0
 
 
-def _split(line: bytes, body: str, delimiter: Any) -> Header:
+def _split(line: bytes, body: str, delimiter: Any) -> Header | None:
+    """The header split by this delimiter; None if quotes do not enclose whole names then."""
     if (
         not isinstance(delimiter, str)
         or len(delimiter) != 1
@@ -205,6 +207,8 @@ def _split(line: bytes, body: str, delimiter: Any) -> Header:
             raw[-1] += delimiter + part
         else:
             raw.append(part)
+    if not all(map(FIELD.fullmatch, raw)):
+        return None
     return Header(line, delimiter, tuple(map(unquote, raw)), tuple(field[:1] == '"' for field in raw))
 
 

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ...errors import FileError
+from ...model.prior import shorten
 from ..arrays import as_column
 from ..arrow_schema import released_schema, unordered
 from ..columns import Column
@@ -48,7 +49,7 @@ class ParquetData:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise FileError(
-                f"columns must have distinct names, got {twice} more than once in {path}; rename them"
+                f"columns must have distinct names, got {shorten(twice, 4)} more than once in {path}; rename them"
             )
         return data
 
@@ -68,12 +69,13 @@ class ParquetData:
 
     def release(
         self, sink: BinaryIO, job: Job, ids: str | None, blocks: Blocks, progress: Callable[[int], None]
-    ) -> None:
-        """Write the file with the reports of the job."""
+    ) -> list[str]:
+        """Write the file with the reports of the job; nothing in it needs to be looked at."""
         import pyarrow
 
         try:
             self._release(sink, job, ids, blocks, progress)
+            return []
         except (pyarrow.ArrowException, UnicodeDecodeError) as error:  # found when values were decoded
             raise _unreadable(self.path, error) from None
 

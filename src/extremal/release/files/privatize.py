@@ -39,16 +39,21 @@ class Data(Protocol):
 
     def release(
         self, sink: BinaryIO, job: Job, ids: str | None, blocks: Blocks, progress: Callable[[int], None]
-    ) -> None: ...
+    ) -> list[str]: ...
 
 
 @dataclass(frozen=True)
 class FileRelease:
-    """What was done: the file written, its rows, and how many rows of the source it lacks."""
+    """What was done: the file written, its rows, and how many rows of the source it lacks.
+
+    `notes` are for the person who runs the job: what to look at before the file is passed on. They speak of
+    the source and must not be passed on themselves.
+    """
 
     target: str
     rows: int
     dropped: int
+    notes: tuple[str, ...] = ()
 
 
 def privatize_file(
@@ -105,7 +110,7 @@ def privatize_file(
 
     try:
         with new_file(new, overwrite, before.st_mode) as sink:
-            data.release(sink, job, id_column, ids.blocks, report)
+            notes = data.release(sink, job, id_column, ids.blocks, report)
             job.check()
             ids.check()
             _check_unchanged(name, before)
@@ -114,7 +119,7 @@ def privatize_file(
             f"target must be written in full, but the system failed at {new}: {reason(error)}; nothing is "
             "left under this name"
         ) from None
-    return FileRelease(new, job.rows - job.dropped, job.dropped)
+    return FileRelease(new, job.rows - job.dropped, job.dropped, tuple(notes))
 
 
 class Ids:

@@ -172,14 +172,18 @@ def only_column(data: CsvData | ParquetData, path: str) -> str:
 def listed(names: Sequence[Any], most: int = 12) -> str:
     """Names for a sentence, cut to the first few."""
     more = f", … {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(str, names[:most])) + more
+    return ", ".join(_cut(str(name)) for name in names[:most]) + more
+
+
+def _cut(name: str, most: int = 40) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def _meant(name: str, columns: Sequence[str]) -> str:
     """The question whether a column of a similar name was meant, if there is one."""
     plain = {column.strip().casefold(): column for column in columns}
     near = difflib.get_close_matches(name.strip().casefold(), plain, n=1)
-    return f"; did you mean {plain[near[0]]}?" if near else ""
+    return f"; did you mean {_cut(plain[near[0]])}?" if near else ""
 
 
 def _csv_parts(data: CsvData, name: str) -> Iterator[tuple[Values, int]]:

@@ -19,7 +19,7 @@ import extremal as ex
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from extremal.explorer.server import running
+from extremal.explorer.server import redirect_file, running
 
 THREE = "never, 0.5\nonce, 0.3\noften, 0.2"
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
@@ -48,7 +48,7 @@ def chromium():
 
 
 @pytest.fixture(scope="module")
-def address():
+def link():
     chromium()
     with running() as found:
         yield found
@@ -66,7 +66,7 @@ def browser():
 
 
 @pytest.fixture
-def page(browser, address):
+def page(browser, link):
     context = browser.new_context(viewport=DESKTOP, accept_downloads=True)
     opened = context.new_page()
     opened.set_default_timeout(60_000)
@@ -75,18 +75,23 @@ def page(browser, address):
     opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
     requested = []
     opened.on("request", lambda request: requested.append(request.url))
-    opened.goto(f"{address}#" + link(prior=THREE, epsilon=0.6))
+    opened.goto(link)
     done(opened)
+    choose(opened, THREE, 0.6)
     yield opened
     context.close()
     assert wrong == []
+    address, _, token = link.partition("#")
     assert [url for url in requested if not url.startswith((address, "data:", "blob:"))] == []
+    assert [url for url in requested if "#" not in url and token in url] == []
 
 
-def link(**fields):
-    from urllib.parse import urlencode
-
-    return urlencode(fields)
+def choose(page, prior, epsilon):
+    """Type a prior and a level, and wait for the result."""
+    page.fill("#prior", prior)
+    page.fill("#epsilon", repr(float(epsilon)))
+    until(page, f"document.querySelectorAll('#matrix tbody tr').length === {len(prior.splitlines())}")
+    done(page, epsilon)
 
 
 def until(page, expression, seconds=60):
@@ -144,9 +149,7 @@ def test_region_edges_are_marked_on_the_slider_where_the_library_has_them(page):
 
 def test_arrow_keys_move_epsilon_across_a_region_edge_and_the_matrix_follows(page):
     edge = PRIOR.region_edges[1]
-    page.goto(page.url.split("#")[0] + "#" + link(prior=THREE, epsilon=round(edge - 0.001, 6)))
-    page.reload()
-    done(page, round(edge - 0.001, 6))
+    choose(page, THREE, round(edge - 0.001, 6))
     assert page.inner_text("#region").startswith("Region 1 of 3: no report can rule out any answer")
     before = page.evaluate(MATRIX)
     assert min(min(row) for row in before["rows"]) > 0
@@ -289,22 +292,71 @@ def test_reports_and_figures_are_downloaded(page, tmp_path, name):
     assert (tmp_path / name).read_bytes().startswith(starts[name.rpartition(".")[2]])
 
 
-def test_the_link_restores_the_state_in_another_window(page, browser):
-    page.fill("#prior", "é & #1, 2\nb=c, 3\nd, 5")
-    page.select_option("#utility", "hellinger")
-    page.fill("#reports", "2500")
-    page.fill("#epsilon", "0.45")
-    until(page, "Number(document.getElementById('matrix').dataset.epsilon) === 0.45")
+def test_nothing_of_a_prior_or_a_sample_reaches_the_address_or_the_browser_s_memory(page, tmp_path):
+    path = tmp_path / "survey.csv"
+    path.write_text("answer\n" + "secretly\n" * 7 + "openly\n" * 12, encoding="utf-8")
+    page.set_input_files("#upload", path)
+    until(page, "document.querySelector('#prior').value === 'openly, 12\\nsecretly, 7'")
     done(page)
-    shown = page.evaluate(MATRIX)
-    other = browser.new_page()
-    other.goto(page.url)
-    done(other, 0.45)
-    assert other.input_value("#prior") == "é & #1, 2\nb=c, 3\nd, 5"
-    assert other.input_value("#utility") == "hellinger"
-    assert other.input_value("#reports") == "2500"
-    assert other.evaluate(MATRIX) == shown
-    other.close()
+    page.fill("#sample", "secretly")
+    page.click("#draw")
+    page.wait_for_selector("#drawn table")
+    assert page.url.endswith("/")
+    kept = page.evaluate(
+        "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state])"
+    )
+    assert "secretly" not in kept
+    page.reload()
+    page.wait_for_selector("#begin:not([hidden])")
+    assert page.input_value("#sample") == ""
+    assert "secretly" not in page.content()
+    assert "secretly" not in page.input_value("#prior")
+
+
+def tasks_of(page):
+    """The names of the tasks that a page asks for, from now on."""
+    found = []
+    page.on("request", lambda request: found.append(request.url) if request.method == "POST" else None)
+    return found
+
+
+def test_a_link_without_the_token_computes_nothing_until_a_person_asks(page, link):
+    address, asked = link.partition("#")[0], tasks_of(page)
+    page.goto("about:blank")
+    page.goto(f"{address}#prior=a,1%0Ab,2&epsilon=3")
+    page.wait_for_selector("#begin:not([hidden])")
+    assert page.input_value("#prior").startswith("Strong Democrat")
+    assert asked == []
+    assert page.inner_text("#status") == "Nothing is computed yet."
+    page.click("#begin")
+    done(page, 0.7)
+    assert page.is_hidden("#begin")
+    assert asked
+
+
+def test_a_window_without_the_token_can_do_nothing_and_says_what_to_do(browser, link):
+    page = browser.new_page()
+    asked = tasks_of(page)
+    page.goto(link.partition("#")[0])
+    until(page, "document.getElementById('status').textContent.includes('open the link')")
+    assert page.is_disabled("#slider")
+    assert page.is_disabled("#prior")
+    assert asked == []
+    page.goto(link)  # only what stands after the # differs, so the browser does not load the page anew
+    page.wait_for_selector("#begin:not([hidden])")
+    assert "token" not in page.url
+    page.click("#begin")
+    done(page)
+    page.close()
+
+
+def test_the_file_that_opens_the_browser_leads_to_the_page(browser, link):
+    page = browser.new_page()
+    with redirect_file(link) as path:
+        page.goto(path.as_uri())
+        page.wait_for_url(link.partition("#")[0])
+        done(page)
+    page.close()
 
 
 def test_a_sample_is_privatised_and_its_reports_are_saved(page, tmp_path):
@@ -352,7 +404,6 @@ def test_the_page_is_used_by_keyboard_alone(page):
             && !(e.labels?.length || e.getAttribute("aria-label") || e.textContent.trim())).map(e => e.id)"""
     )
     assert unnamed == []
-    page.focus("#copy")
     reached = []
     for _ in range(40):
         page.keyboard.press("Tab")
@@ -368,9 +419,10 @@ def test_the_page_is_used_by_keyboard_alone(page):
 @pytest.mark.parametrize(
     "size", [DESKTOP, {"width": 1024, "height": 700}, PHONE], ids=["desktop", "laptop", "phone"]
 )
-def test_the_page_fits_the_screen(browser, address, size):
-    page = browser.new_page(viewport=size)
-    page.goto(address)  # the survey
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_the_screen(browser, link, size, scheme):
+    page = browser.new_page(viewport=size, color_scheme=scheme)
+    page.goto(link)  # the survey
     done(page)
     page.wait_for_selector("#curve svg path")
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
@@ -379,7 +431,7 @@ def test_the_page_fits_the_screen(browser, address, size):
             && e.getBoundingClientRect().height < 24).map(e => e.id)"""
     )
     assert small == []
-    screenshot(page, f"survey-{size['width']}")
+    screenshot(page, f"survey-{size['width']}-{scheme}")
     page.close()
 
 

@@ -19,8 +19,10 @@ import extremal as ex
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from extremal.explorer import compute, files, priors, serve
-from extremal.explorer.server import LARGEST_BODY, is_loopback, is_own_name, running
+from extremal.explorer import compute, files, guard, priors, serve
+from extremal.explorer.guard import LARGEST_BODY, is_own_name
+from extremal.explorer.pool import module_path
+from extremal.explorer.server import is_loopback, redirect_file, running
 from extremal.explorer.worker import Worker
 
 THREE = "never, 0.5\nonce, 0.3\noften, 0.2"
@@ -309,25 +311,43 @@ def test_every_file_is_made(name):
 
 
 @pytest.fixture(scope="module")
-def address():
+def link():
     with running() as found:
         yield found
 
 
-def ask(address, method, path, body=b"", headers=None):
-    url = urlparse(address)
+def token_of(link):
+    return urlparse(link).fragment.removeprefix("token=")
+
+
+def ask(link, method, path, body=b"", headers=None):
+    """A request as the page sends it, token included; a header of None is left out."""
+    url = urlparse(link)
     connection = http.client.HTTPConnection(url.hostname, url.port, timeout=60)
+    sent = {"X-Explorer-Token": token_of(link), **(headers or {})}
     try:
-        connection.request(method, path, body, headers or {})
+        connection.request(method, path, body, {k: v for k, v in sent.items() if v is not None})
         response = connection.getresponse()
         return response.status, dict(response.getheaders()), response.read()
     finally:
         connection.close()
 
 
-def post(address, task, document, **headers):
+def post(link, task, document, **headers):
     body = json.dumps(document).encode()
-    return ask(address, "POST", f"/api/{task}", body, {"Content-Type": "application/json", **headers})
+    return ask(link, "POST", f"/api/{task}", body, {"Content-Type": "application/json", **headers})
+
+
+def opened_task(link, body, length=None):
+    """A connection on which a task was sent, or as much of it as there is."""
+    url = urlparse(link)
+    head = (
+        f"POST /api/explore HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Type: application/json\r\n"
+        f"X-Explorer-Token: {token_of(link)}\r\nContent-Length: {len(body) if length is None else length}\r\n\r\n"
+    )
+    connection = socket.create_connection((url.hostname, url.port), timeout=60)
+    connection.sendall(head.encode() + body)
+    return connection
 
 
 def lines(content):
@@ -335,8 +355,8 @@ def lines(content):
 
 
 @pytest.mark.parametrize("path", ["/", "/app.js", "/charts.js", "/style.css"])
-def test_the_page_is_served_with_headers_that_protect_it(address, path):
-    status, headers, content = ask(address, "GET", path)
+def test_the_page_is_served_with_headers_that_protect_it(link, path):
+    status, headers, content = ask(link, "GET", path)
     assert status == 200
     assert content
     policy = headers["content-security-policy"]
@@ -348,28 +368,28 @@ def test_the_page_is_served_with_headers_that_protect_it(address, path):
 
 
 @pytest.mark.parametrize("path", ["/", "/app.js", "/charts.js", "/style.css"])
-def test_the_page_loads_nothing_from_elsewhere(address, path):
-    _, _, content = ask(address, "GET", path)
+def test_the_page_loads_nothing_from_elsewhere(link, path):
+    _, _, content = ask(link, "GET", path)
     assert b"//" not in content.replace(b"http://www.w3.org/2000/svg", b"").replace(b"\n//", b"").replace(
         b" // ", b" "
     ).removeprefix(b"//")
 
 
-def test_a_task_answers_line_by_line(address):
-    status, _, content = post(address, "explore", {"state": STATE})
+def test_a_task_answers_line_by_line(link):
+    status, _, content = post(link, "explore", {"state": STATE})
     assert status == 200
     kinds = [message["type"] for message in lines(content)]
     assert [kind for kind in kinds if kind != "working"] == ["prior", "design", "errors"]
 
 
-def test_an_invalid_prior_is_answered_with_the_library_s_message(address):
-    _, _, content = post(address, "explore", {"state": {"prior": "a, 0.5\nb, 0.2"}})
+def test_an_invalid_prior_is_answered_with_the_library_s_message(link):
+    _, _, content = post(link, "explore", {"state": {"prior": "a, 0.5\nb, 0.2"}})
     assert "prior must sum to 1, got a sum of 0.7" in lines(content)[-1]["message"]
 
 
-def test_the_downloaded_mechanism_is_the_one_shown_and_loads(address, tmp_path):
-    shown = next(m for m in lines(post(address, "explore", {"state": STATE})[2]) if m["type"] == "design")
-    status, headers, content = post(address, "file", {"state": STATE, "name": "mechanism.json"})
+def test_the_downloaded_mechanism_is_the_one_shown_and_loads(link, tmp_path):
+    shown = next(m for m in lines(post(link, "explore", {"state": STATE})[2]) if m["type"] == "design")
+    status, headers, content = post(link, "file", {"state": STATE, "name": "mechanism.json"})
     assert status == 200
     assert headers["content-disposition"] == 'attachment; filename="mechanism.json"'
     path = tmp_path / "mechanism.json"
@@ -380,9 +400,93 @@ def test_the_downloaded_mechanism_is_the_one_shown_and_loads(address, tmp_path):
     assert loaded.epsilon == 0.6
 
 
+@pytest.mark.parametrize("token", [None, "", "x", "token", "é", "0" * 43])
+@pytest.mark.parametrize("path", ["/api/explore", "/api/read", "/api/privatize", "/api/file", "/api/nothing"])
+def test_without_the_token_of_the_link_nothing_is_done(link, path, token):
+    body = json.dumps({"state": STATE, "name": "mechanism.json", "text": THREE, "sample": "never"}).encode()
+    given = {"X-Explorer-Token": None if token is None else token.encode()}
+    status, _, content = ask(link, "POST", path, body, {"Content-Type": "application/json", **given})
+    assert status == 401
+    assert "open the link" in json.loads(content)["message"]
+    assert ask(link, "GET", "/api/options", headers=given)[0] == 401
+
+
+def test_the_token_is_long_new_each_time_and_no_part_of_what_the_server_sees(link):
+    with running() as other:
+        assert token_of(other) != token_of(link)
+        assert post(other, "explore", {"state": STATE}, **{"X-Explorer-Token": token_of(link)})[0] == 401
+    assert len(token_of(link)) >= 43  # 256 bits
+    assert urlparse(link).path == "/"
+    assert urlparse(link).query == ""
+
+
+def test_a_token_in_the_address_or_a_cookie_does_not_count(link):
+    """Other sites can make a browser send both."""
+    token = token_of(link)
+    body = json.dumps({"state": STATE}).encode()
+    headers = {"Content-Type": "application/json", "X-Explorer-Token": None, "Cookie": f"token={token}"}
+    assert ask(link, "POST", f"/api/explore?token={token}", body, headers)[0] == 401
+
+
+def test_a_browser_is_opened_with_a_file_that_only_this_user_can_read(link):
+    """The arguments of a process, unlike this file, are open to every user of the machine."""
+    with redirect_file(link) as path:
+        assert f'url={link}"' in path.read_text(encoding="utf-8")
+        assert path.parent.stat().st_mode & 0o077 == 0
+        assert token_of(link) not in path.as_uri()
+    assert not path.parent.exists()
+
+
+def status_of(connection):
+    return int(connection.recv(4096).split()[1])
+
+
+def test_tasks_beyond_the_limit_are_refused_and_accepted_again_when_others_are_given_up(link):
+    unfinished = [opened_task(link, b"{", 100) for _ in range(guard.MOST_TASKS)]
+    try:
+        wait_for(lambda: post(link, "shell", {})[0] == 503)
+        status, _, content = post(link, "explore", {"state": STATE})
+        assert status == 503
+        assert "busy" in json.loads(content)["message"]
+        assert ask(link, "GET", "/")[0] == 200
+    finally:
+        for connection in unfinished:
+            connection.close()
+    wait_for(lambda: post(link, "shell", {})[0] == 400)
+    assert lines(post(link, "explore", {"state": STATE})[2])[-1]["type"] == "errors"
+
+
+def test_a_body_that_does_not_arrive_is_given_up(monkeypatch):
+    monkeypatch.setattr(guard, "READ_SECONDS", 0.05)
+    with running() as link, opened_task(link, b"{", 100) as connection:
+        assert status_of(connection) == 400
+
+
+def test_requests_without_the_token_do_not_count_towards_the_limit(link):
+    url = urlparse(link)
+    head = f"POST /api/explore HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Length: 100\r\n\r\n"
+    strangers = [socket.create_connection((url.hostname, url.port), timeout=60) for _ in range(20)]
+    try:
+        for connection in strangers:
+            connection.sendall(head.encode())
+            assert status_of(connection) == 401
+        assert lines(post(link, "explore", {"state": STATE})[2])[-1]["type"] == "errors"
+    finally:
+        for connection in strangers:
+            connection.close()
+
+
+def wait_for(holds):
+    """Ask until it holds; the timeout only ends a test that fails."""
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize("name", ["x", "../../etc/passwd", "mechanism.json\r\nX: y"])
-def test_a_file_that_there_is_not_is_refused(address, name):
-    status, headers, content = post(address, "file", {"state": STATE, "name": name})
+def test_a_file_that_there_is_not_is_refused(link, name):
+    status, headers, content = post(link, "file", {"state": STATE, "name": name})
     assert status == 400
     assert "X" not in headers
     assert "must be one of" in json.loads(content)["message"]
@@ -404,19 +508,18 @@ def test_a_file_that_there_is_not_is_refused(address, name):
         {"Content-Type": "application/x-www-form-urlencoded"},
     ],
 )
-def test_requests_of_other_sites_are_refused(address, headers):
-    status, _, content = post(address, "explore", {"state": STATE}, **headers)
+def test_requests_of_other_sites_are_refused(link, headers):
+    status, _, content = post(link, "explore", {"state": STATE}, **headers)
     assert status == 403
     assert b"design" not in content
 
 
-def test_other_sites_may_link_to_the_page_but_embed_nothing_of_it(address):
+def test_other_sites_may_link_to_the_page_but_embed_nothing_of_it(link):
     foreign = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
-    assert ask(address, "GET", "/", headers=foreign)[0] == 200
-    assert ask(address, "GET", "/app.js", headers=foreign)[0] == 403
+    assert ask(link, "GET", "/", headers=foreign)[0] == 200
+    assert ask(link, "GET", "/app.js", headers=foreign)[0] == 403
     assert (
-        ask(address, "GET", "/", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"})[0]
-        == 403
+        ask(link, "GET", "/", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"})[0] == 403
     )
 
 
@@ -439,32 +542,57 @@ def test_only_localhost_and_numbers_are_own_names(name, own):
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b"[" * 100_000, b" " * (LARGEST_BODY + 1)])
-def test_a_request_that_is_no_task_is_refused(address, body):
-    status, _, _ = ask(address, "POST", "/api/explore", body, {"Content-Type": "application/json"})
+def test_a_request_that_is_no_task_is_refused(link, body):
+    status, _, _ = ask(link, "POST", "/api/explore", body, {"Content-Type": "application/json"})
     assert status == 400
 
 
-def test_an_unknown_task_or_page_is_refused(address):
-    assert post(address, "shell", {})[0] == 400
-    assert ask(address, "GET", "/nothing")[0] == 404
-    assert ask(address, "GET", "/../server.py")[0] == 404
-    assert ask(address, "GET", "/api/explore")[0] == 405
+def test_an_unknown_task_or_page_is_refused(link):
+    assert post(link, "shell", {})[0] == 400
+    assert ask(link, "GET", "/nothing")[0] == 404
+    assert ask(link, "GET", "/../server.py")[0] == 404
+    assert ask(link, "GET", "/api/explore")[0] == 405
 
 
-def test_a_task_that_is_given_up_leaves_the_server_free(address):
+def test_a_task_that_is_given_up_leaves_the_server_free(link):
     """The connection is closed in the middle of a search of many seconds."""
     text = " ".join(map(repr, (np.arange(1, 201) / 20100).tolist()))
-    url = urlparse(address)
     body = json.dumps({"state": {"prior": text, "epsilon": 2.0}}).encode()
-    head = f"POST /api/explore HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Type: application/json\r\n"
     for _ in range(2):
-        with socket.create_connection((url.hostname, url.port)) as connection:
-            connection.sendall(head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        with opened_task(link, body) as connection:
             assert b"200 OK" in connection.recv(4096)
             time.sleep(0.3)
     begin = time.monotonic()
-    assert lines(post(address, "explore", {"state": STATE})[2])[-1]["type"] == "errors"
+    assert lines(post(link, "explore", {"state": STATE})[2])[-1]["type"] == "errors"
     assert time.monotonic() - begin < 20  # not the 14 seconds of each search on top of a process's start
+
+
+def test_modules_in_the_current_folder_are_not_run(tmp_path):
+    """The worker imports queue, json and others; a file of that name in the folder must not take their place."""
+    for name in ("queue", "json", "base64", "numpy", "extremal"):
+        (tmp_path / f"{name}.py").write_text("open('seen', 'a').write(__name__)\nraise SystemExit\n")
+    program = "from extremal.explorer import serve; serve(port=0, open_browser=False)"
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", program],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+        start_new_session=True,
+    )
+    with process:
+        try:
+            assert lines(post(said_link(process), "explore", {"state": STATE})[2])[-1]["type"] == "errors"
+        finally:
+            os.killpg(process.pid, signal.SIGINT)
+    assert not (tmp_path / "seen").exists()
+
+
+def test_the_current_folder_is_not_on_the_module_path_of_a_worker(monkeypatch, tmp_path):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", ".", "relative", str(tmp_path), ""]))
+    assert module_path().split(os.pathsep) == [SOURCE, str(tmp_path)]
+    monkeypatch.delenv("PYTHONPATH")
+    assert module_path() == SOURCE
 
 
 def test_it_says_so_where_others_can_reach_it():
@@ -472,6 +600,13 @@ def test_it_says_so_where_others_can_reach_it():
     assert is_loopback("::1")
     assert not is_loopback("0.0.0.0")
     assert not is_loopback("192.168.1.5")
+
+
+def said_link(process):
+    """The link that a server says when it starts; the second line is a warning."""
+    first = process.stdout.readline()
+    assert "do not pass it on" in process.stdout.readline()
+    return next(word for word in first.split() if word.startswith("http://"))
 
 
 def test_interrupting_it_in_the_middle_of_a_search_is_clean():
@@ -486,14 +621,10 @@ def test_interrupting_it_in_the_middle_of_a_search_is_clean():
     )
     text = " ".join(map(repr, (np.arange(1, 201) / 20100).tolist()))
     body = json.dumps({"state": {"prior": text, "epsilon": 2.0}}).encode()
-    with process:
-        url = urlparse(next(word for word in process.stdout.readline().split() if word.startswith("http://")))
-        head = f"POST /api/explore HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Type: application/json\r\n"
-        with socket.create_connection((url.hostname, url.port)) as connection:
-            connection.sendall(head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
-            assert b"200 OK" in connection.recv(4096)
-            os.killpg(process.pid, signal.SIGINT)
-            out, err = process.communicate(timeout=20)
+    with process, opened_task(said_link(process), body) as connection:
+        assert b"200 OK" in connection.recv(4096)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (0, "", "")
 
 
@@ -518,14 +649,13 @@ def test_it_serves_this_machine_only_until_interrupted_and_leaves_nothing_behind
         start_new_session=True,
     )
     with process:
-        said = process.stdout.readline()
-        address = next(word for word in said.split() if word.startswith("http://"))
-        assert urlparse(address).hostname == "127.0.0.1"
-        assert lines(post(address, "explore", {"state": STATE})[2])[-1]["type"] == "errors"
+        link = said_link(process)
+        assert urlparse(link).hostname == "127.0.0.1"
+        assert lines(post(link, "explore", {"state": STATE})[2])[-1]["type"] == "errors"
         os.killpg(process.pid, signal.SIGINT)  # to all of its group, as a terminal does
         out, err = process.communicate(timeout=20)
     assert process.returncode == 0
     assert (out, err) == ("", "")
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(ConnectionRefusedError):
-        ask(address, "GET", "/")
+        ask(link, "GET", "/")

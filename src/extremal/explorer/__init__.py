@@ -1,8 +1,8 @@
 """The explorer: a web page on this machine to choose a prior and an epsilon and see what happens.
 
-`server` answers the browser and decides nothing, `pool` keeps worker processes, `worker` is such a process, `compute`
-turns what the page asks into figures, `priors` reads priors, and `static` is the page. Data stays in memory: what the
-page sends is held by a process for as long as it works on it, and is neither written nor logged.
+`server` answers the browser, `guard` decides who may ask, `pool` keeps worker processes, `worker` is such a process,
+`compute` turns what the page asks into figures, `priors` reads priors, and `static` is the page. Data stays in memory:
+what the page sends is held by a process for as long as it works on it, and is neither written nor logged.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ PORT = 8501
 
 
 def serve(host: str = "127.0.0.1", port: int = PORT, open_browser: bool = True) -> None:
-    """Serve the explorer until Ctrl-C; by default only this machine can reach it. Port 0 takes a free one."""
+    """Serve the explorer until Ctrl-C, to whoever has the link that is printed. Port 0 takes a free one.
+
+    By default only this machine can reach it.
+    """
     try:
         from .server import run
     except ImportError as error:

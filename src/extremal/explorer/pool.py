@@ -28,16 +28,15 @@ class Process:
     @classmethod
     async def start(cls) -> Process:
         """A new process, which warms up by itself."""
-        root = str(Path(__file__).parents[2])  # so that it finds this very package
-        path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
         process = await asyncio.create_subprocess_exec(
             sys.executable,
+            "-P",  # modules of the current folder must not stand in for those of the library
             "-m",
             "extremal.explorer.worker",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,  # Ctrl-C is for the server, which then ends its processes
-            env={**os.environ, "PYTHONPATH": path, "MPLBACKEND": "Agg"},
+            env={**os.environ, "PYTHONPATH": module_path(), "MPLBACKEND": "Agg"},
         )
         return cls(process)
 
@@ -71,6 +70,16 @@ class Process:
 
 
 END = b'{"type":"end"}'
+
+
+def module_path() -> str:
+    """PYTHONPATH for a process: this very package first, then what is given, without relative folders.
+
+    An empty entry, which a stray colon leaves behind, is the current folder too.
+    """
+    root = str(Path(__file__).parents[2])
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return os.pathsep.join([root, *(entry for entry in given if os.path.isabs(entry))])
 
 
 class Pool:

@@ -1,8 +1,7 @@
 """The explorer's web server: hands out the page and passes tasks on to worker processes.
 
-It listens on this machine only unless told otherwise. It answers only requests whose Host is a number or localhost, so
-that no foreign name can be made to point here, and that come from its own page: other sites can neither read nor start
-anything. Nothing is logged.
+It listens on this machine only unless told otherwise. `guard` decides who may ask and how much at once. Nothing is
+logged.
 """
 
 from __future__ import annotations
@@ -12,7 +11,9 @@ import contextlib
 import ipaddress
 import json
 import logging
+import secrets
 import socket
+import tempfile
 import threading
 import webbrowser
 from collections import Counter
@@ -26,7 +27,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from extremal.errors import OptionError
 from extremal.studies.data import anes96
@@ -34,85 +35,17 @@ from extremal.studies.demo.survey import ORDER
 
 from .compute import UTILITIES
 from .files import NAMES
+from .guard import LARGEST_BODY, Guard, Limits, read_body
 from .pool import Pool
 from .priors import editor_text
 
 STATIC = Path(__file__).parent / "static"
 PAGE = {"/": "index.html", "/style.css": "style.css", "/app.js": "app.js", "/charts.js": "charts.js"}
-LARGEST_BODY = 8 << 20  # bytes
 TASKS = ("read", "explore", "curve", "privatize", "file")
 
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
 
-
-class Guard:
-    """Refuses requests that do not come from the explorer's own page, and adds the headers that protect it."""
-
-    def __init__(self, app: ASGIApp, host: str) -> None:
-        self.app, self.host = app, host
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on if it is the page's own."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [
-                    *message["headers"],
-                    *((name.lower().encode(), value.encode()) for name, value in HEADERS.items()),
-                ]
-            await send(message)
-
-        reason = self.refusal(scope)
-        answer = self.app if reason is None else JSONResponse({"message": reason}, 403)
-        await answer(scope, receive, guarded)
-
-    def refusal(self, scope: Scope) -> str | None:
-        """Why a request is refused, or None."""
-        headers: dict[str, list[str]] = {}
-        for name, value in scope["headers"]:
-            headers.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
-        hosts = headers.get("host", [])
-        if len(hosts) != 1 or not is_own_name(hosts[0], self.host):
-            return "the address must be localhost or a number"
-        origins = headers.get("origin", [])
-        if any(origin != f"http://{hosts[0]}" for origin in origins):
-            return "requests must come from the explorer's own page"
-        if any(site not in ("same-origin", "none") for site in headers.get("sec-fetch-site", [])):
-            # Another site may link to the page, but load nothing of it.
-            modes = headers.get("sec-fetch-mode", [])
-            if scope["method"] != "GET" or scope["path"] != "/" or modes != ["navigate"]:
-                return "requests must come from the explorer's own page"
-        if scope["method"] == "POST" and headers.get("content-type") != ["application/json"]:
-            return "requests must be JSON"
-        return None
-
-
-def is_own_name(name: str, host: str) -> bool:
-    """Whether a Host header is localhost, a numeric address, or the name that the server was told to listen on."""
-    bare = name.rpartition("]")[0].removeprefix("[") if name.startswith("[") else name.partition(":")[0]
-    if bare.lower() in ("localhost", host.lower()):
-        return True
-    try:
-        ipaddress.ip_address(bare)
-    except ValueError:
-        return False
-    return True
-
-
-def create_app(host: str = "127.0.0.1") -> ASGIApp:
-    """The application with its own pool of processes."""
+def create_app(token: str, host: str = "127.0.0.1") -> ASGIApp:
+    """The application with its own pool of processes; every task needs the token."""
     pool = Pool()
 
     @asynccontextmanager
@@ -134,7 +67,7 @@ def create_app(host: str = "127.0.0.1") -> ASGIApp:
         document = await read_document(request)
         name = request.path_params["task"]
         if document is None or name not in TASKS:
-            return JSONResponse({"message": f"a task must be JSON of at most {LARGEST_BODY} bytes"}, 400)
+            return JSONResponse({"message": f"a task must be JSON of at most {LARGEST_BODY >> 20} MB"}, 400)
         messages = pool.run({**document, "task": name}, task_key(name, document))
         if name == "file":
             return await as_file(messages, str(document.get("name")))
@@ -142,18 +75,14 @@ def create_app(host: str = "127.0.0.1") -> ASGIApp:
 
     routes = [Route(path, page) for path in PAGE]
     routes += [Route("/api/options", options), Route("/api/{task}", task, methods=["POST"])]
-    return Guard(Starlette(routes=routes, lifespan=lifespan), host)
+    return Guard(Limits(Starlette(routes=routes, lifespan=lifespan)), host, token)
 
 
 async def read_document(request: Request) -> dict[str, Any] | None:
     """The JSON object of a request, if it is one and not too large."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LARGEST_BODY:
-            return None
+    body = await read_body(request.stream())
     try:
-        document = json.loads(bytes(body))
+        document = json.loads(body) if body is not None else None
     except (ValueError, RecursionError):
         return None
     return document if isinstance(document, dict) else None
@@ -224,9 +153,14 @@ def address_of(bound: socket.socket, host: str) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def _server(host: str) -> uvicorn.Server:
+def link_of(bound: socket.socket, host: str, token: str) -> str:
+    """The address with the token after the #, which browsers keep to themselves."""
+    return f"{address_of(bound, host)}#token={token}"
+
+
+def _server(host: str, token: str) -> uvicorn.Server:
     config = uvicorn.Config(
-        create_app(host),
+        create_app(token, host),
         log_level="critical",
         access_log=False,
         server_header=False,
@@ -236,34 +170,51 @@ def _server(host: str) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
+@contextmanager
+def redirect_file(link: str) -> Iterator[Path]:
+    """A file, readable by this user alone, that leads to the link.
+
+    A browser is opened with this file instead of the link: other users can read the arguments of a process.
+    """
+    with tempfile.TemporaryDirectory(prefix="extremal-") as folder:
+        path = Path(folder, "explorer.html")
+        path.write_text(
+            f'<!doctype html><meta charset="utf-8"><title>extremal explorer</title>'
+            f'<meta http-equiv="refresh" content="0;url={link}"><a href="{link}">Open the explorer</a>\n',
+            encoding="utf-8",
+        )
+        yield path
+
+
 def run(host: str, port: int, open_browser: bool) -> None:
     """Serve until Ctrl-C."""
     bound = listen(host, port)
-    address = address_of(bound, host)
-    print(f"Explorer at {address} (Ctrl-C ends it). Data stays in memory.", flush=True)
+    token = secrets.token_urlsafe(32)
+    link = link_of(bound, host, token)
+    print(f"Explorer at {link} (Ctrl-C ends it). Data stays in memory.", flush=True)
+    print("The link is the key to this explorer: do not pass it on.", flush=True)
     if not is_loopback(bound.getsockname()[0]):
-        print(
-            "Whoever can reach this machine can use it: there is no password, and nothing is encrypted.",
-            flush=True,
-        )
-    if open_browser:
-        threading.Timer(0.5, webbrowser.open, [address]).start()
-    logging.getLogger("asyncio").setLevel(
-        logging.CRITICAL
-    )  # it warns of a process that is gone before it is ended
-    with contextlib.suppress(KeyboardInterrupt), bound:
-        _server(host).run(sockets=[bound])
+        print("Other machines can reach this address, and nothing is encrypted on the way.", flush=True)
+    # asyncio warns of a process that is gone before it is ended.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as undo:
+        undo.enter_context(bound)
+        if open_browser:
+            path = undo.enter_context(redirect_file(link))
+            threading.Timer(0.5, webbrowser.open, [path.as_uri()]).start()
+        _server(host, token).run(sockets=[bound])
 
 
 @contextmanager
 def running(host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
-    """Serve from a thread, for tests and notebooks; gives the address and ends with the block."""
+    """Serve from a thread, for tests and notebooks; gives the link and ends with the block."""
     bound = listen(host, port)
-    server = _server(host)
+    token = secrets.token_urlsafe(32)
+    server = _server(host, token)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
     try:
-        yield address_of(bound, host)
+        yield link_of(bound, host, token)
     finally:
         server.should_exit = True
         thread.join(10)

@@ -6,7 +6,6 @@ const $ = (id) => document.getElementById(id);
 const STEPS = 1000; // of the slider
 const LARGEST_FILE = 5e6;
 const YOUNG = 250; // milliseconds
-const FIELDS = ["prior", "kind", "pseudocount", "utility", "reports", "confidence"];
 const THREE = "never, 0.5\nonce, 0.3\noften, 0.2";
 
 const page = { epsilon: 0.5, prior: null, design: null, curve: null, curveKey: "", reports: null, upload: null, options: null };
@@ -23,28 +22,28 @@ function state() {
   };
 }
 
-function remember() {
-  const { epsilon, ...fields } = state();
-  history.replaceState(null, "", "#" + new URLSearchParams({ epsilon, ...fields }));
-}
-
-function restore() {
-  const given = new URLSearchParams(location.hash.slice(1));
-  for (const name of FIELDS) if (given.has(name)) $(name).value = given.get(name);
-  const epsilon = Number(given.get("epsilon"));
-  if (given.has("epsilon") && epsilon >= 0) page.epsilon = epsilon;
-  return given.has("prior");
+// The link in the terminal carries the token after the #. It leaves the address at once and stays with this tab.
+// Nothing else is ever written to the address: browsers keep it in their history.
+function takeToken() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (given) sessionStorage.setItem("token", given);
+  if (location.hash) history.replaceState(null, "", location.pathname);
+  return Boolean(given);
 }
 
 // ---- asking ------------------------------------------------------------------------------------------------------
 
+const credentials = () => ({ "X-Explorer-Token": sessionStorage.getItem("token") ?? "" });
+
 const post = (task, document, signal) => fetch(`api/${task}`, {
-  method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(document), signal,
+  method: "POST", headers: { "Content-Type": "application/json", ...credentials() }, body: JSON.stringify(document), signal,
 });
+
+class Refused extends Error {}
 
 async function* messages(task, document, signal) {
   const response = await post(task, document, signal);
-  if (!response.ok) throw new Error((await response.json()).message);
+  if (!response.ok) throw new Refused((await response.json()).message);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -74,7 +73,7 @@ function next() {
 
 async function explore() {
   wanted = false;
-  remember();
+  $("begin").hidden = true;
   exploring?.abort.abort();
   const begin = performance.now();
   const mine = exploring = { abort: new AbortController(), begin, shown: false };
@@ -97,7 +96,8 @@ async function explore() {
     busy.end(`Computed in ${Math.round(performance.now() - begin)} ms`);
     drawCurve();
   } catch (error) {
-    if (error.name !== "AbortError") fail(`The explorer does not answer (${error.message}). Is it still running?`, busy);
+    if (error instanceof Refused) fail(error.message, busy);
+    else if (error.name !== "AbortError") fail(`The explorer does not answer (${error.message}). Is it still running?`, busy);
     else if (mine === exploring) busy.end("Cancelled. What is shown is not for the present choices.", true);
   } finally {
     busy.stop();
@@ -369,12 +369,6 @@ function edge(up) {
   if (found !== undefined) setEpsilon(found);
 }
 
-function copyLink() {
-  remember();
-  const done = () => { $("copied").textContent = "Copied"; setTimeout(() => { $("copied").textContent = ""; }, 2000); };
-  navigator.clipboard.writeText(location.href).then(done, () => { $("copied").textContent = "The link is in the address bar"; });
-}
-
 function listen() {
   $("controls").addEventListener("submit", (event) => event.preventDefault());
   for (const id of ["prior", "kind", "pseudocount", "utility", "reports", "confidence"]) $(id).addEventListener("input", refresh);
@@ -395,13 +389,16 @@ function listen() {
   $("fill").addEventListener("click", exampleSample);
   $("save-reports").addEventListener("click", () => save("reports.csv", new Blob(
     [["report", ...page.reports.map((r) => `"${String(r).replaceAll('"', '""')}"`)].join("\n") + "\n"], { type: "text/csv" })));
-  $("copy").addEventListener("click", copyLink);
-  addEventListener("hashchange", () => { if (restore()) refresh(); });
+  $("begin").addEventListener("click", refresh);
   new ResizeObserver(() => showCurve()).observe($("curve"));
 }
 
 async function start() {
-  page.options = await (await fetch("api/options")).json();
+  addEventListener("hashchange", () => { if (takeToken()) location.reload(); });
+  const opened = takeToken();
+  const response = await fetch("api/options", { headers: credentials() });
+  if (!response.ok) return lock((await response.json()).message);
+  page.options = await response.json();
   $("utility").replaceChildren(...Object.entries(page.options.utilities).map(([value, name]) => make("option", { value }, name)));
   const titles = { mechanism: "Mechanism", report: "Report", matrix: "Matrix", leakage: "Leakage", prior: "Prior", tradeoff: "Trade-off" };
   $("files").replaceChildren(...page.options.files.map((name) => {
@@ -412,9 +409,17 @@ async function start() {
   }));
   $("prior").value = page.options.example;
   page.epsilon = 0.7;
-  restore();
+  showEpsilon();
   listen();
-  explore();
+  if (opened) return explore();
+  // Any site can link to this page: without the token in the link, nothing is computed until a person asks for it.
+  $("status").textContent = "Nothing is computed yet.";
+  $("begin").hidden = false;
+}
+
+function lock(message) {
+  $("status").textContent = `${message[0].toUpperCase()}${message.slice(1)}.`;
+  for (const control of document.querySelectorAll("input, select, textarea, button")) control.disabled = true;
 }
 
 start();

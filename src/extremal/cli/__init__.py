@@ -18,7 +18,7 @@ import typer.core
 
 import extremal as ex
 
-from . import collect, design, inspect, tours
+from . import audit, certify, collect, demo, design, explore, reproduce, tradeoff
 from .failure import BAD, INTERRUPTED, complain, status_of
 
 # Each runs in a test, in this order, in a folder that holds survey.csv (columns id, answer).
@@ -61,15 +61,15 @@ EXAMPLES = {
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "design": design.command,
-    "certify": inspect.certify,
+    "certify": certify.command,
     "privatize": collect.privatize,
     "estimate": collect.estimate,
-    "audit": inspect.audit,
-    "tradeoff": inspect.tradeoff,
+    "audit": audit.command,
+    "tradeoff": tradeoff.command,
     "key": collect.key,
-    "demo": tours.demo,
-    "explore": tours.explore,
-    "reproduce": tours.reproduce,
+    "demo": demo.command,
+    "explore": explore.command,
+    "reproduce": reproduce.command,
 }
 
 # The base of the errors that the parser of arguments raises, whichever copy of click typer brings.

@@ -241,3 +241,12 @@ def _ordered(counts: dict[Any, float], names: list[str] | None, sort: bool) -> d
             f"every answer must be one of --labels, got {unknown[:5]!r:.200}; add them or drop them"
         )
     return {by_text.get(name, name): counts.get(by_text.get(name, name), 0) for name in names}
+
+
+def renamed(prior: ex.Prior, inputs: tuple[Any, ...]) -> ex.Prior:
+    """The prior on the labels of a mechanism: by their names where they have the same, else by their order."""
+    numbered = prior.labels == tuple(range(prior.size))
+    by_text = {str(label): p for label, p in zip(prior.labels, prior.probabilities.tolist(), strict=True)}
+    if not numbered and set(by_text) == {str(label) for label in inputs}:
+        return ex.Prior([by_text[str(label)] for label in inputs], inputs)
+    return ex.Prior(prior.probabilities, inputs) if numbered and prior.size == len(inputs) else prior

@@ -1,4 +1,4 @@
-"""extremal demo, reproduce and explore: the whole way, the paper, the web page."""
+"""extremal demo: the whole way on a real survey."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import advice, options, show
-from .failure import CheckFailed
 from .progress import progress
 
 if TYPE_CHECKING:
     from extremal.studies.demo.run import Demo
 
 
-def demo(
+def command(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="The folder for all files and the report.")
     ] = "extremal-demo",
@@ -71,66 +70,3 @@ def _tell(done: Demo, report: Path) -> None:
     show.heading(out, "Look at")
     out.print(f"  {report.resolve()}", soft_wrap=True)
     out.print(f"and the other files in {done.folder.resolve()}", soft_wrap=True)
-
-
-def reproduce(
-    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="The folder to write to.")],
-    figure: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="1a, 1b, ..., examples; all if left out; may be repeated."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the simulations.")] = None,
-    as_json: options.Json = False,
-) -> None:
-    """Recompute the paper's figures and numbers, with a verdict on each. Exit status 1: a check failed."""
-    from extremal.studies.paper import SEED
-    from extremal.studies.paper import reproduce as run
-
-    with progress("reproducing") as bar:
-        done = run(output, figure, SEED if seed is None else seed, bar)
-    failed = [check for check in done.checks if check.passed is False]
-    if as_json:
-        show.print_json(
-            {
-                "passed": done.passed,
-                "checks": [
-                    {"statement": c.statement, "stated": c.stated, "found": c.found, "passed": c.passed}
-                    for c in done.checks
-                ],
-                "files": [str(path) for path in done.files],
-                "report": str(done.report),
-            }
-        )
-    else:
-        out = show.console()
-        out.print(str(done), soft_wrap=True)
-        for check in failed:
-            out.print(f"FAIL: {check.statement}: stated {check.stated}, found {check.found}", soft_wrap=True)
-    if failed:
-        raise CheckFailed("")
-
-
-def explore(
-    host: Annotated[
-        str, typer.Option(help="The address to listen on; others than this machine's own let others in.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0 takes a free one.")] = 8501,
-    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
-) -> None:
-    """Open the explorer: a local web page to choose a prior and an epsilon and see what happens.
-
-    Only this machine can reach it, and data stays in memory. Ctrl-C ends it.
-    """
-    try:
-        from extremal.explorer import serve
-
-        serve(host, port, browser)
-    except ImportError as error:
-        said = str(error).replace("extremal[explorer]", ".[explorer]")
-        raise ImportError(
-            said
-            if ".[explorer]" in said
-            else f'the explorer needs more: pip install ".[explorer]" in the project\'s folder ({said})'
-        ) from None
-    except KeyboardInterrupt:
-        return  # how one ends a server

@@ -1,0 +1,149 @@
+"""extremal audit: what a mechanism, or somebody's system, leaks."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import typer
+
+import extremal as ex
+from extremal.errors import FileError, PriorError
+
+from . import advice, options, show
+from .failure import CheckFailed
+from .inputs import file_or_stdin, parse_mechanism, parse_prior, read_text, renamed
+from .output import check_target, write_text
+
+
+def command(
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="FILE", help='A mechanism file (or matrix, with --prior); "-" for a pipe.'),
+    ] = None,
+    prior: options.Prior = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option("--epsilon", "-e", metavar="NATS", help="Exit status 1 if more leaks than this."),
+    ] = None,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the whole audit as a Markdown page.")
+    ] = False,
+    report_file: Annotated[
+        str | None,
+        typer.Option("--report-file", metavar="FILE", help="Also write a page with pictures, as HTML."),
+    ] = None,
+    overwrite: options.Overwrite = False,
+    pairs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Test a system from observed pairs instead: CSV with secrets and reports."
+        ),
+    ] = None,
+    secret: Annotated[
+        str | None, typer.Option(metavar="NAME", help="With --pairs: the column of secrets.")
+    ] = None,
+    report: Annotated[
+        str | None, typer.Option(metavar="NAME", help="With --pairs: the column of reports.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="With --pairs: of the bounds.")] = 0.95,
+    as_json: options.Json = False,
+) -> None:
+    """Tell what a mechanism leaks, by report and in plain words.
+
+    Exit status 1: more than --epsilon leaks; with --pairs: the pairs prove that more leaks.
+    """
+    if as_json and markdown:
+        raise FileError(
+            "standard output must hold one thing, got --json and --markdown; leave one of them out"
+        )
+    if (source is None) == (pairs is None):
+        raise FileError(
+            "exactly one thing must be audited: give a mechanism file, or --pairs with a CSV file"
+        )
+    check_target(report_file, overwrite)
+    if pairs is not None:
+        _audit_pairs(pairs, secret, report, epsilon, prior, confidence, as_json, markdown)
+        return
+    found = parse_mechanism(read_text(str(source)))
+    inputs = found.inputs
+    if prior is not None:
+        chosen = renamed(parse_prior(prior), inputs)
+    elif isinstance(found, ex.Certified):
+        chosen = found.prior
+    else:
+        raise PriorError(
+            "a matrix must come with a prior: what it leaks depends on it; give --prior 0.5,0.3,0.2"
+        )
+    made = ex.audit(chosen, found)
+    if report_file is not None:
+        from extremal.auditing.page import mechanism_report
+
+        write_text(report_file, mechanism_report(chosen, found), overwrite)
+    if as_json:
+        show.print_json(made.to_dict())
+    elif markdown:
+        print(show.visible(made.to_markdown()), end="")
+    else:
+        _tell_audit(made, advice.full_disclosure(found) if isinstance(found, ex.Certified) else [])
+        if report_file is not None:
+            show.console().print(f"\nPage in {report_file}", soft_wrap=True)
+    if epsilon is not None and made.epsilon > epsilon + (0.0 if made.exact else 1e-9):
+        raise CheckFailed(f"leakage must be at most {epsilon!r} nats, but it is {made.epsilon!r}")
+
+
+def _tell_audit(made: ex.Audit, warnings: list[str]) -> None:
+    out = show.console()
+    show.warnings(out, warnings)
+    show.heading(out, "In short")
+    show.sentences(out, show.risk(made))
+    show.heading(out, "What each report can tell, at most")
+    out.print(show.leakage_table(out, made))
+    show.heading(out, "How often a report rules out answers")
+    if made.disclosures:
+        from extremal.auditing.text import sentence
+
+        found = made.to_dict()["certainty"]["disclosures"]
+        show.sentences(out, [f"- {sentence(d)}" for d in found[:5]])
+        if len(found) > 5:
+            out.print(f"- … and {len(found) - 5} more; extremal audit --markdown tells all")
+    else:
+        out.print("Never: after every report every answer is still possible.")
+    measures = [
+        ("pointwise maximal leakage, worst report", made.epsilon),
+        ("maximal leakage, average over reports", made.maximal_leakage),
+        ("mutual information", made.mutual_information),
+        ("entropy of the answer", made.prior.entropy),
+        ("local differential privacy", made.ldp_epsilon),
+    ]
+    show.heading(out, "In nats")
+    rows = [(name, f"{value:.4f}" if math.isfinite(value) else "none (infinite)") for name, value in measures]
+    out.print(show.table(("measure", ""), rows))
+
+
+def _audit_pairs(
+    path: str,
+    secret: str | None,
+    report: str | None,
+    epsilon: float | None,
+    prior: str | None,
+    confidence: float,
+    as_json: bool,
+    markdown: bool,
+) -> None:
+    if secret is None or report is None:
+        raise FileError("--pairs must come with --secret and --report, the names of two columns")
+    from extremal.release.files.read import open_data, read_texts
+
+    with file_or_stdin(path, "csv") as name:
+        x, y = (read_texts(open_data(name, (secret, report), None, None), c) for c in (secret, report))
+    known = None if prior is None else parse_prior(prior)
+    made = ex.audit_pairs(x, y, confidence=confidence, epsilon=epsilon, prior=known)
+    if as_json:
+        show.print_json(made.to_dict())
+    elif markdown:
+        print(show.visible(made.to_markdown()), end="")
+    else:
+        show.sentences(show.console(), str(made).splitlines())
+    if made.violation:
+        raise CheckFailed("")

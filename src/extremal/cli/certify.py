@@ -1,0 +1,80 @@
+"""extremal certify: a proof that a mechanism keeps epsilon."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import extremal as ex
+from extremal.errors import PriorError
+
+from . import options, show
+from .failure import CheckFailed
+from .inputs import parse_mechanism, parse_prior, read_text, renamed
+from .output import check_target, write_mechanism
+
+
+def command(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help='A matrix (JSON or CSV, a row an answer) or a mechanism file; "-" reads from a pipe.',
+        ),
+    ],
+    prior: options.Prior = None,
+    epsilon: Annotated[
+        float | None, typer.Option("--epsilon", "-e", metavar="NATS", help="The level to be proved.")
+    ] = None,
+    output: options.MechanismOutput = None,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+) -> None:
+    """Prove that a mechanism keeps epsilon, in exact arithmetic, and write it as a certified one.
+
+    A mechanism file is proved anew. Exit status 1: the mechanism leaks more than epsilon.
+    """
+    check_target(output, overwrite, as_json)
+    found = parse_mechanism(read_text(source))
+    try:
+        if isinstance(found, ex.Certified):
+            certified = _again(found, prior, epsilon)
+        else:
+            if prior is None or epsilon is None:
+                raise PriorError(
+                    "a matrix must come with --prior and --epsilon; give both, e.g. --prior 0.5,0.5 -e 0.7"
+                )
+            certified = ex.certify(parse_prior(prior), found, epsilon)
+    except ex.CertificationError as error:
+        raise CheckFailed(str(error)) from None
+    write_mechanism(certified, output, overwrite)
+    facts = {
+        "epsilon": certified.epsilon,
+        "realised_epsilon": certified.realised_epsilon,
+        "inputs": len(certified.inputs),
+        "outputs": len(certified.outputs),
+        "method": certified.method,
+        "digest": certified.digest,
+        "file": output,
+    }
+    if as_json:
+        show.print_json(facts)
+        return
+    out = show.console(to_stderr=output == "-")
+    out.print(
+        f"Proved: no report leaks more than {show.nats(certified.epsilon, '')} (it is {certified.realised_epsilon!r}); "
+        f"{facts['inputs']} inputs, {facts['outputs']} outputs, digest {certified.digest[:16]}",
+        soft_wrap=True,
+    )
+    if output not in (None, "-"):
+        out.print(f"Certified mechanism in {output}", soft_wrap=True)
+
+
+def _again(found: ex.Certified, prior: str | None, epsilon: float | None) -> ex.Certified:
+    """A certified mechanism, proved for another prior or level if one was asked for."""
+    if prior is None and epsilon is None:
+        return found
+    level = found.epsilon if epsilon is None else epsilon
+    other = found.prior if prior is None else renamed(parse_prior(prior), found.inputs)
+    return ex.certify(other, found.mechanism, level)

@@ -1,0 +1,33 @@
+"""extremal explore: the local web page."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def command(
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; others than this machine's own let others in.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0 takes a free one.")] = 8501,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+) -> None:
+    """Open the explorer: a local web page to choose a prior and an epsilon and see what happens.
+
+    Only this machine can reach it, and data stays in memory. Ctrl-C ends it.
+    """
+    try:
+        from extremal.explorer import serve
+
+        serve(host, port, browser)
+    except ImportError as error:
+        said = str(error).replace("extremal[explorer]", ".[explorer]")
+        raise ImportError(
+            said
+            if ".[explorer]" in said
+            else f'the explorer needs more: pip install ".[explorer]" in the project\'s folder ({said})'
+        ) from None
+    except KeyboardInterrupt:
+        return  # how one ends a server

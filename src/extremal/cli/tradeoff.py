@@ -1,0 +1,141 @@
+"""extremal tradeoff: the best utility at each epsilon."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import extremal as ex
+from extremal.errors import FileError
+
+from . import options, show
+from .design import utility_of
+from .inputs import Source, learn
+from .output import check_target, write_text
+from .progress import progress
+
+MOST_POINTS = 1000
+
+
+def command(
+    data: options.Data = None,
+    column: options.Column = None,
+    prior: options.Prior = None,
+    counts: options.Counts = None,
+    labels: options.Labels = None,
+    pseudocount: options.Pseudocount = 0.0,
+    missing: options.Missing = "refuse",
+    epsilons: Annotated[
+        str | None,
+        typer.Option(metavar="E,E,...", help="Levels in nats; evenly spaced up to epsilon_max if left out."),
+    ] = None,
+    points: Annotated[int, typer.Option(help="How many levels, if they are not given.")] = 12,
+    utility: options.CurveUtility = "mutual-information",
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help='The curve as .csv, .json or .svg; "-" prints CSV.'
+        ),
+    ] = None,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+    format: options.Format = None,
+    delimiter: options.Delimiter = None,
+) -> None:
+    """Show the best utility at each privacy level, beside randomized response at the same leakage."""
+    check_target(output, overwrite, as_json)
+    kind = "csv" if output in (None, "-") else Path(str(output)).suffix.lower().lstrip(".")
+    if kind not in ("csv", "json", "svg"):
+        raise FileError(f"the curve must be written as .csv, .json or .svg, got {output}; choose one of them")
+    learned = learn(Source(prior, data, column, counts, labels, pseudocount, missing, format, delimiter))
+    levels = _levels(epsilons, points, learned.prior.epsilon_max)
+    with progress("designing") as bar:
+        curve = ex.tradeoff(learned.prior, levels, utility_of(utility), progress=bar)
+    rows = curve.rows()
+    if output is not None:
+        _write_curve(curve, output, kind, overwrite)
+    if as_json:
+        show.print_json(
+            {
+                "utility": utility,
+                "ceiling": curve.ceiling,
+                "epsilon_max": learned.prior.epsilon_max,
+                "region_edges": learned.prior.region_edges.tolist(),
+                "prior": show.prior_dict(learned.prior),
+                "points": rows,
+                "file": output,
+            }
+        )
+    elif output != "-":
+        _tell_curve(curve, rows, output)
+
+
+def _tell_curve(curve: ex.Tradeoff, rows: list[dict[str, Any]], output: str | None) -> None:
+    out = show.console()
+    show.heading(
+        out, f"{curve.utility.name} at each epsilon; releasing the answer itself: {curve.ceiling:.4f}"
+    )
+    top = max(curve.ceiling, 1e-300)
+    cells = [
+        (
+            f"{row['epsilon']:.4g}",
+            f"{row['optimal']:.6f}",
+            f"{row['randomized_response']:.6f}",
+            f"{row['optimal'] / row['randomized_response']:.1f}x"
+            if row["randomized_response"] > 1e-12
+            else "",
+            show.bar(row["optimal"] / top, show.room(out)),
+            row["method"],
+        )
+        for row in rows
+    ]
+    head = ("epsilon", "optimal", "rand. resp.", "gain", "optimal, of the ceiling", "method")
+    out.print(show.table(head, cells, (4, 5)))
+    worst = float((curve.upper_bound - curve.optimal).max())
+    proof = (
+        f"at most {worst:.1e} more is possible anywhere"
+        if math.isfinite(worst)
+        else "no upper bound is known"
+    )
+    out.print(f"Proven: {proof}.")
+    if output is not None:
+        out.print(f"Curve in {output}", soft_wrap=True)
+
+
+def _levels(text: str | None, points: int, top: float) -> list[float]:
+    if text is None:
+        if not 2 <= points <= MOST_POINTS:
+            raise ex.EpsilonError(f"--points must be between 2 and {MOST_POINTS}, got {points}; 12 is usual")
+        return [top * k / points for k in range(1, points + 1)]
+    try:
+        levels = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ex.EpsilonError(f"--epsilons must be numbers like 0.1,0.5,1, got {text!r:.60}") from None
+    if len(levels) > MOST_POINTS:
+        raise ex.EpsilonError(
+            f"--epsilons must be at most {MOST_POINTS} levels, got {len(levels)}; leave some out"
+        )
+    return levels
+
+
+def _write_curve(curve: ex.Tradeoff, output: str, kind: str, overwrite: bool) -> None:
+    rows = curve.rows()
+    if kind == "csv":
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        write_text(output, text.getvalue(), overwrite)
+    elif kind == "json":
+        finite = [{k: None if v == math.inf else v for k, v in row.items()} for row in rows]
+        write_text(output, json.dumps(finite, indent=2) + "\n", overwrite)
+    else:
+        from extremal.auditing import svg
+
+        write_text(output, svg.curve(curve) + "\n", overwrite)

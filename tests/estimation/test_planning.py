@@ -80,5 +80,5 @@ def test_a_width_must_lie_between_0_and_1(width):
 
 def test_more_reports_than_can_be_counted_are_refused():
     prior = ex.Prior([0.5, 0.5])
-    with pytest.raises(ex.OptionError, match=r"below 2\^63"):
+    with pytest.raises(ex.OptionError, match=r"below 2\^53"):
         ex.expected_error(prior, ex.randomized_response_for_pml(prior, 0.3), 10**400)

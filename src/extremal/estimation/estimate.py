@@ -17,6 +17,7 @@ from ..certification.certify import Certified, as_mechanism
 from ..errors import MechanismError, OptionError, ValuesError
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Labels, Prior, html_table, shorten
+from .binomial import MOST_COUNTED
 from .contrasts import Channel
 from .counts import ReportCounts, count_reports, reference_prior
 from .interval_table import IntervalTable
@@ -332,6 +333,11 @@ def _maximum(matrix: Mechanism, counts: ReportCounts, channel: Channel, strength
 def _check_counts(matrix: Mechanism, counts: ReportCounts) -> None:
     if counts.total == 0:
         raise ValuesError("reports must not be empty: there is nothing to estimate from; give some reports")
+    if counts.total >= MOST_COUNTED:
+        raise ValuesError(
+            f"reports must be fewer than 2^53 to be estimated from, got {counts.total}: doubles cannot tell more "
+            "apart; check the counts"
+        )
     never = (matrix.matrix.max(axis=0) == 0) & (counts.counts > 0)
     if never.any():
         k = int(np.argmax(never))

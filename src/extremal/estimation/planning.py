@@ -16,6 +16,7 @@ from ..model.prior import Labels, Prior, shorten
 from ..model.utility import Utility, mutual_information
 from ..optimization.design import design
 from ..theory.randomized_response import randomized_response_for_pml
+from .binomial import MOST_COUNTED
 from .contrasts import Channel
 from .estimate import check_confidence, standard_errors
 from .intervals import BENTKUS, normal_quantile, target_intervals, within_simplex
@@ -112,9 +113,9 @@ def expected_error(
 ) -> ExpectedError:
     """Standard errors and interval widths to expect from n reports if the inputs follow the prior."""
     matrix, level = _check(prior, mechanism, confidence)
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n < 1 << 63:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n < MOST_COUNTED:
         raise OptionError(
-            f"n must be a whole number of reports from 1 to below 2^63, got {repr(n)[:40]}; e.g. 1000"
+            f"n must be a whole number of reports from 1 to below 2^53, got {repr(n)[:40]}; e.g. 1000"
         )
     channel = Channel(matrix.matrix, prior.probabilities)
     errors = standard_errors(channel, np.eye(prior.size), float(n))

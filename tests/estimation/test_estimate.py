@@ -475,3 +475,65 @@ def test_a_set_of_reports_is_refused_as_it_lost_how_often_each_came():
     for reports in ({0, 1}, frozenset([0]), {0: 1, 1: 1}.keys()):
         with pytest.raises(ex.ValuesError, match="got a set"):
             ex.estimate(mechanism, reports)
+
+
+# Large alphabets
+
+
+@pytest.fixture(scope="module")
+def hundred_thousand():
+    """Two outputs for 100,000 answers: a table of answer by answer would take 80 GB."""
+    n = 100_000
+    high = np.arange(n) < n // 4
+    matrix = np.where(high[:, None], [0.8, 0.2], [0.3, 0.7])
+    return ex.Mechanism(matrix), high
+
+
+def test_figures_of_every_one_of_too_many_answers_are_refused_in_one_line(hundred_thousand):
+    mechanism, _ = hundred_thousand
+    prior = ex.Prior.uniform(mechanism.shape[0])
+    reports = {0: 4000, 1: 6000}
+    with pytest.raises(ex.SizeError, match=r'at most 5000 answers.*got 100000.*method="inverse"'):
+        ex.estimate(mechanism, reports)
+    e = ex.estimate(mechanism, reports, method="inverse")
+    for ask in (
+        lambda: e.lower,
+        lambda: e.standard_errors,
+        lambda: e.identified,
+        lambda: e.indistinguishable,
+        lambda: str(e),
+        lambda: ex.difference(e, e),
+        lambda: ex.expected_error(prior, mechanism, 1000),
+        lambda: ex.sample_size(prior, mechanism, 0.1),
+    ):
+        with pytest.raises(ex.SizeError, match="at most 5000 answers, got 100000; ask for sums over groups"):
+            ask()
+
+
+def test_sums_over_groups_of_any_number_of_answers_are_estimated(hundred_thousand):
+    """Groups of equal rows are a mechanism of two answers, whose estimate is known."""
+    mechanism, high = hundred_thousand
+    reports = {0: 4000, 1: 6000}
+    e = ex.estimate(mechanism, reports, method="inverse")
+    members = {"high": np.flatnonzero(high).tolist(), "low": np.flatnonzero(~high).tolist()}
+    table = e.group(members)
+    small = ex.estimate(
+        ex.Mechanism([[0.8, 0.2], [0.3, 0.7]]), reports, method="inverse", prior=ex.Prior([0.25, 0.75])
+    )
+    np.testing.assert_allclose(table.estimates, [0.2, 0.8], rtol=1e-9)
+    np.testing.assert_allclose(table.lower, small.lower, rtol=1e-6)
+    np.testing.assert_allclose(table.upper, small.upper, rtol=1e-6)
+    assert table.identified.all()
+    assert not e.identifies([0])
+
+
+def test_the_inverse_applied_at_once_is_that_of_the_weights_of_each_symbol():
+    rng = np.random.default_rng(7)
+    for shape in ((4, 4), (3, 6), (6, 3)):
+        mechanism = ex.Mechanism(rng.dirichlet(np.ones(shape[1]), shape[0]))
+        expected = rng.dirichlet(np.ones(shape[0]))
+        channel = Channel(mechanism.matrix, expected)
+        shares = rng.dirichlet(np.ones(shape[1]))
+        one_by_one = [w @ shares for w in channel.weights(np.eye(shape[0]))]
+        gain = expected - channel.weights(np.eye(shape[0])) @ (expected @ mechanism.matrix)
+        np.testing.assert_allclose(channel.inverse(shares), one_by_one + gain, atol=1e-9)

@@ -47,7 +47,7 @@ def _mended(
     alpha: Floats,
     a: Floats,
     b: Floats,
-    tail: Callable[[Floats, Floats, Floats], Floats],
+    tail: Callable[..., Any],
     rising: bool,
 ) -> Floats:
     """p, and where tail(a, b, p) is not alpha, the double next to the solution on the side where it is less."""

@@ -14,12 +14,24 @@ from functools import cached_property
 import numpy as np
 
 from .._types import Bools, Floats
+from ..errors import SizeError
 
 # Singular values of the normalised matrix, the largest of which is 1. Those below are rounding: to learn what
 # they carry would take more than 10^18 reports.
 RANK_TOLERANCE = 1e-9
+MOST_SYMBOLS = 5000  # of which tables by symbol and symbol are made: 200 MB each
 RIDGES = np.concatenate(([0.0], np.logspace(-9, 2, 34)))
 TWO_VALUES = 1e-9  # of the range: weights that differ by less are made equal
+
+
+def each_symbol(size: int) -> Floats:
+    """The coefficients of every single frequency, one row each: a square table, so not for any number of symbols."""
+    if size > MOST_SYMBOLS:
+        raise SizeError(
+            f"intervals and standard errors of single answers need at most {MOST_SYMBOLS} answers, got {size}; "
+            "ask for sums over groups of answers, or merge rare answers before you collect"
+        )
+    return np.eye(size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,32 +62,33 @@ class Channel:
         """The dimension of what is identified, the total included."""
         return int((self.svd[1] > RANK_TOLERANCE).sum())
 
-    @cached_property
-    def lost(self) -> Floats:
-        """The projector on what reports say nothing about: t is identified if t @ lost = 0."""
-        U = self.svd[0][:, : self.rank]
-        half = np.sqrt(self.expected)
-        return np.asarray((np.eye(len(half)) - U @ U.T) * half[:, None])
-
     def identified(self, targets: Floats) -> Bools:
         """Whether each combination, a row of coefficients, is determined by the distribution of reports."""
-        left = np.abs(targets @ self.lost).max(axis=1)
-        return np.asarray(left <= 1e-7 * np.abs(targets * np.sqrt(self.expected)).max(axis=1) + 1e-14)
+        U = self.svd[0][:, : self.rank]
+        scaled = targets * np.sqrt(self.expected)
+        left = np.abs(scaled - (scaled @ U) @ U.T).max(axis=1)
+        return np.asarray(left <= 1e-7 * np.abs(scaled).max(axis=1) + 1e-14)
 
     def components(self) -> list[list[int]]:
         """Groups of symbols that cannot be told apart completely; the sum over each group is identified.
 
-        The lost directions split into groups of symbols that share none. Every direction sums to 0, because
-        P 1 = 1, so it does within each group.
+        The directions that reports say nothing about split into groups of symbols that share none. Every
+        direction sums to 0, because P 1 = 1, so it does within each group.
         """
         from scipy.sparse.csgraph import connected_components
 
-        half = np.sqrt(self.expected)
-        symmetric = self.lost / half[:, None]
-        linked = np.abs(symmetric) > 1e-7
-        _, names = connected_components(linked, directed=False)
-        symbols = np.flatnonzero(np.abs(np.diag(symmetric)) > 1e-7)
+        U = self.svd[0][:, : self.rank]
+        lost = each_symbol(len(U)) - U @ U.T  # the projector on these directions
+        _, names = connected_components(np.abs(lost) > 1e-7, directed=False)
+        symbols = np.flatnonzero(np.abs(np.diag(lost)) > 1e-7)
         return [[int(i) for i in symbols if names[i] == name] for name in np.unique(names[symbols])]
+
+    def inverse(self, shares: Floats) -> Floats:
+        """Unbiased frequencies from shares of outputs: the weights of every symbol, applied at once."""
+        U, S, V = self.svd
+        k = self.rank
+        off = (shares - self.outputs)[self.possible] / np.sqrt(self.outputs[self.possible])
+        return np.asarray(self.expected + np.sqrt(self.expected) * (U[:, :k] @ (V[:k] @ off / S[:k])))
 
     def weights(self, targets: Floats, ridge: float = 0.0) -> Floats:
         """The unbiased weights of least expected variance where there are any, drawn towards 0 by the ridge."""

@@ -7,6 +7,7 @@ import numpy as np
 from .._types import Floats
 from ..errors import MechanismError, OptionError, ValuesError
 from ..model.prior import shorten
+from .contrasts import each_symbol
 from .estimate import Estimate, check_confidence
 from .interval_table import IntervalTable
 from .intervals import BENTKUS, VARIANCE_SHARE, Bounds, Spread, deviation, mean_intervals, normal_quantile
@@ -35,7 +36,7 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
             f"{other.confidence}; give confidence="
         )
     level = one.confidence if confidence is None else check_confidence(confidence)
-    targets = np.eye(len(one.labels))
+    targets = each_symbol(len(one.labels))
     lower, upper = _difference_bounds(one, other, targets, (1 - level) / len(targets))
     values = one.frequencies - other.frequencies
     if "inverse" not in (one.method, other.method):

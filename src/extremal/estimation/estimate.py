@@ -18,7 +18,7 @@ from ..errors import MechanismError, OptionError, ValuesError
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Labels, Prior, html_table, shorten
 from .binomial import MOST_COUNTED
-from .contrasts import Channel
+from .contrasts import Channel, each_symbol
 from .counts import ReportCounts, count_reports, reference_prior
 from .interval_table import IntervalTable
 from .intervals import Bounds, target_intervals, within_simplex
@@ -72,12 +72,12 @@ class Estimate:
     @cached_property
     def standard_errors(self) -> Floats:
         """Standard deviations of the best unbiased estimate at these frequencies; infinite if not identified."""
-        return self._standard_errors(np.eye(len(self.labels)))
+        return self._standard_errors(each_symbol(len(self.labels)))
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
         """For each symbol, whether the distribution of reports determines its frequency."""
-        return self.channel.identified(np.eye(len(self.labels)))
+        return self.channel.identified(each_symbol(len(self.labels)))
 
     @property
     def indistinguishable(self) -> list[list[Any]]:
@@ -199,7 +199,7 @@ class Estimate:
 
     @cached_property
     def _bounds(self) -> Bounds:
-        targets = np.eye(len(self.labels))
+        targets = each_symbol(len(self.labels))
         bounds = target_intervals(self.channel, self.counts.counts, targets, 1 - self.confidence)
         lower, upper = _around(within_simplex(bounds), self.frequencies, self.method)
         lower.setflags(write=False)
@@ -283,9 +283,7 @@ def estimate(
     _check_counts(matrix, counts)
     channel = Channel(matrix.matrix, expected.probabilities)
     if method == "inverse":
-        shares = counts.counts / counts.total
-        weights = channel.weights(np.eye(expected.size))
-        frequencies, gap = expected.probabilities + weights @ (shares - channel.outputs), None
+        frequencies, gap = channel.inverse(counts.counts / counts.total), None
     else:
         fit = _maximum(matrix, counts, channel, 0.0 if method != "map" else strength or float(expected.size))
         frequencies, gap = fit.theta, fit.gap * counts.total

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Floats
-from ..errors import SolverError
+from ..errors import SizeError, SolverError
+from .contrasts import MOST_SYMBOLS
 
 WANTED = 1e-9  # nats over all reports: far below what any collection can tell
 ROUNDING = 2e-14  # a gap per report that doubles can still tell from 0
@@ -59,6 +60,11 @@ def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float 
                 gap = _gap(P, f, t, theta) if seen.all() else _gap(P[:, seen], f[seen], t, theta)
                 if gap <= wanted:
                     return Fit(theta, gap, 0)
+    if len(P) > MOST_SYMBOLS:
+        raise SizeError(
+            f"maximum likelihood needs at most {MOST_SYMBOLS} answers for this mechanism, got {len(P)}; use "
+            'method="inverse", or merge rare answers before you collect'
+        )
     best = _newton(np.ascontiguousarray(P[:, seen]), f[seen], t, expected, wanted)
     if best.gap > max(ACCEPTED, wanted):
         raise SolverError(
@@ -90,8 +96,8 @@ def _by_squares(P: Floats, f: Floats) -> Floats | None:
     from scipy.optimize import nnls
 
     seen = f > 0
-    if len(P) > int(seen.sum()):
-        return None  # not strictly concave
+    if len(P) > int(seen.sum()) or len(P) > MOST_SYMBOLS:
+        return None  # not strictly concave, or too large
     P, f = P[:, seen], f[seen]
     try:
         square = P.shape[0] == P.shape[1]

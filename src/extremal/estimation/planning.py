@@ -17,7 +17,7 @@ from ..model.utility import Utility, mutual_information
 from ..optimization.design import design
 from ..theory.randomized_response import randomized_response_for_pml
 from .binomial import MOST_COUNTED
-from .contrasts import Channel
+from .contrasts import Channel, each_symbol
 from .estimate import check_confidence, standard_errors
 from .intervals import BENTKUS, normal_quantile, target_intervals, within_simplex
 
@@ -118,7 +118,7 @@ def expected_error(
             f"n must be a whole number of reports from 1 to below 2^53, got {repr(n)[:40]}; e.g. 1000"
         )
     channel = Channel(matrix.matrix, prior.probabilities)
-    errors = standard_errors(channel, np.eye(prior.size), float(n))
+    errors = standard_errors(channel, each_symbol(prior.size), float(n))
     return ExpectedError(prior.labels, int(n), level, errors, _widths(channel, float(n), 1 - level))
 
 
@@ -132,7 +132,7 @@ def sample_size(prior: Prior, mechanism: Certified | Mechanism, width: Any, conf
     if not (isinstance(width, int | float | np.floating) and 0 < width < 1):
         raise OptionError(f"width must be a number between 0 and 1, got {width!r}; e.g. 0.05")
     channel = Channel(matrix.matrix, prior.probabilities)
-    known = channel.identified(np.eye(prior.size))
+    known = channel.identified(each_symbol(prior.size))
     if not known.all():
         best = _widths(channel, float(MOST_REPORTS), 1 - level)
         if best.max() > width:
@@ -173,7 +173,7 @@ def _search(channel: Channel, width: float, error: float) -> int:
     """The least n up to a thousandth, from where the normal approximation puts it."""
     size = len(channel.expected)
     z = normal_quantile(error / size / 2 / BENTKUS)
-    typical = standard_errors(channel, np.eye(size), 1.0).max()
+    typical = standard_errors(channel, each_symbol(size), 1.0).max()
     start = (2 * z * typical / width) ** 2 if math.isfinite(typical) else 1e4
     low, high = 0.0, min(max(start, 10.0), MOST_REPORTS)
     while _widths(channel, float(math.ceil(high)), error).max() > width:
@@ -198,7 +198,7 @@ def _search(channel: Channel, width: float, error: float) -> int:
 
 def _widths(channel: Channel, n: float, error: float) -> Floats:
     size = len(channel.expected)
-    bounds = within_simplex(target_intervals(channel, n * channel.outputs, np.eye(size), error))
+    bounds = within_simplex(target_intervals(channel, n * channel.outputs, each_symbol(size), error))
     return np.asarray(bounds.upper - bounds.lower)
 
 

@@ -18,6 +18,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "extremal"
 
 # Data flows from top to bottom, and so do imports.
 PACKAGES = [
+    "_native",  # compiled loops, which know nothing of what they are used for
     "model",
     "theory",
     "optimization",

@@ -13,9 +13,10 @@ ExtremalError
 ├── FileError           a data file that cannot be read, or a target that must not be written
 ├── ValuesError         a column that cannot be privatised: unknown or missing values, a wrong type or length
 ├── KeyingError         a secret key, a key file or record ids that cannot be used for keyed draws
-└── SolverError         a linear program that ended without an answer
+├── SolverError         a linear program that ended without an answer
+└── InstallationError   compiled code that is missing, does not fit its sources or fails its self-check
 
-All of them are ValueErrors, except SolverError, which is a RuntimeError: it never is the caller's fault.
+All of them are ValueErrors, except the last two, which are RuntimeErrors: they never are the caller's fault.
 Every message says what must hold, what was given and what to do.
 """
 
@@ -76,3 +77,7 @@ class ValuesError(ExtremalError, ValueError):
 
 class KeyingError(ExtremalError, ValueError):
     """A secret key, a key file or record ids that cannot be used for keyed draws."""
+
+
+class InstallationError(ExtremalError, RuntimeError):
+    """Compiled code is missing, does not fit its sources or fails its self-check."""

@@ -34,6 +34,7 @@ from extremal.release.sampler import (
     smallest_unsigned,
     unsigned,
 )
+from tests.support.alias_tables import alias_table, random_weights, report
 
 LEVEL = 1e-9
 
@@ -48,70 +49,6 @@ def words_of(source, count):
     out = np.empty(count, dtype=np.uint64)
     source.stream(count)(0, out)
     return out
-
-
-def random_weights(rng, n, m):
-    """Rows of all kinds: even, skewed, with zeros, one outcome only, and masses at the edge of a bucket."""
-    size = TOTAL >> max(1, (m - 1).bit_length())
-    rows = []
-    for _ in range(n):
-        kind = rng.integers(4)
-        if kind == 0:
-            w = [int(x * TOTAL) for x in rng.dirichlet(np.full(m, rng.choice([0.05, 1, 50])))]
-        elif kind == 1:
-            w = [0] * m
-        elif kind == 2:
-            w = [size + int(rng.integers(-1, 2)) for _ in range(m)]
-        else:
-            w = [int(rng.integers(0, 3)) for _ in range(m)]
-        j = int(rng.integers(m))
-        w[j] += TOTAL - sum(w)
-        if w[j] < 0:
-            w = [0] * m
-            w[j] = TOTAL
-        rows.append(w)
-    return rows
-
-
-# --- a plain reference: what docs/file-format.md says, in Python integers
-# -------------------------------------
-
-
-def alias_table(w):
-    """(threshold, alias) of each bucket of one row."""
-    b = max(1, (len(w) - 1).bit_length())
-    size = 2 ** (62 - b)
-    w = list(w) + [0] * (2**b - len(w))
-    table = [(size, j) for j in range(2**b)]
-    heavy = [j for j in range(2**b) if w[j] >= size]
-    light = [j for j in range(2**b) if w[j] < size]
-    h = heavy.pop(0)
-    left = w[h]
-
-    def next_heavy():
-        nonlocal h, left
-        g = heavy.pop(0)
-        table[h] = (left, g)
-        left = w[g] - (size - left)
-        h = g
-
-    for j in light:
-        while left < size:
-            next_heavy()
-        table[j] = (w[j], h)
-        left -= size - w[j]
-    while left < size:
-        next_heavy()
-    return table
-
-
-def report(table, word):
-    """The outcome that a 64-bit word draws."""
-    b = len(table).bit_length() - 1
-    u = word >> 2
-    bucket, rest = u >> (62 - b), u & (2 ** (62 - b) - 1)
-    threshold, alias = table[bucket]
-    return bucket if rest < threshold else alias
 
 
 # --- tables
@@ -271,7 +208,7 @@ def test_the_kernel_is_only_given_what_it_can_take():
         (np.empty(8, np.uint8)[::2], rows),
         (out, rows + np.uint32(1)),
     ):
-        with pytest.raises(ValueError, match="contiguous"):
+        with pytest.raises(ValueError, match=r"contiguous|rows must be below"):
             sampler.draw(codes, wrong_rows, fill, wrong_out)
 
 
@@ -335,7 +272,7 @@ def test_a_forked_process_draws_other_words():
     program = """
 import os, sys
 import numpy as np
-from extremal.sampling import SecureWords
+from extremal.release.sampler import SecureWords
 source = SecureWords()
 source.stream(1)
 for _ in range(3):

@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +108,9 @@ def keystream(key: bytes) -> Fill:
     return fill
 
 
+_CHECKED: WeakSet[Sampler] = WeakSet()  # in this process: a copy that was sent to another is checked there
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Sampler:
     """Alias tables with integer thresholds, one row an input, whose masses equal the weights exactly."""
@@ -148,12 +152,15 @@ class Sampler:
         row of all codes from len(rows) - 1 on; the row N stands for none.
         """
         from . import kernel as sampling_kernel
+        from . import self_check
 
-        entries, b = self.entries, self.b
-        # The kernel checks nothing and takes arrays as they lie in memory.
+        self_check.check_drawing(keystream)
+        entries = self.entries
+        if self not in _CHECKED:
+            self_check.check_tables(self.weights, self.b, entries)
+            _CHECKED.add(self)
         codes, rows = np.require(codes, None, ["C", "A"]), np.require(rows, np.uint32, ["C", "A"])
-        if len(out) != len(codes) or not out.flags.c_contiguous or rows.max() > len(self.inputs):
-            raise ValueError("draw() needs a contiguous array of the same length and rows that exist")
+        draw = sampling_kernel.drawing(codes, rows, entries, self.b, out)
 
         def piece(start: int) -> bool:
             stop = min(start + PIECE, len(codes))
@@ -163,7 +170,7 @@ class Sampler:
                 last = min(first + CHUNK, stop)
                 part = words[: last - first]
                 fill(first, part)
-                found &= sampling_kernel.draw(part, codes[first:last], rows, entries, b, out[first:last])
+                found &= draw(first, part)
             return found
 
         starts = range(0, len(codes), PIECE)

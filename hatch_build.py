@@ -1,0 +1,24 @@
+"""Compiles the C sources when the package is built or installed, editable or not."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+sys.path.insert(0, str(Path(__file__).parent / "tools"))
+
+from build_native import build, platform_tag
+
+
+class NativeHook(BuildHookInterface[Any]):
+    """Puts the library into the package and names the platform, but no version of Python, in the wheel's tag."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if self.target_name == "wheel":
+            library = build().relative_to(self.root).as_posix()
+            build_data["artifacts"].append(f"/{library}")
+            build_data["pure_python"] = False
+            build_data["tag"] = f"py3-none-{platform_tag()}"

@@ -1,0 +1,62 @@
+"""The library made of the C sources in this folder, loaded through ctypes when something first needs it.
+
+Installing builds it; in a source tree `python tools/build_native.py` does. Nothing is ever compiled at run time.
+ctypes releases the interpreter lock during calls, so Python threads run them in parallel.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InstallationError
+from .sources import LIBRARY, source_digest
+
+REMEDY = "reinstall extremal, or in a source tree run: python tools/build_native.py"
+
+ADDRESS, INT, LONG, REAL = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64, ctypes.c_double
+
+# The declarations in the C sources, in the same order; every result is an int64.
+SIGNATURES: dict[str, list[Any]] = {
+    "extremal_build": [ADDRESS, LONG, LONG, INT, ADDRESS, ADDRESS],
+    "extremal_draw": [
+        *(ADDRESS, ADDRESS, INT, LONG, ADDRESS, LONG),
+        *(ADDRESS, LONG, INT, ADDRESS, INT, INT),
+    ],
+    "extremal_has_avx2": [],
+}
+
+
+@cache
+def library() -> Any:
+    """The compiled functions, declared; an InstallationError if there are none that fit these sources."""
+    if not LIBRARY.exists():
+        raise InstallationError(f"the compiled part of extremal is missing: {LIBRARY}; {REMEDY}")
+    try:
+        loaded = ctypes.CDLL(str(LIBRARY))
+        loaded.extremal_source_digest.restype = ctypes.c_char_p
+        made_of = loaded.extremal_source_digest().decode()
+    except (OSError, AttributeError) as error:
+        raise InstallationError(
+            f"the compiled part of extremal cannot be loaded: {str(error)[:200]}; {REMEDY}"
+        ) from None
+    if made_of != source_digest():
+        raise InstallationError(f"the compiled part of extremal was made of other sources; {REMEDY}")
+    for name, arguments in SIGNATURES.items():
+        function = getattr(loaded, name)
+        function.argtypes, function.restype = arguments, LONG
+    return loaded
+
+
+def address(array: NDArray[Any], dtype: Any, *shape: int) -> int:
+    """Where the array's elements lie, if it is contiguous and of the given type and shape: C checks nothing."""
+    if array.dtype != dtype or array.shape != shape or not (array.flags.c_contiguous and array.flags.aligned):
+        raise ValueError(
+            f"compiled code needs a contiguous array of {np.dtype(dtype)} and shape {shape}, "
+            f"got one of {array.dtype} and shape {array.shape}"
+        )
+    return int(array.ctypes.data)

@@ -1,0 +1,146 @@
+/* Exact sampling: alias tables with integer thresholds, and the loop that draws from them. */
+
+#include "native.h"
+
+#define TOTAL ((uint64_t)1 << 62)
+
+/* The next outcome from h on that fills a bucket. There is one whenever it is asked for, because the row's masses
+   add up to exactly what the buckets hold. */
+static int64_t next_heavy(const uint64_t *w, uint64_t size, int64_t h) {
+    while (w[h] < size) h++;
+    return h;
+}
+
+/* Fill one row's table: 2^b buckets, each an entry threshold * 2^b + alias.
+
+   All buckets hold `size` = 2^(62-b) of the row's 2^62. Bucket j gives outcome j below its threshold and its alias
+   from there on. Outcomes with less than `size` are light and give their bucket's rest to the current heavy one, h,
+   of which r is left; when r falls below `size`, what is left of h fills its own bucket and the next heavy one gives
+   the rest. Nothing is ever negative, and the masses add up to the weights exactly, because every subtraction from
+   an outcome is a mass put into a bucket under its name. A full bucket is stored as threshold 0 with itself as its
+   alias, so a threshold needs 62-b bits and an entry 62. */
+static void build_row(const uint64_t *w, int b, uint64_t *entries) {
+    const int64_t buckets = (int64_t)1 << b;
+    const uint64_t size = TOTAL >> b;
+    for (int64_t j = 0; j < buckets; j++) entries[j] = (uint64_t)j;
+    int64_t h = next_heavy(w, size, 0);
+    uint64_t r = w[h];
+    for (int64_t j = 0; j <= buckets; j++) { /* the last turn settles what is left of the heavy ones */
+        if (j < buckets && w[j] >= size) continue;
+        while (r < size) {
+            int64_t g = next_heavy(w, size, h + 1);
+            entries[h] = (r << b) | (uint64_t)g;
+            r = w[g] - (size - r);
+            h = g;
+        }
+        if (j == buckets) break;
+        entries[j] = (w[j] << b) | (uint64_t)h;
+        r -= size - w[j];
+    }
+}
+
+/* The tables of n rows of m <= 2^b weights. `row` is room for 2^b numbers. Returns the number of rows done: fewer
+   than n if one does not add up to 2^62. */
+EXPORT int64_t extremal_build(const uint64_t *weights, int64_t n, int64_t m, int b, uint64_t *row,
+                              uint64_t *entries) {
+    for (int64_t j = m; j < (int64_t)1 << b; j++) row[j] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t left = TOTAL;
+        for (int64_t j = 0; j < m; j++) {
+            row[j] = weights[i * m + j];
+            if (row[j] > left) return i;
+            left -= row[j];
+        }
+        if (left != 0) return i;
+        build_row(row, b, entries + (i << b));
+    }
+    return n;
+}
+
+/* One outcome a record. `rows` gives the row of each code, its last element the row of every code from `last` on.
+   Returns the largest row. There is no branch that depends on a secret: both outcomes lie in one word, which the
+   comparison shifts. `restrict` lets the compiler draw several records at a time. */
+#define DRAW_LOOP(CODE, OUT)                                                                                         \
+    const CODE *restrict codes = all_codes;                                                                          \
+    OUT *restrict out = all_out;                                                                                     \
+    const uint64_t mask = ((uint64_t)1 << b) - 1;                                                                    \
+    uint32_t largest = 0;                                                                                            \
+    for (int64_t i = 0; i < count; i++) {                                                                            \
+        const uint64_t word = words[i];                                                                              \
+        const uint64_t code = codes[i];                                                                              \
+        const uint32_t row = rows[code < last ? code : last];                                                        \
+        largest = row > largest ? row : largest;                                                                     \
+        const uint64_t bucket = word >> (64 - b);                                                                    \
+        const uint64_t entry = entries[((uint64_t)row << b) | bucket];                                               \
+        const uint64_t above = (word << b) >> (b + 2) >= entry >> b;                                                 \
+        out[i] = (OUT)(((((entry & mask) << 32) | bucket) >> (above << 5)) & mask);                                  \
+    }                                                                                                                \
+    return largest;
+
+typedef uint32_t draw_loop(const uint64_t *restrict words, const void *all_codes, int64_t count,
+                           const uint32_t *restrict rows, uint64_t last, const uint64_t *restrict entries, int b,
+                           void *all_out);
+
+#define DRAW(NAME, TARGET, CODE, OUT)                                                                                \
+    TARGET static uint32_t NAME(const uint64_t *restrict words, const void *all_codes, int64_t count,                \
+                                const uint32_t *restrict rows, uint64_t last, const uint64_t *restrict entries,      \
+                                int b, void *all_out) {                                                              \
+        DRAW_LOOP(CODE, OUT)                                                                                         \
+    }
+
+/* For every pair of types one loop; the table of them is indexed by log2 of the sizes in bytes. */
+#define DRAW_ALL(SUFFIX, TARGET)                                                                                     \
+    DRAW(draw_8_8_##SUFFIX, TARGET, uint8_t, uint8_t)                                                                \
+    DRAW(draw_8_16_##SUFFIX, TARGET, uint8_t, uint16_t)                                                              \
+    DRAW(draw_8_32_##SUFFIX, TARGET, uint8_t, uint32_t)                                                              \
+    DRAW(draw_8_64_##SUFFIX, TARGET, uint8_t, uint64_t)                                                              \
+    DRAW(draw_16_8_##SUFFIX, TARGET, uint16_t, uint8_t)                                                              \
+    DRAW(draw_16_16_##SUFFIX, TARGET, uint16_t, uint16_t)                                                            \
+    DRAW(draw_16_32_##SUFFIX, TARGET, uint16_t, uint32_t)                                                            \
+    DRAW(draw_16_64_##SUFFIX, TARGET, uint16_t, uint64_t)                                                            \
+    DRAW(draw_32_8_##SUFFIX, TARGET, uint32_t, uint8_t)                                                              \
+    DRAW(draw_32_16_##SUFFIX, TARGET, uint32_t, uint16_t)                                                            \
+    DRAW(draw_32_32_##SUFFIX, TARGET, uint32_t, uint32_t)                                                            \
+    DRAW(draw_32_64_##SUFFIX, TARGET, uint32_t, uint64_t)                                                            \
+    DRAW(draw_64_8_##SUFFIX, TARGET, uint64_t, uint8_t)                                                              \
+    DRAW(draw_64_16_##SUFFIX, TARGET, uint64_t, uint16_t)                                                            \
+    DRAW(draw_64_32_##SUFFIX, TARGET, uint64_t, uint32_t)                                                            \
+    DRAW(draw_64_64_##SUFFIX, TARGET, uint64_t, uint64_t)                                                            \
+    static draw_loop *const loops_##SUFFIX[4][4] = {                                                                 \
+        {draw_8_8_##SUFFIX, draw_8_16_##SUFFIX, draw_8_32_##SUFFIX, draw_8_64_##SUFFIX},                             \
+        {draw_16_8_##SUFFIX, draw_16_16_##SUFFIX, draw_16_32_##SUFFIX, draw_16_64_##SUFFIX},                         \
+        {draw_32_8_##SUFFIX, draw_32_16_##SUFFIX, draw_32_32_##SUFFIX, draw_32_64_##SUFFIX},                         \
+        {draw_64_8_##SUFFIX, draw_64_16_##SUFFIX, draw_64_32_##SUFFIX, draw_64_64_##SUFFIX},                         \
+    };
+
+DRAW_ALL(plain, )
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+/* Twice as fast where the processor has these instructions and the operating system saves their registers. */
+DRAW_ALL(avx2, __attribute__((target("avx2"))))
+
+EXPORT int64_t extremal_has_avx2(void) {
+    unsigned a, b, c, d, low, high;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return 0;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (low & 6) == 6 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
+}
+#else
+#define loops_avx2 loops_plain
+EXPORT int64_t extremal_has_avx2(void) { return 0; }
+#endif
+
+/* Draw `count` outcomes. Codes and outcomes are unsigned integers of 2^code_size and 2^out_size bytes. `avx2` may be
+   set only where extremal_has_avx2. Returns the largest row that was met, or -1, having drawn nothing, if `rows`
+   names one beyond the table's `table_rows`. */
+EXPORT int64_t extremal_draw(const uint64_t *words, const void *codes, int code_size, int64_t count,
+                             const uint32_t *rows, int64_t row_count, const uint64_t *entries, int64_t table_rows,
+                             int b, void *out, int out_size, int avx2) {
+    uint32_t largest = 0;
+    for (int64_t i = 0; i < row_count; i++) largest = rows[i] > largest ? rows[i] : largest;
+    if (largest >= table_rows) return -1;
+    draw_loop *loop = (avx2 ? loops_avx2 : loops_plain)[code_size][out_size];
+    return loop(words, codes, count, rows, (uint64_t)(row_count - 1), entries, b, out);
+}

@@ -1,0 +1,104 @@
+"""Compile the C sources in src/extremal/_native into the library that the package loads.
+
+    python tools/build_native.py                in a source tree: `pip install ziglang` gives the compiler
+    python tools/build_native.py --cc gcc       with another compiler
+    python tools/build_native.py --sanitize     with gcc's address and undefined-behaviour checks, for tests
+
+Installing the package runs this too (hatch_build.py). The same sources give the same results on every processor:
+no option allows the compiler to reorder or fuse floating-point operations, or to use what this machine alone has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import runpy
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = runpy.run_path(str(ROOT / "src" / "extremal" / "_native" / "sources.py"))
+LIBRARY: Path = SOURCES["LIBRARY"]
+
+GLIBC = (2, 17)  # the oldest C library of Linux that the result runs with
+MACOS = (11, 0)
+FLAGS = [
+    *("-std=c11", "-O3", "-g0", "-shared", "-fvisibility=hidden"),
+    *("-ffp-contract=off", "-fno-math-errno"),  # IEEE arithmetic as written; sqrt is one instruction
+    *("-Wall", "-Wextra", "-Werror"),
+]
+SANITIZE = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+
+def target() -> tuple[str, str]:
+    """What to compile for, in zig's words and in those of wheels; zig's is empty where it must find out itself."""
+    machine = platform.machine().lower()
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
+    if sys.maxsize < 2**32 or machine not in ("x86_64", "aarch64"):
+        return "", sysconfig.get_platform()
+    if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
+        version = "{}.{}".format(*GLIBC)
+        return f"{machine}-linux-gnu.{version}", f"manylinux_{version}_{machine}"
+    if sys.platform == "darwin":
+        name = "arm64" if machine == "aarch64" else machine
+        return f"{machine}-macos.{MACOS[0]}.{MACOS[1]}", f"macosx_{MACOS[0]}_{MACOS[1]}_{name}"
+    if sys.platform == "win32":
+        return f"{machine}-windows-gnu", sysconfig.get_platform()
+    return "", sysconfig.get_platform()
+
+
+def platform_tag() -> str:
+    """The last part of the wheel's name."""
+    return target()[1].replace("-", "_").replace(".", "_")
+
+
+def build(compiler: list[str] | None = None, flags: list[str] | None = None) -> Path:
+    """The library, compiled from the sources as they are now."""
+    if compiler is None:
+        compiler = [sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline", "-s"]
+        triple = target()[0]
+        compiler += ["-target", triple] if triple else []
+    files = sorted(path.name for path in LIBRARY.parent.glob("*.c"))
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder, LIBRARY.name)
+        define = f'-DSOURCE_DIGEST="{SOURCES["source_digest"]()}"'
+        position = [] if sys.platform == "win32" else ["-fPIC"]
+        command = [*compiler, *FLAGS, *position, *(flags or []), define, *files, "-o", str(made)]
+        done = subprocess.run(
+            command, cwd=LIBRARY.parent, env=environment(folder), capture_output=True, text=True
+        )
+        if done.returncode or not made.exists():
+            raise SystemExit(f"compiling failed: {' '.join(command)}\n{done.stdout}{done.stderr}")
+        # Replaced in one step: another process may have the old one open.
+        fresh = LIBRARY.with_name(f"{LIBRARY.name}.{os.getpid()}.part")
+        fresh.write_bytes(made.read_bytes())
+        os.replace(fresh, LIBRARY)
+    return LIBRARY
+
+
+def environment(folder: str) -> dict[str, str]:
+    """Zig's cache lies in the user's cache folder, or, where that cannot be written, in a temporary one."""
+    try:
+        with tempfile.TemporaryFile(dir=Path.home()):
+            return dict(os.environ)
+    except (OSError, RuntimeError):
+        return {**os.environ, "ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Compile the C sources of the package.")
+    parser.add_argument("--cc", help="a compiler to use instead of zig's")
+    parser.add_argument("--sanitize", action="store_true", help="check addresses and arithmetic, with gcc")
+    given = parser.parse_args()
+    if given.sanitize:
+        print(build([given.cc or "gcc"], SANITIZE))
+    else:
+        print(build([given.cc] if given.cc else None))
+
+
+if __name__ == "__main__":
+    main()

@@ -53,7 +53,9 @@ def test_every_exported_name_exists_and_is_listed_once():
 
 
 def test_the_survey_is_readable_and_complete():
-    text = importlib.resources.files("extremal").joinpath("studies/data/anes96.csv").read_text(encoding="utf-8")
+    text = (
+        importlib.resources.files("extremal").joinpath("studies/data/anes96.csv").read_text(encoding="utf-8")
+    )
     rows = list(csv.DictReader(text.splitlines()))
     assert len(rows) == 944
     assert list(rows[0]) == ["respondent", "party", "vote", "age", "education", "income"]
@@ -87,4 +89,8 @@ def test_the_wheel_holds_the_whole_package_and_nothing_else(wheel):
     files = {name for name in files if "__pycache__" not in name}
     packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert packed == files
-    assert {"extremal/studies/data/anes96.csv", "extremal/studies/data/README.md", "extremal/py.typed"} <= packed
+    assert {
+        "extremal/studies/data/anes96.csv",
+        "extremal/studies/data/README.md",
+        "extremal/py.typed",
+    } <= packed

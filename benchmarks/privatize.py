@@ -135,7 +135,7 @@ def columns(report: Report) -> None:
         "list of strings": (len(some), lambda: text.privatize(some)),
         "codes, keyed, integer ids": (
             count,
-            lambda: text.privatize_codes(numbers, key=bytes(32), ids=ids),
+            lambda: text.privatize_codes(numbers, key=bytes(range(32)), ids=ids, column="answer"),
         ),
     }
     for name, (size, call) in others.items():

@@ -21,3 +21,13 @@ def file_name(path: Any, what: str, refusal: type[ExtremalError], kind: str = "f
 def reason(error: OSError) -> str:
     """Why the operating system refused, without the name of the file, which may be that of a temporary one."""
     return error.strerror or " ".join(str(error).split()) or type(error).__name__
+
+
+def sync_folder(folder: str | os.PathLike[str]) -> None:
+    """Put the names in a folder on disk: without this a new file can be gone after a power failure."""
+    if os.name == "posix":
+        handle = os.open(folder or ".", os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +22,8 @@ from extremal.certification import file as mechanism_file
 from extremal.certification.certify import Certified, certify, from_json, load
 from extremal.errors import ExtremalError, FileError, FormatError
 from extremal.model.mechanism import constant, identity
-from extremal.release.keys import id_blocks, keyed_words
+from extremal.release.keys import draw_key, id_blocks, keyed_words
+from tests.support.aes import aes_256
 
 PAGE = Path(__file__).parents[2] / "docs" / "file-format.md"
 
@@ -432,11 +432,7 @@ def test_saving_replaces_an_older_file(tmp_path):
 
 def code_of_the_page():
     """The functions on the page, as a reader in another language would write them from it."""
-
-    def aes_256(key, block):
-        return Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(block)
-
-    names = {"hmac": hmac, "hashlib": hashlib, "json": json, "aes_256": aes_256}
+    names = {"hmac": hmac, "hashlib": hashlib, "json": json, "re": re, "aes_256": aes_256}
     for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S):
         exec(block, names)
     return names
@@ -455,7 +451,27 @@ def weights_of(document):
 
 
 KEY = bytes(range(32))
-RECORDS = [0, 1, 2, 3, -1, 255, 2**63, -(2**119), "1", "alice", "Zoë", b"1", b"\xff\x00"]
+RECORDS = [
+    *(
+        0,
+        1,
+        2,
+        3,
+        -1,
+        255,
+        2**63,
+        -(2**119),
+        2**119,
+        "007",
+        "+1",
+        "-0",
+        "alice",
+        "Zoë",
+        "1.0",
+        b"1",
+        b"\xff\x00",
+    ),
+]
 
 
 def vector_mechanism():
@@ -477,17 +493,23 @@ def vector_mechanism():
 def vectors():
     c = vector_mechanism()
     for k, record in enumerate(RECORDS):
-        column = ["", "answer", "größe"][k % 3]
-        value = c.inputs[k % 4]
-        (report,) = c.privatize([value], key=KEY, ids=[record], column=column)
+        column = [("größe", "answer"), "answer", "größe"][k % 3]
+        occasion = [None, 2, "spring", "-03"][k // 2 % 4]
+        row = k % 4
+        (report,) = c.privatize([c.inputs[row]], key=KEY, ids=[record], column=column, occasion=occasion)
         word = np.empty(1, dtype=np.uint64)
-        keyed_words(KEY, column, bytes.fromhex(c.digest), id_blocks([record], 1))(0, word)
-        yield record, column, value, int(word[0]), report
+        subkey = draw_key(KEY, occasion, column, bytes.fromhex(c.digest))
+        keyed_words(subkey, id_blocks([record], 1), np.array([row], np.uint8), np.arange(5, dtype=np.uint32))(
+            0, word
+        )
+        yield record, column, occasion, c.inputs[row], int(word[0]), report
 
 
 def sections():
-    rows = ["| id | column | value | word | report |", "|---|---|---|---|---|"]
-    rows += [f"| `{r!r}` | `{c!r}` | `{v!r}` | `{w:016x}` | `{y!r}` |" for r, c, v, w, y in vectors()]
+    rows = ["| id | column | occasion | value | word | report |", "|---|---|---|---|---|---|"]
+    rows += [
+        f"| `{r!r}` | `{c!r}` | `{o!r}` | `{v!r}` | `{w:016x}` | `{y!r}` |" for r, c, o, v, w, y in vectors()
+    ]
     return {"file": f"```json\n{vector_mechanism().to_json()}```", "table": "\n".join(rows)}
 
 
@@ -498,16 +520,23 @@ def test_the_page_shows_the_vectors_that_the_library_gives():
         assert shown == content, f"run: python {Path(__file__).name}"
 
 
+def test_aes_in_plain_python_is_that_of_the_standard():
+    """FIPS 197, appendix C.3."""
+    block = bytes.fromhex("00112233445566778899aabbccddeeff")
+    assert aes_256(bytes(range(32)), block).hex() == "8ea2b7ca516745bfeafc49904b496089"
+
+
 def test_the_code_on_the_page_gives_the_vectors():
     (text,) = re.findall(r"```json\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
     document = json.loads(text)
     page = code_of_the_page()
     tables = [page["table"](row) for row in weights_of(document)]
     assert from_json(text) == vector_mechanism()
-    for record, column, value, expected, report in vectors():
-        word = page["word"](KEY, document["digest"], column, record)
+    for record, column, occasion, value, expected, report in vectors():
+        row = document["inputs"].index(value)
+        word = page["word"](KEY, document["digest"], column, record, row, occasion)
         assert word == expected
-        j = page["draw"](tables[document["inputs"].index(value)], word)
+        j = page["draw"](tables[row], word)
         assert document["outputs"][j] == report
 
 
@@ -576,8 +605,9 @@ def test_the_code_on_the_page_draws_what_the_library_draws(c):
     values = [c.inputs[k % len(c.inputs)] for k in range(200)]
     reports = c.privatize(values, key=KEY, ids=range(200), column="q")
     for k, (value, report) in enumerate(zip(values, reports, strict=True)):
-        word = page["word"](KEY, c.digest, "q", k)
-        assert c.outputs[page["draw"](page["table"](rows[c.inputs.index(value)]), word)] == report
+        row = c.inputs.index(value)
+        word = page["word"](KEY, c.digest, "q", k, row)
+        assert c.outputs[page["draw"](page["table"](rows[row]), word)] == report
 
 
 def test_the_bounds_on_the_page_are_those_of_the_code():

@@ -18,7 +18,9 @@ import extremal as ex
 from extremal.certification.certify import certify
 from extremal.errors import ValuesError
 from extremal.model.mechanism import constant, identity
-from extremal.release.sampler import PIECE, SeededWords
+from extremal.release import arrays
+from extremal.release.frames import privatize_frame
+from extremal.release.sampler import PIECE, Sampler, SeededWords
 
 WORDS = ex.Prior({"a": 0.5, "bb": 0.3, "ccc": 0.2})
 C = certify(WORDS, ex.randomized_response(WORDS, 1.0), 1.0)
@@ -109,8 +111,8 @@ def test_the_same_kind_comes_back_with_the_reports_of_the_list(c, build, name):
 @pytest.mark.parametrize(("c", "build", "name"), CASES, ids=IDS)
 def test_keyed_reports_do_not_depend_on_the_kind_of_column(c, build, name):
     values = list(c.inputs) * 20
-    reports = c.privatize(build(values), key=bytes(32), ids=range(60), column="q")
-    assert as_list(reports) == c.privatize(values, key=bytes(32), ids=range(60), column="q")
+    reports = c.privatize(build(values), key=bytes(range(32)), ids=range(60), column="q")
+    assert as_list(reports) == c.privatize(values, key=bytes(range(32)), ids=range(60), column="q")
 
 
 @pytest.mark.parametrize(("c", "build", "name"), CASES, ids=IDS)
@@ -342,7 +344,7 @@ def test_equal_values_of_different_types_leave_no_trace():
 
 def test_types_that_numpy_lacks_are_columns_too():
     runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int16()), pa.array(["a", "bb"]))
-    keyed = {"key": bytes(32), "ids": range(3), "column": ""}
+    keyed = {"key": bytes(range(32)), "ids": range(3), "column": "q"}
     reports = C.privatize(runs, **keyed)
     assert reports.type == runs.type
     assert reports.to_pylist() == C.privatize(["a", "a", "bb"], **keyed)
@@ -376,7 +378,7 @@ def test_a_long_column_of_polars_has_the_reports_of_the_list(dtype):
     """Longer than what one thread gathers."""
     values = (["a", "bb", "ccc", "a", "a"] * (PIECE // 4))[: PIECE + 7]
     series = pl.Series("q", values, dtype=dtype)
-    keyed = {"key": bytes(32), "ids": range(len(values)), "column": "q"}
+    keyed = {"key": bytes(range(32)), "ids": range(len(values)), "column": "q"}
     reports = C.privatize(series, **keyed)
     assert (reports.dtype, reports.name, reports.n_chunks()) == (series.dtype, "q", 1)
     assert reports.to_list() == C.privatize(values, **keyed)
@@ -551,3 +553,68 @@ def test_a_set_of_values_is_refused_as_it_has_no_order():
     for values in ({"a"}, frozenset("ab"), {"a": 1}.keys()):
         with pytest.raises(ex.ValuesError, match="one column of labels"):
             certified.privatize(values)
+
+
+# --- codes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [2, 128, 129, 256, 300])
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", ">i2", "u2", "i4", "i8", "u8"])
+def test_codes_that_are_no_rows_are_refused_in_every_dtype(n, dtype):
+    """-1 as a signed byte has the bits of 255, which is a row of a mechanism with 256 inputs."""
+    prior = ex.Prior.uniform(n)
+    c = certify(prior, identity(prior), prior.epsilon_max)
+    info = np.iinfo(dtype)
+    wrong = [code for code in (-1, info.min, n, 255, info.max) if info.min <= code <= info.max]
+    for code in wrong:
+        codes = np.array([0, code, 1], dtype=dtype)
+        if 0 <= code < n:
+            assert c.privatize_codes(codes).tolist() == [0, code, 1]
+        else:
+            with pytest.raises(ValuesError, match=rf"others in 1 of 3 rows, {code} first"):
+                c.privatize_codes(codes)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1"])
+@pytest.mark.parametrize("unknown", ["refuse", "drop"])
+def test_labels_may_be_all_that_a_dtype_holds(dtype, unknown):
+    info = np.iinfo(dtype)
+    prior = ex.Prior.uniform(list(range(info.min, info.max + 1)))
+    c = certify(prior, identity(prior), prior.epsilon_max)
+    values = np.arange(info.min, info.max + 1).astype(dtype)
+    assert c.privatize(values, unknown=unknown).tolist() == values.tolist()
+    keyed = c.privatize(values, unknown=unknown, key=bytes(range(32)), ids=range(256), column="q")
+    assert keyed.tolist() == values.tolist()
+
+
+# --- what may draw --------------------------------------------------------------------------------
+
+
+class LookAlike:
+    """Has everything that a certified mechanism has, except the proof."""
+
+    def __init__(self, certified):
+        self.prior, self.epsilon, self.digest = certified.prior, certified.epsilon, certified.digest
+        self.weights, self.mechanism = certified.weights, certified.mechanism
+        self.sampler = certified.sampler
+
+
+def test_only_what_was_certified_draws():
+    for fake in (LookAlike(C), C.sampler, C.mechanism, None):
+        with pytest.raises(ValuesError, match="must be a certified one"):
+            arrays.privatize_values(fake, ["a"], arrays.Draws())
+        with pytest.raises(ValuesError, match="must be a certified one"):
+            arrays.privatize_codes(fake, np.array([0]), arrays.Draws())
+        with pytest.raises(ValuesError, match="must be a certified one"):
+            privatize_frame(pd.DataFrame({"q": ["a"]}), {"q": fake})
+    with pytest.raises(TypeError, match="only certified mechanisms draw"):
+        type("Fake", (type(C),), {})
+
+
+def test_the_tables_of_another_mechanism_are_refused():
+    c = certify(C.prior, C.mechanism, C.epsilon)
+    vars(c)["sampler"] = Sampler(
+        identity(C.prior).matrix.astype(np.uint64) << np.uint64(62), C.inputs, C.inputs, b""
+    )
+    with pytest.raises(ValuesError, match="must be a certified one"):
+        c.privatize(["a"])

@@ -207,11 +207,17 @@ LAZY = pl.LazyFrame({"answer": ["a"]})
             KeyingError,
             "leave one out",
         ),
-        (lambda: privatize_frame(ONE, {"answer": C}, repeated_ids="no"), KeyingError, '"refuse" or "allow"'),
+        (lambda: privatize_frame(ONE, {"answer": C}, occasion=2), KeyingError, "occasion alone"),
+        (lambda: privatize_frame(ONE, {"answer": C}, ledger="ledger"), KeyingError, "ledger alone"),
+        (
+            lambda: privatize_frame(pd.DataFrame({"": ["a"]}), {"": C}, key=KEY, ids=[1]),
+            KeyingError,
+            "name of its column",
+        ),
         (
             lambda: privatize_frame(pd.DataFrame({0: ["a"]}), {0: C}, key=KEY, ids=[1]),
             KeyingError,
-            "named by strings",
+            "name of its column",
         ),
         (
             lambda: privatize_frame(pd.DataFrame([["a", "a"]], columns=["x", "x"]), {"x": C}),
@@ -238,12 +244,6 @@ def test_a_column_is_released_once():
     for mechanisms in ({"x": C, ("x", "y"): joint}, {("x", "x"): joint}):
         with pytest.raises(ValuesError, match="two draws of one value are two releases"):
             privatize_frame(frame, mechanisms)
-
-
-def test_repeated_ids_are_allowed_where_asked():
-    frame = pl.DataFrame({"answer": ["a"] * 50, "id": [7] * 50})
-    reports = privatize_frame(frame, {"answer": C}, key=KEY, ids="id", repeated_ids="allow")
-    assert len(set(reports["answer"])) == 1
 
 
 def test_a_narwhals_frame_and_columns_without_a_name_are_frames_too():

@@ -182,7 +182,7 @@ def test_two_actions_on_a_keyed_frame_give_the_same_reports(frame):
     assert reports(private) == first
     again = privatize_spark(frame.repartition(3, "weight"), {"answer": C}, key=KEY, id_column="id")
     assert reports(again) == first
-    other = privatize_spark(frame, {"answer": C}, key=bytes(32), id_column="id")
+    other = privatize_spark(frame, {"answer": C}, key=bytes(range(32)), id_column="id")
     assert reports(other) != first
 
 
@@ -230,7 +230,7 @@ def test_reports_stored_in_a_folder_are_read_back_from_it(spark, frame, tmp_path
 def test_a_keyed_stream_gives_the_reports_of_the_array_interface(spark, frame, table, tmp_path):
     frame.write.parquet(str(tmp_path / "in"))
     stream = spark.readStream.schema(frame.schema).parquet(str(tmp_path / "in"))
-    private = privatize_spark(stream, {"answer": C}, key=KEY, id_column="id", repeated_ids="allow")
+    private = privatize_spark(stream, {"answer": C}, key=KEY, id_column="id")
     query = (
         private.writeStream.trigger(availableNow=True)
         .option("checkpointLocation", str(tmp_path / "checkpoint"))
@@ -469,12 +469,7 @@ REFUSED = {
         {"answer": C},
         {"key": KEY, "id_column": "number"},
     ),
-    "repeated_ids": (
-        KeyingError,
-        '"refuse" or "allow"',
-        {"answer": C},
-        {"key": KEY, "id_column": "id", "repeated_ids": "maybe"},
-    ),
+    "an occasion alone": (KeyingError, "an occasion alone", {"answer": C}, {"occasion": 2}),
 }
 
 
@@ -498,26 +493,34 @@ def test_a_type_that_no_label_has_is_refused(frame):
     expect(ValuesError, "must hold labels", lambda: privatize_spark(odd, {"answer": C}))
 
 
-@pytest.mark.parametrize("policy", ["refuse", "allow"])
-def test_records_without_an_id_are_refused(frame, policy):
+def test_records_without_an_id_are_refused(frame):
     for kind in ("long", "string"):
         some = frame.withColumn("who", F.when(F.col("id") >= 0, F.col("id")).cast(kind))
-        options = {"key": KEY, "id_column": "who", "repeated_ids": policy}
+        options = {"key": KEY, "id_column": "who"}
         text = "every record needs an id, got none in 7 rows of 'who'"
         expect(KeyingError, text, lambda: privatize_spark(some, {"answer": C}, **options))  # noqa: B023
 
 
-def test_repeated_ids_are_drawn_alike_where_they_are_allowed(frame, table):
-    options = {"key": KEY, "id_column": "number", "repeated_ids": "allow"}
-    rows = privatize_spark(frame, {"answer": C}, **options).orderBy("id").collect()
-    expected = C.privatize(
-        table["answer"].tolist(),
-        key=KEY,
-        ids=table["number"].tolist(),
-        column="answer",
-        repeated_ids="allow",
+@pytest.mark.parametrize("twin", ["007", "+7", "7", "0000007"])
+def test_an_id_that_is_written_in_two_ways_is_refused(spark, twin):
+    frame = spark.createDataFrame(
+        [("7", "a"), (twin, "a"), ("-0", "a"), ("x", "a")], "id string, answer string"
     )
-    assert [row["answer"] for row in rows] == expected
+    options = {"key": KEY, "id_column": "id"}
+    expect(KeyingError, r"distinct, got \['7'\]", lambda: privatize_spark(frame, {"answer": C}, **options))
+    zeros = spark.createDataFrame([("-000", "a"), ("+0", "a")], "id string, answer string")
+    expect(KeyingError, r"distinct, got \['0'\]", lambda: privatize_spark(zeros, {"answer": C}, **options))
+
+
+def test_text_ids_and_occasions_draw_as_everywhere(spark):
+    ids = ["007", "+8", "-09", "x1", "1.0", "99999999999999999999"]
+    frame = spark.createDataFrame([(i, "a") for i in ids], "id string, answer string")
+    for occasion in (None, 2):
+        options = {"key": KEY, "id_column": "id", "occasion": occasion}
+        rows = privatize_spark(frame, {"answer": C}, **options).collect()
+        meant = [7, 8, -9, "x1", "1.0", 99999999999999999999]
+        expected = C.privatize(["a"] * 6, key=KEY, ids=meant, column="answer", occasion=occasion)
+        assert {row["id"]: row["answer"] for row in rows} == dict(zip(ids, expected, strict=True))
 
 
 @pytest.mark.parametrize("made", ["monotonically_increasing_id()", "uuid()", "int(rand() * 1e9)"])

@@ -21,6 +21,8 @@ from ..model.leakage import pml
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Labels, Prior, check_labels
 from ..model.regions import check_epsilon
+from ..release.certificate import Certificate
+from ..release.keys import Columns
 from ..release.sampler import Sampler, Words
 from . import file as mechanism_file
 from .proof import Lift, is_at_most, largest_lift, log_above
@@ -32,7 +34,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certified:
+class Certified(Certificate):
     """A mechanism whose integer weights satisfy epsilon-PML exactly; the proof was done when it was built.
 
     `weights` are (N, M) unsigned integers, every row sums to 2**bits. `realised_epsilon` is a double proved
@@ -90,18 +92,19 @@ class Certified:
         *,
         key: bytes | None = None,
         ids: Any = None,
-        column: str | None = None,
+        column: Columns | None = None,
+        occasion: int | str | None = None,
         unknown: str = "refuse",
         unknown_as: Hashable = None,
-        repeated_ids: str = "refuse",
         source: Words | None = None,
     ) -> Any:
         """A column of reports of the same kind as the column of values: one exact, independent draw a record.
 
         Lists, numpy arrays, pandas and polars Series, arrow arrays. With `key` (32 secret bytes) and `ids`
-        (one integer, string or bytes a record) the report is a function of (key, id, column, digest):
-        repeating a job repeats its reports. `column` defaults to the name of a Series. The same id twice in a
-        call would make two records linkable and is refused unless repeated_ids="allow".
+        (one integer, text or bytes a record, each once) the report is a function of key, occasion, column,
+        digest, id and answer: repeating a job repeats its reports. `column`, which must not be empty, defaults
+        to the name of a Series; of values that are tuples it is the tuple of the columns' names. Another
+        `occasion` (a wave, say: text or an integer) draws a new report.
 
         A value that is not an input label, or is missing, is refused; unknown="drop" drops its row,
         unknown_as=label treats it as that label of the alphabet. `source` replaces the operating system's
@@ -109,7 +112,7 @@ class Certified:
         """
         from ..release import arrays
 
-        draws = arrays.Draws(key, ids, column, repeated_ids, source)
+        draws = arrays.Draws(key, ids, column, occasion, source)
         return arrays.privatize_values(self, values, draws, unknown, unknown_as)
 
     def privatize_codes(
@@ -118,8 +121,8 @@ class Certified:
         *,
         key: bytes | None = None,
         ids: Any = None,
-        column: str | None = None,
-        repeated_ids: str = "refuse",
+        column: Columns | None = None,
+        occasion: int | str | None = None,
         source: Words | None = None,
     ) -> NDArray[Any]:
         """Column numbers of outputs for row numbers of inputs: the fast path, at memory speed.
@@ -129,9 +132,7 @@ class Certified:
         """
         from ..release import arrays
 
-        return arrays.privatize_codes(
-            self.sampler, codes, arrays.Draws(key, ids, column, repeated_ids, source)
-        )
+        return arrays.privatize_codes(self, codes, arrays.Draws(key, ids, column, occasion, source))
 
     def to_json(self) -> str:
         """The text of a mechanism file (docs/file-format.md)."""

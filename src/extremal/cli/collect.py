@@ -60,9 +60,18 @@ def privatize(
     unknown_as: Annotated[
         str | None, typer.Option(metavar="LABEL", help="Treat unknown and missing answers as this one.")
     ] = None,
-    repeated_ids: Annotated[
-        Literal["refuse", "allow"], typer.Option(help="What to do where an id stands twice.")
-    ] = "refuse",
+    occasion: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With a key: draw new reports for this occasion, e.g. a wave."),
+    ] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help='Where keyed releases are recorded; beside the key file unless given, "none" for nowhere. A second '
+            "report of the same people's column is refused.",
+        ),
+    ] = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
     format: options.Format = None,
@@ -82,7 +91,8 @@ def privatize(
         "key": None if key_file is None else _key(key_file),
         "id_column": id_column,
         "unknown": missing,
-        "repeated_ids": repeated_ids,
+        "occasion": occasion,
+        "ledger": _ledger(ledger, key_file),
         "delimiter": delimiter,
     }
     with file_or_stdin(source, format) as path:
@@ -189,6 +199,13 @@ def _key(path: str) -> bytes:
     except OSError:
         pass  # read_key says what is wrong
     return ex.read_key(path)
+
+
+def _ledger(given: str | None, key_file: str | None) -> str | None:
+    """The ledger that was named, else the one beside the key; None for none."""
+    if given is None:
+        return None if key_file is None else f"{key_file}.ledger"
+    return None if given == "none" else given
 
 
 def _nothing_left(why: str) -> ex.ValuesError:

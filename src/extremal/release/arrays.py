@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ..errors import KeyingError, ValuesError
 from . import series
+from .certificate import Certificate, sampler_of
 from .columns import Array, Column, from_list, from_numpy, shown
-from .job import Certificate, Randomness, Release, choose_randomness, plan, record_blocks
+from .job import Randomness, Release, choose_randomness, plan, record_blocks
+from .keys import Columns, check_columns_name
 from .sampler import Integers, Sampler, Words, smallest_unsigned, unsigned
+
+ALONE = ""  # what a job calls a column that comes by itself; keyed draws have the name that was given
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,22 +32,23 @@ class Draws:
 
     key: bytes | None = field(default=None, repr=False)
     ids: Any = None
-    column: str | None = None  # the name that enters keyed draws; unset, that of the Series
-    repeated_ids: str = "refuse"
+    column: Columns | None = None  # the name that enters keyed draws; unset, that of the Series
+    occasion: int | str | None = None
     source: Words | None = None
 
-    @property
-    def randomness(self) -> Randomness:
-        return choose_randomness(self.key, self.ids, self.repeated_ids, self.source)
-
-    def name(self, given: str) -> str:
-        name = given if self.column is None else self.column
-        if not isinstance(name, str):
-            raise KeyingError(f"column must be a string, got {shown(name)}; it is the name of the values")
-        return name
+    def randomness(self, name: Any = None) -> Randomness:
+        """Where words come from for a column; `name` is the one that a Series brings with it."""
+        randomness = choose_randomness(self.key, self.ids, self.occasion, self.source)
+        if randomness.key is None:
+            return randomness
+        if self.column is None and isinstance(
+            name, tuple
+        ):  # part of a nested header: not columns taken together
+            raise KeyingError(f"the column must be named by text, got {shown(name)}; give column=")
+        return replace(randomness, column=check_columns_name(name if self.column is None else self.column))
 
     def blocks(self, count: int) -> Integers | None:
-        return None if self.ids is None else record_blocks(self.ids, count, self.repeated_ids)
+        return None if self.ids is None else record_blocks(self.ids, count)
 
 
 def privatize_values(
@@ -55,17 +60,17 @@ def privatize_values(
             'unknown must not be "drop" together with unknown_as, '
             f"got unknown={unknown!r}, unknown_as={shown(unknown_as)}; choose one"
         )
-    column = as_column(certified.sampler, values)
-    name = draws.name(column.name)
-    instead = None if unknown_as is None else {name: unknown_as}
-    job = plan({name: certified}, unknown, instead, draws.randomness, alone=True)
+    column = as_column(sampler_of(certified), values)
+    instead = None if unknown_as is None else {ALONE: unknown_as}
+    job = plan({ALONE: certified}, unknown, instead, draws.randomness(column.name), alone=True)
     drawn = job.draw(lambda sampler, name: column, len(column.codes), draws.blocks(len(column.codes)))
     job.check()
-    return None if drawn is None else drawn.columns[name]
+    return None if drawn is None else drawn.columns[ALONE]
 
 
-def privatize_codes(sampler: Sampler, codes: Any, draws: Draws) -> Array:
+def privatize_codes(certified: Certificate, codes: Any, draws: Draws) -> Array:
     """Column numbers of outcomes for row numbers of inputs; the same dtype if it can number every outcome."""
+    sampler = sampler_of(certified)
     if not isinstance(codes, np.ndarray) or codes.ndim != 1:
         raise ValuesError(
             f"codes must be a one-dimensional numpy array of row numbers, got {type(codes).__name__}; "
@@ -74,18 +79,28 @@ def privatize_codes(sampler: Sampler, codes: Any, draws: Draws) -> Array:
     if np.ma.is_masked(codes):
         raise ValuesError("codes must not be missing, got a masked array; drop what is masked")
     n, m = len(sampler.inputs), len(sampler.outputs)
-    plain = np.ascontiguousarray(unsigned(np.asarray(codes)))
+    plain = np.ascontiguousarray(_row_numbers(np.asarray(codes), n))
     fits = np.iinfo(codes.dtype).max >= m - 1
-    outcomes = np.empty(len(plain), dtype=plain.dtype if fits else smallest_unsigned(m))
-    release = Release((draws.name(""),), sampler)
-    fill = draws.randomness.fill(release, len(plain), draws.blocks(len(plain)), None)
-    if not sampler.draw(plain, np.arange(n + 1, dtype=np.uint32), fill, outcomes):
+    outcomes = np.empty(len(plain), dtype=f"u{codes.dtype.itemsize}" if fits else smallest_unsigned(m))
+    rows = np.arange(n + 1, dtype=np.uint32)
+    fill = draws.randomness().fill(Release((ALONE,), sampler), draws.blocks(len(plain)), plain, rows)
+    if not sampler.draw(plain, rows, fill, outcomes):
         wrong = codes[plain >= n]
         raise ValuesError(
             f"codes must be row numbers 0..{n - 1}, got others in {len(wrong)} of {len(codes)} rows, "
             f"{wrong[0]} first; number the values by the order of the input labels"
         )
     return outcomes.view(codes.dtype.newbyteorder("=")) if fits else outcomes
+
+
+def _row_numbers(codes: Array, n: int) -> Array:
+    """The codes as unsigned integers, among which a negative one is n or more."""
+    plain = unsigned(codes)
+    if (
+        codes.dtype.kind == "i" and n > np.iinfo(codes.dtype).max + 1
+    ):  # -1 as int8 would be 255, which is a row
+        return unsigned(codes.astype(np.int64))
+    return plain
 
 
 def as_column(sampler: Sampler, values: Any) -> Column:

@@ -30,7 +30,7 @@ class Column:
     values_at: Callable[[NDArray[np.intp]], Iterable[Any]]
     rebuild: Callable[[Array, Kept], Any]  # from outcomes, and which rows were kept
     outcomes: np.dtype[Any]  # unsigned, for the outcomes
-    name: str = ""
+    name: Any = None  # what a Series calls itself
 
 
 def from_list(sampler: Sampler, values: list[Any]) -> Column:
@@ -159,7 +159,11 @@ def objects(labels: Iterable[Any]) -> Array:
 
 def label_rows(codes: Array, rows: Rows) -> Rows:
     """The row of every record, N for those that have none."""
-    return rows[np.minimum(codes, np.array(len(rows) - 1, dtype=codes.dtype))] if len(codes) else rows[:0]
+    if len(codes) == 0:
+        return rows[:0]
+    last = len(rows) - 1
+    beyond = last < np.iinfo(codes.dtype).max  # else the dtype has no code beyond the last
+    return rows[np.minimum(codes, codes.dtype.type(last)) if beyond else codes]
 
 
 def shown(value: Any) -> str:

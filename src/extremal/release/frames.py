@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -12,8 +13,9 @@ from ..errors import PriorError, ValuesError
 from ..model.prior import Prior, is_missing, shorten
 from .arrays import as_column
 from .arrow_schema import released_schema, unordered
+from .certificate import Certificate
 from .columns import Column
-from .job import Certificate, Drawn, Job, check_columns, choose_randomness, plan, record_blocks
+from .job import Drawn, Job, check_columns, choose_randomness, plan, record_blocks
 from .sampler import Sampler, Words
 
 
@@ -25,7 +27,8 @@ def privatize_frame(
     ids: Any = None,
     unknown: str = "refuse",
     unknown_as: Mapping[Any, Hashable] | None = None,
-    repeated_ids: str = "refuse",
+    occasion: int | str | None = None,
+    ledger: str | os.PathLike[str] | None = None,
     source: Words | None = None,
 ) -> Any:
     """A frame of the same kind in which each named column holds reports; other columns, index and order stay.
@@ -34,9 +37,10 @@ def privatize_frame(
     to its certified mechanism, or a tuple of columns to one mechanism on tuples (joint_prior makes a prior
     for it): these columns are drawn together, once. Separate columns get independent words.
 
-    With `key` and `ids` (a column of the frame by name, or one id a row) a report is a function of key, id,
-    column and mechanism. The same id twice gives the same noise twice, by which two records can be linked; it
-    is refused unless repeated_ids="allow".
+    With `key` and `ids` (a column of the frame by name, or one id a row) a report is a function of key,
+    `occasion`, column, mechanism, id and answer, so doing it again repeats the reports. The same id twice is
+    refused. Another occasion (a wave, say: text or an integer) draws a new report. With `ledger`, the path of
+    a file, every keyed release is recorded, and a second report of the same people's column is refused.
 
     Rows with an unknown or missing value are refused; unknown="drop" drops them from all columns,
     unknown_as={column: label} treats such values as a label. The rows keep their order, so they must not be
@@ -46,21 +50,23 @@ def privatize_frame(
     """
     import narwhals
 
-    randomness = choose_randomness(key, ids, repeated_ids, source)
-    job = plan(mechanisms, unknown, unknown_as, randomness)
+    randomness = choose_randomness(key, ids, occasion, source)
+    job = plan(mechanisms, unknown, unknown_as, randomness, ledger=ledger)
     eager = eager_frame(frame)
     check_columns(job, eager.columns, "frame", ids if isinstance(ids, str) else None)
     blocks = None
     if ids is not None:
         records = eager.get_column(ids).to_native() if isinstance(ids, str) else ids
-        blocks = record_blocks(records, len(eager), repeated_ids)
+        blocks = record_blocks(records, len(eager))
 
     def read(sampler: Sampler, name: Any) -> Column:
         return as_column(sampler, eager.get_column(name).to_native())
 
     drawn = job.draw(read, len(eager), blocks)
     job.check()
-    released = _replaced(eager, job, drawn) if drawn is not None else eager
+    with job.entry:
+        released = _replaced(eager, job, drawn) if drawn is not None else eager
+        job.entry.commit()
     return released if isinstance(frame, narwhals.DataFrame) else released.to_native()
 
 

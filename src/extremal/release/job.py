@@ -1,24 +1,34 @@
 """What is released from a frame or a file: which columns, by which mechanism, with which words.
 
 Frames and files differ in how columns are read and written. Everything that the guarantee rests on stands
-here, once: fresh words for every column and every batch, or words from the key, the id and the name of the
-column; the same rows dropped from all columns; nothing drawn from a value that is no label.
+here, once: fresh words for every column and every batch, or words from the key, the name of the column, the id
+and the answer; the same rows dropped from all columns; nothing drawn from a value that is no label.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import KeyingError, ValuesError
 from ..model.prior import is_hashable, is_missing, shorten
-from .columns import Column, Kept, label_rows, shown
-from .keys import check_distinct, check_key, id_blocks, keyed_words
+from .certificate import Certificate, sampler_of
+from .columns import Array, Column, Kept, Rows, label_rows, shown
+from .keys import (
+    Columns,
+    check_columns_name,
+    check_distinct,
+    check_key,
+    check_occasion,
+    draw_key,
+    id_blocks,
+    keyed_words,
+)
+from .ledger import Claim, Entry, ledger_path
 from .product import Product
 from .sampler import Fill, Integers, Sampler, SecureWords, Words
 
@@ -32,13 +42,6 @@ MOST_NAMES = 200_000  # unknown values that are told apart
 MOST_UNKNOWN = 1_000_000  # rows with unknown values after which a file is not read to its end
 
 
-class Certificate(Protocol):
-    """A certified mechanism, as far as releasing needs it."""
-
-    @property
-    def sampler(self) -> Sampler: ...
-
-
 @dataclass(frozen=True, eq=False)
 class Release:
     """One report a record: of one column, or of several columns as one symbol."""
@@ -49,14 +52,9 @@ class Release:
     instead: int | None = None  # the row of values that have none
 
     @property
-    def keyed_name(self) -> str:
-        """The name that enters keyed draws; of several columns the JSON list of their names."""
-        name = self.names[0] if self.product is None else list(self.names)
-        if not all(isinstance(part, str) for part in self.names):
-            raise KeyingError(f"columns must be named by strings for keyed draws, got {repr(name)[:60]}")
-        if isinstance(name, str):
-            return name
-        return json.dumps(name, ensure_ascii=False, separators=(",", ":"))
+    def keyed_name(self) -> Columns:
+        """The name that enters keyed draws; of several columns the tuple of their names."""
+        return check_columns_name(self.names[0] if self.product is None else self.names)
 
     def column(self, read: Read) -> Column:
         if self.product is None:
@@ -73,10 +71,13 @@ class Release:
         """Which records have a row."""
         return label_rows(column.codes, column.rows) != len(self.sampler.inputs)
 
-    def draw(self, column: Column, fill: Fill, kept: Kept) -> tuple[Any, ...] | None:
-        """The columns of the reports, or None if some record has no row."""
+    def draw(
+        self, column: Column, randomness: Randomness, blocks: Integers | None, kept: Kept
+    ) -> tuple[Any, ...] | None:
+        """The columns of the reports, or None if some record has no row; `blocks` are of the records kept."""
         codes = np.ascontiguousarray(column.codes if kept is None else column.codes[kept])
         outcomes = np.empty(len(codes), dtype=column.outcomes)
+        fill = randomness.fill(self, blocks, codes, column.rows)
         if not self.sampler.draw(codes, column.rows, fill, outcomes):
             return None
         built = column.rebuild(outcomes, kept)
@@ -89,18 +90,22 @@ class Randomness:
 
     key: bytes | None = field(default=None, repr=False)
     source: Words = field(default_factory=SecureWords)
+    occasion: int | str | None = None
+    column: Columns | None = None  # what a column by itself is called; others have their own names
 
     @property
     def note(self) -> str | None:
         """What must be said of reports that are not private."""
         return None if self.key is not None or isinstance(self.source, SecureWords) else self.source.note
 
-    def fill(self, release: Release, count: int, blocks: Integers | None, kept: Kept) -> Fill:
-        if self.key is None or blocks is None:
-            return self.source.stream(count)
-        return keyed_words(
-            self.key, release.keyed_name, release.sampler.digest, blocks if kept is None else blocks[kept]
-        )
+    def fill(self, release: Release, blocks: Integers | None, codes: Array, rows: Rows) -> Fill:
+        if self.key is None:
+            return self.source.stream(len(codes))
+        if blocks is None:
+            raise KeyingError("a keyed draw must have ids, got none")
+        column = release.keyed_name if self.column is None else self.column
+        subkey = draw_key(self.key, self.occasion, column, release.sampler.digest)
+        return keyed_words(subkey, blocks, codes, rows)
 
 
 class Unknown:
@@ -148,6 +153,7 @@ class Job:
     unknown: tuple[Unknown, ...] = ()
     given_up: bool = False
     alone: bool = False  # one column by itself, which messages need not name
+    entry: Entry = field(default_factory=Entry)  # of the ledger; it counts people whose reports were drawn
 
     @property
     def private(self) -> list[Any]:
@@ -181,13 +187,16 @@ class Job:
                 kept = known
                 self.dropped += count - int(np.count_nonzero(known))
         reports: dict[Any, Any] = {}
+        if blocks is not None and kept is not None:
+            blocks = blocks[kept]
         for release, column in zip(self.releases, columns, strict=True):
-            fill = self.randomness.fill(release, count, blocks, kept)
-            built = None if self.unknown else release.draw(column, fill, kept)
+            built = None if self.unknown else release.draw(column, self.randomness, blocks, kept)
             if built is None:
                 self._refuse(columns)
                 return None
             reports.update(zip(release.names, built, strict=True))
+        if blocks is not None:
+            self.entry.add(blocks)
         return Drawn(reports, kept)
 
     def check(self) -> None:
@@ -215,6 +224,7 @@ def plan(
     unknown_as: Any,
     randomness: Randomness,
     alone: bool = False,
+    ledger: Any = None,
 ) -> Job:
     """The job of releasing these columns, if it is a sensible one."""
     if not isinstance(mechanisms, Mapping) or not mechanisms:
@@ -237,19 +247,17 @@ def plan(
             f"a column must be released once, got {twice} in several places: two draws of one value are two "
             "releases"
         )
-    if randomness.key is not None:
-        for release in releases:
-            _ = release.keyed_name
-    return Job(releases, randomness, unknown == "drop", alone=alone)
+    entry = Entry()
+    if randomness.key is not None and randomness.column is None:
+        claims = [Claim(r.keyed_name, c) for r, c in zip(releases, mechanisms.values(), strict=True)]
+        entry = Entry(ledger_path(ledger, randomness.key), randomness.key, randomness.occasion, claims)
+    else:
+        ledger_path(ledger, randomness.key)
+    return Job(releases, randomness, unknown == "drop", alone=alone, entry=entry)
 
 
 def _release(name: Any, certified: Certificate, instead: Mapping[Any, Hashable]) -> Release:
-    sampler = getattr(certified, "sampler", None)
-    if not isinstance(sampler, Sampler):
-        raise ValuesError(
-            f"the mechanism for {name!r} must be a certified one, got {type(certified).__name__}; "
-            "make one with certify(prior, mechanism, epsilon) or load(path)"
-        )
+    sampler = sampler_of(certified, name)
     row = None
     if name in instead:
         label = instead[name]
@@ -269,11 +277,14 @@ def _release(name: Any, certified: Certificate, instead: Mapping[Any, Hashable])
 
 
 def choose_randomness(
-    key: bytes | None, ids: Any, repeated_ids: str, source: Words | None, word: str = "ids"
+    key: bytes | None, ids: Any, occasion: Any, source: Words | None, word: str = "ids"
 ) -> Randomness:
     """Keyed draws if there is a key and ids, else the source; `word` is what the caller calls ids."""
-    if repeated_ids not in ("refuse", "allow"):
-        raise KeyingError(f'repeated_ids must be "refuse" or "allow", got {repeated_ids!r}')
+    if key is None and occasion is not None:
+        raise KeyingError(
+            "an occasion must come with a key, got an occasion alone: without a key every draw is a new one; "
+            "leave it out, or give key=read_key(path) as well"
+        )
     if key is None and ids is not None:
         raise KeyingError(f"{word} must come with a key, got {word} alone; give key=read_key(path) as well")
     if source is not None and (isinstance(source, type) or not isinstance(source, Words)):
@@ -287,7 +298,7 @@ def choose_randomness(
         raise KeyingError(f"a key must come with {word}, got a key alone; give {word}=")
     if source is not None:
         raise KeyingError("draws must come from a key or from a source, got both; leave one out")
-    return Randomness(check_key(key))
+    return Randomness(check_key(key), occasion=check_occasion(occasion))
 
 
 def check_columns(job: Job, columns: Iterable[Any], what: str, ids: Any = None) -> None:
@@ -302,9 +313,8 @@ def check_columns(job: Job, columns: Iterable[Any], what: str, ids: Any = None) 
         )
 
 
-def record_blocks(ids: Any, count: int, repeated_ids: str) -> Integers:
-    """What keyed draws need of a whole column of ids, which are distinct unless that is not asked for."""
+def record_blocks(ids: Any, count: int) -> Integers:
+    """What keyed draws need of a whole column of ids, which must be distinct."""
     blocks = id_blocks(ids, count)
-    if repeated_ids == "refuse":
-        check_distinct(blocks, ids)
+    check_distinct(blocks, ids)
     return blocks

@@ -1,8 +1,11 @@
-"""Keyed draws: the word of a record is a function of (secret key, record id, column, mechanism digest).
+"""Keyed draws: the word of a record is a function of key, occasion, column, mechanism, id and answer.
 
 Running a job again, a retried task or a second action then repeats the report instead of releasing a second
 one. The function is HMAC-SHA256 and AES-256 (docs/file-format.md): without the key its words cannot be told
 from random ones; with the key the noise can be removed, so the key is as secret as the data.
+
+Each argument is there because leaving it out leaks. Without the column two questions share one noise, and
+wherever their reports differ both are true. Without the answer the same happens to a corrected answer.
 """
 
 from __future__ import annotations
@@ -10,36 +13,49 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 import stat
-from collections import Counter
+import string
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._files import file_name, reason
+from .._files import file_name, reason, sync_folder
 from ..errors import KeyingError
-from ..model.prior import shorten
+from .columns import Array, Rows, label_rows, shown
 from .sampler import Fill, Integers
 
 KEY_BYTES = 32
-PURPOSE = b"extremal-keyed-draw-1\0"
+PURPOSE = b"extremal-keyed-draw-2\0"
 
 # The last byte of an id's block: ids of different types are different blocks.
-INTEGER, TEXT, BYTES = 0, 1, 2
+INTEGER, TEXT, BYTES, LARGE = 0, 1, 2, 3
+LONGEST_INTEGER = 600  # digits: Python reads no longer ones in every configuration
+WRITTEN_INTEGER = re.compile(r"[+-]?[0-9]+")
+SHORT_INTEGER = "^[+-]?[0-9]{1,18}$"  # fits into 64 bits
+
+Columns = str | tuple[str, ...]
+"""The column that a report is of, or the columns that are released together as one symbol."""
 
 
 def check_key(key: Any) -> bytes:
-    """The key, if it is 32 bytes; no message ever shows any of it."""
+    """The key, if it is 32 bytes that can be random; no message ever shows any of it."""
     if not isinstance(key, bytes | bytearray | memoryview):
         raise KeyingError(
             f"key must be {KEY_BYTES} bytes, got a {type(key).__name__}; read one with read_key(path)"
         )
-    if len(bytes(key)) != KEY_BYTES:
+    secret = bytes(key)
+    if len(secret) != KEY_BYTES:
+        raise KeyingError(f"key must be {KEY_BYTES} bytes, got {len(secret)}; make one with write_key(path)")
+    # A random key is one of these with a chance below 1e-13.
+    if len(set(secret)) == 1:
+        raise KeyingError("key must be random, got the same byte 32 times; make one with write_key(path)")
+    if set(secret) <= set(string.printable.encode()):
         raise KeyingError(
-            f"key must be {KEY_BYTES} bytes, got {len(bytes(key))}; make one with write_key(path)"
+            "key must be random, got 32 characters of text, which can be guessed; make one with write_key(path)"
         )
-    return bytes(key)
+    return secret
 
 
 def write_key(path: str | os.PathLike[str]) -> bytes:
@@ -51,6 +67,9 @@ def write_key(path: str | os.PathLike[str]) -> bytes:
         try:
             with os.fdopen(handle, "w", encoding="ascii") as file:
                 file.write(key.hex() + "\n")
+                file.flush()
+                os.fsync(file.fileno())  # reports that are out must not outlive the key in a power failure
+            sync_folder(os.path.dirname(name))
         except OSError:
             os.unlink(name)  # half a key is none
             raise
@@ -86,7 +105,7 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
             "make one with write_key(path)"
         ) from None
     if len(content) == KEY_BYTES:
-        return content
+        return check_key(content)
     try:
         key = bytes.fromhex(content.decode("ascii").strip())
     except ValueError:
@@ -96,27 +115,79 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
             f"key file must hold {KEY_BYTES} raw bytes or {2 * KEY_BYTES} hexadecimal digits, "
             f"got {len(content)} other bytes: {name}; make one with write_key(path)"
         )
-    return key
+    return check_key(key)
 
 
-def keyed_words(key: bytes, column: str, digest: bytes, blocks: Integers) -> Fill:
-    """The words of the records whose id blocks are given, for one column and one mechanism.
+def check_columns_name(column: Any) -> Columns:
+    """The name, if it is a non-empty text; of columns released together a tuple of at least two of them."""
+    names = column if isinstance(column, tuple) else (column,)
+    if isinstance(column, tuple) and len(column) < 2:
+        raise KeyingError(
+            f"columns taken together must be at least 2, got {column!r}; name a single one by itself"
+        )
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise KeyingError(
+                f"a keyed draw needs the name of its column, a non-empty text, got {shown(name)}: under one name "
+                'two questions would share their noise; give column="..."'
+            )
+        _utf8(name, "column")
+    return tuple(names) if isinstance(column, tuple) else names[0]
 
-    subkey = HMAC-SHA256(key, "extremal-keyed-draw-1\\0" || digest || column in UTF-8);
-    word = the first 8 bytes, little-endian, of AES-256 under the subkey of the id's block.
+
+def check_occasion(occasion: Any) -> int | str | None:
+    """The occasion as it enters draws: none, an integer, or text that is not written like an integer."""
+    if occasion is None:
+        return None
+    plain = occasion.item() if isinstance(occasion, np.generic) else occasion
+    if isinstance(plain, bool) or not isinstance(plain, int | str) or plain == "":
+        raise KeyingError(
+            f"occasion must be text or an integer, got {shown(occasion)}; e.g. a wave: occasion=2"
+        )
+    number = _integer(plain, "occasion")
+    if number is not None:
+        return number
+    _utf8(str(plain), "occasion")
+    return str(plain)
+
+
+def draw_key(key: bytes, occasion: int | str | None, column: Columns, digest: bytes) -> bytes:
+    """The secret of one column, occasion and mechanism: HMAC-SHA256 of these fields, each with its length."""
+    when = check_occasion(occasion)
+    name = check_columns_name(column)
+    fields = [
+        b"" if when is None else b"text " + when.encode() if isinstance(when, str) else b"integer %d" % when,
+        digest,
+        *(
+            [b"columns", *(n.encode() for n in name)]
+            if isinstance(name, tuple)
+            else [b"column", name.encode()]
+        ),
+    ]
+    message = PURPOSE + b"".join(len(field).to_bytes(8, "little") + field for field in fields)
+    return hmac.new(check_key(key), message, hashlib.sha256).digest()
+
+
+def keyed_words(subkey: bytes, blocks: Integers, codes: Array, rows: Rows) -> Fill:
+    """The words of records with these id blocks and codes; `rows` gives the input row of each code.
+
+    word = the first 8 bytes, little-endian, of AES(AES(id block) xor row block), AES-256 under the subkey:
+    CBC-MAC, which for messages of one length is a pseudo-random function if AES is.
     """
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-    subkey = hmac.new(check_key(key), PURPOSE + digest + _utf8(column, "column"), hashlib.sha256).digest()
-    # ECB is the plain block function: every block is a different id, and what comes out is used as a random
-    # number.
+    # ECB is the plain block function.
     cipher = Cipher(algorithms.AES(subkey), modes.ECB())
 
     def fill(start: int, out: Integers) -> None:
-        part = np.ascontiguousarray(blocks[start : start + len(out)])
-        encrypted = np.empty(2 * len(out) + 2, dtype="<u8")  # the library wants room for one more block
-        cipher.encryptor().update_into(part.view(np.uint8).reshape(-1).data, encrypted.view(np.uint8).data)
-        out[:] = encrypted[: 2 * len(out) : 2]
+        count = len(out)
+        part = np.ascontiguousarray(blocks[start : start + count])
+        chain = np.empty(2 * count + 2, dtype="<u8")  # the library wants room for one more block
+        encryptor = cipher.encryptor()
+        encryptor.update_into(part.view(np.uint8).reshape(-1).data, chain.view(np.uint8).data)
+        chain[: 2 * count : 2] ^= label_rows(codes[start : start + count], rows)
+        encryptor.update_into(chain[: 2 * count].view(np.uint8).data, chain.view(np.uint8).data)  # in place
+        out[:] = chain[: 2 * count : 2]
 
     return fill
 
@@ -124,85 +195,149 @@ def keyed_words(key: bytes, column: str, digest: bytes, blocks: Integers) -> Fil
 def id_blocks(ids: Any, count: int) -> Integers:
     """The 16-byte block of every record id, as (count, 2) little-endian 64-bit words.
 
-    An integer is its 120-bit two's complement, little-endian, then a byte 0. A string is the first 15 bytes
-    of the SHA-256 of its UTF-8 form, then a byte 1; bytes the same, then a byte 2.
+    One rule for every container (docs/file-format.md): integers, and text made of an optional sign and ASCII
+    digits, are integers; other text is text; bytes are bytes; anything else names no record and is refused.
     """
     column = _as_column(ids)
     if len(column) != count:
         raise KeyingError(f"ids must be one for each of the {count} records, got {len(column)}")
     if isinstance(column, np.ndarray):
-        blocks = np.zeros((count, 2), dtype="<u8")
-        if column.dtype.kind == "u":
-            blocks[:, 0] = column
-        else:
-            blocks[:, 0] = column.astype(np.int64).view(np.uint64)
-            blocks[column < 0, 1] = (1 << 56) - 1
-        return blocks
-    return np.frombuffer(b"".join(map(_block, column)), dtype="<u8").reshape(count, 2)
+        return _integer_blocks(column)
+    if isinstance(column, list):
+        if set(map(type, column)) != {str}:
+            return _blocks_one_by_one(column)
+        column = _arrow_text(column)
+        if isinstance(column, list):
+            return _blocks_one_by_one(column)
+    return _text_blocks(column)
+
+
+def id_block(record: Any) -> bytes:
+    """The 16-byte block of one id."""
+    if isinstance(record, np.generic):
+        record = record.item()
+    if isinstance(record, int | str) and not isinstance(record, bool) and record != "":
+        number = _integer(record, "ids")
+        if number is None:
+            return hashlib.sha256(_utf8(record, "ids")).digest()[:15] + bytes([TEXT])
+        try:
+            return number.to_bytes(15, "little", signed=True) + bytes([INTEGER])
+        except OverflowError:
+            return hashlib.sha256(b"%d" % number).digest()[:15] + bytes([LARGE])
+    if isinstance(record, bytes) and record:
+        return hashlib.sha256(record).digest()[:15] + bytes([BYTES])
+    raise KeyingError(
+        f"ids must be integers, text or bytes, got {repr(record)[:60]} of type {type(record).__name__}; "
+        "an id that is missing, empty or a fraction names no record"
+    )
 
 
 def check_distinct(blocks: Integers, ids: Any) -> None:
-    """Refuse ids that occur twice: records with the same word are linkable."""
+    """Refuse ids that occur twice; "007" and 7 are one id."""
     first, second = blocks[:, 0], blocks[:, 1]
     if np.all(first[1:] > first[:-1]):  # already in order, as row numbers are
         return
     ordered = np.sort(first)
-    distinct = bool(np.all(ordered[1:] != ordered[:-1]))
-    if not distinct:
-        order = np.lexsort((first, second))
-        first, second = first[order], second[order]
-        distinct = bool(np.all((first[1:] != first[:-1]) | (second[1:] != second[:-1])))
-    if not distinct:
-        column = _as_column(ids)
-        counts = Counter(column.tolist() if isinstance(column, np.ndarray) else column)
-        twice = [
-            name.item() if isinstance(name, np.generic) else name
-            for name, times in counts.items()
-            if times > 1
-        ]
-        raise KeyingError(
-            f"ids must be distinct, got {shorten(twice, 3)} more than once: records with one id get the same "
-            'noise and can be linked; give each its own, or repeated_ids="allow" if one person answered twice'
-        )
+    if np.all(ordered[1:] != ordered[:-1]):
+        return
+    order = np.lexsort((first, second))
+    first, second = first[order], second[order]
+    same = np.flatnonzero((first[1:] == first[:-1]) & (second[1:] == second[:-1]))
+    if len(same):
+        column = list(_as_column(ids))
+        twice = sorted({int(order[i + k]) for i in same[:3] for k in (0, 1)})
+        values = dict.fromkeys(shown(_plain(column[i])) for i in twice)
+        raise KeyingError(f"ids must be distinct, got {', '.join(values)} more than once; {REMEDY}")
 
 
-def _block(record: Any) -> bytes:
-    if isinstance(record, np.generic):
-        record = record.item()
-    if isinstance(record, str):
-        return hashlib.sha256(_utf8(record, "ids")).digest()[:15] + bytes([TEXT])
-    if isinstance(record, int) and not isinstance(record, bool):
-        try:
-            return record.to_bytes(15, "little", signed=True) + bytes([INTEGER])
-        except OverflowError:
-            raise KeyingError(
-                f"integer ids must be below 2^119, got {repr(record)[:60]}; use strings"
-            ) from None
-    if isinstance(record, bytes):
-        return hashlib.sha256(record).digest()[:15] + bytes([BYTES])
-    raise KeyingError(
-        f"ids must be integers, strings or bytes, got {repr(record)[:60]} of type {type(record).__name__}; "
-        "a missing or fractional id names no record"
-    )
+REMEDY = (
+    "a second report tells more than one; give every record an id of its own, and every wave an occasion "
+    "of its own"
+)
 
 
-def _utf8(text: str, what: str) -> bytes:
+def _integer(value: int | str, what: str) -> int | None:
+    """The integer that an id or occasion is or is written as; None for other text."""
+    if isinstance(value, str):
+        if not WRITTEN_INTEGER.fullmatch(value):
+            if WRITTEN_INTEGER.fullmatch(value.strip()):
+                raise KeyingError(
+                    f"{what} must not have spaces around a number, got {value[:60]!r}: some readers drop them, "
+                    "others take it for text; remove them"
+                )
+            return None
+        if len(value) <= LONGEST_INTEGER:
+            return int(value)
+    elif abs(value) < 10**LONGEST_INTEGER:
+        return int(value)
+    raise KeyingError(f"{what} must have at most {LONGEST_INTEGER} digits, got a longer number; shorten it")
+
+
+def _blocks_one_by_one(column: list[Any]) -> Integers:
+    return np.frombuffer(b"".join(map(id_block, column)), dtype="<u8").reshape(len(column), 2)
+
+
+def _integer_blocks(numbers: NDArray[Any]) -> Integers:
+    """120 bits of two's complement, then the byte of the type, which is 0."""
+    blocks = np.zeros((len(numbers), 2), dtype="<u8")
+    if numbers.dtype.kind == "u":
+        blocks[:, 0] = numbers
+    else:
+        blocks[:, 0] = numbers.astype(np.int64).view(np.uint64)
+        blocks[numbers < 0, 1] = (1 << 56) - 1
+    return blocks
+
+
+def _text_blocks(texts: Any) -> Integers:
+    """The blocks of an arrow array of text: short integers all at once, the rest one by one."""
+    from pyarrow import compute
+
+    short = compute.match_substring_regex(texts, SHORT_INTEGER)
+    is_short = np.asarray(short)
+    blocks = np.empty((len(texts), 2), dtype="<u8")
+    numbers = compute.utf8_ltrim(texts.filter(short), "+").cast("int64")
+    blocks[is_short] = _integer_blocks(np.asarray(numbers))
+    if not is_short.all():
+        blocks[~is_short] = _blocks_one_by_one(texts.filter(compute.invert(short)).to_pylist())
+    return blocks
+
+
+def _arrow_text(texts: list[str]) -> Any:
+    """The texts as an arrow array; the list itself if some text is none that UTF-8 can hold."""
+    import pyarrow
+
     try:
-        return text.encode()
+        return pyarrow.array(texts, pyarrow.large_string())
+    except (pyarrow.ArrowException, UnicodeError):
+        return texts
+
+
+def _utf8(text: Any, what: str) -> bytes:
+    try:
+        return bytes(text.encode())
     except UnicodeEncodeError:
         raise KeyingError(
             f"{what} must be text that UTF-8 can hold, got {text[:60]!a}: a lone surrogate is half a character"
         ) from None
 
 
-def _as_column(ids: Any) -> NDArray[Any] | list[Any]:
-    """An integer array, or a list of Python values."""
+def _plain(value: Any) -> Any:
+    """A value of arrow or numpy as Python's own."""
+    return value.as_py() if hasattr(value, "as_py") else value
+
+
+def _as_column(ids: Any) -> Any:
+    """An integer array, an arrow array of text without gaps, or a list of Python values."""
     if isinstance(ids, str | bytes) or not hasattr(ids, "__iter__"):
         raise KeyingError(
             f"ids must be a column with one id for each record, got {type(ids).__name__}; give a list"
         )
     if isinstance(ids, range):
         return np.arange(ids.start, ids.stop, ids.step)
+    if hasattr(ids, "type") and hasattr(ids, "null_count"):
+        text = _text_of_arrow(ids)
+        if text is not None:
+            return text
     if not hasattr(ids, "__array__"):
         return list(ids)
     if np.ma.is_masked(ids):
@@ -213,7 +348,17 @@ def _as_column(ids: Any) -> NDArray[Any] | list[Any]:
         return list(ids)
     if array.ndim != 1 or array.dtype.kind not in "iuOUST":
         raise KeyingError(
-            f"ids must be a column of integers, strings or bytes, got {array.dtype} of shape {array.shape}; "
+            f"ids must be a column of integers, text or bytes, got {array.dtype} of shape {array.shape}; "
             "integers with missing ones among them become fractions: every record needs an id"
         )
     return array if array.dtype.kind in "iu" else list(array.tolist())
+
+
+def _text_of_arrow(ids: Any) -> Any:
+    import pyarrow
+
+    whole = ids.combine_chunks() if isinstance(ids, pyarrow.ChunkedArray) else ids
+    of = pyarrow.types
+    if whole.null_count or not (of.is_string(whole.type) or of.is_large_string(whole.type)):
+        return None
+    return whole

@@ -63,7 +63,7 @@ def from_pandas(sampler: Sampler, values: Any, pandas: Any) -> Column:
     def values_at(where: NDArray[np.intp]) -> Any:
         return values.iloc[where].tolist()
 
-    return Column(codes, rows, values_at, rebuild, outcomes, _name(values.name))
+    return Column(codes, rows, values_at, rebuild, outcomes, values.name)
 
 
 def _pandas_categories(sampler: Sampler, dtype: Any, pandas: Any) -> Any:
@@ -107,7 +107,7 @@ def from_polars(sampler: Sampler, values: Any, polars: Any) -> Column:
         return values.gather(polars.Series(where)).to_list()
 
     outcomes = smallest_unsigned(len(sampler.outputs))
-    return Column(codes, rows, values_at, rebuild, outcomes, _name(values.name))
+    return Column(codes, rows, values_at, rebuild, outcomes, values.name)
 
 
 def _polars_gather(labels: Any, drawn: Array, polars: Any) -> Any:
@@ -267,7 +267,3 @@ def _arrow_labels(sampler: Sampler, kind: Any) -> Any:
         "an arrow column holds values of one type, but the output labels are of several; "
         "rename the outputs of the mechanism, or give the values as a list"
     )
-
-
-def _name(name: Any) -> str:
-    return name if isinstance(name, str) else ""

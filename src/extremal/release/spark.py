@@ -34,8 +34,9 @@ from ..errors import ExtremalError, FileError, ValuesError
 from ..model.prior import brief, shorten
 from . import spark_checks as checks
 from .arrays import as_column
+from .certificate import Certificate
 from .columns import Column
-from .job import Certificate, Job, Randomness, Release, choose_randomness, plan
+from .job import Job, Randomness, Release, choose_randomness, plan
 from .keys import id_blocks
 from .sampler import Sampler
 
@@ -52,17 +53,17 @@ def privatize_spark(
     materialize: str | os.PathLike[str] | None = None,
     unknown: str = "refuse",
     unknown_as: Mapping[Any, Hashable] | None = None,
-    repeated_ids: str = "refuse",
+    occasion: int | str | None = None,
 ) -> Any:
     """The frame with reports in these columns and all else as it was; computing it again draws nothing again.
 
     `mechanisms` maps a column to its certified mechanism, or a tuple of columns to one mechanism on tuples.
 
     With `key` (32 secret bytes) and `id_column` the result is lazy and equals, record by record,
-    certified.privatize(values, key=key, ids=ids, column=name). Ids must be stored with the records; those
-    that Spark makes (monotonically_increasing_id) change with the partitions and are refused. Before the
-    frame is returned its values and ids are checked, which reads those columns once more; a repeated id is
-    refused, and repeated_ids="allow" saves the search for it.
+    certified.privatize(values, key=key, ids=ids, column=name, occasion=occasion). Ids must be stored with the
+    records; those that Spark makes (monotonically_increasing_id) change with the partitions and are refused.
+    Before the frame is returned its values and ids are checked, which reads those columns once more; a repeated
+    id is refused. A stream has no end at which ids could be compared: there distinct ids are yours to look after.
 
     Without a key the reports are stored before the frame is returned: in a new Parquet folder at
     `materialize`, or by the session on local[...]; a cluster needs the folder or a key.
@@ -74,10 +75,10 @@ def privatize_spark(
     """
     checks.check_frame(frame)
     folder = None if materialize is None else file_name(materialize, "materialize", FileError, "folder")
-    randomness = choose_randomness(key, id_column, repeated_ids, None, "id_column")
+    randomness = choose_randomness(key, id_column, occasion, None, "id_column")
     job = plan(mechanisms, unknown, unknown_as, randomness)
     checks.check_columns_of_frame(frame, job, id_column)
-    checks.check_storage(frame, randomness.key is not None, folder, repeated_ids)
+    checks.check_storage(frame, randomness.key is not None, folder)
     schema = _schema_of_reports(frame, job)
     releases = _shared(frame, job.releases)
     places = {name: frame.columns.index(name) for name in job.private}
@@ -91,7 +92,7 @@ def privatize_spark(
             checks.refuse_unknown(frame, job, releases)
 
     if id_column is not None and not frame.isStreaming:
-        checks.refuse_ids(frame, id_column, repeated_ids)
+        checks.refuse_ids(frame, id_column)
     if folder is not None:
         return _stored(reports, folder, refuse_unknown)
     if randomness.key is None:

@@ -20,6 +20,7 @@ from ..model.prior import is_missing, shorten
 from .arrays import as_column
 from .columns import Column, shown
 from .job import MOST_NAMES, Job, Release, Unknown, check_columns
+from .keys import REMEDY
 from .sampler import Sampler
 
 ID_TYPES = ("byte", "short", "integer", "long", "string", "binary")
@@ -72,13 +73,12 @@ def _is_deterministic(frame: Any) -> bool:
     return bool(plan.deterministic())
 
 
-def check_storage(frame: Any, keyed: bool, materialize: Any, repeated_ids: str) -> None:
+def check_storage(frame: Any, keyed: bool, materialize: Any) -> None:
     """Refuse what could be drawn twice."""
     if frame.isStreaming:
-        if not keyed or materialize is not None or repeated_ids == "refuse":
+        if not keyed or materialize is not None:
             raise KeyingError(
-                "a stream has no end at which to store it or to compare its ids; "
-                'give key=, id_column= and repeated_ids="allow", without materialize='
+                "a stream has no end at which to store it; give key= and id_column=, without materialize="
             )
     elif not keyed and materialize is None:
         master = str(frame.sparkSession.conf.get("spark.master", ""))
@@ -89,11 +89,14 @@ def check_storage(frame: Any, keyed: bool, materialize: Any, repeated_ids: str) 
             )
 
 
-def refuse_ids(frame: Any, id_column: str, repeated_ids: str) -> None:
-    """Refuse records without an id, and unless repeated_ids="allow" those that share one."""
-    ids = frame.select(quoted(id_column).alias("id"))
-    if repeated_ids == "allow":
-        ids = ids.filter("id is null")
+def refuse_ids(frame: Any, id_column: str) -> None:
+    """Refuse records without an id, and those that share one; "007" and "7" are one id."""
+    column = quoted(id_column)
+    if frame.schema[id_column].dataType.typeName() == "string":
+        # As id_blocks does: a sign and leading zeros say nothing.
+        column = F.regexp_replace(column, r"^\+?0*([0-9]+)\z", "$1")
+        column = F.regexp_replace(F.regexp_replace(column, r"^-0*([0-9]+)\z", "-$1"), r"^-0\z", "0")
+    ids = frame.select(column.alias("id"))
     found = ids.groupBy("id").count().filter("id is null or count > 1").orderBy("id").limit(4).collect()
     if found and found[0]["id"] is None:  # null comes first
         raise KeyingError(
@@ -103,9 +106,7 @@ def refuse_ids(frame: Any, id_column: str, repeated_ids: str) -> None:
     if found:
         raise KeyingError(
             f"ids must be distinct, got {shorten([row['id'] for row in found[:3]])}"
-            f"{' and others' if len(found) > 3 else ''} more than once in {id_column!r}: records with one id "
-            'get the same noise and can be linked; give each its own, or repeated_ids="allow" if one person '
-            "answered twice"
+            f"{' and others' if len(found) > 3 else ''} more than once in {id_column!r}; {REMEDY}"
         )
 
 

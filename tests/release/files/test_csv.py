@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import extremal as ex
 from extremal.certification.certify import certify
-from extremal.errors import FileError, ValuesError
+from extremal.errors import FileError, KeyingError, ValuesError
 from extremal.model.mechanism import identity
 from extremal.release.files import csv_scan
 from extremal.release.files.privatize import privatize_file
@@ -113,16 +113,22 @@ def test_numbers_and_truth_values_are_recognised_in_csv():
 
 def test_ids_in_csv_are_integers_if_they_are_written_as_such():
     c = C
-    ids = ["7", "-3", "0", "007", "1.0", "abc", "99999999999999999999", "-0", " 8", "é"]
+    ids = ["7", "-3", "0", "008", "1.0", "abc", "99999999999999999999", "+5", " x", "é"]
     text = "id,answer\n" + "".join(f"{name},a\n" for name in ids)
     got = privatized(text.encode(), {"answer": c}, key=KEY, id_column="id").decode()
-    meant = [7, -3, 0, "007", "1.0", "abc", 99999999999999999999, "-0", " 8", "é"]
+    meant = [7, -3, 0, 8, "1.0", "abc", 99999999999999999999, 5, " x", "é"]
     reports = [row[1] for row in csv.reader(got.splitlines())][1:]
     assert reports == c.privatize(["a"] * len(ids), key=KEY, ids=meant, column="answer")
     quoted = text.replace("7,", '"7",', 1)
     assert privatized(quoted.encode(), {"answer": c}, key=KEY, id_column="id").decode() == got.replace(
         "7,", '"7",', 1
     )
+    for twin in ("007", "+7", '"7"', '"007"'):
+        again = text + f"{twin},a\n"
+        with pytest.raises(KeyingError, match="records 1 and 11 of column 'id'"):
+            privatized(again.encode(), {"answer": c}, key=KEY, id_column="id")
+    with pytest.raises(KeyingError, match="spaces around"):
+        privatized(b"id,answer\n 8,a\n", {"answer": c}, key=KEY, id_column="id")
 
 
 @pytest.mark.parametrize(

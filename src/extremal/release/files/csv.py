@@ -27,7 +27,6 @@ from .wrapped import Wrapped
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?", re.ASCII)
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,34}", re.ASCII)
 LONGEST_NUMBER = 1000  # characters; labels are shorter, and reading a long one would take long
-SHORT_INTEGER = "^(0|-?[1-9][0-9]{0,17})$"
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,20 +118,19 @@ class CsvData:
         return pyarrow.array(texts, pyarrow.large_binary())
 
     def _ids(self, records: Records, name: str) -> Any:
-        """Ids written as integers are integers, as when the file is read into a frame; others are text."""
+        """The ids as text; which of them are integers is decided as for ids from anywhere else."""
         import pyarrow
         from pyarrow import compute
 
         raw = records.fields(self.columns.index(name)).cast(pyarrow.large_string())
-        if compute.all(compute.match_substring_regex(raw, SHORT_INTEGER), min_count=0).as_py():
-            return raw.cast(pyarrow.int64()).to_numpy()
-        values = [unquote(field) for field in raw.to_pylist()]
-        if "" in values:
+        if compute.any(compute.match_substring(raw, '"'), min_count=0).as_py():
+            raw = pyarrow.array([unquote(field) for field in raw.to_pylist()], pyarrow.large_string())
+        if compute.any(compute.equal(raw, ""), min_count=0).as_py():
             raise KeyingError(
-                f"every record must have an id, got {values.count('')} without one in column {name!r} of "
-                f"{self.path}; number the records"
+                f"every record must have an id, got some without one in column {name!r} of {self.path}; "
+                "number the records"
             )
-        return [int(value) if INTEGER.fullmatch(value) else value for value in values]
+        return raw
 
     def _replaced(self, records: Records, labels: dict[str, Any], drawn: Drawn) -> bytes:
         """The text of the records with other fields in the private columns, without the records dropped."""

@@ -12,8 +12,9 @@ import numpy as np
 
 from ..._files import file_name, reason
 from ...errors import FileError, KeyingError
-from ..job import Blocks, Certificate, Job, check_columns, choose_randomness, plan
-from ..keys import id_blocks
+from ..certificate import Certificate
+from ..job import Blocks, Job, check_columns, choose_randomness, plan
+from ..keys import REMEDY, id_blocks
 from ..sampler import Integers, Words
 from .atomic import new_file
 from .csv import CsvData
@@ -65,7 +66,8 @@ def privatize_file(
     id_column: str | None = None,
     unknown: str = "refuse",
     unknown_as: Mapping[Any, Hashable] | None = None,
-    repeated_ids: str = "refuse",
+    occasion: int | str | None = None,
+    ledger: Path | None = None,
     overwrite: bool = False,
     format: str | None = None,
     delimiter: str | None = None,
@@ -79,18 +81,17 @@ def privatize_file(
     does not grow with the file. The target appears when it is complete; an interruption leaves nothing under
     its name. It is replaced only with overwrite=True, and is never the source.
 
-    `mechanisms`, `key`, `unknown`, `unknown_as` and `repeated_ids` are as in privatize_frame, `id_column`
+    `mechanisms`, `key`, `unknown`, `unknown_as`, `occasion` and `ledger` are as in privatize_frame, `id_column`
     names the column with the ids. `progress` is called with (done, total): bytes of a CSV file, rows of a
     Parquet file. In a CSV file every byte outside the private fields stays, numbers and truth values are
-    recognised, and ids that are written as integers are integers; the delimiter is found from the header. A
-    Parquet file keeps its schema and codecs, not its row groups, nor metadata of the whole file, which may
-    describe values.
+    recognised; the delimiter is found from the header. A Parquet file keeps its schema and codecs, not its row
+    groups, nor metadata of the whole file, which may describe values.
 
     `words` replaces the operating system's randomness in experiments. The metadata of a Parquet file then say
     so; a CSV file has no place for it and is refused unless unmarked="allow".
     """
-    randomness = choose_randomness(key, id_column, repeated_ids, words, "id_column")
-    job = plan(mechanisms, unknown, unknown_as, randomness)
+    randomness = choose_randomness(key, id_column, occasion, words, "id_column")
+    job = plan(mechanisms, unknown, unknown_as, randomness, ledger=ledger)
     name, new = file_name(source, "source", FileError), file_name(target, "target", FileError)
     before = _check_paths(name, new, overwrite)
     kind = _format(name, new, format)
@@ -102,18 +103,19 @@ def privatize_file(
         data = ParquetData.open(name)
     check_columns(job, data.columns, "file", id_column)
     total = data.total
-    ids = Ids(data, id_column, repeated_ids == "refuse")
+    ids = Ids(data, id_column)
 
     def report(done: int) -> None:
         if progress is not None:
             progress(done, total)
 
     try:
-        with new_file(new, overwrite, before.st_mode) as sink:
+        with job.entry, new_file(new, overwrite, before.st_mode) as sink:
             notes = data.release(sink, job, id_column, ids.blocks, report)
             job.check()
             ids.check()
             _check_unchanged(name, before)
+            job.entry.commit()
     except OSError as error:  # a full disk, a folder taken away
         raise FileError(
             f"target must be written in full, but the system failed at {new}: {reason(error)}; nothing is "
@@ -129,8 +131,8 @@ class Ids:
     read again afterwards, as often as it takes to compare all of them, MOST_IDS at a time.
     """
 
-    def __init__(self, data: Data, name: str | None, distinct: bool) -> None:
-        self._data, self._name, self._distinct = data, name, distinct
+    def __init__(self, data: Data, name: str | None) -> None:
+        self._data, self._name = data, name
         self._rows = 0
         self._last = -1
         self._increasing = True
@@ -148,7 +150,7 @@ class Ids:
         return blocks
 
     def check(self) -> None:
-        if self._name is None or self._increasing or not self._distinct:
+        if self._name is None or self._increasing:
             return
         turns = -(-self._rows // MOST_IDS)
         for turn in range(turns):
@@ -173,8 +175,7 @@ class Ids:
                 if one != rows + i:
                     raise KeyingError(
                         f"ids must be distinct, got the same in records {one + 1} and {rows + i + 1} of column "
-                        f"{self._name!r}: records with one id get the same noise and can be linked; give each "
-                        'its own, or repeated_ids="allow" if one person answered twice'
+                        f"{self._name!r}; {REMEDY}"
                     )
             rows += len(blocks)
 

@@ -1,0 +1,46 @@
+"""What may draw: a mechanism that was certified, and nothing that merely looks like one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ValuesError
+from .sampler import Sampler
+
+
+class Certificate:
+    """A mechanism whose weights were proved to keep their epsilon.
+
+    Drawing stands before certification in the order of the packages, so it cannot name the class that proves.
+    It knows it by this base, which no other package may derive from.
+    """
+
+    prior: Any
+    epsilon: float
+    digest: str
+    weights: NDArray[np.uint64]
+    mechanism: Any
+    sampler: Any
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if not cls.__module__.startswith(f"{__name__.partition('.')[0]}.certification."):
+            raise TypeError(
+                "only certified mechanisms draw; make one with certify(prior, mechanism, epsilon)"
+            )
+
+
+def sampler_of(certified: Any, name: Any = None) -> Sampler:
+    """The sampler of a certified mechanism; anything else is refused, whatever attributes it has."""
+    if isinstance(certified, Certificate):
+        sampler = certified.sampler
+        if isinstance(sampler, Sampler) and sampler.weights is certified.weights:
+            return sampler
+    of = f" for {name!r}" if name else ""
+    raise ValuesError(
+        f"the mechanism{of} must be a certified one, got {type(certified).__name__}; "
+        "make one with certify(prior, mechanism, epsilon) or load(path)"
+    )

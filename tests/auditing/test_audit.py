@@ -37,7 +37,7 @@ def test_every_outcome_has_the_leakage_and_probability_of_exact_fractions(pair):
         attained = {i for i, x in enumerate(column) if x >= best * (1 - Fraction(1, 10**10))}
         assert set(outcome.symbols) <= attained
         assert column.index(best) in outcome.symbols
-        assert outcome.excluded == tuple(i for i, x in enumerate(column) if x == 0)
+        assert outcome.excluded == tuple(i for i, x in enumerate(column) if x < Fraction(1, 10**6))
         after = [float(p * x) for p, x in zip(pi, column, strict=True)]
         assert outcome.guess_probability == pytest.approx(max(after), abs=1e-12)
 
@@ -362,3 +362,93 @@ def test_a_label_becomes_no_link_and_no_picture_in_markdown():
     for page in pages:
         assert "elsewhere.example" in page
         assert "](" not in page
+
+
+# --- residue, and sets of priors ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("left", [0.0, 1e-300, 1e-16, 1e-9, 9e-7])
+def test_what_leaves_less_than_a_millionth_of_a_probability_rules_out(left):
+    """P(never | high) / P(never) is `left`: a number that is positive protects nobody by that."""
+    t = left * 0.35
+    mechanism = ex.Mechanism([[1 - t, t], [0.5, 0.5], [0, 1]], PRIOR.labels, ["low", "high"])
+    audit = ex.audit(PRIOR, mechanism)
+    assert [o.excluded for o in audit.outcomes] == [("often",), ("never",)]
+    found = {d.reports[0]: d for d in audit.disclosures}
+    assert found["high"].possible == ("once", "often")
+    assert found["high"].left == pytest.approx(left, rel=1e-5)
+    assert found["low"].left == 0
+    assert "with probability 1 a report excludes some answer" in str(audit)
+    page = audit.to_markdown()
+    assert "rules nothing out" not in page
+    assert "A report can still rule answers out: with probability 1 it does." in page
+    sure = "for certain" if left == 0 else "almost for certain"
+    assert f"the answer is one of “once”, “often” {sure}, which had probability 0.5" in page
+
+
+def test_what_leaves_more_than_a_millionth_rules_nothing_out():
+    t = 1.1e-6
+    mechanism = ex.Mechanism([[1 - t, t], [0.5, 0.5], [t, 1 - t]], PRIOR.labels, ["low", "high"])
+    audit = ex.audit(PRIOR, mechanism)
+    assert audit.disclosures == ()
+    assert "This mechanism rules nothing out" in audit.to_markdown()
+    assert str(audit).endswith("certainty: no report excludes any answer")
+
+
+def test_the_example_of_the_readme_says_that_reports_rule_answers_out():
+    """Of its design for shares 171 of 364 entries were positive and below 1e-6 of the prior."""
+    parties = ex.Prior.from_counts(
+        {"SD": 200, "WD": 200, "ID": 100, "II": 50, "IR": 100, "WR": 150, "SR": 200}
+    )
+    mechanism = ex.estimation_design(parties, 0.7).mechanism
+    for released in (mechanism, ex.certify(parties, mechanism, 0.7)):
+        audit = ex.audit(parties, released)
+        lifts = ex.lift(parties, audit.mechanism)
+        assert len(audit.disclosures) > 0
+        assert "no report excludes any answer" not in str(audit)
+        assert sum(len(o.excluded) for o in audit.outcomes) == np.count_nonzero(lifts < 1e-6)
+    assert not np.any((lifts > 0) & (lifts < 1e-6))
+
+
+def test_the_audit_of_a_certified_mechanism_is_that_of_its_prior():
+    c = ex.certify(PRIOR, SKEWED, 1.2)
+    assert ex.audit(c).to_dict() == ex.audit(PRIOR, c).to_dict()
+    assert ex.audit(c).to_dict()["prior_set"] is None
+    for wrong in ((PRIOR,), (c, SKEWED)):
+        with pytest.raises(ex.MechanismError, match="audit takes"):
+            ex.audit(*wrong)
+
+
+def test_the_audit_over_a_set_of_priors_is_that_of_the_worst():
+    priors = ex.PriorSet.l1_ball(PRIOR, 0.2)
+    c = ex.certify(priors, SOFT, 0.5)
+    audit = ex.audit(c)
+    # Worst for "low" (0.6, 0.5, 0.4) is to move 0.1 from "never" to "often": 0.4, 0.3, 0.3; for "high" the reverse.
+    assert audit.leakage == pytest.approx([math.log(0.6 / 0.51), math.log(0.6 / 0.45)], abs=1e-12)
+    assert ex.audit(priors, SOFT).leakage == pytest.approx(audit.leakage, abs=1e-12)
+    assert audit.epsilon > ex.audit(PRIOR, SOFT).epsilon
+    assert audit.epsilon == pytest.approx(ex.epsilon_pml(priors, SOFT), abs=1e-12)
+    assert audit.prior_set is c.prior_set
+    first, second, _ = str(audit).splitlines()
+    assert first.endswith("for every prior in the set (l1 ball of radius 0.2)")
+    assert second.startswith("worst case under the nominal prior")
+    page = audit.to_markdown()
+    assert "This bound is attained" not in page
+    assert "some prior of the set that was given (l1 ball of radius 0.2)" in page
+    assert json.loads(audit.to_json())["prior_set"] == {
+        "description": "l1 ball of radius 0.2",
+        "confidence": 1,
+    }
+
+
+def test_a_set_from_a_sample_says_how_sure_it_is():
+    priors = ex.PriorSet.from_counts([50, 30, 20], 0.9, labels=PRIOR.labels)
+    assert "which holds the true one with confidence 0.9" in str(ex.audit(priors, SOFT))
+
+
+def test_a_leakage_without_bound_is_refused_in_words():
+    with pytest.raises(ex.MechanismError, match=r"infinite.+'high'.+smaller set") as caught:
+        ex.audit(
+            ex.PriorSet.l1_ball(PRIOR, 2), ex.Mechanism([[1, 0], [1, 0], [0.5, 0.5]], outputs=["low", "high"])
+        )
+    assert "\n" not in str(caught.value)

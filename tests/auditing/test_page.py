@@ -67,3 +67,17 @@ def test_what_unfolds_is_never_markup():
     text = page("t", "l", [Section("s", folded=Folded(evil, Table([evil], [[evil]])))])
     assert "<script" not in text
     assert text.count("&lt;script&gt;") == 3
+
+
+def test_what_can_become_certain_stands_beside_the_promise(made):
+    lead = re.search(r'<p class="lead">(.*?)</p>', mechanism_report(PARTIES, made))[1]
+    assert "no report makes any guess more than" in lead
+    assert "Certainty: with probability 1 a report excludes some answer" in lead
+    soft = mechanism_report(PARTIES, ex.randomized_response(PARTIES, 1.0))
+    assert "Certainty: no report excludes any answer." in soft
+
+
+def test_a_page_for_a_set_of_priors_speaks_of_the_set():
+    priors = ex.PriorSet.l1_ball(PARTIES, 0.05)
+    made = ex.certify(priors, ex.randomized_response(PARTIES, 0.5), 0.6)
+    assert "for every prior in the set (l1 ball of radius 0.05)" in mechanism_report(priors, made)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import extremal as ex
 from extremal.certification import file as mechanism_file
 from extremal.certification.certify import Certified, certify
-from extremal.certification.proof import Lift, exp_below, largest_lift, log_above
+from extremal.certification.proof import Lift, exp_below, largest_lift, log_above, prior_masses
 from extremal.certification.weights import BITS, TOTAL, candidates, integer_rows
 from extremal.errors import CertificationError, EpsilonError, MechanismError, SizeError
 from extremal.model.mechanism import constant, identity
@@ -135,7 +135,7 @@ def test_designs_keep_their_zeros_and_their_value(n, epsilon):
     assert kl(c.mechanism, prior) >= kl(mechanism, prior) * (1 - 1e-10)
 
 
-def test_only_mixing_helps_where_zeros_alone_exceed_epsilon():
+def test_zeros_go_where_they_alone_exceed_epsilon():
     """At epsilon_max rounded down the identity is a few parts in 1e16 too leaky: its zeros must go."""
     for p in (0.3, 0.4, 1e-9, 0.123):
         prior = ex.Prior([p, 1 - p])
@@ -144,7 +144,7 @@ def test_only_mixing_helps_where_zeros_alone_exceed_epsilon():
             epsilon = math.nextafter(epsilon, 0)
         c = certify(prior, identity(prior), epsilon)
         assert is_certified(c)
-        assert "constant mechanism mixed in" in c.method
+        assert c.method == "rounded, zeros that epsilon forbids filled: 1"
         assert c.mechanism.matrix[0, 1] < 1e-13
         assert c.mechanism.matrix[0, 0] == pytest.approx(1, abs=1e-13)
 
@@ -321,9 +321,9 @@ def test_rounding_alone_changes_entries_by_parts_in_1e15(prior, seed, m):
 
 def test_the_last_candidate_leaks_nothing():
     prior = ex.Prior([0.5, 0.3, 0.2])
-    *_, (weights, method) = candidates(prior.probabilities, np.eye(3), 0.0)
+    *_, (weights, method) = candidates(prior, np.eye(3), 0.0)
     assert method == "the constant mechanism"
-    assert largest_lift(prior.probabilities.tolist(), weights.T.tolist())[:2] == (1, 1)
+    assert largest_lift(prior_masses(prior.probabilities.tolist()), weights.T.tolist())[:2] == (1, 1)
 
 
 @settings(max_examples=20)
@@ -348,3 +348,163 @@ def test_a_thousand_symbols_are_certified_in_seconds():
     c = certify(ex.Prior.uniform(1000), ex.theory.closed_form.uniform(1000, 2.0), 2.0)
     assert c.realised_epsilon <= 2
     assert np.count_nonzero(c.weights == 0) > 800_000
+
+
+# --- sets of priors -------------------------------------------------------------------------------
+
+COUNTS = [40, 25, 20, 10, 5]
+BASE = ex.Prior.from_counts(COUNTS, labels=["a", "b", "c", "d", "e"])
+SETS = {
+    "sample": ex.PriorSet.from_counts(COUNTS, 0.9),
+    "unseen": ex.PriorSet.from_counts([400, 300, 200, 100, 0]),
+    "ball": ex.PriorSet.l1_ball(BASE, 0.2),
+    "ball to the border": ex.PriorSet.l1_ball(BASE, 0.3),
+    "intervals": ex.PriorSet.intervals(BASE.probabilities * 0.7, np.minimum(BASE.probabilities * 1.5, 1)),
+    "floor": ex.PriorSet.at_least(5, 0.05),
+    "all": ex.PriorSet.at_least(5, 0),
+    "point": ex.PriorSet.l1_ball(ex.Prior([0.5, 0.25, 0.125, 0.0625, 0.0625]), 0),
+}
+
+
+def random_members(priors, rng, count):
+    """Members in fractions: random transfers of mass from the center, small ones and as large as they can be."""
+    n = priors.size
+    exact = [[Fraction(x) for x in part.tolist()] for part in (priors.center, priors.lower, priors.upper)]
+    center, lower, upper = exact
+    half = Fraction(priors.radius) / 2
+    lacking = 1 - sum(center)
+    for k in range(count):
+        pi, left = list(center), half - abs(lacking)
+        i = next(i for i in rng.permutation(n) if lower[i] <= pi[i] + lacking <= upper[i])
+        pi[i] += lacking
+        order = rng.permutation(n).tolist()
+        for to in order:  # every other member is moved as far as the set allows: a vertex
+            for source in reversed(order):
+                if to == source or left <= 0:
+                    continue
+                most = min(upper[to] - pi[to], pi[source] - lower[source], left)
+                step = most if k % 2 else most * Fraction(int(rng.integers(0, 1001)), 1000)
+                if step > 0 and pi[to] >= center[to] and pi[source] <= center[source]:
+                    pi[to] += step
+                    pi[source] -= step
+                    left -= step
+        assert sum(pi) == 1
+        assert all(a <= x <= b for a, x, b in zip(lower, pi, upper, strict=True))
+        assert sum(abs(a - b) for a, b in zip(pi, center, strict=True)) <= priors.radius
+        yield pi
+
+
+def is_kept(weights, pi, epsilon):
+    """epsilon-PML under one prior, by the definition and in fractions."""
+    below = exp_bounds(epsilon)[0]
+    for column in weights.T.tolist():
+        mean = sum(a * w for a, w in zip(pi, column, strict=True))
+        if any(column) and max(column) > below * mean:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("kind", SETS)
+@pytest.mark.parametrize("epsilon", [0.15, 0.8])
+def test_every_prior_of_a_set_keeps_epsilon_exactly(kind, epsilon):
+    priors = SETS[kind]
+    mechanism = ex.design(priors, epsilon).mechanism
+    c = certify(priors, mechanism, epsilon)
+    assert c.prior_set is priors or c.prior_set.labels == c.inputs
+    assert np.array_equal(c.prior.probabilities, priors.nominal.probabilities)
+    assert [sum(row) for row in c.weights.tolist()] == [2**62] * 5
+    assert is_certified(c)  # the nominal prior
+    assert np.array_equal(c.weights == 0, mechanism.matrix == 0)
+    assert np.abs(c.mechanism.matrix - mechanism.matrix).max() < 1e-11
+    rng = np.random.default_rng(0)
+    assert all(is_kept(c.weights, pi, epsilon) for pi in random_members(priors, rng, 1000))
+    assert c.realised_epsilon == pytest.approx(ex.epsilon_pml(priors, c.mechanism), abs=1e-14)
+    back = pickle.loads(pickle.dumps(c))
+    assert back == c
+    assert back.prior_set.radius == priors.radius
+
+
+def test_what_one_prior_allows_a_set_may_not():
+    mechanism = ex.design(BASE, 0.5).mechanism
+    assert certify(BASE, mechanism, 0.5).prior_set is None
+    with pytest.raises(CertificationError, match="leaks"):
+        certify(SETS["ball"], mechanism, 0.5)
+    weights = certify(BASE, mechanism, 0.5).weights
+    with pytest.raises(CertificationError, match="leaks"):
+        Certified(BASE, mechanism.outputs, weights, 0.5, prior_set=SETS["ball"])
+    with pytest.raises(CertificationError, match="nominal"):
+        Certified(ex.Prior.uniform(BASE.labels), mechanism.outputs, weights, 2.0, prior_set=SETS["ball"])
+
+
+def test_a_mechanism_with_zeros_is_refused_where_a_prior_of_the_set_leaves_only_them():
+    with pytest.raises(CertificationError, match="inf nats"):
+        certify(SETS["all"], ex.Mechanism(np.eye(5)), 5.0)
+
+
+def test_a_set_without_labels_takes_those_of_the_mechanism():
+    mechanism = ex.Mechanism(np.full((5, 2), 0.5), list("vwxyz"))
+    c = certify(SETS["sample"], mechanism, 0.5)
+    assert c.inputs == c.prior_set.labels == tuple("vwxyz")
+
+
+# --- residue --------------------------------------------------------------------------------------
+
+
+def with_residue(prior, mechanism, size, seed=0):
+    """The mechanism with lifts of this size in place of its zeros, as a solver leaves them."""
+    rng = np.random.default_rng(seed)
+    P, rho = mechanism.matrix, mechanism.output_distribution(prior)
+    P = np.where(P == 0, size * rho * rng.uniform(0.1, 1, P.shape), P)
+    return ex.Mechanism(P / P.sum(axis=1, keepdims=True), mechanism.inputs, mechanism.outputs)
+
+
+@pytest.mark.parametrize("size", [1e-16, 1e-12, 1e-10])
+@pytest.mark.parametrize("epsilon", [0.3, 0.7, 1.2])
+def test_residue_becomes_zero(size, epsilon):
+    mechanism = ex.design(BASE, epsilon).mechanism
+    dirty = with_residue(BASE, mechanism, size)
+    c = certify(BASE, dirty, epsilon)
+    assert is_certified(c)
+    assert np.array_equal(c.weights == 0, mechanism.matrix == 0)
+    assert "residue set to zero" in c.method
+    assert np.abs(c.mechanism.matrix - mechanism.matrix).max() < 100 * size + 1e-12
+
+
+def test_larger_residue_becomes_zero_at_a_level_that_it_keeps():
+    for size in (1e-8, 9e-7):
+        mechanism = ex.design(BASE, 0.7).mechanism
+        dirty = with_residue(BASE, mechanism, size)
+        epsilon = ex.epsilon_pml(BASE, dirty)
+        c = certify(BASE, dirty, epsilon)
+        assert is_certified(c)
+        assert np.array_equal(c.weights == 0, mechanism.matrix == 0)
+        assert np.abs(c.mechanism.matrix - dirty.matrix).max() < 20 * size
+
+
+def test_what_is_no_residue_stays():
+    mechanism = with_residue(BASE, ex.design(BASE, 0.7).mechanism, 1e-4)
+    c = certify(BASE, mechanism, ex.epsilon_pml(BASE, mechanism))
+    assert (c.weights > 0).all()
+
+
+def test_residue_that_epsilon_forbids_to_be_zero_stays():
+    """Just below epsilon_max a binary mechanism cannot disclose; what keeps it from that is less than 1e-6."""
+    prior = ex.Prior([0.5, 0.5])
+    t = 1e-8
+    c = certify(prior, ex.Mechanism([[1 - t, t], [t, 1 - t]]), math.log(2 * (1 - t)) + 1e-15)
+    assert is_certified(c)
+    assert (c.weights > 0).all()
+
+
+def test_residue_that_nothing_near_by_does_without_is_refused():
+    """Each of the last two reports may do without its residue, but not both: they share what "c" can give."""
+    prior = ex.Prior([0.3, 0.1, 0.1, 0.1, 0.4], list("abcde"))
+    t = 1e-7
+    mechanism = ex.Mechanism([[1, 0, 0], [0, 1, 0], [0, 0.5, 0.5], [0, 0, 1], [1 - 2 * t, t, t]])
+    epsilon = math.log(1 / (0.15 + 0.4 * t))
+    with pytest.raises(CertificationError, match="millionth") as caught:
+        certify(prior, mechanism, epsilon)
+    assert "\n" not in str(caught.value)
+    c = certify(prior, mechanism, epsilon + 1e-6)
+    assert is_certified(c)
+    assert np.array_equal(c.weights == 0, mechanism.matrix < 1e-6)

@@ -33,6 +33,15 @@ def small():
     return certify(prior, ex.randomized_response_for_pml(prior, 0.7), 0.7)
 
 
+def sets_of_priors():
+    prior = ex.Prior({"yes": 0.25, "no": 0.5, "naïve": 0.25})
+    yield ex.PriorSet.l1_ball(prior, 0.1)
+    yield ex.PriorSet.from_counts({"yes": 20, "no": 70, "never": 0}, 0.9)
+    yield ex.PriorSet.intervals({"a": 0.1, "b": 0.3, 3: 0.2}, {"a": 0.4, "b": 0.6, 3: 0.35})
+    yield ex.PriorSet.at_least(prior, 0.125)
+    yield ex.PriorSet.at_least(4, 0)
+
+
 def cases():
     skewed = ex.Prior.from_counts([1, 10, 100, 1000, 10_000])
     yield small()
@@ -43,6 +52,8 @@ def cases():
     rare = ex.Prior.from_counts([1e-9, 0.3, 0.7])
     yield certify(rare, ex.theory.closed_form.high_privacy(rare, 1e-10), 1e-10)
     yield certify(rare, identity(rare), rare.epsilon_max)
+    for priors in sets_of_priors():
+        yield certify(priors, ex.design(priors, 0.5).mechanism, 0.5)
 
 
 CASES = list(cases())
@@ -58,6 +69,12 @@ def test_a_saved_mechanism_comes_back_bit_by_bit(c, tmp_path):
     assert back.prior.probabilities.tobytes() == c.prior.probabilities.tobytes()
     for name in ("epsilon", "realised_epsilon", "bits", "method", "library", "digest", "inputs", "outputs"):
         assert getattr(back, name) == getattr(c, name)
+    assert (back.prior_set is None) == (c.prior_set is None)
+    if c.prior_set is not None:
+        for name in ("center", "lower", "upper"):
+            assert getattr(back.prior_set, name).tobytes() == getattr(c.prior_set, name).tobytes()
+        for name in ("radius", "confidence", "description", "labels"):
+            assert getattr(back.prior_set, name) == getattr(c.prior_set, name)
     assert back.to_json() == c.to_json() == path.read_text(encoding="utf-8")
     assert list(tmp_path.iterdir()) == [path]
 
@@ -563,6 +580,70 @@ def test_the_digest_of_the_vectors_is_this():
         == expected
         == "dd7535419068c1cdbfb6b7e39c5ddd10ff209162a77caa1ba7372605f07e5377"
     )
+
+
+def test_the_digest_of_a_mechanism_for_a_set_of_priors_is_this():
+    """By hand, as above. The description is a note."""
+    prior = ex.Prior([0.25, 0.75], ["a", "b"])
+    bounds = (prior.probabilities, np.zeros(2), np.ones(2))
+    weights = np.array([[2**61, 2**61], [2**60, 3 * 2**60]], dtype=np.uint64)
+    text = (
+        '{"bits":62,"epsilon":"0.75","inputs":["a","b"],"outputs":["x","y"],"prior":["0.25","0.75"],"prior_set":'
+        '{"center":["0.25","0.75"],"confidence":"0.9","lower":["0.0","0.0"],"radius":"0.125","upper":["1.0","1.0"]},'
+        '"weights":[[["2305843009213693952","0"],["1152921504606846976","1"]],'
+        '[["3458764513820540928","1"],["2305843009213693952","0"]]]}'
+    )
+    expected = hashlib.sha256(b"extremal-mechanism-digest-2\0" + text.encode("utf-8")).hexdigest()
+    for note in ("a ball", "what was known in 2026"):
+        priors = ex.PriorSet(prior, *bounds, 0.125, 0.9, note)
+        c = Certified(prior, ("x", "y"), weights, 0.75, prior_set=priors)
+        assert c.digest == expected == "043f1e515f11cf0de80bfde1bab233ea6e76322108d0131090ccd2c403fc5317"
+        assert code_of_the_page()["digest"](json.loads(c.to_json())) == expected
+    wider = ex.PriorSet(prior, *bounds, 0.25, 0.9, "a ball")
+    assert Certified(prior, ("x", "y"), weights, 0.75, prior_set=wider).digest != expected
+    assert Certified(prior, ("x", "y"), weights, 0.75).digest != expected
+
+
+def set_claims():
+    """Sets that are none, or for which the weights leak more; each document with a matching digest."""
+    true = json.loads(CASES[-5].to_json())["prior_set"]
+    assert true["radius"] == "0.1"
+    wide = {"radius": "0.9", "center": ["0.2", "0.5", "0.3"], "upper": ["1.0", "1.0", "0.2"]}
+    for name, value in wide.items():
+        yield f"another {name}", true | {name: value}
+    for value in ("nan", "inf", "-0.1", "2.5", "0.10", "1e400", " 0.1", 0.1, None, ["0.1"]):
+        yield f"a radius of {value!r}", true | {"radius": value}
+    for value in ("nan", "-0.5", "1.5", "1"):
+        yield f"a confidence of {value!r}", true | {"confidence": value}
+    yield "no description", true | {"description": None}
+    yield "a short center", true | {"center": ["0.5", "0.5"]}
+    yield "negative bounds", true | {"lower": ["-1.0", "0.0", "0.0"]}
+    yield "bounds without number", true | {"lower": ["nan", "0.0", "0.0"]}
+    yield "negative zero", true | {"lower": ["-0.0", "0.0", "0.0"]}
+    yield "bounds above 1", true | {"upper": ["1.0", "1.0", "1.5"]}
+    yield "bounds that cross", true | {"lower": ["0.0", "0.0", "0.9"]}
+    yield "one member more", true | {"extra": 1}
+    for change in (5, "set", [], {}, True, {"center": []}):
+        yield f"{change!r} for a set", change
+
+
+@pytest.mark.parametrize(
+    ("what", "change"), list(set_claims()), ids=lambda x: x if isinstance(x, str) else ""
+)
+def test_a_false_set_of_priors_is_refused(what, change):
+    document = json.loads(CASES[-5].to_json())
+    document["prior_set"] = change
+    with pytest.raises(FormatError) as caught:
+        from_json(json.dumps(redigest(document)))
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+def test_a_single_prior_in_place_of_a_set_is_another_claim():
+    document = json.loads(CASES[-5].to_json())
+    document["prior_set"] = None
+    with pytest.raises(FormatError, match="realised epsilon"):
+        from_json(json.dumps(redigest(document)))
 
 
 def test_notes_do_not_change_the_digest_and_all_else_does():

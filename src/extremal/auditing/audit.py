@@ -17,8 +17,8 @@ import numpy as np
 
 from .._types import Floats
 from ..certification import proof
-from ..certification.certify import Certified, as_mechanism
-from ..errors import OptionError
+from ..certification.certify import Certified, as_mechanism, exact_masses
+from ..errors import MechanismError, OptionError
 from ..model.adversary import Attribute, worst_attribute
 from ..model.leakage import (
     LeakageDistribution,
@@ -31,6 +31,7 @@ from ..model.leakage import (
 )
 from ..model.mechanism import Mechanism, check_match, common_labels
 from ..model.prior import Prior, check_prior
+from ..model.prior_set import PriorSet
 from ..model.processing import Function, seen_from
 from ..model.utility import mutual_information
 from . import text as audit_text
@@ -65,7 +66,10 @@ class Audit:
 
     `exact` says that leakages were computed from the integers of a certified mechanism: each is then proved
     to be no less than the true one, within a few units in the last place. An infinite figure (ldp_epsilon,
-    lip_epsilon, lip_lower where a report excludes an answer) is None in to_dict().
+    lip_epsilon, lip_lower where a report has probability 0 for an answer) is None in to_dict().
+
+    Over a `prior_set` leakages are the worst case of every prior in it. All other figures (how often a report comes
+    out, what is guessed, what is ruled out) are those of `prior`, the nominal one.
     """
 
     prior: Prior
@@ -73,6 +77,7 @@ class Audit:
     leakage: Floats
     exact: bool
     certified_epsilon: float | None = None
+    prior_set: PriorSet | None = None
 
     @property
     def epsilon(self) -> float:
@@ -81,18 +86,20 @@ class Audit:
 
     @cached_property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """Each report with its leakage, the answers that attain it and those it excludes."""
+        """Each report with its leakage, the answers that attain it and those it rules out."""
         return outcomes(self.prior, self.mechanism, self.leakage)
 
     @cached_property
     def disclosures(self) -> tuple[Disclosure, ...]:
-        """The events that some report confirms with certainty, the least likely first."""
+        """The events that some report confirms, the least likely first: it rules all other answers out."""
         return disclosures(self.prior, self.mechanism)
 
     @cached_property
     def distribution(self) -> LeakageDistribution:
         """The leakage as a random variable of the report."""
-        return leakage_distribution(self.prior, self.mechanism)
+        if self.prior_set is None:
+            return leakage_distribution(self.prior, self.mechanism)
+        return LeakageDistribution.of(self.leakage, self.mechanism.output_distribution(self.prior))
 
     def tail(self, epsilon: float) -> float:
         """P[l(X→Y) > epsilon]: how often a report leaks more than epsilon."""
@@ -110,12 +117,12 @@ class Audit:
 
     @cached_property
     def ldp_epsilon(self) -> float:
-        """The level of local differential privacy, infinite if a report excludes an answer."""
+        """The level of local differential privacy, infinite if a report has probability 0 for an answer."""
         return ldp_epsilon(self.mechanism)
 
     @cached_property
     def lip_lower(self) -> float:
-        """max -log lift: by which factor a report can make an answer less likely; infinite if it excludes one."""
+        """max -log lift: how much less likely a report can make an answer; infinite if that becomes impossible."""
         lowest = float(lift(self.prior, self.mechanism).min())
         return max(-math.log(lowest), 0.0) if lowest > 0 else math.inf
 
@@ -151,7 +158,10 @@ class Audit:
 
     @cached_property
     def worst_case(self) -> WorstCase:
-        """The report and the answer that attain epsilon, with the chances before and after."""
+        """The report and the answer that attain epsilon, with the chances before and after.
+
+        Over a set of priors they are those of the nominal prior, and other priors in it come closer to epsilon.
+        """
         j = first_largest(np.where(self.mechanism.matrix.max(axis=0) > 0, self.leakage, -1.0))
         ratio = lift(self.prior, self.mechanism)[:, j]
         i = int(np.argmax(ratio))
@@ -162,6 +172,8 @@ class Audit:
 
     def worst_attribute(self) -> Attribute:
         """An attribute whose chance of being guessed rises by exactly e^epsilon after the worst report.
+
+        Over a set of priors: by as much as it can under the nominal one.
 
         It has at least 1 / before values, so of a very rare answer it does not fit into memory (SizeError);
         `worst_case` gives its chances in any case.
@@ -181,6 +193,9 @@ class Audit:
                 {"label": plain(x), "probability": p}
                 for x, p in zip(self._labels, self.prior.probabilities.tolist(), strict=True)
             ],
+            "prior_set": None
+            if self.prior_set is None
+            else {"description": self.prior_set.description, "confidence": self.prior_set.confidence},
             "exact": self.exact,
             "certified_epsilon": self.certified_epsilon,
             "epsilon": self.epsilon,
@@ -251,6 +266,7 @@ class Audit:
                     "possible_probability": d.possible_probability,
                     "excluded": _listed(d.excluded),
                     "excluded_count": len(d.excluded),
+                    "left": d.left,
                 }
                 for d in self.disclosures
             ],
@@ -281,23 +297,46 @@ class Audit:
         return audit_text.page(self.to_dict())
 
 
-def audit(prior: Prior, mechanism: Mechanism | Certified) -> Audit:
-    """What the mechanism leaks about X under this prior, by report and in the worst case.
+def audit(prior: Prior | PriorSet | Certified, mechanism: Mechanism | Certified | None = None) -> Audit:
+    """What the mechanism leaks about X, by report and in the worst case.
 
-    For a certified mechanism the leakages are those of its integer weights, computed exactly and rounded up.
-    The prior may be another than the one it was certified for: the audit then says what the mechanism leaks
-    about people who follow this one.
+    audit(certified) takes the prior, or the set of priors, that the mechanism is certified for. With another
+    prior the audit says what the mechanism leaks about people who follow that one, and with a set of priors what
+    it leaks in the worst case over the set. For a certified mechanism the leakages are those of its integer
+    weights, computed exactly and rounded up.
     """
-    check_prior(prior)
-    if not isinstance(mechanism, Certified):
-        return Audit(prior, mechanism, pml(prior, mechanism), exact=False)
-    check_match(prior, mechanism.mechanism)
-    pi = prior.probabilities.tolist()
-    exact = [
-        proof.log_above(proof.largest_lift(pi, [column.tolist()])) if column.any() else 0.0
-        for column in np.ascontiguousarray(mechanism.weights.T)
-    ]
-    return Audit(prior, mechanism.mechanism, np.array(exact), exact=True, certified_epsilon=mechanism.epsilon)
+    if isinstance(prior, Certified) and mechanism is None:
+        return audit(prior.prior_set or prior.prior, prior)
+    if mechanism is None or isinstance(prior, Certified):
+        raise MechanismError(
+            f"audit takes a prior and a mechanism, or a certified mechanism alone, got {repr(prior)[:60]} and "
+            f"{repr(mechanism)[:60]}; e.g. audit(prior, mechanism)"
+        )
+    priors = prior if isinstance(prior, PriorSet) else None
+    nominal = check_prior(prior if priors is None else priors.nominal)
+    known = nominal if priors is None else priors
+    if isinstance(mechanism, Certified):
+        check_match(nominal, mechanism.mechanism)
+        leakage = _exact_leakage(known, mechanism)
+    else:
+        leakage = pml(known, mechanism)
+    if not np.isfinite(leakage).all():
+        report = as_mechanism(mechanism).outputs[int(np.argmax(leakage))]
+        raise MechanismError(
+            f"the leakage over this set of priors is infinite: one of them gives the report {repr(report)[:60]} the "
+            "probability 0; take a smaller set, e.g. PriorSet.at_least(n, mass) with mass > 0"
+        )
+    level = mechanism.epsilon if isinstance(mechanism, Certified) else None
+    return Audit(nominal, as_mechanism(mechanism), leakage, level is not None, level, priors)
+
+
+def _exact_leakage(prior: Prior | PriorSet, mechanism: Certified) -> Floats:
+    """The leakage of every output, from the integers and rounded up."""
+    found = exact_masses(prior)
+    columns = [column.tolist() for column in np.ascontiguousarray(mechanism.weights.T)]
+    return np.array(
+        [max(proof.log_above(proof.largest_lift(masses, [column])) for masses in found) for column in columns]
+    )
 
 
 def audit_attribute(prior: Prior, mechanism: Mechanism | Certified, attribute: Mechanism | Function) -> Audit:

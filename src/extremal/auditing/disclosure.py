@@ -1,9 +1,12 @@
 """What single reports say: the leakage of each outcome, and what becomes certain when it is seen.
 
-A report y leaves the answers with P(y|x) > 0 possible and excludes all others. Whatever is common to the
-possible answers is then certain. Because l(X→y) >= -log P_X(possible answers), a mechanism of leakage epsilon
-confirms no event of prior probability below e^-epsilon, and in privacy region k it excludes at most k - 1
-answers at once (Lemma 2).
+A report y rules an answer x out if it leaves it less than a millionth of its probability: P(x|y) / P(x), which is
+P(y|x) / P(y), is below 1e-6. Zero is the usual case; what is positive and smaller is rounding, or left by a solver,
+and saves nobody. Whatever is common to the answers that stay possible is then as good as certain.
+
+Because 1 = sum_x P(x) lift(x, y) <= P_X(possible answers) e^epsilon + 1e-6, a mechanism of leakage epsilon confirms
+no event of prior probability below (1 - 1e-6) e^-epsilon. With zeros in place of 1e-6 that is Lemma 2: in privacy
+region k a report excludes at most k - 1 answers at once.
 """
 
 from __future__ import annotations
@@ -12,10 +15,9 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._types import Floats
-from ..model.leakage import lift
+from .._types import Bools, Floats
+from ..model.leakage import RULED_OUT, lift
 from ..model.mechanism import Mechanism, common_labels
 from ..model.prior import Labels, Prior
 
@@ -42,9 +44,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Disclosure:
-    """An event that some reports confirm with certainty: the answer is one of `possible`.
+    """An event that some reports confirm: the answer is one of `possible`.
 
     `probability` is how often such a report comes out, `possible_probability` how likely the event was before.
+    `left` is the largest share of its probability that a report leaves to any of the others: 0, or less than 1e-6.
     """
 
     reports: Labels
@@ -52,6 +55,7 @@ class Disclosure:
     possible: Labels
     possible_probability: float
     excluded: Labels
+    left: float
 
 
 def outcomes(prior: Prior, mechanism: Mechanism, leakage: Floats) -> tuple[Outcome, ...]:
@@ -60,7 +64,7 @@ def outcomes(prior: Prior, mechanism: Mechanism, leakage: Floats) -> tuple[Outco
     pi, ratio = prior.probabilities, lift(prior, mechanism)
     rho = mechanism.output_distribution(prior)
     attained = ratio >= ratio.max(axis=0) * (1 - EQUAL)
-    excluded = excludes(mechanism)
+    excluded = ruled_out(mechanism, ratio)
     after = pi[:, None] * ratio
     likeliest = after.argmax(axis=0)
     found = []
@@ -82,10 +86,11 @@ def outcomes(prior: Prior, mechanism: Mechanism, leakage: Floats) -> tuple[Outco
 
 
 def disclosures(prior: Prior, mechanism: Mechanism) -> tuple[Disclosure, ...]:
-    """The events that reports confirm with certainty, the least likely first; none if nothing is excluded."""
+    """The events that reports confirm, the least likely first; none if nothing is ruled out."""
     labels = common_labels(prior.labels, mechanism.inputs)
     rho = mechanism.output_distribution(prior)
-    excluded = excludes(mechanism)
+    ratio = lift(prior, mechanism)
+    excluded = ruled_out(mechanism, ratio)
     reports: dict[bytes, list[int]] = {}
     for j in np.flatnonzero(excluded.any(axis=0)).tolist():
         reports.setdefault(excluded[:, j].tobytes(), []).append(j)
@@ -99,16 +104,16 @@ def disclosures(prior: Prior, mechanism: Mechanism) -> tuple[Disclosure, ...]:
                 _named(labels, ~out),
                 float(prior.probabilities[~out].sum()),
                 _named(labels, out),
+                float(ratio[out][:, columns].max()),
             )
         )
     return tuple(sorted(found, key=lambda d: d.possible_probability))
 
 
-def excludes(mechanism: Mechanism) -> NDArray[np.bool_]:
-    """Which inputs (rows) each output (columns) excludes; an output that never occurs excludes none."""
-    P = mechanism.matrix
-    return np.asarray((P == 0) & (P.max(axis=0) > 0))
+def ruled_out(mechanism: Mechanism, ratio: Floats) -> Bools:
+    """Which inputs (rows) each output (columns) rules out, from the lifts; none if the output never occurs."""
+    return np.asarray((ratio < RULED_OUT) & (mechanism.matrix.max(axis=0) > 0))
 
 
-def _named(labels: Labels, where: NDArray[np.bool_]) -> Labels:
+def _named(labels: Labels, where: Bools) -> Labels:
     return tuple(labels[i] for i in np.flatnonzero(where).tolist())

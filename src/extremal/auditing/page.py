@@ -13,6 +13,7 @@ import numpy as np
 from ..certification.certify import Certified
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
+from ..model.prior_set import PriorSet
 from ..optimization.tradeoff import Tradeoff
 from . import svg
 from . import text as audit_text
@@ -93,7 +94,7 @@ def page(title: str, lead: str, sections: Sequence[Section], footer: str = "") -
 
 
 def mechanism_report(
-    prior: Prior,
+    prior: Prior | PriorSet,
     mechanism: Certified | Mechanism,
     curve: Tradeoff | None = None,
     title: str = "What a private report can give away",
@@ -107,7 +108,8 @@ def mechanism_report(
     sections = [
         in_short,
         Section(
-            "What is known beforehand", pictures=[(svg.shares(prior), "Share of each answer: the prior.")]
+            "What is known beforehand",
+            pictures=[(svg.shares(made.prior), "Share of each answer: the prior.")],
         ),
         matrix_section(made.mechanism),
         leakage_section(made),
@@ -115,8 +117,9 @@ def mechanism_report(
     ]
     if curve is not None:
         sections.append(curve_section(curve, made.epsilon))
-    lead = str(made).splitlines()[0]
-    return page(title, lead[:1].upper() + lead[1:] + ".", sections, _about(mechanism))
+    promise, *_, certainty = str(made).splitlines()  # what the promise leaves open stands beside it
+    lead = f"{promise[:1].upper()}{promise[1:]}. {certainty[:1].upper()}{certainty[1:]}."
+    return page(title, lead, sections, _about(mechanism))
 
 
 def matrix_section(matrix: Mechanism) -> Section:

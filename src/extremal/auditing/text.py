@@ -19,9 +19,9 @@ def short(figures: Figures) -> str:
     worst = figures["worst_case"]
     lines = [
         f"leakage at most {at_most(figures['epsilon'])} nats: no report makes any guess more than "
-        f"{at_most(figures['factor'])} times as likely to be right",
-        f"worst case: report {quoted(worst['report'])} raises answer {quoted(worst['symbol'])} from "
-        f"{chance(worst['before'])} to {chance(worst['after'])}",
+        f"{at_most(figures['factor'])} times as likely to be right{_for_every_prior(figures)}",
+        f"worst case{_nominally(figures)}: report {quoted(worst['report'])} raises answer {quoted(worst['symbol'])} "
+        f"from {chance(worst['before'])} to {chance(worst['after'])}",
     ]
     if figures["factor"] <= SILENT:
         lines = ["leakage 0: no report says anything about the answer"]
@@ -35,6 +35,23 @@ def short(figures: Figures) -> str:
     else:
         lines.append("certainty: no report excludes any answer")
     return "\n".join(lines)
+
+
+def _for_every_prior(figures: Figures) -> str:
+    """To whom the bound applies, where the prior is only known to lie in a set."""
+    known = figures["prior_set"]
+    if known is None:
+        return ""
+    sure = (
+        f", which holds the true one with confidence {known['confidence']:.6g}"
+        if known["confidence"] < 1
+        else ""
+    )
+    return f", for every prior in the set ({known['description']}){sure}"
+
+
+def _nominally(figures: Figures) -> str:
+    return "" if figures["prior_set"] is None else " under the nominal prior"
 
 
 def markdown(figures: Figures) -> str:
@@ -78,21 +95,41 @@ def _summary(figures: Figures) -> list[str]:
             "learns nothing from it."
             if factor <= SILENT
             else f"their chance of guessing right grows at most by a factor of {at_most(factor)} "
-            f"(pointwise maximal leakage ε = {at_most(figures['epsilon'])} nats)."
+            f"(pointwise maximal leakage ε = {at_most(figures['epsilon'])} nats){_for_every_prior(figures)}."
         )
     ]
-    if factor > SILENT:
+    if factor > SILENT and figures["prior_set"] is None:
         lines.append(
             f"This bound is attained: after the report {quoted(worst['report'])}, the answer "
             f"{quoted(worst['symbol'])} is {at_most(factor)} times as likely as before, "
             f"{chance(worst['after'])} instead of {chance(worst['before'])}."
         )
+    elif factor > SILENT:
+        lines.append(
+            f"Under the nominal prior the report {quoted(worst['report'])} makes the answer "
+            f"{quoted(worst['symbol'])} more likely, {chance(worst['after'])} instead of {chance(worst['before'])}. "
+            "The bound is that of the least favourable prior in the set; all probabilities on this page are those "
+            "of the nominal one."
+        )
+    lines.append(_ruled_out_in_short(figures))
     if figures["exact"]:
         lines.append(
             "The figures for each report are those of the integers that are drawn from, computed exactly and "
             f"rounded up; the mechanism is certified for ε = {number(figures['certified_epsilon'])}."
         )
     return lines
+
+
+def _ruled_out_in_short(figures: Figures) -> str:
+    """What the factor does not say: it bounds what becomes likelier, not what becomes impossible."""
+    found = figures["certainty"]["disclosures"]
+    if not found:
+        return "No report rules out any answer."
+    share = chance(min(sum(d["probability"] for d in found), 1.0))
+    return (
+        f"A report can still rule answers out: with probability {share} it does. The least likely thing that a report "
+        f"makes certain had probability {chance(found[0]['possible_probability'])} before."
+    )
 
 
 def _guessing(figures: Figures) -> list[str]:
@@ -113,20 +150,22 @@ def _certainty(figures: Figures) -> list[str]:
     most = certainty["most_answers_that_can_be_excluded"]
     lines = [
         "Whatever the mechanism, at this ε no report can confirm with certainty an event that had a "
-        f"probability below {at_least(limit)}, and none can exclude "
-        + ("any answer." if most == 0 else f"more than {_count(most, 'answer')} at once.")
+        f"probability below {at_least(limit)}, and none can make "
+        + ("any answer" if most == 0 else f"more than {_count(most, 'answer')} at once")
+        + " impossible. An answer counts as ruled out when a report leaves it less than a millionth of its "
+        "probability."
     ]
     if not found:
         lower = figures["measures"]["lip_lower"]
         lines.append(
-            "This mechanism excludes nothing: after every report every answer is still possible, so no "
+            "This mechanism rules nothing out: after every report every answer is still possible, so no "
             "attribute becomes certain."
             + (f" A report makes an answer at most {_times(lower)} times less likely." if lower else "")
         )
         return lines
     first = found[0]
     lines.append(
-        f"This mechanism does exclude answers. {sentence(first)} This is the least likely event that any "
+        f"This mechanism does rule out answers. {sentence(first)} This is the least likely event that any "
         "report confirms. An attribute becomes certain when it is the same for all answers that stay possible."
     )
     others = [f"- {sentence(d)}" for d in found[1:MOST_ROWS]]
@@ -145,12 +184,10 @@ def sentence(disclosure: Figures) -> str:
         else f"Reports {reports} rule out"
     )
     kept = disclosure["possible_probability"]
-    known = (
-        f"the answer is {names(disclosure['possible'], possible)} for certain, which had probability {chance(kept)}"
-        if possible == 1
-        else f"the answer is one of {names(disclosure['possible'], possible)} for certain, which had "
-        f"probability {chance(kept)}"
-    )
+    certain = "for certain" if disclosure["left"] == 0 else "almost for certain"
+    one_of = "" if possible == 1 else "one of "
+    answers = names(disclosure["possible"], possible)
+    known = f"the answer is {one_of}{answers} {certain}, which had probability {chance(kept)}"
     return (
         f"{what} {names(disclosure['excluded'], out)} (probability {chance(1 - kept)} before): {known}. "
         f"It happens with probability {chance(disclosure['probability'])}."
@@ -168,11 +205,16 @@ def _spread(figures: Figures) -> list[str]:
 
 
 def _assumptions(figures: Figures) -> list[str]:
+    followed = (
+        "the prior that was given. Under another prior the leakage is another."
+        if figures["prior_set"] is None
+        else f"some prior of the set that was given ({figures['prior_set']['description']}). Under a prior outside of "
+        "it the leakage can be larger."
+    )
     return [
         "\n".join(
             (
-                "- The answers of the people follow the prior that was given. Under another prior the leakage "
-                "is another.",
+                f"- The answers of the people follow {followed}",
                 "- Each person sends one report, drawn afresh and independently. Several reports about one "
                 "answer leak more than one, and can leak more than the sum of each: they must be audited together.",
                 "- Nothing else about the answer reaches the observer: no other columns that depend on it, no "

@@ -6,10 +6,12 @@ What is certified is what is sampled: a row of integers that sums to 2^62, not a
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -17,15 +19,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import CertificationError, FormatError, MechanismError, PriorError, SizeError
-from ..model.leakage import pml
+from ..model.leakage import RULED_OUT, pml
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Labels, Prior, check_labels
+from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
 from ..release.certificate import Certificate
 from ..release.keys import Columns
 from ..release.sampler import Sampler, Words
 from . import file as mechanism_file
-from .proof import Lift, is_at_most, largest_lift, log_above
+from .proof import Lift, Masses, is_at_most, largest_lift, log_above, prior_masses, set_masses
 from .weights import BITS, TOTAL, candidates
 
 # A matrix of doubles exceeds the level it was designed for by rounding: 1e-12 where rows are a little off 1.
@@ -37,10 +40,11 @@ ROUNDING = 1e-9
 class Certified(Certificate):
     """A mechanism whose integer weights satisfy epsilon-PML exactly; the proof was done when it was built.
 
-    `weights` are (N, M) unsigned integers, every row sums to 2**bits. `realised_epsilon` is a double proved
-    to be no less than the true leakage, within a few units in the last place. `digest` names labels, prior,
-    epsilon and weights, and nothing else: keyed draws depend on it, and two mechanisms with one digest are equal,
-    whichever release certified them. `method` and `library` are notes.
+    With a `prior_set` they satisfy it for every prior of the set, and `prior` is the nominal one. `weights` are
+    (N, M) unsigned integers, every row sums to 2**bits. `realised_epsilon` is a double proved to be no less than
+    the true leakage, within a few units in the last place. `digest` names labels, prior (or set of priors),
+    epsilon and weights, and nothing else: keyed draws depend on it, and two mechanisms with one digest are
+    equal, whichever release certified them. `method` and `library` are notes.
     """
 
     prior: Prior
@@ -49,6 +53,7 @@ class Certified(Certificate):
     epsilon: float
     method: str = "given"
     library: str = ""
+    prior_set: PriorSet | None = None
     bits: int = field(default=BITS, init=False)
     realised_epsilon: float = field(init=False)
     digest: str = field(init=False)
@@ -65,7 +70,11 @@ class Certified(Certificate):
         except ValueError as error:
             raise CertificationError(str(error)) from None
         _set(self, "library", self.library or _this_library())
-        lift = _largest_lift(self.prior, self.weights)
+        if self.prior_set is not None and not _is_nominal(self.prior, self.prior_set):
+            raise CertificationError(
+                "prior must be the nominal prior of prior_set, got another; pass prior_set.nominal"
+            )
+        lift = _largest_lift(self.prior_set or self.prior, self.weights)
         _set(self, "realised_epsilon", log_above(lift))
         if not is_at_most(lift, self.epsilon):
             raise _too_leaky(self.outputs[lift.output], self.realised_epsilon, self.epsilon)
@@ -152,6 +161,7 @@ class Certified(Certificate):
                 bits=self.bits,
                 inputs=self.inputs,
                 probabilities=self.prior.probabilities.tolist(),
+                prior_set=None if self.prior_set is None else _stored_set(self.prior_set),
                 outputs=self.outputs,
                 weights=self.weights,
             )
@@ -164,12 +174,14 @@ class Certified(Certificate):
         return hash(self.digest)
 
     def __reduce__(self) -> tuple[Any, ...]:  # proved again when unpickled; tables are rebuilt, not sent
-        return Certified, (self.prior, self.outputs, self.weights, self.epsilon, self.method, self.library)
+        notes = (self.method, self.library)
+        return Certified, (self.prior, self.outputs, self.weights, self.epsilon, *notes, self.prior_set)
 
     def __repr__(self) -> str:
         n, m = self.weights.shape
+        known = "" if self.prior_set is None else f"{self.prior_set.description}, "
         return (
-            f"Certified({n} inputs, {m} outputs, epsilon={self.epsilon:.6g}, "
+            f"Certified({n} inputs, {m} outputs, {known}epsilon={self.epsilon:.6g}, "
             f"realised_epsilon={self.realised_epsilon:.6g}, digest={self.digest[:12]})"
         )
 
@@ -177,13 +189,34 @@ class Certified(Certificate):
 Released = Mechanism | Certified  # what reports are drawn with
 
 
-def certify(prior: Prior, mechanism: Mechanism, epsilon: float) -> Certified:
-    """Integer weights within a few parts in 1e14 of the mechanism, proved to satisfy epsilon-PML exactly.
+def certify(prior: Prior | PriorSet, mechanism: Mechanism, epsilon: float) -> Certified:
+    """Integer weights close to the mechanism, proved to satisfy epsilon-PML exactly.
 
-    Of the ways to make them the first that passes the proof is taken: rounding alone; lowering columns on
-    their own support, which keeps every zero; mixing in just enough of the constant mechanism with the same
-    output distribution, which turns zeros into weights of about 1e-15. `method` says which. A mechanism that
-    leaks more than epsilon beyond rounding (1e-9) is refused.
+    Parameters
+    ----------
+    prior
+        How frequent each input is. For a PriorSet epsilon holds for every prior of the set: the worst case is
+        computed in exact rationals.
+    mechanism
+        The matrix to certify. It may leak more than epsilon by rounding (1e-9), no more.
+    epsilon
+        The level to certify, in nats.
+
+    Notes
+    -----
+    Of the ways to make the integers the first that passes the proof is taken, and `method` says which:
+
+    - Rounding alone moves an entry by a few parts in 1e15.
+    - Lowering columns on their own support and scaling them until rows sum to 1 keeps every zero. Scaling may change
+      a column by up to a millionth of itself; seen were 1e-11 for designs, 3e-8 for other mechanisms.
+    - The nearest mechanism with the same zeros, from a linear program, for what cannot be scaled.
+    - Where no entry is zero, mixing in just enough of the constant mechanism, about 1e-14 of it.
+
+    Residue becomes zero first: entries that leave an answer a positive share, but less than a millionth, of its
+    probability (P(y|x) / P(y) < 1e-6). Others move by about as much as was removed, at most 1e-4 of themselves. If no
+    mechanism near by does without it, CertificationError is raised. Only where epsilon itself forbids a zero, at the
+    edge of a privacy region or less than a millionth below it, such entries stay, or arise; an audit counts their
+    answers as ruled out.
     """
     epsilon = check_epsilon(epsilon)
     if isinstance(getattr(mechanism, "mechanism", None), Mechanism):  # a design, or a certified mechanism
@@ -191,7 +224,8 @@ def certify(prior: Prior, mechanism: Mechanism, epsilon: float) -> Certified:
             f"mechanism must be a Mechanism, got a {type(mechanism).__name__}, which has one; "
             f"pass {type(mechanism).__name__.lower()}.mechanism"
         )
-    check_match(prior, mechanism)
+    nominal = prior.nominal if isinstance(prior, PriorSet) else prior
+    check_match(nominal, mechanism)
     n, m = mechanism.shape
     if n * m > mechanism_file.LARGEST_TABLE:
         raise SizeError(
@@ -202,12 +236,19 @@ def certify(prior: Prior, mechanism: Mechanism, epsilon: float) -> Certified:
     worst = int(np.argmax(leakage))
     if leakage[worst] > epsilon + ROUNDING:
         raise _too_leaky(mechanism.outputs[worst], float(leakage[worst]), epsilon)
-    numbered = prior.labels == tuple(range(n))
-    named = Prior(prior.probabilities, mechanism.inputs) if numbered else prior
-    for weights, method in candidates(prior.probabilities, mechanism.matrix, epsilon):
+    if nominal.labels == tuple(range(n)):
+        nominal = Prior(nominal.probabilities, mechanism.inputs)
+    priors = prior.with_labels(nominal.labels) if isinstance(prior, PriorSet) else None
+    for weights, method in candidates(prior, mechanism.matrix, epsilon):
         if is_at_most(_largest_lift(prior, weights), epsilon):
-            return Certified(named, mechanism.outputs, weights.astype(np.uint64), epsilon, method)
-    raise AssertionError("the constant mechanism satisfies every epsilon")
+            return Certified(
+                nominal, mechanism.outputs, weights.astype(np.uint64), epsilon, method, prior_set=priors
+            )
+    raise CertificationError(
+        f"mechanism has entries that leave an answer less than a millionth of its probability, and without them no "
+        f"mechanism near it keeps epsilon = {epsilon!r}; certify it for a level above {epsilon + RULED_OUT!r}, or set "
+        "them to zero and design again"
+    )
 
 
 def as_mechanism(mechanism: Any) -> Mechanism:
@@ -234,11 +275,11 @@ def from_json(text: str) -> Certified:
         prior = Prior(stored.probabilities, stored.inputs)
         if prior.probabilities.tolist() != stored.probabilities:
             raise PriorError("its prior does not sum to 1")
+        prior_set = None if stored.prior_set is None else _read_set(prior, stored.prior_set)
         if stored.bits != BITS:
             raise CertificationError(f"its bits must be {BITS}, got {stored.bits}")
-        certified = Certified(
-            prior, stored.outputs, stored.weights, stored.epsilon, stored.method, stored.library
-        )
+        notes = (stored.method, stored.library)
+        certified = Certified(prior, stored.outputs, stored.weights, stored.epsilon, *notes, prior_set)
     except (ValueError, OverflowError) as error:
         raise FormatError(f"mechanism file is refused: {error}") from None
     if certified.realised_epsilon != stored.realised_epsilon:
@@ -249,9 +290,37 @@ def from_json(text: str) -> Certified:
     return certified
 
 
-def _largest_lift(prior: Prior, weights: NDArray[Any]) -> Lift:
-    columns = (column.tolist() for column in np.ascontiguousarray(weights.T))
-    return largest_lift(prior.probabilities.tolist(), columns)
+def _largest_lift(prior: Prior | PriorSet, weights: NDArray[Any]) -> Lift:
+    """The largest lift under the prior, or under any prior of the set and the nominal one.
+
+    The nominal prior is proved by itself: rounding may have put it outside of its set by a part in 1e12.
+    """
+    columns = [column.tolist() for column in np.ascontiguousarray(weights.T)]
+    lifts = (largest_lift(masses, columns) for masses in exact_masses(prior))
+    return max(lifts, key=lambda lift: Fraction(*lift[:2]) if lift.denominator else math.inf)
+
+
+def exact_masses(prior: Prior | PriorSet) -> list[Masses]:
+    """The prior, or the set and its nominal prior, in the integers of the proof."""
+    if isinstance(prior, Prior):
+        return [prior_masses(prior.probabilities.tolist())]
+    bounds = (prior.center.tolist(), prior.lower.tolist(), prior.upper.tolist())
+    return [set_masses(*bounds, prior.radius), *exact_masses(prior.nominal)]
+
+
+def _is_nominal(prior: Prior, priors: PriorSet) -> bool:
+    nominal = priors.nominal
+    return prior.labels == nominal.labels and np.array_equal(prior.probabilities, nominal.probabilities)
+
+
+def _stored_set(priors: PriorSet) -> mechanism_file.StoredSet:
+    bounds = (priors.center.tolist(), priors.lower.tolist(), priors.upper.tolist())
+    return mechanism_file.StoredSet(*bounds, priors.radius, priors.confidence, priors.description)
+
+
+def _read_set(nominal: Prior, stored: mechanism_file.StoredSet) -> PriorSet:
+    bounds = (np.array(stored.center), np.array(stored.lower), np.array(stored.upper))
+    return PriorSet(nominal, *bounds, stored.radius, stored.confidence, stored.description)
 
 
 def _check_weights(weights: ArrayLike, n: int) -> NDArray[np.uint64]:

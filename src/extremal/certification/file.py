@@ -53,6 +53,17 @@ DIGESTED = ("bits", "epsilon", "inputs", "outputs", "prior", "prior_set", "weigh
 DIGEST_PURPOSE = b"extremal-mechanism-digest-2\0"
 
 
+class StoredSet(NamedTuple):
+    """A set of priors, number by number; `description` is a note."""
+
+    center: list[float]
+    lower: list[float]
+    upper: list[float]
+    radius: float
+    confidence: float
+    description: str
+
+
 class Stored(NamedTuple):
     """What a file says, member by member; nothing of it is proved."""
 
@@ -63,6 +74,7 @@ class Stored(NamedTuple):
     bits: int
     inputs: Labels
     probabilities: list[float]
+    prior_set: StoredSet | None
     outputs: Labels
     weights: NDArray[np.uint64]
 
@@ -79,7 +91,7 @@ def encode(stored: Stored) -> dict[str, Any]:
         "bits": stored.bits,
         "inputs": [encode_label(label) for label in stored.inputs],
         "prior": [_decimal(p) for p in stored.probabilities],
-        "prior_set": None,
+        "prior_set": None if stored.prior_set is None else _encode_set(stored.prior_set),
         "outputs": [encode_label(label) for label in stored.outputs],
         "weights": [_encode_column(column) for column in stored.weights.T.tolist()],
     }
@@ -88,6 +100,8 @@ def encode(stored: Stored) -> dict[str, Any]:
 def digest(document: dict[str, Any]) -> str:
     """SHA-256, in hexadecimal, of the members that decide what is drawn; notes are not among them."""
     covered = {name: document[name] for name in DIGESTED}
+    if isinstance(covered["prior_set"], dict):
+        covered["prior_set"] = {k: v for k, v in covered["prior_set"].items() if k != "description"}
     return hashlib.sha256(DIGEST_PURPOSE + _canonical(covered).encode()).hexdigest()
 
 
@@ -225,15 +239,15 @@ def _decode_members(document: dict[str, Any]) -> Stored:
     for name in ("library", "method", "epsilon", "realised_epsilon"):
         if not isinstance(document[name], str):
             raise ValueError(f"{name} must be a string")
-    if document["prior_set"] is not None:
-        raise ValueError("prior_set must be null")
     if type(document["bits"]) is not int:
         raise ValueError("bits must be an integer")
     n, m = len(document["inputs"]), len(document["outputs"])
     if n * m > LARGEST_TABLE or n == 0 or m == 0:
         raise ValueError(f"there must be 1 to {LARGEST_TABLE} weights, got {n} inputs x {m} outputs")
-    if len(document["weights"]) != m or len(document["prior"]) != n:
-        raise ValueError("every input must have a prior probability and every output a column of weights")
+    if len(document["weights"]) != m:
+        raise ValueError(
+            f"every output must have a column of weights, got {len(document['weights'])} for {m}"
+        )
     weights = np.zeros((n, m), dtype=np.uint64)
     for j, groups in enumerate(document["weights"]):
         _decode_column(groups, weights[:, j])
@@ -244,10 +258,40 @@ def _decode_members(document: dict[str, Any]) -> Stored:
         realised_epsilon=float(document["realised_epsilon"]),
         bits=document["bits"],
         inputs=check_labels([decode_label(value) for value in document["inputs"]], n, "inputs"),
-        probabilities=[float(text) for text in document["prior"]],
+        probabilities=_decode_numbers(document["prior"], n, "prior"),
+        prior_set=None if document["prior_set"] is None else _decode_set(document["prior_set"], n),
         outputs=check_labels([decode_label(value) for value in document["outputs"]], m, "outputs"),
         weights=weights,
     )
+
+
+def _encode_set(stored: StoredSet) -> dict[str, Any]:
+    return {
+        "center": [_decimal(x) for x in stored.center],
+        "lower": [_decimal(x) for x in stored.lower],
+        "upper": [_decimal(x) for x in stored.upper],
+        "radius": _decimal(stored.radius),
+        "confidence": _decimal(stored.confidence),
+        "description": stored.description,
+    }
+
+
+def _decode_set(value: Any, n: int) -> StoredSet:
+    if not isinstance(value, dict) or value.keys() != set(StoredSet._fields):
+        raise ValueError(f"prior_set must be null or have the members {list(StoredSet._fields)}")
+    radius, confidence = _decode_numbers([value["radius"], value["confidence"]], 2, "prior_set")
+    if not isinstance(value["description"], str):
+        raise ValueError("description must be a string")
+    center, lower, upper = (
+        _decode_numbers(value[name], n, f"{name} of prior_set") for name in ("center", "lower", "upper")
+    )
+    return StoredSet(center, lower, upper, radius, confidence, value["description"])
+
+
+def _decode_numbers(value: Any, n: int, what: str) -> list[float]:
+    if not isinstance(value, list) or len(value) != n or not all(isinstance(x, str) for x in value):
+        raise ValueError(f"{what} must be a list of decimal strings, one for each input")
+    return [float(text) for text in value]
 
 
 def _encode_column(column: list[int]) -> list[list[str]]:

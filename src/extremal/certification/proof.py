@@ -8,6 +8,11 @@ where a_i / S is the exact rational value of the prior (doubles are rationals; t
 sum) and c = a / 2^k is a rational number <= e^epsilon. Multiplied by 2^k both sides are integers, so the
 comparison is exact. It says that l(X→y) = log max_i P(y|x_i) / P_Y(y) <= log c <= epsilon for the
 distribution with these integers: the one that is sampled, not the matrix of doubles it came from.
+
+For a set of priors the sum on the right is the smallest that any prior of the set gives. Every set is
+{pi : lower <= pi <= upper, sum pi = 1, ||pi - center||_1 <= radius}, and its doubles are rationals too. So that
+the center belongs to the set exactly, the set that is proved is a little larger than the one that was named
+(see `set_masses`): what holds for all of it holds for every prior of the set.
 """
 
 from __future__ import annotations
@@ -23,25 +28,101 @@ LARGEST_EXPONENT = 800.0
 
 
 class Lift(NamedTuple):
-    """The lift numerator / denominator of an output, exactly."""
+    """The lift numerator / denominator of an output, exactly; infinite if the denominator is 0."""
 
     numerator: int
     denominator: int
     output: int
 
 
-def largest_lift(probabilities: Sequence[float], columns: Iterable[Sequence[int]]) -> Lift:
+class Masses(NamedTuple):
+    """A prior center_i / total, in integers, and how far it may move: by up_i and down_i, by `movable` in all.
+
+    All numbers are in units of 1 / total. A prior that is known cannot move: up and down are empty.
+    """
+
+    center: list[int]
+    total: int
+    up: list[int]
+    down: list[int]
+    movable: int
+
+
+def prior_masses(probabilities: Sequence[float]) -> Masses:
+    """One prior: its doubles, divided by their exact sum."""
+    center, _ = _integers(probabilities)
+    return Masses(center, sum(center), [], [], 0)
+
+
+def set_masses(
+    center: Sequence[float], lower: Sequence[float], upper: Sequence[float], radius: float
+) -> Masses:
+    """A set of priors. Doubles on a common denominator u: center a_i / u, with sum s / u, which may not be 1.
+
+    The exact center is c_i = a_i / s. Each bound is widened to hold it, and the radius grows by the distance
+    |s / u - 1| between the two centers, so by the triangle inequality every prior of the named set is in this
+    one. In units of 1 / (2 s u), so that half of the radius is an integer, too:
+    """
+    n = len(center)
+    scaled, u = _integers([*center, *lower, *upper, radius])
+    a, l, h, r = scaled[:n], scaled[n : 2 * n], scaled[2 * n : 3 * n], scaled[3 * n]
+    s = sum(a)
+    c = [2 * u * x for x in a]
+    return Masses(
+        c,
+        2 * s * u,
+        [max(2 * s * y - x, 0) for x, y in zip(c, h, strict=True)],
+        [max(x - 2 * s * y, 0) for x, y in zip(c, l, strict=True)],
+        r * s + s * abs(s - u),
+    )
+
+
+def largest_lift(masses: Masses, columns: Iterable[Sequence[int]]) -> Lift:
     """The largest lift of all outputs, 1 if none tells anything; columns are the weights of the outputs."""
-    ratios = [p.as_integer_ratio() for p in probabilities]
-    common = max(denominator for _, denominator in ratios)  # all are powers of two
-    shares = [numerator * (common // denominator) for numerator, denominator in ratios]
-    total = sum(shares)
     best = Lift(1, 1, 0)
     for y, w in enumerate(columns):
-        a, b = max(w) * total, sum(map(operator.mul, shares, w))
+        largest = max(w)
+        if not largest:
+            continue  # it never occurs
+        a, b = largest * masses.total, smallest_sum(masses, w)
         if a * best.denominator > best.numerator * b:
             best = Lift(a, b, y)
     return best
+
+
+def smallest_sum(masses: Masses, w: Sequence[int]) -> int:
+    """min sum_i pi_i w_i over the set, in units of 1 / total.
+
+    Mass moves from the largest weights to the smallest, each as far as its bound allows, until nothing is
+    gained or `movable` is used up. That is the minimum: a prior of the set is the center plus what is given
+    to some symbols minus the same amount taken from others, and nothing given can come cheaper nor anything
+    taken be worth more.
+    """
+    value: int = sum(map(operator.mul, masses.center, w))
+    left = masses.movable
+    if not left:
+        return value
+    order = sorted(range(len(w)), key=w.__getitem__)
+    low, high = 0, len(order) - 1
+    room, stock = masses.up[order[low]], masses.down[order[high]]
+    while left and w[order[low]] < w[order[high]]:
+        step = min(room, stock, left)
+        value -= step * (w[order[high]] - w[order[low]])
+        room, stock, left = room - step, stock - step, left - step
+        if not room:
+            low += 1
+            room = masses.up[order[low]]
+        elif not stock:
+            high -= 1
+            stock = masses.down[order[high]]
+    return value
+
+
+def _integers(numbers: Sequence[float]) -> tuple[list[int], int]:
+    """The doubles on their common denominator, a power of two."""
+    ratios = [x.as_integer_ratio() for x in numbers]
+    common = max(denominator for _, denominator in ratios)
+    return [numerator * (common // denominator) for numerator, denominator in ratios], common
 
 
 def is_at_most(lift: Lift, epsilon: float) -> bool:
@@ -83,8 +164,14 @@ def log_above(lift: Lift) -> float:
     a, b, _ = lift
     if a <= b:
         return 0.0
+    if b == 0:
+        return math.inf
     # Near 1 a quotient would lose the digits that count.
-    guess = math.log1p((a - b) / b) if a < 2 * b else math.log(a / b)
+    if a < 2 * b:
+        guess = math.log1p((a - b) / b)
+    else:
+        shift = max(a.bit_length() - b.bit_length(), 0)  # the quotient may be beyond doubles
+        guess = math.log(a / (b << shift)) + shift * math.log(2)
     for _ in range(4):
         guess = math.nextafter(guess, 0.0)  # up from a little below, so that it is no larger than need be
     while not is_at_most(lift, guess):

@@ -1,13 +1,17 @@
 """Integer weights close to a mechanism, its zeros kept where they can be. Not trusted: `proof` decides.
 
-A row of weights sums to 2^62. Three facts carry the construction:
+A row of weights sums to 2^62. Four facts carry the construction:
 
 1. Rounding a column so that entries above K, the largest entry rounded down, become K and all others go up
-   never raises its leakage: min(x, K) / K >= x / max x entry by entry, hence so for the mean.
+   never raises its leakage: min(x, K) / K >= x / max x entry by entry, hence so for the mean under any prior.
 2. Scaling a column changes none of its leakage. So columns may be lowered on their own support and rescaled
    until every row sums to 1 again: a linear system, solvable for the vertices that designs consist of.
-3. (1 - delta) P + delta P_Y, a little of the constant mechanism with the same output distribution, lowers the
-   largest lift from L to L - delta (L - 1). That always works, and fills every zero.
+3. Any other mechanism near by with the same zeros is the solution of a linear program (`repair`).
+4. (1 - delta) P + delta P_Y, a little of the constant mechanism with the same output distribution, lowers every
+   lift. That always works, and fills every zero.
+
+Residue is set to zero first: entries that a solver left, whose lift is positive and below one in a million.
+They are worth nothing, and look as if a report left an answer possible that it rules out.
 
 What each row lacks after rounding is spread over its largest entries, a few parts in 1e15 of each; `slack` is
 what the largest lift must be lowered by in advance to pay for that.
@@ -15,15 +19,18 @@ what the largest lift must be lowered by in advance to pay for that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._types import Floats
+from .._types import Bools, Floats, Ints
+from ..model.leakage import RULED_OUT
+from ..model.prior import Prior
+from ..model.prior_set import PriorSet
 from ..model.regions import bounded_exp
+from .repair import nearest
 
-Weights = NDArray[np.int64]
+Means = Callable[[Floats], Floats]  # of columns, each under the prior that makes it smallest
 
 # Rows sum to 2^62, not 2^64: a row with a single output, and every partial sum, fits a signed 64-bit integer
 # (Java, SQL, Parquet), and a bucket's threshold and alias together fit one word of the sampler's table.
@@ -36,25 +43,43 @@ LARGEST_LOSS = 5e-10  # of mutual information, relative
 DAMPING = 1e-12  # of the mean eigenvalue
 
 
-def candidates(pi: Floats, P: Floats, epsilon: float) -> Iterator[tuple[Weights, str]]:
-    """Integer weights ever further from P, with how they were made; the last leak nothing.
+def candidates(prior: Prior | PriorSet, P: Floats, epsilon: float) -> Iterator[tuple[Ints, str]]:
+    """Integer weights ever further from P, with how they were made.
 
     The first that the exact check accepts is the one to take: what was rounded alone, then what keeps the
-    zeros, then mixtures with the constant mechanism. The slack grows only when the check refuses.
+    zeros, then mixtures with the constant mechanism, the last of which leaks nothing. Mixing would bring
+    residue back, so where there was any, it is left out. The slack grows only when the check refuses.
     """
     P = P / P.sum(axis=1, keepdims=True)
-    yield integer_rows(P), "rounded"
+    pi, smallest = _means(prior)
     c = bounded_exp(epsilon)
-    lift, rho = _lifts(pi, P)
     slacks = [4**k * (4 * SHARE + 16 * P.shape[1] / TOTAL) for k in range(8)]
+    residue = removable_residue(pi, smallest, P, c)
+    kept = np.where(residue, 0.0, P)
+    note = f", {np.count_nonzero(residue)} entries of residue set to zero" if residue.any() else ""
+    yield integer_rows(kept / kept.sum(axis=1, keepdims=True)), "rounded" + note
     for slack in slacks[:4]:
-        lowered = _rescaled(pi, P, c * (1 - slack), lift, rho)
+        lowered = _rescaled(pi, smallest, kept, c * (1 - slack), P)
         if lowered is None:
             break
-        yield integer_rows(lowered), "rounded, columns lowered on their own support"
-    largest = float(lift.max())
+        filled = np.count_nonzero(lowered[kept == 0])
+        how = (
+            f"zeros that epsilon forbids filled: {filled}"
+            if filled
+            else "columns lowered on their own support"
+        )
+        yield integer_rows(lowered), f"rounded, {how}{note}"
+    if np.any(kept.min(axis=0) < kept.max(axis=0)) and not kept.all():
+        for slack in slacks[:4]:
+            moved = nearest(kept, c * (1 - slack), pi, _worst(prior))
+            if moved is None:
+                break
+            yield integer_rows(moved), "rounded, moved to the nearest mechanism with the same zeros" + note
+    if residue.any():
+        return
+    rho = pi @ P
     for slack in slacks:
-        delta = (largest - c * (1 - slack)) / (largest - 1) if largest > 1 else 1.0
+        delta = _to_mix_in(pi, smallest, P, c * (1 - slack))
         if 0 < delta < 1:
             yield (
                 integer_rows((1 - delta) * P + delta * rho),
@@ -63,7 +88,23 @@ def candidates(pi: Floats, P: Floats, epsilon: float) -> Iterator[tuple[Weights,
     yield np.repeat(integer_rows((rho / rho.sum())[None, :]), len(pi), axis=0), "the constant mechanism"
 
 
-def integer_rows(P: Floats) -> Weights:
+def removable_residue(pi: Floats, smallest: Means, P: Floats, cap: float) -> Bools:
+    """Entries of positive lift below one in a million, but for columns that `cap` forbids to be zero there.
+
+    A column that is zero outside of S has a lift of at least 1 / P_X(S). Just below the edge of a privacy region
+    an optimal column must have such entries.
+    """
+    nominal = _lifts(lambda columns: pi @ columns, P)
+    residue = (nominal > 0) & (nominal < RULED_OUT)
+    columns = np.flatnonzero(residue.any(axis=0))
+    if len(columns):
+        support = ((P > 0) & ~residue)[:, columns].astype(np.float64)
+        forbidden = smallest(support) * cap <= 1
+        residue[:, columns[forbidden]] = False
+    return np.asarray(residue)
+
+
+def integer_rows(P: Floats) -> Ints:
     """Weights within a few parts in 1e15 of 2^62 P, every row of sum 2^62 exactly, zeros kept (fact 1)."""
     x = np.ldexp(P, BITS)
     w = np.minimum(np.ceil(x), np.floor(x.max(axis=0))).astype(np.int64)
@@ -81,47 +122,94 @@ def integer_rows(P: Floats) -> Weights:
     return np.asarray(w)
 
 
-def _lifts(pi: Floats, P: Floats) -> tuple[Floats, Floats]:
-    """The lift of every entry, 0 in outputs that never occur, and the output distribution."""
+def _means(prior: Prior | PriorSet) -> tuple[Floats, Means]:
+    """The nominal masses, and the smallest mean of columns over the set; without a set their mean."""
+    if isinstance(prior, PriorSet):
+        return prior.nominal.probabilities, prior.smallest_means
+    pi = prior.probabilities
+    return pi, lambda columns: np.asarray(pi @ columns)
+
+
+def _worst(prior: Prior | PriorSet) -> Means:
+    """The prior under which the mean of each column is smallest, as columns."""
+    if isinstance(prior, PriorSet):
+        return prior.worst_priors
+    pi = prior.probabilities
+    return lambda columns: np.repeat(pi[:, None], columns.shape[1], axis=1)
+
+
+def _scaled(P: Floats) -> Floats:
+    """Columns whose largest entry is 1, or which are 0: P_Y may underflow."""
     largest = P.max(axis=0)
-    Q = np.divide(P, largest, out=np.zeros_like(P), where=largest > 0)  # scaled: P_Y may underflow
-    mean = pi @ Q
-    return np.divide(Q, mean, out=np.zeros_like(Q), where=mean > 0), pi @ P
+    return np.asarray(np.divide(P, largest, out=np.zeros_like(P), where=largest > 0))
 
 
-def _rescaled(pi: Floats, P: Floats, cap: float, lift: Floats, rho: Floats) -> Floats | None:
+def _lifts(smallest: Means, P: Floats) -> Floats:
+    """The largest lift that any prior gives every entry, 0 in outputs that never occur."""
+    Q = _scaled(P)
+    mean = smallest(Q)
+    return np.divide(Q, mean, out=np.zeros_like(Q), where=mean > 0)
+
+
+def _to_mix_in(pi: Floats, smallest: Means, P: Floats, cap: float) -> float:
+    """The least delta for which (1 - delta) P + delta P_Y has no lift above `cap`; 1 if there is none.
+
+    With h the smallest mean of a column and rho its mean under the nominal prior, both for a largest entry of 1, the
+    lift is at most (1 - delta + delta rho) / ((1 - delta) h + delta rho).
+    """
+    Q = _scaled(P)
+    rho, h = pi @ Q, smallest(Q)
+    if cap <= 1:
+        return 1.0
+    occurs = rho > 0
+    odds = float(((1 - cap * h[occurs]) / (rho[occurs] * (cap - 1))).max())
+    return odds / (1 + odds) if odds > 0 else 0.0
+
+
+def _rescaled(pi: Floats, smallest: Means, P: Floats, cap: float, before: Floats) -> Floats | None:
     """A mechanism with the zeros of P and no lift above `cap`, or None where this construction finds none.
 
     Every column above `cap` moves towards the flat column on its own support; then the columns are scaled so
-    that rows sum to 1. Scales may have to change more than entries do. To first order that costs an optimal
-    mechanism nothing, because what its columns are worth balances in every row; any other pays, so the mutual
-    information must stay as well.
+    that rows sum to 1. A zero that `cap` forbids goes: its column moves towards the constant one. Scales may have
+    to change more than entries do. To first order that costs an optimal mechanism nothing, because what its
+    columns are worth balances in every row; any other pays, so the mutual information must stay that of `before`,
+    which is P with residue.
     """
     support = P > 0
     occurs = np.asarray(support.any(axis=0))
     if support[:, occurs].all():
         return None  # no zero to keep: mixing is simpler
-    flat = np.divide(1.0, pi @ support, out=np.zeros(len(occurs)), where=occurs)
-    largest = lift.max(axis=0)
-    excess, room = np.maximum(largest - cap, 0.0), largest - flat
+    largest, mean = _lifts(smallest, P).max(axis=0), smallest(P)
+    excess = np.maximum(largest - cap, 0.0)
+    flat = _flat(smallest, support, occurs)
+    forbidden = (excess > 0) & (2 * excess > largest - flat)
+    support[:, forbidden] = True
+    flat, room = np.where(forbidden, 1.0, flat), largest - np.where(forbidden, 1.0, flat)
     if np.any((excess > 0) & (2 * excess > room)):
-        return None  # not even the flat column is low enough: some zero of this column must go
+        return None  # not even the constant column is low enough
     part = np.divide(excess, room, out=np.zeros_like(room), where=excess > 0)
-    D = P * (1 - part) + support * (part * flat * rho)
+    D = P * (1 - part) + support * (part * flat * mean)
     z = np.zeros(len(occurs))
     z[occurs] = _scales(D[:, occurs], 1 - D.sum(axis=1))
     lowered = D * (1 + z)
     sums = lowered.sum(axis=1, keepdims=True)
-    if np.abs(z).max() > LARGEST_CHANGE or np.abs(sums - 1).max() > SHARE:
+    lost = float((before - P).sum(axis=1).max())  # to residue
+    if np.abs(z).max() > LARGEST_CHANGE + 16 * lost or np.abs(sums - 1).max() > SHARE:
         return None
-    before, after = _information(pi, P), _information(pi, lowered)
-    return np.asarray(lowered / sums) if abs(after - before) <= LARGEST_LOSS * before else None
+    value, left = _information(pi, before), _information(pi, lowered)
+    return np.asarray(lowered / sums) if abs(left - value) <= LARGEST_LOSS * value + 32 * lost else None
+
+
+def _flat(smallest: Means, support: Bools, occurs: Bools) -> Floats:
+    """The lift of the columns that are constant on their support: no column with these zeros has a lower one."""
+    return np.divide(1.0, smallest(support.astype(np.float64)), out=np.zeros(len(occurs)), where=occurs)
 
 
 def _information(pi: Floats, P: Floats) -> float:
     """Mutual information from terms t log t - t + 1 >= 0 of the lifts, which lose no digits near t = 1."""
-    t, rho = _lifts(pi, P)
-    terms = np.where(t > 0, t * np.log1p(np.where(t > 0, t - 1, 0.0)) - (t - 1), 1.0)
+    t, rho = _lifts(lambda columns: pi @ columns, P), pi @ P
+    logs = np.where(t < 0.5, np.log(np.maximum(t, 1e-300)), np.log1p(np.maximum(t, 0.5) - 1))
+    terms = t * logs - (t - 1)
     return float(pi @ terms @ rho)
 
 

@@ -67,10 +67,11 @@ def command(
         return
     found = parse_mechanism(read_text(str(source)))
     inputs = found.inputs
+    chosen: ex.Prior | ex.PriorSet
     if prior is not None:
         chosen = renamed(parse_prior(prior), inputs)
     elif isinstance(found, ex.Certified):
-        chosen = found.prior
+        chosen = found.prior_set or found.prior
     else:
         raise PriorError(
             "a matrix must come with a prior: what it leaks depends on it; give --prior 0.5,0.3,0.2"

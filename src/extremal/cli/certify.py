@@ -76,5 +76,6 @@ def _again(found: ex.Certified, prior: str | None, epsilon: float | None) -> ex.
     if prior is None and epsilon is None:
         return found
     level = found.epsilon if epsilon is None else epsilon
-    other = found.prior if prior is None else renamed(parse_prior(prior), found.inputs)
+    known = found.prior_set or found.prior
+    other = known if prior is None else renamed(parse_prior(prior), found.inputs)
     return ex.certify(other, found.mechanism, level)

@@ -76,7 +76,7 @@ def command(
     priors = prior_set(learned, confidence) if robust else None
     made = make(learned.prior if priors is None else priors, epsilon, utility, method, tolerance, time_limit)
     nominal = learned.prior if priors is None else priors.nominal
-    certified = ex.certify(nominal, made.mechanism, made.epsilon)
+    certified = ex.certify(priors or nominal, made.mechanism, made.epsilon)
     write_mechanism(certified, output, overwrite)
     warnings = [
         *advice.full_disclosure(certified),
@@ -207,13 +207,13 @@ def _tell(
     show.heading(out, f"Mechanism at epsilon = {made.epsilon:g} (answers down, reports across, in %)")
     show.heat_map(out, certified.mechanism)
     show.sentences(out, made.words)
-    audit = ex.audit(prior, certified)
+    audit = ex.audit(certified)
     show.heading(out, "What each report can tell, at most")
     out.print(show.leakage_table(out, audit))
     show.heading(out, "The risk")
     show.sentences(out, show.risk(audit))
-    if math.isinf(audit.ldp_epsilon):
-        show.sentences(out, ["Some reports exclude some answers: extremal audit says which."])
+    if audit.disclosures:
+        show.sentences(out, ["Some reports rule out some answers: extremal audit says which."])
     show.sentences(out, shares)
     notes = [text for text in warnings if not text.startswith("WARNING")]
     if notes:

@@ -21,6 +21,10 @@ from .regions import check_epsilon
 # A leakage may exceed the level it was designed for by rounding alone.
 ROUNDING = 1e-12
 
+# A report rules an answer out if it leaves it less than this share of its probability. A share that is positive and
+# smaller protects nobody: it comes from a solver or from rounding.
+RULED_OUT = 1e-6
+
 
 def lift(prior: Prior, mechanism: Mechanism) -> Floats:
     """P(y|x) / P_Y(y) for every input (rows) and output (columns)."""

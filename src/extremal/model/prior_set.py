@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, ValuesView
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,13 @@ class PriorSet:
             raise PriorError(
                 f"a prior set must hold its center and its nominal prior, got {shorten(self.center.tolist())} and "
                 f"{self.nominal!r}; build one with from_counts, l1_ball, intervals or at_least"
+            )
+        object.__setattr__(self, "radius", _number(self.radius, "radius"))
+        object.__setattr__(self, "confidence", _check_confidence(self.confidence))
+        _check_bounds(self.lower, self.upper, self.nominal.labels)
+        if not 0 <= self.radius <= WHOLE_SIMPLEX:
+            raise PriorError(
+                f"radius must be between 0 and 2, got {self.radius}; 2 already holds every prior"
             )
 
     @classmethod
@@ -206,6 +213,10 @@ class PriorSet:
         """The level at which even full disclosure is allowed for every prior of the set; inf if none is."""
         least = float(self.mass_range[0].min())
         return -math.log(least) if least > 0 else math.inf
+
+    def with_labels(self, labels: Labels) -> PriorSet:
+        """The same set for symbols of these names."""
+        return replace(self, nominal=Prior(self.nominal.probabilities, labels))
 
     def contains(self, prior: Prior | ArrayLike) -> bool:
         """Whether a prior lies in the set, up to rounding; masses may be given as numbers, zeros included."""

@@ -79,7 +79,7 @@ def enumeration(report: Report) -> None:
                 )
             difference = abs(part.value - full.value) / full.value
             table.row(
-                family, n, full.columns_tried, plain, tuned, fast,
+                family, n, full.stats.columns, plain, tuned, fast,
                 part.gap, difference, plain / fast, tuned / fast, ok=ok,
                 highs_value=value, processor_seconds=[plain_cpu, tuned_cpu, fast_cpu],
             )  # fmt: skip

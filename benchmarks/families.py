@@ -18,6 +18,7 @@ import numpy as np
 from report import Report, best, isolated
 
 import extremal as ex
+from extremal.optimization.result import Arcs
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0)
 MODERATE = (0.5, 1.0, 2.0)
@@ -113,16 +114,17 @@ def measure(prior: ex.Prior, epsilon: float, method: str = "column-generation", 
         "cpu_seconds": cpu,
         "value": design.value,
         "excess": _excess(design),
-        "rounds": design.rounds,
-        "columns": design.columns_tried,
+        "rounds": design.stats.rounds,
+        "columns": design.stats.columns,
         "problems": problems,
     }
 
 
 def _excess(design: ex.Design) -> float:
     """Realised leakage above epsilon, measured on the matrix; of arc columns, on what describes them."""
-    if design.columns is not None:
-        return max(math.log(max(float(design.columns.rest.max()), design.columns.high)) - design.epsilon, 0.0)
+    if isinstance(design.made, Arcs):
+        columns = design.made.columns
+        return max(math.log(max(float(columns.rest.max()), columns.high)) - design.epsilon, 0.0)
     return max(ex.epsilon_pml(design.prior, design.mechanism) - design.epsilon, 0.0)
 
 

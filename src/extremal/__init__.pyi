@@ -65,9 +65,10 @@ from .model.utility import (
     mutual_information,
     total_variation,
 )
-from .optimization.design import Design, design
+from .optimization.design import design
 from .optimization.estimation import EstimationDesign, estimation_design
 from .optimization.neighbours import Comparison, compare, ldp_design, leakage_design, lip_design
+from .optimization.result import Design
 from .optimization.tradeoff import Tradeoff, tradeoff
 from .release.files.privatize import privatize_file
 from .release.frames import joint_prior, privatize_frame

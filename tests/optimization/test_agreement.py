@@ -67,8 +67,8 @@ def test_larger_alphabets_are_certified_and_checked(size: int, epsilon: float) -
     counts = np.random.default_rng(size).integers(1, 300, size)
     weights = 1 / np.arange(1, size + 1)
     for prior in (ex.Prior.from_counts(counts), ex.Prior(weights / weights.sum())):
-        design = ex.design(prior, epsilon, time_limit=60)
-        assert design.certified
+        design = ex.design(prior, epsilon)
+        assert design.proven
         keeps_its_promises(design)
 
 
@@ -83,15 +83,15 @@ def test_the_gain_program_agrees_with_enumeration(prior: ex.Prior) -> None:
             keeps_its_promises(design)
 
 
-def test_other_utilities_are_enumerated_or_honestly_not_certified() -> None:
+def test_other_utilities_are_enumerated_or_honestly_not_proven() -> None:
     rng = np.random.default_rng(5)
     for size, certified in ((8, True), (20, False)):
         prior = ex.Prior(rng.dirichlet(np.ones(size)))
         p0, p1 = rng.dirichlet(np.ones(size), 2)
         design = ex.design(prior, 0.5, ex.FDivergence(lambda t: (t - 1) ** 2, p0, p1))
-        assert design.certified is certified
+        assert design.proven is certified
         assert math.isinf(design.upper_bound) is not certified
-        assert certified or "not certified" in str(design)
+        assert certified or "nothing is proven" in str(design)
         assert ex.epsilon_pml(prior, design.mechanism) <= 0.5 + 1e-12
 
 
@@ -121,11 +121,11 @@ def test_an_interrupt_leaves_the_best_so_far_with_a_valid_bound() -> None:
 
     design = ex.design(prior, 0.7, progress=stop)
     best = ex.design(prior, 0.7, method="enumeration")
-    assert design.interrupted
+    assert design.stats.interrupted
     assert "interrupted" in str(design)
     assert design.value <= best.upper_bound * (1 + 1e-12)
     assert design.upper_bound >= best.value * (1 - 1e-12)
-    assert not design.certified
+    assert not design.proven
 
 
 def test_the_uniform_prior_at_500_symbols() -> None:
@@ -134,7 +134,7 @@ def test_the_uniform_prior_at_500_symbols() -> None:
     made = ex.design(prior, 0.7, method="column-generation")
     assert closed.method == "uniform"
     assert made.value == pytest.approx(closed.value, rel=1e-6)
-    assert made.certified
+    assert made.proven
 
 
 def test_the_arc_at_100_000_symbols_needs_no_matrix() -> None:
@@ -150,6 +150,6 @@ def test_the_arc_at_100_000_symbols_needs_no_matrix() -> None:
 def test_1000_symbols_are_certified(epsilon: float) -> None:
     rng = np.random.default_rng(11)
     prior = ex.Prior(rng.dirichlet(np.ones(1000)))
-    design = ex.design(prior, epsilon, time_limit=300)
+    design = ex.design(prior, epsilon, time_limit=math.inf)
     assert design.gap <= 1e-4
     keeps_its_promises(design)

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 import extremal as ex
 from extremal.certification.check import check_design
 from extremal.errors import EpsilonError, PriorError, RegionError, SizeError, UtilityError
-from extremal.optimization.design import choose_method, make_task
+from extremal.optimization.design import choose_method
+from extremal.optimization.task import make_task
 from extremal.theory import closed_form
 from extremal.theory.lift_vectors import lift_vertices
 from tests.optimization.solver.test_kernels import KINKED, SEPARABLE
@@ -83,7 +84,7 @@ def assert_keeps_its_promises(design):
     assert design.value == pytest.approx(design.utility(prior, mechanism), rel=1e-11, abs=1e-14)
     assert design.value <= design.upper_bound
     assert design.region == prior.region(design.epsilon)
-    assert design.certified == (design.gap <= design.tolerance)
+    assert design.proven <= (design.gap <= 1e-6)
 
 
 def assert_checked(design):
@@ -234,7 +235,7 @@ def test_at_zero_a_constant_mechanism_is_optimal(prior, method):
         assert design.mechanism.shape == (prior.size, 1)
         assert abs(design.value) <= 1e-15
         assert design.upper_bound == design.value
-        assert design.certified
+        assert design.proven
     likely = prior.labels[int(np.argmax(prior.probabilities))]
     assert ex.design(prior, 0).mechanism.outputs == (likely,)
 
@@ -280,7 +281,7 @@ def test_the_uniform_prior_on_five_hundred_symbols_is_certified_both_ways(epsilo
     assert theorem.value == pytest.approx(closed_form.uniform_mutual_information(500, epsilon), rel=1e-12)
     assert theorem.gap <= 1e-12
     made = ex.design(prior, epsilon, method="column-generation", time_limit=60)
-    assert made.certified
+    assert made.proven
     assert made.value == pytest.approx(theorem.value, rel=1e-6)
     for design in (theorem, made):
         assert_keeps_its_promises(design)
@@ -313,7 +314,7 @@ def test_local_information_privacy_is_symmetric_in_the_logarithm_of_lifts():
     prior = ex.Prior(np.random.default_rng(1).dirichlet(np.ones(12)))
     design = ex.design(prior, 0.5, lower_lift=math.exp(-0.5), tolerance=1e-9)
     assert design.method == "column-generation"
-    assert design.certified
+    assert design.proven
     assert ex.lip_epsilon(prior, design.mechanism) <= 0.5 + 1e-12
     assert design.value < ex.design(prior, 0.5).value
     assert_checked(design)
@@ -357,7 +358,7 @@ def test_above_that_nothing_is_claimed_and_the_design_says_so(k):
     assert design.upper_bound == math.inf
     assert design.gap == math.inf
     assert design.dual is None
-    assert not design.certified
+    assert not design.proven
     assert "not certified" in str(design)
     assert_keeps_its_promises(design)
     assert_checked(design)
@@ -491,8 +492,7 @@ def test_a_hundred_thousand_symbols_by_arcs_need_no_matrix():
     weights = 1 / np.arange(1, 100_001)
     prior = ex.Prior(weights / weights.sum())
     design = ex.design(prior, 1.0, method="arc")
-    assert design.columns is not None
-    assert design.columns.outputs <= 200_000
+    assert design.made.shape[1] <= 200_000
     assert design.value <= 1 <= design.upper_bound * (1 + 1e-12)
     assert design.gap <= 0.02
     assert "100000 inputs" in str(design)
@@ -530,12 +530,12 @@ def test_an_interrupt_from_the_callback_leaves_the_best_so_far_with_a_valid_boun
             raise KeyboardInterrupt
 
     design = ex.design(prior, 0.7, tolerance=0.0, progress=interrupt)
-    assert design.interrupted
+    assert design.stats.interrupted
     assert "interrupted, this is the best so far" in str(design)
     assert_keeps_its_promises(design)
     assert design.value <= best.upper_bound
     assert design.upper_bound >= best.value
-    assert not design.certified
+    assert not design.proven
     assert_checked(design)
 
 
@@ -558,13 +558,13 @@ def test_a_real_interrupt_leaves_the_best_so_far_or_a_clean_exit():
                 print(json.dumps(None))
                 continue
             print(json.dumps(dict(
-                interrupted=design.interrupted,
-                certified=design.certified,
+                interrupted=design.stats.interrupted,
+                certified=design.proven,
                 value=design.value,
                 upper=design.upper_bound,
                 leakage=ex.epsilon_pml(prior, design.mechanism),
                 checked=check_design(prior, 0.7, ex.mutual_information, design).ok,
-                seconds=design.seconds,
+                seconds=design.stats.seconds,
             )))
     """
     outcomes = [json.loads(line) for line in run(script).splitlines()]
@@ -608,7 +608,7 @@ def test_a_tiny_time_limit_still_gives_a_design_that_holds(size):
     design = ex.design(prior, 0.6, time_limit=1e-3)
     assert_keeps_its_promises(design)
     assert design.gap < 0.1
-    assert not design.interrupted
+    assert not design.stats.interrupted
     assert_checked(design)
 
 
@@ -669,7 +669,7 @@ def test_a_design_prints_itself():
     assert "don&#x27;t &lt;know&gt;" in page
     assert "<know>" not in page
     loose = ex.design(ex.Prior(families(30)["Zipf 1"]), 0.7, time_limit=0)
-    assert "tolerance 1e-06" in str(loose)
+    assert "more than the tolerance" in str(loose)
     assert "matrix" not in repr(design)
     for line in [*str(design).splitlines(), *str(loose).splitlines()]:
         assert len(line) <= 120

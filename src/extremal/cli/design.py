@@ -51,7 +51,7 @@ def command(
     method: Annotated[options.Method, typer.Option(help="How to search.")] = "auto",
     tolerance: Annotated[float, typer.Option(help="Relative distance to the optimum to be proven.")] = 1e-6,
     time_limit: Annotated[
-        float | None, typer.Option(help="Seconds for the search; 8 + 0.03 N if left out.")
+        float | None, typer.Option(help="Seconds after which to stop the search; no limit if left out.")
     ] = None,
     output: options.MechanismOutput = None,
     overwrite: options.Overwrite = False,
@@ -124,17 +124,17 @@ def make(
             time_limit=time_limit,
             progress=report,
         )
-    finish(design.interrupted)
+    finish(design.stats.interrupted)
     facts = {
         "utility": utility,
         "value": design.value,
         "upper_bound": design.upper_bound,
         "gap": design.gap,
-        "proven_optimal": design.certified,
+        "proven_optimal": design.proven,
         "method": design.method,
         "region": design.region,
         "full_disclosure": design.region > size,
-        "seconds": design.seconds,
+        "seconds": design.stats.seconds,
     }
     return Made(design.mechanism, design.epsilon, facts, str(design).splitlines())
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from .._highs import INFINITE, Program
 from .._types import Floats
 
 WORTH = 1e-3  # of its width: an interval that could shrink by less is left alone
@@ -62,39 +61,21 @@ class _Program:
     """One linear program over the polytope whose costs change."""
 
     def __init__(self, rows: Floats, low: Floats, high: Floats) -> None:
-        import highspy
-
-        self._optimal = highspy.HighsModelStatus.kOptimal
-        self._highs: Any = highspy.Highs()
-        for option, value in (
-            ("output_flag", False),
-            ("threads", 1),
-            ("parallel", "off"),
-            ("solver", "ipm"),  # the simplex method can stall for minutes on these thin polytopes
-            ("run_crossover", "off"),
-            ("presolve", "off"),
-            ("small_matrix_value", 1e-12),
-            ("ipm_iteration_limit", 200),
-        ):
-            self._highs.setOptionValue(option, value)
+        # The simplex method can stall for minutes on these thin polytopes.
+        self._program = Program({"solver": "ipm", "run_crossover": "off", "ipm_iteration_limit": 200})
         n = rows.shape[1]
-        self._columns = np.arange(n, dtype=np.int32)
-        self._highs.addVars(n, np.zeros(n), np.full(n, highspy.kHighsInf))
-        matrix = np.concatenate((np.ones((1, n)), rows))
-        row, column = np.nonzero(matrix)
-        starts = np.searchsorted(row, np.arange(len(matrix))).astype(np.int32)
+        none = np.full(n, INFINITE)
+        self._program.add_columns(np.zeros(n), np.zeros(n), none, np.zeros((n, 0)))
         ends = np.concatenate(([1.0], low)), np.concatenate(([1.0], high))
-        self._highs.addRows(
-            len(matrix), *ends, len(row), starts, column.astype(np.int32), matrix[row, column]
-        )
+        self._program.add_rows(*ends, np.concatenate((np.ones((1, n)), rows)))
 
     def minimize(self, cost: Floats) -> tuple[Floats | None, Floats]:
         """Frequencies, if the program was solved, and the multipliers of the rows, which may be anything."""
-        self._highs.clearSolver()
-        self._highs.changeColsCost(len(cost), self._columns, cost)
-        self._highs.run()
-        solution = self._highs.getSolution()
-        y = np.array(solution.row_dual)[1:]
-        if self._highs.getModelStatus() != self._optimal:
+        self._program.forget()
+        self._program.change_costs(cost)
+        status = self._program.run()
+        theta, multipliers = self._program.solution()
+        y = multipliers[1:]
+        if status != "optimal":
             return None, np.where(np.isfinite(y) & (np.abs(y) < 1e6), y, 0.0)
-        return np.array(solution.col_value), y
+        return theta, y

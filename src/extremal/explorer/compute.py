@@ -116,7 +116,7 @@ def final_design(state: State, prior: ex.Prior, progress: Progress) -> Made:
 
 def _made(design: ex.Design) -> Made:
     certified = ex.certify(design.prior, design.mechanism, design.epsilon)
-    return Made(design, certified, ex.audit(design.prior, certified), not design.out_of_time)
+    return Made(design, certified, ex.audit(design.prior, certified), not design.stats.stopped)
 
 
 def design_figures(made: Made) -> Figures:
@@ -144,7 +144,7 @@ def design_figures(made: Made) -> Figures:
         "ceiling": ceiling,
         "response": design.utility(prior, response),
         "method": design.method,
-        "seconds": design.seconds,
+        "seconds": design.stats.seconds,
         "agreement": ex.agreement(prior, certified.mechanism),
         "response_agreement": ex.agreement(prior, response),
         "digest": certified.digest,

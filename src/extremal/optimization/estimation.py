@@ -26,7 +26,7 @@ from ..model.regions import check_epsilon, largest_lift
 from ..theory.arc import arc_columns
 from ..theory.lift_vectors import lift_vertices
 from ..theory.pairing import pair_outputs
-from .methods import within_lifts
+from .result import within_lifts
 from .solver.local_search import fill
 
 SINGULAR = 1e12  # condition of J from which on shares cannot be told apart

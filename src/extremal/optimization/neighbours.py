@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
@@ -29,13 +29,13 @@ from ..model.prior import Prior, html_table
 from ..model.prior_set import PriorSet
 from ..model.regions import bounded_exp, check_epsilon
 from ..model.utility import Utility, mutual_information
-from ..theory.pairing import pair_outputs
 from ..theory.randomized_response import randomized_response_for_pml
-from .design import Design, design, make_task
-from .methods import Task
+from .design import design
+from .result import Design, measured
 from .robust.solve import NOTHING, within
-from .solver.column_generation import listed_program
+from .solver.column_generation import Stats, listed_program
 from .solver.master import Master
+from .task import Task, make_task
 
 LARGEST = 14  # symbols: 2^14 patterns
 STEPS = 40  # of a bisection for the level
@@ -132,12 +132,8 @@ def _sets(n: int) -> Floats:
 def _design(
     task: Task, method: str, mechanism: Mechanism, upper: float, dual: Floats | None, begin: float
 ) -> Design:
-    mechanism = pair_outputs(task.prior, mechanism)
-    value = task.utility(task.prior, mechanism)
-    return Design(
-        task.prior, task.epsilon, task.utility, method, task.tolerance, 0.0, value, max(upper, value), dual,
-        time.perf_counter() - begin, stored=mechanism,
-    )  # fmt: skip
+    made = measured(task, mechanism, upper, dual, Stats(seconds=time.perf_counter() - begin))
+    return replace(made, method=method)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,9 +15,9 @@ from ..model.prior import Prior
 from ..model.regions import check_epsilon
 from ..model.utility import Utility, mutual_information
 from ..theory.randomized_response import randomized_response_for_pml
-from .design import choose_method, make_task, run_task
-from .methods import Task
+from .design import choose_method, run_task
 from .solver.local_search import fill
+from .task import Task, make_task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,7 +110,7 @@ def tradeoff(
         task = make_task(prior, levels[k], utility, tolerance, time_limit)
         methods[k] = choose_method(task)
         design = run_task(replace(task, start=_refill(task, start)), methods[k])
-        if design.interrupted:
+        if design.stats.interrupted:
             raise KeyboardInterrupt
         best = max(best, design.value)
         optimal[k], upper[k] = best, max(design.upper_bound, best)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.optimization.solver import column_generation as program
+from extremal.optimization.solver import separable as program
 from extremal.optimization.solver.classes import ClassMaster
 from extremal.optimization.solver.master import Master
 from extremal.optimization.solver.pricing import Separable

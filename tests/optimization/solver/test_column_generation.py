@@ -13,10 +13,12 @@ from scipy.optimize import linprog
 
 import extremal as ex
 from extremal.errors import SolverError
-from extremal.optimization.solver.column_generation import column_generation, enumerate_program, relative_gap
+from extremal.optimization.solver.budget import Budget
+from extremal.optimization.solver.column_generation import enumerate_program, relative_gap
 from extremal.optimization.solver.local_search import fill, heuristic_generation
 from extremal.optimization.solver.master import Master
 from extremal.optimization.solver.pricing import FINE_CELLS, Separable
+from extremal.optimization.solver.separable import chord_generation, column_generation
 from extremal.theory.lift_vectors import lift_vertices
 from tests.optimization.solver.test_kernels import SEPARABLE
 from tests.support import oracles
@@ -109,7 +111,7 @@ def test_column_generation_attains_the_optimum_of_enumeration_and_proves_it(prog
         return
     problem = Separable(prior.probabilities, utility.f, low, high, FINE_CELLS)
     best = enumerate_program(prior.probabilities, low, high, of_rows(prior, utility))
-    solution = column_generation(problem, 1e-10)
+    solution = column_generation(problem, 1e-10, Budget())
     assert_feasible(solution, prior.probabilities, low, high)
     assert solution.value == pytest.approx(best.value, rel=1e-9, abs=rounded(program, 0))
     assert solution.upper - solution.value <= rounded(program, solution.value)
@@ -130,12 +132,13 @@ def test_a_run_that_ends_early_brackets_the_optimum(utility, stop):
         if len(seen) > stop:
             raise KeyboardInterrupt
 
-    solution = column_generation(problem, 0.0, progress=interrupt)
-    assert solution.interrupted
+    solution = column_generation(problem, 0.0, Budget(), progress=interrupt)
+    assert solution.stats.interrupted
     assert_feasible(solution, prior.probabilities, 0.0, 2.0)
     assert solution.value <= best * (1 + 1e-12)
     assert solution.upper >= best * (1 - 1e-12)
-    late = column_generation(problem, 1e-6, time_limit=0.0)
+    late = column_generation(problem, 1e-6, Budget(time_limit=0.0))
+    assert late.stats.stopped
     assert late.value <= best * (1 + 1e-12)
     assert late.upper >= best * (1 - 1e-12)
 
@@ -143,9 +146,9 @@ def test_a_run_that_ends_early_brackets_the_optimum(utility, stop):
 def test_progress_reports_a_value_that_never_falls_and_a_bound_that_never_rises():
     problem = Separable(np.random.default_rng(2).dirichlet(np.ones(26)), ex.mutual_information.f, 0.0, 1.6)
     seen = []
-    solution = column_generation(problem, 1e-6, progress=lambda *pair: seen.append(pair))
+    solution = column_generation(problem, 1e-6, Budget(), progress=lambda *pair: seen.append(pair))
     values, uppers = np.array(seen).T
-    assert len(seen) == solution.rounds > 1
+    assert len(seen) == solution.stats.rounds > 1
     assert (np.diff(values) >= -1e-9).all()
     assert (np.diff(uppers) <= 0).all()
     assert (values <= uppers + 1e-9).all()
@@ -154,21 +157,21 @@ def test_progress_reports_a_value_that_never_falls_and_a_bound_that_never_rises(
 
 def test_a_good_start_saves_rounds_and_leads_to_the_same_value():
     problem = Separable(np.random.default_rng(2).dirichlet(np.ones(26)), ex.mutual_information.f, 0.0, 1.6)
-    cold = column_generation(problem, 1e-7)
-    warm = column_generation(problem, 1e-7, start=cold.lifts)
-    assert warm.rounds < cold.rounds
+    cold = column_generation(problem, 1e-7, Budget())
+    warm = column_generation(problem, 1e-7, Budget(), start=cold.lifts)
+    assert warm.stats.rounds < cold.stats.rounds
     assert warm.value == pytest.approx(cold.value, rel=2e-7)
 
 
 @pytest.mark.parametrize("utility", SEPARABLE, ids=lambda utility: utility.name)
-def test_a_transferable_bound_holds_for_any_finer_prior(utility):
+def test_a_bound_by_chords_holds_for_any_finer_prior(utility):
     """Chords do not see how finely a symbol can be filled, if it can be both full and empty."""
     masses = np.random.default_rng(0).dirichlet(np.full(7, 5.0))
     coarse = Separable(masses, utility.f, 0.0, 1.9)
     lowest, highest = coarse.reach
     assert lowest.max() == 0
     assert highest.min() == 1.9
-    bound = column_generation(coarse, 0.0, time_limit=2.0, transferable=True)
+    bound = chord_generation(coarse, 0.0, Budget())
     fine = ex.Prior(np.repeat(masses / 2, 2))
     best = enumerate_program(fine.probabilities, 0.0, 1.9, of_rows(fine, utility)).value
     assert bound.value <= best * (1 + 1e-12)
@@ -194,7 +197,7 @@ def test_local_search_is_feasible_no_better_than_the_optimum_and_claims_nothing(
     prior, low, high, utility = program
     mu = of_rows(prior, utility)
     best = enumerate_program(prior.probabilities, low, high, mu)
-    solution = heuristic_generation(prior.probabilities, low, high, mu, 5.0, patience=2)
+    solution = heuristic_generation(prior.probabilities, low, high, mu, Budget(), patience=2)
     assert_feasible(solution, prior.probabilities, low, high)
     assert solution.value <= best.value + rounded(program, best.value)
     assert solution.upper == math.inf
@@ -213,9 +216,10 @@ def test_local_search_stops_at_its_time_limit_and_on_an_interrupt():
             raise KeyboardInterrupt
         return of_rows(prior, ex.mutual_information)(lifts)
 
-    stopped = heuristic_generation(prior.probabilities, 0.0, 1.5, mu, 0.0)
-    assert not stopped.interrupted
-    assert stopped.rounds == 0
+    stopped = heuristic_generation(prior.probabilities, 0.0, 1.5, mu, Budget(time_limit=0.0))
+    assert not stopped.stats.interrupted
+    assert stopped.stats.stopped
+    assert stopped.stats.rounds == 1
     calls.clear()
 
     # Once the search has begun, an interrupt leaves what was found.
@@ -225,8 +229,8 @@ def test_local_search_stops_at_its_time_limit_and_on_an_interrupt():
             raise KeyboardInterrupt
         return of_rows(prior, ex.mutual_information)(lifts)
 
-    solution = heuristic_generation(prior.probabilities, 0.0, 1.5, later, 60.0)
-    assert solution.interrupted
+    solution = heuristic_generation(prior.probabilities, 0.0, 1.5, later, Budget())
+    assert solution.stats.interrupted
     assert_feasible(solution, prior.probabilities, 0.0, 1.5)
 
 
@@ -304,7 +308,7 @@ def test_columns_added_later_are_used_and_twins_are_not_added():
 def test_a_program_that_has_no_solution_is_reported():
     master = Master(np.array([0.5, 0.3, 0.2]), 0.0, 2.0, 1.0)
     master.add(np.array([[2.0, 0.0, 0.0]]), np.zeros(1))
-    with pytest.raises(SolverError, match="Infeasible"):
+    with pytest.raises(SolverError, match="infeasible"):
         master.solve()
 
 

@@ -81,7 +81,7 @@ def test_fifty_symbols_and_decisions_are_certified(epsilon):
         design = ex.design(prior, epsilon, ex.ExpectedGain(gain))
         assert design.method == "gain-program"
         assert design.upper_bound - design.value <= 1e-9 * np.abs(gain).max()
-        assert design.certified
+        assert design.proven
         assert ex.epsilon_pml(prior, design.mechanism) <= epsilon + 1e-12
         assert design.mechanism.shape[1] <= 50
 

@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.optimization.solver.column_generation import Solution, column_generation, enumerate_program
+from extremal.optimization.solver.budget import Budget
+from extremal.optimization.solver.column_generation import Solution, Stats, enumerate_program
 from extremal.optimization.solver.merging import _better, _spread, merge, solve_separable
 from extremal.optimization.solver.pricing import Separable
+from extremal.optimization.solver.separable import chord_generation, column_generation
 from tests.optimization.solver.test_kernels import SEPARABLE
 
 
@@ -27,10 +29,10 @@ def families(n):
     }
 
 
-def spread_over(problem, block, tolerance=1e-6, time_limit=2.0):
+def spread_over(problem, block, tolerance=1e-6, nodes=4e7):
     """The solution over given blocks, for the full problem."""
     merged = Separable(np.bincount(block, weights=problem.pi), problem.f, problem.low, problem.high)
-    coarse = column_generation(merged, tolerance, time_limit, transferable=True)
+    coarse = chord_generation(merged, tolerance, Budget(nodes))
     return coarse, _spread(problem, merged, block, coarse, tolerance)
 
 
@@ -93,7 +95,7 @@ def test_merged_and_unmerged_agree_on_fifty_symbols(name, low, epsilon):
     block = merge(problem, 30)
     assert block.max() + 1 < 50
     _, merged = spread_over(problem, block)
-    whole = column_generation(problem, 1e-6, 3.0, start=merged.lifts)
+    whole = column_generation(problem, 1e-6, Budget(6e7), start=merged.lifts)
     assert value_of(problem, merged) == pytest.approx(merged.value, rel=1e-9)
     assert merged.value <= whole.upper
     assert whole.value <= merged.upper
@@ -103,7 +105,7 @@ def test_merged_and_unmerged_agree_on_fifty_symbols(name, low, epsilon):
 
 def test_all_of_it_reaches_the_tolerance_on_two_hundred_symbols():
     problem = Separable(families(200)["Zipf 1"], ex.mutual_information.f, 0.0, 2.0)
-    solution = solve_separable(problem, 1e-6, 20.0)
+    solution = solve_separable(problem, 1e-6, Budget(4e8))
     assert solution.gap <= 1e-6
     assert value_of(problem, solution) == pytest.approx(solution.value, rel=1e-9)
 
@@ -111,7 +113,7 @@ def test_all_of_it_reaches_the_tolerance_on_two_hundred_symbols():
 @pytest.mark.parametrize("stop", [1, 3])
 def test_an_interrupt_in_the_merged_program_leaves_a_solution_of_the_full_one(stop):
     problem = Separable(families(60)["Zipf 1"], ex.mutual_information.f, 0.0, 1.5)
-    best = solve_separable(problem, 1e-6, 10.0)
+    best = solve_separable(problem, 1e-6, Budget(2e8))
     calls = []
 
     def interrupt(value, upper):
@@ -119,8 +121,8 @@ def test_an_interrupt_in_the_merged_program_leaves_a_solution_of_the_full_one(st
         if len(calls) == stop:
             raise KeyboardInterrupt
 
-    solution = solve_separable(problem, 0.0, 10.0, progress=interrupt)
-    assert solution.interrupted
+    solution = solve_separable(problem, 0.0, Budget(2e8), progress=interrupt)
+    assert solution.stats.interrupted
     assert len(calls) == stop
     assert solution.lifts.shape[1] == 60
     assert value_of(problem, solution) == pytest.approx(solution.value, rel=1e-9)
@@ -129,12 +131,12 @@ def test_an_interrupt_in_the_merged_program_leaves_a_solution_of_the_full_one(st
 
 
 def test_the_better_of_two_solutions_has_the_larger_value_and_the_smaller_bound():
-    one = Solution(np.ones((1, 2)), np.ones(1), 1.0, 2.0, np.array([1.0, 1.0]), 1, 2, 3)
-    two = Solution(np.zeros((1, 2)), np.ones(1), 1.5, 3.0, np.array([1.0, 2.0]), 1, 2, 3, True)
+    one = Solution(np.ones((1, 2)), np.ones(1), 1.0, 2.0, np.array([1.0, 1.0]), Stats(1, 2, 3))
+    two = Solution(np.zeros((1, 2)), np.ones(1), 1.5, 3.0, np.array([1.0, 2.0]), Stats(1, 2, 3, 0.0, True))
     for best in (_better(one, two), _better(two, one)):
         assert best.value == 1.5
         assert best.upper == 2.0
         assert best.lifts is two.lifts
         assert best.dual is one.dual
-        assert (best.rounds, best.columns, best.nodes) == (2, 4, 6)
-        assert best.interrupted
+        assert (best.stats.rounds, best.stats.columns, best.stats.nodes) == (2, 4, 6)
+        assert best.stats.interrupted

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import heapq
 import math
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from ..._types import Floats
+from ..solver.budget import Budget
 from .pricing import Box, Priced, Pricer, admissible
 
 Interval = tuple[float, float]
@@ -45,7 +45,7 @@ class Cells:
         self.sides = ("floor", "top", "level") if pricer.program.limited else ("floor", "top")
 
     def bound(
-        self, y: Floats, threshold: float, most_nodes: int, deadline: float, enough: float = 1 - 1e-6
+        self, y: Floats, threshold: float, most_nodes: int, budget: Budget, enough: float = 1 - 1e-6
     ) -> Priced:
         """Columns of reduced value above threshold and a bound on all.
 
@@ -59,7 +59,7 @@ class Cells:
             minus_bound, _, box, blur = waiting[0]
             useless = math.isfinite(blur) and blur <= USELESS * (-minus_bound - reached)
             useless |= reached - threshold > enough * (-minus_bound - threshold)
-            if useless or (nodes and time.perf_counter() > deadline):
+            if useless or (nodes and pricer.program.over(budget)):
                 break
             heapq.heappop(waiting)
             nodes += 1

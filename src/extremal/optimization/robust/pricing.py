@@ -14,16 +14,18 @@ from __future__ import annotations
 
 import heapq
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ..._highs import INFINITE, Program
 from ..._types import Floats
 from ...errors import SolverError
 from ...model.prior_set import PriorSet
+from ..solver.budget import ELEMENT, ITERATION, Budget
 
+CALL = 4_000  # nodes that a linear program costs before its first iteration
 EXACT = 1e-13  # a column this near to the border of what is admissible is left as it is
 
 
@@ -47,8 +49,7 @@ class LiftProgram:
     """max g . lambda over admissible lift vectors within a box, kept warm from call to call."""
 
     def __init__(self, priors: PriorSet, c: float) -> None:
-        import highspy  # a tenth of a second: not at import
-        from scipy.sparse import csr_array
+        from scipy.sparse import csr_array  # a tenth of a second: not at import
 
         n, pi = priors.size, priors.nominal.probabilities
         self.pi, self.size = pi, n
@@ -72,46 +73,23 @@ class LiftProgram:
             np.hstack((-one, one, v, zero, zero, column)),
             np.hstack((one, none, v if self.floor else one, zero, -column, zero)),
         ]  # variables: lambda, w >= lambda - T, v >= A - lambda, t, A, T
-        matrix = csr_array(np.vstack(rows))
-        self.matrix = matrix
-        self.variables = matrix.shape[1]
-        self._inf = highspy.kHighsInf
-        self._optimal = highspy.HighsModelStatus.kOptimal
-        self._infeasible = (
-            highspy.HighsModelStatus.kInfeasible,
-            highspy.HighsModelStatus.kUnboundedOrInfeasible,
+        matrix = np.vstack(rows)
+        self.matrix = csr_array(matrix)
+        k, m = matrix.shape
+        self.variables = m
+        self._program = Program(
+            {
+                "primal_feasibility_tolerance": 1e-9,
+                "dual_feasibility_tolerance": 1e-9,
+                "small_matrix_value": 1e-9,
+            },
+            maximise=True,
         )
-        self._highs = highspy.Highs()
-        for option, value in (
-            ("output_flag", False),
-            ("presolve", "off"),
-            ("threads", 1),
-            ("primal_feasibility_tolerance", 1e-9),
-            ("dual_feasibility_tolerance", 1e-9),
-        ):
-            self._highs.setOptionValue(option, value)
-        m, empty = self.variables, np.zeros(0, dtype=np.int32)
-        self._highs.addCols(
-            m,
-            np.zeros(m),
-            np.zeros(m),
-            np.full(m, self.top),
-            0,
-            np.zeros(m, dtype=np.int32),
-            empty,
-            np.zeros(0),
-        )
-        k = matrix.shape[0]
-        low = np.zeros(k)
-        low[0] = 1.0
-        high = np.full(k, self._inf)
-        high[0] = 1.0
-        self._right = low
-        starts = matrix.indptr[:-1].astype(np.int32)
-        self._highs.addRows(
-            k, low, high, matrix.nnz, starts, matrix.indices.astype(np.int32), matrix.data.astype(np.float64)
-        )
-        self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
+        self._program.add_columns(np.zeros(m), np.zeros(m), np.full(m, self.top), np.zeros((m, 0)))
+        self._right, high = np.zeros(k), np.full(k, INFINITE)
+        self._right[0] = high[0] = 1.0
+        self._program.add_rows(self._right, high, matrix)
+        self.spent = 0.0  # nodes, see Budget
 
     def root(self) -> Box:
         """The box that holds every admissible lift vector."""
@@ -146,28 +124,37 @@ class LiftProgram:
             cost[n : 2 * n] = excess
             high[n : 2 * n] = max(box.top[1] - box.level[0], 0.0)
         scale = max(float(np.abs(cost).max()), 1e-300)
-        every = np.arange(m, dtype=np.int32)
-        self._highs.changeColsCost(m, every, cost / scale)
-        self._highs.changeColsBounds(m, every, low, high)
-        self._highs.run()
-        status = self._highs.getModelStatus()
-        if status != self._optimal:
-            self._highs.clearSolver()
-            self._highs.run()
-            status = self._highs.getModelStatus()
-        if status in self._infeasible:
+        self._program.change_costs(cost / scale)
+        self._program.change_columns(low, high)
+        status = self._run()
+        if status != "optimal":
+            self._program.forget()
+            status = self._run()
+        if status == "infeasible":
             return np.ones(n), -math.inf
-        if status != self._optimal:
+        if status != "optimal":
             raise SolverError(
-                f"a pricing program ended with status {self._highs.modelStatusToString(status)}; "
-                "try a slightly different epsilon, or another method"
+                f"a pricing program ended with status {status}; try a slightly different epsilon, or another method"
             )
-        solution = self._highs.getSolution()
-        z = np.array(solution.row_dual) * scale
+        variables, multipliers = self._program.solution()
+        z = multipliers * scale
         z[1:] = np.minimum(z[1:], 0.0)  # rows say ">= 0", and more of them cannot help
         rest = cost - z @ self.matrix
         bound = math.fsum([float(z @ self._right), *np.maximum(rest * low, rest * high).tolist()])
-        return np.array(solution.col_value)[:n], bound
+        return variables[:n], bound
+
+    def over(self, budget: Budget) -> bool:
+        """Whether nothing is left of a budget, after what was done since it was last asked."""
+        budget.spend(self.spent)
+        self.spent = 0.0
+        return budget.over
+
+    def _run(self) -> str:
+        before = self._program.iterations
+        status = self._program.run()
+        rows, columns = self._program.shape
+        self.spent += CALL + (self._program.iterations - before) * (ITERATION + ELEMENT * (rows + columns))
+        return status
 
 
 @dataclass(frozen=True)
@@ -210,13 +197,13 @@ class Pricer:
         self.program = LiftProgram(priors, c)
         self._count = 0
 
-    def bound(self, y: Floats, threshold: float, most_nodes: int, enough: int, deadline: float) -> Priced:
+    def bound(self, y: Floats, threshold: float, most_nodes: int, enough: int, budget: Budget) -> Priced:
         """Columns of reduced value above threshold and a bound on all; ends early when `enough` are found."""
         waiting = [node for node in [self._node(self.program.root(), y)] if node is not None]
         found: list[Floats] = []
         nodes = 0
         while waiting and -waiting[0].minus_bound > threshold and nodes < most_nodes:
-            if len(found) >= enough or time.perf_counter() > deadline:
+            if len(found) >= enough or self.program.over(budget):
                 break
             node = heapq.heappop(waiting)
             nodes += 1

@@ -19,11 +19,12 @@ from ...model.mechanism import Mechanism
 from ...model.prior_set import PriorSet
 from ...model.regions import bounded_exp
 from ...model.utility import ExpectedGain
-from ...theory.pairing import pair_outputs
 from ...theory.reduction import reduce_outputs
-from ..methods import EXCESS, Outcome, Task, constant, identity
+from ..methods import constant, identity
+from ..result import EXCESS, Design, measured
 from ..solver.column_generation import Solution, listed_program
 from ..solver.master import Master
+from ..task import Task
 from .column_generation import robust_generation
 from .pricing import admissible
 from .vertices import LARGEST, MOST, Sets, best_symmetric, robust_vertices
@@ -31,14 +32,14 @@ from .vertices import LARGEST, MOST, Sets, best_symmetric, robust_vertices
 NOTHING = 1e-14  # lifts this near to 1 are 1
 
 
-def robust(task: Task, priors: PriorSet, method: str) -> Outcome:
+def robust(task: Task, priors: PriorSet, method: str) -> Design:
     """The mechanism of largest utility under the nominal prior that satisfies epsilon-PML for the whole set."""
     c = bounded_exp(task.epsilon)
     if method == "constant":
         return constant(task)
     if method == "identity":
         return identity(task)
-    return _outcome(task, priors, METHODS[method](task, priors, c))
+    return _solved(task, priors, METHODS[method](task, priors, c))
 
 
 def choose_robust(task: Task, priors: PriorSet) -> str:
@@ -97,15 +98,13 @@ def _enumerated(task: Task, priors: PriorSet, c: float) -> Solution:
     return listed_program(master, vertices, gains, task.mu)
 
 
-def _outcome(task: Task, priors: PriorSet, solution: Solution) -> Outcome:
+def _solved(task: Task, priors: PriorSet, solution: Solution) -> Design:
     """The mechanism of a solution, made admissible over the whole set, with its value measured again."""
     mechanism = solution.mechanism(task.prior.labels)
     if mechanism.shape[1] > task.prior.size:
         mechanism = reduce_outputs(task.prior, mechanism, task.utility)
     mechanism = within(task, priors, mechanism)
-    value = task.utility(task.prior, mechanism)
-    upper = max(solution.upper, value)
-    return Outcome(value, upper, solution.dual, pair_outputs(task.prior, mechanism), solution=solution)
+    return measured(task, mechanism, solution.upper, solution.dual, solution.stats)
 
 
 def within(task: Task, priors: PriorSet, mechanism: Mechanism) -> Mechanism:

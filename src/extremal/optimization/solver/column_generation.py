@@ -1,4 +1,4 @@
-"""Theorem 5: the linear program over extremal lift vectors, by enumeration or by column generation.
+"""Theorem 5: the linear program over extremal lift vectors, all of them at once or made as they are needed.
 
 maximise sum_v rho_v mu(v) subject to sum_v rho_v v = 1, rho >= 0, over the vertices v of the lift polytope. Its dual
 is min sum(y) with y . v >= mu(v) for all v, and any y gives the bound U* <= sum(y) + max_v (mu(v) - y . v).
@@ -7,10 +7,10 @@ is min sum(y) with y . v >= mu(v) for all v, and any y gives the bound U* <= sum
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -19,23 +19,39 @@ from ...model.mechanism import Mechanism
 from ...model.prior import Labels
 from ...theory.arc import arc_columns
 from ...theory.lift_vectors import lift_vertices
-from .classes import ClassMaster
+from .budget import EVALUATED, ROUND, Budget
 from .master import Master, MasterSolution
-from .pricing import Lattice, Priced, Separable, integer_counts
-from .vertex_table import VertexTable, vertex_table
 
 Progress = Callable[[float, float], None]  # (value, upper bound)
+Utilities = Callable[[Floats], Floats]  # of lift vectors given as rows
 
-SEARCHED = 300  # symbols up to which branch and bound is worth starting
-EXHAUSTIVE = 36  # symbols up to which branch and bound is run to its end
-NODES = 20_000_000  # for each partial symbol, up to there
-MANY = 200  # columns to find for each partial symbol when two are not enough
-STALL = 20  # rounds
 EXACT = 1e-13  # errors of row sums that are left as they are
 FINE = 1e-8  # tolerances below this need programs solved to full precision in every round
-FEW_NODES = 200_000  # for each partial symbol, at first and beyond: some columns and a bound, not a proof
-SPEED = 2e7  # nodes a second
-MERGED = 0.8  # classes for each symbol, up to which equal symbols share a row
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What a search did: rounds, columns tried, nodes of branch and bound, seconds, and what ended it early."""
+
+    rounds: int = 0
+    columns: int = 0
+    nodes: int = 0
+    seconds: float = 0.0
+    interrupted: bool = False  # from the keyboard
+    stopped: bool = False  # by the time limit
+
+    def __add__(self, other: Stats) -> Stats:
+        return Stats(
+            self.rounds + other.rounds,
+            self.columns + other.columns,
+            self.nodes + other.nodes,
+            self.seconds + other.seconds,
+            self.interrupted or other.interrupted,
+            self.stopped or other.stopped,
+        )
+
+
+NO_SEARCH = Stats()
 
 
 @dataclass(frozen=True)
@@ -51,10 +67,7 @@ class Solution:
     value: float
     upper: float
     dual: Floats | None
-    rounds: int = 1
-    columns: int = 0
-    nodes: int = 0
-    interrupted: bool = False
+    stats: Stats = NO_SEARCH
     multipliers: Floats | None = None
 
     @property
@@ -75,14 +88,14 @@ def relative_gap(value: float, upper: float) -> float:
     return (upper - value) / abs(value) if value != 0 else math.inf
 
 
-def enumerate_program(pi: Floats, low: float, high: float, mu: Callable[[Floats], Floats]) -> Solution:
-    """The optimum over all vertices of the lift polytope (Algorithm 1 and Theorem 5); mu takes columns as rows."""
+def enumerate_program(pi: Floats, low: float, high: float, mu: Utilities) -> Solution:
+    """The optimum over all vertices of the lift polytope (Algorithm 1 and Theorem 5)."""
     master = Master(pi, low, high, scale(pi, low, high, mu))
     vertices = lift_vertices(pi, low, high)
     return listed_program(master, vertices, mu(vertices), mu)
 
 
-def listed_program(master: Master, lifts: Floats, gains: Floats, mu: Callable[[Floats], Floats]) -> Solution:
+def listed_program(master: Master, lifts: Floats, gains: Floats, mu: Utilities) -> Solution:
     """The optimum over all columns of a list, rows of mean 1 and utility `gains`, by a master program without any."""
     master.add(lifts, gains)
     solution = master.refine(master.solve())
@@ -91,7 +104,9 @@ def listed_program(master: Master, lifts: Floats, gains: Floats, mu: Callable[[F
     violation = max(float(np.max(gains - lifts @ solution.dual)), 0.0)
     dual = better_conditioned(solution.dual + violation * master.pi, master.pi, gains)
     value = float(mu(used) @ weights)
-    return Solution(used, weights, value, max(math.fsum(dual), value), dual, columns=len(lifts))
+    return Solution(
+        used, weights, value, max(math.fsum(dual), value), dual, Stats(rounds=1, columns=len(lifts))
+    )
 
 
 def better_conditioned(dual: Floats, pi: Floats, gains: Floats) -> Floats:
@@ -104,92 +119,94 @@ def better_conditioned(dual: Floats, pi: Floats, gains: Floats) -> Floats:
 
 
 @dataclass
-class _Bound:
-    """The best proven upper bound so far, with the dual vector that proves it."""
+class Run:
+    """The state of a column generation: the program so far, the best bound, and what was spent."""
 
-    upper: float
-    dual: Floats
-
-    def offer(self, y: Floats, delta: float, pi: Floats) -> None:
-        """y with all reduced values at most delta."""
-        upper = math.fsum(y) + delta
-        if upper < self.upper:
-            self.upper, self.dual = upper, y + delta * pi
-
-
-@dataclass
-class _Run:
-    """The state of a column generation."""
-
-    problem: Separable
-    tolerance: float
-    deadline: float
+    pi: Floats
+    mu: Utilities
     master: Master
-    bound: _Bound
-    lattice: Lattice | None
-    vertices: VertexTable | None
-    progress: Progress | None
+    tolerance: float
+    budget: Budget
+    progress: Progress | None = None
+    upper: float = math.inf
+    dual: Floats | None = None  # proves `upper`
     rounds: int = 0
     nodes: int = 0
-    effort: int = 1
-    patience: int = 1  # how far effort may grow before exploration gives up
-    most_nodes: int = FEW_NODES
-    values: list[float] = field(default_factory=list)
-    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    solution: MasterSolution = field(init=False)  # over all columns, but for those added since
+
+    def add(self, lifts: Floats) -> int:
+        """Add columns to the program and say how many were new."""
+        return self.master.add(lifts, self.mu(lifts)) if len(lifts) else 0
+
+    def offer(self, y: Floats, delta: float) -> None:
+        """All reduced values at y are at most delta: y + delta pi is dual feasible."""
+        upper = math.fsum(y) + delta
+        if upper < self.upper:
+            self.upper, self.dual = upper, y + delta * self.pi
 
     @property
-    def rows(self) -> int:
-        """How many rows the master program has: one for each symbol, or for each class of equal ones."""
-        return len(self.master.pi)
+    def closed(self) -> bool:
+        """Whether the bound suffices. The value is measured again after the last program: this leaves room for it."""
+        return relative_gap(self.solution.value, self.upper) <= 0.9 * self.tolerance
 
-    def gap(self, value: float) -> float:
-        return relative_gap(value, self.bound.upper)
+    def worth(self, share: float) -> float:
+        """A share of what the tolerance allows to miss: columns that gain less are not worth having."""
+        return share * self.tolerance * max(abs(self.solution.value), 1e-300)
+
+    def solve(self) -> bool:
+        """Solve the program again, precisely enough to tell whether the tolerance is met; False: out of time."""
+        solution = self.master.solve_within(self.budget)
+        if solution is not None:
+            self.solution = self.master.refine(solution) if self.tolerance < FINE else solution
+        return solution is not None
 
 
-def column_generation(
-    problem: Separable,
-    tolerance: float,
-    time_limit: float = math.inf,
-    start: Floats | None = None,
-    progress: Progress | None = None,
-    transferable: bool = False,
-) -> Solution:
-    """The optimum for a separable utility up to a relative gap of `tolerance`, with the gap reached.
+class Pricer(Protocol):
+    """Where columns and bounds come from."""
 
-    Columns come from large-neighbourhood search while that finds any, then from exact pricing, which also proves the
-    bound: branch and bound up to 36 symbols, dynamic programming for priors from counts, chords for all. A
-    `transferable` bound comes from chords alone and holds for any finer prior, see `coarsen`. An interrupt
-    from the keyboard or the end of the time limit leaves the best solution so far with what is proven about it.
+    def bound(self, run: Run) -> None:
+        """Offer the bound that costs little."""
+
+    def columns(self, run: Run) -> int:
+        """Add columns that gain something, and offer what that proves; the number of new columns, 0: none are left."""
+
+
+def generate(run: Run, pricer: Pricer) -> Solution:
+    """The optimum over columns made as they are needed, up to the tolerance or as near as the budget allows.
+
+    The program must have columns enough for a solution. An interrupt from the keyboard or the time limit leaves the
+    best solution so far with what is proven about it.
     """
-    with _clean_interrupts():
-        run = _prepare(problem, tolerance, time_limit, start, progress)
-    if transferable or problem.size > EXHAUSTIVE:
-        run.patience = 8 if transferable or problem.size > SEARCHED else 2
-    solution = run.master.solve()
-    if tolerance < FINE:
-        solution = run.master.refine(solution)
+    run.solution = run.master.solve()
     interrupted = False
     try:
-        with _clean_interrupts():
-            while not (_finished(run, solution) or (transferable and _stalled(run, solution))):
-                found = _explore(run, solution) or (0 if transferable else _exhaust(run, solution))
-                better = _solve(run) if found else None
-                if better is None:
+        with clean_interrupts():
+            if run.tolerance < FINE:
+                run.solution = run.master.refine(run.solution)
+            while True:
+                run.rounds += 1
+                run.budget.spend(ROUND)
+                pricer.bound(run)
+                if run.progress is not None:
+                    run.progress(run.solution.value, run.upper)
+                if run.closed or run.budget.over or not pricer.columns(run) or not run.solve():
                     break
-                solution = better
     except KeyboardInterrupt:
         interrupted = True
-    lifts, weights = precise(run.master, solution)
-    value = float(problem.mu(lifts) @ weights)
-    upper = max(run.bound.upper, value)
-    return Solution(
-        lifts, weights, value, upper, run.bound.dual,
-        run.rounds, len(run.master.gains), run.nodes, interrupted, solution.dual,
-    )  # fmt: skip
+    lifts, weights = _precise(run.master, run.solution)
+    value = float(run.mu(lifts) @ weights)
+    stats = Stats(
+        run.rounds,
+        len(run.master.gains),
+        run.nodes,
+        interrupted=interrupted,
+        stopped=run.budget.stopped,
+    )
+    return Solution(lifts, weights, value, max(run.upper, value), run.dual, stats, run.solution.dual)
 
 
 @contextmanager
-def _clean_interrupts() -> Iterator[None]:
+def clean_interrupts() -> Iterator[None]:
     """An interrupt from the keyboard in the middle of compiled code comes as what it is."""
     try:
         yield
@@ -202,51 +219,7 @@ def _clean_interrupts() -> Iterator[None]:
         raise
 
 
-def _prepare(
-    problem: Separable, tolerance: float, time_limit: float, start: Floats | None, progress: Progress | None
-) -> _Run:
-    """A feasible master program and the analytic bound."""
-    n, pi = problem.size, problem.pi
-    vertices = vertex_table(problem)
-    if vertices is None:
-        problem.warm_up()
-    dual = problem.analytic_dual()
-    bound = _Bound(math.fsum(dual), dual)
-    master = _master(problem, max(bound.upper, 1e-300))
-    counts = integer_counts(pi) if n > 20 else None
-    lattice = None if counts is None else Lattice(problem, counts)
-    deadline = time.perf_counter() + time_limit
-    run = _Run(problem, tolerance, deadline, master, bound, lattice, vertices, progress)
-    shuffles = 2 if n <= 300 else 0
-    orders = [np.argsort(-pi, kind="stable"), *(run.rng.permutation(n) for _ in range(shuffles))]
-    for order in orders:
-        arcs = arc_columns(pi[order], problem.low, problem.high).lifts().T
-        lifts = np.empty_like(arcs)
-        lifts[:, order] = arcs
-        master.add(lifts, problem.mu(lifts))
-    if start is not None and len(start):
-        master.add(start, problem.mu(start))
-    elif n > 20:
-        lifts, _ = problem.explore(dual, 3 * run.rows, 16, 0)
-        master.add(lifts, problem.mu(lifts))
-    return run
-
-
-def _master(problem: Separable, scale: float) -> Master:
-    """The master program, over classes of equal symbols if that makes it smaller."""
-    if problem.twins is None or problem.kinds > MERGED * problem.size:
-        return Master(problem.pi, problem.low, problem.high, scale)
-    return ClassMaster(problem.pi, problem.low, problem.high, scale, problem.twins)
-
-
-def _solve(run: _Run) -> MasterSolution | None:
-    """The optimum over the columns so far, precise enough to tell whether the tolerance is met; None: out of time."""
-    left = run.deadline - time.perf_counter()
-    solution = run.master.solve_within(left) if left > 0 else None
-    return run.master.refine(solution) if solution is not None and run.tolerance < FINE else solution
-
-
-def precise(master: Master, solution: MasterSolution) -> tuple[Floats, Floats]:
+def _precise(master: Master, solution: MasterSolution) -> tuple[Floats, Floats]:
     """The columns in use with weights that hold the rows to full precision."""
     lifts, weights = master.used(solution.weights)
     off = float(np.abs(weights @ lifts - 1).max())
@@ -255,88 +228,12 @@ def precise(master: Master, solution: MasterSolution) -> tuple[Floats, Floats]:
     return lifts, weights
 
 
-def _finished(run: _Run, solution: MasterSolution) -> bool:
-    """Update the bound by chords and see whether it suffices."""
-    run.rounds += 1
-    if run.vertices is None:  # they prove more
-        run.bound.offer(solution.dual, run.problem.chord_bound(solution.dual), run.problem.pi)
-    if run.progress is not None:
-        run.progress(solution.value, run.bound.upper)
-    # The value is measured again after the basis is refined: leave room for that.
-    return run.gap(solution.value) <= 0.9 * run.tolerance
+def evaluated(lifts: Floats) -> float:
+    """What the utilities of some columns cost."""
+    return EVALUATED * lifts.size
 
 
-def _stalled(run: _Run, solution: MasterSolution) -> bool:
-    """Whether the last rounds closed next to nothing of what is open."""
-    run.values.append(solution.value)
-    if len(run.values) <= STALL:
-        return False
-    return solution.value - run.values[-STALL - 1] < 0.1 * (run.bound.upper - solution.value)
-
-
-def _explore(run: _Run, solution: MasterSolution) -> int:
-    """New columns by large-neighbourhood search; 0 if it finds none worth having."""
-    problem = run.problem
-    if problem.size <= 20:
-        return 0
-    worth = 0.1 * run.tolerance * solution.value
-    while True:
-        lifts, reduced = problem.explore(
-            solution.dual, run.effort * max(run.rows, 50), 14 + 2 * int(math.log2(run.effort)), run.rounds
-        )
-        good = reduced > max(worth, 0.05 * reduced.max(initial=0.0))
-        found = run.master.add(lifts[good], problem.mu(lifts[good])) if good.any() else 0
-        if found or time.perf_counter() > run.deadline:
-            return found
-        if run.effort >= run.patience:
-            return 0
-        run.effort *= 2
-
-
-def _exhaust(run: _Run, solution: MasterSolution) -> int:
-    """New columns by exact pricing, which also proves a bound; 0 if there are none."""
-    problem, y = run.problem, solution.dual
-    target = 0.3 * run.tolerance * max(solution.value, 1e-300)
-    # Columns close to the best are enough to make progress, and are found much faster than all above the target.
-    threshold = target if run.vertices is not None else max(target, 0.25 * problem.chord_bound(y))
-    each = 5 if run.vertices is not None else 2
-    while True:
-        priced = _price(run, y, threshold, each)
-        run.nodes += priced.nodes
-        if problem.size <= EXHAUSTIVE and priced.nodes > problem.size * run.most_nodes / 4:
-            run.most_nodes = min(2 * run.most_nodes, NODES)  # most searches were cut short
-        run.bound.offer(y, priced.bound, problem.pi)
-        lifts = problem.lifts(priced.full, priced.partial)
-        found = run.master.add(lifts, problem.mu(lifts))
-        if found or run.gap(solution.value) <= 0.9 * run.tolerance or time.perf_counter() > run.deadline:
-            return found
-        if threshold > target:
-            threshold = max(target, threshold / 8)
-        elif priced.bound <= 1.01 * target:
-            return 0
-        elif each < problem.size <= EXHAUSTIVE:
-            each = MANY  # columns in use may stand in the way: by its table f is larger than it is
-        elif run.most_nodes < NODES:
-            run.most_nodes *= 8  # the search was cut short
-        else:
-            return 0
-
-
-def _price(run: _Run, y: Floats, threshold: float, each: int) -> Priced:
-    """Exact pricing by whatever method proves most here."""
-    problem = run.problem
-    if run.vertices is not None:
-        return run.vertices.price(y, threshold, each)
-    if run.lattice is not None and problem.size > 24:
-        return run.lattice.price(y, threshold)
-    if problem.size > SEARCHED:
-        return problem.exhaust(y, threshold, each, 1)
-    # A search does not look at the clock, nor at the keyboard.
-    left = max(run.deadline - time.perf_counter(), 0.0)
-    return problem.exhaust(y, threshold, each, int(min(run.most_nodes, 1 + left * SPEED / problem.size)))
-
-
-def scale(pi: Floats, low: float, high: float, mu: Callable[[Floats], Floats]) -> float:
+def scale(pi: Floats, low: float, high: float, mu: Utilities) -> float:
     """A typical size of the objective, for tolerances that are relative: that of the arc mechanism."""
     arcs = arc_columns(pi, low, high)
     gains = mu(arcs.lifts().T)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..._types import Floats
 from ...errors import SolverError
-from .column_generation import Solution
+from .column_generation import Solution, Stats
 
 
 def gain_program(pi: Floats, gain: Floats, low: float, high: float) -> Solution:
@@ -51,7 +51,7 @@ def gain_program(pi: Floats, gain: Floats, low: float, high: float) -> Solution:
     dual = -np.asarray(result.eqlin.marginals)[:n] * scale
     dual = dual + _largest_violation(pi, weighted, dual, low, high) * pi
     value = math.fsum((weighted @ q.T).max(axis=0))
-    return Solution(lifts, q @ pi, value, max(math.fsum(dual), value), dual, columns=w)
+    return Solution(lifts, q @ pi, value, max(math.fsum(dual), value), dual, Stats(rounds=1, columns=w))
 
 
 def _largest_violation(pi: Floats, weighted: Floats, dual: Floats, low: float, high: float) -> float:

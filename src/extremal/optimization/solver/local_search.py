@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._types import Floats
+from ..._types import Floats, Ints
 from ...model.regions import rounding
 from ...theory.arc import arc_columns
-from .column_generation import Solution, precise, scale
+from .budget import Budget
+from .column_generation import FINE, Progress, Run, Solution, Utilities, evaluated, generate, scale
 from .master import Master
+
+STEPS = 40  # moves tried for each column
+WORTH = 1e-9  # of the value: columns that gain less are not worth having
 
 
 def fill(pi: Floats, low: float, high: float, orders: NDArray[np.int64]) -> Floats:
@@ -33,70 +36,65 @@ def heuristic_generation(
     pi: Floats,
     low: float,
     high: float,
-    mu: Callable[[Floats], Floats],
-    time_limit: float,
+    mu: Utilities,
+    budget: Budget,
     patience: int = 12,
+    progress: Progress | None = None,
 ) -> Solution:
     """A good solution for any sub-linear mu, which takes columns as rows; nothing is proven about the optimum.
 
     Column generation with local search for columns: vertices are made by filling symbols in some order, and orders
-    are improved by moving single symbols. Ends when `patience` rounds in a row find nothing, or with the time limit.
+    are improved by moving single symbols. Ends when `patience` searches in a row find nothing.
     """
-    rng = np.random.default_rng(0)
-    n = len(pi)
-    deadline = time.perf_counter() + time_limit
-    lifts = fill(pi, low, high, np.argsort(rng.random((20 * n, n)), axis=1))
-    master = Master(pi, low, high, scale(pi, low, high, mu))
-    arcs = arc_columns(pi, low, high).lifts().T
-    for columns in (arcs, lifts):
-        master.add(columns, mu(columns))
-    rounds = fruitless = 0
-    interrupted = False
-    solution = master.solve()
-    try:
-        while fruitless < patience and time.perf_counter() < deadline:
-            rounds += 1
-            best = np.argsort(-solution.weights)[:n]
-            orders = np.argsort(-master.lifts[best] + 1e-6 * rng.random((len(best), n)), axis=1)
-            orders = np.concatenate((orders, np.argsort(rng.random((n, n)), axis=1)))
-            found = _climb(pi, low, high, mu, solution.dual, orders, rng)
-            gains = mu(found)
-            good = gains - found @ solution.dual > 1e-9 * max(abs(solution.value), 1e-300)
-            added = master.add(found[good], gains[good]) if good.any() else 0
-            fruitless = 0 if added else fruitless + 1
-            if added:
-                solution = master.solve()
-    except KeyboardInterrupt:
-        interrupted = True
-    lifts, weights = precise(master, solution)
-    value = float(mu(lifts) @ weights)
-    return Solution(
-        lifts, weights, value, math.inf, None, rounds, len(master.gains), interrupted=interrupted
-    )  # fmt: skip
+    pricer = _Moves(pi, low, high, mu, patience)
+    run = Run(pi, mu, Master(pi, low, high, scale(pi, low, high, mu)), FINE, budget, progress)
+    run.add(arc_columns(pi, low, high).lifts().T)
+    run.add(fill(pi, low, high, np.argsort(pricer.rng.random((20 * len(pi), len(pi))), axis=1)))
+    return generate(run, pricer)
 
 
-def _climb(
-    pi: Floats,
-    low: float,
-    high: float,
-    mu: Callable[[Floats], Floats],
-    y: Floats,
-    orders: NDArray[np.int64],
-    rng: np.random.Generator,
-    steps: int = 40,
-) -> Floats:
-    """The vertices reached from `orders` by moves of single symbols to the front, to the end or to another's place."""
-    count, n = orders.shape
-    rows = np.arange(count)
-    lifts = fill(pi, low, high, orders)
-    value = mu(lifts) - lifts @ y
-    for _ in range(steps):
-        a, b = rng.integers(n, size=(2, count))
-        b = np.where(rng.random(count) < 0.3, rng.choice([0, n - 1], size=count), b)
-        tried = orders.copy()
-        tried[rows, a], tried[rows, b] = orders[rows, b], orders[rows, a]
-        others = fill(pi, low, high, tried)
-        reduced = mu(others) - others @ y
-        better = reduced > value
-        orders[better], lifts[better], value[better] = tried[better], others[better], reduced[better]
-    return lifts
+@dataclass
+class _Moves:
+    """Local search from the columns in use and from random ones."""
+
+    pi: Floats
+    low: float
+    high: float
+    mu: Utilities
+    patience: int
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    def bound(self, run: Run) -> None:
+        """None is known."""
+
+    def columns(self, run: Run) -> int:
+        """New columns that gain something."""
+        n, y = len(self.pi), run.solution.dual
+        least = WORTH * max(abs(run.solution.value), 1e-300)
+        for _ in range(self.patience):
+            best = np.argsort(-run.solution.weights, kind="stable")[:n]
+            orders = np.argsort(-run.master.lifts[best] + 1e-6 * self.rng.random((len(best), n)), axis=1)
+            orders = np.concatenate((orders, np.argsort(self.rng.random((n, n)), axis=1)))
+            lifts = self._climb(y, orders)
+            run.budget.spend(STEPS * evaluated(lifts))
+            found = run.add(lifts[self.mu(lifts) - lifts @ y > least])
+            if found or run.budget.over:
+                return found
+        return 0
+
+    def _climb(self, y: Floats, orders: Ints) -> Floats:
+        """The vertices reached by moves of single symbols to the front, to the end or to another's place."""
+        rng, (count, n) = self.rng, orders.shape
+        rows = np.arange(count)
+        lifts = fill(self.pi, self.low, self.high, orders)
+        value = self.mu(lifts) - lifts @ y
+        for _ in range(STEPS):
+            a, b = rng.integers(n, size=(2, count))
+            b = np.where(rng.random(count) < 0.3, rng.choice([0, n - 1], size=count), b)
+            tried = orders.copy()
+            tried[rows, a], tried[rows, b] = orders[rows, b], orders[rows, a]
+            others = fill(self.pi, self.low, self.high, tried)
+            reduced = self.mu(others) - others @ y
+            better = reduced > value
+            orders[better], lifts[better], value[better] = tried[better], others[better], reduced[better]
+        return lifts

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._highs import INFINITE, Options, Program
 from ..._types import Floats, Ints
 from ...errors import SolverError
+from .budget import ELEMENT, ITERATION, Budget
 
 # Primal simplex first: the last basis stays feasible when columns come in. Degenerate programs can make it cycle at a
 # tight tolerance; then dual simplex from scratch, then interior point.
-Attempts = tuple[dict[str, str | int | float], ...]
+Attempts = tuple[Options, ...]
 ATTEMPTS: Attempts = (
     {
         "solver": "simplex",
@@ -53,26 +55,12 @@ class Master:
         self.lifts = np.zeros((0, len(pi)))
         self.gains = np.zeros(0)
         self._seen: set[bytes] = set()
-        import highspy  # a tenth of a second: not at import
-
-        self._solver = highspy
-        self._highs = highspy.Highs()
-        for option, value in (
-            ("output_flag", False),
-            ("presolve", "off"),
-            ("parallel", "off"),
-            ("threads", 1),
-            ("simplex_scale_strategy", 0),  # the rows are scaled already
-            ("small_matrix_value", 1e-12),  # the least allowed: smaller ones count as 0
-            ("simplex_iteration_limit", 100 * len(pi) + 5000),  # it can cycle
-        ):
-            self._highs.setOptionValue(option, value)
         n = len(pi)
-        empty = np.zeros(0, dtype=np.int32)
-        self._highs.addRows(
-            n, np.full(n, ROWS), np.full(n, ROWS), 0, np.zeros(n, dtype=np.int32), empty, np.zeros(0)
+        # The rows are scaled already; the simplex method can cycle.
+        self._program = Program(
+            {"simplex_scale_strategy": 0, "simplex_iteration_limit": 100 * n + 5000}, maximise=True
         )
-        self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
+        self._program.add_rows(np.full(n, ROWS), np.full(n, ROWS), np.zeros((n, 0)))
 
     def add(self, lifts: Floats, gains: Floats) -> int:
         """Add the columns that are new and say how many were.
@@ -87,27 +75,23 @@ class Master:
 
     def solve(self, attempts: Attempts = ATTEMPTS) -> MasterSolution:
         """The optimum over the columns added so far, up to the tolerances of the solver."""
-        if not self._run(attempts):
-            status = self._highs.modelStatusToString(self._highs.getModelStatus())
+        solution = self.solve_within(Budget(), attempts)
+        assert solution is not None
+        return solution
+
+    def solve_within(self, budget: Budget, attempts: Attempts = ATTEMPTS) -> MasterSolution | None:
+        """The same, or None if the time limit of the budget ends it first."""
+        status = self._run(attempts, budget)
+        if status == "out of time":
+            budget.stop()
+            return None
+        if status != "optimal":
             raise SolverError(
                 f"the master program ended with status {status}; try a slightly different epsilon, or another method"
             )
-        solution = self._highs.getSolution()
-        value = self._highs.getInfo().objective_function_value * self.scale
-        weights = np.maximum(np.array(solution.col_value), 0.0)
-        return MasterSolution(weights, float(value), self._dual(np.array(solution.row_dual)))
-
-    def solve_within(self, seconds: float) -> MasterSolution | None:
-        """The same, or None if time runs out first."""
-        self._highs.setOptionValue("time_limit", self._highs.getRunTime() + seconds)  # its clock goes on
-        try:
-            return self.solve()
-        except SolverError:
-            if self._highs.getModelStatus() == self._solver.HighsModelStatus.kTimeLimit:
-                return None
-            raise
-        finally:
-            self._highs.setOptionValue("time_limit", self._solver.kHighsInf)
+        weights, multipliers = self._program.solution()
+        value = self._program.value * self.scale
+        return MasterSolution(np.maximum(weights, 0.0), value, self._dual(multipliers))
 
     def refine(self, solution: MasterSolution) -> MasterSolution:
         """The optimum to full precision, after `solve`: iterative refinement (Gleixner, Steffy and Wolter, 2016).
@@ -118,9 +102,8 @@ class Master:
         """
         rows, costs = self._rows(self.lifts), self.gains / self.scale
         m, n = rows.shape
-        columns, symbols = np.arange(m, dtype=np.int32), np.arange(n, dtype=np.int32)
-        none = np.full(m, self._solver.kHighsInf)
-        w, u = solution.weights, np.array(self._highs.getSolution().row_dual)
+        none = np.full(m, INFINITE)
+        w, u = solution.weights, self._program.solution()[1]
         refined, least, precise = (w, u), np.inf, PRECISE * (n + 10)
         try:
             for _ in range(4):
@@ -133,17 +116,17 @@ class Master:
                     break
                 # By as much as the error, but not so much that rounding is magnified to something.
                 a, b = (min(1 / e, MAGNIFIED) if e > precise else 1.0 for e in (infeasible, improvable))
-                self._highs.changeColsBounds(m, columns, -a * w, none)
-                self._highs.changeRowsBounds(n, symbols, a * left, a * left)  # type: ignore[attr-defined]
-                self._highs.changeColsCost(m, columns, b * reduced)
-                if not self._run(ATTEMPTS[:2]):
+                self._program.change_columns(-a * w, none)
+                self._program.change_rows(a * left, a * left)
+                self._program.change_costs(b * reduced)
+                if self._run(ATTEMPTS[:2], Budget()) != "optimal":
                     break
-                change = self._highs.getSolution()
-                w, u = w + np.array(change.col_value) / a, u + np.array(change.row_dual) / b
+                change, multipliers = self._program.solution()
+                w, u = w + change / a, u + multipliers / b
         finally:
-            self._highs.changeColsBounds(m, columns, np.zeros(m), none)
-            self._highs.changeRowsBounds(n, symbols, np.full(n, ROWS), np.full(n, ROWS))  # type: ignore[attr-defined]
-            self._highs.changeColsCost(m, columns, costs)
+            self._program.change_columns(np.zeros(m), none)
+            self._program.change_rows(np.full(n, ROWS), np.full(n, ROWS))
+            self._program.change_costs(costs)
         w, u = refined
         return MasterSolution(np.maximum(w, 0.0), float(u.sum()) * ROWS * self.scale, self._dual(u))
 
@@ -175,35 +158,23 @@ class Master:
         m = len(lifts)
         if not m:
             return
-        rows = self._rows(lifts)
-        column, symbol = np.nonzero(rows)
-        self._highs.addCols(
-            m,
-            gains / self.scale,
-            np.zeros(m),
-            np.full(m, self._solver.kHighsInf),
-            len(column),
-            np.searchsorted(column, np.arange(m)).astype(np.int32),
-            symbol.astype(np.int32),
-            rows[column, symbol],
-        )
+        self._program.add_columns(gains / self.scale, np.zeros(m), np.full(m, INFINITE), self._rows(lifts))
         self.lifts = np.concatenate((self.lifts, lifts))
         self.gains = np.concatenate((self.gains, gains))
 
-    def _run(self, attempts: Attempts) -> bool:
-        """Whether one of the attempts reaches an optimum."""
+    def _run(self, attempts: Attempts, budget: Budget) -> str:
+        """How the first attempt ended that reached an optimum or ran out of time, else the last one."""
+        before, status = self._program.iterations, ""
         for attempt in attempts:
-            for option, value in attempt.items():
-                self._highs.setOptionValue(option, value)
-            self._highs.run()
-            status = self._highs.getModelStatus()
-            if status == self._solver.HighsModelStatus.kOptimal:
-                return True
-            if status == self._solver.HighsModelStatus.kTimeLimit:
-                return False
-            if attempt is not attempts[-1]:
-                self._highs.clearSolver()
-        return False
+            if status:
+                self._program.forget()
+            self._program.set(attempt)
+            status = self._program.run(budget.seconds)
+            if status in ("optimal", "out of time"):
+                break
+        rows, columns = self._program.shape
+        budget.spend((self._program.iterations - before) * (ITERATION + ELEMENT * rows * columns))
+        return status
 
     def _rows(self, lifts: Floats) -> Floats:
         """Columns as they stand in the program."""

@@ -10,13 +10,16 @@ problem. What is lost is only how finely columns can be filled, and a block of a
 from __future__ import annotations
 
 import math
-import time
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from ..._types import Floats, Ints
-from .column_generation import Progress, Solution, column_generation, relative_gap
+from .budget import Budget
+from .column_generation import Progress, Solution, relative_gap
 from .pricing import Lattice, Separable, integer_counts
+from .separable import chord_generation, column_generation
 
 FROM = 45  # symbols: below, the program itself is fast
 LEVELS = (80, 200)  # blocks to merge into, tried in turn
@@ -60,34 +63,36 @@ def _runs(ascending: Floats, most: float, growth: float) -> Ints:
 def solve_separable(
     problem: Separable,
     tolerance: float,
-    time_limit: float,
+    budget: Budget,
     start: Floats | None = None,
     progress: Progress | None = None,
 ) -> Solution:
-    """The optimum up to `tolerance` or as near as the time allows, by column generation on merged symbols first."""
-    deadline = time.perf_counter() + time_limit
+    """The optimum up to `tolerance` or as near as the budget allows, by column generation on merged symbols first."""
     best: Solution | None = None
+    for block in _mergers(problem):
+        merged = problem.merged(block)
+        part = budget.part(1 / 3 if problem.size <= WHOLE else 1)
+        solution = _spread(
+            problem, merged, block, chord_generation(merged, tolerance, part, progress), tolerance
+        )
+        best = solution if best is None else _better(best, solution)
+        if best.gap <= tolerance or best.stats.interrupted or budget.over:
+            return best
+    if best is not None and problem.size > WHOLE:
+        return best
+    whole = column_generation(problem, tolerance, budget, start if best is None else best.lifts, progress)
+    return whole if best is None else _better(best, whole)
+
+
+def _mergers(problem: Separable) -> Iterator[Ints]:
+    """The ways to merge symbols that are worth trying, the coarsest first."""
     last = np.zeros(0, dtype=np.int64)
     for blocks in LEVELS if _worth_merging(problem) else ():
         block = merge(problem, blocks)
         if block.max() + 1 > 0.9 * problem.size or np.array_equal(block, last):
-            break
+            return
+        yield block
         last = block
-        merged = Separable(
-            np.bincount(block, weights=problem.pi).astype(np.float64), problem.f, problem.low, problem.high
-        )
-        left = deadline - time.perf_counter()
-        part = left / 3 if problem.size <= WHOLE else left
-        coarse = column_generation(merged, tolerance, part, None, progress, transferable=True)
-        solution = _spread(problem, merged, block, coarse, tolerance)
-        best = solution if best is None else _better(best, solution)
-        if best.gap <= tolerance or best.interrupted or time.perf_counter() > deadline:
-            return best
-    if best is not None and problem.size > WHOLE:
-        return best
-    left = deadline - time.perf_counter()
-    whole = column_generation(problem, tolerance, left, start if best is None else best.lifts, progress)
-    return whole if best is None else _better(best, whole)
 
 
 def _worth_merging(problem: Separable) -> bool:
@@ -119,17 +124,11 @@ def _spread(
         delta = Lattice(problem, counts).price(y, target, effort=2e9).bound
         if math.fsum(y) + delta < upper:
             upper, dual = math.fsum(y) + delta, y + delta * problem.pi
-    return Solution(
-        solution.lifts[:, block], solution.weights, solution.value, max(upper, solution.value), dual,
-        solution.rounds, solution.columns, solution.nodes, solution.interrupted,
-    )  # fmt: skip
+    return replace(solution, lifts=solution.lifts[:, block], upper=max(upper, solution.value), dual=dual)
 
 
 def _better(a: Solution, b: Solution) -> Solution:
     """The larger value with the smaller bound."""
     best = a if a.value > b.value else b
     proof = a if a.upper < b.upper else b
-    return Solution(
-        best.lifts, best.weights, best.value, proof.upper, proof.dual,
-        a.rounds + b.rounds, a.columns + b.columns, a.nodes + b.nodes, a.interrupted or b.interrupted,
-    )  # fmt: skip
+    return replace(best, upper=proof.upper, dual=proof.dual, stats=a.stats + b.stats)

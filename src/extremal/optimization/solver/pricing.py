@@ -38,6 +38,7 @@ class Priced:
     partial: Ints
     bound: float
     nodes: int
+    cells: int = 0  # of dynamic programmes
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,11 @@ class Separable:
     def mu(self, lifts: Floats) -> Floats:
         """The utility of lift vectors given as rows."""
         return np.asarray(self.f(lifts) @ self.pi, dtype=np.float64)
+
+    def merged(self, block: Ints) -> Separable:
+        """The same problem over blocks of symbols that share their lifts, given the block of each symbol."""
+        masses = np.bincount(block, weights=self.pi).astype(np.float64)
+        return Separable(masses, self.f, self.low, self.high)
 
     def lifts(self, full: Bools, partial: Ints) -> Floats:
         """The columns, as rows: high on full symbols, low elsewhere, the partial one completing the mean to 1."""
@@ -246,11 +252,11 @@ class Lattice:
         best, _ = lattice_kernel.lattice_fill(self.counts, gain, self.cells, False)
         relaxed = np.array([self._with_partial(best, int(j), y)[0] for j in everybody]) + base
         full, partial, exact = [], [], np.array(relaxed)
-        spent = 0.0
-        for j in np.argsort(-relaxed):
-            if relaxed[j] <= threshold or spent > effort or problem.size * self.cells > LARGEST_TRACE:
+        spent = whole = problem.size * self.cells
+        for j in np.argsort(-relaxed, kind="stable"):
+            if relaxed[j] <= threshold or spent > effort or whole > LARGEST_TRACE:
                 break
-            spent += problem.size * self.cells
+            spent += whole
             others = np.delete(everybody, j)
             best, takes = lattice_kernel.lattice_fill(self.counts[others], gain[others], self.cells, True)
             value, cell = self._with_partial(best, int(j), y)
@@ -261,7 +267,7 @@ class Lattice:
                 full.append(chosen)
                 partial.append(int(j))
         sets = np.array(full, dtype=np.bool_).reshape(len(full), problem.size)
-        return Priced(sets, np.array(partial, dtype=np.int64), max(float(exact.max()), threshold), 0)
+        return Priced(sets, np.array(partial, dtype=np.int64), max(float(exact.max()), threshold), 0, spent)
 
     def _with_partial(self, best: Floats, j: int, y: Floats) -> tuple[float, int]:
         """The best total when symbol j takes what the full symbols leave, and how many counts those hold."""

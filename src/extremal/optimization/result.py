@@ -1,0 +1,185 @@
+"""Design: the one result of all methods, and the steps that every mechanism takes to become one."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._types import Floats, Ints
+from ..model.leakage import lift
+from ..model.mechanism import Mechanism
+from ..model.prior import Prior
+from ..model.prior_set import PriorSet
+from ..model.utility import Utility
+from ..theory.arc import ArcColumns
+from ..theory.pairing import pair_outputs
+from .solver.column_generation import NO_SEARCH, Stats, relative_gap
+from .task import Task
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+EXCESS = 5e-13  # leakage above epsilon that rounding does not explain
+
+
+@dataclass(frozen=True)
+class Arcs:
+    """An arc mechanism without its matrix, which may be too large: columns over the symbols in `order`."""
+
+    prior: Prior
+    columns: ArcColumns
+    order: Ints
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Inputs and outputs."""
+        return self.prior.size, self.columns.outputs
+
+    def mechanism(self) -> Mechanism:
+        """With its matrix; refused if that is too large."""
+        Q = self.columns.matrix()
+        P = np.empty_like(Q)
+        P[self.order] = Q
+        return Mechanism(P, self.prior.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A mechanism with what is proven about it: value <= best possible <= upper_bound.
+
+    `dual` proves the bound: dual . lambda >= mu(lambda) for every admissible lift vector, and its sum is the bound. An
+    upper_bound of inf means that nothing is proven. `proven`: the gap is within the tolerance that was asked for.
+    `stats` says what the search did and what stopped it early, if something did.
+    """
+
+    prior: Prior
+    epsilon: float
+    utility: Utility
+    method: str
+    made: Mechanism | Arcs = field(repr=False)
+    value: float
+    upper_bound: float
+    dual: Floats | None = field(repr=False)
+    proven: bool
+    stats: Stats = NO_SEARCH
+    prior_set: PriorSet | None = field(default=None, repr=False)
+    lower_lift: float = 0.0
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The mechanism; outputs carry the input labels they agree with most often."""
+        if isinstance(self.made, Mechanism):
+            return self.made
+        return pair_outputs(self.prior, self.made.mechanism())
+
+    @property
+    def region(self) -> int:
+        """The privacy region of epsilon, 1..N, or N + 1 where full disclosure is allowed."""
+        return self.prior.region(self.epsilon)
+
+    @property
+    def gap(self) -> float:
+        """How far from optimal the value can be at most, relative to the value."""
+        return relative_gap(self.value, self.upper_bound)
+
+    def __str__(self) -> str:
+        if math.isinf(self.upper_bound):
+            proof = "no upper bound is known for this utility, so nothing is proven"
+        else:
+            short = "" if self.proven else ", more than the tolerance"
+            proof = f"at most {self.upper_bound:.9g} is possible (gap {self.gap:.1e}{short})"
+        stats = self.stats
+        work = f", {stats.columns} columns in {stats.rounds} rounds" if stats.columns else ""
+        return "\n".join(
+            (
+                f"{self.utility.name} {self.value:.9g} at epsilon = {self.epsilon:.6g}; {proof}",
+                f"{self.prior.size} inputs, {self.made.shape[1]} outputs, {self._place}",
+                f"method {self.method}, {stats.seconds:.3f} s{work}"
+                + ("; interrupted, this is the best so far" if stats.interrupted else "")
+                + ("; stopped by the time limit, this is the best so far" if stats.stopped else ""),
+                *([] if self.prior_set is None else [self._promise(self.prior_set)]),
+            )
+        )
+
+    @property
+    def _place(self) -> str:
+        k, n = self.region, self.prior.size
+        if k <= n:
+            return f"privacy region {k} of {n}"
+        # A lower bound on lifts, or another prior of a set, may still forbid to tell everything.
+        return "full disclosure" if self.lower_lift == 0 and self.prior_set is None else "above all regions"
+
+    def _promise(self, priors: PriorSet) -> str:
+        sure = f"; (epsilon, delta) = ({self.epsilon:.6g}, {priors.delta:.6g})" if priors.delta > 0 else ""
+        return f"holds for every prior of the set: {priors.description}{sure}"
+
+    def _repr_html_(self) -> str:
+        table = self.mechanism._repr_html_() if self.prior.size <= 100 else ""
+        return f"<pre>{html.escape(str(self))}</pre>{table}"
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Axes with a heat map of the mechanism; the title says what it is worth."""
+        from .._plot import draw_matrix
+
+        title = f"{self.utility.name} {self.value:.4g} at epsilon = {self.epsilon:.4g}"
+        return draw_matrix(self.mechanism.matrix, self.mechanism.inputs, self.mechanism.outputs, title, axes)
+
+
+def finished(
+    task: Task,
+    made: Mechanism | Arcs,
+    value: float,
+    upper: float,
+    dual: Floats | None,
+    stats: Stats = NO_SEARCH,
+) -> Design:
+    """The design for a task with a mechanism of this value; whoever runs the method adds its name."""
+    upper = max(upper, value)
+    proven = relative_gap(value, upper) <= task.tolerance
+    return Design(
+        task.prior,
+        task.epsilon,
+        task.utility,
+        "",
+        made,
+        value,
+        upper,
+        dual,
+        proven,
+        stats,
+        lower_lift=task.low,
+    )
+
+
+def measured(
+    task: Task,
+    mechanism: Mechanism,
+    upper: float | None,
+    dual: Floats | None,
+    stats: Stats = NO_SEARCH,
+) -> Design:
+    """The design of a mechanism, its value measured; without an upper bound that of the dual vector counts."""
+    value = task.utility(task.prior, mechanism)
+    if upper is None:
+        upper = value if dual is None else math.fsum(dual)
+    return finished(task, pair_outputs(task.prior, mechanism), value, upper, dual, stats)
+
+
+def within_lifts(prior: Prior, mechanism: Mechanism, epsilon: float, low: float = 0.0) -> Mechanism:
+    """The mechanism, mixed with its own output distribution if rounding took a lift out of [low, e^epsilon]."""
+    lifts = lift(prior, mechanism)
+    top, bottom = float(lifts.max()), float(lifts.min())
+    share = 0.0
+    if math.log(top) > epsilon + EXCESS:
+        share = (top - math.exp(epsilon)) / (top - 1)
+    if bottom < low - EXCESS:
+        share = max(share, (low - bottom) / (1 - bottom))
+    if share == 0.0:
+        return mechanism
+    mean = mechanism.output_distribution(prior)
+    return Mechanism((1 - share) * mechanism.matrix + share * mean, mechanism.inputs, mechanism.outputs)

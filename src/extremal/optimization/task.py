@@ -1,0 +1,94 @@
+"""What is asked of a solver, checked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._types import Floats
+from ..errors import EpsilonError, OptionError, UtilityError
+from ..model.prior import Prior, check_prior
+from ..model.regions import bounded_exp, check_epsilon
+from ..model.utility import ExpectedGain, FInformation, Utility, check_sub_linear, check_utility
+from .solver.budget import Budget
+from .solver.column_generation import Progress
+from .solver.pricing import CELLS, FINE_CELLS, Separable
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked for: lifts between `low` and e^epsilon; `start` may hold lift vectors worth trying, as rows."""
+
+    prior: Prior
+    epsilon: float
+    utility: Utility
+    tolerance: float
+    time_limit: float | None = None
+    low: float = 0.0
+    progress: Progress | None = None
+    start: Floats | None = None
+
+    @property
+    def high(self) -> float:
+        """e^epsilon, or less where no lift can be that large."""
+        least = float(self.prior.probabilities.min())
+        return min(bounded_exp(self.epsilon), (1 - self.low * (1 - least)) / least)
+
+    def mu(self, lifts: Floats) -> Floats:
+        """The utility of lift vectors given as rows."""
+        return self.utility.columns(self.prior, np.ascontiguousarray(lifts.T))
+
+    def budget(self) -> Budget:
+        """What may be spent on it; the clock of a time limit starts now."""
+        return Budget.of(self.prior.size, self.time_limit)
+
+    def separable(self) -> Separable:
+        """The problem as pricing sees it, if the utility is an f-information."""
+        if not isinstance(self.utility, FInformation):
+            raise UtilityError(f"this needs an f-information, got {self.utility!r}; use method='auto'")
+        cells = CELLS if self.tolerance >= 1e-7 else FINE_CELLS
+        return Separable(self.prior.probabilities, self.utility.f, self.low, self.high, cells)
+
+
+def make_task(
+    prior: Prior,
+    epsilon: float,
+    utility: Utility,
+    tolerance: float,
+    time_limit: float | None,
+    lower_lift: float = 0.0,
+    progress: Progress | None = None,
+) -> Task:
+    """The task, if everything about it is sound."""
+    check_prior(prior)
+    check_utility(utility)
+    for name, number in (
+        ("tolerance", tolerance),
+        ("lower_lift", lower_lift),
+        ("time_limit", time_limit or 0.0),
+    ):
+        if not isinstance(number, int | float | np.number):
+            raise OptionError(
+                f"{name} must be a number, got {repr(number)[:60]}; leave it out for the usual one"
+            )
+    if progress is not None and not callable(progress):
+        raise OptionError(
+            f"progress must be a function of (value, upper bound), got {repr(progress)[:60]}; leave it out for none"
+        )
+    if not (math.isfinite(tolerance) and tolerance >= 0):
+        raise OptionError(f"tolerance must be finite and >= 0, got {tolerance}; 1e-6 proves six digits")
+    if not 0 <= lower_lift <= 1:
+        raise EpsilonError(
+            f"lower_lift must be between 0 and 1, got {lower_lift}; e^-epsilon is local information privacy"
+        )
+    if isinstance(utility, FInformation | ExpectedGain):
+        utility.columns(prior, np.ones((prior.size, 1)))  # refused if it does not fit the prior
+    else:
+        check_sub_linear(prior, utility)
+    if time_limit is not None and not time_limit >= 0:
+        raise OptionError(
+            f"time_limit must be >= 0 (in seconds), got {time_limit}; math.inf for no limit at all"
+        )
+    return Task(prior, check_epsilon(epsilon), utility, tolerance, time_limit, lower_lift, progress)

@@ -1,0 +1,97 @@
+"""The same question has the same answer, bit for bit, whatever the clock and the load."""
+
+import subprocess
+import sys
+import time
+from textwrap import dedent
+
+import numpy as np
+import pytest
+
+import extremal as ex
+from extremal.optimization.solver.budget import Budget
+
+CASES = """
+import numpy as np
+import extremal as ex
+
+def zipf(n):
+    return 1 / np.arange(1, n + 1) / (1 / np.arange(1, n + 1)).sum()
+
+norm = ex.Utility(lambda prior, columns: np.sqrt((columns**2).sum(axis=0)))
+ball = ex.PriorSet.l1_ball(ex.Prior(zipf(4)), 0.1)
+CASES = [
+    lambda: ex.design(ex.Prior(zipf(16)), 0.8, tolerance=1e-9),
+    lambda: ex.design(ex.Prior(zipf(25)), 1.0),
+    lambda: ex.design(ex.Prior(zipf(60)), 1.0),
+    lambda: ex.design(ex.Prior(zipf(16)), 0.8, norm),
+    lambda: ex.design(ball, 0.8, method="column-generation", tolerance=1e-3),
+    lambda: ex.design(ex.PriorSet.from_counts([50, 30, 12, 8]), 1.0, norm, method="column-generation"),
+]
+"""
+
+
+def answers(before=""):
+    """Digests of the mechanisms and bounds, from another process."""
+    script = (
+        before
+        + CASES
+        + dedent("""
+        import hashlib
+        for case in CASES:
+            made = case()
+            numbers = made.mechanism.matrix.tobytes() + np.float64(made.upper_bound).tobytes()
+            print(made.method, hashlib.sha256(numbers).hexdigest(), made.stats.stopped)
+        """)
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+FAST_CLOCK = """
+import itertools, time
+ticks = itertools.count()
+# Every look at a clock finds that an hour has passed.
+for name in ("perf_counter", "monotonic", "time", "process_time"):
+    setattr(time, name, lambda: 3600.0 * next(ticks))
+"""
+
+
+def test_a_clock_that_races_changes_no_design():
+    quiet, racing = answers(), answers(FAST_CLOCK)
+    assert len(quiet) == 6
+    assert quiet == racing
+    assert all(line.endswith("False") for line in quiet)
+
+
+def test_a_design_stopped_by_the_time_limit_says_so():
+    prior = ex.Prior(1 / np.arange(1, 61) / (1 / np.arange(1, 61)).sum())
+    stopped = ex.design(prior, 3.0, time_limit=0)
+    assert stopped.stats.stopped
+    assert "stopped by the time limit" in str(stopped)
+    free = ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.7, time_limit=0)
+    assert not free.stats.stopped  # there was no search to stop
+    assert free.proven
+
+
+def test_a_part_of_a_budget_counts_for_the_whole():
+    whole = Budget(100)
+    part = whole.part(0.5)
+    part.spend(50)
+    assert part.over
+    assert not whole.over
+    assert whole.left == 50
+    assert whole.part(0.1, at_least=20).left == 20
+    part.stop()
+    assert whole.over
+    assert whole.stopped
+
+
+def test_without_a_time_limit_nobody_looks_at_the_clock(monkeypatch):
+    def forbidden():
+        pytest.fail("the clock was asked")
+
+    monkeypatch.setattr(time, "perf_counter", forbidden)
+    budget = Budget.of(10)
+    assert not budget.over
+    assert not budget.part(0.5).over

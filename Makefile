@@ -6,7 +6,8 @@
 # make paper      the paper's figures and numbers into build/paper, with a report; OUTPUT=... chooses the folder
 # make docs       the documentation into build/docs, every warning an error; no network is needed
 # make format     apply the formatter and the linter's safe fixes
-# make lock       renew constraints.txt
+# make lock       renew constraints.txt: versions and hashes of everything that is installed
+# make release    the source archive, the wheel and its bill of materials into dist, checked; nothing is uploaded
 # make clean      remove environments, caches and builds
 #
 # Each makes the environment it needs, and renews it when pyproject.toml or constraints.txt changes.
@@ -73,10 +74,15 @@ format: test-environment
 
 .PHONY: lock
 lock:
-	@$(environment) create .venv-lock uv
+	@$(environment) create .venv-lock --group lock
 	$(lock_python) -m uv pip compile --quiet --upgrade --universal --fork-strategy fewest --python-version 3.11 --no-config \
-		--all-extras --group build --no-emit-package extremal --custom-compile-command "make lock" \
-		--output-file constraints.txt pyproject.toml
+		--all-extras --group build --group lock --group release --generate-hashes --no-emit-package extremal \
+		--custom-compile-command "make lock" --output-file constraints.txt pyproject.toml
+
+.PHONY: release
+release:
+	@$(environment) create .venv-release --group build --group release
+	sh tools/release.sh
 
 .PHONY: test-environment
 test-environment:
@@ -84,6 +90,6 @@ test-environment:
 
 .PHONY: clean
 clean:
-	rm -rf .venv .venv-test .venv-bench .venv-docs .venv-lock build dist docs/_build docs/generated
+	rm -rf .venv .venv-test .venv-bench .venv-docs .venv-lock .venv-release build dist docs/_build docs/generated
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,13 +1,14 @@
 #!/bin/sh
 # Virtual environments for the Makefile. Run from the root of the repository:
 #
-#   environment.sh create DIR REQUIREMENT...   make DIR hold what `pip install REQUIREMENT...` gives
+#   environment.sh create DIR REQUIREMENT...   make DIR hold what `pip install REQUIREMENT...` gives; a
+#                                              requirement is -e ".[extra]", --group NAME or a package's name
 #   environment.sh lacks                       print what this machine lacks: python, venv, compiler
 #   environment.sh test-extra                  print the extra to test with: test, or test-wheels where
 #                                              nothing can be compiled
 #
 # PYTHON names the interpreter; unset, the first of the candidates below that runs, is recent enough and
-# has venv. Everything is installed under constraints.txt, what builds the packages included.
+# has venv. Everything comes from constraints.txt with its hashes checked, what builds the packages included.
 set -eu
 
 candidates=${PYTHON:-python3.13 python3.12 python3.11 python3}
@@ -101,11 +102,42 @@ create() {
     say "preparing $dir with $("$python" -V) (the first time takes a minute or two)"
     rm -rf "$dir"
     "$python" -m venv "$dir"
-    # In variables, because releases of pip differ in the options they know: all build the same way, and
-    # under the same constraints. Relative, because pip splits them at spaces.
-    PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_USE_PEP517=1 \
-        "$dir/bin/python" -m pip install --quiet --disable-pip-version-check "$@"
+    # What builds packages comes first, and nothing is built in isolation: there pip would fetch it unchecked.
+    case " $* " in
+        *" -e "*)
+            install_locked "$dir" build --only-binary :all: -- --group build
+            install_locked "$dir" locked --no-build-isolation -- "$@"
+            pip_install "$dir" --no-build-isolation --no-deps "$@"
+            ;;
+        *) install_locked "$dir" locked --only-binary :all: -- "$@" ;;
+    esac
     printf '%s\n' "$wanted" >"$dir/ready"
+}
+
+# pip_install DIR ARGUMENT...
+pip_install() {
+    into=$1
+    shift
+    # Not the user's constraints: they would come on top of the lock. In a variable, because releases of pip
+    # differ in the options they know: all build the same way.
+    env -u PIP_CONSTRAINT -u PIP_BUILD_CONSTRAINT PIP_USE_PEP517=1 \
+        "$into/bin/python" -m pip install --quiet --disable-pip-version-check "$@"
+}
+
+# install_locked DIR NAME PIP-OPTION... -- REQUIREMENT...; the list that pip gets stays in DIR/NAME.txt.
+install_locked() {
+    target=$1
+    list=$1/$2.txt
+    shift 2
+    options=
+    while [ "$1" != -- ]; do
+        options="$options $1"
+        shift
+    done
+    shift
+    "$python" tools/locked.py "$@" >"$list"
+    # shellcheck disable=SC2086 # a list of words
+    pip_install "$target" --require-hashes $options -r "$list"
 }
 
 lacks() {

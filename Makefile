@@ -92,4 +92,5 @@ test-environment:
 clean:
 	rm -rf .venv .venv-test .venv-bench .venv-docs .venv-lock .venv-release build dist docs/_build docs/generated
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -f src/extremal/_native/*.so src/extremal/_native/*.dylib src/extremal/_native/*.dll
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import subprocess
 import sys
-import tempfile
 
 import numpy as np
 from families import EPSILONS, families, measure, separately, warm_up
@@ -183,15 +181,11 @@ def importing(report: Report) -> None:
     ]
     if report.at_least("quick"):
         lines.append(("first column generation, N = 25", _new_process(FIRST_DESIGN, 3)))
-    if report.at_least("normal"):
-        with tempfile.TemporaryDirectory() as folder:
-            cold = _new_process(FIRST_DESIGN, 1, {"NUMBA_CACHE_DIR": folder})
-        lines.append(("the same, kernels compiled (once after install)", cold))
     for name, (seconds, cpu) in lines:
         table.row(name, seconds, cpu, seconds / numpy[0])
 
 
-def _new_process(program: str, runs: int, more: dict[str, str] | None = None) -> tuple[float, float]:
+def _new_process(program: str, runs: int) -> tuple[float, float]:
     """The least of the seconds, and of processor time, that the program takes in a new interpreter."""
     timed = (
         "import time; clock, cpu = time.perf_counter(), time.process_time()\n"
@@ -199,10 +193,9 @@ def _new_process(program: str, runs: int, more: dict[str, str] | None = None) ->
         "print(time.perf_counter() - clock, time.process_time() - cpu)"
     )
     command = [sys.executable, "-c", timed]
-    environment = {**os.environ, **(more or {})}
     times = []
     for _ in range(runs):
-        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"{program.strip()!r} failed: {done.stderr.strip()}")
         times.append([float(figure) for figure in done.stdout.split()])

@@ -88,7 +88,7 @@ def _shuffled(prior: ex.Prior, rng: np.random.Generator) -> ex.Prior:
 
 
 def warm_up(largest: int = 60) -> None:
-    """Compile or load every kernel, so that what follows is not about the compiler."""
+    """Load every library, so that what follows is not about the disk."""
     for n in (12, 25, 60)[: 1 + (largest >= 25) + (largest >= 60)]:
         for prior in (zipf(n, 1.0), ex.Prior.from_counts(np.arange(1, n + 1))):
             for tolerance in (1e-6, 1e-10) if n < 20 else (1e-6,):

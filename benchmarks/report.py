@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 LEVELS = ("tiny", "quick", "normal", "full")
-PACKAGES = ("extremal", "numpy", "scipy", "highspy", "numba", "cryptography", "pyarrow", "cvxpy", "qif")
+PACKAGES = ("extremal", "numpy", "scipy", "highspy", "cryptography", "pyarrow", "cvxpy", "qif")
 
 
 class Timed(NamedTuple):

@@ -18,7 +18,6 @@ HEAVY = [
     "cdd",
     "highspy",
     "matplotlib",
-    "numba",
     "pandas",
     "polars",
     "pyarrow",

@@ -89,7 +89,7 @@ create() {
     # What the environment depends on. The folder counts, because an editable install points to it.
     wanted=$(
         printf '%s\n' "$(pwd)" "$python" "$("$python" -V)" "$@"
-        cat pyproject.toml constraints.txt
+        cat pyproject.toml constraints.txt hatch_build.py tools/build_native.py src/extremal/_native/*.[ch]
         grep -s '^__version__' src/extremal/__init__.py || :
     )
     wanted=$(printf '%s\n' "$wanted" | cksum)

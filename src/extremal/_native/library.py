@@ -18,7 +18,13 @@ from .sources import LIBRARY, source_digest
 
 REMEDY = "reinstall extremal, or in a source tree run: python tools/build_native.py"
 
-ADDRESS, INT, LONG, REAL = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64, ctypes.c_double
+ADDRESS, INT, LONG, WORD, REAL = (
+    ctypes.c_void_p,
+    ctypes.c_int,
+    ctypes.c_int64,
+    ctypes.c_uint64,
+    ctypes.c_double,
+)
 
 # The declarations in the C sources, in the same order; every result is an int64.
 SIGNATURES: dict[str, list[Any]] = {
@@ -28,6 +34,21 @@ SIGNATURES: dict[str, list[Any]] = {
         *(ADDRESS, LONG, INT, ADDRESS, INT, INT),
     ],
     "extremal_has_avx2": [],
+    "extremal_search": [
+        *(LONG, ADDRESS, ADDRESS, REAL, REAL, REAL, ADDRESS, LONG),
+        *(REAL, LONG, LONG, LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS),
+    ],
+    "extremal_neighbourhoods": [
+        *(LONG, ADDRESS, ADDRESS, REAL, REAL, ADDRESS, LONG),
+        *(LONG, LONG, LONG, WORD, ADDRESS, ADDRESS, ADDRESS),
+    ],
+    "extremal_lattice_fill": [LONG, ADDRESS, ADDRESS, LONG, ADDRESS, ADDRESS],
+    "extremal_lattice_trace": [LONG, ADDRESS, ADDRESS, LONG, LONG, ADDRESS],
+    "extremal_vertex_sets": [LONG, ADDRESS, REAL, ADDRESS, ADDRESS],
+    "extremal_vertex_price": [
+        *(LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS),
+        *(REAL, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS),
+    ],
 }
 
 
@@ -60,3 +81,8 @@ def address(array: NDArray[Any], dtype: Any, *shape: int) -> int:
             f"got one of {array.dtype} and shape {array.shape}"
         )
     return int(array.ctypes.data)
+
+
+def packed(array: Any, dtype: Any) -> NDArray[Any]:
+    """The same numbers as compiled code takes them: contiguous, aligned and of the given type."""
+    return np.require(array, dtype, ["C", "A"])

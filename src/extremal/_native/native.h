@@ -1,13 +1,12 @@
-/* What the sources share. No dependency but the C library; called from Python through ctypes.
+/* What the sources share. They need nothing but the C library, and are called from Python through ctypes.
 
-   Every exported function trusts its arguments: the Python module that wraps it checks types, lengths and ranges
-   first, so that no call from Python reads or writes outside an array. */
+   Every exported function trusts the lengths it is given: the Python module that wraps it checks them, so that no
+   call from Python reads or writes outside an array. Any numbers may stand in the arrays, NaN included. */
 
 #ifndef EXTREMAL_NATIVE_H
 #define EXTREMAL_NATIVE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #if defined(_WIN32)
@@ -21,27 +20,18 @@
 static inline double larger(double a, double b) { return a > b ? a : b; }
 static inline double smaller(double a, double b) { return a < b ? a : b; }
 
-/* One column generation problem, in units of weight: symbol i may take z_i in [0, w_i], w_i = pi_i (high - low), of
-   `capacity`; its lift is low + z_i / pi_i. `f` is the table described at f_above. */
+/* A pricing problem, in units of weight: symbol i may take z_i in [0, w_i], w_i = pi_i (high - low), of a total
+   `capacity`; its lift is low + z_i / pi_i. Its profit is pi_i f(lift) - y_i lift, less its value at z = 0. f comes
+   as a table whose chords lie above it, so what is computed from the table bounds what is true from above. */
 typedef struct {
     int64_t n;
-    const double *pi;
-    const double *y;
+    const double *pi, *y;
     double capacity, low, high;
-    const double *f; /* 3 rows of cells + 1 */
+    const double *table; /* three rows of cells + 1: see f_above */
     int64_t cells;
 } problem;
 
-/* Where a search puts the columns it finds: room for n * each of them. */
-typedef struct {
-    uint8_t *sets; /* one row of n flags a column */
-    int64_t *partial;
-    double *values;
-    int64_t count, nodes;
-    double bound;
-} columns;
-
-/* How far a search goes; see `search`. */
+/* How far a search goes: see `search`. */
 typedef struct {
     double threshold;
     int64_t each, most_nodes;
@@ -49,16 +39,26 @@ typedef struct {
     int64_t tabled;
 } limits;
 
-/* The memory a search needs, made once for searches of one size. */
+/* The columns that a search finds; there is room for n * each. */
+typedef struct {
+    bool *sets; /* one row of n flags a column: its full symbols */
+    int64_t *partial;
+    double *values;
+    int64_t count, nodes;
+    double bound;
+} columns;
+
+/* The memory of searches of one size. new_workspace returns NULL if there is not enough. */
 typedef struct workspace workspace;
 workspace *new_workspace(int64_t n, int64_t each, int64_t tabled);
 void free_workspace(workspace *w);
 
-void search(const problem *p, const limits *l, workspace *w, columns *found);
+void search(const problem *p, limits l, workspace *w, columns *found);
 
-/* order: the keys from the largest down, equal ones as they come; spare: room for n. */
+/* The order of n keys from the largest down, equal ones as they come; `spare` is room for n numbers. */
 void descending(int64_t n, const double *keys, int64_t *order, int64_t *spare);
+
+/* What each symbol takes of the capacity when it is full, and what it gains. */
 void weights_and_profits(const problem *p, double *weight, double *profit);
-double f_above(const problem *p, double t);
 
 #endif

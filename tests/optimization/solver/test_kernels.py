@@ -7,75 +7,26 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
-from scipy.optimize import linprog
 
 import extremal as ex
 from extremal.optimization.solver.kernels import branch_and_bound as kernels
 from extremal.optimization.solver.kernels import counts as lattice_kernel
 from extremal.optimization.solver.kernels import neighbourhood as neighbourhood_kernel
+from extremal.optimization.solver.kernels import vertices as vertex_kernel
 from extremal.optimization.solver.pricing import CELLS, Separable
-from tests.support.strategies import masses
-
-KINKED = ex.FInformation(
-    lambda t: 2 * np.maximum(0.4 - t, 0) + np.maximum(t - 1.7, 0), "kinks at 0.4 and 1.7"
-)
-SEPARABLE = [
-    ex.mutual_information,
-    ex.total_variation,
-    ex.chi_squared,
-    ex.hellinger,
-    ex.jensen_shannon,
+from tests.support.pricing import (
+    BOUNDS,
+    FEW,
     KINKED,
-]
-FEW = 64  # cells: a coarse table, so that what is computed from it differs visibly from f
-BOUNDS = st.sampled_from([(0.0, 1.05), (0.0, 1.7), (0.0, 3.0), (0.0, 12.0), (0.3, 1.4), (0.9, 5.0)])
+    SEPARABLE,
+    best_vertices,
+    every_column,
+    every_vertex,
+    interpolated,
+    pricings,
+)
 
-
-@st.composite
-def pricings(draw, min_size=3, max_size=8):
-    """A problem with a coarse table and a vector of duals, some of them equal for equal masses."""
-    pi = np.array(draw(masses(min_size, max_size)))
-    pi = np.maximum(pi / pi.sum(), 1e-5)
-    low, high = draw(BOUNDS)
-    utility = draw(st.sampled_from(SEPARABLE))
-    problem = Separable(pi / pi.sum(), utility.f, low, high, FEW)
-    y = draw(hnp.arrays(np.float64, problem.size, elements=st.floats(-1, 1)))
-    return problem, problem.symmetric(y * pi) if draw(st.booleans()) else y * pi
-
-
-def interpolated(problem, t):
-    """f as the table has it, by numpy."""
-    squares = np.linspace(0, 1, problem.cells + 1) ** 2
-    half = (1 - problem.low) / 2
-    nodes = np.concatenate(
-        (
-            problem.low + half * squares,
-            (1 - half * squares)[-2::-1],
-            (1 + (problem.high - 1) * squares)[1:],
-        )
-    )
-    return np.interp(t, nodes, problem.f(nodes))
-
-
-def every_column(problem, y, capacity=None):
-    """All columns with at most one partial symbol: flags, partial symbols, profits from the table."""
-    n, pi, low, high = problem.size, problem.pi, problem.low, problem.high
-    room = 1 - low if capacity is None else capacity
-    sets = (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(bool)
-    full, partial, lifts = [], [], []
-    for j in range(n):
-        S = sets[~sets[:, j]]
-        z = room - S @ pi * (high - low)
-        fits = (z >= -1e-15) & (z <= pi[j] * (high - low) + 1e-15)
-        L = np.where(S[fits], high, low)
-        L[:, j] = low + np.clip(z[fits] / pi[j], 0, high - low)
-        full.append(S[fits])
-        partial.append(np.full(len(L), j))
-        lifts.append(L)
-    L = np.concatenate(lifts)
-    empty = np.sum(pi * interpolated(problem, low) - y * low)
-    return np.concatenate(full), np.concatenate(partial), interpolated(problem, L) @ pi - L @ y - empty
+__all__ = ["KINKED", "SEPARABLE"]
 
 
 def searched(problem, y, threshold, each, most_nodes, only_best, tabled):
@@ -97,113 +48,38 @@ def searched(problem, y, threshold, each, most_nodes, only_best, tabled):
 # The table of f
 
 
+def tabled(problem, t):
+    """f at t as compiled code sees it: what a column gains in which one symbol alone is above low."""
+    pi = np.array([0.5, 0.25])
+    sets, partial, values, _, _ = kernels.search(
+        pi, np.zeros(2), 0.5 * (t - problem.low), problem.low, problem.high,
+        problem.table, -np.inf, 4, 10**6, False, 1,
+    )  # fmt: skip
+    alone = (partial == 0) & ~sets.any(axis=1)
+    return float(values[alone][0]) / 0.5 + problem.table[0, 0]
+
+
 @given(st.sampled_from(SEPARABLE), BOUNDS, st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_the_table_interpolates_f_by_chords_and_so_lies_above_it(utility, bounds, shares):
     low, high = bounds
     problem = Separable(np.full(2, 0.5), utility.f, low, high, FEW)
     t = low + (high - low) * np.array([0.0, 1.0, *shares])
-    above = np.array([kernels.f_above(x, low, high, problem.table) for x in t])
-    np.testing.assert_allclose(above, interpolated(problem, t), rtol=1e-13, atol=1e-14)
-    assert (above >= utility.f(t) - 1e-14).all()
+    above = np.array([tabled(problem, x) for x in t])
+    np.testing.assert_allclose(above, interpolated(problem, t), rtol=1e-12, atol=1e-13)
+    assert (above >= utility.f(t) - 1e-13).all()
 
 
 @pytest.mark.parametrize("high", [1.01, 2.0, 50.0, 1e4, 1e9])
 def test_the_table_of_t_log_t_is_as_close_as_it_says(high):
     problem = Separable(np.full(2, 0.5), ex.mutual_information.f, 0.0, high, CELLS)
     t = np.concatenate(
-        ([0.0, 1.0, high], np.random.default_rng(0).uniform(0, high, 2000), np.geomspace(1e-9, high))
+        ([0.0, 1.0, high], np.random.default_rng(0).uniform(0, high, 200), np.geomspace(1e-9, high))
     )
-    above = np.array([kernels.f_above(x, 0.0, high, problem.table) for x in t])
+    above = np.array([tabled(problem, x) for x in t])
     assert (above - ex.mutual_information.f(t)).max() <= 5e-10 * max(1, high)
 
 
-# Sorting and counting
-
-
-@given(st.lists(st.one_of(st.floats(-5, 5), st.sampled_from([0.0, 1.0, -math.inf])), min_size=1, max_size=40))
-def test_descending_sorts_from_the_largest_down_and_keeps_equal_ones_in_order(keys):
-    keys = np.array(keys)
-    assert kernels.descending(keys).tolist() == np.argsort(-keys, kind="stable").tolist()
-
-
-@given(st.lists(st.integers(0, 9), max_size=20), st.integers(-1, 10))
-def test_count_below_is_the_left_insertion_point(values, x):
-    values = np.sort(np.array(values, dtype=np.float64))
-    assert kernels.count_below(values, float(x)) == np.searchsorted(values, x, side="left")
-
-
-@given(st.lists(st.floats(0.01, 1), min_size=1, max_size=8))
-def test_the_subset_table_lists_all_sums_in_order(weights):
-    weights = np.array(weights)
-    sums, masks = kernels.subset_table(weights)
-    bits = masks[:, None] >> np.arange(len(weights)) & 1
-    assert sorted(masks.tolist()) == list(range(2 ** len(weights)))
-    assert (np.diff(sums) >= 0).all()
-    np.testing.assert_allclose(sums, bits @ weights, atol=1e-14)
-
-
-@given(st.lists(st.tuples(st.floats(0.01, 1), st.floats(-1, 1)), min_size=1, max_size=6), st.data())
-def test_the_tournament_tree_knows_the_best_profit_of_every_range(items, data):
-    weights, profits = np.array(items).T.copy()
-    m = len(weights)
-    banned = data.draw(st.integers(-1, m - 1))
-    _, masks = kernels.subset_table(weights)
-    tree = kernels.best_gains(masks, profits, banned)
-    bits = masks[:, None] >> np.arange(m) & 1
-    leaves = np.where(bits[:, banned] == 1, -np.inf, bits @ profits) if banned >= 0 else bits @ profits
-    np.testing.assert_allclose(tree[2**m :], leaves, atol=1e-14)
-    for node in range(1, 2**m):
-        assert tree[node] == max(tree[2 * node], tree[2 * node + 1])
-
-
-# The relaxation
-
-
-@st.composite
-def knapsacks(draw):
-    weight = np.array(draw(st.lists(st.floats(0.05, 1), min_size=1, max_size=6)))
-    profit = np.array(draw(st.lists(st.floats(-1, 1), min_size=len(weight), max_size=len(weight))))
-    j_low = draw(st.floats(0, 0.5))
-    j_high = j_low + draw(st.one_of(st.just(0.0), st.floats(0.05, 1)))
-    v_low, v_high = draw(st.floats(-1, 1)), draw(st.floats(-1, 1))
-    room = j_low + draw(st.floats(0, 1)) * (weight.sum() + j_high - j_low)
-    return weight, profit, room, j_low, j_high, v_low, v_high if j_high > j_low else v_low
-
-
-def relax(weight, profit, room, j_low, j_high, v_low, v_high):
-    ratio = profit / weight
-    order = np.argsort(-ratio, kind="stable")
-    heads = np.concatenate(([0.0], np.cumsum(weight[order])))
-    gains = np.concatenate(([0.0], np.cumsum(profit[order])))
-    return kernels.relaxed(room, ratio[order], heads, gains, j_low, j_high, v_low, v_high)
-
-
-@given(knapsacks())
-def test_the_relaxation_is_the_continuous_knapsack(knapsack):
-    weight, profit, room, j_low, j_high, v_low, v_high = knapsack
-    slope = (v_high - v_low) / (j_high - j_low) if j_high > j_low else 0.0
-    best = linprog(
-        -np.append(profit, slope),
-        A_eq=np.append(weight, 1.0)[None],
-        b_eq=[room - j_low],
-        bounds=[(0, 1)] * len(weight) + [(0, j_high - j_low)],
-    )
-    assert best.status == 0
-    assert relax(*knapsack) == pytest.approx(v_low - best.fun, abs=1e-9)
-
-
-@given(knapsacks())
-def test_the_relaxation_is_no_less_than_any_choice_of_whole_items(knapsack):
-    weight, profit, room, j_low, j_high, v_low, v_high = knapsack
-    bound = relax(*knapsack)
-    for chosen in itertools.product((0, 1), repeat=len(weight)):
-        z = room - np.dot(chosen, weight)
-        if j_low <= z <= j_high:
-            share = (z - j_low) / (j_high - j_low) if j_high > j_low else 0.0
-            assert bound >= np.dot(chosen, profit) + v_low + share * (v_high - v_low) - 1e-12
-
-
-# Branch and bound
+# The search
 
 
 @given(pricings(max_size=10), st.data())
@@ -317,3 +193,106 @@ def test_the_lattice_holds_the_best_gain_of_every_sum_and_how_it_was_made(items,
     untraced, nothing = lattice_kernel.lattice_fill(counts, gains, cells, False)
     np.testing.assert_array_equal(untraced, best)
     assert nothing.size == 0
+
+
+# Vertices
+
+
+@st.composite
+def rooms(draw):
+    """What every set leaves of a capacity; often exactly nothing."""
+    n = draw(st.integers(1, 6))
+    counts = np.array(draw(st.lists(st.integers(1, 5), min_size=n, max_size=n)))
+    used = (np.arange(2**n)[:, None] >> np.arange(n) & 1) @ counts
+    return n, draw(st.integers(1, int(counts.sum()))) / 8 - used / 8
+
+
+@given(rooms())
+def test_vertex_sets_are_all_vertices(problem):
+    n, room = problem
+    sets, starts = vertex_kernel.vertex_sets(room, n, 1e-9)
+    partial = np.repeat(np.arange(n), np.diff(starts))
+    assert list(zip(sets.tolist(), partial.tolist(), strict=True)) == every_vertex(room, n, 1e-9)
+
+
+@given(rooms(), st.integers(0, 2**32), st.integers(1, 4), st.floats(-2, 2))
+def test_vertex_price_finds_the_best_vertices_of_every_partial_symbol(problem, seed, each, threshold):
+    n, room = problem
+    vertices = every_vertex(room, n, 1e-9)
+    sets, starts = vertex_kernel.vertex_sets(room, n, 1e-9)
+    rng = np.random.default_rng(seed)
+    gain, above = rng.standard_normal((2, len(sets)))
+    profit, y = rng.standard_normal((2, n))
+    best, value, largest = vertex_kernel.vertex_price(
+        sets, starts, gain, above, profit, y, threshold, each, np.empty(2**n)
+    )
+    expected, reached = best_vertices(vertices, gain, above, profit, y, threshold, each)
+    for j in range(n):
+        kept = best[j][best[j] >= 0].tolist()
+        assert kept == expected[j]
+        assert value[j, : len(kept)] == pytest.approx([reached[v] for v in kept], abs=1e-12)
+    assert largest == pytest.approx(max(reached, default=-math.inf), abs=1e-12)
+
+
+# What compiled code is never given
+
+TWO, TABLE = np.full(2, 0.5), np.zeros((3, 5))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: kernels.search(TWO, np.zeros(3), 1.0, 0.0, 2.0, TABLE, 0.0, 1, 9, False, 1),
+        lambda: kernels.search(TWO, TWO, 1.0, 0.0, 2.0, np.zeros((2, 5)), 0.0, 1, 9, False, 1),
+        lambda: kernels.search(TWO, TWO, 1.0, 0.0, 2.0, np.zeros((3, 1)), 0.0, 1, 9, False, 1),
+        lambda: kernels.search(TWO, TWO, 1.0, 0.0, 2.0, np.zeros(15), 0.0, 1, 9, False, 1),
+        lambda: kernels.search(TWO, TWO, 1.0, 0.0, 2.0, TABLE, 0.0, 0, 9, False, 1),
+        lambda: kernels.search(TWO, TWO, 1.0, 0.0, 2.0, TABLE, 0.0, 1, 9, False, 3),
+        lambda: kernels.search(TWO, TWO, 1.0, 0.0, 2.0, TABLE, 0.0, 1, 9, False, 0),
+        lambda: kernels.search(np.zeros(0), np.zeros(0), 1.0, 0.0, 2.0, TABLE, 0.0, 1, 9, False, 0),
+        lambda: kernels.search(np.full(30, 1 / 30), np.zeros(30), 1.0, 0.0, 2.0, TABLE, 0.0, 1, 9, False, 30),
+        lambda: neighbourhood_kernel.neighbourhoods(TWO, TWO, 0.0, 2.0, TABLE, 1, 2, 3, 0),
+        lambda: neighbourhood_kernel.neighbourhoods(TWO, TWO[:1], 0.0, 2.0, TABLE, 1, 2, 1, 0),
+        lambda: lattice_kernel.lattice_fill(np.array([0]), np.zeros(1), 3, True),
+        lambda: lattice_kernel.lattice_fill(np.array([1]), np.zeros(2), 3, True),
+        lambda: lattice_kernel.lattice_fill(np.array([1]), np.zeros(1), 0, True),
+        lambda: lattice_kernel.lattice_trace(np.array([1]), np.zeros((1, 3), bool), 3),
+        lambda: lattice_kernel.lattice_trace(np.array([1, 1]), np.zeros((1, 3), bool), 0),
+        lambda: lattice_kernel.lattice_trace(np.array([2]), np.ones((1, 3), bool), 1),
+        lambda: vertex_kernel.vertex_sets(np.zeros(3), 2, 0.0),
+        lambda: vertex_kernel.vertex_sets(np.zeros(1), 0, 0.0),
+        lambda: vertex_kernel.vertex_price(*priced(starts=np.array([0, 1, 2]))),
+        lambda: vertex_kernel.vertex_price(*priced(starts=np.array([1, 0, 1]))),
+        lambda: vertex_kernel.vertex_price(*priced(starts=np.array([-1, 0, 1]))),
+        lambda: vertex_kernel.vertex_price(*priced(total=np.zeros(3))),
+        lambda: vertex_kernel.vertex_price(*priced(each=0)),
+    ],
+)
+def test_nothing_outside_an_array_is_ever_touched(call):
+    with pytest.raises(ValueError):  # noqa: PT011 # of many kinds
+        call()
+
+
+def priced(starts=(0, 0, 1), each=1, total=None):
+    one = np.zeros(1)
+    return (
+        np.array([-5], dtype=np.int32), np.asarray(starts, dtype=np.int64), one, one,
+        np.zeros(2), np.zeros(2), -1.0, each, np.zeros(4) if total is None else total,
+    )  # fmt: skip
+
+
+def test_a_set_that_there_is_not_is_read_as_one_that_there_is():
+    assert vertex_kernel.vertex_price(*priced())[0].tolist() == [[-1], [0]]
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 0.5, -1.0, math.nan, math.inf]), min_size=3, max_size=9), st.integers(0, 9)
+)
+def test_any_numbers_are_survived(values, seed):
+    """Results mean nothing then, but the search ends and stays within its arrays."""
+    numbers = np.array(values)
+    n = len(numbers)
+    for table in (TABLE, np.full((3, 5), math.nan)):
+        for pi, y in ((numbers, np.zeros(n)), (np.full(n, 1 / n), numbers)):
+            kernels.search(pi, y, 1.0, 0.0, 2.0, table, -np.inf, 2, 100, False, n // 2)
+            neighbourhood_kernel.neighbourhoods(pi, y, 0.0, 2.0, table, 5, n - 1, 1, seed)

@@ -18,6 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..._native.library import library
 from ..._types import Bools, Floats, Ints
 from ...model.regions import rounding
 
@@ -151,17 +152,8 @@ class Separable:
         return float(np.sum(self.pi * self.ends[0] - y * self.low))
 
     def warm_up(self) -> None:
-        """Compile what the searches run, or load it from the cache of an earlier run, before any clock is started."""
-        from .kernels import branch_and_bound as kernels
-        from .kernels import counts as lattice_kernel
-        from .kernels import neighbourhood as neighbourhood_kernel
-
-        few = np.full(3, 1 / 3)
-        tiny = np.zeros((3, 2))
-        neighbourhood_kernel.neighbourhoods(few, few, 0.0, 2.0, tiny, 1, 2, 1, 0)
-        kernels.search(few, few, 1.0, 0.0, 2.0, tiny, 1.0, 1, 1, False, 1)
-        lattice_kernel.lattice_fill(np.ones(2, dtype=np.int64), few, 2, True)
-        lattice_kernel.lattice_trace(np.ones(1, dtype=np.int64), np.zeros((1, 2), dtype=np.bool_), 0)
+        """Load the compiled loops before any clock is started."""
+        library()
 
     def explore(self, y: Floats, tries: int, free: int, seed: int) -> tuple[Floats, Floats]:
         """Columns found by large-neighbourhood search, as lifts in rows, and their reduced values."""

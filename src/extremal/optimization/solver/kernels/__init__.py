@@ -1,1 +1,1 @@
-"""The inner loops of the solver, compiled."""
+"""The inner loops of the solver: what C is given, checked."""

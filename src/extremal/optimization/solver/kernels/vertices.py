@@ -1,42 +1,41 @@
-"""Compiled inner loops of pricing by a table of all vertices (numba). Imported only when such a table is made."""
+"""Pricing by a table of all vertices, in C (`_native/vertices.c`)."""
 
 from __future__ import annotations
 
-from typing import Any
+import ctypes
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ...._types import Floats
+from ...._native.library import address, library, packed
+from ...._types import Floats, Ints
+
+LARGEST = 26  # symbols: more would not fit into memory
 
 
-@numba.njit(cache=True)
-def vertex_sets(room: Floats, n: int, noise: float) -> tuple[NDArray[Any], NDArray[Any]]:
+def vertex_sets(room: Floats, n: int, noise: float) -> tuple[NDArray[np.int32], Ints]:
     """All (set, partial symbol) such that the set leaves some room, and less than the partial symbol would fill.
 
     `room` is what each set, numbered by its bits, leaves of the capacity. A set that leaves nothing comes with one of
     its own symbols for the partial one. Sorted by partial symbol; the second array holds where each begins.
     """
-    starts = np.zeros(n + 1, dtype=np.int64)
-    sets = np.empty(n << (n - 1), dtype=np.int32)
-    count = 0
-    for j in range(n):
-        bit = 1 << j
-        for block in range(0, 1 << n, 2 * bit):
-            for s in range(block, block + bit):
-                full = abs(room[s | bit]) <= noise and s & (bit - 1) == 0  # once, with its first symbol
-                if room[s] > noise and (full or room[s | bit] < -noise):
-                    sets[count] = s
-                    count += 1
-        starts[j + 1] = count
+    if not 1 <= n <= LARGEST:
+        raise ValueError(f"a table of vertices must be of 1 to {LARGEST} symbols, got {n}")
+    room = packed(room, np.float64)
+    sets, starts = np.empty(n << (n - 1), dtype=np.int32), np.empty(n + 1, dtype=np.int64)
+    count = library().extremal_vertex_sets(
+        n,
+        address(room, np.float64, 1 << n),
+        noise,
+        address(sets, np.int32, len(sets)),
+        address(starts, np.int64, n + 1),
+    )
     return sets[:count].copy(), starts
 
 
-@numba.njit(cache=True)
 def vertex_price(
-    sets: NDArray[Any],
-    starts: NDArray[Any],
+    sets: NDArray[np.int32],
+    starts: Ints,
     gain: Floats,
     above: Floats,
     profit: Floats,
@@ -44,31 +43,32 @@ def vertex_price(
     threshold: float,
     each: int,
     total: Floats,
-) -> tuple[NDArray[Any], Floats, float]:
+) -> tuple[Ints, Floats, float]:
     """The `each` vertices of largest profit above the threshold for every partial symbol, and the largest profit.
 
     Vertices come as numbers, -1 where there are no more, sorted by decreasing profit. `total` is room to work in.
     """
-    n = len(profit)
-    total[0] = 0.0
-    for i in range(n):
-        for s in range(1 << i):
-            total[(1 << i) | s] = total[s] + profit[i]
-    best = np.full((n, each), -1, dtype=np.int64)
-    value = np.full((n, each), threshold)
-    largest = -np.inf
-    for j in range(n):
-        price = y[j]
-        for v in range(starts[j], starts[j + 1]):
-            reached = total[sets[v]] + gain[v] - price * above[v]
-            if reached > largest:
-                largest = reached
-            if reached > value[j, each - 1]:
-                k = each - 1
-                while k > 0 and value[j, k - 1] < reached:
-                    value[j, k] = value[j, k - 1]
-                    best[j, k] = best[j, k - 1]
-                    k -= 1
-                value[j, k] = reached
-                best[j, k] = v
-    return best, value, largest
+    profit, y = packed(profit, np.float64), packed(y, np.float64)
+    n, count = len(profit), len(sets)
+    if not 1 <= n <= LARGEST or each < 1 or not total.flags.writeable:
+        raise ValueError(f"a table of vertices cannot have {n} symbols and {each} vertices each")
+    best, value, largest = np.empty((n, each), dtype=np.int64), np.empty((n, each)), ctypes.c_double()
+    failed = library().extremal_vertex_price(
+        n,
+        count,
+        address(sets, np.int32, count),
+        address(starts, np.int64, n + 1),
+        address(gain, np.float64, count),
+        address(above, np.float64, count),
+        address(profit, np.float64, n),
+        address(y, np.float64, n),
+        threshold,
+        each,
+        address(total, np.float64, 1 << n),
+        address(best, np.int64, n, each),
+        address(value, np.float64, n, each),
+        ctypes.byref(largest),
+    )
+    if failed:
+        raise ValueError("starts must increase from 0 to the number of vertices")
+    return best, value, largest.value

@@ -18,6 +18,7 @@ from extremal.certification.certify import certify
 from extremal.errors import KeyingError
 from extremal.release.keys import check_key, draw_key, id_block, id_blocks, keyed_words, read_key, write_key
 from extremal.release.sampler import SeededWords
+from tests.support.joint import independence
 
 KEY = bytes(range(32))
 PRIOR = ex.Prior.uniform(4)
@@ -247,23 +248,33 @@ def test_a_repeated_id_is_shown_as_it_is_written():
         C.privatize([0, 1, 2], key=KEY, ids=["007", "8", 7], column="q")
 
 
+def draw_all(value, n, **how):
+    """Reports of n people who all gave this answer."""
+    how = {"key": KEY, "ids": range(n), "column": "q", **how}
+    return C.privatize([value] * n, **how)
+
+
 def test_different_answers_under_one_id_share_no_noise():
-    """A corrected answer: given that the reports differ, they are no likelier to be true than the rows allow."""
+    """A corrected answer. Shared noise would show: reports that differ would be true."""
     n = 1 << 16
-    ids = np.arange(n)
-    keyed = {"key": KEY, "ids": ids, "column": "q"}
-    before = C.privatize_codes(np.zeros(n, dtype=np.uint8), **keyed)
-    after = C.privatize_codes(np.ones(n, dtype=np.uint8), **keyed)
-    expected = n * np.outer(C.mechanism.matrix[0], C.mechanism.matrix[1]).ravel()
-    assert stats.chisquare(np.bincount(4 * before + after, minlength=16), expected).pvalue > 1e-9
+    assert independence(draw_all(0, n), draw_all(1, n), C, (0, 1)) > 1e-9
 
 
-def test_occasions_are_independent_draws():
-    n = 1 << 16
-    keyed = {"key": KEY, "ids": np.arange(n), "column": "q"}
-    a, b = (C.privatize_codes(np.zeros(n, dtype=np.uint8), occasion=o, **keyed) for o in (1, 2))
-    expected = n * np.outer(C.mechanism.matrix[0], C.mechanism.matrix[0]).ravel()
-    assert stats.chisquare(np.bincount(4 * a + b, minlength=16), expected).pvalue > 1e-9
+def test_occasions_and_columns_and_mechanisms_are_independent_draws():
+    n = 1 << 15
+    first = draw_all(0, n)
+    for other in ({"occasion": 1}, {"occasion": "1x"}, {"column": "r"}, {"column": ("q", "r")}):
+        for value in (0, 2):
+            assert independence(first, draw_all(value, n, **other), C, (0, value)) > 1e-9
+    weaker = certify(PRIOR, ex.theory.randomized_response(PRIOR, 0.5), 0.5)
+    reports = weaker.privatize([0] * n, key=KEY, ids=range(n), column="q")
+    assert independence(first, reports, C, (0, 0), weaker) > 1e-9
+
+
+def test_the_test_of_independence_finds_shared_noise():
+    n = 1 << 12
+    first = draw_all(0, n)
+    assert independence(first, first, C, (0, 0)) < 1e-9
 
 
 NAMELESS = {

@@ -536,9 +536,9 @@ def test_ids_that_change_when_they_are_computed_again_are_refused(frame, made):
 def test_a_cluster_must_store_reports_or_have_a_key(master):
     session = SimpleNamespace(conf={"spark.master": master})
     frame = SimpleNamespace(isStreaming=False, sparkSession=session)
-    expect(KeyingError, "can be lost", lambda: check_storage(frame, False, None, "refuse"))
-    check_storage(frame, True, None, "refuse")
-    check_storage(frame, False, "hdfs://host/reports", "refuse")
+    expect(KeyingError, "can be lost", lambda: check_storage(frame, False, None))
+    check_storage(frame, True, None)
+    check_storage(frame, False, "hdfs://host/reports")
 
 
 def test_an_error_that_is_not_ours_passes_as_it_is(frame):

@@ -158,12 +158,12 @@ def objects(labels: Iterable[Any]) -> Array:
 
 
 def label_rows(codes: Array, rows: Rows) -> Rows:
-    """The row of every record, N for those that have none."""
-    if len(codes) == 0:
-        return rows[:0]
-    last = len(rows) - 1
-    beyond = last < np.iinfo(codes.dtype).max  # else the dtype has no code beyond the last
-    return rows[np.minimum(codes, codes.dtype.type(last)) if beyond else codes]
+    """The row of every record, N for those that have none; codes beyond the last have the last one's row."""
+    if (
+        codes.dtype.itemsize == 8
+    ):  # numpy takes by signed integers, among which the largest codes would be negative
+        codes = np.minimum(codes, np.uint64(len(rows) - 1)).astype(np.intp)
+    return np.take(rows, codes, mode="clip")
 
 
 def shown(value: Any) -> str:

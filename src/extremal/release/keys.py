@@ -289,16 +289,21 @@ def _integer_blocks(numbers: NDArray[Any]) -> Integers:
 
 
 def _text_blocks(texts: Any) -> Integers:
-    """The blocks of an arrow array of text: short integers all at once, the rest one by one."""
+    """The blocks of an arrow array of text: short integers all at once, others by what they can be."""
     from pyarrow import compute
 
-    short = compute.match_substring_regex(texts, SHORT_INTEGER)
-    is_short = np.asarray(short)
     blocks = np.empty((len(texts), 2), dtype="<u8")
+    short = compute.match_substring_regex(texts, SHORT_INTEGER)
+    lettered = compute.match_substring_regex(texts, "[A-Za-z]")  # no integer, with or without spaces
+    rest = compute.invert(compute.or_(short, lettered))
     numbers = compute.utf8_ltrim(texts.filter(short), "+").cast("int64")
-    blocks[is_short] = _integer_blocks(np.asarray(numbers))
-    if not is_short.all():
-        blocks[~is_short] = _blocks_one_by_one(texts.filter(compute.invert(short)).to_pylist())
+    blocks[np.asarray(short)] = _integer_blocks(np.asarray(numbers))
+    sha256, end = hashlib.sha256, bytes([TEXT])
+    words = (
+        sha256(word).digest()[:15] + end for word in texts.filter(lettered).cast("large_binary").to_pylist()
+    )
+    blocks[np.asarray(lettered)] = np.frombuffer(b"".join(words), dtype="<u8").reshape(-1, 2)
+    blocks[np.asarray(rest)] = _blocks_one_by_one(texts.filter(rest).to_pylist())
     return blocks
 
 

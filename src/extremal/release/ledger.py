@@ -104,7 +104,7 @@ class Entry:
 
     def __post_init__(self) -> None:
         self._file: Any = None
-        self._length = 0
+        self._undo: int | None = None  # the length to go back to, once something was written
         self._people = None if self.path is None else People(self.key)
 
     def add(self, blocks: Integers) -> None:
@@ -118,14 +118,15 @@ class Entry:
             return
         try:
             self._file = _open(self.path)
-            earlier, self._length = _read(self._file, self.path)
+            earlier, length = _read(self._file, self.path)
             lines = [self._line(claim, self._people) for claim in self.claims]
             for claim, line in zip(self.claims, lines, strict=True):
                 _refuse_second(claim, line, earlier, self._people)
             known = [_same(line) for line in earlier]
             new = [line for line in lines if _same(line) not in known]
-            self._file.truncate(self._length)  # what a killed process left of a line
-            self._file.seek(self._length)
+            self._undo = length
+            self._file.truncate(length)  # what a killed process left of a line
+            self._file.seek(length)
             self._file.write("".join(json.dumps(line) + "\n" for line in new).encode())
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -141,9 +142,9 @@ class Entry:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if self._file is not None:
-            if kind is not None:
+            if kind is not None and self._undo is not None:
                 with contextlib.suppress(OSError):
-                    self._file.truncate(self._length)
+                    self._file.truncate(self._undo)
             self._file.close()  # and unlocks it
 
     def _line(self, claim: Claim, people: People) -> dict[str, Any]:

@@ -1,0 +1,333 @@
+"""The ledger: a second report of somebody's column is refused, a repetition is not, and no entry gets lost."""
+
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import extremal as ex
+from extremal.certification.certify import certify
+from extremal.errors import FileError, KeyingError
+from extremal.release import ledger as module
+from extremal.release.files.privatize import privatize_file
+from extremal.release.frames import privatize_frame
+from extremal.release.keys import id_blocks
+from extremal.release.ledger import Entry, People
+from tests.support.joint import leakage_of_pairs
+
+KEY, OTHER_KEY = bytes(range(32)), bytes(range(1, 33))
+PRIOR = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})
+
+
+def response(epsilon):
+    return certify(PRIOR, ex.theory.randomized_response_for_pml(PRIOR, epsilon), epsilon)
+
+
+C, D = response(0.3), response(0.4)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return tmp_path / "key.ledger"
+
+
+def release(ledger, c=C, ids=range(100), key=KEY, column="answer", **how):
+    ids = list(ids)
+    frame = pd.DataFrame({"id": ids, column: ["a"] * len(ids)})
+    return privatize_frame(frame, {column: c}, key=key, ids="id", ledger=ledger, **how)
+
+
+def lines(ledger):
+    return [json.loads(line) for line in ledger.read_text().splitlines()]
+
+
+def refused(call):
+    with pytest.raises(KeyingError, match="must be released once for each person") as caught:
+        call()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_an_entry_says_what_was_released_and_nothing_about_whom(ledger):
+    release(ledger, ids=["anna", "bert"], occasion="wave 2")
+    (entry,) = lines(ledger)
+    sample = np.frombuffer(base64.b64decode(entry.pop("sample")), "<u8")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", entry.pop("day"))
+    assert re.fullmatch(r"[0-9a-f]{32}", entry.pop("key"))
+    assert re.fullmatch(r"[0-9a-f]{32}", entry.pop("ids"))
+    assert entry == {
+        "ledger": 1,
+        "column": "answer",
+        "occasion": "wave 2",
+        "digest": C.digest,
+        "people": 2,
+    }
+    assert len(sample) == 2
+    text = ledger.read_bytes()
+    assert KEY not in text
+    assert KEY.hex().encode() not in text
+    assert b"anna" not in text
+    if os.name == "posix":
+        assert ledger.stat().st_mode & 0o777 == 0o600
+
+
+def test_repeating_a_release_is_allowed_and_adds_nothing(ledger):
+    first = release(ledger)
+    before = ledger.read_bytes()
+    again = release(ledger, ids=reversed(range(100)))
+    assert first["answer"].tolist() == again["answer"].tolist()[::-1]
+    assert ledger.read_bytes() == before
+    release(ledger, ids=range(50, 150))  # others join, for the same reports
+    assert [entry["people"] for entry in lines(ledger)] == [100, 100]
+
+
+@pytest.mark.parametrize(
+    "second",
+    [{"occasion": 2}, {"c": D}, {"c": D, "occasion": 2}, {"ids": range(99, 300), "occasion": 2}],
+    ids=["occasion", "mechanism", "both", "one person in common"],
+)
+def test_a_second_report_is_refused_and_leaves_no_trace(ledger, second):
+    release(ledger)
+    before = ledger.read_bytes()
+    refused(lambda: release(ledger, **second))
+    assert ledger.read_bytes() == before
+    assert len(release(None, **second)) > 0
+
+
+def test_other_people_columns_and_keys_are_no_second_report(ledger):
+    release(ledger)
+    release(ledger, ids=range(100, 200), occasion=2)
+    release(ledger, column="other", c=D)
+    release(ledger, key=OTHER_KEY, occasion=2)
+    assert len(lines(ledger)) == 4
+
+
+def test_ids_that_are_written_differently_are_the_same_people(ledger):
+    release(ledger, ids=["007", "8"])
+    refused(lambda: release(ledger, ids=[7, 9], occasion=2))
+
+
+def test_a_column_released_with_others_is_released(ledger):
+    pairs = ex.product_prior(PRIOR, PRIOR)
+    joint = certify(pairs, ex.theory.randomized_response_for_pml(pairs, 0.3), 0.3)
+    frame = pd.DataFrame({"id": [1, 2], "x": ["a", "b"], "y": ["a", "c"]})
+    how = {"key": KEY, "ids": "id", "ledger": ledger}
+    privatize_frame(frame, {("x", "y"): joint}, **how)
+    privatize_frame(frame, {("x", "y"): joint}, **how)
+    assert [entry["column"] for entry in lines(ledger)] == [["x", "y"]]
+    refused(lambda: privatize_frame(frame, {"y": C}, **how))
+    assert len(lines(ledger)) == 1
+
+
+def test_the_refusal_says_what_two_reports_leak_together(ledger):
+    """Of two draws of one mechanism exactly; the oracle goes through all pairs of reports in fractions."""
+    release(ledger)
+    text = refused(lambda: release(ledger, occasion=2))
+    (said,) = re.findall(r"together leak at most ([0-9.]+) nats under its prior, one at most 0\.3", text)
+    exact = leakage_of_pairs(C)
+    assert exact <= float(said) <= exact + 0.0101
+    text = refused(lambda: release(ledger, c=D))
+    everything = -np.log(0.2)
+    (said,) = re.findall(
+        r"cannot be computed without the earlier mechanism, and is at most ([0-9.]+) nats", text
+    )
+    assert everything <= float(said) <= everything + 0.0101
+
+
+def test_a_third_report_is_bounded_without_a_table_of_all(ledger):
+    release(ledger)
+    ledger.write_text(
+        "".join(json.dumps({**lines(ledger)[0], "occasion": o}) + "\n" for o in (None, 2, 3)),
+        encoding="utf-8",
+    )
+    text = refused(lambda: release(ledger, occasion=4))
+    (said,) = re.findall(r"4 reports together leak at most ([0-9.]+) nats", text)
+    assert float(said) >= min(4 * leakage_of_pairs(C) / 2, -np.log(0.2)) - 0.01
+
+
+def test_rows_that_were_dropped_are_not_released(ledger):
+    frame = pd.DataFrame({"id": [1, 2], "answer": ["a", "?"]})
+    how = {"key": KEY, "ids": "id", "ledger": ledger, "unknown": "drop"}
+    privatize_frame(frame, {"answer": C}, **how)
+    assert [entry["people"] for entry in lines(ledger)] == [1]
+    privatize_frame(frame[1:], {"answer": C}, occasion=2, **how)  # nothing was released
+    assert len(lines(ledger)) == 1
+
+
+def test_a_release_that_is_refused_leaves_no_entry(ledger):
+    frame = pd.DataFrame({"id": [1, 2], "answer": ["a", "?"]})
+    with pytest.raises(ex.ValuesError, match="input labels"):
+        privatize_frame(frame, {"answer": C}, key=KEY, ids="id", ledger=ledger)
+    assert not ledger.exists()
+
+
+# --- samples of people ----------------------------------------------------------------------------
+
+
+def people(*parts, key=KEY):
+    found = People(key)
+    for part in parts:
+        found.add(id_blocks(part, len(part)))
+    return found
+
+
+def test_a_set_of_people_has_one_hash_in_any_order_and_any_parts():
+    whole = people(range(1000))
+    parts = people(range(500, 1000), range(1, 500), [0])
+    assert (whole.count, whole.digest) == (parts.count, parts.digest)
+    assert sorted(whole.sample) == sorted(parts.sample)
+    assert whole.digest != people(range(1001)).digest
+    assert whole.digest != people(range(1000), key=OTHER_KEY).digest
+
+
+def test_a_sample_of_many_is_the_same_however_they_come(monkeypatch):
+    monkeypatch.setattr(module, "MOST_PEOPLE", 50)
+    whole, parts = people(range(1000)), people(*(range(k, 1000, 10) for k in range(10)))
+    assert sorted(whole.sample) == sorted(parts.sample)
+    assert len(whole.sample) == 50
+    small = people(range(30))
+    assert len(small.sample) == 30
+
+
+# --- files and processes --------------------------------------------------------------------------
+
+
+def survey(folder, n=20):
+    path = folder / "survey.csv"
+    path.write_text("id,answer\n" + "".join(f"{i},a\n" for i in range(n)), encoding="utf-8")
+    return path
+
+
+def test_files_and_frames_share_a_ledger(tmp_path, ledger):
+    source = survey(tmp_path)
+    how = {"key": KEY, "id_column": "id", "ledger": ledger}
+    privatize_file(source, tmp_path / "one.csv", {"answer": C}, **how)
+    release(ledger, ids=range(20))
+    assert len(lines(ledger)) == 1
+    refused(lambda: privatize_file(source, tmp_path / "two.csv", {"answer": C}, occasion=2, **how))
+    assert not (tmp_path / "two.csv").exists()
+    refused(lambda: release(ledger, ids=[5], c=D))
+
+
+def test_an_entry_is_on_disk_before_the_file_has_its_name(tmp_path, ledger, monkeypatch):
+    target = tmp_path / "target.csv"
+    seen = []
+    commit = Entry.commit
+
+    def watch(entry):
+        commit(entry)
+        seen.append((len(lines(ledger)), target.exists()))
+
+    monkeypatch.setattr(Entry, "commit", watch)
+    privatize_file(survey(tmp_path), target, {"answer": C}, key=KEY, id_column="id", ledger=ledger)
+    assert seen == [(1, False)]
+    assert target.exists()
+
+
+def test_an_entry_is_taken_back_if_the_file_cannot_be_published(tmp_path, ledger, monkeypatch):
+    release(ledger, column="earlier")
+    before = ledger.read_bytes()
+    commit = Entry.commit
+    target = tmp_path / "target.csv"
+
+    def late(entry):
+        commit(entry)
+        assert len(lines(ledger)) == 2
+        target.write_text("somebody else was first")
+
+    monkeypatch.setattr(Entry, "commit", late)
+    with pytest.raises(FileError):
+        privatize_file(survey(tmp_path), target, {"answer": C}, key=KEY, id_column="id", ledger=ledger)
+    assert ledger.read_bytes() == before
+
+
+def test_what_a_killed_process_left_of_a_line_is_no_entry(ledger):
+    release(ledger)
+    whole = ledger.read_bytes()
+    for cut in (1, 10, len(whole) - 1):
+        ledger.write_bytes(whole + whole[:cut])
+        release(ledger, column="another")
+        assert [entry["column"] for entry in lines(ledger)] == ["answer", "another"]
+        ledger.write_bytes(whole[:cut])
+        release(ledger)
+        assert lines(ledger) == [json.loads(whole)]
+
+
+@pytest.mark.parametrize(
+    "content", [b"id,answer\n1,a\n", b"{}\n", b"[1]\n", b"not a ledger", b"\n", b"\xff\xfe\n"]
+)
+def test_something_else_than_a_ledger_is_refused_and_stays_as_it_is(ledger, content):
+    ledger.write_bytes(content)
+    with pytest.raises(KeyingError, match="ledger must hold one entry a line"):
+        release(ledger)
+    assert ledger.read_bytes() == content
+
+
+def test_a_ledger_must_be_a_file_that_can_be_written(tmp_path):
+    for path in (tmp_path, tmp_path / "nowhere" / "ledger"):
+        with pytest.raises(KeyingError, match="ledger must be a file that can be written"):
+            release(path)
+    with pytest.raises(KeyingError, match="name of a file"):
+        release(5)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(KeyingError, match="regular file"):
+            release(tmp_path / "pipe")
+
+
+PROGRAM = """
+import sys
+import pandas as pd
+from extremal.certification.certify import load
+from extremal.errors import KeyingError
+from extremal.release.frames import privatize_frame
+mechanism, ledger, occasion, column = sys.argv[1:]
+sys.stdin.readline()  # until all are ready
+frame = pd.DataFrame({"id": range(50), column: ["a"] * 50})
+how = {"key": bytes(range(32)), "ids": "id", "ledger": ledger, "occasion": occasion}
+try:
+    privatize_frame(frame, {column: load(mechanism)}, **how)
+    print("released")
+except KeyingError:
+    print("refused")
+"""
+
+
+@pytest.mark.skipif(module.fcntl is None, reason="files are locked as on posix")
+def test_of_processes_at_the_same_time_one_releases_a_column(tmp_path, ledger):
+    mechanism = tmp_path / "m.json"
+    C.save(mechanism)
+    asked = [(str(k % 3), f"column {k % 2}") for k in range(6)]
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(mechanism), str(ledger), *how],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for how in asked
+    ]
+    said = [None] * len(running)
+    for process in running:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for k, process in enumerate(running):
+        said[k] = process.communicate()[0].strip()
+    for column in ("column 0", "column 1"):
+        assert sorted(said[k] for k in range(6) if asked[k][1] == column) == [
+            "refused",
+            "refused",
+            "released",
+        ]
+    assert sorted(entry["column"] for entry in lines(ledger)) == ["column 0", "column 1"]
+
+
+def test_without_a_ledger_nothing_is_kept(tmp_path):
+    release(None)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,87 @@
+"""Keyed releases on the command line: occasions, and the ledger beside the key."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli_cases import run, write_survey
+
+HOW = ("--column", "answer", "--id-column", "id", "--key-file", "secret.key")
+
+
+@pytest.fixture
+def survey(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = write_survey(tmp_path)
+    Path("counts.csv").write_text("answer,count\nnever,500\nonce,300\noften,200\n")
+    for epsilon, name in (("0.3", "m.json"), ("0.4", "other.json")):
+        assert run("design", "--counts", "counts.csv", "--epsilon", epsilon, "-o", name).status == 0
+    assert run("key", "secret.key").status == 0
+    return path
+
+
+def privatize(survey, target, *more, mechanism="m.json"):
+    return run("privatize", survey, "-o", target, "--mechanism", mechanism, *HOW, *more)
+
+
+def entries(path="secret.key.ledger"):
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+def test_a_keyed_release_is_recorded_beside_the_key_and_may_be_repeated(survey):
+    assert privatize(survey, "one.csv").status == 0
+    assert privatize(survey, "two.csv").status == 0
+    assert Path("one.csv").read_bytes() == Path("two.csv").read_bytes()
+    (entry,) = entries()
+    assert (entry["column"], entry["occasion"]) == ("answer", None)
+
+
+@pytest.mark.parametrize(
+    ("more", "mechanism", "says"),
+    [
+        (["--occasion", "2"], "m.json", "2 reports together leak at most"),
+        ([], "other.json", "cannot be computed without the earlier mechanism"),
+    ],
+)
+def test_a_second_report_is_refused_in_one_line(survey, more, mechanism, says):
+    assert privatize(survey, "one.csv").status == 0
+    done = privatize(survey, "two.csv", *more, mechanism=mechanism)
+    assert done.status == 2
+    assert len(done.error_lines) == 1
+    assert says in done.err
+    assert "--ledger none" in done.err
+    assert not Path("two.csv").exists()
+    assert privatize(survey, "two.csv", *more, "--ledger", "none", mechanism=mechanism).status == 0
+    assert len(entries()) == 1
+    assert Path("one.csv").read_bytes() != Path("two.csv").read_bytes()
+
+
+def test_a_ledger_may_stand_elsewhere_and_needs_a_key(survey):
+    assert privatize(survey, "one.csv", "--ledger", "book", "--occasion", "02").status == 0
+    assert [entry["occasion"] for entry in entries("book")] == [2]
+    assert not Path("secret.key.ledger").exists()
+    for option in (("--ledger", "book"), ("--occasion", "2")):
+        done = run("privatize", survey, "-o", "x.csv", "--mechanism", "m.json", "--column", "answer", *option)
+        assert done.status == 2
+        assert "--key-file FILE" in done.err
+    assert (
+        run(
+            "privatize", survey, "-o", "x.csv", "-m", "m.json", "--column", "answer", "--ledger", "none"
+        ).status
+        == 0
+    )
+
+
+def test_a_refused_release_is_not_recorded(survey):
+    assert privatize(survey, "one.csv", "--format", "parquet").status == 2
+    assert not Path("secret.key.ledger").exists()
+
+
+def test_repeated_ids_are_refused_with_the_remedy(survey):
+    text = Path(survey).read_text().splitlines(keepends=True)
+    Path("twice.csv").write_text("".join([*text, text[1]]))
+    done = privatize("twice.csv", "one.csv")
+    assert done.status == 2
+    assert "--occasion" in done.err
+    assert "repeated" not in done.err

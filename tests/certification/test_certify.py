@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import extremal as ex
 from extremal.certification import file as mechanism_file
 from extremal.certification.certify import Certified, certify
-from extremal.certification.proof import Lift, exp_below, largest_lift, log_above, prior_masses
+from extremal.certification.proof import Lift, column_runs, exp_below, largest_lift, log_above, prior_masses
 from extremal.certification.weights import BITS, TOTAL, candidates, integer_rows
 from extremal.errors import CertificationError, EpsilonError, MechanismError, SizeError
 from extremal.model.mechanism import constant, identity
@@ -323,7 +323,7 @@ def test_the_last_candidate_leaks_nothing():
     prior = ex.Prior([0.5, 0.3, 0.2])
     *_, (weights, method) = candidates(prior, np.eye(3), 0.0)
     assert method == "the constant mechanism"
-    assert largest_lift(prior_masses(prior.probabilities.tolist()), weights.T.tolist())[:2] == (1, 1)
+    assert largest_lift(prior_masses(prior.probabilities.tolist()), column_runs(weights))[:2] == (1, 1)
 
 
 @settings(max_examples=20)

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import extremal as ex
 from extremal.certification import file as mechanism_file
 from extremal.certification.certify import Certified, certify, from_json, load
+from extremal.certification.proof import column_runs
 from extremal.errors import ExtremalError, FileError, FormatError
 from extremal.model.mechanism import constant, identity
 from extremal.release.keys import draw_key, id_blocks, keyed_words
@@ -332,6 +333,46 @@ def test_a_file_cannot_ask_for_more_memory_than_it_is_worth():
     document["weights"] = [[]] * 5000
     with pytest.raises(FormatError, match="5000 inputs x 5000 outputs"):
         from_json(json.dumps(redigest(document)))
+
+
+def test_the_work_is_that_of_the_file_not_of_the_table(monkeypatch):
+    """A file of 0.26 MB can stand for 16 million weights: what is counted is the runs that proof and encoder see."""
+    n = 1024
+    column = [[str(2**52), f"0-{n - 1}"]]
+    document = json.loads(small().to_json()) | {
+        "realised_epsilon": "0.0",
+        "inputs": list(range(n)),
+        "outputs": list(range(n)),
+        "prior": [repr(1 / n)] * n,
+        "weights": [column] * n,
+    }
+    seen = []
+
+    def counted(weights):
+        for runs in column_runs(weights):
+            seen.append(len(runs))
+            yield runs
+
+    for name in ("file", "certify"):
+        monkeypatch.setattr(f"extremal.certification.{name}.column_runs", counted)
+    c = from_json(json.dumps(redigest(document)))
+    assert c.weights.shape == (n, n)
+    assert set(seen) == {1}
+
+
+@pytest.mark.parametrize("digits", [20, 400, 5000, 100_000])
+def test_numbers_of_many_digits_are_refused(digits):
+    for path in (["weights", 0, 0, 0], ["weights", 0, 0, 1], ["epsilon"], ["prior", 0], ["outputs", 0]):
+        document = json.loads(small().to_json())
+        place = document
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = {"int": "9" * digits} if path[0] == "outputs" and digits > 4300 else "9" * digits
+        if path[0] == "outputs" and digits <= 4300:
+            continue  # a name like any other
+        with pytest.raises(FormatError) as caught:
+            from_json(json.dumps(redigest(document)))
+        assert len(str(caught.value)) < 400
 
 
 def is_valid_or_refused(text):

@@ -10,9 +10,40 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.certification.proof import Lift, is_at_most, largest_lift, log_above, set_masses, smallest_sum
+from extremal.certification import proof
+from extremal.certification.proof import (
+    Lift,
+    column_runs,
+    is_at_most,
+    largest_lift,
+    log_above,
+    set_masses,
+    smallest_sum,
+)
 
 EIGHTH = 0.125
+
+
+def runs_of(column):
+    """The weights of one output, run by run."""
+    (runs,) = column_runs(np.array(column, dtype=np.uint64)[:, None])
+    return runs
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 2), min_size=3, max_size=3), min_size=1, max_size=9), st.integers(1, 9)
+)
+def test_runs_spell_the_columns(rows, block):
+    weights = np.array(rows, dtype=np.uint64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(proof, "LARGEST_BLOCK", block)
+        columns = list(column_runs(weights))
+    assert [
+        [w for w, start, stop in runs for _ in range(start, stop)] for runs in columns
+    ] == weights.T.tolist()
+    assert all(
+        a.weight != b.weight and a.stop == b.start for runs in columns for a, b in itertools.pairwise(runs)
+    )
 
 
 @st.composite
@@ -41,7 +72,7 @@ def test_the_smallest_mean_is_that_of_the_best_of_all_members(numbers, data):
     w = data.draw(st.lists(st.integers(0, 5), min_size=len(center), max_size=len(center)))
     masses = set_masses(*([x * EIGHTH for x in part] for part in (center, lower, upper)), radius * EIGHTH)
     expected = min(Fraction(sum(a * b for a, b in zip(pi, w, strict=True)), 8) for pi in members(*numbers))
-    assert Fraction(smallest_sum(masses, w), masses.total) == expected
+    assert Fraction(smallest_sum(masses, runs_of(w)), masses.total) == expected
 
 
 @given(seed=st.integers(0, 2**32), n=st.integers(2, 6))
@@ -54,7 +85,7 @@ def test_no_member_of_a_set_of_doubles_has_a_smaller_mean(seed, n):
     center = [Fraction(x) for x in priors.center.tolist()]
     masses = set_masses(center_of(priors), priors.lower.tolist(), priors.upper.tolist(), priors.radius)
     w = rng.integers(0, 1000, n).tolist()
-    least = Fraction(smallest_sum(masses, w), masses.total)
+    least = Fraction(smallest_sum(masses, runs_of(w)), masses.total)
     order = np.argsort(w).tolist()
     lacking = 1 - sum(center)  # of the order of 1e-17: put wherever it is cheapest
     for first, last in ((order[0], order[-1]), (order[-1], order[0])):
@@ -75,7 +106,7 @@ def center_of(priors):
 
 def test_a_report_that_some_prior_never_gives_leaks_without_bound():
     masses = set_masses([0.5, 0.5], [0.0, 0.0], [1.0, 1.0], 2.0)
-    lift = largest_lift(masses, [[0, 3]])
+    lift = largest_lift(masses, [runs_of([0, 3])])
     assert lift.denominator == 0
     assert log_above(lift) == math.inf
     assert not is_at_most(lift, 1e6)

@@ -333,9 +333,11 @@ def audit(prior: Prior | PriorSet | Certified, mechanism: Mechanism | Certified 
 def _exact_leakage(prior: Prior | PriorSet, mechanism: Certified) -> Floats:
     """The leakage of every output, from the integers and rounded up."""
     found = exact_masses(prior)
-    columns = [column.tolist() for column in np.ascontiguousarray(mechanism.weights.T)]
     return np.array(
-        [max(proof.log_above(proof.largest_lift(masses, [column])) for masses in found) for column in columns]
+        [
+            max(proof.log_above(proof.largest_lift(masses, [runs])) for masses in found)
+            for runs in proof.column_runs(mechanism.weights)
+        ]
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -28,7 +28,17 @@ from ..release.certificate import Certificate
 from ..release.keys import Columns
 from ..release.sampler import Sampler, Words
 from . import file as mechanism_file
-from .proof import Lift, Masses, is_at_most, largest_lift, log_above, prior_masses, set_masses
+from .proof import (
+    LARGEST_BLOCK,
+    Lift,
+    Masses,
+    column_runs,
+    is_at_most,
+    largest_lift,
+    log_above,
+    prior_masses,
+    set_masses,
+)
 from .weights import BITS, TOTAL, candidates
 
 # A matrix of doubles exceeds the level it was designed for by rounding: 1e-12 where rows are a little off 1.
@@ -295,8 +305,7 @@ def _largest_lift(prior: Prior | PriorSet, weights: NDArray[Any]) -> Lift:
 
     The nominal prior is proved by itself: rounding may have put it outside of its set by a part in 1e12.
     """
-    columns = [column.tolist() for column in np.ascontiguousarray(weights.T)]
-    lifts = (largest_lift(masses, columns) for masses in exact_masses(prior))
+    lifts = (largest_lift(masses, column_runs(weights)) for masses in exact_masses(prior))
     return max(lifts, key=lambda lift: Fraction(*lift[:2]) if lift.denominator else math.inf)
 
 
@@ -334,16 +343,20 @@ def _check_weights(weights: ArrayLike, n: int) -> NDArray[np.uint64]:
     if np.any(raw < 0) or np.any(raw > TOTAL):
         raise CertificationError(f"weights must be between 0 and 2^{BITS}; make them with certify(...)")
     w = raw.astype(np.uint64)
-    half = np.uint64(31)  # in two halves: a sum of wrong weights could wrap around to the right one
-    low = np.bitwise_and(w, np.uint64((1 << 31) - 1)).sum(axis=1).tolist()
-    high = np.right_shift(w, half).sum(axis=1).tolist()
-    for i, (a, b) in enumerate(zip(high, low, strict=True)):
-        if (a << 31) + b != TOTAL:
-            raise CertificationError(
-                f"every row of weights must sum to 2^{BITS}, got {(a << 31) + b} in row {i}"
-            )
+    for i, total in enumerate(_row_sums(w)):
+        if total != TOTAL:
+            raise CertificationError(f"every row of weights must sum to 2^{BITS}, got {total} in row {i}")
     w.setflags(write=False)
     return w
+
+
+def _row_sums(w: NDArray[np.uint64]) -> Iterator[int]:
+    """Exact sums, from two halves of each weight: a sum of wrong weights could wrap around to the right one."""
+    step = max(1, LARGEST_BLOCK // w.shape[1])
+    for i in range(0, len(w), step):
+        low = np.bitwise_and(w[i : i + step], np.uint64((1 << 31) - 1)).sum(axis=1).tolist()
+        high = np.right_shift(w[i : i + step], np.uint64(31)).sum(axis=1).tolist()
+        yield from ((a << 31) + b for a, b in zip(high, low, strict=True))
 
 
 def _too_leaky(output: Hashable, leakage: float, epsilon: float) -> CertificationError:

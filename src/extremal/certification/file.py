@@ -14,7 +14,7 @@ import json
 import math
 import os
 import secrets
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,8 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._files import file_name, reason
+from .._json import parse_json
 from ..errors import FileError, FormatError, PriorError
 from ..model.prior import Labels, check_labels
+from .proof import Run, column_runs
 
 FORMAT = "extremal-mechanism"
 VERSION = 2
@@ -93,7 +95,7 @@ def encode(stored: Stored) -> dict[str, Any]:
         "prior": [_decimal(p) for p in stored.probabilities],
         "prior_set": None if stored.prior_set is None else _encode_set(stored.prior_set),
         "outputs": [encode_label(label) for label in stored.outputs],
-        "weights": [_encode_column(column) for column in stored.weights.T.tolist()],
+        "weights": [_encode_column(runs) for runs in column_runs(stored.weights)],
     }
 
 
@@ -248,7 +250,7 @@ def _decode_members(document: dict[str, Any]) -> Stored:
         raise ValueError(
             f"every output must have a column of weights, got {len(document['weights'])} for {m}"
         )
-    weights = np.zeros((n, m), dtype=np.uint64)
+    weights = np.zeros((m, n), dtype=np.uint64).T  # a column after the other, as they are read
     for j, groups in enumerate(document["weights"]):
         _decode_column(groups, weights[:, j])
     return Stored(
@@ -294,13 +296,13 @@ def _decode_numbers(value: Any, n: int, what: str) -> list[float]:
     return [float(text) for text in value]
 
 
-def _encode_column(column: list[int]) -> list[list[str]]:
-    """Pairs (weight, rows that have it), the largest weight first, zeros left out."""
-    rows: dict[int, list[int]] = {}
-    for i, weight in enumerate(column):
+def _encode_column(runs: list[Run]) -> list[list[str]]:
+    """Pairs (weight, rows that have it, as "0-3,5"), the largest weight first, zeros left out."""
+    rows: dict[int, list[str]] = {}
+    for weight, start, stop in runs:
         if weight:
-            rows.setdefault(weight, []).append(i)
-    return [[str(weight), _ranges(rows[weight])] for weight in sorted(rows, reverse=True)]
+            rows.setdefault(weight, []).append(f"{start}-{stop - 1}" if stop - start > 1 else f"{start}")
+    return [[str(weight), ",".join(rows[weight])] for weight in sorted(rows, reverse=True)]
 
 
 def _decode_column(groups: Any, column: NDArray[np.uint64]) -> None:
@@ -308,7 +310,7 @@ def _decode_column(groups: Any, column: NDArray[np.uint64]) -> None:
     for value, rows in groups:
         if not isinstance(value, str) or not isinstance(rows, str):
             raise ValueError("weights and rows must be strings")
-        weight = int(value)
+        weight = int(value) if len(value) < 20 else 0
         if not 0 < weight < 1 << 63:
             raise ValueError(f"not a weight: {value[:40]!r}")
         for part in rows.split(","):
@@ -318,21 +320,6 @@ def _decode_column(groups: Any, column: NDArray[np.uint64]) -> None:
             if not 0 <= start < stop <= len(column) or left < 0:
                 raise ValueError(f"no such rows: {part[:40]!r}")
             column[start:stop] = weight
-
-
-def _ranges(rows: list[int]) -> str:
-    """Increasing row numbers as "0-3,5"."""
-    if len(rows) == 1:
-        return str(rows[0])
-    parts = []
-    first = last = rows[0]
-    for row in [*rows[1:], -1]:
-        if row == last + 1:
-            last = row
-        else:
-            parts.append(f"{first}-{last}" if last > first else f"{first}")
-            first = last = row
-    return ",".join(parts)
 
 
 def _decimal(number: float) -> str:
@@ -353,22 +340,9 @@ def _parse(text: str) -> Any:
     if len(text) > LARGEST_FILE:
         raise FormatError(f"mechanism file must have at most {LARGEST_FILE} characters, got {len(text)}")
     try:
-        return json.loads(text, object_pairs_hook=_distinct, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
+        return parse_json(text)
+    except ValueError as error:
         raise FormatError(f"not a mechanism file: it must hold JSON, but {_one_line(error)}") from None
-
-
-def _distinct(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"{name[:40]!r} occurs twice")
-        found[name] = value
-    return found
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number")
 
 
 def _one_line(error: BaseException) -> str:

@@ -18,13 +18,17 @@ the center belongs to the set exactly, the set that is proved is a little larger
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 # The largest lift that a prior of doubles allows is below 2^1075 < e^746: beyond this level nothing is
 # forbidden.
 LARGEST_EXPONENT = 800.0
+LARGEST_BLOCK = 1 << 20  # weights that are put into another order at once
 
 
 class Lift(NamedTuple):
@@ -35,10 +39,30 @@ class Lift(NamedTuple):
     output: int
 
 
-class Masses(NamedTuple):
-    """A prior center_i / total, in integers, and how far it may move: by up_i and down_i, by `movable` in all.
+class Run(NamedTuple):
+    """Rows start..stop-1 of a column, which all have this weight."""
 
-    All numbers are in units of 1 / total. A prior that is known cannot move: up and down are empty.
+    weight: int
+    start: int
+    stop: int
+
+
+def column_runs(weights: NDArray[np.uint64]) -> Iterator[list[Run]]:
+    """The columns of a table of weights, run by run: a table takes no longer than its file."""
+    n, m = weights.shape
+    step = max(1, LARGEST_BLOCK // n)
+    for j in range(0, m, step):
+        for column in np.ascontiguousarray(weights[:, j : j + step].T):
+            starts = np.concatenate(([0], np.flatnonzero(column[1:] != column[:-1]) + 1))
+            stops = [*starts[1:].tolist(), n]
+            yield list(map(Run, column[starts].tolist(), starts.tolist(), stops))
+
+
+class Masses(NamedTuple):
+    """A prior, in integers of which `total` are 1, and how far it may move: up, down, and by `movable` in all.
+
+    `center`, `up` and `down` are sums from the first row on: those of rows i..j-1 are center[j] - center[i]. A prior
+    that is known cannot move: `movable` is 0, and up and down are not used.
     """
 
     center: list[int]
@@ -51,7 +75,7 @@ class Masses(NamedTuple):
 def prior_masses(probabilities: Sequence[float]) -> Masses:
     """One prior: its doubles, divided by their exact sum."""
     center, _ = _integers(probabilities)
-    return Masses(center, sum(center), [], [], 0)
+    return Masses(_sums(center), sum(center), [], [], 0)
 
 
 def set_masses(
@@ -69,28 +93,28 @@ def set_masses(
     s = sum(a)
     c = [2 * u * x for x in a]
     return Masses(
-        c,
+        _sums(c),
         2 * s * u,
-        [max(2 * s * y - x, 0) for x, y in zip(c, h, strict=True)],
-        [max(x - 2 * s * y, 0) for x, y in zip(c, l, strict=True)],
+        _sums([max(2 * s * y - x, 0) for x, y in zip(c, h, strict=True)]),
+        _sums([max(x - 2 * s * y, 0) for x, y in zip(c, l, strict=True)]),
         r * s + s * abs(s - u),
     )
 
 
-def largest_lift(masses: Masses, columns: Iterable[Sequence[int]]) -> Lift:
+def largest_lift(masses: Masses, columns: Iterable[Sequence[Run]]) -> Lift:
     """The largest lift of all outputs, 1 if none tells anything; columns are the weights of the outputs."""
     best = Lift(1, 1, 0)
-    for y, w in enumerate(columns):
-        largest = max(w)
+    for y, runs in enumerate(columns):
+        largest = max(runs).weight
         if not largest:
             continue  # it never occurs
-        a, b = largest * masses.total, smallest_sum(masses, w)
+        a, b = largest * masses.total, smallest_sum(masses, runs)
         if a * best.denominator > best.numerator * b:
             best = Lift(a, b, y)
     return best
 
 
-def smallest_sum(masses: Masses, w: Sequence[int]) -> int:
+def smallest_sum(masses: Masses, runs: Sequence[Run]) -> int:
     """min sum_i pi_i w_i over the set, in units of 1 / total.
 
     Mass moves from the largest weights to the smallest, each as far as its bound allows, until nothing is
@@ -98,24 +122,33 @@ def smallest_sum(masses: Masses, w: Sequence[int]) -> int:
     to some symbols minus the same amount taken from others, and nothing given can come cheaper nor anything
     taken be worth more.
     """
-    value: int = sum(map(operator.mul, masses.center, w))
+    center, up, down = masses.center, masses.up, masses.down
+    value = sum(w * (center[stop] - center[start]) for w, start, stop in runs if w)
     left = masses.movable
     if not left:
         return value
-    order = sorted(range(len(w)), key=w.__getitem__)
+    order = sorted(runs)
     low, high = 0, len(order) - 1
-    room, stock = masses.up[order[low]], masses.down[order[high]]
-    while left and w[order[low]] < w[order[high]]:
+    room, stock = _between(up, order[low]), _between(down, order[high])
+    while left and order[low].weight < order[high].weight:
         step = min(room, stock, left)
-        value -= step * (w[order[high]] - w[order[low]])
+        value -= step * (order[high].weight - order[low].weight)
         room, stock, left = room - step, stock - step, left - step
         if not room:
             low += 1
-            room = masses.up[order[low]]
+            room = _between(up, order[low])
         elif not stock:
             high -= 1
-            stock = masses.down[order[high]]
+            stock = _between(down, order[high])
     return value
+
+
+def _sums(numbers: Sequence[int]) -> list[int]:
+    return list(accumulate(numbers, initial=0))
+
+
+def _between(sums: Sequence[int], run: Run) -> int:
+    return sums[run.stop] - sums[run.start]
 
 
 def _integers(numbers: Sequence[float]) -> tuple[list[int], int]:

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import csv
-import json
 from typing import Any
 
+from extremal._json import parse_json as strict_json
 from extremal.errors import FormatError, PriorError, ValuesError
 
 
 def parse_json(text: str, what: str) -> Any:
-    """The document in a text, if no member is named twice and no number is NaN or infinite."""
-
-    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names = [name for name, _ in pairs]
-        twice = sorted({name for name in names if names.count(name) > 1}) if len(names) < 10_000 else []
-        if twice or len(set(names)) < len(names):
-            raise ValueError(f"a label stands there twice: {twice[:3]}")
-        return dict(pairs)
-
-    def refuse(name: str) -> None:
-        raise ValueError(f"{name} is not a number")
-
+    """The document in a text, if it is strict JSON: no member twice, no NaN, no number that is too large."""
     try:
-        return json.loads(text, object_pairs_hook=distinct, parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
+        return strict_json(text)
+    except ValueError as error:
         raise FormatError(
             f"{what} must be JSON that can be read, got an error: {str(error)[:120]}; correct it"
         ) from None

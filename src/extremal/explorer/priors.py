@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import extremal as ex
+from extremal._json import parse_json
 
 KINDS = ("auto", "probabilities", "counts")
 MOST_SYMBOLS = 1000
@@ -200,8 +200,8 @@ def _variety(values: list[str]) -> tuple[bool, int]:
 
 def _from_json(text: str) -> Table:
     try:
-        document = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
+        document = parse_json(text)
+    except ValueError as error:
         raise ex.FormatError(
             f"a prior must be JSON that can be read, got an error: {str(error)[:120]}"
         ) from None
@@ -227,10 +227,6 @@ def _from_json(text: str) -> Table:
             'a prior must be JSON like [0.5, 0.5] or {"yes": 0.5, "no": 0.5}, got something else'
         )
     return Table(labels, [float(number) for number in numbers])
-
-
-def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is not a number")
 
 
 def _number(text: str) -> float | None:

@@ -29,6 +29,7 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from extremal._json import parse_json
 from extremal.errors import OptionError
 from extremal.studies.data import anes96
 from extremal.studies.demo.survey import ORDER
@@ -82,8 +83,8 @@ async def read_document(request: Request) -> dict[str, Any] | None:
     """The JSON object of a request, if it is one and not too large."""
     body = await read_body(request.stream())
     try:
-        document = json.loads(body) if body is not None else None
-    except (ValueError, RecursionError):
+        document = parse_json(body) if body is not None else None
+    except ValueError:
         return None
     return document if isinstance(document, dict) else None
 

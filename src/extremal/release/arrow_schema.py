@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._json import parse_json
 from .sampler import Sampler
 
 FIELD_ID = b"PARQUET:field_id"  # a number by which table formats know a column; says nothing about values
@@ -49,7 +50,7 @@ def unordered(kind: Any) -> Any:
 
 def _pandas(described: bytes, types: Mapping[str, Any], parts: Mapping[str, Sampler]) -> bytes | None:
     try:
-        document = json.loads(described)
+        document = parse_json(described)
         document.pop("attributes", None)  # DataFrame.attrs: anybody's text
         columns = []
         for column in document["columns"]:

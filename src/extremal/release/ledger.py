@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from .._files import file_name, reason, sync_folder
+from .._json import parse_json
 from ..errors import KeyingError
 from ..model.leakage import epsilon_pml, ldp_epsilon
 from .certificate import Certificate
@@ -195,7 +196,7 @@ def _read(file: Any, path: str) -> tuple[list[dict[str, Any]], int]:
     entries = []
     for number, line in enumerate(whole.splitlines(), 1):
         try:
-            entry = json.loads(line)
+            entry = parse_json(line)
             if entry["ledger"] != VERSION or not {"key", "column", "digest", "ids"} <= entry.keys():
                 raise _damaged(path, number)
             entry["sample"] = np.frombuffer(base64.b64decode(entry["sample"], validate=True), "<u8")

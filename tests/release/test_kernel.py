@@ -41,6 +41,16 @@ def test_every_loop_draws_what_plain_python_draws(seed, m, count, code_type, out
     assert out.tolist() == [report(plain[c], w) for c, w in zip(codes.tolist(), words.tolist(), strict=True)]
 
 
+@pytest.mark.parametrize("m", [2, 7, 12, 40, 300])
+def test_weights_in_any_order_of_memory_give_the_same_tables(m):
+    weights = np.array(random_weights(np.random.default_rng(m), 9, m), dtype=np.uint64)
+    expected, b = tables(weights)
+    for other in (np.asfortranarray(weights), np.repeat(weights, 2, axis=1)[:, ::2], weights[::-1][::-1]):
+        entries = np.zeros_like(expected)
+        kernel.build(other, b, entries)
+        assert entries.tolist() == expected.tolist()
+
+
 def test_a_piece_writes_its_own_records_only():
     entries, b = tables([[1 << 62, 0], [0, 1 << 62]])
     rows = np.array([0, 1, 2], dtype=np.uint32)

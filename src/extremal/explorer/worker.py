@@ -9,6 +9,7 @@ process can be ended at once.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import math
 import os
@@ -244,7 +245,8 @@ def main() -> None:
         try:
             document = tasks.get(timeout=None if warm else 0.5)
         except queue.Empty:  # nobody waits: the time to load what larger alphabets need
-            warm_up()
+            with contextlib.suppress(ex.ExtremalError):  # the first task will say what is wrong
+                warm_up()
             warm = True
             continue
         if document is None:

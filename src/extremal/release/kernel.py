@@ -24,9 +24,10 @@ def build(weights: Integers, b: int, entries: Integers) -> None:
     n, m = weights.shape
     if not 1 <= b <= LARGEST_B or m > 1 << b or len(entries) < n << b:
         raise ValueError(f"no table of 2^{b} buckets and {len(entries)} entries holds {n} x {m} weights")
+    rows = np.ascontiguousarray(weights)  # named, because C reads it after the address was taken
     row = np.empty(1 << b, dtype=np.uint64)
     done = library().extremal_build(
-        address(np.ascontiguousarray(weights), np.uint64, n, m),
+        address(rows, np.uint64, n, m),
         n,
         m,
         b,

@@ -26,9 +26,9 @@ def tables(weights):
     count=st.integers(0, 70),
     code_type=st.sampled_from(UNSIGNED),
     out_type=st.sampled_from(UNSIGNED),
-    avx2=st.booleans(),
+    width=st.integers(0, 2),
 )
-def test_every_loop_draws_what_plain_python_draws(seed, m, count, code_type, out_type, avx2):
+def test_every_loop_draws_what_plain_python_draws(seed, m, count, code_type, out_type, width):
     rng = np.random.default_rng(seed)
     weights = random_weights(rng, 5, m)
     entries, b = tables(weights)
@@ -36,7 +36,7 @@ def test_every_loop_draws_what_plain_python_draws(seed, m, count, code_type, out
     codes = rng.integers(0, 5, count).astype(code_type)
     words = rng.integers(0, 2**64, count, dtype=np.uint64)
     out = np.zeros(count, dtype=out_type)
-    assert kernel.drawing(codes, rows, entries, b, out, avx2)(0, words)
+    assert kernel.drawing(codes, rows, entries, b, out, width)(words)(0, count)
     plain = [alias_table(weights[row]) for row in rows[:5]]
     assert out.tolist() == [report(plain[c], w) for c, w in zip(codes.tolist(), words.tolist(), strict=True)]
 
@@ -56,7 +56,7 @@ def test_a_piece_writes_its_own_records_only():
     rows = np.array([0, 1, 2], dtype=np.uint32)
     for dtype in UNSIGNED:
         codes, out = np.ones(100, dtype=dtype), np.full(100, 7, dtype=dtype)
-        kernel.drawing(codes, rows, entries, b, out)(40, np.zeros(21, dtype=np.uint64))
+        kernel.drawing(codes, rows, entries, b, out)(np.zeros(30, dtype=np.uint64))(40, 21)
         assert out.tolist() == [7] * 40 + [1] * 21 + [7] * 39
 
 
@@ -86,7 +86,9 @@ def test_weights_that_do_not_add_up_make_no_table(weights):
         ({"b": 62}, "no table"),
         ({"first": 1}, "not among 8"),
         ({"first": -1}, "not among 8"),
-        ({"words": np.zeros(9, np.uint64)}, "not among 8"),
+        ({"count": 9, "words": np.zeros(9, np.uint64)}, "not among 8"),
+        ({"words": np.zeros(7, np.uint64)}, "with 7 words"),
+        ({"count": -1}, "not among 8"),
         ({"words": np.zeros(8)}, "uint64"),
     ],
 )
@@ -99,11 +101,12 @@ def test_nothing_outside_an_array_is_ever_touched(change, message):
         "b": b,
         "out": np.zeros(8, np.uint8),
         "first": 0,
+        "count": 8,
         "words": np.zeros(8, np.uint64),
     } | change
-    first, words = given.pop("first"), given.pop("words")
+    first, count, words = given.pop("first"), given.pop("count"), given.pop("words")
     with pytest.raises(ValueError, match=message):
-        kernel.drawing(**given)(first, words)
+        kernel.drawing(**given)(words)(first, count)
 
 
 def test_reports_never_overwrite_what_they_are_drawn_from():
@@ -113,7 +116,7 @@ def test_reports_never_overwrite_what_they_are_drawn_from():
         kernel.drawing(codes, np.zeros(1, np.uint32), entries, b, codes)
     frozen = np.zeros(8, np.uint8)
     frozen.flags.writeable = False
-    with pytest.raises(ValueError, match="separate"):
+    with pytest.raises(ValueError, match="unsigned"):
         kernel.drawing(codes, np.zeros(1, np.uint32), entries, b, frozen)
 
 

@@ -64,15 +64,18 @@ def test_every_changed_bit_of_a_table_is_noticed(seed, m, data):
 def test_a_compiled_loop_that_draws_something_else_is_noticed(monkeypatch):
     genuine = kernel.drawing
 
-    def truthful(codes, rows, entries, b, out, avx2=True):
-        step = genuine(codes, rows, entries, b, out, avx2)
+    def truthful(codes, rows, entries, b, out):
+        def with_words(words):
+            step = genuine(codes, rows, entries, b, out)(words)
 
-        def copy(first, words):
-            found = step(first, words)
-            out[first : first + len(words)] = codes[first : first + len(words)]
-            return found
+            def copy(first, count):
+                found = step(first, count)
+                out[first : first + count] = codes[first : first + count]
+                return found
 
-        return copy
+            return copy
+
+        return with_words
 
     monkeypatch.setattr(kernel, "drawing", truthful)
     assert refused(a_sampler(), "draws wrong outcomes")
@@ -82,8 +85,7 @@ def test_a_compiled_loop_that_finds_a_row_for_every_code_is_noticed(monkeypatch)
     genuine = kernel.drawing
 
     def careless(*arguments):
-        step = genuine(*arguments)
-        return lambda first, words: step(first, words) or True
+        return lambda words: lambda first, count: genuine(*arguments)(words)(first, count) or True
 
     monkeypatch.setattr(kernel, "drawing", careless)
     assert refused(a_sampler(), "draws wrong outcomes")

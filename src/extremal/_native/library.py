@@ -26,14 +26,22 @@ ADDRESS, INT, LONG, WORD, REAL = (
     ctypes.c_double,
 )
 
+
+class Drawing(ctypes.Structure):
+    """`drawing` in sampler.c."""
+
+    _fields_ = (
+        *((name, ADDRESS) for name in ("codes", "rows", "entries", "out")),
+        *((name, LONG) for name in ("row_count", "table_rows")),
+        *((name, ctypes.c_int32) for name in ("code_size", "out_size", "b", "width")),
+    )
+
+
 # The declarations in the C sources, in the same order; every result is an int64.
 SIGNATURES: dict[str, list[Any]] = {
     "extremal_build": [ADDRESS, LONG, LONG, INT, ADDRESS, ADDRESS],
-    "extremal_draw": [
-        *(ADDRESS, ADDRESS, INT, LONG, ADDRESS, LONG),
-        *(ADDRESS, LONG, INT, ADDRESS, INT, INT),
-    ],
-    "extremal_has_avx2": [],
+    "extremal_draw": [ADDRESS, ADDRESS, LONG, LONG],
+    "extremal_widest": [],
     "extremal_search": [
         *(LONG, ADDRESS, ADDRESS, REAL, REAL, REAL, ADDRESS, LONG),
         *(REAL, LONG, LONG, LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._native.library import address, library
+from .._native.library import Drawing, address, library
 from ..errors import CertificationError
 
 Integers = NDArray[np.uint64]
-Step = Callable[[int, Integers], bool]
-"""step(first, words) draws the records first, first + 1, ... with these words: whether every one had a row."""
+Step = Callable[[int, int], bool]
+"""step(first, number) draws the records first, first + 1, ... with as many words: whether every one had a row."""
 
 SIZES = {np.dtype(f"u{1 << size}"): size for size in range(4)}  # log2 of the bytes of an unsigned integer
 LARGEST_B = 31  # the two outcomes of a bucket share a 64-bit word
@@ -46,50 +47,48 @@ def drawing(
     entries: Integers,
     b: int,
     out: NDArray[Any],
-    avx2: bool = True,
-) -> Step:
-    """What draws one outcome a record into `out`, with the words it is given, piece by piece and in any thread.
+    width: int = 2,
+) -> Callable[[Integers], Step]:
+    """What draws one outcome a record into `out`: given room for words, a step for each piece of the records.
 
     `rows` gives the row of each code, its last element the row of every code from len(rows) - 1 on. The last row
     of the table is the mark of a code without one: what is drawn from it means nothing. Codes and outcomes are
-    unsigned integers. `avx2` allows instructions that not every processor has, where this one has them.
+    unsigned integers. Several threads may draw at once, each with words of its own. `width` limits the instructions
+    that are used where this processor has them: 0 plain ones, 1 AVX2, 2 AVX-512.
     """
     compiled = library()
     count, table_rows = len(codes), len(entries) >> b
     if not 1 <= b <= LARGEST_B or len(entries) != table_rows << b or not len(rows):
         raise ValueError(f"no table has {len(entries)} entries, 2^{b} a row, and no row for a code")
-    if (
-        codes.dtype not in SIZES
-        or out.dtype not in SIZES
-        or not out.flags.writeable
-        or np.shares_memory(codes, out)
-    ):
-        raise ValueError(
-            f"codes and outcomes must be separate unsigned arrays, got {codes.dtype}, {out.dtype}"
-        )
-    first_code, first_out = address(codes, codes.dtype, count), address(out, out.dtype, count)
-    code_size, out_size = SIZES[codes.dtype], SIZES[out.dtype]
-    arguments = (address(rows, np.uint32, len(rows)), len(rows), address(entries, np.uint64, len(entries)))
-    wide = int(avx2 and compiled.extremal_has_avx2())
+    if codes.dtype not in SIZES or out.dtype not in SIZES or not out.flags.writeable:
+        raise ValueError(f"codes and outcomes must be unsigned integers, got {codes.dtype} and {out.dtype}")
+    if np.may_share_memory(codes, out):
+        raise ValueError("codes and outcomes must be separate arrays")
+    plan = Drawing(
+        address(codes, codes.dtype, count),
+        address(rows, np.uint32, len(rows)),
+        address(entries, np.uint64, len(entries)),
+        address(out, out.dtype, count),
+        len(rows),
+        table_rows,
+        SIZES[codes.dtype],
+        SIZES[out.dtype],
+        b,
+        min(width, compiled.extremal_widest()),
+    )
+    plan.kept = (codes, rows, entries, out)  # the plan holds their addresses, which must stay theirs
 
-    # The default arguments keep the arrays alive whose addresses are used.
-    def step(first: int, words: Integers, kept: Any = (codes, rows, entries, out)) -> bool:
-        if not 0 <= first <= count - len(words):
-            raise ValueError(f"records {first} .. {first + len(words) - 1} are not among {count}")
-        largest = compiled.extremal_draw(
-            address(words, np.uint64, len(words)),
-            first_code + (first << code_size),
-            code_size,
-            len(words),
-            *arguments,
-            table_rows,
-            b,
-            first_out + (first << out_size),
-            out_size,
-            wide,
-        )
-        if largest < 0:
-            raise ValueError(f"rows must be below the {table_rows} of the table")
-        return bool(largest < table_rows - 1)
+    def with_words(words: Integers) -> Step:
+        most, first_word, where = len(words), address(words, np.uint64, len(words)), ctypes.byref(plan)
 
-    return step
+        def step(first: int, number: int, kept: Any = (plan, words)) -> bool:
+            if not (0 <= number <= most and 0 <= first <= count - number):
+                raise ValueError(f"{number} records from {first} on are not among {count} with {most} words")
+            largest = compiled.extremal_draw(where, first_word, first, number)
+            if largest < 0:
+                raise ValueError(f"rows must be below the {table_rows} of the table")
+            return bool(largest < table_rows - 1)
+
+        return step
+
+    return with_words

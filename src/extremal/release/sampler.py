@@ -165,12 +165,12 @@ class Sampler:
         def piece(start: int) -> bool:
             stop = min(start + PIECE, len(codes))
             words = np.empty(min(CHUNK, stop - start), dtype=np.uint64)
+            step = draw(words)
             found = True
             for first in range(start, stop, CHUNK):
-                last = min(first + CHUNK, stop)
-                part = words[: last - first]
-                fill(first, part)
-                found &= draw(first, part)
+                count = min(CHUNK, stop - first)
+                fill(first, words[:count])
+                found &= step(first, count)
             return found
 
         starts = range(0, len(codes), PIECE)

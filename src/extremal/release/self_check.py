@@ -84,6 +84,6 @@ def _known_outcomes(build: Any, drawing: Any) -> None:
         stranger[-1] = 3
         for out_type in kernel.SIZES:
             out = np.zeros(count, dtype=out_type)
-            right = drawing(codes, rows, entries, b, out)(0, words) and np.array_equal(out, expected)
-            if not right or drawing(stranger, rows, entries, b, out)(0, words):
+            right = drawing(codes, rows, entries, b, out)(words)(0, count) and np.array_equal(out, expected)
+            if not right or drawing(stranger, rows, entries, b, out)(words)(0, count):
                 raise InstallationError(f"the compiled code draws wrong outcomes; {REMEDY}")

@@ -209,3 +209,24 @@ def test_the_citation_names_this_version_and_the_paper() -> None:
     assert f"\nversion: {ex.__version__}\n" in text
     assert "title: Extremal Mechanisms for Pointwise Maximal Leakage" in text
     assert re.findall(r"family-names: (\w+)", text) == ["Grosse", "Saeidian", "Oechtering"]
+
+
+# The promise
+
+
+def test_where_the_promise_is_made_its_limit_stands_beside_it() -> None:
+    """An optimal report may rule answers out: nothing may be said that sounds as if it could not."""
+    shown = subprocess.run(
+        [sys.executable, "-m", "extremal", "--help"],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+    ).stdout
+    texts = {"--help": shown}
+    for name in ("README.md", "docs/index.md", "docs/pml.md", "docs/threat-model.md"):
+        texts[name] = (ROOT / name).read_text(encoding="utf-8")
+    for name, text in texts.items():
+        words = " ".join(text.split())
+        assert re.search(r"may (still )?rule (answers|some) out|from ruling answers out", words), name
+        assert not re.search(r"gives? anybody away|nobody's answer", words), name

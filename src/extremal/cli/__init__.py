@@ -85,8 +85,8 @@ class Command(typer.core.TyperCommand):
 
 app = typer.Typer(
     name="extremal",
-    help="Collect sensitive answers so that no report gives anybody away: optimal mechanisms under pointwise maximal "
-    "leakage.",
+    help="Ask sensitive questions, publish accurate results, and limit what each report can reveal about a person: "
+    "no guess gets more than e^epsilon times as likely to be right. A report may rule answers out; audit lists which.",
     epilog="Start with: extremal demo",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -63,12 +63,19 @@ def command(
         return
     out = show.console(to_stderr=output == "-")
     out.print(
-        f"Proved: no report leaks more than {show.nats(certified.epsilon, '')} (it is {certified.realised_epsilon!r}); "
+        f"Proved {_for_whom(certified)}: no report leaks more than {show.nats(certified.epsilon, '')} "
+        f"(it is {certified.realised_epsilon!r}); "
         f"{facts['inputs']} inputs, {facts['outputs']} outputs, digest {certified.digest[:16]}",
         soft_wrap=True,
     )
     if output not in (None, "-"):
         out.print(f"Certified mechanism in {output}", soft_wrap=True)
+
+
+def _for_whom(certified: ex.Certified) -> str:
+    if certified.prior_set is None:
+        return "under the prior in the file"
+    return f"for every prior in the set ({certified.prior_set.description})"
 
 
 def _again(found: ex.Certified, prior: str | None, epsilon: float | None) -> ex.Certified:

@@ -1,0 +1,191 @@
+"""An independent check of a design for estimation: feasible, epsilon-PML, worth what it says, bounded as it says.
+
+Shares no code with the solver and uses numpy alone. With lift vectors lambda = 1 + x and C the covariance of x over
+all symbols, the loss tr(A Sigma) of every mechanism is at least s^2 / m for any W, where m bounds tr(WC) for all
+mechanisms and s is the sum of the singular values of W^1/2 A^1/2 on vectors orthogonal to the prior. So the
+certificate needs no trust: a W, and prices y if m comes from a list of all lift vectors.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+EXACT = 1e-12  # what row sums and leakage may be off by
+RELATIVE = 1e-7  # what an efficiency may be off by, relatively
+MOST_VERTICES = 2_000_000
+
+
+@dataclass(frozen=True)
+class QuadraticCheck:
+    """What was found; `ok` if all that was claimed holds, else `problems` says what does not."""
+
+    ok: bool
+    row_error: float
+    leakage: float
+    value: float
+    upper_bound: float
+    outputs: int
+    zeros: int
+    problems: tuple[str, ...]
+
+
+def check_quadratic(
+    probabilities: ArrayLike,
+    epsilon: float,
+    A: ArrayLike,
+    matrix: ArrayLike,
+    value: float,
+    upper_bound: float,
+    certificate: Any,
+) -> QuadraticCheck:
+    """Whether a mechanism has this efficiency under epsilon-PML, and no other a larger one than the bound.
+
+    `certificate` holds `weights` (W, or its diagonal), `prices` (y or None) and `groups` (or None).
+    """
+    pi, P, A = (np.asarray(a, dtype=np.float64) for a in (probabilities, matrix, A))
+    problems: list[str] = []
+    if P.ndim != 2 or len(P) != len(pi) or not np.isfinite(P).all() or P.min() < 0:
+        return QuadraticCheck(
+            False, math.nan, math.nan, math.nan, math.inf, 0, 0, ("no mechanism for this prior",)
+        )
+    row_error = float(np.abs(P.sum(axis=1) - 1).max())
+    if row_error > EXACT:
+        problems.append(f"a row of the mechanism misses 1 by {row_error:.2e}")
+    q = pi @ P
+    P, q = P[:, q > 0], q[q > 0]
+    leakage = math.log(max(float((P / q).max()), 1.0))
+    if leakage > epsilon + EXACT:
+        problems.append(f"leakage is {leakage:.15g}, {leakage - epsilon:.2e} above epsilon")
+    found = _efficiency(pi, A, P, q)
+    if not abs(found - value) <= RELATIVE * max(abs(found), abs(value)):
+        problems.append(f"efficiency is {found:.12g}, not {value:.12g}")
+    proved = _bound(pi, epsilon, A, certificate, problems)
+    if not proved <= upper_bound * (1 + RELATIVE):
+        problems.append(f"upper bound {upper_bound:.12g} is not proved: {proved:.12g}")
+    if found > proved * (1 + RELATIVE):
+        problems.append(f"efficiency {found:.12g} exceeds what was proved, {proved:.12g}")
+    zeros = int(np.count_nonzero(P == 0))
+    return QuadraticCheck(not problems, row_error, leakage, found, proved, P.shape[1], zeros, tuple(problems))
+
+
+def _efficiency(pi: Floats, A: Floats, P: Floats, q: Floats) -> float:
+    """tr(A (diag pi - pi pi')) / tr(A (J^-1 - pi pi')); what J does not identify must not matter to A."""
+    X = P / q - 1
+    C = (X * q) @ X.T
+    values, vectors = np.linalg.eigh(C)
+    # C has the kernel pi; what else is in it is not identified. On the rest, errors h sum to 0.
+    kept = values > 1e-13 * values[-1]
+    basis = vectors[:, kept] - np.multiply.outer(pi, vectors[:, kept].sum(axis=0))
+    loss = float(np.sum((basis.T @ A @ basis).diagonal() / values[kept]))
+    lost = vectors[:, ~kept] - np.multiply.outer(pi, vectors[:, ~kept].sum(axis=0))
+    scale = float(np.trace(A)) + 1e-300
+    if float(np.sum(lost * (A @ lost))) > 1e-9 * scale:
+        return 0.0
+    direct = float(np.sum(np.diagonal(A) * pi) - pi @ A @ pi)
+    return direct / loss if loss > 0 else 0.0
+
+
+def _bound(pi: Floats, epsilon: float, A: Floats, certificate: Any, problems: list[str]) -> float:
+    """The upper bound that a certificate proves."""
+    if getattr(certificate, "groups", None) is not None:
+        groups = np.asarray(certificate.groups, dtype=np.int64)
+        first = np.unique(groups, return_index=True)[1]
+        representative = first[groups]
+        h = np.eye(len(pi)) - np.eye(len(pi))[representative]  # e_i less the first of its group
+        change = h @ A
+        if np.abs(change - change.mean(axis=1, keepdims=True)).max() > 1e-9 * np.abs(A).max():
+            problems.append("the certificate merges symbols that the purpose tells apart")
+            return math.inf
+        pi, A = np.asarray(np.bincount(groups, weights=pi), dtype=np.float64), A[np.ix_(first, first)]
+    n = len(pi)
+    W = np.asarray(certificate.weights, dtype=np.float64)
+    W = np.diag(W) if W.ndim == 1 else W
+    if W.shape != (n, n) or not np.isfinite(W).all() or np.abs(W - W.T).max() > 1e-9 * np.abs(W).max():
+        problems.append(f"the certificate must hold {n} weights or a symmetric matrix of them")
+        return math.inf
+    W = (W + W.T) / 2
+    excess = min(math.expm1(min(epsilon, 700.0)), float((1 / pi - 1).max()))
+    if certificate.prices is None:
+        most = _by_entries(pi, excess, W)
+    else:
+        most = _by_vertices(pi, excess, W, np.asarray(certificate.prices, dtype=np.float64))
+    return min(1.0, _from_sum(pi, A, W, most))
+
+
+def _from_sum(pi: Floats, A: Floats, W: Floats, most: float) -> float:
+    """direct * m / s^2."""
+    n = len(pi)
+    unit = pi / np.linalg.norm(pi)
+    Q = np.linalg.qr(np.column_stack([unit, np.eye(n)]))[0][:, 1:n]  # orthonormal, orthogonal to the prior
+    R = Q - np.multiply.outer(pi, Q.sum(axis=0))
+    inner, vectors = np.linalg.eigh(Q.T @ W @ Q)
+    if inner[0] < -1e-12 * max(inner[-1], 0.0) or inner[-1] <= 0:
+        return math.inf
+    root = vectors * np.sqrt(np.maximum(inner, 0.0))
+    values, outer = np.linalg.eigh(A)
+    half = (outer * np.sqrt(np.maximum(values, 0.0))).T @ R
+    s = float(np.linalg.svd(root.T @ half.T, compute_uv=False).sum())
+    direct = float(np.sum(np.diagonal(A) * pi) - pi @ A @ pi)
+    return direct * most / s**2 if s > 0 else math.inf
+
+
+def _by_entries(pi: Floats, excess: float, W: Floats) -> float:
+    """Every variance and covariance at its limit: products of two ranges that both contain 0 have no other mean."""
+    high = np.minimum(excess, 1 / pi - 1)
+    low = np.maximum(-1.0, -excess * (1 / pi - 1))
+    total = float(np.sum(np.maximum(np.diagonal(W), 0.0) * -low * high))
+    for i in range(len(pi)):
+        for_row = np.where(
+            W[i] > 0,
+            W[i] * np.minimum(high[i] * -low, -low[i] * high),
+            -W[i] * np.minimum(low[i] * low, high[i] * high),
+        )
+        total += float(for_row.sum() - for_row[i])
+    if pi.max() - pi.min() <= 1e-14 * pi.max() and np.diagonal(W).min() > 0:
+        # All symbols alike: every vertex has the same partial symbol, which falls short of its chord.
+        n, c = len(pi), 1 + excess
+        rest = n / c - math.floor(n / c + 1e-12)
+        total -= float(np.diagonal(W).min()) * max(c * c * rest * (1 - rest) - 1e-12 * n * c * c, 0.0)
+    return total
+
+
+def _by_vertices(pi: Floats, excess: float, W: Floats, y: Floats) -> float:
+    """The largest x'Wx - y.x of all vertices, listed by sets of full symbols of growing size."""
+    n = len(pi)
+    order = np.argsort(pi, kind="stable")
+    capacity = 1 / (1 + excess)
+    noise = 4e-15 * capacity
+    best, listed = -math.inf, 0
+    sets, mass, last = np.zeros((1, n), dtype=np.bool_), np.zeros(1), np.full(1, -1)
+    while len(sets):
+        room = capacity - mass
+        exact = room <= noise
+        best = max(best, _largest(np.where(sets[exact], excess, -1.0), W, y))
+        for j in range(n):
+            open_ = ~exact & ~sets[:, j] & (pi[j] > room + noise)
+            x = np.where(sets[open_], excess, -1.0)
+            x[:, j] = 0.0
+            x[:, j] = -(x @ pi) / pi[j]
+            best = max(best, _largest(x, W, y))
+            listed += len(x)
+        if listed > MOST_VERTICES:
+            return math.inf
+        grown = []
+        for k in range(n):
+            fits = ~exact & (last < k) & (pi[order[k]] <= room + noise)
+            more = sets[fits]
+            more[:, order[k]] = True
+            grown.append((more, mass[fits] + pi[order[k]], np.full(len(more), k)))
+        sets, mass, last = (np.concatenate(part) for part in zip(*grown, strict=True))
+    return best
+
+
+def _largest(x: Floats, W: Floats, y: Floats) -> float:
+    return float((np.einsum("ki,ki->k", x @ W, x) - x @ y).max(initial=-math.inf))

@@ -1,0 +1,57 @@
+"""Where the best mixture of lift vectors is known: simplices, and uniform priors with difference sets."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...model.regions import is_uniform, rounding
+from .difference_sets import difference_set
+from .problem import Problem
+
+Floats = NDArray[np.float64]
+
+
+def simplex(problem: Problem) -> Floats | None:
+    """All lift vectors less 1 where there are as many as symbols: only one mixture of them has mean 0.
+
+    Below the first region edge one symbol is partial and the others full (Theorem 3); at the largest level of all one
+    symbol is told and the others are ruled out.
+    """
+    pi, excess, n = problem.pi, problem.excess, problem.size
+    least = pi[-1]
+    if excess * (1 - least) <= least:
+        X = np.full((n, n), excess)
+        low = problem.lower
+        np.fill_diagonal(X, np.where(pi * (1 + low) <= rounding(0), -1.0, low))
+        return X
+    if excess >= (1 - least) / least:
+        X = np.full((n, n), -1.0)
+        np.fill_diagonal(X, (1 - pi) / pi)
+        return X
+    return None
+
+
+def simplex_prices(X: Floats, W: Floats) -> Floats:
+    """The y with x'Wx - y.x equal for all rows, of which there are as many as symbols."""
+    right = np.einsum("ki,ki->k", X @ W, X)
+    found = np.linalg.solve(np.column_stack([np.ones(len(X)), X[:, 1:]]), right)
+    return np.append(0.0, found[1:])
+
+
+def block_design(problem: Problem) -> Floats | None:
+    """Lift vectors less 1 of the translates of a difference set; None unless all symbols are alike and there is one."""
+    n = problem.size
+    size = n / (1 + problem.excess)
+    k = round(size)
+    if not is_uniform(problem.pi) or abs(size - k) > size * rounding(np.log1p(problem.excess)):
+        return None
+    G = problem.loss
+    if np.abs(G - np.eye(n - 1) * (G[0, 0] - G[0, 1]) - G[0, 1]).max() > 1e-12 * G[0, 0]:
+        return None
+    residues = difference_set(n, k)
+    if residues is None:
+        return None
+    X = np.full((n, n), -1.0)
+    X[np.arange(n)[:, None], (residues[None, :] + np.arange(n)[:, None]) % n] = problem.excess
+    return X

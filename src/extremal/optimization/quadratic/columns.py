@@ -1,0 +1,110 @@
+"""Where lift vectors come from: a list of all where there are few, else local search after what is still missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...theory.arc import arc_columns
+from . import kernels
+from .bounds import efficiency_bound, most_by_entries, most_by_vertices
+from .certificate import Certificate
+from .master import Mixture
+from .problem import Problem
+from .relaxation import Relaxed, relax
+
+Floats = NDArray[np.float64]
+
+LISTED = 25_000  # lift vectors: the most that are listed
+SWEEPS = 20  # of a local search
+PULL = 0.5  # how strongly the next vector makes up for what the sum of those before misses
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Finds lift vectors less 1 by local search, and in the list of all where it is short; proves bounds.
+
+    `true` has the loss to be proven, which the problem's may exceed a little; `upper` is what the relaxation proves.
+    """
+
+    problem: Problem
+    true: Problem
+    relaxed: Relaxed
+    upper: float
+    vertices: Floats | None
+
+    @property
+    def name(self) -> str:
+        """How lift vectors are found."""
+        return "local search" if self.vertices is None else "all lift vectors"
+
+    def first(self) -> tuple[Floats, Floats]:
+        """Vectors to begin with, and weights that nearly balance them: those of the arc mechanism and a few more."""
+        y = self.relaxed.d * (self.problem.upper + self.problem.lower)
+        searched = self._herd(self.relaxed.covariance, y, 3 * self.problem.size, 0)
+        X, q = _balanced(self.problem)
+        return np.concatenate([X, searched]), np.append(q, np.full(len(searched), 0.01 / len(searched)))
+
+    def more(self, mixture: Mixture, X: Floats, round_: int) -> Floats:
+        """Vectors that would improve a mixture of the rows of X."""
+        n = self.problem.size
+        C = np.asarray(np.linalg.inv(mixture.inverse), dtype=np.float64)
+        found = self._herd(C, np.append(0.0, mixture.y), 2 * n, round_ + 1)
+        if self.vertices is None:
+            return found
+        V = self.vertices[:, 1:]
+        reduced = np.einsum("ki,ki->k", V @ mixture.W - mixture.y, V) - mixture.y0
+        best = np.argsort(-reduced, kind="stable")[:n]
+        return np.concatenate([found, self.vertices[best]])
+
+    def bound(self, mixture: Mixture) -> tuple[float, Certificate]:
+        """The efficiency that no mechanism exceeds: by the relaxation, or by a mixture's multipliers."""
+        W, d = self.relaxed.W, self.relaxed.d
+        relaxed = self.upper, Certificate(W if np.count_nonzero(W - np.diag(d)) else d)
+        if self.vertices is None:
+            return relaxed
+        W, y = whole(mixture)
+        most = most_by_vertices(self.true, W, y, self.vertices)
+        listed = efficiency_bound(self.true, W, most), Certificate(W, y)
+        return min(listed, relaxed, key=lambda bound: bound[0])
+
+    def _herd(self, C: Floats, y: Floats, count: int, seed: int) -> Floats:
+        problem, n = self.problem, self.problem.size
+        orders = np.argsort(np.random.default_rng(seed).random((count, n)), axis=1)
+        X = kernels.fill(problem.pi, problem.excess, orders)
+        inverse = np.asarray(np.linalg.inv(C), dtype=np.float64)
+        W = np.zeros((n, n))
+        W[1:, 1:] = inverse @ problem.loss @ inverse
+        kernels.herd(problem.pi, problem.excess, inverse, W, y, PULL * self.relaxed.d, X, 1 / n, SWEEPS)
+        return X
+
+
+def find_source(problem: Problem, true: Problem, rounds: int) -> Source:
+    """Where lift vectors come from, after so many rounds on the bound of the relaxation."""
+    vertices, complete = kernels.all_vertices(problem.pi, problem.excess, kernels.ROUNDING, LISTED)
+    relaxed = relax(problem, rounds)
+    upper = efficiency_bound(true, relaxed.W, most_by_entries(true, relaxed.W))
+    return Source(problem, true, relaxed, upper, vertices if complete else None)
+
+
+def whole(mixture: Mixture) -> tuple[Floats, Floats]:
+    """W and y over all symbols, with zeros for the first."""
+    n = len(mixture.y) + 1
+    W = np.zeros((n, n))
+    W[1:, 1:] = mixture.W
+    return W, np.append(0.0, mixture.y)
+
+
+def _balanced(problem: Problem) -> tuple[Floats, Floats]:
+    """Lift vectors less 1 of the arc mechanism, and its output distribution, which balances them."""
+    columns = arc_columns(problem.pi, 0.0, 1 + problem.excess)
+    L = columns.lifts().T
+    X = np.where(columns.high <= L, problem.excess, -1.0)
+    rows = np.arange(len(X))
+    full, empty = columns.rest >= columns.high, columns.rest <= 0
+    X[rows, columns.partial] = 0.0
+    rest = -(X @ problem.pi) / problem.pi[columns.partial]
+    X[rows, columns.partial] = np.where(full, problem.excess, np.where(empty, -1.0, rest))
+    return X, columns.weights

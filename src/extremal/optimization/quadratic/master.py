@@ -1,0 +1,123 @@
+"""The best mixture of given lift vectors: a primal-dual interior-point method.
+
+Minimise tr(G C^-1), C = X' diag(q) X, over q >= 0 with sum 1 and X'q = 0; rows of X are lift vectors less 1, without
+the most likely symbol. The Hessian is 2 (X C^-1 X') o (X W X'), W = C^-1 G C^-1. The multipliers (y0, y) of the two
+constraints price vectors that are not among the rows: x is worth adding where x'Wx > y0 + y.x.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+STEPS = 60
+NEAREST = 0.99  # of the way to where a weight vanishes
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Weights of the rows, the loss, C^-1, and what prices other rows: W and (y0, y).
+
+    `error` is how far the weights are from balance; it took so many `steps` of Newton's method.
+    """
+
+    weights: Floats
+    loss: float
+    inverse: Floats
+    W: Floats
+    y0: float
+    y: Floats
+    error: float
+    steps: int
+
+
+def mix(X: Floats, G: Floats, tolerance: float, start: Floats) -> Mixture:
+    """The mixture of the rows of X of least tr(G C^-1), up to this relative tolerance; weights to start from."""
+    import scipy.linalg as sl
+
+    k, n = X.shape
+    E = np.hstack([np.ones((k, 1)), X])
+    q = np.maximum(start, 1e-3 / k)
+    q /= q.sum()
+    inverse = _inverse(X, q)
+    scale = float(np.sum(G * inverse))
+    G = G / scale
+    W = inverse @ G @ inverse
+    gain = np.einsum("ki,ki->k", X @ W, X)
+    eta = np.linalg.lstsq(E * q[:, None], gain * q, rcond=None)[0]
+    mu = 0.01 / k
+    s = np.maximum(E @ eta - gain, mu)
+    s = np.minimum(np.maximum(s, mu / q), 100 * np.maximum(mu / q, mu))
+    steps = 0
+    target = np.zeros(n + 1)
+    target[0] = 1.0
+    while steps < STEPS:
+        steps += 1
+        mu = float(q @ s) / k
+        dual = E @ eta - gain - s
+        primal = E.T @ q - target
+        worst = max(
+            float(np.abs(dual).max()), float(np.abs(primal / np.maximum(np.abs(E).max(axis=0), 1e-300)).max())
+        )
+        if mu * k <= 0.1 * tolerance and worst <= 0.1 * tolerance:
+            break
+        H = 2 * (X @ inverse @ X.T) * (X @ W @ X.T)
+        H[np.diag_indices(k)] += s / q
+        factor = sl.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+        aim = 0.1 * mu
+        right = -(dual + s - aim / q)
+        both = sl.cho_solve(factor, np.column_stack([E, right]), check_finite=False)
+        schur = E.T @ both[:, :-1]
+        step_y = sl.lstsq(schur, E.T @ both[:, -1] + primal, check_finite=False, lapack_driver="gelsy")[0]
+        step_q = both[:, -1] - both[:, :-1] @ step_y
+        step_s = aim / q - s - s / q * step_q
+        far = min(1.0, NEAREST * _reach(q, step_q), NEAREST * _reach(s, step_s))
+        before = math.hypot(
+            float(np.linalg.norm(dual)), float(np.linalg.norm(q * s - aim)), float(np.linalg.norm(primal))
+        )
+        for _ in range(30):
+            new_q, new_s, new_eta = q + far * step_q, s + far * step_s, eta + far * step_y
+            new_inverse = _inverse(X, new_q)
+            new_W = new_inverse @ G @ new_inverse
+            new_gain = np.einsum("ki,ki->k", X @ new_W, X)
+            after = math.hypot(
+                float(np.linalg.norm(E @ new_eta - new_gain - new_s)),
+                float(np.linalg.norm(new_q * new_s - aim)),
+                float(np.linalg.norm(E.T @ new_q - target)),
+            )
+            if after <= (1 - 0.01 * far) * before or after < 1e-13:
+                break
+            far *= 0.5
+        q, s, eta, inverse, W, gain = new_q, new_s, new_eta, new_inverse, new_W, new_gain
+    error = float(np.abs(E.T @ q - target).max())
+    return Mixture(
+        q,
+        float(np.sum(G * inverse)) * scale,
+        inverse,
+        W * scale,
+        float(eta[0]) * scale,
+        eta[1:] * scale,
+        error,
+        steps,
+    )
+
+
+def _inverse(X: Floats, q: Floats) -> Floats:
+    """C^-1, by the factor of a matrix scaled to a unit diagonal."""
+    import scipy.linalg as sl
+
+    C = (X.T * q) @ X
+    d = 1 / np.sqrt(np.diagonal(C))
+    inverse = sl.cho_solve(sl.cho_factor(C * np.multiply.outer(d, d)), np.eye(len(C)))
+    return np.asarray(inverse * np.multiply.outer(d, d))
+
+
+def _reach(at: Floats, step: Floats) -> float:
+    """How many steps until a component vanishes."""
+    falling = step < 0
+    return float(np.min(-at[falling] / step[falling])) if falling.any() else math.inf

@@ -1,0 +1,167 @@
+"""What a design is for: shares, or anything linear in them, each with the squared error to keep small.
+
+A purpose gives a positive semidefinite matrix A for a prior. The loss of a mechanism is tr(A Sigma), where Sigma is
+the covariance of the estimated shares per report, and its value is the efficiency: the loss of direct answers over
+that of the reports. An efficiency of 0.25 means: ask four times as many people as without privacy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import OptionError
+from ...model.leakage import lift
+from ...model.mechanism import Mechanism, check_match
+from ...model.prior import Prior, check_prior
+from .problem import efficiency, from_excess
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """Something linear in the shares that is to be estimated; `loss` gives its matrix A for a prior."""
+
+    @property
+    def name(self) -> str:
+        """How tables and messages call it."""
+        raise NotImplementedError
+
+    def loss(self, prior: Prior) -> Floats:
+        """A, in the order of the prior's symbols."""
+        raise NotImplementedError
+
+    def __call__(self, prior: Prior, mechanism: Mechanism) -> float:
+        """The efficiency of a mechanism: 1 without privacy, 0 if the reports do not identify the shares."""
+        check_match(check_prior(prior), mechanism)
+        P = mechanism.matrix[:, mechanism.matrix.max(axis=0) > 0]
+        order = np.argsort(-prior.probabilities, kind="stable")
+        pi = prior.probabilities[order]
+        problem = from_excess(pi, float(1 / pi[-1]), self.loss(prior)[np.ix_(order, order)])
+        X = (lift(prior, Mechanism(P, prior.labels)) - 1).T[:, order]
+        return efficiency(problem, X, prior.probabilities @ P)
+
+
+@dataclass(frozen=True)
+class Shares(Purpose):
+    """The shares themselves: the sum of their squared errors, or of their squared relative errors."""
+
+    in_proportion: bool = False
+
+    @property
+    def name(self) -> str:
+        return "relative errors of shares" if self.in_proportion else "shares"
+
+    @property
+    def relative(self) -> Shares:
+        """The same with every error relative to its share, so that rare symbols count as much as common ones."""
+        return Shares(in_proportion=True)
+
+    def loss(self, prior: Prior) -> Floats:
+        pi = check_prior(prior).probabilities
+        return np.diag(pi**-2.0) if self.in_proportion else np.eye(prior.size)
+
+
+shares = Shares()
+
+
+@dataclass(frozen=True)
+class Mean(Purpose):
+    """The mean of scores: one for each symbol, in the prior's order unless they come with labels."""
+
+    scores: tuple[float, ...]
+    labels: tuple[object, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        return "mean of scores"
+
+    def loss(self, prior: Prior) -> Floats:
+        s = np.array(self.scores)
+        if self.labels is not None:
+            place = {label: i for i, label in enumerate(self.labels)}
+            missing = [label for label in check_prior(prior).labels if label not in place]
+            if missing:
+                raise OptionError(f"scores must cover every label, got none for {missing[0]!r}; add it")
+            s = s[[place[label] for label in prior.labels]]
+        if len(s) != check_prior(prior).size:
+            raise OptionError(
+                f"scores must be as many as labels, {prior.size}, got {len(s)}; give one for each"
+            )
+        s = s - prior.probabilities @ s  # a constant changes no error, and this keeps precision
+        return np.asarray(np.multiply.outer(s, s))
+
+
+def mean(scores: Mapping[object, float] | Sequence[float]) -> Mean:
+    """The purpose of estimating the mean of scores, by label or in the order of the prior's symbols."""
+    labels = tuple(scores) if isinstance(scores, Mapping) else None
+    numbers = tuple(float(s) for s in (scores.values() if isinstance(scores, Mapping) else scores))
+    if not np.isfinite(numbers).all() or len(set(numbers)) < 2:
+        raise OptionError("scores must be finite and not all equal; e.g. {'no': 0, 'yes': 1}")
+    return Mean(numbers, labels)
+
+
+@dataclass(frozen=True)
+class Groups(Purpose):
+    """The shares of groups of symbols: the sum of their squared errors."""
+
+    members: tuple[tuple[str, tuple[object, ...]], ...]
+
+    @property
+    def name(self) -> str:
+        return "shares of groups"
+
+    def loss(self, prior: Prior) -> Floats:
+        place = {label: i for i, label in enumerate(check_prior(prior).labels)}
+        A = np.zeros((prior.size, prior.size))
+        for name, labels in self.members:
+            unknown = [label for label in labels if label not in place]
+            if unknown:
+                raise OptionError(
+                    f"groups must hold labels of the prior, got {unknown[0]!r} in {name!r}; remove it"
+                )
+            g = np.zeros(prior.size)
+            g[[place[label] for label in labels]] = 1.0
+            A += np.multiply.outer(g, g)
+        return A
+
+
+def groups(members: Mapping[str, Sequence[object]]) -> Groups:
+    """The purpose of estimating the shares of groups, given by the labels of each; labels in none are the rest."""
+    if not members or not all(len(labels) for labels in members.values()):
+        raise OptionError("groups must name at least one group with labels; e.g. {'left': ['a', 'b']}")
+    return Groups(tuple((str(name), tuple(labels)) for name, labels in members.items()))
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic(Purpose):
+    """Any positive semidefinite A: the expected value of error' A error is to be small."""
+
+    matrix: Floats = field(repr=False)
+    title: str = "quadratic loss"
+
+    def __init__(self, matrix: ArrayLike, title: str = "quadratic loss") -> None:
+        A = np.array(matrix, dtype=np.float64)
+        if A.ndim != 2 or A.shape[0] != A.shape[1] or not np.isfinite(A).all():
+            raise OptionError(
+                f"the matrix of a quadratic loss must be square and finite, got shape {A.shape}"
+            )
+        A.flags.writeable = False
+        object.__setattr__(self, "matrix", A)
+        object.__setattr__(self, "title", title)
+
+    @property
+    def name(self) -> str:
+        return self.title
+
+    def loss(self, prior: Prior) -> Floats:
+        if self.matrix.shape[0] != check_prior(prior).size:
+            raise OptionError(
+                f"the matrix of a quadratic loss must fit the prior's {prior.size} labels, "
+                f"got {self.matrix.shape[0]} rows"
+            )
+        return self.matrix

@@ -1,0 +1,123 @@
+"""A bound that needs no lift vectors: what the variances and covariances of lifts can be at most.
+
+The x of a symbol lies in [lower, upper] and has mean 0, so its variance is at most a = -lower * upper, and products
+of two such ranges limit each covariance: C_ij >= -min(lower_i lower_j, upper_i upper_j). With d >= 0 for the variances
+and S >= 0 for the covariances, W = diag(d) - S, every mechanism has tr(WC) <= a.d + sum(S * limit), and so
+
+    tr(G C^-1) >= 2 tr (G^1/2 H G^1/2)^1/2 - tr(HC),   H = B'WB.
+
+The best W maximises a concave function of (d, S) whose gradient is the C of the relaxed problem.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .problem import Problem
+
+Floats = NDArray[np.float64]
+
+FIXED_POINT = 30  # rounds of d <- d C_ii / a
+MANY = 400  # symbols from which on covariances are left out
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """The best W found, over all symbols, and the covariance, over all but the first, of the relaxed problem."""
+
+    W: Floats
+    covariance: Floats
+
+    @property
+    def d(self) -> Floats:
+        """The multipliers of the variances."""
+        return np.diagonal(self.W)
+
+
+def limits(problem: Problem) -> Floats:
+    """What a covariance of two symbols' lifts can be at least, times -1."""
+    low, high = problem.lower, problem.upper
+    return np.minimum(np.multiply.outer(low, low), np.multiply.outer(high, high))
+
+
+def relax(problem: Problem, rounds: int) -> Relaxed:
+    """The W of a good bound: d by its fixed point, then d and S together by so many rounds of a quasi-Newton method."""
+    n, a = problem.size, problem.most_variance
+    d = 1 / a
+    relaxed = _covariance(problem, np.diag(d))
+    assert relaxed is not None
+    for _ in range(FIXED_POINT):
+        ratio = np.diagonal(relaxed[1]) / a
+        d = d * ratio
+        following = _covariance(problem, np.diag(d))
+        if following is None:
+            break
+        relaxed = following
+        if np.abs(ratio - 1).max() < 1e-9:
+            break
+    W = np.diag(d)
+    if rounds > 0 and n <= MANY and n > 2:
+        W = _with_pairs(problem, d, rounds)
+        better = _covariance(problem, W)
+        relaxed = relaxed if better is None else better
+    return Relaxed(W, relaxed[1][1:, 1:])
+
+
+def _covariance(problem: Problem, W: Floats) -> tuple[float, Floats] | None:
+    """tr (G^1/2 H G^1/2)^1/2 and its gradient by W, twice the former's: the C with C H C = G, over all symbols."""
+    import scipy.linalg as sl
+
+    try:
+        L = np.linalg.cholesky(problem.reduced(W))
+    except np.linalg.LinAlgError:
+        return None
+    values, U = np.linalg.eigh(L.T @ problem.loss @ L)
+    roots = np.sqrt(np.maximum(values, 0.0))
+    T = sl.solve_triangular(L, U, trans="T", lower=True)
+    inner = (T * roots) @ T.T
+    share = problem.pi[1:] / problem.pi[0]
+    C = np.empty_like(W)
+    C[1:, 1:] = inner
+    C[0, 1:] = C[1:, 0] = -share @ inner
+    C[0, 0] = -share @ C[0, 1:]
+    return float(roots.sum()), C
+
+
+def _with_pairs(problem: Problem, d: Floats, rounds: int) -> Floats:
+    """W = diag(d) - S of the largest bound near the best diag(d)."""
+    from scipy.optimize import minimize
+
+    n, a, limit = problem.size, problem.most_variance, limits(problem)
+    upper = np.triu_indices(n, 1)
+    # Multipliers in units in which they are of the order of 1.
+    floor = 1e-3 * d.max() * a.max() / a
+    own = np.maximum(d, floor)
+    unit = np.concatenate([own, np.sqrt(np.multiply.outer(own, own))[upper]])
+    cost = np.concatenate([a, limit[upper]])
+
+    def matrix(z: Floats) -> Floats:
+        v = z * unit
+        W = np.diag(v[:n])
+        W[upper] = -v[n:] / 2
+        return W + np.triu(W, 1).T
+
+    def objective(z: Floats) -> tuple[float, Floats]:
+        found = _covariance(problem, matrix(z))
+        if found is None:
+            return 1e300, np.zeros_like(z)
+        slope = np.concatenate([np.diagonal(found[1]) - a, -found[1][upper] - limit[upper]])
+        return (cost * unit) @ z - 2 * found[0], -slope * unit
+
+    start = np.concatenate([d / own, np.zeros(len(cost) - n)])
+    found = minimize(
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, None)] * len(start),
+        options={"maxiter": rounds, "maxcor": 20, "ftol": 1e-9},
+    )
+    return matrix(found.x)

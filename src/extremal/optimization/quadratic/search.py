@@ -1,0 +1,134 @@
+"""The best mixture of vertices: known, or by column generation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import closed_forms
+from .bounds import ULP, efficiency_bound, most_by_entries, most_by_vertices
+from .certificate import Certificate
+from .columns import find_source
+from .master import mix
+from .problem import Problem
+from .pruning import FEW, balance, prune
+
+Floats = NDArray[np.float64]
+Progress = Callable[[float, float], None]  # (value, upper bound)
+
+RIDGE = 1e-6  # of the errors of all shares, added to a loss that does not need all of them
+PAIR_ROUNDS = 60  # of the bound by variances and covariances
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A mixture of vertices, rows of X, for the sorted and merged symbols."""
+
+    X: Floats
+    weights: Floats
+    upper: float
+    certificate: Certificate
+    stats: dict[str, Any]
+
+
+def closed(problem: Problem) -> Found | None:
+    """The optimum where it is known without a search."""
+    X = closed_forms.simplex(problem)
+    if X is not None:
+        q = balance(X, problem.pi.copy())
+        W = _slope(problem, X, q)
+        y = closed_forms.simplex_prices(X, W)
+        blur = 4 * problem.size * ULP * float(np.max(np.abs(X) @ problem.pi))
+        upper = efficiency_bound(problem, W, most_by_vertices(problem, W, y, X, blur))
+        return Found(X, q, upper, Certificate(W, y), {"method": "simplex"})
+    X = closed_forms.block_design(problem)
+    if X is not None:
+        n = problem.size
+        d = np.ones(n)
+        upper = efficiency_bound(problem, np.diag(d), most_by_entries(problem, np.diag(d)))
+        return Found(X, np.full(n, 1 / n), upper, Certificate(d), {"method": "block design"})
+    return None
+
+
+def _slope(problem: Problem, X: Floats, q: Floats) -> Floats:
+    """W = C^-1 G C^-1 of a mixture, over all symbols."""
+    inverse = np.linalg.inv((X[:, 1:].T * q) @ X[:, 1:])
+    W = np.zeros((problem.size, problem.size))
+    W[1:, 1:] = inverse @ problem.loss @ inverse
+    return W
+
+
+def search(
+    true: Problem, goal: float, rounds: int, deadline: float, progress: Progress | None, start: Floats | None
+) -> Found:
+    """Column generation: the best mixture of the vectors so far, then vectors that would improve it."""
+    problem = _ridged(true)
+    source = find_source(problem, true, PAIR_ROUNDS)
+    X, weights = source.first()
+    if start is not None:
+        X, weights = np.concatenate([X, start]), np.append(weights, np.full(len(start), 0.01 / len(start)))
+    X, weights = _distinct(X, weights)
+    upper, certificate = 1.0, Certificate(np.zeros(true.size))
+    most, before, stopped = FEW * true.size, 0.0, False
+    tried = len(X)
+    for round_ in range(rounds):
+        mixture = mix(X[:, 1:], problem.loss, goal / 10, weights)
+        value = true.direct / float(np.sum(true.loss * mixture.inverse))
+        bound, proof = source.bound(mixture)
+        if bound < upper or round_ == 0:
+            upper, certificate = bound, proof
+        if progress is not None:
+            progress(value, upper)
+        gap = upper / value - 1
+        stopped = time.perf_counter() > deadline
+        if gap <= goal / 2 or stopped or round_ == rounds - 1:
+            break
+        if round_ and value - before < 0.1 * (upper - value):
+            most += true.size
+        before = value
+        new = source.more(mixture, X, round_)
+        if len(new) == 0:
+            break
+        tried += len(new)
+        X, weights = _join(X, mixture.weights, most, new)
+    X, q = prune(problem, X, mixture, max(goal / 2, gap / 10))
+    stats = {"method": source.name, "rounds": round_ + 1, "columns": tried, "out_of_time": stopped}
+    return Found(X, q, upper, certificate, stats)
+
+
+def _join(X: Floats, q: Floats, most: int, new: Floats) -> tuple[Floats, Floats]:
+    """At most so many rows of largest weight and the new ones, without duplicates; weights to start from."""
+    kept = np.sort(np.argsort(-q, kind="stable")[:most])
+    kept = kept[q[kept] > 1e-6 * q.max()]
+    rows = np.concatenate([X[kept], new])
+    weights = np.concatenate([q[kept], np.full(len(new), 0.1 * float(np.median(q[kept])))])
+    return _distinct(rows, weights)
+
+
+def _distinct(X: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Equal rows merged."""
+    rows, place = np.unique(X, axis=0, return_inverse=True)
+    return rows, np.bincount(place.ravel(), weights=weights).astype(np.float64)
+
+
+def _ridged(problem: Problem) -> Problem:
+    """The same problem with a loss that needs all shares: a little of the errors of all is added where it does not."""
+    G = problem.loss
+    shares = _shares(problem)
+    values = np.linalg.eigvalsh(G)
+    if values[0] > RIDGE * values[-1]:
+        return problem
+    weight = RIDGE * float(np.trace(G)) / float(np.trace(shares))
+    return replace(problem, loss=G + weight * shares)
+
+
+def _shares(problem: Problem) -> Floats:
+    """G of the errors of all shares."""
+    n = problem.size
+    R = np.eye(n)[:, 1:] - problem.pi[:, None]
+    return R.T @ R

@@ -1,0 +1,153 @@
+"""The mechanism under epsilon-PML with the least error of what is estimated, and a proven bound."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import EpsilonError, OptionError
+from ...model.prior import Prior
+from ...model.regions import check_epsilon, region
+from .certificate import Certificate
+from .merging import merge_alike
+from .problem import Problem, efficiency, from_excess, make_problem
+from .search import Found, Progress, closed, search
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ROUNDS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Lift vectors, one a row, with their output probabilities; the efficiency, and what none can exceed.
+
+    `stats` says how it was found: method, rounds, columns, and whether it was stopped early.
+    """
+
+    lifts: Floats = field(repr=False)
+    weights: Floats = field(repr=False)
+    value: float
+    upper_bound: float
+    certificate: Certificate = field(repr=False)
+    stats: dict[str, Any]
+
+    @property
+    def matrix(self) -> Floats:
+        """P(y|x): rows are inputs."""
+        P = (self.lifts * self.weights[:, None]).T
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+    @property
+    def gap(self) -> float:
+        """How much larger the efficiency could be at most, relative to the value."""
+        return max(self.upper_bound - self.value, 0.0) / self.value if self.value > 0 else math.inf
+
+
+def default_tolerance(size: int, epsilon: float) -> float:
+    """The relative gap that is within reach for so many symbols."""
+    if size <= 18:
+        return 1e-3
+    if size <= 40:
+        return 1e-2 if epsilon <= 1 else 2e-2
+    return 2e-2 if size <= 200 else 1e-1
+
+
+def solve(
+    probabilities: ArrayLike,
+    epsilon: float,
+    A: ArrayLike,
+    *,
+    tolerance: float | None = None,
+    rounds: int = ROUNDS,
+    time_limit: float = math.inf,
+    progress: Progress | None = None,
+    start: ArrayLike | None = None,
+) -> Solution:
+    """The mechanism of largest efficiency tr(A (diag pi - pi pi')) / tr(A Sigma), Sigma = J^-1 - pi pi'.
+
+    Parameters
+    ----------
+    probabilities : the prior; all masses positive.
+    epsilon : the level, > 0.
+    A : positive semidefinite, in the order of the symbols; the identity weighs the errors of all shares equally.
+    tolerance : the relative gap to stop at; by default what is within reach for the number of symbols.
+    rounds : how many times to look for better lift vectors at most.
+    time_limit : seconds after which to stop with the best so far.
+    progress : called with value and upper bound after every round.
+    start : lift vectors worth trying, one a row, e.g. those of a design for a smaller epsilon.
+    """
+    deadline = time.perf_counter() + time_limit
+    pi, A = _check(probabilities, A)
+    epsilon = check_epsilon(epsilon)
+    if epsilon == 0:
+        raise EpsilonError("epsilon must be > 0 to estimate anything, got 0; e.g. 0.5")
+    if tolerance is not None and not 0 < tolerance < 1:
+        raise OptionError(f"tolerance must be between 0 and 1, got {tolerance}; 0.01 proves one percent")
+    groups = merge_alike(A)
+    size = int(groups.max()) + 1
+    if size == 1:
+        raise OptionError(
+            "the purpose must tell some symbols apart, got one that weighs them all alike; use shares"
+        )
+    first = np.unique(groups, return_index=True)[1]
+    merged = np.bincount(groups, weights=pi).astype(np.float64)
+    order = np.lexsort((-np.diagonal(A)[first], -merged))
+    sorted_A = A[np.ix_(first[order], first[order])]
+    problem = make_problem(merged[order], epsilon, sorted_A)
+    if region(problem.pi, epsilon) > size:
+        problem = from_excess(problem.pi, float((1 - problem.pi[-1]) / problem.pi[-1]), sorted_A)
+    goal = default_tolerance(size, epsilon) if tolerance is None else tolerance
+    given = None if start is None else _given(start, groups, order, problem)
+    found = closed(problem) or search(problem, goal, rounds, deadline, progress, given)
+    solution = _solution(found, problem, groups, order)
+    if progress is not None:
+        progress(solution.value, solution.upper_bound)
+    return solution
+
+
+def _check(probabilities: ArrayLike, A: ArrayLike) -> tuple[Floats, Floats]:
+    pi = Prior(np.asarray(probabilities, dtype=np.float64)).probabilities
+    matrix = np.asarray(A, dtype=np.float64)
+    if matrix.shape != (len(pi), len(pi)) or not np.isfinite(matrix).all():
+        raise OptionError(f"A must be a finite {len(pi)} x {len(pi)} matrix, got shape {matrix.shape}")
+    scale = float(np.abs(matrix).max())
+    if np.abs(matrix - matrix.T).max() > 1e-12 * scale:
+        raise OptionError("A must be symmetric; use (A + A.T) / 2")
+    matrix = (matrix + matrix.T) / 2
+    diagonal = np.count_nonzero(matrix - np.diag(np.diagonal(matrix))) == 0
+    least = float(np.diagonal(matrix).min()) if diagonal else float(np.linalg.eigvalsh(matrix)[0])
+    if least < -1e-10 * scale:
+        raise OptionError(
+            f"A must be positive semidefinite, got an eigenvalue of {least:.3g}; e.g. M.T @ M is"
+        )
+    return pi, matrix
+
+
+def _given(start: ArrayLike, groups: Ints, order: Ints, problem: Problem) -> Floats:
+    """Lift vectors of the caller's symbols, as rows less 1 of the merged and sorted ones."""
+    lifts = np.atleast_2d(np.asarray(start, dtype=np.float64))
+    first = np.unique(groups, return_index=True)[1]
+    X = lifts[:, first[order]] - 1
+    fits = (X.min(axis=1) >= -1) & (X.max(axis=1) <= problem.excess) & (np.abs(X @ problem.pi) < 1e-9)
+    return np.asarray(X[fits])
+
+
+def _solution(found: Found, problem: Problem, groups: Ints, order: Ints) -> Solution:
+    """Back to the caller's symbols."""
+    place = np.argsort(order)  # of each merged symbol among the sorted ones
+    column = place[groups]
+    lifts = (1 + found.X)[:, column]
+    stats = found.stats | {"outputs": len(lifts)}
+    proof = found.certificate
+    W = proof.weights[place] if proof.weights.ndim == 1 else proof.weights[np.ix_(place, place)]
+    y = None if proof.prices is None else proof.prices[place]
+    merged = None if len(order) == len(groups) else groups
+    value = efficiency(problem, found.X, found.weights)
+    return Solution(lifts, found.weights, value, max(found.upper, value), Certificate(W, y, merged), stats)

@@ -80,6 +80,15 @@ def test_a_saved_mechanism_comes_back_bit_by_bit(c, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("c", CASES, ids=repr)
+def test_a_mechanism_from_a_file_draws_what_it_drew_before(c):
+    back = from_json(c.to_json())
+    values = [c.inputs[k % len(c.inputs)] for k in range(100)]
+    reports = [x.privatize(values, source=ex.SeededWords(3)) for x in (c, back)]
+    assert reports[0] == reports[1]
+    assert back.weights.flags.c_contiguous
+
+
 scalars = (
     st.text(max_size=4)
     | st.integers(-(2**70), 2**70)

@@ -342,7 +342,7 @@ def _check_weights(weights: ArrayLike, n: int) -> NDArray[np.uint64]:
         )
     if np.any(raw < 0) or np.any(raw > TOTAL):
         raise CertificationError(f"weights must be between 0 and 2^{BITS}; make them with certify(...)")
-    w = raw.astype(np.uint64)
+    w = raw.astype(np.uint64, order="C")  # row by row, as the sampler reads them
     for i, total in enumerate(_row_sums(w)):
         if total != TOTAL:
             raise CertificationError(f"every row of weights must sum to 2^{BITS}, got {total} in row {i}")

@@ -11,11 +11,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import csv as pa_csv
+from pyarrow import parquet as pq
 from scipy import stats
 
 import extremal as ex
 from extremal.certification.certify import certify
 from extremal.errors import KeyingError
+from extremal.release.files.privatize import privatize_file
+from extremal.release.frames import privatize_frame
 from extremal.release.keys import check_key, draw_key, id_block, id_blocks, keyed_words, read_key, write_key
 from extremal.release.sampler import SeededWords
 from tests.support.joint import independence
@@ -508,3 +512,37 @@ def test_half_a_character_is_no_id_and_no_name():
 def test_ids_of_numpy_are_named_as_the_numbers_they_are():
     with pytest.raises(KeyingError, match=r"got 5 more than once"):
         C.privatize([PRIOR.labels[0]] * 2, key=KEY, ids=[np.int64(5), np.int64(5)], column="x")
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [["007", "8", "-010"], ["007", "+8", "x9", "1.0"], ["1", "2", "3"]],
+    ids=["numbers", "mixed", "plain"],
+)
+def test_one_file_read_in_any_way_gives_the_same_reports(tmp_path, texts):
+    """Readers make numbers of 007 or leave it as text. Each difference would be a second report."""
+    people = [*texts, *map(str, range(100, 140))]
+    values = [k % 4 for k in range(len(people))]
+    source, target = tmp_path / "source.csv", tmp_path / "target.csv"
+    source.write_text("id,answer\n" + "".join(f"{i},{v}\n" for i, v in zip(people, values, strict=True)))
+    expected = C.privatize(values, key=KEY, ids=people, column="answer")
+    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    assert pd.read_csv(target)["answer"].tolist() == expected
+    frames = [
+        pd.read_csv(source),
+        pd.read_csv(source, dtype={"id": str}),
+        pl.read_csv(source, schema_overrides={"id": pl.String}),
+        pl.read_csv(source),
+        pa_csv.read_csv(source),
+    ]
+    for k, frame in enumerate(frames):
+        reports = privatize_frame(frame, {"answer": C}, key=KEY, ids="id")
+        assert list(np.asarray(reports["answer"])) == expected
+        if isinstance(frame, pd.DataFrame):
+            table = pa.Table.from_pandas(frame)
+        else:
+            table = frame.to_arrow() if isinstance(frame, pl.DataFrame) else frame
+        pq.write_table(table, tmp_path / f"{k}.parquet")
+        done = tmp_path / f"{k}-target.parquet"
+        privatize_file(tmp_path / f"{k}.parquet", done, {"answer": C}, key=KEY, id_column="id")
+        assert pq.read_table(done)["answer"].to_pylist() == expected

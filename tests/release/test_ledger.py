@@ -140,6 +140,18 @@ def test_the_refusal_says_what_two_reports_leak_together(ledger):
     assert everything <= float(said) <= everything + 0.0101
 
 
+def test_for_a_set_of_priors_the_worst_of_them_counts(ledger):
+    priors = ex.PriorSet.l1_ball(PRIOR, 0.1)
+    robust = certify(priors, ex.theory.randomized_response_for_pml(PRIOR, 0.2), 0.5)
+    release(ledger, robust)
+    text = refused(lambda: release(ledger, robust, occasion=2))
+    (said,) = re.findall(r"together leak at most ([0-9.]+) nats", text)
+    nominal = certify(PRIOR, robust.mechanism, 0.5)
+    for p in ([0.55, 0.25, 0.2], [0.45, 0.3, 0.25], [0.55, 0.3, 0.15], [0.5, 0.3, 0.2]):
+        other = certify(ex.Prior(p, PRIOR.labels), nominal.mechanism, 0.5)
+        assert leakage_of_pairs(other) <= float(said)
+
+
 def test_a_third_report_is_bounded_without_a_table_of_all(ledger):
     release(ledger)
     ledger.write_text(

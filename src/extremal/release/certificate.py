@@ -19,6 +19,7 @@ class Certificate:
     """
 
     prior: Any
+    prior_set: Any
     epsilon: float
     digest: str
     weights: NDArray[np.uint64]

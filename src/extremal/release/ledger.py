@@ -256,7 +256,7 @@ def _refuse_second(claim: Claim, line: dict[str, Any], earlier: list[dict[str, A
 
 def _together(certified: Certificate, reports: int, known: bool) -> str:
     """What the reports leak together, as far as the mechanism in hand tells."""
-    everything = up(certified.prior.epsilon_max)
+    everything = up((certified.prior_set or certified.prior).epsilon_max)
     if not known:
         return (
             "what both leak together cannot be computed without the earlier mechanism, and is at most "
@@ -272,7 +272,7 @@ def two_reports(certified: Certificate) -> float:
     if n * m * m > LARGEST_JOINT:
         return _many_reports(certified, 2)
     one = certified.mechanism
-    return up(epsilon_pml(certified.prior, one.compose(one)))
+    return up(epsilon_pml(certified.prior_set or certified.prior, one.compose(one)))
 
 
 def _many_reports(certified: Certificate, reports: int) -> float:

@@ -114,6 +114,31 @@ def test_labels_keep_their_types(names):
     assert [typed(label) for label in back.outputs] == [typed(label) for label in names]
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["caf\u00e9", "cafe\u0301"],  # equal after normalisation, and two different texts
+        ["a", "a\u200b"],
+        ["\u202eabc", "abc"],
+        ["\x00", "\x7f"],
+        ["\u2028", "\n"],
+        ["", " "],
+        ["\U0001f600", "\uffff"],
+        ["__proto__", "digest"],
+        [(), ((),)],
+        [10**30, -(10**30)],
+        [5e-324, 1.7976931348623157e308],
+    ],
+    ids=ascii,
+)
+def test_odd_labels_stay_as_they_are(names, tmp_path):
+    c = certify(ex.Prior([0.5, 0.5], names), ex.Mechanism(np.eye(2), names, names), 1.0)
+    path = tmp_path / "m.json"
+    c.save(path)
+    assert load(path).inputs == tuple(names)
+    assert load(path).digest == c.digest == code_of_the_page()["digest"](json.loads(path.read_text("utf-8")))
+
+
 def test_one_and_one_are_four_different_labels():
     digests = set()
     for label in (1, 1.0, True, "1"):

@@ -183,6 +183,22 @@ def test_a_robust_design_holds_for_the_priors_that_the_sample_leaves_possible(su
     assert run("design", "--prior", "0.5,0.5", "-e", 0.3, "--robust").status == 2
 
 
+def test_the_file_of_a_robust_design_holds_the_set_and_every_command_speaks_of_it(survey, tmp_path):
+    path = tmp_path / "robust.json"
+    done = run("design", "--data", survey, "--column", "answer", "-e", 0.7, "--robust", "-o", path)
+    assert done.status == 0, done.err
+    c = ex.load(path)
+    assert c.prior_set.confidence == 0.95
+    assert c.realised_epsilon <= 0.7
+    made = run("audit", path, "--json")
+    assert json.loads(made.out)["epsilon"] == pytest.approx(c.realised_epsilon, abs=1e-14)
+    assert json.loads(made.out)["prior_set"]["description"] == c.prior_set.description
+    assert "for every prior in the set" in run("certify", path).out
+    again = tmp_path / "again.json"
+    assert run("certify", path, "-e", 0.8, "-o", again).status == 0
+    assert ex.load(again).prior_set.radius == c.prior_set.radius
+
+
 @pytest.mark.parametrize("utility", ["total-variation", "chi-squared", "hellinger", "jensen-shannon"])
 def test_utilities_are_those_of_the_library(utility):
     facts = json.loads(run("design", "--prior", "0.5,0.3,0.2", "-e", 0.6, "--utility", utility, "--json").out)

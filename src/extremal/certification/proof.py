@@ -39,12 +39,7 @@ class Lift(NamedTuple):
     output: int
 
 
-class Run(NamedTuple):
-    """Rows start..stop-1 of a column, which all have this weight."""
-
-    weight: int
-    start: int
-    stop: int
+Run = tuple[int, int, int]  # weight, start, stop: rows start..stop-1 of a column have this weight
 
 
 def column_runs(weights: NDArray[np.uint64]) -> Iterator[list[Run]]:
@@ -55,7 +50,7 @@ def column_runs(weights: NDArray[np.uint64]) -> Iterator[list[Run]]:
         for column in np.ascontiguousarray(weights[:, j : j + step].T):
             starts = np.concatenate(([0], np.flatnonzero(column[1:] != column[:-1]) + 1))
             stops = [*starts[1:].tolist(), n]
-            yield list(map(Run, column[starts].tolist(), starts.tolist(), stops))
+            yield list(zip(column[starts].tolist(), starts.tolist(), stops, strict=True))
 
 
 class Masses(NamedTuple):
@@ -105,7 +100,7 @@ def largest_lift(masses: Masses, columns: Iterable[Sequence[Run]]) -> Lift:
     """The largest lift of all outputs, 1 if none tells anything; columns are the weights of the outputs."""
     best = Lift(1, 1, 0)
     for y, runs in enumerate(columns):
-        largest = max(runs).weight
+        largest = max(runs)[0]
         if not largest:
             continue  # it never occurs
         a, b = largest * masses.total, smallest_sum(masses, runs)
@@ -130,9 +125,9 @@ def smallest_sum(masses: Masses, runs: Sequence[Run]) -> int:
     order = sorted(runs)
     low, high = 0, len(order) - 1
     room, stock = _between(up, order[low]), _between(down, order[high])
-    while left and order[low].weight < order[high].weight:
+    while left and order[low][0] < order[high][0]:
         step = min(room, stock, left)
-        value -= step * (order[high].weight - order[low].weight)
+        value -= step * (order[high][0] - order[low][0])
         room, stock, left = room - step, stock - step, left - step
         if not room:
             low += 1
@@ -148,7 +143,8 @@ def _sums(numbers: Sequence[int]) -> list[int]:
 
 
 def _between(sums: Sequence[int], run: Run) -> int:
-    return sums[run.stop] - sums[run.start]
+    _, start, stop = run
+    return sums[stop] - sums[start]
 
 
 def _integers(numbers: Sequence[float]) -> tuple[list[int], int]:

@@ -1,22 +1,37 @@
 """Upper bounds on the optimum from any dual vector y, for the independent check of a design.
 
-U* <= sum(y) + Delta(y), Delta(y) = max of mu(lam) - y.lam over lift vectors lam. Bounds on Delta(y):
+The lift vectors lam of a mechanism, weighted by how often its outputs occur, have the mean 1. So for any y
+
+    U* <= max of mu(lam) - y.(lam - 1) over lift vectors lam.
+
+Written with lam - 1 nothing is lost where epsilon is small: all terms are then as small as U* itself, or its root.
 
 - Expected gain: a continuous knapsack for each decision, solved by sorting.
-- f-information: for any theta, mu(lam) - y.lam = theta + sum_i g_i(lam_i) with the convex
-  g_i(t) = pi_i f(t) - (y_i + theta pi_i) t. As the others confine lam_i to some [l_i, u_i], Delta is at most
-  theta + sum_i max(g_i(l_i), g_i(u_i)), the chord bound. Where that is not enough: at a vertex every symbol
+- f-information: for any theta, mu(lam) - y.(lam - 1) = sum_i g_i(lam_i) with the convex
+  g_i(t) = pi_i f(t) - (y_i + theta pi_i) (t - 1). As the others confine lam_i to some [l_i, u_i], it is at most
+  sum_i max(g_i(l_i), g_i(u_i)), the chord bound. Where that is not enough: at a vertex every symbol
   but one is full (lam_i = c) or empty (lam_i = low), each falls short of its maximum by a loss >= 0, and
-  Delta is the chord bound minus the smallest total loss of a vertex. That is found by dynamic programming if
+  the maximum is the chord bound minus the smallest total loss of a vertex. That is found by dynamic programming if
   the prior comes from counts, else by meeting in the middle.
 - Any other utility: all vertices, up to 20 symbols.
 
-Rounding. A sum of masses is uncertain by some units in the last place, so the lift of the partial symbol is taken
-to be anywhere in an interval; g is largest at its ends. f, mu and sums are taken to be accurate to some 16 ulp of
-their size; an error that grows with lam counts no more than at lam = 1, the mean of the lift vectors of a mechanism.
-All this is added to the bound before it is compared. A claim may fall short of the bound by 1e-9 of itself plus
-1e-14 (N + 10); where f is infinitely steep at 0 (squared Hellinger) and rounding a mass moves the optimum by more,
-also by what an uncertain lift does to g, but not by more than 1e-8 or 1e-7 of itself.
+Rounding. What is computed is off by `error`, which is added to the bound. f(t) is taken to be off by a few ulp of
+itself, and by as much as f differs at the doubles next to t: that is what an argument rounded before costs, and it
+shows an f that loses digits near 1. The same for mu, whose columns are moved by a few ulp. Products count 4 ulp of
+themselves, sums one for each term. An error at lam_i counts with the share it has in the mean of lift vectors: the
+line from l_i to u_i at 1.
+
+A right dual vector is no more precise than that: it was computed from utilities of vertices and is a vector of doubles.
+At a single vertex, not on average, these are off by more: by `dull`. And masses are rounded, so a sum of them is
+uncertain by some ulp of itself, and the lift that the others leave to the partial symbol lies in an interval. g is
+largest at its ends; the `blur` is what the interval does to one g_i. It is large where f is infinitely steep at 0
+(squared Hellinger). So a claim counts as proved if the bound, less error, dull and blur, is no larger.
+
+All of it falls with U* as epsilon falls: if f is smooth, U* is about N epsilon^2 times a constant, and a vertex with
+a lift of 1 - epsilon / pi at a symbol of mass pi > epsilon is worth epsilon^2 / pi, known to some ulp. Relatively
+that is some ulp / (N pi), less than ulp / epsilon, and the lifts themselves, doubles near 1, are uncertain by
+ulp / epsilon of what they differ from 1 by. So 1e-9 of U* can be told down to epsilon of some 1e-6, and a constant
+mechanism from the optimum down to 1e-13.
 """
 
 from __future__ import annotations
@@ -43,11 +58,11 @@ MOST_PAIRS, CHUNK = 600_000_000, 1 << 20  # pairs of blocks looked at: about a m
 
 
 class Bound(NamedTuple):
-    """An upper bound on the optimum, how it was found, and by how much rounding the masses may move it."""
+    """An upper bound on the optimum, how it was found, and how much of it is rounding, error and blur."""
 
     value: float
     how: str
-    blur: float = 0.0
+    uncertain: float = 0.0
 
 
 def upper_bound(
@@ -60,20 +75,23 @@ def upper_bound(
     proves: Callable[[Bound], bool],
 ) -> Bound:
     """A bound on the utility of all mechanisms with lifts in [low, c], the first that proves the claim."""
-    pi, c, total = prior.probabilities, largest_lift(prior.probabilities, epsilon), math.fsum(y)
+    pi, c = prior.probabilities, largest_lift(prior.probabilities, epsilon)
     if not low < 1 < c:
-        one = utility.columns(prior, np.ones((prior.size, 1)))
-        return Bound(float(one[0]), "the only lift vector there is")
+        one = np.ones((prior.size, 1))
+        mu = utility.columns(prior, one)
+        return Bound(float(mu[0]), "the only lift vector there is", float(_moved(prior, utility, one, mu)[0]))
     if isinstance(utility, ExpectedGain):
-        delta = _linear_delta(pi, utility.gain, y, low, c)
-        return Bound(total + delta, f"continuous knapsacks, one for each of {len(utility.gain)} decisions")
+        value, error = _linear_bound(pi, utility.gain, y, low, c)
+        how = f"continuous knapsacks, one for each of {len(utility.gain)} decisions"
+        return Bound(value + error, how, 2 * error)
     if not isinstance(utility, FInformation):
         if prior.size > ENUMERABLE:
             return Bound(math.inf, f"nothing: this utility cannot be checked beyond {ENUMERABLE} symbols")
-        delta, blur, count = _enumerated_delta(prior, utility, y, low, c)
-        return Bound(total + delta, f"enumeration of {count} vertices", blur)
+        value, error, blur, count = _enumerated_bound(prior, utility, y, low, c)
+        return Bound(value + error, f"enumeration of {count} vertices", blur + 2 * error)
     s = Separable.of(pi, utility.f, y, low, c)
-    chords = Bound(total + s.chord, "chords", s.blur)
+    uncertain = s.blur + s.dull + 2 * s.error
+    chords = Bound(s.chord, "chords", uncertain)
     if proves(chords):
         return chords
     if not math.isfinite(chords.value):
@@ -83,14 +101,37 @@ def upper_bound(
         loss, how = _count_loss(s, counts, needed), f"dynamic programming over {counts.sum()} counts"
     else:
         loss, how = _meeting_loss(s, needed), "meeting in the middle"
-    return Bound(chords.value - loss + s.error, how, s.blur) if loss > s.error else chords
+    return Bound(chords.value - loss + s.error, how, uncertain + s.error) if loss > s.error else chords
 
 
 def _reachable(pi: Floats, low: float, c: float) -> tuple[Floats, Floats]:
-    """The interval [l_i, u_i] that the others confine lam_i to, rounded outwards."""
-    l = (c * pi - (c - 1) - 8 * ULP * c) / pi
-    u = (1 - low * (1 - pi)) / pi * (1 + 8 * ULP)
-    return np.maximum(l, low), np.minimum(u, c)
+    """The interval [l_i, u_i] that the others confine lam_i to, rounded outwards: there all are c, or all low."""
+    others = (1 - pi) / pi * (1 + 8 * ULP)
+    l = 1 - (c - 1) * others
+    u = 1 + (1 - low) * others
+    return np.maximum(l - 2 * ULP * np.abs(l), low), np.minimum(u * (1 + 2 * ULP), c)
+
+
+def _reach(l: Floats, u: Floats) -> Floats:
+    """How far lift vectors are from 1 on average, at most: |lam - 1| <= lam + 1."""
+    return np.minimum(np.maximum(u - 1, 1 - l), 2.0)
+
+
+def _off(f: Callable[[Floats], Floats], t: Floats) -> Floats:
+    """What f(t) may be off by: some ulp of itself, and what it differs by at the doubles next to t."""
+    here, step = f(t), np.spacing(np.maximum(t, 1e-300)) * (t > 0)
+    beside = [np.abs(f(np.maximum(t + k * step, 0.0)) - here) for k in (-4, -1, 1, 4)]
+    return np.asarray(np.maximum.reduce(beside) + 4 * ULP * np.abs(here))
+
+
+def _moved(prior: Prior, utility: Utility, lam: Floats, mu: Floats) -> Floats:
+    """What mu(lam) may be off by: some ulp of itself, and what it differs by where lam is off by a few."""
+    i = np.arange(prior.size)[:, None]
+    worst = np.zeros_like(mu)
+    for signs in (i % 2, i // 2 % 2 if prior.size > 2 else 1 - i % 2):  # neither all up nor all down
+        beside = utility.columns(prior, lam * (1 + 8 * ULP * (1 - 2 * signs)))
+        worst = np.maximum(worst, np.abs(beside - mu))
+    return np.asarray(worst + 4 * ULP * np.abs(mu))
 
 
 def _multiplier(pi: Floats, l: Floats, u: Floats, at_l: Floats, at_u: Floats) -> float:
@@ -104,28 +145,33 @@ def _multiplier(pi: Floats, l: Floats, u: Floats, at_l: Floats, at_u: Floats) ->
     return theta if math.isfinite(theta) else 0.0
 
 
-def _linear_delta(pi: Floats, gains: Floats, y: Floats, low: float, c: float) -> float:
-    """The largest (pi gain - y).lam over lift vectors and rows of gains, rounded up."""
+def _linear_bound(pi: Floats, gains: Floats, y: Floats, low: float, c: float) -> tuple[float, float]:
+    """The largest pi gain.lam - y.(lam - 1) over lift vectors and rows of gains, and what it is off by."""
     l, u = _reachable(pi, low, c)
-    deltas, size = [], 0.0
+    reach = _reach(l, u)
+    values, errors = [], []
     for gain in gains:
         a = pi * gain - y
-        theta = _multiplier(pi, l, u, a * l, a * u)
+        theta = _multiplier(pi, l, u, a * (l - 1), a * (u - 1))
         rest = a - theta * pi
-        deltas.append(math.fsum([theta, *np.maximum(rest * l, rest * u).tolist()]))
-        size = max(size, abs(theta))
-    size += math.fsum(np.abs(y)) + float(pi @ np.abs(gains).max(axis=0))
-    return max(deltas) + 32 * ULP * size
+        values.append(math.fsum([*(pi * gain), *np.maximum(rest * (l - 1), rest * (u - 1)).tolist()]))
+        size = math.fsum(np.abs(pi * gain)) + math.fsum(
+            (np.abs(pi * gain) + np.abs(y) + abs(theta) * pi) * reach
+        )
+        errors.append(16 * ULP * size)
+    return max(values), max(errors)
 
 
 @dataclass(frozen=True, eq=False)
 class Separable:
-    """sum_i pi_i f(lam_i) - y.lam over lift vectors: the chord bound, and what is lost against it.
+    """sum_i pi_i f(lam_i) - y.(lam - 1) over lift vectors: the chord bound, and what is lost against it.
 
-    `top` is max(g_i(l_i), g_i(u_i)). `full` and `empty` are the losses of lam_i = c and lam_i = low, infinite
-    where no lift vector has them. `room` is the mass that is full, the covered share of the partial symbol
-    included, known to `noise`; `blur` is the most that this uncertainty does to one g_i, `error` bounds what
-    rounding does to the rest.
+    `top` is max(g_i(l_i), g_i(u_i)). A vertex is told by the symbols that are empty if they have less mass than the
+    full ones, as for small epsilon, else by the full ones: the smaller sum is known more precisely. Those are
+    `marked`: `on` are the losses of marked symbols and `off` those of the others, infinite where no lift vector has
+    them. `room` is the mass that is marked, the share of the partial symbol included, known to `noise`; `blur` is
+    the most that this uncertainty does to one g_i. `error` bounds what rounding does to the rest on average over the
+    lift vectors of a mechanism, `dull` what it does at any one of them.
     """
 
     pi: Floats
@@ -138,31 +184,49 @@ class Separable:
     top: Floats
     chord: float
     error: float
+    dull: float
 
     @classmethod
     def of(cls, pi: Floats, f: Callable[[Floats], Floats], y: Floats, low: float, c: float) -> Separable:
         l, u = _reachable(pi, low, c)
-        theta = _multiplier(pi, l, u, pi * f(l) - y * l, pi * f(u) - y * u)
+        theta = _multiplier(pi, l, u, pi * f(l) - y * (l - 1), pi * f(u) - y * (u - 1))
         slope = y + theta * pi
-        top = np.maximum(pi * f(l) - slope * l, pi * f(u) - slope * u)
-        size = pi * (1 + np.abs(f(l)) + np.abs(f(u)) / u + abs(theta)) + np.abs(y)
-        error = (32 + len(pi)) * ULP * math.fsum(size)
-        return cls(pi, f, slope, low, c, l, u, top, math.fsum([theta, *top.tolist()]) + error, error)
+        top = np.maximum(pi * f(l) - slope * (l - 1), pi * f(u) - slope * (u - 1))
+        off_l, off_u = (pi * _off(f, t) + 4 * ULP * np.abs(slope * (t - 1)) for t in (l, u))
+        at_one = np.divide(1 - l, u - l, out=np.zeros_like(pi), where=u > l)  # the share of u in the mean
+        error = math.fsum(off_l * (1 - at_one) + off_u * at_one) + (len(pi) + 8) * ULP * math.fsum(
+            np.abs(top) / np.maximum(u, 1)
+        )
+        dull = math.fsum(np.maximum(off_l, off_u))
+        return cls(pi, f, slope, low, c, l, u, top, math.fsum(top) + error, error, dull)
+
+    @property
+    def empties(self) -> bool:
+        """Whether the marked symbols are the empty ones."""
+        return self.c - 1 < 1 - self.low
 
     @property
     def room(self) -> float:
-        return (1 - self.low) / (self.c - self.low)
+        return (self.c - 1 if self.empties else 1 - self.low) / (self.c - self.low)
 
     @property
     def noise(self) -> float:
-        return ULP * self.room * (len(self.pi) / 4 + 6 * self.c / (self.c - self.low))
+        return ULP * self.room * (len(self.pi) / 4 + 8)
 
     @property
-    def full(self) -> Floats:
+    def on(self) -> Floats:
+        return self._empty if self.empties else self._full
+
+    @property
+    def off(self) -> Floats:
+        return self._full if self.empties else self._empty
+
+    @property
+    def _full(self) -> Floats:
         return np.where(self.u < self.c, math.inf, self.loss(slice(None), np.full_like(self.pi, self.c)))
 
     @property
-    def empty(self) -> Floats:
+    def _empty(self) -> Floats:
         return np.where(self.l > self.low, math.inf, self.loss(slice(None), np.full_like(self.pi, self.low)))
 
     @property
@@ -174,11 +238,12 @@ class Separable:
 
     def loss(self, i: int | slice, lam: Floats) -> Floats:
         """What g_i(lam) falls short of its maximum."""
-        return np.asarray(self.top[i] - (self.pi[i] * self.f(lam) - self.slope[i] * lam))
+        return np.asarray(self.top[i] - (self.pi[i] * self.f(lam) - self.slope[i] * (lam - 1)))
 
     def partial(self, j: int, least: Floats, most: Floats) -> Floats:
-        """The smallest loss of j if a share of it in [least, most] is covered; infinite if none can be."""
-        lam = self.low + (self.c - self.low) * np.array((least, most))
+        """The smallest loss of j if a share of it in [least, most] is marked; infinite if none can be."""
+        share = (self.c - self.low) * np.array((least, most))
+        lam = self.c - share[::-1] if self.empties else self.low + share
         inside = np.clip(lam, self.l[j], self.u[j])
         loss = np.minimum(self.loss(j, inside[0]), self.loss(j, inside[1]))
         return np.where((lam[1] < self.l[j]) | (lam[0] > self.u[j]), math.inf, loss)
@@ -207,20 +272,20 @@ def _counts(pi: Floats) -> Ints | None:
 def _count_loss(s: Separable, counts: Ints, needed: float) -> float:
     """A lower bound on the loss of every vertex, and the smallest one if that is less than needed.
 
-    A table holds the smallest loss of the symbols added to it by the total count of those that are full.
+    A table holds the smallest loss of the symbols added to it by the total count of those that are marked.
     First the partial symbol is in the table as well, at no loss; where that is not enough, it is taken out.
     """
-    full, empty = s.full, s.empty
+    on, off = s.on, s.off
     room = s.room * float(counts.sum())
-    noise = ULP * room * (4 + 6 * s.c / (s.c - s.low))
+    noise = 12 * ULP * room
     size = math.floor(room + noise) + 1
 
     def add(table: Floats, symbols: list[int]) -> Floats:
         for i in symbols:
             before, n = table, int(counts[i])
-            table = before + empty[i]
+            table = before + off[i]
             if n < size:
-                np.minimum(table[n:], before[: size - n] + full[i], out=table[n:])
+                np.minimum(table[n:], before[: size - n] + on[i], out=table[n:])
         return table
 
     def with_partial(j: int, table: Floats) -> float:
@@ -231,7 +296,7 @@ def _count_loss(s: Separable, counts: Ints, needed: float) -> float:
 
     table, symbols = np.append(0.0, np.full(size - 1, math.inf)), list(range(len(counts)))
     whole = add(table, symbols)
-    relaxed = [with_partial(j, whole) - empty[j] if empty[j] < math.inf else -math.inf for j in symbols]
+    relaxed = [with_partial(j, whole) - off[j] if off[j] < math.inf else -math.inf for j in symbols]
     open_ones = [j for j in symbols if not relaxed[j] >= needed]
     best = min((relaxed[j] for j in symbols if relaxed[j] >= needed), default=math.inf)
     if open_ones:
@@ -255,7 +320,7 @@ def _meeting_loss(s: Separable, needed: float) -> float:
     each partial symbol, blocks of one list are matched with blocks of the other, and halved where together
     they may lose too little. Beyond 36 symbols, subsets of nearly equal mass may have to share a block.
     """
-    full, empty = s.full, s.empty
+    on, off = s.on, s.off
     limit, left = needed, MOST_PAIRS
 
     def add(sums: Sums, symbols: list[int]) -> Sums:
@@ -265,7 +330,7 @@ def _meeting_loss(s: Separable, needed: float) -> float:
             if left < 0:
                 break
             least, most = (np.concatenate((mass, mass + s.pi[i])) for mass in sums[:2])
-            loss = np.concatenate((sums.loss + empty[i], sums.loss + full[i]))
+            loss = np.concatenate((sums.loss + off[i], sums.loss + on[i]))
             kept = np.flatnonzero((loss < limit) & (least <= s.room + s.noise))
             kept = kept[np.argsort(least[kept], kind="stable")]
             sums = _blocks(Sums(least[kept], most[kept], loss[kept]))
@@ -284,7 +349,7 @@ def _meeting_loss(s: Separable, needed: float) -> float:
 
 def _blocks(sums: Sums) -> Sums:
     """Subsets of equal mass in one block, and neighbours too where there are too many."""
-    first = np.flatnonzero(np.diff(sums.least, prepend=-1.0) > ULP)
+    first = np.flatnonzero(np.diff(sums.least, prepend=-1.0) > ULP * sums.least)
     first = first[:: -(-len(first) // LONGEST) or 1]
     if len(first) == len(sums.least):
         return sums
@@ -335,28 +400,40 @@ def _matched(
     return limit, left
 
 
-def _enumerated_delta(
+def _enumerated_bound(
     prior: Prior, utility: Utility, y: Floats, low: float, c: float
-) -> tuple[float, float, int]:
-    """The largest mu - y.lam of all vertices, rounded up; what rounding may do to it; their number."""
+) -> tuple[float, float, float, int]:
+    """The largest mu - y.(lam - 1) of all vertices, what it is off by, its blur; the number of vertices.
+
+    The partial symbol balances the others: pi_j (lam_j - 1) = (1 - low) empty - (c - 1) full, in masses.
+    """
     pi, n = prior.probabilities, prior.size
-    room = (1 - low) / (c - low)
-    noise = ULP * room * (n / 2 + 6 * c / (c - low))
-    best, blur, count, size = -math.inf, 0.0, 0, 1.0
+    y = y - math.fsum(y) * pi  # proves the same, and is small where mu is nearly linear
+    best, blur, count, off = -math.inf, 0.0, 0, 0.0
     for start in range(0, 1 << n, 1 << 14):
         codes = np.arange(start, min(start + (1 << 14), 1 << n))
         full = (codes[:, None] >> np.arange(n) & 1).astype(bool)
-        left = room - full @ pi
-        S, j = np.nonzero(~full & (left[:, None] >= -noise) & (left[:, None] <= pi + noise))
+        above = (c - 1) * (full @ pi)[:, None]
+        below = (1 - low) * ((~full @ pi)[:, None] - pi)
+        noise = (n + 8) * ULP * ((above + np.abs(below)) / pi + c)
+        partial = 1 + (below - above) / pi
+        S, j = np.nonzero(~full & (partial >= low - noise) & (partial <= c + noise))
         if not len(S):
             continue
-        lam, ends = np.where(full[S], c, low).T, []
+        lam, ends, moved = np.where(full[S], c, low).T, [], []
         for shift in (-noise, noise):
-            lam[j, np.arange(len(j))] = np.clip(low + (c - low) * (left[S] + shift) / pi[j], low, c)
+            lam[j, np.arange(len(j))] = np.clip((partial + shift)[S, j], low, c)
             mu = utility.columns(prior, lam)
-            ends.append(mu - y @ lam)
-            size = max(size, n * float(np.max(np.abs(mu) / lam.sum(axis=0))))
+            ends.append(mu - y @ (lam - 1))
+            moved.append(_moved(prior, utility, lam, mu) + (n + 8) * ULP * (np.abs(y) @ np.abs(lam - 1)))
+            off = max(off, n * float(np.max(moved[-1] / lam.sum(axis=0))))
         k, count = int(np.argmax(np.maximum(*ends))), count + len(S)
         if max(ends[0][k], ends[1][k]) > best:
-            best, blur = float(max(ends[0][k], ends[1][k])), float(abs(ends[0][k] - ends[1][k]))
-    return best + (32 + n) * ULP * (size + math.fsum(np.abs(y))), blur, count
+            best = float(max(ends[0][k], ends[1][k]))
+            blur = float(abs(ends[0][k] - ends[1][k]) + max(moved[0][k], moved[1][k]))
+    return (
+        best,
+        off + (n + 8) * ULP * math.fsum(np.abs(y) * (1 + _reach(*_reachable(pi, low, c)))),
+        blur,
+        count,
+    )

@@ -2,13 +2,18 @@
 
 Shares no code with the solver. What it proves about the optimum U* is weak duality: for *any* vector y,
 
-    U* <= sum(y) + Delta(y),   Delta(y) = max of mu(lam) - y.lam over lift vectors lam,
+    U* <= max of mu(lam) - y.(lam - 1) over lift vectors lam,
 
 where a lift vector has low <= lam_i <= c = e^epsilon and pi.lam = 1. So the dual vector needs no trust, only
-an upper bound on Delta(y), which check_bounds.py finds.
+an upper bound on the maximum, which `bounds` finds.
 
-A claim may fall short of the bound by 1e-9 of itself plus 1e-14 (N + 10), and where
-f is infinitely steep at 0 and rounding a mass moves the optimum by more, by that, up to 1e-8 or 1e-7 of itself.
+A claim may be off by 1e-9 of itself and by what rounding does to the figure it is compared with; both are relative,
+so a value of 1e-14 is checked as strictly as one of 1:
+
+- The bound: by the error of what is computed and the blur of the masses, see `bounds`.
+- The value: entries of the mechanism and sums of N products are off by (N + 8) ulp of themselves. What that does to
+  the utility is measured, by moving every entry by as much.
+- Lifts: by as much, relatively; so is the leakage, their logarithm.
 """
 
 from __future__ import annotations
@@ -28,8 +33,8 @@ from ..model.regions import check_epsilon
 from ..model.utility import Utility, check_utility
 from .bounds import ULP, Bound, upper_bound
 
-EXACT = 1e-12  # what row sums, leakage and lifts may be off by
-RELATIVE, STEEP = 1e-9, 1e-7  # what a value or a bound may be off by; the same where f is steep
+EXACT = 1e-12  # what row sums may be off by; of itself, what epsilon and a lower bound on lifts may be
+RELATIVE = 1e-9  # of itself, what a value or a bound may be off by
 
 
 class Claim(Protocol):
@@ -103,15 +108,18 @@ def check_design(
         )
     utility.columns(prior, np.ones((prior.size, 1)))  # refuses a utility that does not fit the prior
     problems: list[str] = []
-    row_error, leakage, value = _measured(prior, epsilon, utility, design.mechanism, lower_lift, problems)
+    row_error, leakage, value, noise = _measured(
+        prior, epsilon, utility, design.mechanism, lower_lift, problems
+    )
     claimed, claim = _number(design.value), _number(design.upper_bound)
-    tiny = 1e-14 * (prior.size + 10)  # utilities are of order 1, and so are rounding errors
-    if not abs(value - claimed) <= RELATIVE * max(abs(value), abs(claimed)) + tiny:
+    allowed = RELATIVE * max(abs(value), abs(claimed)) + noise
+    if not abs(value - claimed) <= allowed:
         problems.append(f"value is {value:.12g}, not {claimed:.12g}")
+    if claim < value - allowed:
+        problems.append(f"upper bound {claim:.12g} is below the value {value:.12g}")
 
     def proves(bound: Bound) -> bool:
-        steep = min(bound.blur, STEEP * max(abs(claim), 0.1))
-        return bound.value <= claim + RELATIVE * abs(claim) + tiny + steep
+        return bound.value - bound.uncertain <= claim + RELATIVE * abs(claim) + (noise if noise >= 0 else 0.0)
 
     bound, proved = Bound(math.inf, "nothing: none is claimed"), False
     if not claim > -math.inf:
@@ -124,7 +132,10 @@ def check_design(
             proved = proves(bound)
             if not proved:
                 problems.append(f"upper bound {claim:.12g} is not proved: {bound.value:.12g} by {bound.how}")
-    gap = max(bound.value - value, 0.0) / max(abs(bound.value), tiny) if bound.value < math.inf else math.inf
+    gap = math.inf
+    if bound.value < math.inf:
+        apart = max(bound.value - value, 0.0)
+        gap = apart / abs(bound.value) if apart else 0.0
     return Check(
         ok=not problems,
         row_error=row_error,
@@ -143,12 +154,12 @@ def check_design(
 
 def _measured(
     prior: Prior, epsilon: float, utility: Utility, mechanism: Mechanism, low: float, problems: list[str]
-) -> tuple[float, float, float]:
-    """Error of the row sums, leakage and value of a mechanism; not a number where it has none."""
+) -> tuple[float, float, float, float]:
+    """Error of the row sums, leakage, value of a mechanism and its rounding; not a number where it has none."""
     P = np.asarray(mechanism.matrix, dtype=np.float64)
     if P.ndim != 2 or P.size == 0 or not (np.isfinite(P).all() and P.min() >= 0):
         problems.append("mechanism must be a matrix of finite numbers >= 0")
-        return math.nan, math.nan, math.nan
+        return math.nan, math.nan, math.nan, math.nan
     row_error = float(np.abs(P.sum(axis=1) - 1).max())
     if row_error > EXACT:
         problems.append(f"a row of the mechanism misses 1 by {row_error:.2e}")
@@ -156,13 +167,24 @@ def _measured(
         lifts = lift(prior, mechanism)
     except MechanismError as error:
         problems.append(str(error))
-        return row_error, math.nan, math.nan
+        return row_error, math.nan, math.nan, math.nan
     leakage = math.log(max(float(lifts.max()), 1.0))
-    if not leakage <= epsilon + EXACT:
+    off = (prior.size + 8) * ULP
+    if not leakage <= epsilon * (1 + EXACT) + off:
         problems.append(f"leakage is {leakage:.15g}, {leakage - epsilon:.2e} above epsilon")
-    if not lifts.min() >= low - EXACT:
+    if not lifts.min() >= low - (EXACT * (1 - low) + off) * low:
         problems.append(f"a lift is {lifts.min():.15g}, {low - lifts.min():.2e} below lower_lift")
-    return row_error, leakage, utility(prior, mechanism)
+    return row_error, leakage, utility(prior, mechanism), _rounding(prior, utility, P, off)
+
+
+def _rounding(prior: Prior, utility: Utility, P: Floats, off: float) -> float:
+    """What the value changes by, at most about, if every entry of the mechanism is off by so much of itself."""
+    mu = utility.columns(prior, P)
+    moved = np.zeros(P.shape[1])
+    for seed in range(3):
+        signs = np.where(np.random.default_rng(seed).random(P.shape) < 0.5, -off, off)
+        moved = np.maximum(moved, np.abs(utility.columns(prior, P * (1 + signs)) - mu))
+    return 2 * math.fsum(moved)
 
 
 def _number(claim: object) -> float:

@@ -25,6 +25,8 @@ from .solver.local_search import heuristic_generation
 from .solver.merging import solve_separable
 from .task import Task
 
+MEASURED = 1000  # symbols whose arc mechanism is made to measure its value: small levels need every digit
+
 
 def constant(task: Task) -> Design:
     """epsilon = 0: nothing may be told. The only lift vector is 1, so any y with sum(y) = mu(1) is dual feasible."""
@@ -123,19 +125,20 @@ def arc(task: Task) -> Design:
         return measured(task, best, math.inf, None)
     f = task.utility.f
     value, k = max((columns.separable_value(f), k) for k, (columns, _) in enumerate(made))
+    if len(pi) <= MEASURED:
+        value = task.utility(task.prior, Arcs(task.prior, *made[k]).mechanism())
     dual = task.separable().analytic_dual()
     return finished(task, Arcs(task.prior, *made[k]), value, math.fsum(dual), dual)
 
 
 def _high_privacy_dual(task: Task) -> Floats:
     """y_j = pi_j (c m - m_j) / (c - 1), m_j the utility of vertex v_j and m its mean: y . v_j = m_j for all of them."""
-    c = task.high
+    c, pi = task.high, task.prior.probabilities
+    spread = c - 1  # of the double c, which every lift vector is held against
     lifts = np.full((task.prior.size, task.prior.size), c)
-    np.fill_diagonal(lifts, (1 - c * (1 - task.prior.probabilities)) / task.prior.probabilities)
+    np.fill_diagonal(lifts, 1 - spread * ((1 - pi) / pi))  # from 1: with tiny masses, c (1 - pi) would cancel
     gains = task.mu(np.maximum(lifts, 0.0))
-    mean = float(task.prior.probabilities @ gains)
-    spread = math.expm1(task.epsilon) if c < 1.5 else c - 1
-    pi = task.prior.probabilities
+    mean = float(pi @ gains)
     return better_conditioned(np.asarray(pi * (mean + (mean - gains) / spread)), pi, gains)
 
 

@@ -225,8 +225,8 @@ def test_reasons_add_up_to_the_records_that_are_dropped(tmp_path, labels, kind):
         assert known + missing + other == 200
         try:
             done = ex.privatize_file(path, tmp_path / f"p{k}.{kind}", {"x": certified}, unknown="drop")
-        except ex.ValuesError:  # reports that a column of this type cannot hold
-            assert kind == "parquet"
+        except ex.ValuesError:  # reports that a column of this type cannot hold, or nothing is left
+            assert kind == "parquet" or not known
             continue
         assert (done.rows, done.dropped) == (known, missing + other)
 

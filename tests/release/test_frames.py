@@ -277,7 +277,7 @@ def test_metadata_that_may_describe_the_values_are_left_out():
     assert set(reports.schema.metadata) == {b"pandas"}
     assert b"attributes" not in reports.schema.metadata[b"pandas"]
     assert reports.schema.field("answer").metadata is None
-    assert reports.schema.field("n").metadata == {b"unit": b"m"}
+    assert reports.schema.field("n").metadata is None
     back = reports.to_pandas()
     assert back.index.tolist() == [3, 4]
     assert back["answer"].cat.categories.tolist() == ["a", "bb", "ccc"]

@@ -33,7 +33,7 @@ from extremal.model.mechanism import identity
 from extremal.release.frames import privatize_frame
 from extremal.release.job import Randomness, plan
 from extremal.release.product import product_prior
-from extremal.release.spark import Reports, counts_spark, privatize_spark
+from extremal.release.spark import COMMITTER, Reports, counts_spark, privatize_spark
 from extremal.release.spark_checks import check_storage
 from tests.support.falsifier import finds_more_than
 
@@ -420,6 +420,20 @@ def test_unknown_and_missing_values_are_refused_by_name(dirty, tmp_path, way):
     text = r"of 'answer' .* others in 10 of 100 rows: 'stranger' \(5\), 'BB' \(2\), missing \(3\); correct"
     expect(ValuesError, text, lambda: privatize_spark(dirty, {"answer": C}, **options))
     assert not path.exists()
+
+
+def test_a_refused_job_leaves_nothing_whatever_the_committer(spark, tmp_path):
+    """Algorithm 2 would publish the files of tasks that succeeded before another one failed."""
+    path = tmp_path / "reports"
+    frame = spark.range(0, 4000, 1, 8).select(
+        "id", F.when(F.col("id") == 3999, "stranger").otherwise("a").alias("answer")
+    )
+    spark.conf.set(COMMITTER, "2")
+    try:
+        expect(ValuesError, "stranger", lambda: privatize_spark(frame, {"answer": C}, materialize=path))
+        assert not path.exists()
+    finally:
+        spark.conf.unset(COMMITTER)
 
 
 def test_unknown_values_can_be_dropped_or_counted_as_a_label(dirty):

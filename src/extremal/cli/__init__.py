@@ -128,7 +128,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without these characters still gets the rest
     if arguments is None:  # as a program: being told to stop leaves no temporary files behind
-        signal.signal(signal.SIGTERM, _stop)
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks for
+                signal.signal(number, _stop)
     given = None if arguments is None else list(arguments)
     try:
         status = app(given, prog_name="extremal", standalone_mode=False)

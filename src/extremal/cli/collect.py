@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
-import tempfile
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -72,6 +69,13 @@ def privatize(
             "report of the same people's column is refused.",
         ),
     ] = None,
+    order: Annotated[
+        Literal["check", "keep", "shuffle"],
+        typer.Option(
+            help="Refuse records whose order tells answers (check), accept them (keep), or write all records in random "
+            "order (shuffle)."
+        ),
+    ] = "check",
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
     format: options.Format = None,
@@ -93,11 +97,12 @@ def privatize(
         "unknown": missing,
         "occasion": occasion,
         "ledger": _ledger(ledger, key_file),
+        "order": order,
         "delimiter": delimiter,
     }
-    with file_or_stdin(source, format) as path:
+    with file_or_stdin(source, format) as (path, kind):
         data = open_data(
-            path, [*(column or []), *([] if id_column is None else [id_column])], format, delimiter
+            path, [*(column or []), *([] if id_column is None else [id_column])], kind, delimiter
         )
         jobs = _jobs(column or [_only_column(data, path, loaded[0])], loaded)
         if unknown_as is not None:
@@ -107,17 +112,11 @@ def privatize(
             reasons, empty = advice.gaps(data, jobs)
             if empty:
                 raise _nothing_left(f"no answer in column {empty[0]!r}")
-        kind = format or ("csv" if source == "-" else None)
         done = _run(path, output, jobs, how, overwrite, kind)
-    if done.dropped and not done.rows:  # each column has answers, but no record has all of them
-        if output != "-":
-            os.remove(output)
-        raise _nothing_left("in no record every answer")
     warnings = [text for c in jobs.values() for text in advice.full_disclosure(c)]
     lost = advice.dropped(done.rows, done.dropped, reasons)
-    show.warnings(
-        show.console(to_stderr=True), done.notes
-    )  # for this person alone, so never on standard output
+    # For the person who runs this alone, so never on standard output, which may be passed on.
+    show.warnings(show.console(to_stderr=True), done.notes)
     notes = [*advice.unchanged(data.columns, list(jobs)), *advice.together(list(jobs))]
     if as_json:
         show.print_json(
@@ -152,7 +151,8 @@ def _tell_release(
     out.print(f"{rows} reports {where}" + "".join(f"; {text}" for text in lost), soft_wrap=True)
     for name, c in jobs.items():
         out.print(
-            f"column {show.name_of(name)} now holds reports, not answers: none leaks more than {show.nats(c.epsilon)}",
+            f"column {show.name_of(name)} now holds reports, not answers: none leaks more than "
+            f"{show.nats(c.epsilon)} under the prior in the mechanism file",
             soft_wrap=True,
         )
     show.sentences(out, notes)
@@ -216,20 +216,10 @@ def _nothing_left(why: str) -> ex.ValuesError:
 
 
 def _run(path: str, output: str, jobs: Any, how: dict[str, Any], overwrite: bool, format: str | None) -> Any:
-    """The file written; a pipe goes through a folder that only its owner can read."""
+    """The file written, or standard output."""
+    target = sys.stdout.buffer if output == "-" else output
     with progress("privatising") as bar:
-        if output != "-":
-            return ex.privatize_file(
-                path, output, jobs, overwrite=overwrite, format=format, progress=bar, **how
-            )
-        with tempfile.TemporaryDirectory(prefix="extremal-") as folder:
-            target = os.path.join(folder, os.path.basename(path))
-            done = ex.privatize_file(path, target, jobs, format=format, progress=bar, **how)
-            bar.close()
-            with open(target, "rb") as file:
-                shutil.copyfileobj(file, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
-            return done
+        return ex.privatize_file(path, target, jobs, overwrite=overwrite, format=format, progress=bar, **how)
 
 
 def _label(certified: ex.Certified, text: str) -> Any:

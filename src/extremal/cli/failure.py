@@ -22,6 +22,7 @@ REMEDIES = (
     (r"\bledger=None", "--ledger none"),
     (r"\bledger=path", "--ledger FILE"),
     (r"every wave an occasion of its own", r"\g<0> (--occasion)"),
+    (r'order="(\w+)"', r"--order \1"),
     (r"key=read_key\(path\)", "--key-file FILE"),
     (r"write_key\(path\)", "extremal key FILE"),
     (r"\bids=[a-z.]*", "--id-column NAME"),

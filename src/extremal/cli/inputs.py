@@ -70,12 +70,12 @@ def learn(source: Source) -> Learned:
     if source.data is not None:
         from extremal.release.files.read import read_counts
 
-        with file_or_stdin(source.data, source.format) as path, progress("reading") as bar:
+        with file_or_stdin(source.data, source.format) as (path, format), progress("reading") as bar:
             counts: dict[Any, float] = dict(
                 read_counts(
                     path,
                     source.column,
-                    format=source.format,
+                    format=format,
                     delimiter=source.delimiter,
                     missing=source.missing,
                     progress=bar,
@@ -150,8 +150,8 @@ def report_counts(path: str, column: str | None, certified: ex.Certified, **how:
     """How often each report stands in a column of a file."""
     from extremal.release.files.read import match_labels, read_counts
 
-    with file_or_stdin(path, how.get("format")) as name, progress("reading") as bar:
-        counts = read_counts(name, column, progress=bar, **how)
+    with file_or_stdin(path, how.pop("format", None)) as (name, format), progress("reading") as bar:
+        counts = read_counts(name, column, format=format, progress=bar, **how)
     return match_labels(counts, certified.outputs)
 
 
@@ -178,19 +178,40 @@ def read_text(path: str) -> str:
 
 
 @contextmanager
-def file_or_stdin(path: str, format: str | None) -> Iterator[str]:
-    """The path, or that of a private file with what standard input gives, which is gone afterwards."""
+def file_or_stdin(path: str, format: str | None) -> Iterator[tuple[str, str | None]]:
+    """The path and the format, or those of a file with what standard input gives, CSV unless something is said.
+
+    That file is gone afterwards, however this ends.
+    """
     if path != "-":
-        yield path
+        yield path, format
         return
-    with tempfile.TemporaryDirectory(prefix="extremal-") as folder:
-        name = os.path.join(folder, f"input.{format or 'csv'}")
-        with open(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
+    with _spool() as name:
         try:
-            yield name
+            yield name, format or "csv"
         except ex.ExtremalError as error:  # nobody knows that file by its name
             raise type(error)(str(error).replace(name, "standard input")) from None
+
+
+@contextmanager
+def _spool() -> Iterator[str]:
+    """Standard input in a file that has no name of its own: even a process that is killed leaves nothing.
+
+    Where files cannot be opened again by their number, it has one in a folder of its own.
+    """
+    with tempfile.TemporaryFile() as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+        file.flush()
+        name = f"/proc/self/fd/{file.fileno()}"
+        if os.path.exists(name):
+            yield name
+            return
+        file.seek(0)
+        with tempfile.TemporaryDirectory(prefix="extremal-") as folder:
+            named = os.path.join(folder, "input")
+            with open(named, "xb") as copy:
+                shutil.copyfileobj(file, copy)
+            yield named
 
 
 def _prior_document(document: Any) -> ex.Prior:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .certificate import Certificate, sampler_of
 from .columns import Array, Column, from_list, from_numpy, shown
 from .job import Randomness, Release, choose_randomness, plan, record_blocks
 from .keys import Columns, check_columns_name
+from .order import warn_if_ordered
 from .sampler import Integers, Sampler, Words, smallest_unsigned, unsigned
 
 ALONE = ""  # what a job calls a column that comes by itself; keyed draws have the name that was given
@@ -63,6 +65,7 @@ def privatize_values(
     column = as_column(sampler_of(certified), values)
     instead = None if unknown_as is None else {ALONE: unknown_as}
     job = plan({ALONE: certified}, unknown, instead, draws.randomness(column.name), alone=True)
+    job.observe = partial(warn_if_ordered, job.releases)
     drawn = job.draw(lambda sampler, name: column, len(column.codes), draws.blocks(len(column.codes)))
     job.check()
     return None if drawn is None else drawn.columns[ALONE]

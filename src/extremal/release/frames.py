@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -16,6 +17,7 @@ from .arrow_schema import released_schema, unordered
 from .certificate import Certificate
 from .columns import Column
 from .job import Drawn, Job, check_columns, choose_randomness, plan, record_blocks
+from .order import warn_if_ordered
 from .sampler import Sampler, Words
 
 
@@ -54,6 +56,7 @@ def privatize_frame(
     job = plan(mechanisms, unknown, unknown_as, randomness, ledger=ledger)
     eager = eager_frame(frame)
     check_columns(job, eager.columns, "frame", ids if isinstance(ids, str) else None)
+    _check_index(eager, job)
     blocks = None
     if ids is not None:
         records = eager.get_column(ids).to_native() if isinstance(ids, str) else ids
@@ -62,12 +65,32 @@ def privatize_frame(
     def read(sampler: Sampler, name: Any) -> Column:
         return as_column(sampler, eager.get_column(name).to_native())
 
+    job.observe = partial(warn_if_ordered, job.releases)
     drawn = job.draw(read, len(eager), blocks)
     job.check()
     with job.entry:
         released = _replaced(eager, job, drawn) if drawn is not None else eager
         job.entry.commit()
     return released if isinstance(frame, narwhals.DataFrame) else released.to_native()
+
+
+def _check_index(eager: Any, job: Job) -> None:
+    """Refuse a pandas index that repeats a private column: it would stay as it is."""
+    if not eager.implementation.is_pandas_like() or not len(eager):
+        return
+    index = eager.to_native().index
+    for level in map(index.get_level_values, range(index.nlevels)):
+        for name in job.private:
+            column = eager.get_column(name).to_native()
+            same = level.name == name or all(
+                np.array_equal(np.asarray(level[:n], dtype=object), np.asarray(column[:n], dtype=object))
+                for n in (100, len(eager))
+            )
+            if same:
+                raise ValuesError(
+                    f"the index must not repeat a private column, but it repeats {name!r}; use "
+                    "frame.reset_index(drop=True)"
+                )
 
 
 def joint_prior(

@@ -154,6 +154,7 @@ class Job:
     given_up: bool = False
     alone: bool = False  # one column by itself, which messages need not name
     entry: Entry = field(default_factory=Entry)  # of the ledger; it counts people whose reports were drawn
+    observe: Callable[[Sequence[Column], Kept], None] | None = None  # is shown what is drawn from
 
     @property
     def private(self) -> list[Any]:
@@ -186,6 +187,8 @@ class Job:
             if not known.all():
                 kept = known
                 self.dropped += count - int(np.count_nonzero(known))
+        if self.observe is not None:
+            self.observe(columns, kept)
         reports: dict[Any, Any] = {}
         if blocks is not None and kept is not None:
             blocks = blocks[kept]

@@ -40,6 +40,7 @@ from .job import Job, Randomness, Release, choose_randomness, plan
 from .keys import id_blocks
 from .sampler import Sampler
 
+COMMITTER = "mapreduce.fileoutputcommitter.algorithm.version"
 # The last line of a worker's traceback.
 OURS = re.compile(rf"^{re.escape(errors.__name__)}\.(\w+): (.*)$", re.MULTILINE)
 
@@ -197,8 +198,10 @@ def _schema_of_reports(frame: Any, job: Job) -> Any:
 def _stored(reports: Any, path: str, refuse_unknown: Callable[[], None]) -> Any:
     """The reports, computed once, written to a new folder and read from there."""
     exists = False
+    # Another algorithm publishes files of single tasks before the job is known to succeed.
+    writer = reports.write.option(COMMITTER, "1").mode("error")
     try:
-        _in_one_line(lambda: reports.write.mode("error").parquet(path), refuse_unknown)
+        _in_one_line(lambda: writer.parquet(path), refuse_unknown)
     except ExtremalError:
         _remove_empty_folder(reports, path)
         raise

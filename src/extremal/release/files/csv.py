@@ -21,7 +21,19 @@ from ...model.prior import shorten
 from ..columns import Array, Column, Kept
 from ..job import Blocks, Drawn, Job
 from ..sampler import Sampler, smallest_unsigned, unsigned
-from .csv_scan import Header, Records, binary_array, decode, quote, read_header, scan, unquote, whole_records
+from .csv_scan import (
+    Header,
+    Places,
+    Records,
+    binary_array,
+    decode,
+    quote,
+    read_header,
+    scan,
+    unquote,
+    whole_records,
+)
+from .shuffle import ShuffledText, Steps, Written, as_number
 from .wrapped import Wrapped
 
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?", re.ASCII)
@@ -55,10 +67,18 @@ class CsvData:
             yield self._ids(records, name)
 
     def release(
-        self, sink: BinaryIO, job: Job, ids: str | None, blocks: Blocks, progress: Callable[[int], None]
-    ) -> list[str]:
+        self,
+        sink: BinaryIO,
+        job: Job,
+        ids: str | None,
+        blocks: Blocks,
+        progress: Callable[[int], None],
+        shuffle: bool = False,
+    ) -> Written:
         """Write the file with the reports of the job; what the person who runs it must look at."""
         sink.write(self.header.text)
+        mixed = ShuffledText.of(self.path, self.total) if shuffle else None
+        steps = {name: Steps() for name in self.columns if shuffle and name not in job.private}
         wrapped = Wrapped(self.header.delimiter, len(self.columns) - 1, self._answers(job), self.path)
         labels = {name: self._labels(part, name) for name, part in job.parts.items()}
         for records, done in self._records():
@@ -70,12 +90,20 @@ class CsvData:
             names = None if ids is None else self._ids(records, ids)
             drawn = job.draw(read, len(records), blocks(names, len(records)))
             if drawn is not None:
-                text = self._replaced(records, labels, drawn)
-                sink.write(text[: len(text) - (done > self.total)])
+                text, edges = self._replaced(records, labels, drawn)
+                if mixed is not None:
+                    mixed.add(text, edges)
+                    for name, one in steps.items():
+                        fields = records.fields(self.columns.index(name)).to_pylist()
+                        one.add([as_number(unquote(field.decode())) for field in fields])
+                else:
+                    sink.write(text[: len(text) - (done > self.total)])
             elif job.give_up():
                 break
             progress(min(done, self.total))
-        return wrapped.notes()
+        if mixed is not None:
+            sink.writelines(mixed.pieces(job.randomness.source))
+        return Written(wrapped.notes(), [name for name, one in steps.items() if one.numbered])
 
     def _answers(self, job: Job) -> dict[int, Callable[[str], bool]]:
         """For each private column whether a text is one of its answers."""
@@ -132,12 +160,15 @@ class CsvData:
             )
         return raw
 
-    def _replaced(self, records: Records, labels: dict[str, Any], drawn: Drawn) -> bytes:
-        """The text of the records with other fields in the private columns, without the records dropped."""
+    def _replaced(self, records: Records, labels: dict[str, Any], drawn: Drawn) -> tuple[bytes, Places]:
+        """The text of the records with other fields in the private columns, without the records dropped.
+
+        And where each record begins, then where the last one ends.
+        """
         import pyarrow
 
         if not len(records):
-            return records.block
+            return records.block, np.array([0, len(records.block)])
         places = sorted((self.columns.index(name), name) for name in labels)
         edges = [records.starts]
         for k, _ in places:
@@ -154,7 +185,10 @@ class CsvData:
             first += len(labels[name])
         text = pyarrow.concat_arrays(pool).take(pyarrow.array(order.ravel()))
         edge = np.frombuffer(text.buffers()[1], dtype=np.int64)
-        return memoryview(text.buffers()[2])[edge[0] : edge[len(text)]].tobytes() if len(text) else b""
+        if not len(text):
+            return b"", np.zeros(1, dtype=np.int64)
+        edge = edge[: len(text) + 1]
+        return memoryview(text.buffers()[2])[edge[0] : edge[-1]].tobytes(), edge[::pieces] - edge[0]
 
 
 def text_column(part: Sampler, fields: Any) -> Column:

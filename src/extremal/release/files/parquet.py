@@ -20,6 +20,7 @@ from ..arrow_schema import released_schema, unordered
 from ..columns import Column
 from ..job import Blocks, Job
 from ..sampler import Sampler
+from .shuffle import ShuffledTable, Steps, Written
 
 GROUP_BYTES = 1 << 25  # of a row group in memory
 MOST_ROWS = 1 << 20  # in a row group
@@ -68,20 +69,31 @@ class ParquetData:
             yield table.column(0)
 
     def release(
-        self, sink: BinaryIO, job: Job, ids: str | None, blocks: Blocks, progress: Callable[[int], None]
-    ) -> list[str]:
+        self,
+        sink: BinaryIO,
+        job: Job,
+        ids: str | None,
+        blocks: Blocks,
+        progress: Callable[[int], None],
+        shuffle: bool = False,
+    ) -> Written:
         """Write the file with the reports of the job; nothing in it needs to be looked at."""
         import pyarrow
 
         try:
-            self._release(sink, job, ids, blocks, progress)
-            return []
+            return Written([], self._release(sink, job, ids, blocks, progress, shuffle))
         except (pyarrow.ArrowException, UnicodeDecodeError) as error:  # found when values were decoded
             raise _unreadable(self.path, error) from None
 
     def _release(
-        self, sink: BinaryIO, job: Job, ids: str | None, blocks: Blocks, progress: Callable[[int], None]
-    ) -> None:
+        self,
+        sink: BinaryIO,
+        job: Job,
+        ids: str | None,
+        blocks: Blocks,
+        progress: Callable[[int], None],
+        shuffle: bool,
+    ) -> list[str]:
         import pyarrow
         from pyarrow import parquet
 
@@ -91,8 +103,11 @@ class ParquetData:
             schema = schema.with_metadata({**(schema.metadata or {}), NOTE: job.randomness.note})
         codecs, encoded = self._encodings(job.private)
         quick = [name for name in job.private if pyarrow.types.is_string(self._field(name).type)]
+        rows = self._rows_in_a_group(job.private)
+        mixed = ShuffledTable(self.path) if shuffle else None
+        steps = {name: Steps() for name in schema.names if shuffle and name not in types}
         with parquet.ParquetWriter(sink, schema, compression=codecs, use_dictionary=encoded) as writer:
-            for table in self._tables(self._rows_in_a_group(job.private), quick):
+            for table in self._tables(rows, quick):
 
                 def read(part: Sampler, name: str, table: Any = table) -> Column:
                     return as_column(part, table.column(name))
@@ -107,10 +122,18 @@ class ParquetData:
                     ]
                     if len(kept):
                         released = pyarrow.Table.from_arrays(columns, schema=schema).combine_chunks()
-                        writer.write_table(released, len(released))
+                        if mixed is not None:
+                            mixed.add(released)
+                            for name, one in steps.items():
+                                one.add(kept.column(name).to_pylist())
+                        else:
+                            writer.write_table(released, len(released))
                 elif job.give_up():
-                    return
+                    break
                 progress(job.rows)
+            if mixed is not None and len(mixed):
+                writer.write_table(mixed.table(job.randomness.source), rows)
+        return [name for name, one in steps.items() if one.numbered]
 
     def _field(self, name: str) -> Any:
         return self.schema.field(name)

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import stat
-from collections.abc import Callable, Hashable, Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
 from ..._files import file_name, reason
-from ...errors import FileError, KeyingError
+from ...errors import FileError, KeyingError, ValuesError
+from ...model.prior import brief, shorten
 from ..certificate import Certificate
+from ..frequencies import far_from_prior
 from ..job import Blocks, Job, check_columns, choose_randomness, plan
 from ..keys import REMEDY, id_blocks
+from ..order import Watch, ordered_columns, see, watch
 from ..sampler import Integers, Words
-from .atomic import new_file
+from .atomic import new_file, readers_of
 from .csv import CsvData
 from .parquet import ParquetData
+from .shuffle import Written
 
 FORMATS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 MOST_IDS = 1 << 22  # ids that are compared with each other at a time
@@ -39,8 +47,14 @@ class Data(Protocol):
     def ids(self, name: str) -> Iterator[Any]: ...
 
     def release(
-        self, sink: BinaryIO, job: Job, ids: str | None, blocks: Blocks, progress: Callable[[int], None]
-    ) -> list[str]: ...
+        self,
+        sink: BinaryIO,
+        job: Job,
+        ids: str | None,
+        blocks: Blocks,
+        progress: Callable[[int], None],
+        shuffle: bool = False,
+    ) -> Written: ...
 
 
 @dataclass(frozen=True)
@@ -59,7 +73,7 @@ class FileRelease:
 
 def privatize_file(
     source: Path,
-    target: Path,
+    target: Path | BinaryIO,
     mechanisms: Mapping[Any, Certificate],
     *,
     key: bytes | None = None,
@@ -68,6 +82,7 @@ def privatize_file(
     unknown_as: Mapping[Any, Hashable] | None = None,
     occasion: int | str | None = None,
     ledger: Path | None = None,
+    order: str = "check",
     overwrite: bool = False,
     format: str | None = None,
     delimiter: str | None = None,
@@ -79,7 +94,13 @@ def privatize_file(
 
     CSV (.csv, .tsv; UTF-8, with a header) or Parquet (.parquet, .pq), or `format` "csv" or "parquet". Memory
     does not grow with the file. The target appears when it is complete; an interruption leaves nothing under
-    its name. It is replaced only with overwrite=True, and is never the source.
+    its name. It is replaced only with overwrite=True, and is never the source. It is no more readable than the
+    source. A binary stream as target gets everything at once, when all has been checked.
+
+    Records that are sorted by a private column, or in which equal answers stand together, tell the answers by
+    their order, however noisy the reports are. order="check" refuses them, judged by the runs of equal answers,
+    with a false alarm in one of a million files; order="shuffle" writes all records in a random order, for files
+    of up to 1 GiB; order="keep" accepts the order.
 
     `mechanisms`, `key`, `unknown`, `unknown_as`, `occasion` and `ledger` are as in privatize_frame, `id_column`
     names the column with the ids. `progress` is called with (done, total): bytes of a CSV file, rows of a
@@ -92,9 +113,15 @@ def privatize_file(
     """
     randomness = choose_randomness(key, id_column, occasion, words, "id_column")
     job = plan(mechanisms, unknown, unknown_as, randomness, ledger=ledger)
-    name, new = file_name(source, "source", FileError), file_name(target, "target", FileError)
-    before = _check_paths(name, new, overwrite)
-    kind = _format(name, new, format)
+    if order not in ("check", "keep", "shuffle"):
+        raise FileError(f'order must be "check", "keep" or "shuffle", got {order!r}')
+    name = file_name(source, "source", FileError)
+    before = _check_source(name)
+    stream: Any = target if hasattr(target, "write") else None
+    new = "-" if stream is not None else file_name(target, "target", FileError)
+    if stream is None:
+        _check_target(name, new, overwrite)
+    kind = _format(name, new if stream is None else name, format)
     _check_marked(kind, randomness.note, unmarked)
     data: Data
     if kind == "csv":
@@ -109,19 +136,71 @@ def privatize_file(
         if progress is not None:
             progress(done, total)
 
+    watches = watch(job.releases)
+    job.observe = partial(see, watches)
+
+    def write(sink: BinaryIO) -> list[str]:
+        notes, numbered = data.release(sink, job, id_column, ids.blocks, report, order == "shuffle")
+        job.check()
+        ids.check()
+        _check_some_left(job)
+        if order != "keep":
+            _check_order(ordered_columns(watches), order == "shuffle", numbered, name)
+        _check_unchanged(name, before)
+        job.entry.commit()
+        return [*notes, *_frequencies(mechanisms, watches)]
+
+    if stream is None:
+        with _system_errors(new), job.entry, new_file(new, overwrite, *readers_of(name)) as sink:
+            notes = write(sink)
+    else:
+        with tempfile.TemporaryFile() as spool:  # without a name: nothing is left if the process is killed
+            with _system_errors("a temporary file"), job.entry:
+                notes = write(spool)
+            spool.seek(0)
+            shutil.copyfileobj(spool, stream)
+            stream.flush()
+    return FileRelease(new, job.rows - job.dropped, job.dropped, tuple(notes))
+
+
+@contextlib.contextmanager
+def _system_errors(where: str) -> Iterator[None]:
     try:
-        with job.entry, new_file(new, overwrite, before.st_mode) as sink:
-            notes = data.release(sink, job, id_column, ids.blocks, report)
-            job.check()
-            ids.check()
-            _check_unchanged(name, before)
-            job.entry.commit()
+        yield
     except OSError as error:  # a full disk, a folder taken away
         raise FileError(
-            f"target must be written in full, but the system failed at {new}: {reason(error)}; nothing is "
+            f"target must be written in full, but the system failed at {where}: {reason(error)}; nothing is "
             "left under this name"
         ) from None
-    return FileRelease(new, job.rows - job.dropped, job.dropped, tuple(notes))
+
+
+def _check_some_left(job: Job) -> None:
+    if job.dropped and job.dropped == job.rows:
+        raise ValuesError(
+            f"no records left: in none is every value of {shorten(job.private, 4)} a label of its mechanism; is it the "
+            "right mechanism file?"
+        )
+
+
+def _check_order(columns: list[Any], shuffled: bool, numbered: list[str], path: str) -> None:
+    """Refuse an order that tells answers, unless it is gone; a column with numbers of the records keeps it."""
+    if columns and numbered:
+        raise FileError(
+            f"shuffling must hide the order of the records, but column {brief(numbered[0])} of {path} still tells "
+            'it; leave that column out, number the records anew, or accept their order with order="keep"'
+        )
+    if columns and not shuffled:
+        raise FileError(
+            f"the order of the records must not tell answers, but that of column {brief(columns[0])} does in "
+            f"{path}: equal answers stand together, or apart, more than by chance; write them in random order "
+            'with order="shuffle", or accept it with order="keep"'
+        )
+
+
+def _frequencies(mechanisms: Mapping[Any, Certificate], watches: Sequence[Watch]) -> list[str]:
+    """What must be said of columns whose answers do not look like the prior."""
+    found = [(one.name, far_from_prior(mechanisms[one.name], one.counts)) for one in watches]
+    return [f"The answers of {brief(name)} {said}." for name, said in found if said is not None]
 
 
 class Ids:
@@ -180,26 +259,33 @@ class Ids:
             rows += len(blocks)
 
 
-def _check_paths(source: str, target: str, overwrite: bool) -> os.stat_result:
-    """The state of the source, if it can be read from and the target can be written to."""
+def _check_source(source: str) -> os.stat_result:
+    """The state of the source, if it is a file that can be read; a named pipe would never end."""
     try:
         state = os.stat(source)
-        with open(source, "rb"):
-            pass
+        if stat.S_ISREG(state.st_mode):
+            with open(source, "rb"):
+                pass
     except OSError as error:
         raise FileError(f"source must be a file that can be read, got {source}: {reason(error)}") from None
     if not stat.S_ISREG(state.st_mode):
         raise FileError(f"source must be a regular file, got {source}")
+    return state
+
+
+def _check_target(source: str, target: str, overwrite: bool) -> None:
+    """Refuse what cannot or must not be written to."""
     if os.path.exists(target) and os.path.samefile(source, target):
         raise FileError(f"target must not be the source, got {target} for both; choose another name")
     if os.path.isdir(target):
         raise FileError(f"target must be the name of a file, got a folder: {target}")
+    if os.path.exists(target) and not os.path.isfile(target):
+        raise FileError(f"target must be a regular file, got something else: {target}; choose another name")
     if os.path.lexists(target) and not overwrite:
         raise FileError(f"target must not exist, but it does: {target}; replace it with overwrite=True")
     folder = os.path.dirname(target) or "."
     if not os.path.isdir(folder):
         raise FileError(f"target must be in a folder that exists, got {target}; make {folder} first")
-    return state
 
 
 def _check_unchanged(source: str, before: os.stat_result) -> None:

@@ -1,0 +1,186 @@
+"""What the answers of a file or frame tell besides their reports: by their order, and by their frequencies.
+
+A mechanism protects an answer whose neighbours say nothing about it. In a file sorted by the private column a
+thousand reports in a row are about the same answer, and together they tell it. So runs of equal answers are
+counted, and compared with a random order of the same records.
+
+The number U of runs of one answer, which a of n records have, is hypergeometric in a random order:
+P(U = u) = C(a - 1, u - 1) C(n - a + 1, u) / C(n, a). So the chance of so few or so many runs is known exactly
+at any size; no approximation can raise a false alarm.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .columns import Column, Kept, label_rows
+from .product import Product
+from .sampler import Sampler
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+FALSE_ALARM = 1e-6  # the chance that records in random order are taken for ordered ones
+FEW_LABELS = (
+    8  # up to which runs of single answers find every order; of more, halves of the alphabet are taken too
+)
+SAMPLED = 1 << 16  # records of a column in memory that are looked at, once side by side and once far apart
+
+
+class OrderWarning(UserWarning):
+    """The order of the records tells their answers."""
+
+
+@dataclass(eq=False)
+class Runs:
+    """How often each symbol occurs in a sequence, and in how many runs, piece after piece."""
+
+    counts: Integers
+    runs: Integers
+    last: int = -1
+
+    @classmethod
+    def of(cls, symbols: int) -> Runs:
+        return cls(np.zeros(symbols, dtype=np.int64), np.zeros(symbols, dtype=np.int64))
+
+    def add(self, codes: NDArray[Any]) -> None:
+        if not len(codes):
+            return
+        twice = codes.astype(np.intp) * 2  # and one more where a run begins
+        twice[0] += int(codes[0]) != self.last
+        twice[1:] += codes[1:] != codes[:-1]
+        found = np.bincount(twice, minlength=2 * len(self.counts))
+        self.counts += found[::2] + found[1::2]
+        self.runs += found[1::2]
+        self.last = int(codes[-1])
+
+    def log_chance(self, both: bool) -> Floats:
+        """For each symbol log P(as few runs as it has, or if `both` as many) in a random order, bounded from above.
+
+        Away from the middle the ratio of neighbouring probabilities falls, so a tail is at most a geometric
+        series. In the middle the bound is 1 and more.
+        """
+        there = self.counts > 0
+        a, u = self.counts[there].astype(np.float64), self.runs[there].astype(np.float64)
+        n = a.sum()
+        b = n - a
+        exact = _log_choose(a - 1, u - 1) + _log_choose(b + 1, u) - _log_choose(n, a)
+        fewer = u * (u - 1) / ((a - u + 1) * (b + 2 - u))
+        more = (a - u) * (b + 1 - u) / ((u + 1) * u)
+        least = np.minimum(fewer, more) if both else fewer  # below 1 on the side on which the number lies
+        return np.where(least < 1, exact - np.log1p(-np.minimum(least, 0.999999)), 0.0)
+
+
+def _log_choose(n: Any, k: Any) -> Any:
+    from scipy.special import gammaln
+
+    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+
+
+@dataclass(eq=False)
+class Watch:
+    """The answers of one release, as they pass: their number, and their runs in several views."""
+
+    name: Any
+    views: list[tuple[NDArray[np.uint32] | None, Runs]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, name: Any, sampler: Sampler, product: Product | None) -> Watch:
+        """Views: the answer itself; each column of several; the halves of a large alphabet."""
+        n = len(sampler.inputs)
+        views: list[tuple[NDArray[np.uint32] | None, Runs]] = [(None, Runs.of(n + 1))]
+        tables = [] if product is None else [_places(sampler, product, k) for k in range(len(product.parts))]
+        if n > FEW_LABELS:
+            tables += _halves(sampler)
+        views += [(table, Runs.of(int(table.max()) + 1)) for table in tables]
+        return cls(name, views)
+
+    def add(self, rows: NDArray[Any]) -> None:
+        for table, runs in self.views:
+            runs.add(rows if table is None else table[rows])
+
+    @property
+    def counts(self) -> Integers:
+        """How often each answer occurred."""
+        return self.views[0][1].counts[:-1]
+
+    def ordered(self, both: bool = True) -> bool:
+        """Whether equal answers stand together, or if `both` apart, more than they do in a random order."""
+        if not self.counts.any():
+            return False
+        chances = np.concatenate([runs.log_chance(both) for _, runs in self.views])
+        # Any of these may have raised the alarm, in either direction.
+        return bool(np.any(chances < np.log(FALSE_ALARM / (2 * len(chances)))))
+
+
+def _places(sampler: Sampler, product: Product, k: int) -> NDArray[np.uint32]:
+    """The label of column k in every tuple; one more for none."""
+    row_of = product.parts[k].row_of
+    rows = [row_of[label[k]] for label in sampler.inputs]  # type: ignore[index]
+    return np.array([*rows, len(row_of)], dtype=np.uint32)
+
+
+def _halves(sampler: Sampler) -> list[NDArray[np.uint32]]:
+    """The alphabet in two halves, by the order of the mechanism and by that of the labels; 2 for none."""
+    n = len(sampler.inputs)
+    place = np.arange(n)
+    try:
+        order = sorted(range(n), key=lambda row: sampler.inputs[row])  # type: ignore[arg-type, return-value]
+    except TypeError:
+        order = sorted(range(n), key=lambda row: str(sampler.inputs[row]))
+    sorted_place = np.empty(n, dtype=np.int64)
+    sorted_place[order] = place
+    tables = {tuple((2 * where >= n).tolist()) for where in (place, sorted_place)}
+    return [np.array([*table, 2], dtype=np.uint32) for table in sorted(tables)]
+
+
+def see(watches: Sequence[Watch], columns: Sequence[Column], kept: Kept) -> None:
+    """Show the answers of some records to the watches of their releases."""
+    for one, column in zip(watches, columns, strict=True):
+        codes = column.codes if kept is None else column.codes[kept]
+        one.add(label_rows(codes, column.rows))
+
+
+def watch(releases: Sequence[Any]) -> tuple[Watch, ...]:
+    """One watch for each release."""
+    return tuple(
+        Watch.of(r.names[0] if r.product is None else r.names, r.sampler, r.product) for r in releases
+    )
+
+
+def ordered_columns(watches: Sequence[Watch]) -> list[Any]:
+    """The columns on which the order of the records depends."""
+    return [one.name for one in watches if one.ordered()]
+
+
+def warn_if_ordered(releases: Sequence[Any], columns: Sequence[Column], kept: Kept) -> None:
+    """Warn where a column in memory is ordered, judged by a part of it.
+
+    Neighbours at the start, and a sample in the order of the column: the former find clusters, the latter that it is
+    sorted.
+    A column that alternates is no reason to warn: in memory it is an example.
+    """
+    for release, column in zip(releases, columns, strict=True):
+        codes = column.codes if kept is None else column.codes[kept]
+        parts = [codes[:SAMPLED]]
+        if len(codes) > SAMPLED:  # at random, since records at equal distances can repeat a pattern
+            some = np.random.default_rng().integers(0, len(codes), SAMPLED)
+            parts.append(codes[np.unique(some)])
+        for part in parts:
+            (one,) = watch([release])
+            one.add(label_rows(part, column.rows))
+            if one.ordered(both=False):
+                of = "" if one.name in (None, "") else f" of {one.name!r}"
+                warnings.warn(
+                    f"the order of the records tells their answers{of}: they are sorted, or equal answers stand "
+                    "together; shuffle the records before you privatise and publish them",
+                    OrderWarning,
+                    stacklevel=4,
+                )
+                break

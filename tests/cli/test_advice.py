@@ -279,7 +279,7 @@ def test_integers_in_a_file_may_stand_for_labels_that_are_text(tmp_path, monkeyp
     Path("i.csv").write_text("a\n" + "1\n2\n2\n" * 50)
     Path("counts.csv").write_text("a,n\n1,50\n2,100\n")
     assert run("design", "--counts", "counts.csv", "-e", "0.3", "-o", "i.json").status == 0
-    assert run("privatize", "i.csv", "-o", "p.csv", "-m", "i.json").status == 0
+    assert run("privatize", "i.csv", "-o", "p.csv", "-m", "i.json", "--order", "keep").status == 0
     done = run("estimate", "p.csv", "-m", "i.json", "--json")
     assert done.status == 0, done.err
     assert json.loads(done.out)["reports"] == 150

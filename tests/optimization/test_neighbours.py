@@ -176,3 +176,11 @@ def test_large_alphabets_and_bad_levels_are_refused():
         ex.ldp_design(PRIORS[0], -1)
     with pytest.raises(ex.PriorError):
         ex.compare([0.5, 0.5], 1.0)
+
+
+def test_designs_for_other_notions_do_not_speak_of_regions_of_leakage():
+    prior = ex.Prior([0.5, 0.3, 0.2])
+    assert "under local differential privacy" in str(ex.ldp_design(prior, 0.3))
+    assert "under maximal leakage" in str(ex.leakage_design(prior, 0.3))
+    for design in (ex.ldp_design(prior, 0.3), ex.leakage_design(prior, 0.3)):
+        assert "region" not in str(design)

@@ -126,8 +126,9 @@ class Estimate:
     ) -> IntervalTable:
         """Sums over groups of symbols, with intervals of their own that hold together for all groups.
 
-        A group is its labels, or a mapping label -> coefficient for any other linear combination. The intervals are
-        narrower than sums of the symbols' intervals.
+        A group is its labels, or a mapping label -> coefficient for any other linear combination. The intervals
+        are as a rule narrower than sums of the symbols' intervals, but not always: the error allowed is divided over
+        the groups asked for, and an interval of a symbol also knows that frequencies sum to 1.
         """
         if not isinstance(groups, Mapping) or not groups:
             raise ValuesError(

@@ -126,7 +126,9 @@ def sample_size(prior: Prior, mechanism: Certified | Mechanism, width: Any, conf
     """The number of reports from which every simultaneous interval is expected to be at most `width` wide.
 
     Expected: at the counts that are expected if inputs follow the prior. Chance makes intervals a little wider or
-    narrower.
+    narrower. The width does not fall steadily with the number of reports, because weights are chosen anew for
+    each: the search finds a number that is enough where one a thousandth smaller is not, but a much smaller one may be
+    enough, too. expected_error() tells for any given number.
     """
     matrix, level = _check(prior, mechanism, confidence)
     if not (isinstance(width, int | float | np.floating) and 0 < width < 1):

@@ -7,7 +7,8 @@
   an output is a set of symbols, and there is one row more for the budget.
 
 They are compared at equal PML: the level of each is the largest at which its own best mechanism leaks no more than
-epsilon in any outcome.
+epsilon in any outcome. That is one mechanism under each notion, not the best of all that keep both: a mechanism
+of a higher level that is not the best at that level may leak less and be worth more.
 """
 
 from __future__ import annotations

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 EXCESS = 5e-13  # leakage above epsilon that rounding does not explain
 
+# Methods whose epsilon is a level of another notion: regions of PML say nothing about it.
+OTHER_NOTIONS = {"staircase": "local differential privacy", "sets": "maximal leakage"}
+
 
 @dataclass(frozen=True)
 class Arcs:
@@ -108,6 +111,8 @@ class Design:
 
     @property
     def _place(self) -> str:
+        if self.method in OTHER_NOTIONS:
+            return f"under {OTHER_NOTIONS[self.method]}"
         k, n = self.region, self.prior.size
         if k <= n:
             return f"privacy region {k} of {n}"

@@ -239,3 +239,20 @@ def test_intervals_of_what_is_not_identified_tend_to_the_identified_set():
             for sign in (1, -1)
         ]
         assert (bounds.lower[i], bounds.upper[i]) == pytest.approx(ends, abs=3e-3)
+
+
+def test_an_interval_of_a_difference_is_narrower_only_where_both_collections_are_of_a_size():
+    prior = ex.Prior([0.5, 0.3, 0.2])
+    mechanism = ex.randomized_response(prior, 1.0)
+    shares = prior.probabilities @ mechanism.matrix
+
+    def widths(n, confidence):
+        counts = dict(enumerate(np.rint(shares * n).astype(int).tolist()))
+        e = ex.estimate(mechanism, counts, confidence, prior=prior)
+        return e, e.upper - e.lower
+
+    for sizes, narrower in (((10_000, 10_000), True), ((1000, 10**6), False)):
+        one, other = (widths(n, 0.95)[0] for n in sizes)
+        table = ex.difference(one, other)
+        subtracted = sum(widths(n, 0.975)[1] for n in sizes)  # both hold with probability 0.95
+        assert ((table.upper - table.lower < subtracted) == narrower).all()

@@ -17,9 +17,8 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
     """Frequencies of `one` minus those of `other`, with simultaneous intervals of their own.
 
     The two collections must be of different people. The difference of two means of weights is a sum of independent
-    bounded variables, so the inequality behind the other intervals applies to it as a whole. That is
-    narrower than subtracting intervals where both collections are of similar size; where one of them is much
-    larger, subtracting the two intervals can be narrower.
+    bounded variables, so the inequality behind the other intervals applies to it as a whole. As a rule
+    that is narrower than subtracting intervals, but not where one collection is much larger, or both are small.
     """
     for each in (one, other):
         if not isinstance(each, Estimate):

@@ -1,13 +1,17 @@
 """A table, a compiled loop or a keystream that is not what it must be is noticed before anything is drawn."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 
 from extremal.errors import InstallationError
-from extremal.release import kernel, self_check
+from extremal.release import job, kernel, self_check
 from extremal.release import sampler as sampling
+from extremal.release.keys import id_blocks
 from extremal.release.sampler import Sampler, SecureWords
 from tests.support.alias_tables import alias_table, random_weights, report
 
@@ -128,6 +132,25 @@ def test_a_keystream_in_the_wrong_byte_order_is_noticed(monkeypatch):
 
     monkeypatch.setattr(sampling, "keystream", swapped)
     assert refused(a_sampler(), "not AES-256")
+
+
+def test_keyed_words_that_ignore_the_answer_are_noticed(monkeypatch):
+    genuine = job.keyed_words
+    monkeypatch.setattr(
+        job, "keyed_words", lambda key, blocks, codes, rows: genuine(key, blocks, 0 * codes, rows)
+    )
+    randomness = job.Randomness(key=bytes(range(32)), column="q")
+    release = SimpleNamespace(sampler=a_sampler())
+    with pytest.raises(InstallationError, match="keyed draws are not those of AES-256"):
+        randomness.fill(release, id_blocks([1, 2], 2), np.zeros(2, dtype=np.uint8), ROWS)
+
+
+def test_the_known_words_are_two_encryptions():
+    encryptor = Cipher(algorithms.AES(self_check.BLOCK_KEY), modes.ECB()).encryptor()
+    first = encryptor.update(self_check.ID_BLOCK)
+    assert first.hex() == "8ea2b7ca516745bfeafc49904b496089"  # FIPS 197, C.3
+    again = [encryptor.update(bytes([first[0] ^ row]) + first[1:])[:8] for row in (0, 2)]
+    assert b"".join(again) == self_check.KEYED_WORDS
 
 
 def test_the_known_outcomes_are_those_of_plain_python():

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import KeyingError, ValuesError
 from ..model.prior import is_hashable, is_missing, shorten
+from . import self_check
 from .certificate import Certificate, sampler_of
 from .columns import Array, Column, Kept, Rows, label_rows, shown
 from .keys import (
@@ -105,6 +106,7 @@ class Randomness:
             raise KeyingError("a keyed draw must have ids, got none")
         column = release.keyed_name if self.column is None else self.column
         subkey = draw_key(self.key, self.occasion, column, release.sampler.digest)
+        self_check.check_keyed_words(keyed_words)
         return keyed_words(subkey, blocks, codes, rows)
 
 

@@ -3,7 +3,7 @@
 The proof of privacy is about integers. Between them and a report stand a table made of them, code that a compiler
 made and a cipher from another library. Each is compared with what it must be: the tables add up to the certified
 integers, by arithmetic that shares nothing with the loop that made them; fixed words give fixed outcomes; the
-keystream is the example of NIST SP 800-38A.
+keystream is the example of NIST SP 800-38A, and that of keyed draws goes through the one of FIPS 197.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ KEYSTREAM = bytes.fromhex(
     "0bdf7df1591716335e9a8b15c860c5025a6e699d536119065433863c8f657b94"
     "1bc12c9c01610d5d0d8bd6a3378eca622956e1c8693536b1bee99c73a31576b6"
 )
+
+# FIPS 197, C.3: key and plaintext, here a record id; its ciphertext, with the row of an answer added, encrypted again.
+BLOCK_KEY, ID_BLOCK = bytes(range(32)), bytes.fromhex("00112233445566778899aabbccddeeff")
+KEYED_WORDS = bytes.fromhex("664a3455d8e9dbdb0407b36933ebf9d1")  # of the rows 0 and 2
 
 # A table of three rows and three outcomes, and the outcomes of 61 words: enough for whole registers and a rest.
 WEIGHTS = [[(1 << 62) - 3, 1, 2], [3 << 59, 5 << 59, 0], [(1 << 60) - 1, (1 << 61) + 8, (1 << 60) - 7]]
@@ -58,6 +62,17 @@ def check_drawing(keystream: Callable[[bytes], Any]) -> None:
     """Refuse to draw with compiled loops or a keystream that do not give known answers; once for each of them."""
     _known_outcomes(kernel.build, kernel.drawing)
     _known_keystream(keystream)
+
+
+@cache
+def check_keyed_words(keyed_words: Callable[..., Any]) -> None:
+    """Refuse to draw with a function of keys and ids that does not give known answers; once for each of them."""
+    blocks = np.frombuffer(2 * ID_BLOCK, dtype="<u8").reshape(2, 2)
+    words = np.empty(2, dtype=np.uint64)
+    rows = np.array([0, 2], dtype=np.uint32)
+    keyed_words(BLOCK_KEY, blocks, np.array([0, 1], dtype=np.uint8), rows)(0, words)
+    if words.astype("<u8").tobytes() != KEYED_WORDS:
+        raise InstallationError(f"the words of keyed draws are not those of AES-256; {REMEDY}")
 
 
 @cache

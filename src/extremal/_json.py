@@ -11,8 +11,6 @@ import math
 import re
 from typing import Any
 
-import numpy as np
-
 LARGEST_TEXT = 1 << 28  # characters
 DEEPEST = 32  # lists and objects inside of each other
 MOST_DIGITS = 40  # of an integer
@@ -49,6 +47,8 @@ def _depth(text: str) -> int:
     """How deep lists and objects stand in each other at most, if the text is JSON at all."""
     if text.count("[") + text.count("{") <= DEEPEST:
         return 0
+    import numpy as np  # not at import: help must appear at once
+
     brackets = STRING.sub("", text).translate(OPENING).encode("ascii", "ignore")
     steps = np.frombuffer(brackets, dtype=np.uint8)
     opens = (steps == ord("[")) | (steps == ord("{"))

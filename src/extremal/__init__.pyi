@@ -50,6 +50,7 @@ from .model.leakage import (
     tail_probability,
 )
 from .model.mechanism import Mechanism
+from .model.notion import LDP, LIP, PML, MaximalLeakage, Notion
 from .model.prior import Prior
 from .model.prior_set import PriorSet
 from .model.processing import induced_prior, postprocess, preprocess, restrict
@@ -65,9 +66,9 @@ from .model.utility import (
     mutual_information,
     total_variation,
 )
+from .optimization.comparison import Comparison, compare
 from .optimization.design import design
 from .optimization.estimation import EstimationDesign, estimation_design
-from .optimization.neighbours import Comparison, compare, ldp_design, leakage_design, lip_design
 from .optimization.result import Design
 from .optimization.tradeoff import Tradeoff, tradeoff
 from .release.files.privatize import privatize_file
@@ -90,6 +91,9 @@ from .theory.reduction import reduce_outputs
 __version__: str
 
 __all__ = [
+    "LDP",
+    "LIP",
+    "PML",
     "AddedEpsilons",
     "Audit",
     "CertificationError",
@@ -112,8 +116,10 @@ __all__ = [
     "IntervalTable",
     "KeyingError",
     "LeakageDistribution",
+    "MaximalLeakage",
     "Mechanism",
     "MechanismError",
+    "Notion",
     "OptionError",
     "PairsAudit",
     "PerRelease",
@@ -166,13 +172,10 @@ __all__ = [
     "joint_prior",
     "joint_release",
     "keys",
-    "ldp_design",
     "ldp_epsilon",
-    "leakage_design",
     "leakage_distribution",
     "leakage_limit",
     "lift",
-    "lip_design",
     "lip_epsilon",
     "load",
     "maximal_leakage",

@@ -98,8 +98,8 @@ def test_other_utilities_are_enumerated_or_honestly_not_proven() -> None:
 def test_local_information_privacy_comes_out_of_the_same_code() -> None:
     prior = ex.Prior(np.random.default_rng(9).dirichlet(np.ones(9)))
     low = math.exp(-0.4)
-    listed = ex.design(prior, 0.4, lower_lift=low, method="enumeration")
-    made = ex.design(prior, 0.4, lower_lift=low, method="column-generation", tolerance=1e-9)
+    listed = ex.design(prior, 0.4, notion=ex.LIP.above(low), method="enumeration")
+    made = ex.design(prior, 0.4, notion=ex.LIP.above(low), method="column-generation", tolerance=1e-9)
     assert made.value == pytest.approx(listed.value, rel=1e-8)
     assert ex.lip_epsilon(prior, made.mechanism) <= 0.4 + 1e-11
 

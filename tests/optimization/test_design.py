@@ -44,7 +44,7 @@ needs_cdd = pytest.mark.skipif(
 
 def listed(prior, epsilon, utility, low=0.0):
     """The optimum by going through all vertices."""
-    return ex.design(prior, epsilon, utility, method="enumeration", lower_lift=low)
+    return ex.design(prior, epsilon, utility, method="enumeration", notion=ex.LIP.above(low))
 
 
 def width(prior, epsilon, utility, low=0.0):
@@ -247,7 +247,7 @@ def test_the_ends_are_refused_anywhere_else(method):
         ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.7, method=method)
     assert ex.design(ex.Prior([0.5, 0.3, 0.2]), 0, method="constant").value == 0
     with pytest.raises(RegionError, match="epsilon_max"):
-        ex.design(ex.Prior([0.5, 0.3, 0.2]), 9, method="identity", lower_lift=0.1)
+        ex.design(ex.Prior([0.5, 0.3, 0.2]), 9, method="identity", notion=ex.LIP.above(0.1))
 
 
 # Degenerate cases
@@ -302,7 +302,7 @@ def test_a_lower_bound_on_lifts_is_kept_and_the_optimum_is_that_over_its_vertice
     V = lift_vertices(prior.probabilities, low, min(math.exp(min(epsilon, 700)), high))
     assert (utility.columns(prior, V.T) - V @ best.dual).max() <= 1e-12 * (1 + np.abs(best.dual).sum() * high)
     for method in ("auto", "column-generation", "arc"):
-        made = ex.design(prior, epsilon, utility, method=method, tolerance=1e-10, lower_lift=low)
+        made = ex.design(prior, epsilon, utility, method=method, tolerance=1e-10, notion=ex.LIP.above(low))
         assert_keeps_its_promises(made)
         if method != "arc":
             assert_optimal(made, best)
@@ -312,7 +312,7 @@ def test_a_lower_bound_on_lifts_is_kept_and_the_optimum_is_that_over_its_vertice
 
 def test_local_information_privacy_is_symmetric_in_the_logarithm_of_lifts():
     prior = ex.Prior(np.random.default_rng(1).dirichlet(np.ones(12)))
-    design = ex.design(prior, 0.5, lower_lift=math.exp(-0.5), tolerance=1e-9)
+    design = ex.design(prior, 0.5, notion=ex.LIP, tolerance=1e-9)
     assert design.method == "column-generation"
     assert design.proven
     assert ex.lip_epsilon(prior, design.mechanism) <= 0.5 + 1e-12
@@ -321,7 +321,7 @@ def test_local_information_privacy_is_symmetric_in_the_logarithm_of_lifts():
 
 
 def test_a_lower_bound_of_one_leaves_nothing_to_release():
-    design = ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.7, lower_lift=1.0)
+    design = ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.7, notion=ex.LIP.above(1.0))
     assert design.method == "constant"
     assert design.value == 0
 
@@ -329,7 +329,7 @@ def test_a_lower_bound_of_one_leaves_nothing_to_release():
 @pytest.mark.parametrize("method", ["binary", "high-privacy", "uniform", "vertices"])
 def test_closed_forms_know_no_lower_bound_on_lifts(method):
     with pytest.raises(ValueError, match="no lower bound on lifts; use 'auto'"):
-        ex.design(ex.Prior.uniform(2), 0.1, method=method, lower_lift=0.5)
+        ex.design(ex.Prior.uniform(2), 0.1, method=method, notion=ex.LIP.above(0.5))
 
 
 # Utilities that are not separable
@@ -679,7 +679,7 @@ def test_above_all_regions_a_design_says_whether_everything_is_told():
     prior = ex.Prior([0.5, 0.3, 0.2])
     designs = (
         ex.design(prior, 5.0),
-        ex.design(prior, 5.0, lower_lift=0.5),
+        ex.design(prior, 5.0, notion=ex.LIP.above(0.5)),
         ex.design(ex.PriorSet.at_least(prior, 0), 5.0),
     )
     words = [str(design).splitlines()[1].rpartition(", ")[2] for design in designs]

@@ -82,5 +82,5 @@ def test_the_lip_curve_is_the_program_over_all_vertices_between_both_bounds(part
     program = linprog(
         -ex.mutual_information.columns(party, V.T), A_eq=V.T, b_eq=np.ones(len(pi)), method="highs"
     )
-    design = ex.design(party, epsilon, method="enumeration", lower_lift=low)
+    design = ex.design(party, epsilon, method="enumeration", notion=ex.LIP.above(low))
     assert design.value == pytest.approx(-program.fun, abs=1e-8)

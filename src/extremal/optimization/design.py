@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
-from ..errors import OptionError, RegionError
+from ..errors import OptionError
+from ..model.notion import PML, Notion
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
-from ..model.utility import ExpectedGain, FInformation, Utility, mutual_information
-from .methods import METHODS
+from ..model.regions import check_epsilon
+from ..model.utility import Utility, mutual_information
+from .notions import run_notion
 from .result import Design
-from .robust.solve import METHODS as ROBUST
-from .robust.solve import NOTHING, choose_robust, robust
+from .run import run_robust, run_task
 from .solver.column_generation import Progress
-from .task import Task, make_task
-
-ENUMERATED = 10  # symbols up to which "auto" enumerates for an f-information
-ENUMERABLE = 14  # and for other utilities
+from .task import make_task
 
 
 def design(
@@ -25,10 +22,10 @@ def design(
     epsilon: float,
     utility: Utility = mutual_information,
     *,
+    notion: Notion = PML,
     method: str = "auto",
     tolerance: float = 1e-6,
     time_limit: float | None = None,
-    lower_lift: float = 0.0,
     progress: Progress | None = None,
 ) -> Design:
     """A mechanism of largest utility under epsilon-PML, with a proven bound on the distance to the optimum.
@@ -46,8 +43,8 @@ def design(
     "vertices" searches all extremal mechanisms, up to 4 symbols. "arc" is the closed form for every prior, with up to
     2N outputs; for large alphabets it needs no matrix, see Design.made.
 
-    lower_lift: keep every P(y|x)/P(y) at or above this, too; e^-epsilon gives local information privacy. Not for
-    closed forms and "vertices".
+    notion: what must not exceed epsilon: PML, LDP, LIP or MaximalLeakage. Closed forms and "vertices" are for PML; LDP
+    and maximal leakage list all sets of symbols, up to 14 symbols.
     time_limit: seconds after which the search stops. By default a fixed amount of work ends it, so the same question
     has the same answer on a busy machine, too; math.inf lifts that limit. A design that was stopped by the time limit,
     or by an interrupt from the keyboard, is the best so far with what is proven about it, and says so.
@@ -59,68 +56,18 @@ def design(
     ("enumeration"). Else, and for expected gains, "column-generation", which proves nothing for utilities that are
     neither f-information nor expected gains.
     """
+    if not isinstance(notion, Notion):
+        raise OptionError(
+            f"notion must be PML, LDP, LIP or MaximalLeakage, got {repr(notion)[:60]}; leave it out for PML"
+        )
+    nominal = prior.nominal if isinstance(prior, PriorSet) else prior
+    low = notion.lower_lift(check_epsilon(epsilon))
+    task = make_task(nominal, epsilon, utility, tolerance, time_limit, low, progress)
     if isinstance(prior, PriorSet):
-        task = make_task(prior.nominal, epsilon, utility, tolerance, time_limit, lower_lift, progress)
-        return replace(
-            run_task(task, method) if prior.is_point else run_robust(task, prior, method), prior_set=prior
-        )
-    return run_task(make_task(prior, epsilon, utility, tolerance, time_limit, lower_lift, progress), method)
-
-
-def run_robust(task: Task, priors: PriorSet, method: str = "auto") -> Design:
-    """The design for a task that holds for every prior of a set, by the method named."""
-    auto = choose_robust(task, priors)
-    if method not in ("auto", auto, *ROBUST) or task.low > 0:
-        raise OptionError(
-            f"over a set of priors method must be 'auto' or one of {', '.join(map(repr, ROBUST))} and lower_lift 0, "
-            f"got {method!r} and {task.low}; design for its nominal prior instead"
-        )
-    begin = time.perf_counter()
-    method = auto if method == "auto" or auto in ("constant", "identity") else method
-    return _named(robust(task, priors, method), f"robust {method}", begin)
-
-
-def choose_method(task: Task) -> str:
-    """The rule in the docstring of design()."""
-    region = task.prior.region(task.epsilon)
-    if task.epsilon == 0 or task.low == 1:
-        return "constant"
-    if task.low == 0:
-        if region > task.prior.size:
-            return "identity"
-        if task.prior.size == 2:
-            return "binary"
-        if region == 1:
-            return "high-privacy"
-        if task.prior.is_uniform and task.utility.symmetric:
-            return "uniform"
-    if isinstance(task.utility, ExpectedGain):
-        return "gain-program"
-    most = ENUMERATED if isinstance(task.utility, FInformation) else ENUMERABLE
-    return "enumeration" if task.prior.size <= most else "column-generation"
-
-
-def run_task(task: Task, method: str = "auto") -> Design:
-    """The design for a task, by the method named."""
-    begin = time.perf_counter()
-    if method == "auto":
-        method = choose_method(task)
-    if method not in list(METHODS):  # a list, which needs no hash
-        raise OptionError(
-            f"method must be 'auto' or one of {', '.join(map(repr, METHODS))}, got {method!r}; 'auto' picks one"
-        )
-    if method in ("constant", "identity") and method != choose_method(task):
-        raise RegionError(
-            f"method {method!r} is for epsilon = 0 and for epsilon >= epsilon_max only, got {task.epsilon:.6g} "
-            f"with epsilon_max = {task.prior.epsilon_max:.6g}; use 'auto'"
-        )
-    if task.low > 0 and method in ("identity", "binary", "high-privacy", "uniform", "vertices"):
-        raise OptionError(f"method {method!r} knows no lower bound on lifts; use 'auto'")
-    # Where lifts cannot differ from 1 by more than rounding, every method comes to the constant mechanism.
-    settled = task.high - 1 <= NOTHING or 1 - task.low <= NOTHING
-    return _named(METHODS["constant" if settled else method](task), method, begin)
-
-
-def _named(design: Design, method: str, begin: float) -> Design:
-    seconds = time.perf_counter() - begin
-    return replace(design, method=method, stats=replace(design.stats, seconds=seconds))
+        if notion != PML:
+            raise OptionError(
+                f"a design for a set of priors is for PML, got {notion!r}; LDP holds for every prior by itself"
+            )
+        found = run_task(task, method) if prior.is_point else run_robust(task, prior, method)
+        return replace(found, prior_set=prior)
+    return run_task(task, method) if notion == PML else run_notion(task, notion, method)

@@ -13,6 +13,7 @@ import numpy as np
 from .._types import Floats, Ints
 from ..model.leakage import lift
 from ..model.mechanism import Mechanism
+from ..model.notion import PML, Notion
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.utility import Utility
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 EXCESS = 5e-13  # leakage above epsilon that rounding does not explain
-
-# Methods whose epsilon is a level of another notion: regions of PML say nothing about it.
-OTHER_NOTIONS = {"staircase": "local differential privacy", "sets": "maximal leakage"}
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ class Design:
     proven: bool
     stats: Stats = NO_SEARCH
     prior_set: PriorSet | None = field(default=None, repr=False)
-    lower_lift: float = 0.0
+    notion: Notion = PML
 
     @cached_property
     def mechanism(self) -> Mechanism:
@@ -111,13 +109,13 @@ class Design:
 
     @property
     def _place(self) -> str:
-        if self.method in OTHER_NOTIONS:
-            return f"under {OTHER_NOTIONS[self.method]}"
+        if self.notion != PML:
+            return f"under {self.notion.name}"
         k, n = self.region, self.prior.size
         if k <= n:
             return f"privacy region {k} of {n}"
-        # A lower bound on lifts, or another prior of a set, may still forbid to tell everything.
-        return "full disclosure" if self.lower_lift == 0 and self.prior_set is None else "above all regions"
+        # Another prior of a set may still forbid to tell everything.
+        return "full disclosure" if self.prior_set is None else "above all regions"
 
     def _promise(self, priors: PriorSet) -> str:
         sure = f"; (epsilon, delta) = ({self.epsilon:.6g}, {priors.delta:.6g})" if priors.delta > 0 else ""
@@ -157,7 +155,6 @@ def finished(
         dual,
         proven,
         stats,
-        lower_lift=task.low,
     )
 
 

@@ -15,7 +15,7 @@ from ..model.prior import Prior
 from ..model.regions import check_epsilon
 from ..model.utility import Utility, mutual_information
 from ..theory.randomized_response import randomized_response_for_pml
-from .design import choose_method, run_task
+from .run import choose_method, run_task
 from .solver.local_search import fill
 from .task import Task, make_task
 

@@ -91,7 +91,7 @@ def test_enumeration_and_column_generation_agree(utility):
 def test_over_all_priors_the_design_is_the_locally_differentially_private_one(n, level):
     prior = ex.Prior(np.random.default_rng(n).dirichlet(np.ones(n)) * 0.9 + 0.1 / n)
     for utility in (ex.mutual_information, ex.total_variation, ex.hellinger):
-        best = ex.ldp_design(prior, level, utility).value
+        best = ex.design(prior, level, utility, notion=ex.LDP).value
         for everything in (ex.PriorSet.at_least(prior, 0), ex.PriorSet.l1_ball(prior, 2)):
             found = ex.design(everything, level, utility)
             assert found.value == pytest.approx(best, rel=1e-9)
@@ -100,7 +100,7 @@ def test_over_all_priors_the_design_is_the_locally_differentially_private_one(n,
 
 def test_the_design_tends_to_the_locally_differentially_private_one_as_the_set_grows():
     prior = ex.Prior([0.4, 0.3, 0.2, 0.1])
-    best = ex.ldp_design(prior, 1.0).value
+    best = ex.design(prior, 1.0, notion=ex.LDP).value
     values = [ex.design(ex.PriorSet.at_least(prior, m), 1.0).value for m in (0.05, 0.01, 1e-3, 1e-4, 1e-6)]
     assert values == sorted(values, reverse=True)
     assert values[-1] == pytest.approx(best, rel=1e-4)
@@ -315,7 +315,7 @@ def test_methods_that_know_no_sets_are_refused():
     with pytest.raises(ValueError, match="over a set of priors method must be"):
         ex.design(priors, 0.5, method="arc")
     with pytest.raises(ValueError, match="lower_lift 0"):
-        ex.design(priors, 0.5, lower_lift=0.5)
+        ex.design(priors, 0.5, notion=ex.LIP.above(0.5))
     with pytest.raises(ex.RegionError, match="2 symbols"):
         ex.design(priors, 0.5, method="binary")
     with pytest.raises(ex.RegionError, match="permuted"):

@@ -64,7 +64,7 @@ def test_the_program_attains_the_optimum_over_all_vertices_and_proves_it(task):
 def test_the_design_is_feasible_and_certified(task):
     prior, gain, low, high = task
     utility = ex.ExpectedGain(gain)
-    design = ex.design(prior, math.log(high), utility, method="gain-program", lower_lift=low)
+    design = ex.design(prior, math.log(high), utility, method="gain-program", notion=ex.LIP.above(low))
     assert ex.epsilon_pml(prior, design.mechanism) <= math.log(high) + 1e-12
     assert ex.lift(prior, design.mechanism).min() >= low - 1e-12
     assert np.abs(design.mechanism.matrix.sum(axis=1) - 1).max() <= 1e-12

@@ -28,7 +28,7 @@ def make(seed: int) -> Panel:
     prior = ex.Prior.from_data(anes96()["party"], labels=ORDER)
     epsilons = np.arange(1, math.floor(prior.epsilon_max / STEP) + 1) * STEP
     own = [ex.design(prior, e) for e in epsilons]
-    lip = [ex.design(prior, e, method="enumeration", lower_lift=math.exp(-e)) for e in epsilons]
+    lip = [ex.design(prior, e, method="enumeration", notion=ex.LIP) for e in epsilons]
     response = [ex.randomized_response_for_pml(prior, e) for e in epsilons]
     table = {
         "epsilon": epsilons,

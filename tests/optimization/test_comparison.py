@@ -41,7 +41,7 @@ def test_the_staircase_is_the_best_of_all_private_matrices_for_guessing(prior, l
         row = np.zeros((n, n))
         row[i, y], row[j, y] = 1, -math.exp(level)
         rows.append(row.ravel())
-    found = ex.ldp_design(prior, level, guess)
+    found = ex.design(prior, level, guess, notion=ex.LDP)
     assert found.value == pytest.approx(best_matrix(prior, guess, rows, np.zeros(len(rows)), n), abs=1e-9)
     assert ex.ldp_epsilon(found.mechanism) <= level + 1e-12
     assert found.proven
@@ -50,17 +50,17 @@ def test_the_staircase_is_the_best_of_all_private_matrices_for_guessing(prior, l
 @pytest.mark.parametrize("prior", PRIORS, ids=len)
 def test_the_staircase_of_two_or_equal_symbols_is_randomized_response(prior):
     if prior.size == 2:
-        found = ex.ldp_design(prior, 1.0)
+        found = ex.design(prior, 1.0, notion=ex.LDP)
         assert found.mechanism.same_up_to_columns(ex.randomized_response(prior, 1.0), 1e-9)
     # At a high level, randomized response is optimal for mutual information.
-    found = ex.ldp_design(prior, 12.0)
+    found = ex.design(prior, 12.0, notion=ex.LDP)
     assert found.value == pytest.approx(
         ex.mutual_information(prior, ex.randomized_response(prior, 12.0)), rel=1e-9
     )
 
 
 def test_at_a_low_level_the_staircase_of_equal_symbols_is_binary():
-    found = ex.ldp_design(ex.Prior.uniform(6), 0.05)
+    found = ex.design(ex.Prior.uniform(6), 0.05, notion=ex.LDP)
     half = np.array([[1.0] * 3 + [math.exp(0.05)] * 3, [math.exp(0.05)] * 3 + [1.0] * 3]).T / (
         1 + math.exp(0.05)
     )
@@ -93,7 +93,7 @@ def test_the_maximal_leakage_design_is_the_best_of_all_matrices_for_guessing(pri
         b_eq=np.ones(n),
     )
     assert result.status == 0
-    found = ex.leakage_design(prior, level, ex.ExpectedGain(gain, "guessing"))
+    found = ex.design(prior, level, ex.ExpectedGain(gain, "guessing"), notion=ex.MaximalLeakage)
     assert found.value == pytest.approx(-result.fun, abs=1e-9)
     assert ex.maximal_leakage(found.mechanism) <= level + 1e-12
     assert found.proven
@@ -105,17 +105,17 @@ def test_the_notions_are_nested(prior, level):
     """LDP implies LIP implies PML implies maximal leakage, so the best values are in this order."""
     for utility in (ex.mutual_information, ex.chi_squared):
         values = [
-            ex.ldp_design(prior, level, utility).value,
-            ex.lip_design(prior, level, utility).value,
+            ex.design(prior, level, utility, notion=ex.LDP).value,
+            ex.design(prior, level, utility, notion=ex.LIP).value,
             ex.design(prior, level, utility).value,
-            ex.leakage_design(prior, level, utility).value,
+            ex.design(prior, level, utility, notion=ex.MaximalLeakage).value,
         ]
         assert np.all(np.diff(values) >= -1e-9)
 
 
 def test_the_information_private_design_keeps_both_sides():
     prior = PRIORS[2]
-    found = ex.lip_design(prior, 0.6)
+    found = ex.design(prior, 0.6, notion=ex.LIP)
     assert ex.lip_epsilon(prior, found.mechanism) <= 0.6 + 1e-12
     assert found.proven
 
@@ -163,17 +163,17 @@ def test_where_everything_may_be_told_every_notion_tells_nearly_everything():
 
 
 def test_level_0_tells_nothing():
-    for make in (ex.ldp_design, ex.lip_design, ex.leakage_design):
-        assert make(PRIORS[1], 0.0).value == pytest.approx(0, abs=1e-12)
+    for notion in (ex.LDP, ex.LIP, ex.MaximalLeakage):
+        assert ex.design(PRIORS[1], 0.0, notion=notion).value == pytest.approx(0, abs=1e-12)
 
 
 def test_large_alphabets_and_bad_levels_are_refused():
     with pytest.raises(ex.SizeError, match=r"PriorSet\.at_least"):
-        ex.ldp_design(ex.Prior.uniform(15), 1.0)
+        ex.design(ex.Prior.uniform(15), 1.0, notion=ex.LDP)
     with pytest.raises(ex.SizeError, match="at most 14 symbols"):
-        ex.leakage_design(ex.Prior.uniform(15), 1.0)
+        ex.design(ex.Prior.uniform(15), 1.0, notion=ex.MaximalLeakage)
     with pytest.raises(ex.EpsilonError):
-        ex.ldp_design(PRIORS[0], -1)
+        ex.design(PRIORS[0], -1, notion=ex.LDP)
     with pytest.raises(ex.PriorError):
         ex.compare([0.5, 0.5], 1.0)
 

@@ -1,0 +1,48 @@
+"""Notions of privacy a mechanism can be designed for, as values: PML, and its neighbours for comparison."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from ..errors import EpsilonError
+
+
+@dataclass(frozen=True)
+class Notion:
+    """What must not exceed epsilon. PML, LDP, LIP and MaximalLeakage are the ones there are."""
+
+    name: str
+    bounded: str
+    lowest: float | None = None
+
+    def lower_lift(self, epsilon: float) -> float:
+        """The smallest lift P(y|x) / P(y) that is allowed: e^-epsilon, or another one, for LIP; else 0."""
+        if self.lowest is not None:
+            return self.lowest
+        return math.exp(-epsilon) if self.name == "LIP" else 0.0
+
+    def above(self, lift: float) -> Notion:
+        """LIP with another lower bound on lifts than e^-epsilon.
+
+        Parameters
+        ----------
+        lift
+            A number between 0, which is PML, and 1, which allows nothing.
+        """
+        given: object = lift
+        if self.name != "LIP" or not isinstance(given, int | float) or not 0 <= given <= 1:
+            raise EpsilonError(
+                f"a lower bound on lifts must be a number between 0 and 1, for LIP only, got {lift!r} for {self.name}; "
+                "e^-epsilon is what LIP.above replaces"
+            )
+        return replace(self, lowest=float(lift))
+
+    def __repr__(self) -> str:
+        return self.name if self.lowest is None else f"{self.name}.above({self.lowest:g})"
+
+
+PML = Notion("PML", "the lift P(y|x) / P(y) of every report is at most e^epsilon")
+LDP = Notion("LDP", "P(y|x) is at most e^epsilon P(y|x') for any two answers (local differential privacy)")
+LIP = Notion("LIP", "every lift lies between e^-epsilon and e^epsilon (local information privacy)")
+MaximalLeakage = Notion("maximal leakage", "the sum over reports of max_x P(y|x) is at most e^epsilon")

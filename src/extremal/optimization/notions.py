@@ -1,0 +1,115 @@
+"""The best mechanisms under neighbouring notions of privacy.
+
+- Local differential privacy: columns are patterns in {1, e^epsilon}^N (staircase mechanisms, Kairouz, Oh and
+  Viswanath, 2016).
+- Local information privacy: lifts within [e^-epsilon, e^epsilon], the program of Theorem 5 with a lower bound.
+- Maximal leakage: sum_y max_x P(y|x) <= e^epsilon. Columns scaled to maximum 1 lie in a cube, so its corners suffice:
+  an output is a set of symbols, and there is one row more for the budget.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._types import Floats
+from ..errors import OptionError, SizeError, SolverError
+from ..model.leakage import ROUNDING
+from ..model.mechanism import Mechanism
+from ..model.notion import LDP, MaximalLeakage, Notion
+from ..model.prior import Prior
+from ..model.prior_set import PriorSet
+from ..model.regions import bounded_exp
+from .result import Design, measured
+from .robust.solve import NOTHING, within
+from .run import run_task
+from .solver.column_generation import listed_program
+from .solver.master import Master
+from .task import Task
+
+LARGEST = 14  # symbols: 2^14 patterns
+
+
+def run_notion(task: Task, notion: Notion, method: str) -> Design:
+    """The design for a task under a notion other than PML."""
+    begin = time.perf_counter()
+    if notion not in (LDP, MaximalLeakage):
+        return replace(run_task(task, method), notion=notion)
+    if method != "auto":
+        raise OptionError(f"method must be 'auto' under {notion.name}, got {method!r}; leave it out")
+    found = _ldp(task) if notion == LDP else _maximal_leakage(task)
+    stats = replace(found.stats, seconds=time.perf_counter() - begin)
+    return replace(found, notion=notion, stats=stats)
+
+
+def _ldp(task: Task) -> Design:
+    """A mechanism of largest utility under epsilon-local differential privacy: P(y|x) <= e^epsilon P(y|x').
+
+    The linear program over all patterns in {1, e^epsilon}^N, up to 14 symbols. Its dual vector proves the bound for
+    lift vectors with max <= e^epsilon min.
+    """
+    prior = _small(task, "design(PriorSet.at_least(prior, 0), epsilon)")
+    if task.epsilon <= NOTHING:
+        return run_task(replace(task, epsilon=0.0))
+    patterns = 1 + (bounded_exp(task.epsilon) - 1) * _sets(prior.size)[:-1]  # the last one is constant, too
+    lifts = np.vstack((np.ones(prior.size), patterns / (patterns @ prior.probabilities)[:, None]))
+    gains = task.mu(lifts)
+    master = Master(prior.probabilities, 0.0, float(lifts.max()), max(float(np.abs(gains).max()), 1e-300))
+    solution = listed_program(master, lifts, gains, task.mu)
+    mechanism = within(task, PriorSet.at_least(prior, 0.0), solution.mechanism(prior.labels))
+    return replace(measured(task, mechanism, solution.upper, solution.dual), method="staircase")
+
+
+def _maximal_leakage(task: Task) -> Design:
+    """A mechanism of largest utility with maximal leakage up to epsilon: sum_y max_x P(y|x) <= e^epsilon.
+
+    The linear program over all sets of symbols, up to 14 symbols. No single outcome is bounded by it: its PML can be
+    anything up to epsilon_max.
+    """
+    from scipy.optimize import linprog  # half a second: not at import
+
+    prior = _small(task, "design(prior, epsilon), whose maximal leakage is at most epsilon")
+    sets, budget = _sets(prior.size), bounded_exp(task.epsilon)
+    gains = task.mu(sets)
+    scale = max(float(np.abs(gains).max()), 1e-300)
+    result: Any = linprog(
+        -gains / scale,
+        A_ub=np.ones((1, len(sets))),
+        b_ub=[min(budget, float(prior.size))],
+        A_eq=sets.T,
+        b_eq=np.ones(prior.size),
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    if result.status != 0:
+        raise SolverError(f"the program for maximal leakage ended without an answer: {result.message}")
+    y = -np.asarray(result.eqlin.marginals) * scale
+    z = max(-float(result.ineqlin.marginals[0]) * scale, 0.0)
+    z += max(float(np.max(gains - sets @ y)) - z, 0.0)
+    used = result.x > 1e-12
+    P = sets[used].T * result.x[used]
+    P = P / P.sum(axis=1, keepdims=True)
+    total = float(P.max(axis=0).sum())
+    if total > budget * (1 + ROUNDING):
+        keep = (budget - 1) / (total - 1)
+        P = keep * P + (1 - keep) * (prior.probabilities @ P)
+    upper = math.fsum(y) + z * min(budget, float(prior.size))
+    return replace(measured(task, Mechanism(P, prior.labels), upper, None), method="sets")
+
+
+def _small(task: Task, instead: str) -> Prior:
+    prior = task.prior
+    if prior.size > LARGEST:
+        raise SizeError(
+            f"this lists all sets of symbols and needs at most {LARGEST} symbols, got {prior.size}; use {instead}"
+        )
+    return prior
+
+
+def _sets(n: int) -> Floats:
+    """All non-empty sets of n symbols as rows of zeros and ones, the whole alphabet last."""
+    return (np.arange(1, 2**n)[:, None] >> np.arange(n) & 1).astype(np.float64)

@@ -1,0 +1,77 @@
+"""Which method a task gets, and running it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from ..errors import OptionError, RegionError
+from ..model.prior_set import PriorSet
+from ..model.utility import ExpectedGain, FInformation
+from .methods import METHODS
+from .result import Design
+from .robust.solve import METHODS as ROBUST
+from .robust.solve import NOTHING, choose_robust, robust
+from .task import Task
+
+ENUMERATED = 10  # symbols up to which "auto" enumerates for an f-information
+ENUMERABLE = 14  # and for other utilities
+
+
+def run_robust(task: Task, priors: PriorSet, method: str = "auto") -> Design:
+    """The design for a task that holds for every prior of a set, by the method named."""
+    auto = choose_robust(task, priors)
+    if method not in ("auto", auto, *ROBUST) or task.low > 0:
+        raise OptionError(
+            f"over a set of priors method must be 'auto' or one of {', '.join(map(repr, ROBUST))} and lower_lift 0, "
+            f"got {method!r} and {task.low}; design for its nominal prior instead"
+        )
+    begin = time.perf_counter()
+    method = auto if method == "auto" or auto in ("constant", "identity") else method
+    return _named(robust(task, priors, method), f"robust {method}", begin)
+
+
+def choose_method(task: Task) -> str:
+    """The rule in the docstring of design()."""
+    region = task.prior.region(task.epsilon)
+    if task.epsilon == 0 or task.low == 1:
+        return "constant"
+    if task.low == 0:
+        if region > task.prior.size:
+            return "identity"
+        if task.prior.size == 2:
+            return "binary"
+        if region == 1:
+            return "high-privacy"
+        if task.prior.is_uniform and task.utility.symmetric:
+            return "uniform"
+    if isinstance(task.utility, ExpectedGain):
+        return "gain-program"
+    most = ENUMERATED if isinstance(task.utility, FInformation) else ENUMERABLE
+    return "enumeration" if task.prior.size <= most else "column-generation"
+
+
+def run_task(task: Task, method: str = "auto") -> Design:
+    """The design for a task, by the method named."""
+    begin = time.perf_counter()
+    if method == "auto":
+        method = choose_method(task)
+    if method not in list(METHODS):  # a list, which needs no hash
+        raise OptionError(
+            f"method must be 'auto' or one of {', '.join(map(repr, METHODS))}, got {method!r}; 'auto' picks one"
+        )
+    if method in ("constant", "identity") and method != choose_method(task):
+        raise RegionError(
+            f"method {method!r} is for epsilon = 0 and for epsilon >= epsilon_max only, got {task.epsilon:.6g} "
+            f"with epsilon_max = {task.prior.epsilon_max:.6g}; use 'auto'"
+        )
+    if task.low > 0 and method in ("identity", "binary", "high-privacy", "uniform", "vertices"):
+        raise OptionError(f"method {method!r} knows no lower bound on lifts; use 'auto'")
+    # Where lifts cannot differ from 1 by more than rounding, every method comes to the constant mechanism.
+    settled = task.high - 1 <= NOTHING or 1 - task.low <= NOTHING
+    return _named(METHODS["constant" if settled else method](task), method, begin)
+
+
+def _named(design: Design, method: str, begin: float) -> Design:
+    seconds = time.perf_counter() - begin
+    return replace(design, method=method, stats=replace(design.stats, seconds=seconds))

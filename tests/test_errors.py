@@ -597,13 +597,13 @@ def test_default_labels_fit_any_prior_and_any_mechanism():
     assert ex.epsilon_pml(ex.Prior([0.5, 0.3, 0.2]), mechanism(np.eye(3), inputs=["x", "y", "z"])) > 0
 
 
-def test_every_error_is_an_extremal_error_and_a_value_error_unless_the_solver_failed():
+def test_every_error_is_an_extremal_error_and_a_value_error_unless_it_is_never_the_callers_fault():
     kinds = [
         kind for kind in vars(errors).values() if isinstance(kind, type) and kind is not errors.ExtremalError
     ]
     assert all(issubclass(kind, errors.ExtremalError) for kind in kinds)
     for kind in kinds:
-        assert issubclass(kind, RuntimeError if kind is errors.SolverError else ValueError)
+        assert issubclass(kind, RuntimeError if kind in (errors.SolverError, errors.InstallationError) else ValueError)
         assert getattr(ex, kind.__name__) is kind
         assert kind.__name__ in errors.__doc__
 

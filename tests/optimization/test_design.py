@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import extremal as ex
 from extremal.certification.check import check_design
-from extremal.errors import EpsilonError, PriorError, RegionError, SizeError, UtilityError
-from extremal.optimization.design import choose_method
+from extremal.errors import EpsilonError, OptionError, PriorError, RegionError, SizeError, UtilityError
+from extremal.optimization.run import choose_method
 from extremal.optimization.task import make_task
 from extremal.theory import closed_form
 from extremal.theory.lift_vectors import lift_vertices
@@ -59,7 +59,12 @@ def width(prior, epsilon, utility, low=0.0):
 
 def assert_optimal(design, best):
     """The value is that of enumeration to 1e-9, relative to it, and proven to 1e-9."""
-    prior, epsilon, utility, low = design.prior, design.epsilon, design.utility, design.lower_lift
+    prior, epsilon, utility, low = (
+        design.prior,
+        design.epsilon,
+        design.utility,
+        design.notion.lower_lift(design.epsilon),
+    )
     # Columns are doubles of the order of 1, so their utilities are known to a few 1e-16.
     allowed = 1e-9 * abs(best.value) + 2e-15
     if max(abs(design.value - best.value), design.upper_bound - design.value) > allowed:
@@ -74,7 +79,7 @@ def assert_keeps_its_promises(design):
     prior, mechanism = design.prior, design.mechanism
     assert np.abs(mechanism.matrix.sum(axis=1) - 1).max() <= 1e-12
     assert ex.epsilon_pml(prior, mechanism) <= design.epsilon + 1e-12
-    assert ex.lift(prior, mechanism).min() >= design.lower_lift - 1e-12
+    assert ex.lift(prior, mechanism).min() >= design.notion.lower_lift(design.epsilon) - 1e-12
     assert mechanism.inputs == prior.labels
     if design.method == "arc":
         assert mechanism.shape[1] <= 2 * prior.size
@@ -88,7 +93,13 @@ def assert_keeps_its_promises(design):
 
 
 def assert_checked(design):
-    found = check_design(design.prior, design.epsilon, design.utility, design, lower_lift=design.lower_lift)
+    found = check_design(
+        design.prior,
+        design.epsilon,
+        design.utility,
+        design,
+        lower_lift=design.notion.lower_lift(design.epsilon),
+    )
     assert found.ok, str(found)
 
 
@@ -294,7 +305,7 @@ def test_the_uniform_prior_on_five_hundred_symbols_is_certified_both_ways(epsilo
 @given(designs(min_size=2, max_size=6), st.floats(0, 1), st.sampled_from(SEPARABLE))
 @settings(max_examples=60)
 def test_a_lower_bound_on_lifts_is_kept_and_the_optimum_is_that_over_its_vertices(design, share, utility):
-    """Local information privacy has lower_lift = e^-epsilon; any other bound is its asymmetric form."""
+    """Local information privacy keeps lifts above e^-epsilon; any other bound is its asymmetric form."""
     prior, epsilon = design
     low = math.exp(-epsilon) ** (1 / share) if share > 0.1 else 0.0
     best = listed(prior, epsilon, utility, low)
@@ -735,9 +746,6 @@ THREE = ex.Prior([0.5, 0.3, 0.2])
         ({"tolerance": math.inf}, ValueError, ["tolerance", "finite", "inf"]),
         ({"time_limit": -1}, ValueError, ["time_limit", ">= 0", "-1", "math.inf"]),
         ({"time_limit": math.nan}, ValueError, ["time_limit", "nan"]),
-        ({"lower_lift": -0.1}, EpsilonError, ["lower_lift", "between 0 and 1", "-0.1", "e^-epsilon"]),
-        ({"lower_lift": 1.1}, EpsilonError, ["lower_lift", "between 0 and 1", "1.1"]),
-        ({"lower_lift": math.nan}, EpsilonError, ["lower_lift", "nan"]),
         ({"method": "binary"}, RegionError, ["2 symbols", "got 3", "design()"]),
         ({"method": "high-privacy"}, RegionError, ["epsilon_1", "got 0.7", "design()"]),
         ({"method": "uniform"}, RegionError, ["uniform prior", "0.2 to 0.5", "design()"]),
@@ -768,3 +776,20 @@ def test_theorem_4_needs_a_promise_of_symmetry():
 def test_an_option_of_a_wrong_type_is_an_option_error(option):
     with pytest.raises(ex.OptionError, match=next(iter(option))):
         ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.6, **option)
+
+
+@pytest.mark.parametrize("lift", [-0.1, 1.1, math.nan, "0.5", None])
+def test_a_lower_bound_on_lifts_is_a_number_between_0_and_1(lift):
+    with pytest.raises(EpsilonError, match="between 0 and 1"):
+        ex.LIP.above(lift)
+
+
+def test_only_local_information_privacy_has_a_lower_bound_on_lifts():
+    with pytest.raises(EpsilonError, match="LIP only"):
+        ex.PML.above(0.5)
+
+
+@pytest.mark.parametrize("notion", ["PML", None, 1])
+def test_a_notion_is_one_of_four_values(notion):
+    with pytest.raises(OptionError, match="PML, LDP, LIP or MaximalLeakage"):
+        ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.5, notion=notion)

@@ -314,7 +314,7 @@ def test_methods_that_know_no_sets_are_refused():
     priors = ex.PriorSet.l1_ball(ex.Prior([0.5, 0.3, 0.2]), 0.1)
     with pytest.raises(ValueError, match="over a set of priors method must be"):
         ex.design(priors, 0.5, method="arc")
-    with pytest.raises(ValueError, match="lower_lift 0"):
+    with pytest.raises(ValueError, match="for a set of priors is for PML"):
         ex.design(priors, 0.5, notion=ex.LIP.above(0.5))
     with pytest.raises(ex.RegionError, match="2 symbols"):
         ex.design(priors, 0.5, method="binary")

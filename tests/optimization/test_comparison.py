@@ -180,7 +180,7 @@ def test_large_alphabets_and_bad_levels_are_refused():
 
 def test_designs_for_other_notions_do_not_speak_of_regions_of_leakage():
     prior = ex.Prior([0.5, 0.3, 0.2])
-    assert "under local differential privacy" in str(ex.ldp_design(prior, 0.3))
-    assert "under maximal leakage" in str(ex.leakage_design(prior, 0.3))
-    for design in (ex.ldp_design(prior, 0.3), ex.leakage_design(prior, 0.3)):
+    assert "under LDP" in str(ex.design(prior, 0.3, notion=ex.LDP))
+    assert "under maximal leakage" in str(ex.design(prior, 0.3, notion=ex.MaximalLeakage))
+    for design in (ex.design(prior, 0.3, notion=notion) for notion in (ex.LDP, ex.MaximalLeakage)):
         assert "region" not in str(design)

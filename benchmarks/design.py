@@ -15,7 +15,13 @@ from scipy.sparse import csc_array
 
 import extremal as ex
 
-SEPARABLE = (ex.mutual_information, ex.total_variation, ex.chi_squared, ex.hellinger, ex.jensen_shannon)
+SEPARABLE = (
+    ex.mutual_information,
+    ex.utilities.total_variation,
+    ex.utilities.chi_squared,
+    ex.utilities.hellinger,
+    ex.utilities.jensen_shannon,
+)
 EPSILON = math.log(2)
 SPEED_UP = 100.0
 
@@ -30,7 +36,7 @@ def run(report: Report) -> None:
 
 def plain_highs(prior: ex.Prior, epsilon: float) -> float:
     """Algorithm 1, and Theorem 5 by HiGHS with the options it comes with, through scipy."""
-    vertices = ex.extremal_lift_vectors(prior, epsilon)
+    vertices = ex.theory.extremal_lift_vectors(prior, epsilon)
     mu = ex.mutual_information.columns(prior, np.ascontiguousarray(vertices.T))
     result = linprog(-mu, A_eq=csc_array(vertices.T), b_eq=np.ones(prior.size), method="highs")
     return float(-result.fun) if result.status == 0 else math.nan

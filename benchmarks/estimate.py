@@ -45,7 +45,7 @@ def _likelihood(report: Report) -> None:
     size = 30 if report.level == "tiny" else 200
     prior = ex.Prior(rng.dirichlet(np.ones(size)))
     cases: list[tuple[str, ex.Mechanism]] = [
-        ("randomized response", ex.randomized_response_for_pml(prior, 0.8)),
+        ("randomized response", ex.theory.randomized_response_for_pml(prior, 0.8)),
         ("random matrix", ex.Mechanism(rng.dirichlet(np.ones(size), size=size), prior.labels)),
         ("designed", ex.design(prior, 1.0, time_limit=20.0).mechanism),
         ("arc, twice as many outputs", ex.theory.closed_form.arc(prior, 0.5)),
@@ -83,7 +83,7 @@ def _raw(report: Report) -> None:
         if kind == "random matrix":
             mechanism = ex.Mechanism(rng.dirichlet(np.ones(size), size=size))
         else:
-            make = ex.randomized_response_for_pml if kind == "response" else _designed
+            make = ex.theory.randomized_response_for_pml if kind == "response" else _designed
             mechanism = make(prior, 1.0)
         counts = _drawn(rng, prior.probabilities, mechanism.matrix, n)
         values = rng.permutation(np.repeat(np.array(mechanism.outputs), counts)).astype(dtype)
@@ -139,7 +139,7 @@ def _cases() -> Iterator[tuple[str, Any, Any, Any]]:
     design = ex.design(prior, 0.9).mechanism.matrix
     yield "designed, zeros", design, prior.probabilities, prior.probabilities
     yield "the same, other truth", design, prior.probabilities, np.array([0.0, 0.1, 0.0, 0.2, 0.7])
-    response = ex.randomized_response_for_pml(prior, 0.9).matrix
+    response = ex.theory.randomized_response_for_pml(prior, 0.9).matrix
     yield "randomized response", response, prior.probabilities, prior.probabilities
     wide = rng.dirichlet(np.full(12, 0.3), size=5)
     yield "12 outputs", wide, prior.probabilities, np.array([0.6, 0.2, 0.1, 0.1, 0.0])
@@ -163,7 +163,7 @@ def _needed(report: Report) -> None:
         prior = ex.Prior(masses)
         for part in (0.5, 2.0, 4.0):
             epsilon = min(part * float(prior.region_edges[1]), 0.95 * prior.epsilon_max)
-            found = ex.compare_sample_sizes(prior, epsilon, 0.05)
+            found = ex.planning.compare_sample_sizes(prior, epsilon, 0.05)
             table.row(name, epsilon, found.optimal, found.randomized_response, found.saving)
 
 

@@ -100,7 +100,7 @@ def measure(prior: ex.Prior, epsilon: float, method: str = "column-generation", 
     """One design, timed; with `verify` also what the independent checker finds wrong with it."""
     try:
         seconds, cpu, design = best(lambda: ex.design(prior, epsilon, method=method), 1)
-    except ex.ExtremalError as error:
+    except ex.errors.ExtremalError as error:
         return {"epsilon": epsilon, "gap": math.inf, "seconds": math.inf, "error": str(error)}
     problems: list[str] = []
     if verify:

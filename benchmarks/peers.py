@@ -193,4 +193,8 @@ def qif_loss(n: int, seed: int) -> Answer:
     seconds, _, matrix = best(solve, 3, 10.0)
     mechanism = ex.Mechanism(np.maximum(matrix, 0) / matrix.sum(axis=1, keepdims=True))
     value = ex.ExpectedGain(np.eye(n))(prior, mechanism)
-    return {"seconds": seconds, "value": value, "note": f"LDP epsilon {ex.ldp_epsilon(mechanism):.4f}"}
+    return {
+        "seconds": seconds,
+        "value": value,
+        "note": f"LDP epsilon {ex.measures.ldp_epsilon(mechanism):.4f}",
+    }

@@ -152,7 +152,7 @@ def certifying(report: Report) -> None:
     prior, uniform = ex.Prior.from_counts(rng.dirichlet(np.ones(n))), ex.Prior.uniform(n)
     dense = ex.Mechanism(rng.dirichlet(np.full(n, 0.5), size=n), prior.labels)
     cases = {
-        "randomized response": (prior, ex.randomized_response_for_pml(prior, 1.0), 1.0),
+        "randomized response": (prior, ex.theory.randomized_response_for_pml(prior, 1.0), 1.0),
         "uniform optimum, 37% zeros": (uniform, ex.theory.closed_form.uniform(n, 1.0), 1.0),
         "random matrix at its own leakage": (prior, dense, ex.epsilon_pml(prior, dense)),
         f"arc, {n} x {2 * n}": (prior, ex.theory.closed_form.arc(prior, 1.0), 1.0),
@@ -195,7 +195,7 @@ def _row(
 
 def _mechanism(k: int, labels: list[str] | None = None) -> Certified:
     prior = ex.Prior.uniform(labels or k)
-    return certify(prior, ex.randomized_response_for_pml(prior, EPSILON), EPSILON)
+    return certify(prior, ex.theory.randomized_response_for_pml(prior, EPSILON), EPSILON)
 
 
 def _codes(k: int, count: int, seed: int) -> np.ndarray:

@@ -132,7 +132,7 @@ def _checks(report: Report, frame: Any, rows: int) -> None:
 
 def _mechanism(labels: list[Any]) -> Any:
     prior = ex.Prior.uniform(labels)
-    return certify(prior, ex.randomized_response_for_pml(prior, 1.0), 1.0)
+    return certify(prior, ex.theory.randomized_response_for_pml(prior, 1.0), 1.0)
 
 
 def _consume(frame: Any) -> None:

@@ -35,7 +35,8 @@ def draw(axes):
 
 
 print(
-    design.mechanism.shape, f"leaks {ex.epsilon_pml(prior, mechanism):.4f}, LDP {ex.ldp_epsilon(mechanism)}"
+    design.mechanism.shape,
+    f"leaks {ex.epsilon_pml(prior, mechanism):.4f}, LDP {ex.measures.ldp_epsilon(mechanism)}",
 )
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/gallery")
 folder.mkdir(parents=True, exist_ok=True)

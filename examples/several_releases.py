@@ -15,11 +15,11 @@ prior = ex.Prior.uniform(5)
 epsilon = math.log(5 / 4)  # each report of the optimal mechanism rules out one of five answers
 mechanisms = {
     "optimal mechanism": (ex.theory.closed_form.uniform(prior, epsilon), BLUE, "o-"),
-    "randomized response": (ex.randomized_response_for_pml(prior, epsilon), ORANGE, "s--"),
+    "randomized response": (ex.theory.randomized_response_for_pml(prior, epsilon), ORANGE, "s--"),
 }
 numbers = range(1, 11)
 leaks = {
-    name: [ex.repeat_release(prior, mechanism, n).epsilon for n in numbers]
+    name: [ex.composition.repeat_release(prior, mechanism, n).epsilon for n in numbers]
     for name, (mechanism, _, _) in mechanisms.items()
 }
 

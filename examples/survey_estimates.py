@@ -20,12 +20,12 @@ prior = ex.Prior.from_data(answers, labels=ORDER)
 epsilon = 1.5
 methods = {
     "best for shares": ex.estimation_design(prior, epsilon).mechanism,
-    "randomized response": ex.randomized_response_for_pml(prior, epsilon),
+    "randomized response": ex.theory.randomized_response_for_pml(prior, epsilon),
 }
 estimates = {}
 for name, mechanism in methods.items():
     certified = ex.certify(prior, mechanism, epsilon)
-    reports = certified.privatize(answers, source=ex.SeededWords(1))  # a seed for the picture only
+    reports = certified.privatize(answers, source=ex.randomness.SeededWords(1))  # a seed for the picture only
     estimates[name] = ex.estimate(certified, reports)
 
 

@@ -18,7 +18,7 @@ epsilons = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 1.
 methods = {
     "design for shares": lambda epsilon: ex.estimation_design(prior, epsilon).mechanism,
     "design for mutual information": lambda epsilon: ex.design(prior, epsilon).mechanism,
-    "randomized response": lambda epsilon: ex.randomized_response_for_pml(prior, epsilon),
+    "randomized response": lambda epsilon: ex.theory.randomized_response_for_pml(prior, epsilon),
 }
 
 
@@ -26,7 +26,7 @@ def reports_needed(mechanism):
     """Not a number where reports cannot tell all shares apart, however many there are."""
     if np.linalg.matrix_rank(mechanism.matrix, tol=1e-6) < prior.size:
         return np.nan
-    return ex.sample_size(prior, mechanism, width=0.05)
+    return ex.planning.sample_size(prior, mechanism, width=0.05)
 
 
 needed = {name: [reports_needed(make(e)) for e in epsilons] for name, make in methods.items()}

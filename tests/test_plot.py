@@ -41,7 +41,7 @@ def test_a_mechanism_is_drawn_as_its_matrix_with_its_numbers():
 
 
 def test_a_large_mechanism_is_drawn_without_numbers_and_names():
-    mechanism = ex.randomized_response(60, 1.0)
+    mechanism = ex.theory.randomized_response(60, 1.0)
     axes = mechanism.plot()
     assert axes.images[0].get_array().shape == (60, 60)
     assert not axes.texts

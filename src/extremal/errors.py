@@ -17,14 +17,70 @@ ExtremalError
 └── InstallationError   compiled code that is missing, does not fit its sources or fails its self-check
 
 All of them are ValueErrors, except the last two, which are RuntimeErrors: they never are the caller's fault.
-Every message says what must hold, what was given and what to do.
+Every error has fields that say what is wrong, what was given and what to do; its text is made of them. The command
+line and the explorer phrase the same fields for their own readers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class ExtremalError(Exception):
-    """Base of every error raised on purpose by this library."""
+    """Base of every error raised on purpose by this library.
+
+    Parameters
+    ----------
+    problem
+        What is wrong; with a parameter, what must hold of it: "must be a number".
+    parameter
+        The name of the parameter that is wrong.
+    given
+        What was given instead, in a few words or values; never data at length.
+    remedy
+        What to do. Python code in it stands between backticks, so that other front ends can put their own words
+        in its place.
+    """
+
+    def __init__(
+        self,
+        problem: object,
+        *,
+        parameter: str | None = None,
+        given: object = None,
+        remedy: str | None = None,
+    ) -> None:
+        super().__init__(problem, parameter, given, remedy)
+        self.problem = str(problem)
+        self.parameter = parameter
+        self.given = None if given is None else str(given)
+        self.remedy = remedy
+
+    def phrase(self, words: Mapping[str, str]) -> str:
+        """One sentence, in which parameters and code are replaced by what `words` has for them."""
+        text = self.problem
+        if self.parameter is not None:
+            text = f"{words.get(self.parameter, self.parameter)} {text}"
+        if self.given is not None:
+            text += f", got {self.given}"
+        if self.remedy is not None:
+            parts = self.remedy.split("`")
+            parts[1::2] = [words.get(code, code) for code in parts[1::2]]
+            text += "; " + "".join(parts)
+        return text
+
+    def __str__(self) -> str:
+        return self.phrase({})
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuilt, (type(self), *self.args)
+
+
+def _rebuilt(
+    kind: type[ExtremalError], problem: object, parameter: str | None, given: object, remedy: str | None
+) -> ExtremalError:
+    """An error from another process, with its fields."""
+    return kind(problem, parameter=parameter, given=given, remedy=remedy)
 
 
 class PriorError(ExtremalError, ValueError):

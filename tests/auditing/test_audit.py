@@ -106,11 +106,11 @@ def test_the_measures_are_those_of_the_library_and_its_distribution(pair):
     audit = ex.audit(prior, mechanism)
     assert audit.epsilon == ex.epsilon_pml(prior, mechanism)
     assert audit.maximal_leakage == pytest.approx(audit.distribution.log_mean_exp, abs=1e-12)
-    assert audit.lip_epsilon == pytest.approx(ex.lip_epsilon(prior, mechanism), abs=1e-12)
-    lowest = ex.lift(prior, mechanism).min()
+    assert audit.lip_epsilon == pytest.approx(ex.measures.lip_epsilon(prior, mechanism), abs=1e-12)
+    lowest = ex.measures.lift(prior, mechanism).min()
     assert audit.lip_lower == (math.inf if lowest == 0 else pytest.approx(-math.log(lowest), abs=1e-12))
     assert audit.tail(audit.epsilon) == 0
-    assert audit.ldp_epsilon == ex.ldp_epsilon(mechanism)
+    assert audit.ldp_epsilon == ex.measures.ldp_epsilon(mechanism)
 
 
 @given(pairs())
@@ -332,17 +332,21 @@ def test_the_plot_is_axes_with_the_worst_report_marked(n):
 @pytest.mark.parametrize(
     ("call", "kind", "words"),
     [
-        (lambda: ex.audit([0.5, 0.5], SKEWED), ex.PriorError, "must be a Prior"),
-        (lambda: ex.audit(PRIOR, np.eye(3)), ex.MechanismError, "must be a Mechanism"),
-        (lambda: ex.audit(ex.Prior.uniform(2), SKEWED), ex.MechanismError, "got 2 and 3"),
-        (lambda: ex.audit(PRIOR, SKEWED).guess_bound(1.5), ex.OptionError, "probability in"),
-        (lambda: ex.audit(PRIOR, SKEWED).tail(-1), ex.EpsilonError, "finite and >= 0"),
-        (lambda: ex.audit_attribute(PRIOR, SKEWED, {"never": 1}), ex.MechanismError, "KeyError for 'once'"),
-        (lambda: ex.audit_attribute(PRIOR, SKEWED, lambda x: 1), ex.PriorError, "at least 2 values"),
-        (lambda: ex.audit_attribute(PRIOR, SKEWED, lambda x: [x]), ex.MechanismError, "hashable"),
+        (lambda: ex.audit([0.5, 0.5], SKEWED), ex.errors.PriorError, "must be a Prior"),
+        (lambda: ex.audit(PRIOR, np.eye(3)), ex.errors.MechanismError, "must be a Mechanism"),
+        (lambda: ex.audit(ex.Prior.uniform(2), SKEWED), ex.errors.MechanismError, "got 2 and 3"),
+        (lambda: ex.audit(PRIOR, SKEWED).guess_bound(1.5), ex.errors.OptionError, "probability in"),
+        (lambda: ex.audit(PRIOR, SKEWED).tail(-1), ex.errors.EpsilonError, "finite and >= 0"),
+        (
+            lambda: ex.audit_attribute(PRIOR, SKEWED, {"never": 1}),
+            ex.errors.MechanismError,
+            "KeyError for 'once'",
+        ),
+        (lambda: ex.audit_attribute(PRIOR, SKEWED, lambda x: 1), ex.errors.PriorError, "at least 2 values"),
+        (lambda: ex.audit_attribute(PRIOR, SKEWED, lambda x: [x]), ex.errors.MechanismError, "hashable"),
         (
             lambda: ex.audit_attribute(PRIOR, SKEWED, ex.Mechanism(np.eye(2))),
-            ex.MechanismError,
+            ex.errors.MechanismError,
             "got 3 and 2",
         ),
     ],
@@ -403,7 +407,7 @@ def test_the_example_of_the_readme_says_that_reports_rule_answers_out():
     mechanism = ex.estimation_design(parties, 0.7).mechanism
     for released in (mechanism, ex.certify(parties, mechanism, 0.7)):
         audit = ex.audit(parties, released)
-        lifts = ex.lift(parties, audit.mechanism)
+        lifts = ex.measures.lift(parties, audit.mechanism)
         assert len(audit.disclosures) > 0
         assert "no report excludes any answer" not in str(audit)
         assert sum(len(o.excluded) for o in audit.outcomes) == np.count_nonzero(lifts < 1e-6)
@@ -415,7 +419,7 @@ def test_the_audit_of_a_certified_mechanism_is_that_of_its_prior():
     assert ex.audit(c).to_dict() == ex.audit(PRIOR, c).to_dict()
     assert ex.audit(c).to_dict()["prior_set"] is None
     for wrong in ((PRIOR,), (c, SKEWED)):
-        with pytest.raises(ex.MechanismError, match="audit takes"):
+        with pytest.raises(ex.errors.MechanismError, match="audit takes"):
             ex.audit(*wrong)
 
 
@@ -447,7 +451,7 @@ def test_a_set_from_a_sample_says_how_sure_it_is():
 
 
 def test_a_leakage_without_bound_is_refused_in_words():
-    with pytest.raises(ex.MechanismError, match=r"infinite.+'high'.+smaller set") as caught:
+    with pytest.raises(ex.errors.MechanismError, match=r"infinite.+'high'.+smaller set") as caught:
         ex.audit(
             ex.PriorSet.l1_ball(PRIOR, 2), ex.Mechanism([[1, 0], [1, 0], [0.5, 0.5]], outputs=["low", "high"])
         )

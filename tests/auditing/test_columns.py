@@ -90,16 +90,32 @@ def test_a_frame_is_audited_from_its_joint_prior():
 @pytest.mark.parametrize(
     ("call", "kind", "words"),
     [
-        (lambda: ex.audit_columns(ex.Prior.uniform(3), {0: AGE}), ex.PriorError, "tuples of equal length"),
-        (lambda: ex.audit_columns(JOINT, {}), ex.MechanismError, "must map columns"),
-        (lambda: ex.audit_columns(JOINT, INCOME), ex.MechanismError, "must map columns"),
-        (lambda: ex.audit_columns(JOINT, {"income": INCOME}), ex.PriorError, "must name a column"),
-        (lambda: ex.audit_columns(JOINT, {1: INCOME}, about=2), ex.PriorError, "about must name a column"),
-        (lambda: ex.audit_columns(JOINT, {1: AGE}), ex.MechanismError, "every value that the joint prior"),
-        (lambda: ex.audit_columns(JOINT, {1: INCOME}, names=["a"]), ex.PriorError, "2 different names"),
+        (
+            lambda: ex.audit_columns(ex.Prior.uniform(3), {0: AGE}),
+            ex.errors.PriorError,
+            "tuples of equal length",
+        ),
+        (lambda: ex.audit_columns(JOINT, {}), ex.errors.MechanismError, "must map columns"),
+        (lambda: ex.audit_columns(JOINT, INCOME), ex.errors.MechanismError, "must map columns"),
+        (lambda: ex.audit_columns(JOINT, {"income": INCOME}), ex.errors.PriorError, "must name a column"),
+        (
+            lambda: ex.audit_columns(JOINT, {1: INCOME}, about=2),
+            ex.errors.PriorError,
+            "about must name a column",
+        ),
+        (
+            lambda: ex.audit_columns(JOINT, {1: AGE}),
+            ex.errors.MechanismError,
+            "every value that the joint prior",
+        ),
+        (
+            lambda: ex.audit_columns(JOINT, {1: INCOME}, names=["a"]),
+            ex.errors.PriorError,
+            "2 different names",
+        ),
         (
             lambda: ex.audit_columns(JOINT, {1: INCOME, (0, 1): ex.Mechanism(np.eye(4), JOINT.labels)}),
-            ex.MechanismError,
+            ex.errors.MechanismError,
             "released once",
         ),
     ],

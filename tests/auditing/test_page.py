@@ -41,12 +41,12 @@ def test_every_report_that_rules_out_answers_is_listed_in_full(made):
 
 def test_nothing_unfolds_where_the_sentences_say_all():
     prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    assert "<details>" not in mechanism_report(prior, ex.randomized_response(prior, 1.0))
+    assert "<details>" not in mechanism_report(prior, ex.theory.randomized_response(prior, 1.0))
 
 
 def test_of_many_reports_each_is_listed_as_far_as_the_page_stays_small(monkeypatch):
     prior = ex.Prior.uniform(40)
-    mechanism = ex.randomized_response(prior, 1.0)
+    mechanism = ex.theory.randomized_response(prior, 1.0)
     rows = mechanism_report(prior, mechanism).partition("<details>")[2].count("<tr><td>")
     assert rows == 40
     monkeypatch.setattr(
@@ -73,11 +73,11 @@ def test_what_can_become_certain_stands_beside_the_promise(made):
     lead = re.search(r'<p class="lead">(.*?)</p>', mechanism_report(PARTIES, made))[1]
     assert "no report makes any guess more than" in lead
     assert "Certainty: with probability 1 a report excludes some answer" in lead
-    soft = mechanism_report(PARTIES, ex.randomized_response(PARTIES, 1.0))
+    soft = mechanism_report(PARTIES, ex.theory.randomized_response(PARTIES, 1.0))
     assert "Certainty: no report excludes any answer." in soft
 
 
 def test_a_page_for_a_set_of_priors_speaks_of_the_set():
     priors = ex.PriorSet.l1_ball(PARTIES, 0.05)
-    made = ex.certify(priors, ex.randomized_response(PARTIES, 0.5), 0.6)
+    made = ex.certify(priors, ex.theory.randomized_response(PARTIES, 0.5), 0.6)
     assert "for every prior in the set (l1 ball of radius 0.05)" in mechanism_report(priors, made)

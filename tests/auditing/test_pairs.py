@@ -40,7 +40,7 @@ def dirichlet(n, m, seed):
 
 
 MECHANISMS = {
-    "randomized response": (PRIOR, ex.randomized_response_for_pml(PRIOR, 0.3)),
+    "randomized response": (PRIOR, ex.theory.randomized_response_for_pml(PRIOR, 0.3)),
     "an optimal mechanism": (PRIOR, ex.theory.closed_form.high_privacy(PRIOR, 0.2)),
     "certain disclosure": (PRIOR, ex.Mechanism([[1, 0], [0.5, 0.5], [0, 1]])),
     "200 reports": (ex.Prior([0.4, 0.3, 0.2, 0.1]), dirichlet(4, 200, 1)),
@@ -200,7 +200,7 @@ def test_tails_of_numbers_keep_the_error_rate_in_a_thousand_runs():
 
 @pytest.mark.parametrize("way", WAYS)
 def test_more_pairs_show_more_of_the_leakage(way):
-    mechanism = ex.randomized_response_for_pml(PRIOR, 0.6)
+    mechanism = ex.theory.randomized_response_for_pml(PRIOR, 0.6)
     found = []
     for pairs in (300, 3000, 100_000):
         rng = np.random.default_rng(pairs)
@@ -214,7 +214,7 @@ def test_more_pairs_show_more_of_the_leakage(way):
 def test_a_claim_that_is_a_little_too_low_is_refuted_with_enough_pairs():
     rng = np.random.default_rng(7)
     x = rng.choice(3, 100_000, p=PRIOR.probabilities)
-    y = draw(ex.randomized_response_for_pml(PRIOR, 0.6), x, rng)
+    y = draw(ex.theory.randomized_response_for_pml(PRIOR, 0.6), x, rng)
     assert ex.audit_pairs(x, y, epsilon=0.5).violation
     assert not ex.audit_pairs(x, y, epsilon=0.6).violation
     assert ex.audit_pairs(x, y).violation is False  # nothing claimed
@@ -225,7 +225,7 @@ def test_our_own_client_is_not_accused():
     certified = ex.certify(prior, ex.design(prior, 0.6).mechanism, 0.6)
     rng = np.random.default_rng(8)
     x = rng.choice(prior.labels, 20_000, p=prior.probabilities).tolist()
-    y = certified.privatize(x, source=ex.SeededWords(8))
+    y = certified.privatize(x, source=ex.randomness.SeededWords(8))
     audit = ex.audit_pairs(x, y, epsilon=0.6, prior=prior)
     assert not audit.violation
     assert audit.epsilon_lower > 0.5
@@ -259,7 +259,7 @@ def test_columns_of_every_library_give_the_same_audit():
 def test_missing_secrets_of_pandas_are_refused_too():
     pandas = pytest.importorskip("pandas")
     for missing in (pandas.NA, pandas.NaT, math.nan):
-        with pytest.raises(ex.ValuesError, match="must not be missing"):
+        with pytest.raises(ex.errors.ValuesError, match="must not be missing"):
             ex.audit_pairs(pandas.Series([missing, *TEN[1:]], dtype=object), TEN)
 
 
@@ -310,7 +310,7 @@ def test_the_result_is_plain_and_readable():
 
 def test_secrets_drawn_with_the_same_seed_as_the_split_do_not_fool_it():
     """A split by default_rng(0) would give every third of the pairs, those with small numbers, one secret."""
-    mechanism = ex.randomized_response_for_pml(PRIOR, 0.6)
+    mechanism = ex.theory.randomized_response_for_pml(PRIOR, 0.6)
     x = np.random.default_rng(0).choice(3, 20_000, p=PRIOR.probabilities)
     y = draw(mechanism, x, np.random.default_rng(1))
     audit = ex.audit_pairs(x, y, epsilon=0.6, seed=0)
@@ -333,24 +333,28 @@ TEN = list(range(2)) * 20
 @pytest.mark.parametrize(
     ("call", "kind", "words"),
     [
-        (lambda: ex.audit_pairs(TEN, TEN[1:]), ex.ValuesError, "got 40 and 39"),
-        (lambda: ex.audit_pairs([], []), ex.ValuesError, "at least 20 pairs, got 0"),
-        (lambda: ex.audit_pairs("abc", TEN), ex.ValuesError, "x must be a column"),
-        (lambda: ex.audit_pairs(TEN, 5), ex.ValuesError, "y must be a column"),
-        (lambda: ex.audit_pairs([None, *TEN[1:]], TEN), ex.ValuesError, "must not be missing"),
-        (lambda: ex.audit_pairs([0] * 40, TEN), ex.ValuesError, "at least 2 different secrets"),
-        (lambda: ex.audit_pairs(TEN, TEN, prior=ex.Prior.uniform("ab")), ex.PriorError, "number of labels"),
+        (lambda: ex.audit_pairs(TEN, TEN[1:]), ex.errors.ValuesError, "got 40 and 39"),
+        (lambda: ex.audit_pairs([], []), ex.errors.ValuesError, "at least 20 pairs, got 0"),
+        (lambda: ex.audit_pairs("abc", TEN), ex.errors.ValuesError, "x must be a column"),
+        (lambda: ex.audit_pairs(TEN, 5), ex.errors.ValuesError, "y must be a column"),
+        (lambda: ex.audit_pairs([None, *TEN[1:]], TEN), ex.errors.ValuesError, "must not be missing"),
+        (lambda: ex.audit_pairs([0] * 40, TEN), ex.errors.ValuesError, "at least 2 different secrets"),
+        (
+            lambda: ex.audit_pairs(TEN, TEN, prior=ex.Prior.uniform("ab")),
+            ex.errors.PriorError,
+            "number of labels",
+        ),
         (
             lambda: ex.audit_pairs(TEN, TEN, prior=ex.Prior.uniform(["a", "b"])),
-            ex.ValuesError,
+            ex.errors.ValuesError,
             "label of the prior",
         ),
-        (lambda: ex.audit_pairs(TEN, TEN, prior=[0.5, 0.5]), ex.PriorError, "must be a Prior"),
-        (lambda: ex.audit_pairs(TEN, TEN, drawn=True), ex.OptionError, "must come with the prior"),
-        (lambda: ex.audit_pairs(TEN, TEN, epsilon=-1), ex.EpsilonError, "finite and >= 0"),
-        (lambda: ex.audit_pairs(TEN, TEN, confidence=95), ex.OptionError, "from 0.5 to below 1"),
-        (lambda: ex.audit_pairs(TEN, TEN, seed=0.5), ex.OptionError, "whole number"),
-        (lambda: ex.audit_pairs(TEN, TEN, confidence=True), ex.OptionError, "from 0.5 to below 1"),
+        (lambda: ex.audit_pairs(TEN, TEN, prior=[0.5, 0.5]), ex.errors.PriorError, "must be a Prior"),
+        (lambda: ex.audit_pairs(TEN, TEN, drawn=True), ex.errors.OptionError, "must come with the prior"),
+        (lambda: ex.audit_pairs(TEN, TEN, epsilon=-1), ex.errors.EpsilonError, "finite and >= 0"),
+        (lambda: ex.audit_pairs(TEN, TEN, confidence=95), ex.errors.OptionError, "from 0.5 to below 1"),
+        (lambda: ex.audit_pairs(TEN, TEN, seed=0.5), ex.errors.OptionError, "whole number"),
+        (lambda: ex.audit_pairs(TEN, TEN, confidence=True), ex.errors.OptionError, "from 0.5 to below 1"),
     ],
 )
 def test_bad_input_is_refused_in_words(call, kind, words):

@@ -56,11 +56,11 @@ def mechanisms_at(prior, epsilon):
     """Mechanisms that touch the level epsilon, up to rounding."""
     found = [constant(prior)]
     if epsilon < prior.epsilon_max:
-        found.append(ex.randomized_response_for_pml(prior, epsilon))
+        found.append(ex.theory.randomized_response_for_pml(prior, epsilon))
         found.append(ex.theory.closed_form.arc(prior, epsilon))
     else:
         found.append(identity(prior))
-    with contextlib.suppress(ex.RegionError):
+    with contextlib.suppress(ex.errors.RegionError):
         found.append(ex.theory.closed_form.high_privacy(prior, epsilon))
     return found
 
@@ -91,7 +91,7 @@ def test_any_mechanism_is_certified_at_its_own_leakage(data, prior):
 
 def kl(P, prior):
     """Mutual information from terms r log r - r + 1, which lose nothing to cancellation near r = 1."""
-    t = ex.lift(prior, P)
+    t = ex.measures.lift(prior, P)
     r = t - 1
     terms = np.where(t > 0, t * np.log1p(np.where(t > 0, r, 0)) - r, 1.0)
     return float(np.sum(prior.probabilities[:, None] * P.output_distribution(prior) * terms))
@@ -170,7 +170,7 @@ def test_rows_that_differ_by_rounding_are_constant_at_epsilon_0():
 
 def test_the_worst_outcome_its_leakage_and_the_level_are_named():
     prior = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})
-    mechanism = ex.randomized_response(prior, 1.0)
+    mechanism = ex.theory.randomized_response(prior, 1.0)
     leakage = ex.pml(prior, mechanism)
     with pytest.raises(CertificationError) as caught:
         certify(prior, mechanism, 0.1)
@@ -183,14 +183,14 @@ def test_the_worst_outcome_its_leakage_and_the_level_are_named():
 @pytest.mark.parametrize("excess", [1e-8, 1e-6, 0.1])
 def test_an_excess_beyond_rounding_is_refused(excess):
     prior = ex.Prior([0.5, 0.3, 0.2])
-    mechanism = ex.randomized_response(prior, 1.0)
+    mechanism = ex.theory.randomized_response(prior, 1.0)
     with pytest.raises(CertificationError):
         certify(prior, mechanism, ex.epsilon_pml(prior, mechanism) - excess)
 
 
 def test_an_excess_of_rounding_is_repaired():
     prior = ex.Prior([0.5, 0.3, 0.2])
-    mechanism = ex.randomized_response(prior, 1.0)
+    mechanism = ex.theory.randomized_response(prior, 1.0)
     for excess in (1e-16, 1e-13, 1e-10):
         c = certify(prior, mechanism, ex.epsilon_pml(prior, mechanism) - excess)
         assert is_certified(c)
@@ -261,7 +261,7 @@ def test_a_certificate_cannot_be_built_wrong():
 
 def test_a_certificate_is_frozen_and_survives_pickling():
     prior = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})
-    c = certify(prior, ex.randomized_response(prior, 1.0), 1.0)
+    c = certify(prior, ex.theory.randomized_response(prior, 1.0), 1.0)
     with pytest.raises(AttributeError):
         c.epsilon = 5.0
     with pytest.raises(ValueError, match="read-only"):
@@ -271,7 +271,7 @@ def test_a_certificate_is_frozen_and_survives_pickling():
     back = pickle.loads(sent)
     assert (back, hash(back), back.digest) == (c, hash(c), c.digest)
     assert len(sent) < 2000
-    assert c != certify(prior, ex.randomized_response(prior, 0.9), 1.0)
+    assert c != certify(prior, ex.theory.randomized_response(prior, 0.9), 1.0)
     assert "epsilon=1" in repr(c)
 
 
@@ -306,7 +306,7 @@ def test_the_smallest_masses_are_certified_too():
     prior = ex.Prior([1 - 1e-16, 1e-150])
     c = certify(prior, identity(prior), 400.0)
     assert c.realised_epsilon == pytest.approx(150 * math.log(10), rel=1e-12)
-    assert is_certified(certify(prior, ex.randomized_response_for_pml(prior, 1.0), 1.0))
+    assert is_certified(certify(prior, ex.theory.randomized_response_for_pml(prior, 1.0), 1.0))
 
 
 @given(prior=priors(), seed=st.integers(0, 2**32), m=st.integers(1, 9))
@@ -343,7 +343,7 @@ def test_wide_matrices_with_tiny_masses_are_certified(seed):
 def test_a_thousand_symbols_are_certified_in_seconds():
     """The benchmark measures it; here it only has to work."""
     prior = ex.Prior.from_counts(np.random.default_rng(0).dirichlet(np.ones(1000)))
-    c = certify(prior, ex.randomized_response_for_pml(prior, 1.0), 1.0)
+    c = certify(prior, ex.theory.randomized_response_for_pml(prior, 1.0), 1.0)
     assert c.realised_epsilon <= 1
     c = certify(ex.Prior.uniform(1000), ex.theory.closed_form.uniform(1000, 2.0), 2.0)
     assert c.realised_epsilon <= 2

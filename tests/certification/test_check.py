@@ -119,7 +119,7 @@ def test_theorem_3_is_certified_by_the_dual_of_its_basis(case):
     prior, epsilon = case
     mechanism = closed_form.high_privacy(prior, epsilon)
     for utility in [*SEPARABLE, *oracles.asymmetric(prior.size)]:
-        lifts = ex.lift(prior, mechanism)
+        lifts = ex.measures.lift(prior, mechanism)
         mu = utility.columns(prior, lifts)
         y = np.linalg.lstsq(lifts.T, mu)[0] if epsilon > 0 else np.zeros(prior.size)
         assert_certified(prior, epsilon, utility, with_bound(prior, epsilon, utility, mechanism, y))
@@ -147,7 +147,7 @@ def test_theorem_2_is_certified_by_the_dual_of_its_basis(case):
     prior, epsilon = case
     mechanism = closed_form.binary(prior, epsilon)
     for utility in oracles.every_utility(2):
-        lifts = ex.lift(prior, mechanism)
+        lifts = ex.measures.lift(prior, mechanism)
         y = np.linalg.lstsq(lifts.T, utility.columns(prior, lifts))[0]
         assert_certified(prior, epsilon, utility, with_bound(prior, epsilon, utility, mechanism, y))
 
@@ -250,7 +250,7 @@ def perturbed_chords(prior, c, f, seed, size):
 def test_counting_and_meeting_in_the_middle_agree_on_thirty_symbols(epsilon):
     prior = ex.Prior.from_counts(np.random.default_rng(3).integers(1, 400, size=30))
     c = largest_lift(prior.probabilities, epsilon)
-    for utility in (ex.mutual_information, ex.hellinger):
+    for utility in (ex.mutual_information, ex.utilities.hellinger):
         for size in (1e-3, 0.1):
             y = perturbed_chords(prior, c, utility.f, 4, size)
             s = check_bounds.Separable.of(prior.probabilities, utility.f, y, 0.0, c)
@@ -342,10 +342,10 @@ def test_no_bound_is_below_the_exact_delta_in_fractions(design, low, seed):
     """By more than what rounding may do to the terms of the best vertex, where lifts are large."""
     prior, epsilon = design
     c = largest_lift(prior.probabilities, epsilon)
-    y = perturbed_chords(prior, c, ex.chi_squared.f, seed, 0.1)
+    y = perturbed_chords(prior, c, ex.utilities.chi_squared.f, seed, 0.1)
     for utility, f in (
-        (ex.chi_squared, oracles.exact_chi_squared),
-        (ex.total_variation, oracles.exact_total_variation),
+        (ex.utilities.chi_squared, oracles.exact_chi_squared),
+        (ex.utilities.total_variation, oracles.exact_total_variation),
     ):
         exact, size = exact_bound(prior, c, f, y, low)
         s = check_bounds.Separable.of(prior.probabilities, utility.f, y, low, c)
@@ -389,7 +389,7 @@ GOOD = {
     utility.name: (utility, programmed(PRIOR, EPSILON, utility))
     for utility in [
         ex.mutual_information,
-        ex.hellinger,
+        ex.utilities.hellinger,
         ex.ExpectedGain(np.eye(5), "guessing"),
         oracles.asymmetric(5)[0],
     ]
@@ -442,12 +442,12 @@ def test_lifts_below_the_lower_bound_are_caught():
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [
-        ({"prior": [0.5, 0.5]}, ex.PriorError),
-        ({"epsilon": math.nan}, ex.EpsilonError),
-        ({"lower_lift": 1.5}, ex.EpsilonError),
-        ({"lower_lift": math.nan}, ex.EpsilonError),
-        ({"utility": "mutual information"}, ex.UtilityError),
-        ({"utility": ex.ExpectedGain(np.eye(4))}, ex.UtilityError),
+        ({"prior": [0.5, 0.5]}, ex.errors.PriorError),
+        ({"epsilon": math.nan}, ex.errors.EpsilonError),
+        ({"lower_lift": 1.5}, ex.errors.EpsilonError),
+        ({"lower_lift": math.nan}, ex.errors.EpsilonError),
+        ({"utility": "mutual information"}, ex.errors.UtilityError),
+        ({"utility": ex.ExpectedGain(np.eye(4))}, ex.errors.UtilityError),
     ],
 )
 def test_questions_that_make_no_sense_are_refused(wrong, error):
@@ -473,19 +473,19 @@ def test_a_claim_that_is_no_number_is_a_problem_not_a_crash(figure, claim):
     found = check_design(prior, 0.6, ex.mutual_information, replace(design, **{figure: claim}))
     assert not found.ok
     assert found.problems
-    with pytest.raises(ex.EpsilonError, match="lower_lift"):
+    with pytest.raises(ex.errors.EpsilonError, match="lower_lift"):
         check_design(prior, 0.6, ex.mutual_information, design, lower_lift="x")
 
 
 def test_a_design_for_a_set_of_priors_is_another_matter():
     design = ex.design(ex.PriorSet.l1_ball(PRIOR, 0.1), 0.5)
-    with pytest.raises(ex.OptionError, match="one prior"):
+    with pytest.raises(ex.errors.OptionError, match="one prior"):
         check_design(PRIOR, 0.5, design.utility, design)
 
 
 def test_a_certified_mechanism_is_told_how_to_be_a_mechanism():
     certified = ex.certify(PRIOR, ex.design(PRIOR, 0.5).mechanism, 0.5)
-    with pytest.raises(ex.MechanismError, match=r"pass its \.mechanism"):
+    with pytest.raises(ex.errors.MechanismError, match=r"pass its \.mechanism"):
         ex.pml(PRIOR, certified)
 
 
@@ -518,7 +518,9 @@ def in_first_region(name, epsilon):
 
 @pytest.mark.parametrize("name", MASSES)
 @pytest.mark.parametrize("epsilon", SMALL)
-@pytest.mark.parametrize("utility", [ex.chi_squared, ex.total_variation], ids=lambda u: u.name)
+@pytest.mark.parametrize(
+    "utility", [ex.utilities.chi_squared, ex.utilities.total_variation], ids=lambda u: u.name
+)
 def test_the_exact_optimum_is_proved_at_small_levels_and_a_thousandth_less_is_not(name, epsilon, utility):
     prior, first = in_first_region(name, epsilon)
     if not first:
@@ -571,7 +573,7 @@ def test_an_upper_bound_below_the_value_is_a_contradiction():
 def test_a_lower_bound_on_lifts_is_checked_however_small_it_is(low):
     prior = ex.Prior([0.5, 0.3, 0.2])
     design = ex.design(prior, 2.0)  # excludes answers
-    assert ex.lift(prior, design.mechanism).min() == 0
+    assert ex.measures.lift(prior, design.mechanism).min() == 0
     found = check_design(prior, 2.0, ex.mutual_information, design, lower_lift=low)
     assert any("below lower_lift" in problem for problem in found.problems)
 
@@ -582,7 +584,7 @@ def test_a_lower_bound_on_lifts_is_checked_however_small_it_is(low):
     st.sampled_from([1e-6, 1e-3, 0.1, 1.0]),
     st.integers(0, 3),
     st.floats(-6, -1),
-    st.sampled_from([ex.chi_squared, ex.total_variation]),
+    st.sampled_from([ex.utilities.chi_squared, ex.utilities.total_variation]),
 )
 def test_a_dual_that_is_short_at_one_mass_proves_what_it_proves_in_fractions(
     name, epsilon, i, power, utility

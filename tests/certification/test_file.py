@@ -31,7 +31,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "file-format.md"
 
 def small():
     prior = ex.Prior({"yes": 0.25, "no": 0.75})
-    return certify(prior, ex.randomized_response_for_pml(prior, 0.7), 0.7)
+    return certify(prior, ex.theory.randomized_response_for_pml(prior, 0.7), 0.7)
 
 
 def sets_of_priors():
@@ -47,7 +47,7 @@ def cases():
     skewed = ex.Prior.from_counts([1, 10, 100, 1000, 10_000])
     yield small()
     yield certify(skewed, ex.theory.closed_form.arc(skewed, 1.0), 1.0)
-    yield certify(skewed, ex.randomized_response_for_pml(skewed, 2.0), 2.0)
+    yield certify(skewed, ex.theory.randomized_response_for_pml(skewed, 2.0), 2.0)
     yield certify(skewed, constant(skewed), 0.0)
     yield certify(skewed, identity(skewed), 20.0)
     rare = ex.Prior.from_counts([1e-9, 0.3, 0.7])
@@ -84,7 +84,7 @@ def test_a_saved_mechanism_comes_back_bit_by_bit(c, tmp_path):
 def test_a_mechanism_from_a_file_draws_what_it_drew_before(c):
     back = from_json(c.to_json())
     values = [c.inputs[k % len(c.inputs)] for k in range(100)]
-    reports = [x.privatize(values, source=ex.SeededWords(3)) for x in (c, back)]
+    reports = [x.privatize(values, source=ex.randomness.SeededWords(3)) for x in (c, back)]
     assert reports[0] == reports[1]
     assert back.weights.flags.c_contiguous
 
@@ -159,7 +159,7 @@ def test_a_file_is_small():
     uniform = ex.Prior.uniform(16)
     assert len(certify(uniform, ex.theory.closed_form.uniform(16, 1.0), 1.0).to_json()) < 3000
     large = ex.Prior.from_counts(np.random.default_rng(0).dirichlet(np.ones(200)))
-    assert len(certify(large, ex.randomized_response_for_pml(large, 1.0), 1.0).to_json()) < 40_000
+    assert len(certify(large, ex.theory.randomized_response_for_pml(large, 1.0), 1.0).to_json()) < 40_000
 
 
 # --- nothing altered is read ----------------------------------------------------------------------

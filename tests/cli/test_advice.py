@@ -81,7 +81,7 @@ def test_an_epsilon_that_allows_everything_is_warned_of_everywhere(umfrage):
 
 def test_a_mechanism_that_tells_less_than_epsilon_allows_is_not_called_the_true_answer(umfrage):
     prior = ex.Prior({"nie": 0.5, "einmal": 0.3, "oft": 0.2})
-    ex.certify(prior, ex.randomized_response_for_pml(prior, 0.5), 5.0).save("loose.json")
+    ex.certify(prior, ex.theory.randomized_response_for_pml(prior, 0.5), 5.0).save("loose.json")
     first = run("audit", "loose.json").out.splitlines()[0]
     assert first.startswith("WARNING: epsilon 5 is not below epsilon_max")
     assert "every report is" not in first
@@ -204,7 +204,7 @@ def test_reasons_add_up_to_the_records_that_are_dropped(tmp_path, labels, kind):
     from extremal.release.files.read import count_unknown, open_data
 
     prior = ex.Prior([0.5, 0.5], labels)
-    certified = ex.certify(prior, ex.randomized_response_for_pml(prior, 0.3), 0.3)
+    certified = ex.certify(prior, ex.theory.randomized_response_for_pml(prior, 0.3), 0.3)
     rng = random.Random(5)
     pools = [
         ["1", "2", "3", None],
@@ -225,7 +225,7 @@ def test_reasons_add_up_to_the_records_that_are_dropped(tmp_path, labels, kind):
         assert known + missing + other == 200
         try:
             done = ex.privatize_file(path, tmp_path / f"p{k}.{kind}", {"x": certified}, unknown="drop")
-        except ex.ValuesError:  # reports that a column of this type cannot hold, or nothing is left
+        except ex.errors.ValuesError:  # reports that a column of this type cannot hold, or nothing is left
             assert kind == "parquet" or not known
             continue
         assert (done.rows, done.dropped) == (known, missing + other)
@@ -263,7 +263,7 @@ def test_a_design_says_beforehand_that_shares_will_not_be_learned(tmp_path):
 
 def test_reports_of_another_mechanism_are_warned_of_first_with_status_1(umfrage):
     prior = ex.Prior({"nie": 0.5, "einmal": 0.3, "oft": 0.2})
-    ex.certify(prior, ex.randomized_response_for_pml(prior, 0.3), 0.3).save("other.json")
+    ex.certify(prior, ex.theory.randomized_response_for_pml(prior, 0.3), 0.3).save("other.json")
     Path("r.csv").write_text("r\n" + "oft\n" * 3000)  # the mechanism never reports one answer that often
     done = run("estimate", "r.csv", "-m", "other.json")
     assert done.status == 1

@@ -232,7 +232,7 @@ def test_reports_of_a_key_are_the_same_every_time_and_those_of_the_library(surve
         old, new = list(csv.DictReader(before)), list(csv.DictReader(after))
     assert [(row["id"], row["age"]) for row in old] == [(row["id"], row["age"]) for row in new]
     expected = ex.load("m.json").privatize(
-        [row["answer"] for row in old], key=ex.read_key("secret.key"), ids=range(600), column="answer"
+        [row["answer"] for row in old], key=ex.keys.read("secret.key"), ids=range(600), column="answer"
     )
     assert [row["answer"] for row in new] == expected
 
@@ -294,7 +294,7 @@ def test_an_audit_is_that_of_the_library_and_fails_where_more_leaks_than_allowed
 def test_certify_proves_a_matrix_or_refuses_it_with_status_1(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     prior = ex.Prior([0.5, 0.3, 0.2])
-    matrix = ex.randomized_response_for_pml(prior, 0.5).matrix.tolist()
+    matrix = ex.theory.randomized_response_for_pml(prior, 0.5).matrix.tolist()
     Path("m.json").write_text(json.dumps(matrix))
     Path("m.csv").write_text("\n".join(",".join(map(repr, row)) for row in matrix))
     Path("named.csv").write_text(

@@ -18,7 +18,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_survey(tmp_path)
     prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    ex.certify(prior, ex.randomized_response_for_pml(prior, 0.7), 0.7).save("m.json")
+    ex.certify(prior, ex.theory.randomized_response_for_pml(prior, 0.7), 0.7).save("m.json")
     Path("target.csv").write_text("mine\n")
     return tmp_path
 
@@ -209,7 +209,7 @@ def test_a_matrix_is_no_certified_mechanism(folder):
 
 def test_the_mechanism_of_another_question_is_refused(folder):
     prior = ex.Prior({"yes": 0.5, "no": 0.5})
-    ex.certify(prior, ex.randomized_response_for_pml(prior, 0.3), 0.3).save("other.json")
+    ex.certify(prior, ex.theory.randomized_response_for_pml(prior, 0.3), 0.3).save("other.json")
     refuse("privatize", "survey.csv", "-o", "new.csv", "--column", "answer", "-m", "other.json", says="never")
     refuse("estimate", "survey.csv", "--column", "answer", "-m", "other.json")
 

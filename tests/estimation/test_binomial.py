@@ -104,11 +104,11 @@ def test_deviations_of_very_many_reports_shrink_like_the_root_of_their_number(n)
 
 def test_more_reports_than_doubles_can_tell_are_refused():
     prior = ex.Prior([0.5, 0.3, 0.2])
-    response = ex.randomized_response(prior, 1.0)
-    assert ex.expected_error(prior, response, 2**53 - 1).width < 1e-6
-    with pytest.raises(ex.OptionError, match=r"below 2\^53"):
-        ex.expected_error(prior, response, 2**53)
-    with pytest.raises(ex.ValuesError, match=r"fewer than 2\^53"):
+    response = ex.theory.randomized_response(prior, 1.0)
+    assert ex.planning.expected_error(prior, response, 2**53 - 1).width < 1e-6
+    with pytest.raises(ex.errors.OptionError, match=r"below 2\^53"):
+        ex.planning.expected_error(prior, response, 2**53)
+    with pytest.raises(ex.errors.ValuesError, match=r"fewer than 2\^53"):
         ex.estimate(response, {0: 2**52, 1: 2**52, 2: 5})
     few = ex.estimate(response, {0: 2**52, 1: 2**51, 2: 2**51 - 5})
     assert np.all(few.lower < few.frequencies)

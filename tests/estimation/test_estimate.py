@@ -114,7 +114,7 @@ def test_closed_forms_for_randomized_response_and_high_privacy_are_what_newtons_
     for _ in range(25):
         prior = ex.Prior(rng.dirichlet(np.full(size, 2.0)))
         for mechanism in (
-            ex.randomized_response_for_pml(prior, rng.uniform(0.1, 1.5)),
+            ex.theory.randomized_response_for_pml(prior, rng.uniform(0.1, 1.5)),
             ex.theory.closed_form.high_privacy(prior, 0.9 * prior.region_edges[1]),
         ):
             P = mechanism.matrix[:, rng.permutation(size)]
@@ -278,13 +278,13 @@ def test_integer_labels_of_every_width_are_counted(dtype):
     m = ex.Mechanism(np.full((2, 4), 0.25), outputs=[3, 0, 7, 100])
     reports = np.array([3, 3, 0, 100, 7, 3], dtype=dtype)
     assert ex.count_reports(m, reports).counts.tolist() == [3, 1, 1, 1]
-    with pytest.raises(ex.ValuesError, match=r"others in 2 of 4 rows: 5(\.0)? \(2\)"):
+    with pytest.raises(ex.errors.ValuesError, match=r"others in 2 of 4 rows: 5(\.0)? \(2\)"):
         ex.count_reports(m, np.array([3, 5, 5, 7], dtype=dtype))
 
 
 def test_extreme_integers_are_unknown_and_do_not_exhaust_memory():
     m = ex.Mechanism([[0.5, 0.5], [0.1, 0.9]])
-    with pytest.raises(ex.ValuesError, match=r"others in 3 of 4 rows"):
+    with pytest.raises(ex.errors.ValuesError, match=r"others in 3 of 4 rows"):
         ex.count_reports(m, np.array([0, -1, 2**62, -(2**63)]))
 
 
@@ -302,7 +302,7 @@ def test_a_stream_of_batches_gives_the_estimate_of_the_whole():
 
 def test_from_answers_to_frequencies_and_back():
     truth = np.random.default_rng(0).choice(["never", "once", "often"], 20_000, p=[0.3, 0.3, 0.4])
-    reports = CERTIFIED.privatize(truth.tolist(), source=ex.SeededWords(5))
+    reports = CERTIFIED.privatize(truth.tolist(), source=ex.randomness.SeededWords(5))
     e = ex.estimate(CERTIFIED, reports)
     real = [np.mean(truth == label) for label in e.labels]
     assert (e.lower <= real).all()
@@ -357,19 +357,23 @@ def test_an_estimate_prints_and_becomes_json_html_and_a_picture():
 @pytest.mark.parametrize(
     ("reports", "error", "message"),
     [
-        ([*REPORTS, "nver", "nver", None], ex.ValuesError, r"in 3 of 103 rows: 'nver' \(2\), missing \(1\)"),
-        ({"never": 3, "nver": 2}, ex.ValuesError, r"counts of others: 'nver' \(2\)"),
-        ({"never": 3, "once": -2}, ex.ValuesError, r">= 0, got -2 for 'once'"),
-        ({"never": 2.5}, ex.ValuesError, r"whole numbers >= 0, got 2.5"),
-        ({"never": float("nan")}, ex.ValuesError, r"whole numbers"),
-        ({"never": "3x"}, ex.ValuesError, r"whole numbers"),
-        ([], ex.ValuesError, r"must not be empty"),
-        ({}, ex.ValuesError, r"must not be empty"),
-        ({"never": 0}, ex.ValuesError, r"must not be empty"),
-        ("never", ex.ValuesError, r"one column of labels"),
-        (pd.DataFrame({"a": REPORTS}), ex.ValuesError, r"one column of labels"),
-        (np.zeros((2, 2)), ex.ValuesError, r"one column"),
-        (ex.ReportCounts(("x", "y"), [1, 2]), ex.MechanismError, r"counts of the outputs"),
+        (
+            [*REPORTS, "nver", "nver", None],
+            ex.errors.ValuesError,
+            r"in 3 of 103 rows: 'nver' \(2\), missing \(1\)",
+        ),
+        ({"never": 3, "nver": 2}, ex.errors.ValuesError, r"counts of others: 'nver' \(2\)"),
+        ({"never": 3, "once": -2}, ex.errors.ValuesError, r">= 0, got -2 for 'once'"),
+        ({"never": 2.5}, ex.errors.ValuesError, r"whole numbers >= 0, got 2.5"),
+        ({"never": float("nan")}, ex.errors.ValuesError, r"whole numbers"),
+        ({"never": "3x"}, ex.errors.ValuesError, r"whole numbers"),
+        ([], ex.errors.ValuesError, r"must not be empty"),
+        ({}, ex.errors.ValuesError, r"must not be empty"),
+        ({"never": 0}, ex.errors.ValuesError, r"must not be empty"),
+        ("never", ex.errors.ValuesError, r"one column of labels"),
+        (pd.DataFrame({"a": REPORTS}), ex.errors.ValuesError, r"one column of labels"),
+        (np.zeros((2, 2)), ex.errors.ValuesError, r"one column"),
+        (ex.ReportCounts(("x", "y"), [1, 2]), ex.errors.MechanismError, r"counts of the outputs"),
     ],
 )
 def test_bad_reports_are_refused_with_a_reason(reports, error, message):
@@ -388,29 +392,29 @@ def test_bad_reports_are_refused_with_a_reason(reports, error, message):
     ],
 )
 def test_bad_options_are_refused_with_a_reason(options, message):
-    with pytest.raises(ex.OptionError, match=message):
+    with pytest.raises(ex.errors.OptionError, match=message):
         ex.estimate(CERTIFIED, REPORTS, **options)
 
 
 def test_a_mechanism_that_does_not_match_is_refused():
-    with pytest.raises(ex.MechanismError, match="Mechanism or a Certified"):
+    with pytest.raises(ex.errors.MechanismError, match="Mechanism or a Certified"):
         ex.estimate(np.eye(2), {0: 1})
-    with pytest.raises(ex.MechanismError, match="same number of symbols"):
+    with pytest.raises(ex.errors.MechanismError, match="same number of symbols"):
         ex.estimate(MECHANISM, REPORTS, prior=ex.Prior.uniform(4))
     never = ex.Mechanism([[0.5, 0.5, 0.0], [0.1, 0.9, 0.0]])
-    with pytest.raises(ex.MechanismError, match="got 4 of 2, which no input gives"):
+    with pytest.raises(ex.errors.MechanismError, match="got 4 of 2, which no input gives"):
         ex.estimate(never, {0: 10, 2: 4})
-    with pytest.raises(ex.OptionError, match="must have a prior"):
+    with pytest.raises(ex.errors.OptionError, match="must have a prior"):
         ex.estimate(MECHANISM, REPORTS, method="map")
-    with pytest.raises(ex.MechanismError, match="same inputs"):
+    with pytest.raises(ex.errors.MechanismError, match="same inputs"):
         ex.difference(ex.estimate(CERTIFIED, REPORTS), ex.estimate(TWINS, {0: 1}))
-    with pytest.raises(ex.MechanismError, match="same outputs"):
+    with pytest.raises(ex.errors.MechanismError, match="same outputs"):
         ex.ReportCounts(("a",)) + ex.ReportCounts(("b",))
 
 
 @pytest.mark.parametrize("groups", [["once"], {}, {"g": ["twice"]}, {"g": "once"}, {"g": {"once": math.nan}}])
 def test_bad_groups_are_refused(groups):
-    with pytest.raises(ex.ValuesError, match="group"):
+    with pytest.raises(ex.errors.ValuesError, match="group"):
         ex.estimate(CERTIFIED, REPORTS).group(groups)
 
 
@@ -443,10 +447,10 @@ def test_every_mechanism_gives_an_answer_that_makes_sense(data, n):
 def test_coefficients_that_are_no_numbers_and_labels_that_cannot_be_any_are_refused(members):
     mechanism = ex.Mechanism([[0.8, 0.2], [0.3, 0.7]], inputs=["a", "b"])
     found = ex.estimate(mechanism, [0, 1, 1])
-    with pytest.raises(ex.ValuesError, match="finite coefficients"):
+    with pytest.raises(ex.errors.ValuesError, match="finite coefficients"):
         found.group({"some": members})
     for strength in ("x", [1], 10**400):
-        with pytest.raises(ex.OptionError, match="strength must be a number"):
+        with pytest.raises(ex.errors.OptionError, match="strength must be a number"):
             ex.estimate(
                 mechanism, [0, 1], method="map", prior=ex.Prior.uniform(["a", "b"]), strength=strength
             )
@@ -456,24 +460,24 @@ def test_coefficients_that_are_no_numbers_and_labels_that_cannot_be_any_are_refu
 def test_a_difference_of_what_is_no_estimate_is_refused(other):
     found = ex.estimate(ex.Mechanism([[0.8, 0.2], [0.3, 0.7]]), [0, 1, 1])
     for pair in ((found, other), (other, found)):
-        with pytest.raises(ex.ValuesError, match="two estimates"):
+        with pytest.raises(ex.errors.ValuesError, match="two estimates"):
             ex.difference(*pair)
 
 
 def test_more_reports_than_can_be_counted_are_refused():
     mechanism = ex.Mechanism([[0.8, 0.2], [0.3, 0.7]])
-    with pytest.raises(ex.ValuesError, match=r"fewer than 2\^63"):
+    with pytest.raises(ex.errors.ValuesError, match=r"fewer than 2\^63"):
         ex.estimate(mechanism, {0: 2**62, 1: 2**62})
     most = ex.count_reports(mechanism, {0: 2**62, 1: 2**62 - 1})
     for more in ({0: 1}, {1: 2**62}, most):
-        with pytest.raises(ex.ValuesError, match="counts must be"):
+        with pytest.raises(ex.errors.ValuesError, match="counts must be"):
             most.add(more.to_dict() if isinstance(more, ex.ReportCounts) else more)
 
 
 def test_a_set_of_reports_is_refused_as_it_lost_how_often_each_came():
     mechanism = ex.Mechanism([[0.8, 0.2], [0.3, 0.7]])
     for reports in ({0, 1}, frozenset([0]), {0: 1, 1: 1}.keys()):
-        with pytest.raises(ex.ValuesError, match="got a set"):
+        with pytest.raises(ex.errors.ValuesError, match="got a set"):
             ex.estimate(mechanism, reports)
 
 
@@ -493,7 +497,7 @@ def test_figures_of_every_one_of_too_many_answers_are_refused_in_one_line(hundre
     mechanism, _ = hundred_thousand
     prior = ex.Prior.uniform(mechanism.shape[0])
     reports = {0: 4000, 1: 6000}
-    with pytest.raises(ex.SizeError, match=r'at most 5000 answers.*got 100000.*method="inverse"'):
+    with pytest.raises(ex.errors.SizeError, match=r'at most 5000 answers.*got 100000.*method="inverse"'):
         ex.estimate(mechanism, reports)
     e = ex.estimate(mechanism, reports, method="inverse")
     for ask in (
@@ -503,10 +507,12 @@ def test_figures_of_every_one_of_too_many_answers_are_refused_in_one_line(hundre
         lambda: e.indistinguishable,
         lambda: str(e),
         lambda: ex.difference(e, e),
-        lambda: ex.expected_error(prior, mechanism, 1000),
-        lambda: ex.sample_size(prior, mechanism, 0.1),
+        lambda: ex.planning.expected_error(prior, mechanism, 1000),
+        lambda: ex.planning.sample_size(prior, mechanism, 0.1),
     ):
-        with pytest.raises(ex.SizeError, match="at most 5000 answers, got 100000; ask for sums over groups"):
+        with pytest.raises(
+            ex.errors.SizeError, match="at most 5000 answers, got 100000; ask for sums over groups"
+        ):
             ask()
 
 

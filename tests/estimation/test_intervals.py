@@ -109,7 +109,12 @@ def cases():
     yield "designed, five symbols, zeros", P, prior, prior.probabilities
     prior = ex.Prior(rng.dirichlet(np.full(20, 2.0)))
     yield "designed, twenty symbols", ex.design(prior, 1.5).mechanism.matrix, prior, prior.probabilities
-    yield "randomized response", ex.randomized_response_for_pml(prior, 1.0).matrix, prior, np.eye(20)[3]
+    yield (
+        "randomized response",
+        ex.theory.randomized_response_for_pml(prior, 1.0).matrix,
+        prior,
+        np.eye(20)[3],
+    )
     prior = ex.Prior.uniform(4)
     close = 0.99 * np.full((4, 4), 0.25) + 0.01 * np.eye(4)
     yield "near-singular", close, prior, np.array([0.7, 0.1, 0.1, 0.1])
@@ -243,7 +248,7 @@ def test_intervals_of_what_is_not_identified_tend_to_the_identified_set():
 
 def test_an_interval_of_a_difference_is_narrower_only_where_both_collections_are_of_a_size():
     prior = ex.Prior([0.5, 0.3, 0.2])
-    mechanism = ex.randomized_response(prior, 1.0)
+    mechanism = ex.theory.randomized_response(prior, 1.0)
     shares = prior.probabilities @ mechanism.matrix
 
     def widths(n, confidence):

@@ -198,7 +198,7 @@ def test_another_utility_gives_another_matrix(page):
     page.select_option("#utility", "total-variation")
     until(page, "document.getElementById('tiles').textContent.includes('total variation')")
     done(page)
-    expected = library_matrix(PRIOR, 0.6, ex.total_variation)
+    expected = library_matrix(PRIOR, 0.6, ex.utilities.total_variation)
     assert np.array(page.evaluate(MATRIX)["rows"]) == pytest.approx(expected, abs=1e-15)
 
 
@@ -247,7 +247,7 @@ def test_a_file_that_is_no_prior_gives_a_message_and_changes_nothing(page, tmp_p
 
 
 def test_an_invalid_prior_shows_the_library_s_message_and_a_valid_one_takes_it_away(page):
-    with pytest.raises(ex.PriorError) as expected:
+    with pytest.raises(ex.errors.PriorError) as expected:
         ex.Prior({"a": 0.5, "b": 0.2})
     page.fill("#prior", "a, 0.5\nb, 0.2")
     page.wait_for_selector("#prior-error:not([hidden])")

@@ -84,9 +84,9 @@ def test_counts_can_be_forced_and_smoothed():
     ],
 )
 def test_an_invalid_prior_gives_the_library_s_own_message(text, call):
-    with pytest.raises(ex.PriorError) as expected:
+    with pytest.raises(ex.errors.PriorError) as expected:
         call()
-    with pytest.raises(ex.PriorError) as found:
+    with pytest.raises(ex.errors.PriorError) as found:
         priors.read_prior(text)
     assert str(found.value) == str(expected.value)
 
@@ -95,12 +95,12 @@ def test_an_invalid_prior_gives_the_library_s_own_message(text, call):
     "text", ["", "   ", "hello", "a b c\nd", "{", "[1, 2", '{"a": "x"}', "[[1]]", '{"a": NaN}', "\x00\x01"]
 )
 def test_what_is_no_prior_is_refused_with_a_message(text):
-    with pytest.raises(ex.ExtremalError, match=r"must"):
+    with pytest.raises(ex.errors.ExtremalError, match=r"must"):
         priors.read_prior(text)
 
 
 def test_more_answers_than_the_explorer_is_for_are_refused():
-    with pytest.raises(ex.SizeError, match="at most 1000"):
+    with pytest.raises(ex.errors.SizeError, match="at most 1000"):
         priors.read_prior(" ".join(["0.0001"] * 1001))
 
 
@@ -141,7 +141,7 @@ def test_an_uploaded_mechanism_file_gives_its_prior():
     ],
 )
 def test_a_hostile_file_is_refused_with_a_message(name, text):
-    with pytest.raises(ex.ExtremalError, match=r"must"):
+    with pytest.raises(ex.errors.ExtremalError, match=r"must"):
         priors.read_upload(name, text)
 
 
@@ -171,7 +171,9 @@ def test_the_design_shown_is_the_library_s():
     assert shown["outputs"] == list(design.mechanism.outputs)
     assert shown["value"] == design.value
     assert shown["leakage"] == ex.audit(PRIOR, certified).leakage.tolist()
-    assert shown["response"] == ex.mutual_information(PRIOR, ex.randomized_response_for_pml(PRIOR, 0.6))
+    assert shown["response"] == ex.mutual_information(
+        PRIOR, ex.theory.randomized_response_for_pml(PRIOR, 0.6)
+    )
     assert shown["ceiling"] == pytest.approx(PRIOR.entropy, abs=1e-12)
     assert shown["digest"] == certified.digest
     assert one(messages, "prior")["edges"] == PRIOR.region_edges.tolist()
@@ -191,8 +193,8 @@ def test_the_risk_is_told_in_the_audit_s_words():
 def test_expected_errors_are_the_library_s():
     shown = one(collect("explore", state={**STATE, "reports": 500, "confidence": 0.9}), "errors")
     mechanism = ex.design(PRIOR, 0.6).mechanism
-    ours = ex.expected_error(PRIOR, mechanism, 500, 0.9)
-    theirs = ex.expected_error(PRIOR, ex.randomized_response_for_pml(PRIOR, 0.6), 500, 0.9)
+    ours = ex.planning.expected_error(PRIOR, mechanism, 500, 0.9)
+    theirs = ex.planning.expected_error(PRIOR, ex.theory.randomized_response_for_pml(PRIOR, 0.6), 500, 0.9)
     assert shown["optimal"]["errors"] == pytest.approx(ours.standard_errors.tolist(), rel=1e-9)
     assert shown["optimal"]["widths"] == pytest.approx(ours.widths.tolist(), rel=1e-9)
     assert shown["response"]["errors"] == pytest.approx(theirs.standard_errors.tolist(), rel=1e-9)
@@ -632,7 +634,7 @@ def test_a_port_in_use_is_refused_with_a_message():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(ex.OptionError, match="choose another port"):
+        with pytest.raises(ex.errors.OptionError, match="choose another port"):
             serve(port=taken.getsockname()[1], open_browser=False)
 
 

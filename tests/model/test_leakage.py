@@ -25,11 +25,11 @@ def test_leakage_is_the_log_of_the_largest_lift_computed_in_fractions(pair):
         column = [row[j] for row in exact]
         if column[0] is None:
             assert leakage == 0
-            assert ex.lift(prior, mechanism)[:, j].tolist() == [1] * prior.size
+            assert ex.measures.lift(prior, mechanism)[:, j].tolist() == [1] * prior.size
         else:
             assert leakage == pytest.approx(max(math.log(max(column)), 0), abs=1e-14)
             np.testing.assert_allclose(
-                ex.lift(prior, mechanism)[:, j], [float(x) for x in column], rtol=1e-14
+                ex.measures.lift(prior, mechanism)[:, j], [float(x) for x in column], rtol=1e-14
             )
 
 
@@ -46,7 +46,7 @@ def test_leakage_lies_between_zero_and_epsilon_max(pair):
 @given(pairs())
 def test_lifts_average_to_one_over_inputs_and_over_outputs(pair):
     prior, mechanism = pair
-    lift = ex.lift(prior, mechanism)
+    lift = ex.measures.lift(prior, mechanism)
     np.testing.assert_allclose(prior.probabilities @ lift, 1, atol=1e-14)
     np.testing.assert_allclose(lift @ mechanism.output_distribution(prior), 1, atol=1e-13)
 
@@ -54,28 +54,28 @@ def test_lifts_average_to_one_over_inputs_and_over_outputs(pair):
 @given(pairs())
 def test_the_mean_of_exp_leakage_is_the_maximal_leakage(pair):
     prior, mechanism = pair
-    distribution = ex.leakage_distribution(prior, mechanism)
-    assert distribution.log_mean_exp == pytest.approx(ex.maximal_leakage(mechanism), abs=1e-12)
+    distribution = ex.measures.leakage_distribution(prior, mechanism)
+    assert distribution.log_mean_exp == pytest.approx(ex.measures.maximal_leakage(mechanism), abs=1e-12)
     assert distribution.mean <= distribution.log_mean_exp + 1e-12
-    assert ex.maximal_leakage(mechanism) <= ex.epsilon_pml(prior, mechanism) + 1e-12
+    assert ex.measures.maximal_leakage(mechanism) <= ex.epsilon_pml(prior, mechanism) + 1e-12
 
 
 @given(pairs(), st.floats(0, 3))
 def test_the_leakage_is_a_random_variable_of_the_output(pair, epsilon):
     prior, mechanism = pair
-    distribution = ex.leakage_distribution(prior, mechanism)
+    distribution = ex.measures.leakage_distribution(prior, mechanism)
     leakage, rho = ex.pml(prior, mechanism), mechanism.output_distribution(prior)
     assert np.all(np.diff(distribution.values) > 0)
     assert math.fsum(distribution.probabilities) == pytest.approx(1, abs=1e-15)
     assert distribution.mean == pytest.approx(leakage @ rho, abs=1e-11)
-    assert ex.tail_probability(prior, mechanism, epsilon) == distribution.tail(epsilon)
+    assert ex.measures.tail_probability(prior, mechanism, epsilon) == distribution.tail(epsilon)
     assert distribution.tail(epsilon) == pytest.approx(rho[leakage > epsilon + 1e-12].sum(), abs=1e-14)
     assert distribution.tail(ex.epsilon_pml(prior, mechanism)) == 0
 
 
 @given(pairs(), st.floats(0, 1))
 def test_a_quantile_is_the_smallest_value_that_is_not_exceeded_often_enough(pair, q):
-    distribution = ex.leakage_distribution(*pair)
+    distribution = ex.measures.leakage_distribution(*pair)
     value = distribution.quantile(q)
     assert value in distribution.values
     assert 1 - distribution.tail(value) >= q - 1e-11
@@ -88,10 +88,10 @@ def test_a_quantile_is_the_smallest_value_that_is_not_exceeded_often_enough(pair
 def test_the_leakage_distribution_of_an_example():
     prior = ex.Prior([0.5, 0.3, 0.2])
     mechanism = ex.Mechanism([[1, 0, 0], [0, 0.5, 0.5], [0, 0.5, 0.5]])
-    distribution = ex.leakage_distribution(prior, mechanism)
+    distribution = ex.measures.leakage_distribution(prior, mechanism)
     np.testing.assert_allclose(distribution.values, [math.log(2)])
     np.testing.assert_allclose(distribution.probabilities, [1])
-    skewed = ex.leakage_distribution(prior, ex.Mechanism([[1, 0], [0.5, 0.5], [0, 1]]))
+    skewed = ex.measures.leakage_distribution(prior, ex.Mechanism([[1, 0], [0.5, 0.5], [0, 1]]))
     np.testing.assert_allclose(np.exp(skewed.values), [1 / 0.65, 1 / 0.35])
     np.testing.assert_allclose(skewed.probabilities, [0.65, 0.35])
     assert skewed.tail(0.5) == pytest.approx(0.35)
@@ -102,17 +102,19 @@ def test_an_output_that_never_occurs_leaks_nothing():
     prior = ex.Prior([0.25, 0.75])
     mechanism = ex.Mechanism([[0, 1, 0], [0, 0, 1]])
     assert ex.pml(prior, mechanism).tolist() == [0, math.log(4), math.log(4 / 3)]
-    assert ex.ldp_epsilon(mechanism) == math.inf
-    assert ex.ldp_epsilon(ex.Mechanism([[0, 1], [0, 1]])) == 0
-    assert len(ex.leakage_distribution(prior, mechanism).values) == 2
+    assert ex.measures.ldp_epsilon(mechanism) == math.inf
+    assert ex.measures.ldp_epsilon(ex.Mechanism([[0, 1], [0, 1]])) == 0
+    assert len(ex.measures.leakage_distribution(prior, mechanism).values) == 2
 
 
 def test_tiny_probabilities_do_not_spoil_lifts():
     prior = ex.Prior([1e-150, 1.0])
     mechanism = ex.Mechanism([[1e-300, 1], [0, 1]])
     assert ex.pml(prior, mechanism)[0] == pytest.approx(150 * math.log(10))
-    assert ex.lift(prior, mechanism)[:, 1].tolist() == [1, 1]
-    assert ex.ldp_epsilon(ex.Mechanism([[1e-310, 1], [1e-308, 1]])) == pytest.approx(math.log(100), rel=1e-6)
+    assert ex.measures.lift(prior, mechanism)[:, 1].tolist() == [1, 1]
+    assert ex.measures.ldp_epsilon(ex.Mechanism([[1e-310, 1], [1e-308, 1]])) == pytest.approx(
+        math.log(100), rel=1e-6
+    )
 
 
 @given(pairs())
@@ -121,8 +123,8 @@ def test_local_measures_bound_each_other(pair):
     prior, mechanism = pair
     pml, lip, ldp = (
         ex.epsilon_pml(prior, mechanism),
-        ex.lip_epsilon(prior, mechanism),
-        ex.ldp_epsilon(mechanism),
+        ex.measures.lip_epsilon(prior, mechanism),
+        ex.measures.ldp_epsilon(mechanism),
     )
     assert 0 <= pml <= lip + 1e-12
     assert lip <= ldp + 1e-12
@@ -130,11 +132,11 @@ def test_local_measures_bound_each_other(pair):
 
 def test_local_measures_of_binary_randomized_response():
     prior = ex.Prior([0.5, 0.5])
-    assert ex.ldp_epsilon(FLIP) == pytest.approx(math.log(3))
-    assert ex.lip_epsilon(prior, FLIP) == pytest.approx(math.log(2))
+    assert ex.measures.ldp_epsilon(FLIP) == pytest.approx(math.log(3))
+    assert ex.measures.lip_epsilon(prior, FLIP) == pytest.approx(math.log(2))
     assert ex.epsilon_pml(prior, FLIP) == pytest.approx(math.log(1.5))
-    assert ex.maximal_leakage(FLIP) == pytest.approx(math.log(1.5))
-    assert ex.lip_epsilon(prior, ex.Mechanism(np.eye(2))) == math.inf
+    assert ex.measures.maximal_leakage(FLIP) == pytest.approx(math.log(1.5))
+    assert ex.measures.lip_epsilon(prior, ex.Mechanism(np.eye(2))) == math.inf
 
 
 # Peers
@@ -145,7 +147,7 @@ def test_maximal_leakage_and_mutual_information_agree_with_qif(pair):
     qif = pytest.importorskip("qif")
     prior, mechanism = pair
     pi, C = prior.probabilities.copy(), np.array(mechanism.matrix, order="F")
-    assert ex.maximal_leakage(mechanism) == pytest.approx(
+    assert ex.measures.maximal_leakage(mechanism) == pytest.approx(
         math.log(qif.measure.bayes_vuln.mult_capacity(C)), abs=1e-9
     )
     bits = qif.measure.shannon.add_leakage(pi, C)
@@ -168,7 +170,7 @@ def test_ldp_epsilon_agrees_with_qif(mechanism):
     qif = pytest.importorskip("qif")
     P = mechanism.matrix[:, mechanism.matrix.max(axis=0) > 0]
     theirs = qif.measure.d_privacy.smallest_epsilon(np.array(P, order="F"), lambda i, j: float(i != j))
-    assert ex.ldp_epsilon(mechanism) == pytest.approx(theirs, abs=1e-9)
+    assert ex.measures.ldp_epsilon(mechanism) == pytest.approx(theirs, abs=1e-9)
 
 
 @given(priors(max_size=4), st.data())
@@ -180,6 +182,6 @@ def test_maximal_leakage_and_mutual_information_agree_with_dit(prior, data):
     where = np.argwhere(joint > 0)
     distribution = dit.Distribution([tuple(pair) for pair in where.tolist()], joint[tuple(where.T)])
     theirs = dit.other.maximal_leakage(distribution, [0], [1])
-    assert ex.maximal_leakage(mechanism) == pytest.approx(theirs * math.log(2), abs=1e-9)
+    assert ex.measures.maximal_leakage(mechanism) == pytest.approx(theirs * math.log(2), abs=1e-9)
     theirs = dit.shannon.mutual_information(distribution, [0], [1])
     assert ex.mutual_information(prior, mechanism) == pytest.approx(theirs * math.log(2), abs=1e-9)

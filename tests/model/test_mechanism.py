@@ -80,7 +80,7 @@ def test_post_processing_multiplies_matrices_and_never_leaks_more(pair, data):
     both = mechanism.then(after)
     np.testing.assert_allclose(both.matrix, mechanism.matrix @ after.matrix, atol=1e-15)
     assert ex.epsilon_pml(prior, both) <= ex.epsilon_pml(prior, mechanism) + 1e-12
-    assert ex.maximal_leakage(both) <= ex.maximal_leakage(mechanism) + 1e-12
+    assert ex.measures.maximal_leakage(both) <= ex.measures.maximal_leakage(mechanism) + 1e-12
 
 
 def test_post_processing_carries_labels_through():

@@ -98,7 +98,7 @@ def test_no_prior_of_the_set_leaks_more_than_the_worst_case(n):
 
 @given(prior=priors(), t=st.floats(0, 2))
 def test_a_larger_set_never_leaks_less(prior, t):
-    mechanism = ex.randomized_response(prior, 1.5)
+    mechanism = ex.theory.randomized_response(prior, 1.5)
     small = ex.epsilon_pml(ex.PriorSet.l1_ball(prior, t / 2), mechanism)
     large = ex.epsilon_pml(ex.PriorSet.l1_ball(prior, t), mechanism)
     assert ex.epsilon_pml(prior, mechanism) - 1e-12 <= small <= large + 1e-12
@@ -106,7 +106,7 @@ def test_a_larger_set_never_leaks_less(prior, t):
 
 @given(prior=priors())
 def test_over_a_single_prior_the_worst_case_is_the_leakage(prior):
-    mechanism = ex.randomized_response(prior, 2.0)
+    mechanism = ex.theory.randomized_response(prior, 2.0)
     point = ex.PriorSet.l1_ball(prior, 0.0)
     assert point.is_point
     assert ex.pml(point, mechanism) == pytest.approx(ex.pml(prior, mechanism), abs=1e-13)
@@ -114,9 +114,11 @@ def test_over_a_single_prior_the_worst_case_is_the_leakage(prior):
 
 @given(prior=priors(), level=st.floats(0, 5))
 def test_over_all_priors_the_worst_case_is_local_differential_privacy(prior, level):
-    mechanism = ex.randomized_response(prior, level)
+    mechanism = ex.theory.randomized_response(prior, level)
     for everything in (ex.PriorSet.at_least(prior, 0), ex.PriorSet.l1_ball(prior, 2)):
-        assert ex.epsilon_pml(everything, mechanism) == pytest.approx(ex.ldp_epsilon(mechanism), abs=1e-9)
+        assert ex.epsilon_pml(everything, mechanism) == pytest.approx(
+            ex.measures.ldp_epsilon(mechanism), abs=1e-9
+        )
 
 
 def test_an_output_that_a_prior_of_the_set_excludes_leaks_without_bound():
@@ -234,7 +236,7 @@ def test_intervals_given_by_label_are_matched_by_label():
     ],
 )
 def test_a_set_that_is_none_is_refused_with_a_remedy(build, message):
-    with pytest.raises(ex.PriorError, match=message):
+    with pytest.raises(ex.errors.PriorError, match=message):
         build()
 
 
@@ -246,15 +248,15 @@ def test_a_set_cannot_be_changed(priors):
 
 
 def test_a_mechanism_for_other_symbols_is_refused():
-    with pytest.raises(ex.MechanismError, match="same number of symbols"):
+    with pytest.raises(ex.errors.MechanismError, match="same number of symbols"):
         ex.pml(ex.PriorSet.at_least(3, 0), ex.Mechanism(np.eye(2)))
 
 
 def test_intervals_and_a_nominal_prior_are_matched_by_label_or_refused():
     lower, upper = {"a": 0.7, "b": 0.1}, {"a": 0.9, "b": 0.3}
-    with pytest.raises(ex.PriorError, match="in this order"):
+    with pytest.raises(ex.errors.PriorError, match="in this order"):
         ex.PriorSet.intervals(lower, upper, nominal=ex.Prior({"b": 0.75, "a": 0.25}))
-    with pytest.raises(ex.PriorError, match="in this order"):
+    with pytest.raises(ex.errors.PriorError, match="in this order"):
         ex.PriorSet.intervals(
             [0.7, 0.1], [0.9, 0.3], labels=["a", "b"], nominal=ex.Prior({"x": 0.75, "y": 0.25})
         )

@@ -78,7 +78,7 @@ def test_level_zero_is_in_the_first_region_however_small_the_masses_are():
 def test_lemma_2_at_most_k_minus_1_zeros_fit_into_a_column_in_region_k(design):
     prior, epsilon = design
     k = min(prior.region(epsilon), prior.size)
-    zeros = (ex.extremal_lift_vectors(prior, epsilon) == 0).sum(axis=1)
+    zeros = (ex.theory.extremal_lift_vectors(prior, epsilon) == 0).sum(axis=1)
     assert zeros.max() == k - 1
 
 

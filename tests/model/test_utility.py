@@ -12,7 +12,13 @@ from extremal.errors import UtilityError
 from tests.support import oracles
 from tests.support.strategies import pairs, priors, stochastic
 
-INFORMATIONS = [ex.mutual_information, ex.total_variation, ex.chi_squared, ex.hellinger, ex.jensen_shannon]
+INFORMATIONS = [
+    ex.mutual_information,
+    ex.utilities.total_variation,
+    ex.utilities.chi_squared,
+    ex.utilities.hellinger,
+    ex.utilities.jensen_shannon,
+]
 
 
 def joint_and_product(prior, mechanism):
@@ -31,10 +37,10 @@ def test_f_informations_are_divergences_of_the_joint_from_the_product(pair):
 
     expected = {
         ex.mutual_information: kl(p, q),
-        ex.total_variation: np.abs(p - q).sum() / 2,
-        ex.chi_squared: ((p - q)[q > 0] ** 2 / q[q > 0]).sum(),
-        ex.hellinger: 1 - np.sqrt(p * q).sum(),
-        ex.jensen_shannon: (kl(p, middle) + kl(q, middle)) / 2,
+        ex.utilities.total_variation: np.abs(p - q).sum() / 2,
+        ex.utilities.chi_squared: ((p - q)[q > 0] ** 2 / q[q > 0]).sum(),
+        ex.utilities.hellinger: 1 - np.sqrt(p * q).sum(),
+        ex.utilities.jensen_shannon: (kl(p, middle) + kl(q, middle)) / 2,
     }
     for utility, value in expected.items():
         assert utility(prior, mechanism) == pytest.approx(value, rel=1e-12, abs=1e-13), utility
@@ -108,7 +114,7 @@ def test_post_processing_gains_nothing(pair, data):
 def test_the_check_accepts_every_sub_linear_utility(n):
     for prior in (ex.Prior.uniform(n), ex.Prior.from_counts(np.arange(1, n + 1) ** 3)):
         for utility in oracles.every_utility(n):
-            ex.check_sub_linear(prior, utility)
+            ex.utilities.check_sub_linear(prior, utility)
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e-12, 1.0, 1e12, 1e200])
@@ -128,14 +134,14 @@ def test_the_check_accepts_every_sub_linear_utility(n):
 def test_the_check_refuses_what_is_not_sub_linear_whatever_its_scale(mu, broken, size):
     utility = ex.Utility(lambda prior, P: size * mu(prior, P), "mine")
     with pytest.raises(UtilityError, match=f"'mine' must be {broken}"):
-        ex.check_sub_linear(ex.Prior([0.5, 0.3, 0.2]), utility)
+        ex.utilities.check_sub_linear(ex.Prior([0.5, 0.3, 0.2]), utility)
 
 
 def test_the_columns_in_the_message_show_the_failure():
     prior = ex.Prior([0.5, 0.3, 0.2])
     utility = ex.Utility(lambda prior, P: P.min(axis=0), "smallest")
     with pytest.raises(UtilityError) as caught:
-        ex.check_sub_linear(prior, utility)
+        ex.utilities.check_sub_linear(prior, utility)
     message = str(caught.value)
     x = np.array([float(v) for v in message.split("x = [")[1].split("]")[0].split(",")])
     y = np.array([float(v) for v in message.split("y = [")[1].split("]")[0].split(",")])
@@ -145,8 +151,8 @@ def test_the_columns_in_the_message_show_the_failure():
 def test_the_check_refuses_a_promise_of_symmetry_that_is_broken():
     utility = ex.Utility(lambda prior, P: P[0], "first", symmetric=True)
     with pytest.raises(UtilityError, match="symmetric"):
-        ex.check_sub_linear(ex.Prior.uniform(3), utility)
-    ex.check_sub_linear(ex.Prior([0.5, 0.3, 0.2]), utility)  # promised for uniform priors only
+        ex.utilities.check_sub_linear(ex.Prior.uniform(3), utility)
+    ex.utilities.check_sub_linear(ex.Prior([0.5, 0.3, 0.2]), utility)  # promised for uniform priors only
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_the_staircase_is_the_best_of_all_private_matrices_for_guessing(prior, l
         rows.append(row.ravel())
     found = ex.design(prior, level, guess, notion=ex.LDP)
     assert found.value == pytest.approx(best_matrix(prior, guess, rows, np.zeros(len(rows)), n), abs=1e-9)
-    assert ex.ldp_epsilon(found.mechanism) <= level + 1e-12
+    assert ex.measures.ldp_epsilon(found.mechanism) <= level + 1e-12
     assert found.proven
 
 
@@ -51,11 +51,11 @@ def test_the_staircase_is_the_best_of_all_private_matrices_for_guessing(prior, l
 def test_the_staircase_of_two_or_equal_symbols_is_randomized_response(prior):
     if prior.size == 2:
         found = ex.design(prior, 1.0, notion=ex.LDP)
-        assert found.mechanism.same_up_to_columns(ex.randomized_response(prior, 1.0), 1e-9)
+        assert found.mechanism.same_up_to_columns(ex.theory.randomized_response(prior, 1.0), 1e-9)
     # At a high level, randomized response is optimal for mutual information.
     found = ex.design(prior, 12.0, notion=ex.LDP)
     assert found.value == pytest.approx(
-        ex.mutual_information(prior, ex.randomized_response(prior, 12.0)), rel=1e-9
+        ex.mutual_information(prior, ex.theory.randomized_response(prior, 12.0)), rel=1e-9
     )
 
 
@@ -95,7 +95,7 @@ def test_the_maximal_leakage_design_is_the_best_of_all_matrices_for_guessing(pri
     assert result.status == 0
     found = ex.design(prior, level, ex.ExpectedGain(gain, "guessing"), notion=ex.MaximalLeakage)
     assert found.value == pytest.approx(-result.fun, abs=1e-9)
-    assert ex.maximal_leakage(found.mechanism) <= level + 1e-12
+    assert ex.measures.maximal_leakage(found.mechanism) <= level + 1e-12
     assert found.proven
 
 
@@ -103,7 +103,7 @@ def test_the_maximal_leakage_design_is_the_best_of_all_matrices_for_guessing(pri
 @pytest.mark.parametrize("prior", PRIORS, ids=len)
 def test_the_notions_are_nested(prior, level):
     """LDP implies LIP implies PML implies maximal leakage, so the best values are in this order."""
-    for utility in (ex.mutual_information, ex.chi_squared):
+    for utility in (ex.mutual_information, ex.utilities.chi_squared):
         values = [
             ex.design(prior, level, utility, notion=ex.LDP).value,
             ex.design(prior, level, utility, notion=ex.LIP).value,
@@ -116,7 +116,7 @@ def test_the_notions_are_nested(prior, level):
 def test_the_information_private_design_keeps_both_sides():
     prior = PRIORS[2]
     found = ex.design(prior, 0.6, notion=ex.LIP)
-    assert ex.lip_epsilon(prior, found.mechanism) <= 0.6 + 1e-12
+    assert ex.measures.lip_epsilon(prior, found.mechanism) <= 0.6 + 1e-12
     assert found.proven
 
 
@@ -168,13 +168,13 @@ def test_level_0_tells_nothing():
 
 
 def test_large_alphabets_and_bad_levels_are_refused():
-    with pytest.raises(ex.SizeError, match=r"PriorSet\.at_least"):
+    with pytest.raises(ex.errors.SizeError, match=r"PriorSet\.at_least"):
         ex.design(ex.Prior.uniform(15), 1.0, notion=ex.LDP)
-    with pytest.raises(ex.SizeError, match="at most 14 symbols"):
+    with pytest.raises(ex.errors.SizeError, match="at most 14 symbols"):
         ex.design(ex.Prior.uniform(15), 1.0, notion=ex.MaximalLeakage)
-    with pytest.raises(ex.EpsilonError):
+    with pytest.raises(ex.errors.EpsilonError):
         ex.design(PRIORS[0], -1, notion=ex.LDP)
-    with pytest.raises(ex.PriorError):
+    with pytest.raises(ex.errors.PriorError):
         ex.compare([0.5, 0.5], 1.0)
 
 

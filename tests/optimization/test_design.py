@@ -79,7 +79,7 @@ def assert_keeps_its_promises(design):
     prior, mechanism = design.prior, design.mechanism
     assert np.abs(mechanism.matrix.sum(axis=1) - 1).max() <= 1e-12
     assert ex.epsilon_pml(prior, mechanism) <= design.epsilon + 1e-12
-    assert ex.lift(prior, mechanism).min() >= design.notion.lower_lift(design.epsilon) - 1e-12
+    assert ex.measures.lift(prior, mechanism).min() >= design.notion.lower_lift(design.epsilon) - 1e-12
     assert mechanism.inputs == prior.labels
     if design.method == "arc":
         assert mechanism.shape[1] <= 2 * prior.size
@@ -220,7 +220,7 @@ def test_no_mechanism_at_its_own_level_beats_the_design(prior, data):
 @settings(max_examples=40)
 def test_the_checker_accepts_the_design_of_every_method(design):
     prior, epsilon = design
-    for utility in (ex.mutual_information, ex.total_variation, ex.hellinger):
+    for utility in (ex.mutual_information, ex.utilities.total_variation, ex.utilities.hellinger):
         for method in ("auto", "enumeration", "column-generation", "arc"):
             assert_checked(ex.design(prior, epsilon, utility, method=method))
 
@@ -326,7 +326,7 @@ def test_local_information_privacy_is_symmetric_in_the_logarithm_of_lifts():
     design = ex.design(prior, 0.5, notion=ex.LIP, tolerance=1e-9)
     assert design.method == "column-generation"
     assert design.proven
-    assert ex.lip_epsilon(prior, design.mechanism) <= 0.5 + 1e-12
+    assert ex.measures.lip_epsilon(prior, design.mechanism) <= 0.5 + 1e-12
     assert design.value < ex.design(prior, 0.5).value
     assert_checked(design)
 
@@ -702,7 +702,9 @@ def test_outputs_carry_the_labels_they_agree_with_most_often():
     design = ex.design(prior, 1.0)
     assert set(design.mechanism.outputs) <= {"a", "b", "c", "d"}
     shuffled = ex.Mechanism(design.mechanism.matrix, prior.labels)
-    assert ex.agreement(prior, design.mechanism) == ex.agreement(prior, ex.pair_outputs(prior, shuffled))
+    assert ex.theory.agreement(prior, design.mechanism) == ex.theory.agreement(
+        prior, ex.theory.pair_outputs(prior, shuffled)
+    )
 
 
 def test_the_same_question_has_the_same_answer():
@@ -774,7 +776,7 @@ def test_theorem_4_needs_a_promise_of_symmetry():
     [{"method": ["binary"]}, {"method": None}, {"tolerance": "x"}, {"time_limit": "x"}, {"progress": 5}],
 )
 def test_an_option_of_a_wrong_type_is_an_option_error(option):
-    with pytest.raises(ex.OptionError, match=next(iter(option))):
+    with pytest.raises(ex.errors.OptionError, match=next(iter(option))):
         ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.6, **option)
 
 

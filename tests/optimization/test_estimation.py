@@ -28,7 +28,7 @@ def party():
 def test_the_standard_error_is_that_of_the_covariance_of_the_estimate(epsilon):
     """The estimate is linear in report counts, whose covariance given the answers is known: no information matrix."""
     people = 100
-    mechanism = ex.randomized_response_for_pml(THREE, epsilon)
+    mechanism = ex.theory.randomized_response_for_pml(THREE, epsilon)
     A = np.linalg.inv(mechanism.matrix.T)
     spread = sum(
         p * (np.diag(row) - np.outer(row, row))
@@ -84,8 +84,10 @@ def test_the_best_design_for_estimation_is_what_a_general_solver_finds(epsilon):
 
 def test_no_mechanism_at_the_same_leakage_estimates_better(party):
     best = ex.estimation_design(party, 0.5)
-    rivals = [ex.randomized_response_for_pml(party, 0.5), ex.theory.closed_form.arc(party, 0.5)]
-    rivals += [ex.design(party, 0.5, u).mechanism for u in (ex.chi_squared, ex.total_variation)]
+    rivals = [ex.theory.randomized_response_for_pml(party, 0.5), ex.theory.closed_form.arc(party, 0.5)]
+    rivals += [
+        ex.design(party, 0.5, u).mechanism for u in (ex.utilities.chi_squared, ex.utilities.total_variation)
+    ]
     for rival in rivals:
         error = standard_error(party, rival, 1)
         assert error**2 * party.size >= (best.lower_bound - 1) * (1 - 1e-9)
@@ -102,7 +104,7 @@ def test_designs_for_estimation_keep_their_level_and_their_proof(prior, share):
     assert np.abs(best.mechanism.matrix.sum(axis=1) - 1).max() <= 1e-12
     assert best.gap <= 0.01
     assert best.certified
-    response = standard_error(prior, ex.randomized_response_for_pml(prior, epsilon), 1000)
+    response = standard_error(prior, ex.theory.randomized_response_for_pml(prior, epsilon), 1000)
     assert best.error(1000) <= response * (1 + 0.01)
     assert best.error(1000) == pytest.approx(standard_error(prior, best.mechanism, 1000), rel=1e-6, abs=1e-9)
 
@@ -115,7 +117,9 @@ def test_larger_alphabets_get_a_good_design_without_a_proof(size):
     assert not best.certified
     assert "not known" in str(best)
     assert ex.epsilon_pml(prior, best.mechanism) <= 0.8 + 1e-12
-    assert best.error(1000) < standard_error(prior, ex.randomized_response_for_pml(prior, 0.8), 1000) / 2
+    assert (
+        best.error(1000) < standard_error(prior, ex.theory.randomized_response_for_pml(prior, 0.8), 1000) / 2
+    )
 
 
 def test_estimates_from_a_design_for_estimation_are_as_good_as_it_says():
@@ -125,7 +129,7 @@ def test_estimates_from_a_design_for_estimation_are_as_good_as_it_says():
     answers = rng.choice(3, 2000, p=THREE.probabilities)
     errors = []
     for seed in range(60):
-        reports = certified.privatize(answers, source=ex.SeededWords(seed))
+        reports = certified.privatize(answers, source=ex.randomness.SeededWords(seed))
         found = ex.estimate(certified, reports, method="inverse")
         errors.append(np.mean((found.frequencies - np.bincount(answers, minlength=3) / 2000) ** 2))
     assert math.sqrt(np.mean(errors)) == pytest.approx(best.error(2000), rel=0.25)
@@ -155,11 +159,11 @@ def test_questions_that_make_no_sense_are_refused(arguments, options, error):
 
 def test_a_level_too_small_for_doubles_is_refused_in_words():
     for prior in (ex.Prior([0.5, 0.3, 0.2]), ex.Prior.uniform(15)):
-        with pytest.raises(ex.EpsilonError, match="double precision"):
+        with pytest.raises(ex.errors.EpsilonError, match="double precision"):
             ex.estimation_design(prior, 1e-9)
 
 
 @pytest.mark.parametrize("people", [0, -1, "x", None, True, float("nan")])
 def test_an_error_is_that_of_a_positive_number_of_people(people):
-    with pytest.raises(ex.OptionError, match="people must be a number > 0"):
+    with pytest.raises(ex.errors.OptionError, match="people must be a number > 0"):
         ex.estimation_design(ex.Prior([0.5, 0.3, 0.2]), 0.6).error(people)

@@ -23,7 +23,7 @@ def test_every_point_is_the_optimum_at_its_level_in_the_order_given(prior, epsil
         best = ex.design(prior, epsilon, utility, method="enumeration" if epsilon > 0 else "auto")
         assert curve.optimal[k] == pytest.approx(best.value, rel=1e-6, abs=1e-9)
         assert curve.optimal[k] <= curve.upper_bound[k]
-        response = ex.randomized_response_for_pml(prior, epsilon)
+        response = ex.theory.randomized_response_for_pml(prior, epsilon)
         assert curve.randomized_response[k] == pytest.approx(utility(prior, response), abs=1e-12)
         assert curve.randomized_response[k] <= curve.upper_bound[k] + 1e-9
     assert curve.ceiling == pytest.approx(utility(prior, ex.Mechanism(np.eye(prior.size))), rel=1e-9)
@@ -71,7 +71,7 @@ def test_rows_are_ready_for_a_table():
 
 def test_one_level_is_a_list_of_one():
     for level in (0.7, np.float64(0.7), np.array(0.7), "0.7", b"07", None):
-        with pytest.raises(ex.OptionError, match=r"\[0.5\]"):
+        with pytest.raises(ex.errors.OptionError, match=r"\[0.5\]"):
             ex.tradeoff(ex.Prior([0.5, 0.5]), level)
 
 

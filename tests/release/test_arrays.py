@@ -23,9 +23,9 @@ from extremal.release.frames import privatize_frame
 from extremal.release.sampler import PIECE, Sampler, SeededWords
 
 WORDS = ex.Prior({"a": 0.5, "bb": 0.3, "ccc": 0.2})
-C = certify(WORDS, ex.randomized_response(WORDS, 1.0), 1.0)
+C = certify(WORDS, ex.theory.randomized_response(WORDS, 1.0), 1.0)
 NUMBERS = ex.Prior([0.5, 0.3, 0.2], [3, -1, 100])
-D = certify(NUMBERS, ex.randomized_response(NUMBERS, 1.0), 1.0)
+D = certify(NUMBERS, ex.theory.randomized_response(NUMBERS, 1.0), 1.0)
 
 
 def as_list(column):
@@ -198,7 +198,7 @@ def test_tuples_are_labels_too():
     assert c.privatize([("x", 1), ("y", 2)]) == [("x", 1), ("y", 2)]
     s = pd.Series([("x", 1), ("y", 2)])
     assert c.privatize(s).tolist() == s.tolist()
-    joint = ex.randomized_response(2, 1.0).compose(ex.randomized_response(2, 1.0))
+    joint = ex.theory.randomized_response(2, 1.0).compose(ex.theory.randomized_response(2, 1.0))
     d = certify(ex.Prior.uniform(2), joint, 2.0)
     reports = d.privatize(np.array([0, 1]))
     assert reports.dtype == object
@@ -551,7 +551,7 @@ def test_a_set_of_values_is_refused_as_it_has_no_order():
     prior = ex.Prior([0.5, 0.5], labels=["a", "b"])
     certified = ex.certify(prior, ex.design(prior, 0.5).mechanism, 0.5)
     for values in ({"a"}, frozenset("ab"), {"a": 1}.keys()):
-        with pytest.raises(ex.ValuesError, match="one column of labels"):
+        with pytest.raises(ex.errors.ValuesError, match="one column of labels"):
             certified.privatize(values)
 
 

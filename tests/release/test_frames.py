@@ -25,9 +25,9 @@ from extremal.release.sampler import SeededWords
 from tests.support.falsifier import finds_more_than
 
 WORDS = ex.Prior({"a": 0.5, "bb": 0.3, "ccc": 0.2})
-C = certify(WORDS, ex.randomized_response(WORDS, 1.0), 1.0)
+C = certify(WORDS, ex.theory.randomized_response(WORDS, 1.0), 1.0)
 NUMBERS = ex.Prior([0.5, 0.3, 0.2], [3, -1, 100])
-D = certify(NUMBERS, ex.randomized_response(NUMBERS, 1.0), 1.0)
+D = certify(NUMBERS, ex.theory.randomized_response(NUMBERS, 1.0), 1.0)
 SAME = certify(WORDS, identity(WORDS), 2.0)
 KEY = bytes(range(32))
 
@@ -287,7 +287,7 @@ def test_metadata_that_may_describe_the_values_are_left_out():
 # --- the falsifier --------------------------------------------------------------------------------
 
 LEAST = 0.4
-FEW = certify(WORDS, ex.randomized_response_for_pml(WORDS, LEAST), LEAST)
+FEW = certify(WORDS, ex.theory.randomized_response_for_pml(WORDS, LEAST), LEAST)
 
 
 def ipc(table):
@@ -343,7 +343,7 @@ def test_the_falsifier_finds_a_dictionary_in_the_order_of_the_values():
 
 
 def test_the_falsifier_finds_a_mechanism_that_leaks_more():
-    loose = certify(WORDS, ex.randomized_response_for_pml(WORDS, 1.2), 1.2)
+    loose = certify(WORDS, ex.theory.randomized_response_for_pml(WORDS, 1.2), 1.2)
     runs = runs_of(BUILDERS["pandas"], lambda f: loose.privatize(f["answer"].tolist())[0], 500)
     assert finds_more_than(LEAST, runs, WORDS)
     assert not finds_more_than(1.2, runs, WORDS)

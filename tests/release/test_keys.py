@@ -26,7 +26,7 @@ from tests.support.joint import independence
 
 KEY = bytes(range(32))
 PRIOR = ex.Prior.uniform(4)
-C = certify(PRIOR, ex.randomized_response(PRIOR, 1.0), 1.0)
+C = certify(PRIOR, ex.theory.randomized_response(PRIOR, 1.0), 1.0)
 
 
 def words(ids, key=KEY, column="q", digest=bytes(32), occasion=None, row=0):
@@ -83,7 +83,7 @@ def test_an_occasion_written_as_an_integer_is_that_integer():
         assert words(ids, occasion=occasion).tolist() == words(ids, occasion=2).tolist()
 
 
-@pytest.mark.parametrize("occasion", ["", 1.5, True, b"1", ("a",), "\ud800", " 2"], ids=repr)
+@pytest.mark.parametrize("occasion", ["", 1.5, True, b"1", ("a",), "\ud800", " 2"])
 def test_an_occasion_is_text_or_an_integer(occasion):
     with pytest.raises(KeyingError, match="occasion"):
         C.privatize([0], key=KEY, ids=[1], column="q", occasion=occasion)
@@ -98,7 +98,7 @@ SAME = [7, "7", "007", "+7", "+007", np.int64(7), np.uint8(7), np.str_("7")]
 DIFFERENT = [7, -7, "seven", b"7", "7.0", "0x7", "٧", "７", 7 + 2**64, 7 + 2**119, "7e0", "--7", "7\0"]
 
 
-@pytest.mark.parametrize("other", SAME, ids=repr)
+@pytest.mark.parametrize("other", SAME)
 def test_an_id_written_as_an_integer_is_that_integer(other):
     assert id_block(other) == id_block(7)
     assert words([other]).tolist() == words([7]).tolist()
@@ -217,7 +217,6 @@ def test_string_ids_come_from_any_kind_of_column():
         "abc",
         5,
     ],
-    ids=repr,
 )
 def test_ids_that_name_no_record_are_refused(ids):
     with pytest.raises(KeyingError, match="ids") as caught:
@@ -238,7 +237,6 @@ def test_ids_that_name_no_record_are_refused(ids):
         pa.array(["+7", "8", "7"]),
         [b"a", b"a", b"b"],
     ],
-    ids=repr,
 )
 def test_an_id_that_occurs_twice_is_refused(ids):
     with pytest.raises(KeyingError, match=r"distinct.*occasion"):
@@ -302,7 +300,7 @@ def test_a_keyed_draw_without_a_column_is_refused(values):
     assert len(C.privatize(values)) == 2
 
 
-@pytest.mark.parametrize("column", ["", 5, b"q", ("q",), ("q", ""), ("q", 5), ()], ids=repr)
+@pytest.mark.parametrize("column", ["", 5, b"q", ("q",), ("q", ""), ("q", 5), ()])
 def test_a_column_must_have_a_name(column):
     with pytest.raises(KeyingError, match="column"):
         C.privatize([0], key=KEY, ids=[1], column=column)
@@ -379,7 +377,7 @@ def test_an_unknown_answer_draws_like_the_label_that_stands_for_it():
     values, ids = ["x", 0, None, 3], [10, 11, 12, 13]
     replaced = C.privatize([2, 0, 2, 3], key=KEY, ids=ids, column="q")
     assert C.privatize(values, key=KEY, ids=ids, column="q", unknown_as=2) == replaced
-    with pytest.raises(ex.ValuesError, match="2 of 4 rows"):
+    with pytest.raises(ex.errors.ValuesError, match="2 of 4 rows"):
         C.privatize(values, key=KEY, ids=ids, column="q")
 
 

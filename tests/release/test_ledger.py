@@ -174,7 +174,7 @@ def test_rows_that_were_dropped_are_not_released(ledger):
 
 def test_a_release_that_is_refused_leaves_no_entry(ledger):
     frame = pd.DataFrame({"id": [1, 2], "answer": ["a", "?"]})
-    with pytest.raises(ex.ValuesError, match="input labels"):
+    with pytest.raises(ex.errors.ValuesError, match="input labels"):
         privatize_frame(frame, {"answer": C}, key=KEY, ids="id", ledger=ledger)
     assert not ledger.exists()
 

@@ -16,9 +16,9 @@ from extremal.release.job import Randomness, plan
 from extremal.release.order import FALSE_ALARM, OrderWarning, Runs, watch
 
 PRIOR = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})
-C = certify(PRIOR, ex.randomized_response(PRIOR, 1.0), 1.0)
+C = certify(PRIOR, ex.theory.randomized_response(PRIOR, 1.0), 1.0)
 MANY = ex.Prior.uniform(300)
-BIG = certify(MANY, ex.randomized_response(MANY, 1.0), 1.0)
+BIG = certify(MANY, ex.theory.randomized_response(MANY, 1.0), 1.0)
 
 
 def ordered(certified, rows, pieces=1):
@@ -63,7 +63,7 @@ def test_a_sorted_column_of_many_rare_answers_is_found():
     assert ordered(BIG, sorted(random.Random(1).choices(range(300), k=600)))
     labels = [str(k) for k in range(300)]
     texts = ex.Prior.uniform(labels)
-    by_text = certify(texts, ex.randomized_response(texts, 1.0), 1.0)
+    by_text = certify(texts, ex.theory.randomized_response(texts, 1.0), 1.0)
     assert ordered(by_text, sorted(range(300), key=lambda k: labels[k]))
 
 
@@ -98,7 +98,7 @@ def test_values_in_memory_that_are_sorted_warn():
 
 def test_columns_taken_together_are_watched_one_by_one():
     joint = ex.Prior.uniform([(x, y) for x in range(2) for y in range(40)])
-    both = certify(joint, ex.randomized_response(joint, 1.0), 1.0)
+    both = certify(joint, ex.theory.randomized_response(joint, 1.0), 1.0)
     (one,) = watch(plan({("x", "y"): both}, "refuse", None, Randomness()).releases)
     rng = random.Random(1)
     one.add(np.array([(k // 100) * 40 + rng.randrange(40) for k in range(200)], dtype=np.uint32))
@@ -108,8 +108,8 @@ def test_columns_taken_together_are_watched_one_by_one():
 def test_an_index_that_repeats_a_private_column_is_refused():
     frame = pd.DataFrame({"answer": ["a", "b", "c", "a"], "n": [1, 2, 3, 4]})
     for kept in (frame.set_index("answer", drop=False), frame.set_index(pd.Index(frame["answer"].tolist()))):
-        with pytest.raises(ex.ValuesError, match="index must not repeat"):
+        with pytest.raises(ex.errors.ValuesError, match="index must not repeat"):
             ex.privatize_frame(kept, {"answer": C})
-    with pytest.raises(ex.ValuesError, match="index must not repeat"):
+    with pytest.raises(ex.errors.ValuesError, match="index must not repeat"):
         ex.privatize_frame(frame.set_index(["n", "answer"], drop=False), {"answer": C})
     assert ex.privatize_frame(frame.set_index("n"), {"answer": C}).index.tolist() == [1, 2, 3, 4]

@@ -76,7 +76,7 @@ def test_a_joint_prior_that_cannot_be_is_refused():
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_columns_drawn_together_get_the_reports_of_their_tuples(kind):
-    c = certify(BOTH, ex.randomized_response(BOTH, 1.0), 1.0)
+    c = certify(BOTH, ex.theory.randomized_response(BOTH, 1.0), 1.0)
     frame = KINDS[kind]({name: values * 50 for name, values in FRAME.items()})
     reports = privatize_frame(frame, {("sex", "age"): c}, source=SeededWords(3))
     assert type(reports) is type(frame)
@@ -136,7 +136,7 @@ def test_outputs_that_are_no_tuples_cannot_be_split():
 
 def test_the_joint_reports_follow_the_certified_distribution():
     """Error rate: 6 binomial tails at 1e-9; less than 1e-8 in all."""
-    c = certify(BOTH, ex.randomized_response(BOTH, 1.0), 1.0)
+    c = certify(BOTH, ex.theory.randomized_response(BOTH, 1.0), 1.0)
     n = 60_000
     frame = pl.DataFrame({"sex": ["m"] * n, "age": [40] * n})
     reports = pairs(privatize_frame(frame, {("sex", "age"): c}))

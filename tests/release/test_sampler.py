@@ -312,9 +312,9 @@ def goodness_of_fit(counts, weights):
 
 def mechanisms():
     rng = np.random.default_rng(0)
-    yield ex.Prior([0.5, 0.5]), ex.randomized_response(2, 1.0), 1.0
+    yield ex.Prior([0.5, 0.5]), ex.theory.randomized_response(2, 1.0), 1.0
     skewed = ex.Prior.from_counts([1, 10, 100, 1000])
-    yield skewed, ex.randomized_response_for_pml(skewed, 1.0), 1.0
+    yield skewed, ex.theory.randomized_response_for_pml(skewed, 1.0), 1.0
     yield skewed, ex.theory.closed_form.arc(skewed, 0.4), 0.4
     yield skewed, identity(skewed), 9.0
     yield skewed, constant(skewed), 0.0
@@ -322,7 +322,7 @@ def mechanisms():
     wide = ex.Prior.from_counts(rng.dirichlet(np.ones(100)))
     yield wide, ex.theory.closed_form.arc(wide, 1.0), 1.0
     large = ex.Prior.from_counts(rng.dirichlet(np.ones(300)))
-    yield large, ex.randomized_response_for_pml(large, 4.0), 4.0
+    yield large, ex.theory.randomized_response_for_pml(large, 4.0), 4.0
 
 
 @pytest.mark.parametrize("case", range(8))
@@ -341,7 +341,7 @@ def test_reports_follow_the_certified_distribution(case, secure):
 
 @pytest.mark.parametrize("secure", [True, False])
 def test_neighbouring_records_are_independent(secure):
-    c = certify(ex.Prior.uniform(4), ex.randomized_response(4, 1.0), 1.0)
+    c = certify(ex.Prior.uniform(4), ex.theory.randomized_response(4, 1.0), 1.0)
     n = 1_000_000
     out = c.privatize_codes(np.zeros(n, dtype=np.uint8), source=None if secure else SeededWords(3)).astype(
         int
@@ -353,7 +353,7 @@ def test_neighbouring_records_are_independent(secure):
 
 def test_the_test_of_fit_finds_a_wrong_distribution():
     """Its power: a shift of one percent from one outcome to another is found."""
-    c = certify(ex.Prior.uniform(4), ex.randomized_response(4, 1.0), 1.0)
+    c = certify(ex.Prior.uniform(4), ex.theory.randomized_response(4, 1.0), 1.0)
     out = c.privatize_codes(np.zeros(400_000, dtype=np.uint8), source=SeededWords(1))
     wrong = c.weights[0].tolist()
     wrong[0] -= TOTAL // 100
@@ -379,7 +379,7 @@ def test_the_smallest_dtype_numbers_everything(count, dtype):
 
 def test_privatising_codes_keeps_the_dtype_where_it_can():
     prior = ex.Prior.uniform(3)
-    c = certify(prior, ex.randomized_response(3, 1.0), 1.0)
+    c = certify(prior, ex.theory.randomized_response(3, 1.0), 1.0)
     for dtype in ("u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8"):
         assert c.privatize_codes(np.array([0, 1, 2], dtype=dtype)).dtype == np.dtype(dtype)
     wide = certify(prior, ex.Mechanism(np.full((3, 300), 1 / 300)), 0.0)
@@ -396,6 +396,6 @@ def test_privatising_codes_keeps_the_dtype_where_it_can():
     ],
 )
 def test_codes_that_are_no_row_numbers_are_refused(wrong):
-    c = certify(ex.Prior.uniform(3), ex.randomized_response(3, 1.0), 1.0)
+    c = certify(ex.Prior.uniform(3), ex.theory.randomized_response(3, 1.0), 1.0)
     with pytest.raises(ValuesError, match=r"codes must (not )?be"):
         c.privatize_codes(wrong)

@@ -44,9 +44,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
 KEY = bytes(range(100, 132))
 ROWS = 3000
 WORDS = ex.Prior({"a": 0.5, "bb": 0.3, "ccc": 0.2})
-C = certify(WORDS, ex.randomized_response(WORDS, 1.0), 1.0)
+C = certify(WORDS, ex.theory.randomized_response(WORDS, 1.0), 1.0)
 NUMBERS = ex.Prior([0.5, 0.3, 0.2], [3, -1, 100])
-D = certify(NUMBERS, ex.randomized_response(NUMBERS, 1.0), 1.0)
+D = certify(NUMBERS, ex.theory.randomized_response(NUMBERS, 1.0), 1.0)
 
 QUIET = """
 rootLogger.level = info
@@ -269,7 +269,7 @@ def test_what_spark_hands_on_leaks_no_more_than_epsilon(spark, tmp_path):
 
     Error rate: a false alarm in 1e-6 of the runs. It has power: with the values themselves it raises one.
     """
-    few = certify(WORDS, ex.randomized_response_for_pml(WORDS, 0.4), 0.4)
+    few = certify(WORDS, ex.theory.randomized_response_for_pml(WORDS, 0.4), 0.4)
     secrets = [label for label in WORDS.labels for _ in range(160)]
     values = [value for secret in secrets for value in (secret, "ccc", "a")]
     table = pd.DataFrame(
@@ -376,7 +376,7 @@ def test_columns_of_other_types_keep_them(spark, kind, labels):
 
 def test_columns_taken_together_are_released_as_a_frame_is(spark, frame, table):
     prior = product_prior(WORDS, NUMBERS)
-    joint = certify(prior, ex.randomized_response(prior, 1.0), 1.0)
+    joint = certify(prior, ex.theory.randomized_response(prior, 1.0), 1.0)
     together = {("answer", "number"): joint}
     rows = privatize_spark(frame, together, key=KEY, id_column="id").orderBy("id").collect()
     expected = privatize_frame(table, together, key=KEY, ids="id")
@@ -590,7 +590,7 @@ def forms(secret):
 def test_the_key_is_not_in_plans_logs_event_logs_or_files(spark, frame, folder):
     """A large mechanism, because Spark writes large functions to disk."""
     prior = ex.Prior.uniform(400)
-    large = certify(prior, ex.randomized_response(prior, 1.0), 1.0)
+    large = certify(prior, ex.theory.randomized_response(prior, 1.0), 1.0)
     key = np.random.default_rng(5).bytes(32)
     numbered = frame.withColumn("code", F.col("id") + 7).filter("code < 400")
     private = privatize_spark(numbered, {"code": large}, key=key, id_column="name")

@@ -204,7 +204,7 @@ def test_a_report_on_any_mechanism_says_what_it_leaks():
         "no report says anything", "says nothing"
     )
     big = ex.Prior.uniform(120)
-    assert "too many to show" in Page(mechanism_report(big, ex.randomized_response(big, 1.0))).text
+    assert "too many to show" in Page(mechanism_report(big, ex.theory.randomized_response(big, 1.0))).text
 
 
 def test_points_of_the_curve_stand_where_its_axes_say():

@@ -60,7 +60,7 @@ def test_figure_1_is_what_vertex_enumeration_gives_at_every_grid_point(everythin
         found["exp_epsilon"], np.linspace(1, last, 100 * last - 99), rtol=0, atol=1e-12
     )
     for c, value in zip(found["exp_epsilon"], found["optimal"], strict=True):
-        vertices = ex.polytope_vertices(prior, math.log(c))
+        vertices = ex.theory.polytope_vertices(prior, math.log(c))
         best = oracles.polytope_optimum(prior, vertices, ex.mutual_information)
         assert value == pytest.approx(best, abs=1e-9), c
 
@@ -168,7 +168,7 @@ def test_the_means_of_figures_2_and_3_lie_within_monte_carlo_error_of_the_exact_
         best = design(prior, epsilon).matrix
         if name[0] == "3":
             best = best[:, ::-1] if prior.size == 5 else best  # what the figure finds by trying every order
-        response = ex.randomized_response(prior, found["epsilon_r"][k]).matrix
+        response = ex.theory.randomized_response(prior, found["epsilon_r"][k]).matrix
         for who, P in (("optimal", best), ("randomized_response", response)):
             joint = prior.probabilities[:, None] * P
             exact = float(measure.mean(joint))
@@ -228,7 +228,7 @@ def test_the_optimal_points_of_figure_4_are_theorem_2(everything, name, p):
 @pytest.mark.parametrize("c", [1.01, 1.5, 1.9])
 def test_the_region_of_figure_4_has_the_vertices_of_the_polytope(p, c):
     pytest.importorskip("cdd")
-    vertices = ex.polytope_vertices(ex.Prior([p, 1 - p]), math.log(c))[:, :, 0]
+    vertices = ex.theory.polytope_vertices(ex.Prior([p, 1 - p]), math.log(c))[:, :, 0]
     corners = region(p, c)
     apart = np.abs(vertices[:, None] - corners[None]).max(axis=2)
     assert len(vertices) == len(corners)
@@ -351,9 +351,9 @@ def test_figures_are_chosen_by_name_or_by_number_in_the_papers_order():
     assert choose(["4b", "1"]) == ["1a", "1b", "4b"]
     assert choose("2a") == ["2a"]
     assert choose(None) == list(FIGURES)
-    with pytest.raises(ex.OptionError, match="got '5a'"):
+    with pytest.raises(ex.errors.OptionError, match="got '5a'"):
         choose(["5a"])
-    with pytest.raises(ex.OptionError, match="at least one"):
+    with pytest.raises(ex.errors.OptionError, match="at least one"):
         choose([])
 
 
@@ -376,7 +376,7 @@ def test_without_the_extra_for_polytopes_the_report_says_what_was_not_run(monkey
 
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "7"])
 def test_a_seed_that_is_no_whole_number_is_refused(tmp_path, seed):
-    with pytest.raises(ex.OptionError, match="whole number >= 0"):
+    with pytest.raises(ex.errors.OptionError, match="whole number >= 0"):
         reproduce(tmp_path, ["4a"], seed=seed)
 
 

@@ -56,7 +56,7 @@ def test_example_3_its_vectors_where_they_are_feasible():
     epsilon = math.log(1.6)
     assert NOTES_PRIOR.region(epsilon) == 2
     c, p = math.exp(epsilon), NOTES_PRIOR.probabilities
-    V = ex.extremal_lift_vectors(NOTES_PRIOR, epsilon)
+    V = ex.theory.extremal_lift_vectors(NOTES_PRIOR, epsilon)
     expected = []
     for i, j in itertools.permutations(range(3), 2):  # e^epsilon at j, r_i(j) at i
         vector = np.zeros(3)
@@ -122,12 +122,12 @@ def test_for_a_uniform_binary_prior_randomized_response_is_optimal(epsilon):
     """The footnote to the numerical results."""
     prior = ex.Prior([0.5, 0.5])
     optimal = closed_form.binary(prior, epsilon)
-    assert ex.randomized_response_for_pml(prior, epsilon).same_up_to_columns(optimal, 1e-12)
+    assert ex.theory.randomized_response_for_pml(prior, epsilon).same_up_to_columns(optimal, 1e-12)
 
 
 def test_randomized_response_leaks_nothing_of_a_near_certain_symbol_and_epsilon_r_of_the_others():
     prior = ex.Prior([1 - 2e-9, 1e-9, 1e-9])
-    np.testing.assert_allclose(ex.randomized_response_pml(prior, 1.0), [0, 1, 1], atol=1e-8)
+    np.testing.assert_allclose(ex.theory.randomized_response_pml(prior, 1.0), [0, 1, 1], atol=1e-8)
 
 
 def test_every_mechanism_satisfies_epsilon_max():
@@ -149,7 +149,7 @@ def test_note_1_the_last_region_is_missing_and_with_k_equal_n_the_program_is_fea
     assert NOTES_PRIOR.region(math.log(3)) == 3
     assert not program_is_feasible(THREE, c, 2)
     assert program_is_feasible(THREE, c, 3)
-    V = ex.extremal_lift_vectors(NOTES_PRIOR, math.log(3))
+    V = ex.theory.extremal_lift_vectors(NOTES_PRIOR, math.log(3))
     assert (np.count_nonzero(V, axis=1) == 1).any()
     assert linprog(np.zeros(len(V)), A_eq=V.T, b_eq=np.ones(3), method="highs").status == 0
 
@@ -164,7 +164,7 @@ def test_note_1_for_two_symbols_the_second_case_of_theorem_2_is_that_region():
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.3, math.log(2), math.log(3), math.log(4.5)])
 def test_note_2_theorem_5_needs_no_symmetry(epsilon):
-    vertices = pytest.importorskip("cdd") and ex.polytope_vertices(NOTES_PRIOR, epsilon)
+    vertices = pytest.importorskip("cdd") and ex.theory.polytope_vertices(NOTES_PRIOR, epsilon)
     for utility in oracles.asymmetric(3):
         best = oracles.polytope_optimum(NOTES_PRIOR, vertices, utility)
         assert oracles.is_optimal(NOTES_PRIOR, epsilon, utility, best), utility
@@ -182,7 +182,7 @@ def test_note_3_the_count_of_remark_2_is_not_attained_for_the_uniform_prior_beyo
     for k in range(1, n):
         epsilon = math.log(n / (n - k + 0.5))
         assert ex.Prior.uniform(n).region(epsilon) == k
-        count = len(ex.extremal_lift_vectors(ex.Prior.uniform(n), epsilon))
+        count = len(ex.theory.extremal_lift_vectors(ex.Prior.uniform(n), epsilon))
         bound = sum((n - l + 1) * math.comb(n, l - 1) for l in range(1, k + 1))
         assert count == (n - k + 1) * math.comb(n, k - 1)
         assert (count == bound) == (k == 1)
@@ -200,7 +200,7 @@ def test_note_4_algorithm_1_repeats_vertices_at_an_edge_and_the_library_does_not
     c = Fraction(5, 4)  # e^epsilon_1 of the prior
     paper = oracles.algorithm_1(THREE, c, 2)
     assert len(paper) > len(set(paper))
-    assert len(ex.extremal_lift_vectors(NOTES_PRIOR, math.log(5 / 4))) == len(set(paper))
+    assert len(ex.theory.extremal_lift_vectors(NOTES_PRIOR, math.log(5 / 4))) == len(set(paper))
 
 
 def test_note_4_also_where_subsets_of_the_prior_have_equal_sums():
@@ -208,16 +208,18 @@ def test_note_4_also_where_subsets_of_the_prior_have_equal_sums():
     c = Fraction(2)  # 0.4 + 0.1 and 0.3 + 0.2 both fill 1/2
     paper = oracles.algorithm_1(pi, c, 4)
     assert len(paper) > len(set(paper))
-    assert len(ex.extremal_lift_vectors(ex.Prior([0.4, 0.3, 0.2, 0.1]), math.log(2))) == len(set(paper))
+    assert len(ex.theory.extremal_lift_vectors(ex.Prior([0.4, 0.3, 0.2, 0.1]), math.log(2))) == len(
+        set(paper)
+    )
 
 
 def test_note_6_the_output_of_randomized_response_follows_the_prior_only_if_it_is_uniform():
     uniform = ex.Prior.uniform(3)
     for prior, same in ((uniform, True), (NOTES_PRIOR, False)):
-        mechanism = ex.randomized_response(prior, 1.0)
+        mechanism = ex.theory.randomized_response(prior, 1.0)
         assert np.allclose(mechanism.output_distribution(prior), prior.probabilities) == same
         np.testing.assert_allclose(
-            ex.randomized_response_pml(prior, 1.0), ex.pml(prior, mechanism), atol=1e-12
+            ex.theory.randomized_response_pml(prior, 1.0), ex.pml(prior, mechanism), atol=1e-12
         )
 
 
@@ -236,7 +238,7 @@ def test_note_8_the_matrix_of_example_2_is_a_column_permutation_of_theorem_4():
     formula = closed_form.uniform(4, math.log(3))
     assert np.abs(formula.matrix - printed.matrix).max() > 0.1
     assert formula.same_up_to_columns(printed, 1e-12)
-    paired = ex.pair_outputs(ex.Prior.uniform(4), formula)
+    paired = ex.theory.pair_outputs(ex.Prior.uniform(4), formula)
     np.testing.assert_allclose(np.diag(paired.matrix), 0.75, atol=1e-12)
 
 
@@ -252,7 +254,7 @@ def test_note_9_correlation_depends_on_the_order_of_columns_and_pairing_chooses_
             (mean(x * x) - mean(x) ** 2) * (mean(y * y) - mean(y) ** 2)
         )
 
-    paired = ex.pair_outputs(prior, mechanism)
+    paired = ex.theory.pair_outputs(prior, mechanism)
     flipped = ex.Mechanism(paired.matrix[:, ::-1])
     assert correlation(paired) == pytest.approx(-correlation(flipped), abs=1e-12)
     assert correlation(paired) > 0
@@ -287,7 +289,7 @@ def test_note_10_they_do_when_the_second_uses_the_posterior_after_the_first():
 
 
 def test_note_11_the_row_that_sums_the_output_distribution_is_redundant():
-    V = ex.extremal_lift_vectors(NOTES_PRIOR, 0.4)
+    V = ex.theory.extremal_lift_vectors(NOTES_PRIOR, 0.4)
     np.testing.assert_allclose(NOTES_PRIOR.probabilities @ V.T, np.ones(len(V)), atol=1e-14)
 
 
@@ -301,7 +303,9 @@ def test_note_12_the_point_that_the_proof_of_theorem_2_puts_into_s_2_lies_in_s_1
 
 def test_note_13_randomization_prevents_certainty_from_the_second_outcome_of_theorem_2():
     prior, epsilon = ex.Prior([0.8, 0.2]), math.log(1.5)
-    first, second = ex.lift(prior, closed_form.binary(prior, epsilon)).T * prior.probabilities  # posteriors
+    first, second = (
+        ex.measures.lift(prior, closed_form.binary(prior, epsilon)).T * prior.probabilities
+    )  # posteriors
     assert sorted(first) == pytest.approx([0, 1], abs=1e-15)
     assert 0 < second.min() <= second.max() < 1
 
@@ -309,7 +313,7 @@ def test_note_13_randomization_prevents_certainty_from_the_second_outcome_of_the
 def test_note_14_the_formula_that_the_caption_of_figure_2_cites_is_not_the_high_privacy_mechanism():
     prior, epsilon = ex.Prior([0.3, 0.2, 0.2, 0.2, 0.1]), 0.05
     np.testing.assert_allclose(ex.pml(prior, closed_form.high_privacy(prior, epsilon)), epsilon, atol=1e-14)
-    cited = ex.randomized_response_pml(prior, ex.randomized_response_parameter(prior, epsilon))
+    cited = ex.theory.randomized_response_pml(prior, ex.theory.randomized_response_parameter(prior, epsilon))
     assert cited.min() < 0.9 * epsilon
 
 

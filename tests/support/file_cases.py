@@ -14,7 +14,7 @@ from extremal.certification.certify import certify
 from extremal.model.mechanism import identity
 
 WORDS = ex.Prior({"a": 0.5, "b,b": 0.3, 'c"c': 0.2})
-C = certify(WORDS, ex.randomized_response(WORDS, 1.0), 1.0)
+C = certify(WORDS, ex.theory.randomized_response(WORDS, 1.0), 1.0)
 SAME = certify(WORDS, identity(WORDS), 2.0)
 KEY = bytes(range(32))
 FORMATS = ["csv", "parquet"]

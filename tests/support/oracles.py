@@ -19,10 +19,10 @@ import extremal as ex
 
 SYMMETRIC = [
     ex.mutual_information,
-    ex.total_variation,
-    ex.chi_squared,
-    ex.hellinger,
-    ex.jensen_shannon,
+    ex.utilities.total_variation,
+    ex.utilities.chi_squared,
+    ex.utilities.hellinger,
+    ex.utilities.jensen_shannon,
     ex.Utility(lambda prior, P: P.max(axis=0), "largest entry", symmetric=True),
     ex.Utility(lambda prior, P: np.sqrt((P**2).sum(axis=0)), "Euclidean norm", symmetric=True),
 ]
@@ -110,7 +110,7 @@ def is_best_vertex(prior, epsilon, utility, value):
 
 @functools.lru_cache(maxsize=4)
 def _vertices(prior, epsilon):
-    return ex.polytope_vertices(prior, epsilon)
+    return ex.theory.polytope_vertices(prior, epsilon)
 
 
 def _agrees(value, optimum_at):

@@ -13,10 +13,10 @@ KINKED = ex.FInformation(
 )
 SEPARABLE = [
     ex.mutual_information,
-    ex.total_variation,
-    ex.chi_squared,
-    ex.hellinger,
-    ex.jensen_shannon,
+    ex.utilities.total_variation,
+    ex.utilities.chi_squared,
+    ex.utilities.hellinger,
+    ex.utilities.jensen_shannon,
     KINKED,
 ]
 FEW = 64  # cells: a coarse table, so that what is computed from it differs visibly from f

@@ -100,8 +100,8 @@ def test_it_gains_at_least_what_averaging_the_windows_would(design):
         for i in range(prior.size)
     ]
     L = c * (np.array(covered[: prior.size]) + np.array(covered[prior.size :])) / pi[:, None]
-    averaged = ex.chi_squared.columns(prior, L).mean()
-    exact = ex.chi_squared(prior, closed_form.arc(prior, epsilon))
+    averaged = ex.utilities.chi_squared.columns(prior, L).mean()
+    exact = ex.utilities.chi_squared(prior, closed_form.arc(prior, epsilon))
     assert exact >= averaged - 0.02 * (1 + abs(averaged)) * c
 
 

@@ -22,7 +22,7 @@ LOWS = st.sampled_from([0.0, 0.0, 0.2, 0.9])
 def test_vectors_have_mean_one_and_all_elements_but_one_at_a_bound(design):
     prior, epsilon = design
     c = oracles.largest_lift(prior, epsilon)
-    V = ex.extremal_lift_vectors(prior, epsilon)
+    V = ex.theory.extremal_lift_vectors(prior, epsilon)
     np.testing.assert_allclose(V @ prior.probabilities, 1, atol=1e-14)
     assert V.min() >= 0
     assert V.max() <= c * (1 + 1e-15)
@@ -32,7 +32,7 @@ def test_vectors_have_mean_one_and_all_elements_but_one_at_a_bound(design):
 @given(designs())
 def test_no_vector_appears_twice_and_none_is_a_mixture_of_the_others(design):
     prior, epsilon = design
-    V = ex.extremal_lift_vectors(prior, epsilon)
+    V = ex.theory.extremal_lift_vectors(prior, epsilon)
     kinds = np.where(V == 0, 0, np.where(V.max() == V, 2, 1))
     assert len(np.unique(kinds, axis=0)) == len(V)
 
@@ -55,7 +55,7 @@ def test_they_are_the_vertices_of_algorithm_1_on_exact_fractions(counts, c):
 @given(designs(max_size=5))
 def test_they_are_the_vertices_of_algorithm_1_up_to_points_that_rounding_cannot_tell_apart(design):
     prior, epsilon = design
-    V = ex.extremal_lift_vectors(prior, epsilon)
+    V = ex.theory.extremal_lift_vectors(prior, epsilon)
     total = sum(Fraction(p) for p in prior.probabilities.tolist())
     pi = [Fraction(p) / total for p in prior.probabilities.tolist()]
     c = min(max(Fraction(oracles.largest_lift(prior, epsilon)), 1), 1 / min(pi))
@@ -90,7 +90,7 @@ def test_they_span_the_polytope_for_any_lower_bound(design, low):
 def test_for_the_uniform_prior_their_number_is_that_of_the_notes(n):
     for k in range(1, n):
         epsilon = math.log(n / (n - k + 0.5))
-        assert len(ex.extremal_lift_vectors(ex.Prior.uniform(n), epsilon)) == (n - k + 1) * math.comb(
+        assert len(ex.theory.extremal_lift_vectors(ex.Prior.uniform(n), epsilon)) == (n - k + 1) * math.comb(
             n, k - 1
         )
 
@@ -99,16 +99,16 @@ def test_for_the_uniform_prior_their_number_is_that_of_the_notes(n):
 def test_at_an_edge_of_the_uniform_prior_they_are_the_subsets(n):
     prior = ex.Prior.uniform(n)
     for k in range(1, n):
-        V = ex.extremal_lift_vectors(prior, prior.region_edges[k])
+        V = ex.theory.extremal_lift_vectors(prior, prior.region_edges[k])
         assert len(V) == math.comb(n, k)
         assert ((V == 0).sum(axis=1) == k).all()
 
 
 def test_at_zero_there_is_one_and_from_epsilon_max_on_one_for_each_symbol():
     prior = ex.Prior([0.5, 0.3, 0.2])
-    assert ex.extremal_lift_vectors(prior, 0).tolist() == [[1, 1, 1]]
+    assert ex.theory.extremal_lift_vectors(prior, 0).tolist() == [[1, 1, 1]]
     for epsilon in (prior.epsilon_max, 10, 1000):
-        V = ex.extremal_lift_vectors(prior, epsilon)
+        V = ex.theory.extremal_lift_vectors(prior, epsilon)
         assert len(V) == 3
         np.testing.assert_allclose(V.max(axis=0), [2, 1 / 0.3, 5])
 
@@ -118,14 +118,14 @@ def test_masses_of_any_size_are_handled(p, epsilon, exponent):
     p = np.array(p) / sum(p)
     p[0] *= 10.0**-exponent
     prior = ex.Prior.from_counts(p)
-    V = ex.extremal_lift_vectors(prior, epsilon)
+    V = ex.theory.extremal_lift_vectors(prior, epsilon)
     np.testing.assert_allclose(V @ prior.probabilities, 1, atol=1e-13)
 
 
 def test_eighteen_symbols_are_practical_and_more_than_22_are_refused():
     start = time.process_time()
     p = np.random.default_rng(0).dirichlet(np.ones(16))
-    assert len(ex.extremal_lift_vectors(ex.Prior(p), math.log(2))) > 50_000
+    assert len(ex.theory.extremal_lift_vectors(ex.Prior(p), math.log(2))) > 50_000
     assert time.process_time() - start < 5
     with pytest.raises(SizeError, match="at most 22 symbols"):
-        ex.extremal_lift_vectors(ex.Prior.uniform(23), 0.5)
+        ex.theory.extremal_lift_vectors(ex.Prior.uniform(23), 0.5)

@@ -68,4 +68,4 @@ def test_proposition_1_the_leakage_of_randomized_response_is_schur_convex_in_the
     order = np.argsort(p)
     i, j = sorted(data.draw(st.tuples(*[st.integers(0, prior.size - 1)] * 2)))
     q = transfer(p, order[j], order[i], share)
-    assert schur_convex_on(lambda x: ex.randomized_response_epsilon(ex.Prior(x), level), p, q)
+    assert schur_convex_on(lambda x: ex.theory.randomized_response_epsilon(ex.Prior(x), level), p, q)

@@ -14,7 +14,7 @@ from tests.support.strategies import high_privacy_designs, pairs
 @given(pairs(max_outputs=5))
 def test_no_order_of_columns_agrees_more_often_with_the_input(pair):
     prior, mechanism = pair
-    paired = ex.pair_outputs(prior, mechanism)
+    paired = ex.theory.pair_outputs(prior, mechanism)
     assert paired.same_up_to_columns(mechanism)
     P = paired.matrix
     n, m = P.shape
@@ -26,15 +26,15 @@ def test_no_order_of_columns_agrees_more_often_with_the_input(pair):
         sum(prior.probabilities[i] * P[i, j] for j, i in enumerate(chosen))
         for chosen in itertools.permutations(range(n), m)
     )
-    assert ex.agreement(prior, paired) == pytest.approx(best, abs=1e-14)
-    assert ex.agreement(prior, paired) >= ex.agreement(prior, mechanism) - 1e-14
+    assert ex.theory.agreement(prior, paired) == pytest.approx(best, abs=1e-14)
+    assert ex.theory.agreement(prior, paired) >= ex.theory.agreement(prior, mechanism) - 1e-14
 
 
 @given(high_privacy_designs())
 def test_pairing_changes_neither_leakage_nor_utility(design):
     prior, epsilon = design
     mechanism = closed_form.high_privacy(prior, epsilon)
-    paired = ex.pair_outputs(prior, mechanism)
+    paired = ex.theory.pair_outputs(prior, mechanism)
     assert ex.epsilon_pml(prior, paired) == pytest.approx(ex.epsilon_pml(prior, mechanism), abs=1e-15)
     assert ex.mutual_information(prior, paired) == pytest.approx(
         ex.mutual_information(prior, mechanism), abs=1e-15
@@ -45,22 +45,24 @@ def test_pairing_changes_neither_leakage_nor_utility(design):
 def test_outputs_carry_labels_in_the_order_of_the_inputs():
     prior = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})
     mechanism = ex.Mechanism([[0, 1, 0], [1, 0, 0], [0.5, 0, 0.5]], inputs=prior.labels)
-    paired = ex.pair_outputs(prior, mechanism)
+    paired = ex.theory.pair_outputs(prior, mechanism)
     assert paired.outputs == ("a", "b", "c")
     np.testing.assert_array_equal(paired.matrix, [[1, 0, 0], [0, 1, 0], [0, 0.5, 0.5]])
-    assert ex.agreement(prior, paired) == pytest.approx(0.9)
-    assert ex.agreement(prior, ex.randomized_response(prior, 0)) == pytest.approx(1 / 3)
+    assert ex.theory.agreement(prior, paired) == pytest.approx(0.9)
+    assert ex.theory.agreement(prior, ex.theory.randomized_response(prior, 0)) == pytest.approx(1 / 3)
 
 
 def test_fewer_outputs_than_inputs_get_the_labels_that_fit_best():
     prior = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})
-    paired = ex.pair_outputs(prior, ex.Mechanism([[0, 1, 0], [0, 0, 1], [0, 0, 1]], inputs=prior.labels))
+    paired = ex.theory.pair_outputs(
+        prior, ex.Mechanism([[0, 1, 0], [0, 0, 1], [0, 0, 1]], inputs=prior.labels)
+    )
     assert paired.outputs == ("a", "b")
-    assert ex.agreement(prior, paired) == pytest.approx(0.8)
+    assert ex.theory.agreement(prior, paired) == pytest.approx(0.8)
 
 
 def test_labels_of_the_mechanism_serve_where_the_prior_has_none():
     mechanism = ex.Mechanism(np.eye(2)[:, ::-1], inputs=["x", "y"])
-    paired = ex.pair_outputs(ex.Prior([0.5, 0.5]), mechanism)
+    paired = ex.theory.pair_outputs(ex.Prior([0.5, 0.5]), mechanism)
     assert paired == ex.Mechanism(np.eye(2), ["x", "y"], ["x", "y"])
-    assert ex.agreement(ex.Prior([0.5, 0.5]), paired) == 1
+    assert ex.theory.agreement(ex.Prior([0.5, 0.5]), paired) == 1

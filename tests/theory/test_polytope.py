@@ -38,7 +38,7 @@ def test_lemma_1_the_constraints_hold_exactly_for_mechanisms_that_keep_the_level
 @given(designs(max_size=3))
 def test_vertices_are_mechanisms_that_keep_the_level(design):
     prior, epsilon = design
-    vertices = ex.polytope_vertices(prior, epsilon)
+    vertices = ex.theory.polytope_vertices(prior, epsilon)
     assert vertices.shape[1:] == (prior.size, prior.size)
     assert vertices.min() >= 0
     np.testing.assert_allclose(vertices.sum(axis=2), 1, atol=1e-12)
@@ -51,7 +51,7 @@ def test_vertices_are_mechanisms_that_keep_the_level(design):
 def test_the_optimum_over_vertices_is_that_of_the_linear_program_over_lift_vectors(design):
     """Theorem 5, for utilities that are not symmetric too, in every region up to N."""
     prior, epsilon = design
-    vertices = ex.polytope_vertices(prior, epsilon)
+    vertices = ex.theory.polytope_vertices(prior, epsilon)
     for utility in oracles.every_utility(prior.size):
         best = oracles.polytope_optimum(prior, vertices, utility)
         assert oracles.is_optimal(prior, epsilon, utility, best), utility
@@ -92,9 +92,9 @@ def test_the_optimum_is_that_of_trying_every_basis(design):
     c = oracles.largest_lift(prior, epsilon)
     if c > 1e3 or c < 1 + 1e-6:
         return
-    vertices = ex.polytope_vertices(prior, epsilon)
+    vertices = ex.theory.polytope_vertices(prior, epsilon)
     bases = oracles.all_bases(prior.probabilities, c)
-    for utility in (ex.mutual_information, ex.total_variation, ex.chi_squared):
+    for utility in (ex.mutual_information, ex.utilities.total_variation, ex.utilities.chi_squared):
         best = oracles.polytope_optimum(prior, bases, utility)
         assert oracles.polytope_optimum(prior, vertices, utility) == pytest.approx(best, abs=1e-9), utility
 
@@ -103,7 +103,7 @@ def test_the_optimum_is_that_of_trying_every_basis(design):
 def test_the_binary_polytope_has_the_four_vertices_of_the_appendix():
     for p, epsilon in ((0.5, math.log(1.5)), (0.8, math.log(1.5))):
         prior = ex.Prior([p, 1 - p])
-        vertices = ex.polytope_vertices(prior, epsilon)
+        vertices = ex.theory.polytope_vertices(prior, epsilon)
         best = closed_form.binary(prior, epsilon).matrix
         expected = {(0, 0), (1, 1), tuple(best[:, 0]), tuple(best[:, 1])}
         found = {tuple(P[:, 0].tolist()) for P in vertices}
@@ -132,7 +132,7 @@ def test_exact_vertices_meet_their_constraints_with_equality_and_none_appears_tw
         assert all(type(p) is Fraction and p >= 0 for row in P for p in row)
         assert all(sum(row) == 1 for row in P)
         assert max(oracles.exact_exp_pml(pi, P)) <= c
-    floats = ex.polytope_vertices(ex.Prior([float(p) for p in pi]), math.log(c))
+    floats = ex.theory.polytope_vertices(ex.Prior([float(p) for p in pi]), math.log(c))
     exact = np.array([[[float(p) for p in row] for row in P] for P in vertices])
     apart = np.abs(floats[:, None] - exact[None]).max(axis=(2, 3))
     assert apart.min(axis=0).max() <= 1e-12
@@ -143,7 +143,7 @@ def test_exact_vertices_meet_their_constraints_with_equality_and_none_appears_tw
 @pytest.mark.parametrize("epsilon", [0.05, 0.2, 0.4, 0.7, 1.0, 1.5, 2.2, 2.4])
 def test_four_symbols_have_the_optimum_of_the_lift_vectors_too(epsilon):
     prior = ex.Prior([0.4, 0.3, 0.2, 0.1])
-    vertices = ex.polytope_vertices(prior, epsilon)
+    vertices = ex.theory.polytope_vertices(prior, epsilon)
     for utility in oracles.every_utility(4):
         best = oracles.polytope_optimum(prior, vertices, utility)
         assert oracles.is_optimal(prior, epsilon, utility, best), utility
@@ -161,7 +161,7 @@ def test_theorem_4_attains_the_best_vertex_for_four_symbols(epsilon):
 @settings(max_examples=25)
 def test_any_four_symbols_have_the_optimum_of_the_lift_vectors_too(design):
     prior, epsilon = design
-    vertices = ex.polytope_vertices(prior, epsilon)
+    vertices = ex.theory.polytope_vertices(prior, epsilon)
     for utility in oracles.every_utility(4):
         best = oracles.polytope_optimum(prior, vertices, utility)
         assert oracles.is_optimal(prior, epsilon, utility, best), utility
@@ -172,7 +172,7 @@ def test_any_four_symbols_have_the_optimum_of_the_lift_vectors_too(design):
 def test_exact_and_floating_point_enumeration_agree_on_four_symbols(counts, c):
     pi = [Fraction(k, sum(counts)) for k in counts]
     exact = np.array(exact_polytope_vertices(pi, c), dtype=float)
-    floats = ex.polytope_vertices(ex.Prior([float(p) for p in pi]), math.log(c))
+    floats = ex.theory.polytope_vertices(ex.Prior([float(p) for p in pi]), math.log(c))
     assert len(exact) == len(floats)
     apart = np.abs(floats[:, None] - exact[None]).max(axis=(2, 3))
     assert apart.min(axis=1).max() <= 1e-12
@@ -188,4 +188,4 @@ def test_four_symbols_in_the_high_privacy_region_have_the_same_optimum_too():
 
 def test_more_than_four_symbols_are_refused():
     with pytest.raises(SizeError, match="N <= 4"):
-        ex.polytope_vertices(ex.Prior.uniform(5), 0.1)
+        ex.theory.polytope_vertices(ex.Prior.uniform(5), 0.1)

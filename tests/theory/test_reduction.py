@@ -14,7 +14,7 @@ from tests.support.strategies import designs, mechanisms, priors
 
 
 def assert_reduced(prior, mechanism, utility):
-    reduced = ex.reduce_outputs(prior, mechanism, utility)
+    reduced = ex.theory.reduce_outputs(prior, mechanism, utility)
     assert reduced.shape[1] <= prior.size
     assert np.abs(reduced.matrix.sum(axis=1) - 1).max() <= 1e-12
     assert reduced.matrix.max(axis=0).min() > 1e-14
@@ -36,7 +36,7 @@ def test_optimal_columns_survive_only_rescaled(design, data):
     prior, epsilon = design
     mechanism = closed_form.arc(prior, epsilon)
     reduced = assert_reduced(prior, mechanism, ex.mutual_information)
-    before, after = ex.lift(prior, mechanism), ex.lift(prior, reduced)
+    before, after = ex.measures.lift(prior, mechanism), ex.measures.lift(prior, reduced)
     kept = [mechanism.outputs.index(y) for y in reduced.outputs]
     np.testing.assert_allclose(after, before[:, kept], rtol=1e-10, atol=1e-10)
 
@@ -44,7 +44,7 @@ def test_optimal_columns_survive_only_rescaled(design, data):
 @given(priors(), st.data())
 def test_up_to_n_outputs_nothing_changes_but_empty_ones_go(prior, data):
     mechanism = data.draw(mechanisms(prior.size, max_outputs=prior.size))
-    reduced = ex.reduce_outputs(prior, mechanism, ex.mutual_information)
+    reduced = ex.theory.reduce_outputs(prior, mechanism, ex.mutual_information)
     occurs = mechanism.matrix.max(axis=0) > 0
     assert np.array_equal(reduced.matrix, mechanism.matrix[:, occurs])
     assert reduced.outputs == tuple(np.flatnonzero(occurs))
@@ -53,7 +53,7 @@ def test_up_to_n_outputs_nothing_changes_but_empty_ones_go(prior, data):
 @given(priors(max_size=4), st.data())
 def test_a_joint_release_can_be_reduced(prior, data):
     one, other = (data.draw(mechanisms(prior.size, max_outputs=5)) for _ in range(2))
-    reduced = assert_reduced(prior, one.compose(other), ex.chi_squared)
+    reduced = assert_reduced(prior, one.compose(other), ex.utilities.chi_squared)
     assert all(type(pair) is tuple for pair in reduced.outputs)
 
 
@@ -92,4 +92,4 @@ def test_utilities_are_not_asked_about_columns_that_never_occur():
     spy = ex.Utility(lambda prior, P: P.max(axis=0) / (P.max(axis=0) > 0), "spy")
     mechanism = ex.Mechanism([[0.5, 0, 0.25, 0.25], [0.25, 0, 0.5, 0.25]])
     assert_reduced(prior, ex.Mechanism(mechanism.matrix[:, [0, 2, 3]]), spy)
-    assert ex.reduce_outputs(prior, mechanism, spy).shape == (2, 2)
+    assert ex.theory.reduce_outputs(prior, mechanism, spy).shape == (2, 2)

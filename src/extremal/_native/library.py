@@ -64,17 +64,24 @@ SIGNATURES: dict[str, list[Any]] = {
 def library() -> Any:
     """The compiled functions, declared; an InstallationError if there are none that fit these sources."""
     if not LIBRARY.exists():
-        raise InstallationError(f"the compiled part of extremal is missing: {LIBRARY}; {REMEDY}")
+        raise InstallationError(
+            f"the compiled part of extremal is missing: {LIBRARY}",
+            remedy=f"{REMEDY}",
+        )
     try:
         loaded = ctypes.CDLL(str(LIBRARY))
         loaded.extremal_source_digest.restype = ctypes.c_char_p
         made_of = loaded.extremal_source_digest().decode()
     except (OSError, AttributeError) as error:
         raise InstallationError(
-            f"the compiled part of extremal cannot be loaded: {str(error)[:200]}; {REMEDY}"
+            f"the compiled part of extremal cannot be loaded: {str(error)[:200]}",
+            remedy=f"{REMEDY}",
         ) from None
     if made_of != source_digest():
-        raise InstallationError(f"the compiled part of extremal was made of other sources; {REMEDY}")
+        raise InstallationError(
+            "the compiled part of extremal was made of other sources",
+            remedy=f"{REMEDY}",
+        )
     for name, arguments in SIGNATURES.items():
         function = getattr(loaded, name)
         function.argtypes, function.restype = arguments, LONG

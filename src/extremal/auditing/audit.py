@@ -153,7 +153,12 @@ class Audit:
         min(1, e^epsilon * before), which no observer, no attribute and no report exceeds.
         """
         if isinstance(before, bool) or not isinstance(before, int | float) or not 0 <= before <= 1:
-            raise OptionError(f"before must be a probability in [0, 1], got {before!r}; e.g. 0.1")
+            raise OptionError(
+                "must be a probability in [0, 1]",
+                parameter="before",
+                given=f"{before!r}",
+                remedy="e.g. 0.1",
+            )
         return min(1.0, math.exp(self.epsilon) * before)
 
     @cached_property
@@ -309,8 +314,9 @@ def audit(prior: Prior | PriorSet | Certified, mechanism: Mechanism | Certified 
         return audit(prior.prior_set or prior.prior, prior)
     if mechanism is None or isinstance(prior, Certified):
         raise MechanismError(
-            f"audit takes a prior and a mechanism, or a certified mechanism alone, got {repr(prior)[:60]} and "
-            f"{repr(mechanism)[:60]}; e.g. audit(prior, mechanism)"
+            "audit takes a prior and a mechanism, or a certified mechanism alone",
+            given=f"{repr(prior)[:60]} and {repr(mechanism)[:60]}",
+            remedy="e.g. audit(prior, mechanism)",
         )
     priors = prior if isinstance(prior, PriorSet) else None
     nominal = check_prior(prior if priors is None else priors.nominal)
@@ -323,8 +329,9 @@ def audit(prior: Prior | PriorSet | Certified, mechanism: Mechanism | Certified 
     if not np.isfinite(leakage).all():
         report = as_mechanism(mechanism).outputs[int(np.argmax(leakage))]
         raise MechanismError(
-            f"the leakage over this set of priors is infinite: one of them gives the report {repr(report)[:60]} the "
-            "probability 0; take a smaller set, e.g. PriorSet.at_least(n, mass) with mass > 0"
+            "the leakage over this set of priors is infinite: one of them gives the report "
+            f"{repr(report)[:60]} the probability 0",
+            remedy="take a smaller set, e.g. PriorSet.at_least(n, mass) with mass > 0",
         )
     level = mechanism.epsilon if isinstance(mechanism, Certified) else None
     return Audit(nominal, as_mechanism(mechanism), leakage, level is not None, level, priors)

@@ -78,7 +78,9 @@ def releases_within(prior: Prior, mechanism: Released, epsilon: float) -> float:
         try:
             fits = repeated_epsilon(prior, m, n) <= epsilon
         except SizeError as error:
-            raise SizeError(f"at least {within} releases are within epsilon, but {error}") from None
+            raise SizeError(
+                f"at least {within} releases are within epsilon, but {error}",
+            ) from None
         if fits:
             within = n
         else:
@@ -100,7 +102,12 @@ def epsilon_per_release(
     n, budget = check_releases(releases), check_epsilon(epsilon)
     check_prior(prior)
     if not 0 < tolerance < 1:
-        raise OptionError(f"tolerance must be a number between 0 and 1, got {tolerance!r}; e.g. 1e-4")
+        raise OptionError(
+            "must be a number between 0 and 1",
+            parameter="tolerance",
+            given=f"{tolerance!r}",
+            remedy="e.g. 1e-4",
+        )
     make: Family = family if family is not None else _optimal
 
     def attempt(level: float) -> PerRelease | None:
@@ -118,8 +125,9 @@ def epsilon_per_release(
         above = level
     if best is None:
         raise EpsilonError(
-            f"a family must leak nothing at level 0, got a mechanism of which {n} releases leak more than "
-            f"{budget:.6g}; give one that grows from 0, such as design()"
+            "a family must leak nothing at level 0",
+            given=f"a mechanism of which {n} releases leak more than {budget:.6g}",
+            remedy="give one that grows from 0, such as design()",
         )
     while above - level > tolerance * budget:
         middle = (level + above) / 2

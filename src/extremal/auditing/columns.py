@@ -41,8 +41,10 @@ def record_mechanism(joint: Prior, mechanisms: Mapping[Any, Released], columns: 
     given_as: Any = mechanisms
     if not isinstance(given_as, Mapping) or not given_as:
         raise MechanismError(
-            f"mechanisms must map columns to mechanisms, got {repr(mechanisms)[:80]}; "
-            "e.g. {'income': mechanism}, with names=['age', 'income']"
+            "must map columns to mechanisms",
+            parameter="mechanisms",
+            given=repr(mechanisms)[:80],
+            remedy="e.g. {'income': mechanism}, with names=['age', 'income']",
         )
     matrix = np.ones((joint.size, 1))
     outputs: list[tuple[Hashable, ...]] = [()]
@@ -52,8 +54,9 @@ def record_mechanism(joint: Prior, mechanisms: Mapping[Any, Released], columns: 
         places = tuple(_place(columns, name, "mechanisms") for name in _parts(columns, key))
         if drawn & set(places):
             raise MechanismError(
-                f"a column must be released once, got {key!r} again; two reports of one column are two "
-                "releases: give them one mechanism, m.compose(m)"
+                "a column must be released once",
+                given=f"{key!r} again",
+                remedy=("two reports of one column are two releases: give them one mechanism, m.compose(m)"),
             )
         drawn |= set(places)
         part = mechanism.matrix[_rows(joint, mechanism, places, key)]
@@ -71,8 +74,9 @@ def _rows(joint: Prior, mechanism: Mechanism, places: tuple[int, ...], key: Any)
     unknown = [x for x in dict.fromkeys(values) if x not in row]
     if unknown:
         raise MechanismError(
-            f"the mechanism of column {key!r} must take every value that the joint prior has there, "
-            f"got none for {shorten(unknown, 5)}; its inputs are {shorten(mechanism.inputs, 5)}"
+            f"the mechanism of column {key!r} must take every value that the joint prior has there",
+            given=f"none for {shorten(unknown, 5)}",
+            remedy=f"its inputs are {shorten(mechanism.inputs, 5)}",
         )
     return [row[x] for x in values]
 
@@ -90,14 +94,17 @@ def _columns(joint: Prior, names: Sequence[Any] | None) -> Labels:
     width = len(labels[0]) if isinstance(labels[0], tuple) else 0
     if width < 2 or any(not isinstance(x, tuple) or len(x) != width for x in labels):
         raise PriorError(
-            f"a joint prior must have tuples of equal length as labels, got {shorten(labels, 3)}; "
-            "make it with joint_prior(frame, columns)"
+            "a joint prior must have tuples of equal length as labels",
+            given=shorten(labels, 3),
+            remedy="make it with joint_prior(frame, columns)",
         )
     columns = tuple(range(width)) if names is None else tuple(names)
     if len(columns) != width or len(set(columns)) != width:
         raise PriorError(
-            f"names must be {width} different names, one for each column of the joint prior, "
-            f"got {shorten(columns)}; they stand in the order in which joint_prior got them"
+            f"must be {width} different names, one for each column of the joint prior",
+            parameter="names",
+            given=shorten(columns),
+            remedy="they stand in the order in which joint_prior got them",
         )
     return columns
 
@@ -109,7 +116,8 @@ def _parts(columns: Sequence[Any], key: Any) -> tuple[Any, ...]:
 def _place(columns: Sequence[Any], name: Any, what: str) -> int:
     if name not in columns:
         raise PriorError(
-            f"{what} must name a column, one of {shorten(columns)}, got {name!r}; "
-            "give names= in the order of the joint prior to use names"
+            f"{what} must name a column, one of {shorten(columns)}",
+            given=f"{name!r}",
+            remedy="give names= in the order of the joint prior to use names",
         )
     return columns.index(name)

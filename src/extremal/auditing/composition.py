@@ -98,7 +98,11 @@ class Composition:
 def joint_release(*mechanisms: Released) -> Mechanism:
     """The mechanism that releases all of these for the same X, drawn independently; outputs are flat tuples."""
     if not mechanisms:
-        raise MechanismError("a joint release must be of at least one mechanism, got none; give mechanisms")
+        raise MechanismError(
+            "a joint release must be of at least one mechanism",
+            given="none",
+            remedy="give mechanisms",
+        )
     parts = [as_mechanism(m) for m in mechanisms]
     _check_tuples(parts)  # now, not after minutes of making those of the first few
     first = parts[0]
@@ -114,9 +118,9 @@ def _check_tuples(mechanisms: list[Mechanism]) -> None:
     check_size(mechanisms[0].shape[0], outcomes)
     if outcomes > MOST_TUPLES:
         raise SizeError(
-            f"a joint release must have at most {MOST_TUPLES} combinations of reports, got {outcomes} of "
-            f"{len(mechanisms)} releases; evaluate repeated ones with repeat_release(...), or use the bound "
-            "added_with_ldp(...)"
+            f"a joint release must have at most {MOST_TUPLES} combinations of reports",
+            given=f"{outcomes} of {len(mechanisms)} releases",
+            remedy=("evaluate repeated ones with repeat_release(...), or use the bound added_with_ldp(...)"),
         )
 
 
@@ -189,7 +193,11 @@ def added_with_ldp(prior: Prior, *mechanisms: Released) -> float:
     its level of local differential privacy; the best choice of the first is taken. Never above epsilon_max.
     """
     if not mechanisms:
-        raise MechanismError("a bound must be of at least one mechanism, got none; give mechanisms")
+        raise MechanismError(
+            "a bound must be of at least one mechanism",
+            given="none",
+            remedy="give mechanisms",
+        )
     parts = [as_mechanism(m) for m in mechanisms]
     local = [ldp_epsilon(m) for m in parts]
     sums = [epsilon_pml(prior, m) + sum(local[:i] + local[i + 1 :]) for i, m in enumerate(parts)]
@@ -202,13 +210,16 @@ def _types(prior: Prior, mechanism: Mechanism, n: int) -> tuple[NDArray[np.int32
     size = math.comb(n + len(columns) - 1, len(columns) - 1)
     if n > MOST_RELEASES:
         raise SizeError(
-            f"releases must be at most {MOST_RELEASES} to be evaluated, got {n}; as their number grows the leakage "
-            "tends to leakage_limit(prior, mechanism)"
+            f"must be at most {MOST_RELEASES} to be evaluated",
+            parameter="releases",
+            given=n,
+            remedy="as their number grows the leakage tends to leakage_limit(prior, mechanism)",
         )
     if size * max(prior.size, len(columns)) > LARGEST_TYPES:
         raise SizeError(
-            f"{n} releases must have at most {LARGEST_TYPES} counts x inputs to be evaluated, got {size} tables of "
-            f"counts for {prior.size} inputs; merge outputs, or use the bound added_with_ldp(...)"
+            f"{n} releases must have at most {LARGEST_TYPES} counts x inputs to be evaluated",
+            given=f"{size} tables of counts for {prior.size} inputs",
+            remedy="merge outputs, or use the bound added_with_ldp(...)",
         )
     counts = _compositions(n, len(columns))
     excluded = np.isneginf(log_P)
@@ -286,6 +297,9 @@ def check_releases(releases: Any) -> int:
     whole = isinstance(releases, int | np.integer) and not isinstance(releases, bool)
     if not whole or releases < 1:
         raise OptionError(
-            f"releases must be a whole number >= 1, got {releases!r}; give how many reports are drawn"
+            "must be a whole number >= 1",
+            parameter="releases",
+            given=f"{releases!r}",
+            remedy="give how many reports are drawn",
         )
     return int(releases)

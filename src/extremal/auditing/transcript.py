@@ -47,8 +47,9 @@ def adaptive(first: Released, following: Mapping[Any, Released] | Callable[[Any]
             chosen = following[y] if isinstance(following, Mapping) else following(y)
         except KeyError:
             raise MechanismError(
-                f"an adaptive release must have a mechanism for every outcome of the first, got none for {y!r}; "
-                "add it to the mapping"
+                "an adaptive release must have a mechanism for every outcome of the first",
+                given=f"none for {y!r}",
+                remedy="add it to the mapping",
             ) from None
         rows = _rows(as_mechanism(chosen), m.inputs, m.matrix[:, j] > 0)
         check_size(m.shape[0], sum(block.shape[1] for block in blocks) + rows.shape[1])
@@ -100,8 +101,9 @@ class Transcript:
         labels = [self.prior.labels[i] for i in kept.tolist()]
         if len(kept) < 2:
             raise PriorError(
-                f"a posterior must leave at least 2 labels possible, got only {labels[0]!r} after the reports "
-                f"{shorten(self.outcomes)}; the secret is known, nothing is left to protect"
+                "a posterior must leave at least 2 labels possible",
+                given=f"only {labels[0]!r} after the reports {shorten(self.outcomes)}",
+                remedy="the secret is known, nothing is left to protect",
             )
         masses = np.maximum(self.knowledge[kept], 2 * SMALLEST_MASS)  # twice: dividing by the sum lowers it
         return Prior(masses / masses.sum(), labels)
@@ -111,8 +113,10 @@ class Transcript:
         m = as_mechanism(mechanism)
         if outcome not in m.outputs:
             raise MechanismError(
-                f"outcome must be an output of the mechanism, {shorten(m.outputs)}, got {outcome!r}; "
-                "outputs are named by their labels, not by position"
+                f"must be an output of the mechanism, {shorten(m.outputs)}",
+                parameter="outcome",
+                given=f"{outcome!r}",
+                remedy="outputs are named by their labels, not by position",
             )
         column = _rows(m, self.prior.labels, self._possible)[:, m.outputs.index(outcome)]
         with np.errstate(divide="ignore"):
@@ -120,8 +124,10 @@ class Transcript:
         largest = float(logs.max())
         if math.isinf(largest):
             raise MechanismError(
-                f"outcome must be possible after the reports so far, got {outcome!r}, which has probability 0; "
-                "check that the reports belong to one person"
+                "must be possible after the reports so far",
+                parameter="outcome",
+                given=f"{outcome!r}, which has probability 0",
+                remedy="check that the reports belong to one person",
             )
         return replace(self, log_likelihood=logs - largest, outcomes=(*self.outcomes, outcome))
 
@@ -159,8 +165,9 @@ def _rows(mechanism: Mechanism, labels: Labels, needed: Bools) -> Floats:
     ]
     if missing:
         raise MechanismError(
-            f"a next mechanism must take every label that is still possible, got none for {shorten(missing, 5)}; "
-            "build it for the posterior: posterior(prior, mechanism, outcome)"
+            "a next mechanism must take every label that is still possible",
+            given=f"none for {shorten(missing, 5)}",
+            remedy="build it for the posterior: posterior(prior, mechanism, outcome)",
         )
     known = np.array([row.get(label, -1) for label in labels])
     return np.asarray(np.where((known >= 0)[:, None], mechanism.matrix[known], 0.0))

@@ -76,13 +76,18 @@ class Certified(Certificate):
             for label in (*self.prior.labels, *self.outputs):
                 mechanism_file.encode_label(label)
         except PriorError as error:
-            raise MechanismError(f"mechanism: {error}") from None
+            raise MechanismError(
+                f"mechanism: {error}",
+            ) from None
         except ValueError as error:
             raise CertificationError(str(error)) from None
         _set(self, "library", self.library or _this_library())
         if self.prior_set is not None and not _is_nominal(self.prior, self.prior_set):
             raise CertificationError(
-                "prior must be the nominal prior of prior_set, got another; pass prior_set.nominal"
+                "must be the nominal prior of prior_set",
+                parameter="prior",
+                given="another",
+                remedy="pass prior_set.nominal",
             )
         lift = _largest_lift(self.prior_set or self.prior, self.weights)
         _set(self, "realised_epsilon", log_above(lift))
@@ -231,16 +236,19 @@ def certify(prior: Prior | PriorSet, mechanism: Mechanism, epsilon: float) -> Ce
     epsilon = check_epsilon(epsilon)
     if isinstance(getattr(mechanism, "mechanism", None), Mechanism):  # a design, or a certified mechanism
         raise MechanismError(
-            f"mechanism must be a Mechanism, got a {type(mechanism).__name__}, which has one; "
-            f"pass {type(mechanism).__name__.lower()}.mechanism"
+            "must be a Mechanism",
+            parameter="mechanism",
+            given=f"a {type(mechanism).__name__}, which has one",
+            remedy=f"pass {type(mechanism).__name__.lower()}.mechanism",
         )
     nominal = prior.nominal if isinstance(prior, PriorSet) else prior
     check_match(nominal, mechanism)
     n, m = mechanism.shape
     if n * m > mechanism_file.LARGEST_TABLE:
         raise SizeError(
-            f"a certified mechanism must have at most {mechanism_file.LARGEST_TABLE} weights, "
-            f"got {n} inputs x {m} outputs; merge rare labels or reduce the outputs: reduce_outputs(...)"
+            f"a certified mechanism must have at most {mechanism_file.LARGEST_TABLE} weights",
+            given=f"{n} inputs x {m} outputs",
+            remedy="merge rare labels or reduce the outputs: `reduce_outputs(...)`",
         )
     leakage = pml(prior, mechanism)
     worst = int(np.argmax(leakage))
@@ -255,9 +263,12 @@ def certify(prior: Prior | PriorSet, mechanism: Mechanism, epsilon: float) -> Ce
                 nominal, mechanism.outputs, weights.astype(np.uint64), epsilon, method, prior_set=priors
             )
     raise CertificationError(
-        f"mechanism has entries that leave an answer less than a millionth of its probability, and without them no "
-        f"mechanism near it keeps epsilon = {epsilon!r}; certify it for a level above {epsilon + RULED_OUT!r}, or set "
-        "them to zero and design again"
+        "has entries that leave an answer less than a millionth of its probability, and without "
+        f"them no mechanism near it keeps epsilon = {epsilon!r}",
+        parameter="mechanism",
+        remedy=(
+            f"certify it for a level above {epsilon + RULED_OUT!r}, or set them to zero and design again"
+        ),
     )
 
 
@@ -267,8 +278,10 @@ def as_mechanism(mechanism: Any) -> Mechanism:
         return mechanism.mechanism
     if not isinstance(mechanism, Mechanism):
         raise MechanismError(
-            f"mechanism must be a Mechanism or a Certified, got {repr(mechanism)[:80]}; "
-            "load it from its file: load(path), or build one: Mechanism(matrix)"
+            "must be a Mechanism or a Certified",
+            parameter="mechanism",
+            given=repr(mechanism)[:80],
+            remedy="load it from its file: load(path), or build one: Mechanism(matrix)",
         )
     return mechanism
 
@@ -284,18 +297,25 @@ def from_json(text: str) -> Certified:
     try:
         prior = Prior(stored.probabilities, stored.inputs)
         if prior.probabilities.tolist() != stored.probabilities:
-            raise PriorError("its prior does not sum to 1")
+            raise PriorError(
+                "its prior does not sum to 1",
+            )
         prior_set = None if stored.prior_set is None else _read_set(prior, stored.prior_set)
         if stored.bits != BITS:
-            raise CertificationError(f"its bits must be {BITS}, got {stored.bits}")
+            raise CertificationError(
+                f"its bits must be {BITS}",
+                given=stored.bits,
+            )
         notes = (stored.method, stored.library)
         certified = Certified(prior, stored.outputs, stored.weights, stored.epsilon, *notes, prior_set)
     except (ValueError, OverflowError) as error:
-        raise FormatError(f"mechanism file is refused: {error}") from None
+        raise FormatError(
+            f"mechanism file is refused: {error}",
+        ) from None
     if certified.realised_epsilon != stored.realised_epsilon:
         raise FormatError(
-            f"mechanism file is refused: its realised epsilon must be {certified.realised_epsilon!r}, "
-            f"got {stored.realised_epsilon!r}"
+            f"mechanism file is refused: its realised epsilon must be {certified.realised_epsilon!r}",
+            given=f"{stored.realised_epsilon!r}",
         )
     return certified
 
@@ -337,15 +357,23 @@ def _check_weights(weights: ArrayLike, n: int) -> NDArray[np.uint64]:
     raw = np.asarray(weights)
     if raw.ndim != 2 or raw.shape[0] != n or raw.shape[1] == 0 or raw.dtype.kind not in "iu":
         raise CertificationError(
-            f"weights must be an integer matrix with one row for each of the {n} inputs, "
-            f"got shape {raw.shape} of {raw.dtype}"
+            f"must be an integer matrix with one row for each of the {n} inputs",
+            parameter="weights",
+            given=f"shape {raw.shape} of {raw.dtype}",
         )
     if np.any(raw < 0) or np.any(raw > TOTAL):
-        raise CertificationError(f"weights must be between 0 and 2^{BITS}; make them with certify(...)")
+        raise CertificationError(
+            f"must be between 0 and 2^{BITS}",
+            parameter="weights",
+            remedy="make them with certify(...)",
+        )
     w = raw.astype(np.uint64, order="C")  # row by row, as the sampler reads them
     for i, total in enumerate(_row_sums(w)):
         if total != TOTAL:
-            raise CertificationError(f"every row of weights must sum to 2^{BITS}, got {total} in row {i}")
+            raise CertificationError(
+                f"every row of weights must sum to 2^{BITS}",
+                given=f"{total} in row {i}",
+            )
     w.setflags(write=False)
     return w
 
@@ -361,8 +389,10 @@ def _row_sums(w: NDArray[np.uint64]) -> Iterator[int]:
 
 def _too_leaky(output: Hashable, leakage: float, epsilon: float) -> CertificationError:
     return CertificationError(
-        f"mechanism must leak at most epsilon = {epsilon!r}, but the outcome {repr(output)[:60]} leaks "
-        f"{leakage!r} nats; certify it for that level, or design for this one: design(prior, epsilon)"
+        f"must leak at most epsilon = {epsilon!r}, but the outcome {repr(output)[:60]} leaks "
+        f"{leakage!r} nats",
+        parameter="mechanism",
+        remedy="certify it for that level, or design for this one: `design(prior, epsilon)`",
     )
 
 

@@ -95,16 +95,23 @@ def check_design(
     check_utility(utility)
     if not all(hasattr(design, name) for name in ("mechanism", "value", "upper_bound", "dual")):
         raise MechanismError(
-            f"design must hold mechanism, value, upper_bound and dual, got {repr(design)[:80]}; design() makes one"
+            "must hold mechanism, value, upper_bound and dual",
+            parameter="design",
+            given=repr(design)[:80],
+            remedy="design() makes one",
         )
     if not 0 <= _number(lower_lift) <= 1:
         raise EpsilonError(
-            f"lower_lift must be in [0, 1], got {lower_lift!r}; exp(-epsilon) is local information privacy"
+            "must be in [0, 1]",
+            parameter="lower_lift",
+            given=f"{lower_lift!r}",
+            remedy="exp(-epsilon) is local information privacy",
         )
     if getattr(design, "prior_set", None) is not None:
         raise OptionError(
-            "check_design checks designs for one prior, got one for a set of priors; measure its leakage: "
-            "epsilon_pml(design.prior_set, design.mechanism)"
+            "check_design checks designs for one prior",
+            given="one for a set of priors",
+            remedy="measure its leakage: epsilon_pml(design.prior_set, design.mechanism)",
         )
     utility.columns(prior, np.ones((prior.size, 1)))  # refuses a utility that does not fit the prior
     problems: list[str] = []

@@ -124,17 +124,20 @@ def decode(text: str) -> Stored:
     """What a text says, if it is a document that `encode` writes, with its digest."""
     document = _parse(text)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise FormatError(f"not a mechanism file: it must hold a JSON object of the format {FORMAT!r}")
+        raise FormatError(
+            f"not a mechanism file: it must hold a JSON object of the format {FORMAT!r}",
+        )
     if document.get("version") is True or document.get("version") != VERSION:
         raise FormatError(
-            f"mechanism file must be of version {VERSION}, got {repr(document.get('version'))[:40]}; "
-            "read it with the release of extremal that wrote it, or a newer one"
+            f"mechanism file must be of version {VERSION}",
+            given=repr(document.get("version"))[:40],
+            remedy="read it with the release of extremal that wrote it, or a newer one",
         )
     names = {*MEMBERS, "digest"}
     if document.keys() != names:
         wrong = sorted(document.keys() ^ names)
         raise FormatError(
-            f"mechanism file must have the members {sorted(names)}, wrong are {repr(wrong)[:80]}"
+            f"mechanism file must have the members {sorted(names)}, wrong are {repr(wrong)[:80]}",
         )
     claimed = document.pop("digest")
     try:
@@ -142,14 +145,18 @@ def decode(text: str) -> Stored:
         stored = _decode_members(document)
         canonical = _canonical(document) == _canonical(encode(stored))
     except (TypeError, ValueError, KeyError, IndexError, OverflowError, RecursionError, PriorError) as error:
-        raise FormatError(f"mechanism file is malformed: {_one_line(error)}") from None
+        raise FormatError(
+            f"mechanism file is malformed: {_one_line(error)}",
+        ) from None
     if not matches:
         raise FormatError(
-            "mechanism file was altered or damaged: its digest does not match its content; "
-            "get it again from its source"
+            "mechanism file was altered or damaged: its digest does not match its content",
+            remedy="get it again from its source",
         )
     if not canonical:  # "0.70", "1_000", a row named twice
-        raise FormatError("mechanism file is malformed: it is not in the form that extremal writes")
+        raise FormatError(
+            "mechanism file is malformed: it is not in the form that extremal writes",
+        )
     return stored
 
 
@@ -161,15 +168,22 @@ def read_text(path: str | os.PathLike[str]) -> str:
             raw = file.read(LARGEST_FILE + 1)
     except OSError as error:
         raise FileError(
-            f"mechanism file must be one that can be read, got {name}: {reason(error)}; "
-            "save one with certified.save(path)"
+            "mechanism file must be one that can be read",
+            given=f"{name}: {reason(error)}",
+            remedy="save one with certified.save(path)",
         ) from None
     if len(raw) > LARGEST_FILE:
-        raise FormatError(f"mechanism file must have at most {LARGEST_FILE} bytes, got more: {name}")
+        raise FormatError(
+            f"mechanism file must have at most {LARGEST_FILE} bytes",
+            given=f"more: {name}",
+        )
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        raise FormatError(f"mechanism file must be UTF-8 text, got other bytes: {name}") from None
+        raise FormatError(
+            "mechanism file must be UTF-8 text",
+            given=f"other bytes: {name}",
+        ) from None
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -184,8 +198,9 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         os.replace(part, target)
     except OSError as error:
         raise FileError(
-            f"mechanism file must be one that can be written, got {target}: {reason(error)}; "
-            "choose a name in a folder that exists and is yours"
+            "mechanism file must be one that can be written",
+            given=f"{target}: {reason(error)}",
+            remedy="choose a name in a folder that exists and is yours",
         ) from None
     finally:
         with contextlib.suppress(OSError):
@@ -334,15 +349,21 @@ def _canonical(value: Any) -> str:
 def _parse(text: str) -> Any:
     if not isinstance(text, str):
         raise FormatError(
-            f"a mechanism must be given as the text of its file, got {type(text).__name__}; "
-            "read a file with load(path)"
+            "a mechanism must be given as the text of its file",
+            given=type(text).__name__,
+            remedy="read a file with load(path)",
         )
     if len(text) > LARGEST_FILE:
-        raise FormatError(f"mechanism file must have at most {LARGEST_FILE} characters, got {len(text)}")
+        raise FormatError(
+            f"mechanism file must have at most {LARGEST_FILE} characters",
+            given=len(text),
+        )
     try:
         return parse_json(text)
     except ValueError as error:
-        raise FormatError(f"not a mechanism file: it must hold JSON, but {_one_line(error)}") from None
+        raise FormatError(
+            f"not a mechanism file: it must hold JSON, but {_one_line(error)}",
+        ) from None
 
 
 def _one_line(error: BaseException) -> str:

@@ -162,7 +162,7 @@ def gaps(
     for name, certified in jobs.items():
         try:
             good, missing, other = count_unknown(data, name, certified.inputs)
-        except ex.ValuesError:
+        except ex.errors.ValuesError:
             continue  # a column that cannot be counted: its records are dropped without a reason
         if missing or other:
             found[name] = (missing, other)

@@ -55,11 +55,13 @@ def command(
     """
     if as_json and markdown:
         raise FileError(
-            "standard output must hold one thing, got --json and --markdown; leave one of them out"
+            "standard output must hold one thing",
+            given="--json and --markdown",
+            remedy="leave one of them out",
         )
     if (source is None) == (pairs is None):
         raise FileError(
-            "exactly one thing must be audited: give a mechanism file, or --pairs with a CSV file"
+            "exactly one thing must be audited: give a mechanism file, or --pairs with a CSV file",
         )
     check_target(report_file, overwrite)
     if pairs is not None:
@@ -74,7 +76,8 @@ def command(
         chosen = found.prior_set or found.prior
     else:
         raise PriorError(
-            "a matrix must come with a prior: what it leaks depends on it; give --prior 0.5,0.3,0.2"
+            "a matrix must come with a prior: what it leaks depends on it",
+            remedy="give --prior 0.5,0.3,0.2",
         )
     made = ex.audit(chosen, found)
     if report_file is not None:
@@ -133,7 +136,9 @@ def _audit_pairs(
     markdown: bool,
 ) -> None:
     if secret is None or report is None:
-        raise FileError("--pairs must come with --secret and --report, the names of two columns")
+        raise FileError(
+            "--pairs must come with --secret and --report, the names of two columns",
+        )
     from extremal.release.files.read import open_data, read_texts
 
     with file_or_stdin(path, None) as (name, format):

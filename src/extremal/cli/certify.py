@@ -43,10 +43,11 @@ def command(
         else:
             if prior is None or epsilon is None:
                 raise PriorError(
-                    "a matrix must come with --prior and --epsilon; give both, e.g. --prior 0.5,0.5 -e 0.7"
+                    "a matrix must come with --prior and --epsilon",
+                    remedy="give both, e.g. --prior 0.5,0.5 -e 0.7",
                 )
             certified = ex.certify(parse_prior(prior), found, epsilon)
-    except ex.CertificationError as error:
+    except ex.errors.CertificationError as error:
         raise CheckFailed(str(error)) from None
     write_mechanism(certified, output, overwrite)
     facts = {

@@ -89,7 +89,11 @@ def privatize(
     from extremal.release.files.read import open_data
 
     if output == "-" and as_json:
-        raise FileError("standard output must hold one thing, got -o - and --json; leave one of them out")
+        raise FileError(
+            "standard output must hold one thing",
+            given="-o - and --json",
+            remedy="leave one of them out",
+        )
     loaded = [load_mechanism(path) for path in mechanism]
     how: dict[str, Any] = {
         "key": None if key_file is None else _key(key_file),
@@ -162,13 +166,16 @@ def _jobs(column: list[str], loaded: list[ex.Certified]) -> dict[str, ex.Certifi
     """The mechanism of each column."""
     if len(column) != len(loaded):
         raise FileError(
-            f"every --column must have its --mechanism, got {len(column)} columns and {len(loaded)} mechanisms; "
-            "repeat --mechanism where two columns have the same"
+            "every --column must have its --mechanism",
+            given=f"{len(column)} columns and {len(loaded)} mechanisms",
+            remedy="repeat --mechanism where two columns have the same",
         )
     jobs = dict(zip(column, loaded, strict=True))
     if len(jobs) < len(column):
         raise FileError(
-            "a column must be named once, got one more than once; a second report would leak more"
+            "a column must be named once",
+            given="one more than once",
+            remedy="a second report would leak more",
         )
     return jobs
 
@@ -180,8 +187,9 @@ def _only_column(data: Any, path: str, certified: ex.Certified) -> str:
     name = only_column(data, path)
     if any(str(label) == name for label in certified.inputs):
         raise FileError(
-            f"the first line must be the name of the column, got an answer of the mechanism in {path}; put a header "
-            "before it, or say that it is the name with --column"
+            "the first line must be the name of the column",
+            given=f"an answer of the mechanism in {path}",
+            remedy="put a header before it, or say that it is the name with --column",
         )
     return name
 
@@ -192,13 +200,13 @@ def _key(path: str) -> bytes:
         with open(path, "rb") as file:
             content = file.read(200)
         if len(content) != 32 and len(content.strip()) != 64:
-            raise ex.KeyingError(
+            raise ex.errors.KeyingError(
                 f"--key-file must be a key of 64 hexadecimal digits or 32 bytes, got something else: {path}; "
                 "make one with: extremal key FILE"
             )
     except OSError:
         pass  # read_key says what is wrong
-    return ex.read_key(path)
+    return ex.keys.read(path)
 
 
 def _ledger(given: str | None, key_file: str | None) -> str | None:
@@ -208,8 +216,8 @@ def _ledger(given: str | None, key_file: str | None) -> str | None:
     return None if given == "none" else given
 
 
-def _nothing_left(why: str) -> ex.ValuesError:
-    return ex.ValuesError(
+def _nothing_left(why: str) -> ex.errors.ValuesError:
+    return ex.errors.ValuesError(
         f"some record must have an answer that the mechanism knows, got none with --missing drop: {why} is one of its "
         "labels; is it the mechanism of another question?"
     )
@@ -305,11 +313,13 @@ def _error(value: float | None) -> str:
 def _group(certified: ex.Certified, text: str) -> tuple[str, list[Any]]:
     name, equals, members = text.partition("=")
     if not equals or not name:
-        raise ex.ValuesError(f"a group must be like NAME=A,B with labels of the mechanism, got {text!r:.60}")
+        raise ex.errors.ValuesError(
+            f"a group must be like NAME=A,B with labels of the mechanism, got {text!r:.60}"
+        )
     return name, [_label(certified, member) for member in split_labels(members)]
 
 
 def key(path: Annotated[str, typer.Argument(metavar="FILE", help="The key file to make.")]) -> None:
     """Make a secret key for repeatable reports, in a new file that only its owner can read."""
-    ex.write_key(path)
+    ex.keys.write(path)
     show.console().print(f"Secret key in {path}: keep it as safe as the answers themselves", soft_wrap=True)

@@ -21,9 +21,17 @@ def parse_counts(text: str, delimiter: str | None = None) -> dict[Any, float]:
             document = pairs(document, ("count", "counts", "n"))
         if isinstance(document, dict) and all(is_number(n) for n in document.values()):
             return document
-        raise PriorError('counts must be JSON like {"never": 120, "once": 30}, got something else')
+        raise PriorError(
+            'must be JSON like {"never": 120, "once": 30}',
+            parameter="counts",
+            given="something else",
+        )
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
-        raise PriorError(f"--delimiter must be one character and no quote, got {delimiter!r}; e.g. ';'")
+        raise PriorError(
+            "--delimiter must be one character and no quote",
+            given=f"{delimiter!r}",
+            remedy="e.g. ';'",
+        )
     rows = _rows(text, delimiter or _delimiter(text))
     if rows and len(rows[0][1]) == 2 and not numeric(rows[0][1][1]):
         rows = rows[1:]  # a header
@@ -33,7 +41,9 @@ def parse_counts(text: str, delimiter: str | None = None) -> dict[Any, float]:
             raise _refused(f"line {line}: {(text.splitlines()[line - 1 : line] or [''])[0]!r:.60}")
         if row[0] in found:
             raise PriorError(
-                f"every label must be counted once, got {row[0]!r:.60} again in line {line}; add up its counts"
+                "every label must be counted once",
+                given=f"{row[0]!r:.60} again in line {line}",
+                remedy="add up its counts",
             )
         found[row[0]] = number(row[1])
     return found

@@ -67,7 +67,7 @@ def command(
     weights that keep epsilon exactly.
     """
     if robust and utility == ESTIMATION:
-        raise ex.UtilityError(
+        raise ex.errors.UtilityError(
             "--robust and --utility estimation must not be combined: a design for estimation holds for a single prior; "
             "leave out --robust to estimate shares, or --utility estimation to keep epsilon for a set of priors"
         )
@@ -141,7 +141,7 @@ def make(
 
 def utility_of(name: str) -> ex.Utility:
     """The utility of that name on the command line."""
-    found = getattr(ex, name.replace("-", "_"))
+    found = getattr(ex.utilities, name.replace("-", "_"))
     assert isinstance(found, ex.Utility)  # the parser lets no other name pass
     return found
 

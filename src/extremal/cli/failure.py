@@ -3,40 +3,50 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
+
+from extremal.errors import ExtremalError
 
 WRONG, BAD, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 LONGEST = 600  # characters of a message
 
-# Remedies that the library gives to callers from Python, and what to do on the command line instead.
-REMEDIES = (
-    (r"\boverwrite=True", "--overwrite"),
-    (r'format="(\w+)"', r"--format \1"),
-    (r'unknown="drop"|missing="drop"', "--missing drop"),
-    (r"\bunknown_as must", "--unknown-as must"),
-    (r"\bdelimiter must", "--delimiter must"),
-    (r"convert it first", "convert it, e.g. with iconv -f cp1252 -t utf-8"),
-    (r"\bgive id_column=(?!\w)", "give --id-column NAME"),
-    (r"unknown_as=\{[^}]*\}|unknown_as=label", "--unknown-as LABEL"),
-    (r"\bledger=None", "--ledger none"),
-    (r"\bledger=path", "--ledger FILE"),
-    (r"every wave an occasion of its own", r"\g<0> (--occasion)"),
-    (r'order="(\w+)"', r"--order \1"),
-    (r"key=read_key\(path\)", "--key-file FILE"),
-    (r"write_key\(path\)", "extremal key FILE"),
-    (r"\bids=[a-z.]*", "--id-column NAME"),
-    (r"\bid_column\b", "--id-column"),
-    (r"Prior\.from_counts\(counts, pseudocount=1\)", "--pseudocount 1"),
-    (r"use Prior\.from_counts\(\.\.\.\)", "give --counts FILE"),
-    (r"Prior\.from_counts\(\.\.\.\)", "--counts FILE"),
-    (r"design\(\) [a-z ]+", "leave --method out"),
-    (r"design\(prior, epsilon\)", "extremal design"),
-    (r"convert text with float\(\) first", "write numbers without quotes"),
-    (r"reduce_outputs\(\.\.\.\)", "fewer answers"),
-    (r"prior\.epsilon_max", "-log of the smallest share"),
-    (r"randomized_response_for_pml\(prior, epsilon\)", "one from --utility estimation"),
-)
+# What a parameter, or code that the library recommends, is called on the command line.
+WORDS = {
+    "confidence": "--confidence",
+    "delimiter": "--delimiter",
+    "epsilon": "--epsilon",
+    "format": "--format",
+    "ledger": "--ledger",
+    "method": "--method",
+    "occasion": "--occasion",
+    "pseudocount": "--pseudocount",
+    "tolerance": "--tolerance",
+    "time_limit": "--time-limit",
+    "unknown_as": "--unknown-as",
+    "Prior.from_counts(...)": "--counts FILE",
+    "Prior.from_counts(counts, pseudocount=1)": "--pseudocount 1",
+    "design(prior, epsilon)": "extremal design",
+    'format="csv"': "--format csv",
+    'format="parquet"': "--format parquet",
+    "id_column=": "--id-column NAME",
+    "id_column": "--id-column",
+    "ids=": "--id-column NAME",
+    "ledger=None": "--ledger none",
+    "ledger=path": "--ledger FILE",
+    "occasion=2": "--occasion 2",
+    "occasion=": "--occasion NAME",
+    "key=read_key(path)": "--key-file FILE",
+    'missing="drop"': "--missing drop",
+    "overwrite=True": "--overwrite",
+    "prior.epsilon_max": "-log of the smallest share",
+    "randomized_response_for_pml(prior, epsilon)": "one made to estimate shares",
+    "read_key(path)": "--key-file FILE",
+    "reduce_outputs(...)": "fewer answers",
+    'unknown="drop"': "--missing drop",
+    "unknown_as=label": "--unknown-as LABEL",
+    "unknown_as={column: label}": "--unknown-as LABEL",
+    "write_key(path)": "extremal key FILE",
+}
 
 
 class CheckFailed(Exception):
@@ -81,14 +91,8 @@ def message_of(error: BaseException) -> str:
         return "not enough memory; use fewer symbols or a smaller file"
     if isinstance(error, RecursionError):
         return "the input is nested too deeply; is this the right file?"
-    if type(error).__module__.split(".")[0] == "extremal" or isinstance(
-        error, ValueError | TypeError | ImportError
-    ):
-        return _on_the_command_line(str(error)) or type(error).__name__
+    if isinstance(error, ExtremalError):
+        return error.phrase(WORDS)
+    if isinstance(error, ValueError | TypeError | ImportError):
+        return str(error) or type(error).__name__
     return f"unexpected {type(error).__name__}: {error}; please report it (EXTREMAL_TRACEBACK=1 shows where it is)"
-
-
-def _on_the_command_line(text: str) -> str:
-    for pattern, remedy in REMEDIES:
-        text = re.sub(pattern, remedy, text)
-    return text

@@ -58,8 +58,9 @@ def learn(source: Source) -> Learned:
     given = [name for name in ("prior", "data", "counts") if getattr(source, name) is not None]
     if len(given) != 1:
         raise PriorError(
-            "a prior must come from exactly one of --data FILE --column NAME, --prior 0.5,0.3,0.2 and "
-            f"--counts FILE, got {' and '.join('--' + name for name in given) or 'none'}"
+            "a prior must come from exactly one of --data FILE --column NAME, --prior "
+            "0.5,0.3,0.2 and --counts FILE",
+            given=" and ".join("--" + name for name in given) or "none",
         )
     names = None if source.labels is None else split_labels(source.labels)
     if source.prior is not None:
@@ -87,7 +88,10 @@ def learn(source: Source) -> Learned:
         counts, words = parse_counts(read_text(str(source.counts)), source.delimiter), "learned from counts"
     counts = _ordered(counts, names, sort=source.data is not None)
     if not counts:
-        raise PriorError("the column must not be empty: there is nothing to learn a prior from; give data")
+        raise PriorError(
+            "the column must not be empty: there is nothing to learn a prior from",
+            remedy="give data",
+        )
     return Learned(ex.Prior.from_counts(counts, source.pseudocount), counts, words)
 
 
@@ -95,7 +99,9 @@ def prior_set(learned: Learned, confidence: float) -> ex.PriorSet:
     """The priors that are compatible with the sample that a prior was learned from."""
     if learned.counts is None:
         raise PriorError(
-            "--robust must know how many answers the prior was learned from, got --prior; give --data or --counts"
+            "--robust must know how many answers the prior was learned from",
+            given="--prior",
+            remedy="give --data or --counts",
         )
     return ex.PriorSet.from_counts(learned.counts, confidence)
 
@@ -112,8 +118,8 @@ def parse_prior(text: str) -> ex.Prior:
         return ex.Prior([number(part) for part in parts])
     except FormatError:
         raise PriorError(
-            "a prior must be numbers like 0.5,0.3,0.2 or a=0.5,b=0.3,c=0.2, or the name of a JSON file, "
-            f"got {text!r:.80}"
+            "a prior must be numbers like 0.5,0.3,0.2 or a=0.5,b=0.3,c=0.2, or the name of a JSON file",
+            given=f"{text!r:.80}",
         ) from None
 
 
@@ -130,19 +136,24 @@ def parse_mechanism(text: str) -> ex.Certified | ex.Mechanism:
         document = {"matrix": document}
     if not isinstance(document, dict) or "matrix" not in document:
         raise FormatError(
-            'a mechanism must be a mechanism file, or JSON like {"matrix": [[0.9, 0.1], [0.2, 0.8]]}'
+            'a mechanism must be a mechanism file, or JSON like {"matrix": [[0.9, 0.1], [0.2, 0.8]]}',
         )
     try:
         return ex.Mechanism(document["matrix"], document.get("inputs"), document.get("outputs"))
-    except ex.PriorError as error:
-        raise FormatError(f"mechanism: {error}") from None
+    except ex.errors.PriorError as error:
+        raise FormatError(
+            f"mechanism: {error}",
+        ) from None
 
 
 def load_mechanism(path: str) -> ex.Certified:
     """The certified mechanism in a file, proved anew."""
     found = parse_mechanism(read_text(path))
     if not isinstance(found, ex.Certified):
-        raise FormatError(f"not a certified mechanism: {path}; make one with: extremal certify")
+        raise FormatError(
+            f"not a certified mechanism: {path}",
+            remedy="make one with: extremal certify",
+        )
     return found
 
 
@@ -161,19 +172,25 @@ def read_text(path: str) -> str:
         raw = sys.stdin.buffer.read(LARGEST_TEXT + 1)
     else:
         if os.path.isdir(path):
-            raise FileError(f"a file must be given, got a folder: {path}")
+            raise FileError(
+                "a file must be given",
+                given=f"a folder: {path}",
+            )
         with open(path, "rb") as file:
             raw = file.read(LARGEST_TEXT + 1)
     if len(raw) > LARGEST_TEXT:
         raise FileError(
-            f"the file must have at most {LARGEST_TEXT} bytes, got more: {path}; is it the right one?"
+            f"the file must have at most {LARGEST_TEXT} bytes",
+            given=f"more: {path}",
+            remedy="is it the right one?",
         )
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FileError(
-            f"the file must be UTF-8 text, got other bytes: {path}; is it the right one? Convert it, e.g. with "
-            "iconv -f cp1252 -t utf-8"
+            "the file must be UTF-8 text",
+            given=f"other bytes: {path}",
+            remedy="is it the right one? Convert it, e.g. with iconv -f cp1252 -t utf-8",
         ) from None
 
 
@@ -189,7 +206,7 @@ def file_or_stdin(path: str, format: str | None) -> Iterator[tuple[str, str | No
     with _spool() as name:
         try:
             yield name, format or "csv"
-        except ex.ExtremalError as error:  # nobody knows that file by its name
+        except ex.errors.ExtremalError as error:  # nobody knows that file by its name
             raise type(error)(str(error).replace(name, "standard input")) from None
 
 
@@ -225,7 +242,10 @@ def _prior_document(document: Any) -> ex.Prior:
         document = pairs(document, ("probability", "p"))
     if isinstance(document, dict | list):
         return ex.Prior(document)
-    raise PriorError('a prior must be JSON like [0.5, 0.5] or {"yes": 0.5, "no": 0.5}, got something else')
+    raise PriorError(
+        'a prior must be JSON like [0.5, 0.5] or {"yes": 0.5, "no": 0.5}',
+        given="something else",
+    )
 
 
 def _matrix_csv(text: str) -> ex.Mechanism:
@@ -242,8 +262,9 @@ def _matrix_csv(text: str) -> ex.Mechanism:
         matrix = []
     if not matrix or len({len(row) for row in matrix}) > 1:
         raise FormatError(
-            "a mechanism must be a mechanism file, JSON with a matrix, or CSV with a row of probabilities for each "
-            "answer; got something else"
+            "a mechanism must be a mechanism file, JSON with a matrix, or CSV with a row of "
+            "probabilities for each answer",
+            remedy="got something else",
         )
     return ex.Mechanism(matrix, inputs, outputs)
 
@@ -259,7 +280,9 @@ def _ordered(counts: dict[Any, float], names: list[str] | None, sort: bool) -> d
     unknown = [label for text, label in by_text.items() if text not in names]
     if unknown:
         raise PriorError(
-            f"every answer must be one of --labels, got {unknown[:5]!r:.200}; add them or drop them"
+            "every answer must be one of --labels",
+            given=f"{unknown[:5]!r:.200}",
+            remedy="add them or drop them",
         )
     return {by_text.get(name, name): counts.get(by_text.get(name, name), 0) for name in names}
 

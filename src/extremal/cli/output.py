@@ -15,15 +15,32 @@ def check_target(output: str | None, overwrite: bool, as_json: bool = False) -> 
         return
     if output == "-":
         if as_json:
-            raise FileError("standard output must hold one thing, got -o - and --json; leave one of them out")
+            raise FileError(
+                "standard output must hold one thing",
+                given="-o - and --json",
+                remedy="leave one of them out",
+            )
         return
     if os.path.isdir(output):
-        raise FileError(f"target must be the name of a file, got a folder: {output}")
+        raise FileError(
+            "must be the name of a file",
+            parameter="target",
+            given=f"a folder: {output}",
+        )
     folder = os.path.dirname(output) or "."
     if not os.path.isdir(folder):
-        raise FileError(f"target must be in a folder that exists, got {output}; make {folder} first")
+        raise FileError(
+            "must be in a folder that exists",
+            parameter="target",
+            given=output,
+            remedy=f"make {folder} first",
+        )
     if os.path.lexists(output) and not overwrite:
-        raise FileError(f"target must not exist, but it does: {output}; replace it with --overwrite")
+        raise FileError(
+            f"must not exist, but it does: {output}",
+            parameter="target",
+            remedy="replace it with --overwrite",
+        )
 
 
 def write_text(output: str, text: str, overwrite: bool) -> None:

@@ -15,7 +15,9 @@ def parse_json(text: str, what: str) -> Any:
         return strict_json(text)
     except ValueError as error:
         raise FormatError(
-            f"{what} must be JSON that can be read, got an error: {str(error)[:120]}; correct it"
+            f"{what} must be JSON that can be read",
+            given=f"an error: {str(error)[:120]}",
+            remedy="correct it",
         ) from None
 
 
@@ -25,7 +27,9 @@ def split_labels(text: str) -> list[str]:
         rows = list(csv.reader([text], skipinitialspace=True, strict=True))
     except csv.Error:
         raise ValuesError(
-            f'labels must be like A,B,C, with "quotes" around those that hold commas, got {text!r:.60}'
+            'must be like A,B,C, with "quotes" around those that hold commas',
+            parameter="labels",
+            given=f"{text!r:.60}",
         ) from None
     return [label.strip() for label in rows[0]] if rows and rows[0] else [""]
 
@@ -36,10 +40,14 @@ def pairs(rows: list[Any], names: tuple[str, ...]) -> dict[Any, Any]:
         value = next((row[name] for name in names if isinstance(row, dict) and name in row), None)
         if value is None or "label" not in row or isinstance(row["label"], list | dict):
             raise PriorError(
-                f'every entry must be like {{"label": "yes", "{names[0]}": 0.5}}, got {row!r:.60}'
+                f'every entry must be like {{"label": "yes", "{names[0]}": 0.5}}',
+                given=f"{row!r:.60}",
             )
         if row["label"] in found:
-            raise PriorError(f"every label must be named once, got {row['label']!r:.60} twice")
+            raise PriorError(
+                "every label must be named once",
+                given=f"{row['label']!r:.60} twice",
+            )
         found[row["label"]] = value
     return found
 
@@ -48,7 +56,9 @@ def number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise FormatError(f"not a number: {text!r:.60}") from None
+        raise FormatError(
+            f"not a number: {text!r:.60}",
+        ) from None
 
 
 def numeric(text: str) -> bool:

@@ -52,7 +52,11 @@ def command(
     check_target(output, overwrite, as_json)
     kind = "csv" if output in (None, "-") else Path(str(output)).suffix.lower().lstrip(".")
     if kind not in ("csv", "json", "svg"):
-        raise FileError(f"the curve must be written as .csv, .json or .svg, got {output}; choose one of them")
+        raise FileError(
+            "the curve must be written as .csv, .json or .svg",
+            given=output,
+            remedy="choose one of them",
+        )
     learned = learn(Source(prior, data, column, counts, labels, pseudocount, missing, format, delimiter))
     levels = _levels(epsilons, points, learned.prior.epsilon_max)
     with progress("designing") as bar:
@@ -111,14 +115,16 @@ def _tell_curve(curve: ex.Tradeoff, rows: list[dict[str, Any]], output: str | No
 def _levels(text: str | None, points: int, top: float) -> list[float]:
     if text is None:
         if not 2 <= points <= MOST_POINTS:
-            raise ex.EpsilonError(f"--points must be between 2 and {MOST_POINTS}, got {points}; 12 is usual")
+            raise ex.errors.EpsilonError(
+                f"--points must be between 2 and {MOST_POINTS}, got {points}; 12 is usual"
+            )
         return [top * k / points for k in range(1, points + 1)]
     try:
         levels = [float(part) for part in text.split(",")]
     except ValueError:
-        raise ex.EpsilonError(f"--epsilons must be numbers like 0.1,0.5,1, got {text!r:.60}") from None
+        raise ex.errors.EpsilonError(f"--epsilons must be numbers like 0.1,0.5,1, got {text!r:.60}") from None
     if len(levels) > MOST_POINTS:
-        raise ex.EpsilonError(
+        raise ex.errors.EpsilonError(
             f"--epsilons must be at most {MOST_POINTS} levels, got {len(levels)}; leave some out"
         )
     return levels

@@ -28,8 +28,9 @@ def each_symbol(size: int) -> Floats:
     """The coefficients of every single frequency, one row each: a square table, so not for any number of symbols."""
     if size > MOST_SYMBOLS:
         raise SizeError(
-            f"intervals and standard errors of single answers need at most {MOST_SYMBOLS} answers, got {size}; "
-            "ask for sums over groups of answers, or merge rare answers before you collect"
+            f"intervals and standard errors of single answers need at most {MOST_SYMBOLS} answers",
+            given=size,
+            remedy="ask for sums over groups of answers, or merge rare answers before you collect",
         )
     return np.eye(size)
 

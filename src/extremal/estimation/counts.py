@@ -63,8 +63,9 @@ class ReportCounts:
             return NotImplemented
         if other.outputs != self.outputs:
             raise MechanismError(
-                "counts that are added must be of the same outputs in the same order, got "
-                f"{shorten(self.outputs)} and {shorten(other.outputs)}; count both with the same mechanism"
+                "counts that are added must be of the same outputs in the same order",
+                given=f"{shorten(self.outputs)} and {shorten(other.outputs)}",
+                remedy="count both with the same mechanism",
             )
         return ReportCounts(self.outputs, self.counts + other.counts)
 
@@ -96,8 +97,10 @@ def count_reports(mechanism: Certified | Mechanism, reports: Any) -> ReportCount
     if isinstance(reports, ReportCounts):
         if reports.outputs != outputs:
             raise MechanismError(
-                f"reports must be counts of the outputs {shorten(outputs)} of the mechanism, got counts of "
-                f"{shorten(reports.outputs)}; count them with count_reports(mechanism, reports)"
+                f"must be counts of the outputs {shorten(outputs)} of the mechanism",
+                parameter="reports",
+                given=f"counts of {shorten(reports.outputs)}",
+                remedy="count them with count_reports(mechanism, reports)",
             )
         return reports
     return _count(outputs, reports)
@@ -113,8 +116,10 @@ def reference_prior(mechanism: Certified | Mechanism, prior: Prior | None) -> Pr
 def _count(outputs: Labels, reports: Any) -> ReportCounts:
     if isinstance(reports, Set):
         raise ValuesError(
-            f"reports must be one for each person, got a set, which holds none twice: {repr(reports)[:60]}; "
-            "give a list, or a mapping label -> count"
+            "must be one for each person",
+            parameter="reports",
+            given=f"a set, which holds none twice: {repr(reports)[:60]}",
+            remedy="give a list, or a mapping label -> count",
         )
     if isinstance(reports, Mapping):
         return ReportCounts(outputs, _from_mapping(outputs, reports))
@@ -128,8 +133,9 @@ def _from_mapping(outputs: Labels, reports: Mapping[Any, Any]) -> list[Any]:
         named = ", ".join(f"{brief(label)} ({count})" for label, count in list(unknown.items())[:5])
         more = f", {len(unknown) - 5} more labels" if len(unknown) > 5 else ""
         raise ValuesError(
-            f"every report must be one of the output labels {shorten(outputs)}, got counts of others: "
-            f"{named}{more}; correct them, or load the mechanism that made these reports"
+            f"every report must be one of the output labels {shorten(outputs)}",
+            given=f"counts of others: {named}{more}",
+            remedy="correct them, or load the mechanism that made these reports",
         )
     return [reports.get(label, 0) for label in outputs]
 
@@ -164,9 +170,9 @@ def _unknown(outputs: Labels, column: Column) -> ValuesError:
     named = ", ".join(f"{name} ({times})" for name, times in found.most_common(5))
     more = f", {len(found) - 5} more values" if len(found) > 5 else ""
     return ValuesError(
-        f"every report must be one of the output labels {shorten(outputs)}, got others in {len(where)} of "
-        f"{len(column.codes)} rows: {named}{more}; correct or drop them, or load the mechanism that made "
-        "these reports"
+        f"every report must be one of the output labels {shorten(outputs)}",
+        given=f"others in {len(where)} of {len(column.codes)} rows: {named}{more}",
+        remedy="correct or drop them, or load the mechanism that made these reports",
     )
 
 
@@ -174,8 +180,10 @@ def _integers(given: Any, outputs: Labels) -> Counts:
     raw = np.asarray(given)
     if raw.shape != (len(outputs),):
         raise ValuesError(
-            f"counts must be one for each of the {len(outputs)} outputs, got shape {raw.shape}; "
-            "give a mapping label -> count to leave out those that did not occur"
+            f"must be one for each of the {len(outputs)} outputs",
+            parameter="counts",
+            given=f"shape {raw.shape}",
+            remedy="give a mapping label -> count to leave out those that did not occur",
         )
     try:
         numbers = raw.astype(np.float64)
@@ -185,7 +193,10 @@ def _integers(given: Any, outputs: Labels) -> Counts:
             counts = np.array([int(value) for value in raw.tolist()], dtype=np.int64)
     except (TypeError, ValueError, OverflowError):
         raise ValuesError(
-            f"counts must be whole numbers below 2^63, got {repr(given)[:80]}; give how often each output occurred"
+            "must be whole numbers below 2^63",
+            parameter="counts",
+            given=repr(given)[:80],
+            remedy="give how often each output occurred",
         ) from None
     bad = ~np.isfinite(numbers) | (numbers < 0) | (counts != numbers)
     # Doubles hold whole numbers up to 2^53 only, so integers are compared among themselves.
@@ -194,12 +205,16 @@ def _integers(given: Any, outputs: Labels) -> Counts:
     if bad.any():
         k = int(np.argmax(bad))
         raise ValuesError(
-            f"counts must be whole numbers >= 0, got {raw[k]} for {outputs[k]!r} "
-            f"({int(bad.sum())} such counts); give how often each output occurred"
+            "must be whole numbers >= 0",
+            parameter="counts",
+            given=f"{raw[k]} for {outputs[k]!r} ({int(bad.sum())} such counts)",
+            remedy="give how often each output occurred",
         )
     if sum(counts.tolist()) >= 1 << 63:
         raise ValuesError(
-            f"counts must be fewer than 2^63 reports together, got {sum(counts.tolist())}; "
-            "give how often each output occurred"
+            "must be fewer than 2^63 reports together",
+            parameter="counts",
+            given=sum(counts.tolist()),
+            remedy="give how often each output occurred",
         )
     return counts

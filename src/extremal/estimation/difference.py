@@ -23,17 +23,22 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
     for each in (one, other):
         if not isinstance(each, Estimate):
             raise ValuesError(
-                f"a difference must be of two estimates, got {repr(each)[:80]}; make each with estimate(...)"
+                "a difference must be of two estimates",
+                given=repr(each)[:80],
+                remedy="make each with estimate(...)",
             )
     if one.labels != other.labels:
         raise MechanismError(
-            "estimates that are subtracted must be of the same inputs in the same order, got "
-            f"{shorten(one.labels)} and {shorten(other.labels)}; build both mechanisms with the same inputs="
+            "estimates that are subtracted must be of the same inputs in the same order",
+            given=f"{shorten(one.labels)} and {shorten(other.labels)}",
+            remedy="build both mechanisms with the same inputs=",
         )
     if confidence is None and one.confidence != other.confidence:
         raise OptionError(
-            f"confidence must be given where two estimates differ in it, got {one.confidence} and "
-            f"{other.confidence}; give confidence="
+            "must be given where two estimates differ in it",
+            parameter="confidence",
+            given=f"{one.confidence} and {other.confidence}",
+            remedy="give confidence=",
         )
     level = one.confidence if confidence is None else check_confidence(confidence)
     targets = each_symbol(len(one.labels))

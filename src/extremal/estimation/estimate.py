@@ -132,8 +132,10 @@ class Estimate:
         """
         if not isinstance(groups, Mapping) or not groups:
             raise ValuesError(
-                f"groups must be a mapping name -> labels, got {repr(groups)[:80]}; "
-                'e.g. {"ever": ["once", "often"]}'
+                "must be a mapping name -> labels",
+                parameter="groups",
+                given=repr(groups)[:80],
+                remedy='e.g. {"ever": ["once", "often"]}',
             )
         level = self.confidence if confidence is None else check_confidence(confidence)
         targets = np.array([self._target(members) for members in groups.values()])
@@ -216,8 +218,9 @@ class Estimate:
         target = np.zeros(len(self.labels))
         if isinstance(coefficients, str | bytes) or not isinstance(coefficients, Iterable):
             raise ValuesError(
-                f"a group must be a list of labels or a mapping label -> coefficient, got {coefficients!r}; "
-                "one label is a list of one"
+                "a group must be a list of labels or a mapping label -> coefficient",
+                given=f"{coefficients!r}",
+                remedy="one label is a list of one",
             )
         items = (
             coefficients.items() if isinstance(coefficients, Mapping) else ((x, 1.0) for x in coefficients)
@@ -230,8 +233,9 @@ class Estimate:
                 known = False
             if not known:
                 raise ValuesError(
-                    f"a group must hold input labels, of {shorten(self.labels)}, with finite coefficients, got "
-                    f"{label!r}: {value!r}; labels are compared as they are, 1 is not '1'"
+                    f"a group must hold input labels, of {shorten(self.labels)}, with finite coefficients",
+                    given=f"{label!r}: {value!r}",
+                    remedy="labels are compared as they are, 1 is not '1'",
                 )
             target[place[label]] = value
         return target
@@ -265,20 +269,27 @@ def estimate(
     level = check_confidence(confidence)
     if method not in METHODS:
         raise OptionError(
-            f"method must be one of {', '.join(METHODS)}, got {method!r}; leave it out for {METHODS[0]}"
+            f"must be one of {', '.join(METHODS)}",
+            parameter="method",
+            given=f"{method!r}",
+            remedy=f"leave it out for {METHODS[0]}",
         )
     expected = reference_prior(mechanism, prior)
     if expected is None:
         if method == "map":
             raise OptionError(
-                'method "map" must have a prior, got a plain mechanism; give prior=, or a certified mechanism'
+                'method "map" must have a prior',
+                given="a plain mechanism",
+                remedy="give prior=, or a certified mechanism",
             )
         expected = _uniform(matrix)
     check_match(expected, matrix)
     if strength is not None and (method != "map" or not (_is_finite(strength) and strength > 0)):
         raise OptionError(
-            f'strength must be a number > 0 and come with method="map", got {strength!r} and {method!r}; '
-            "leave it out, or give how many answers the prior is worth"
+            'must be a number > 0 and come with method="map"',
+            parameter="strength",
+            given=f"{strength!r} and {method!r}",
+            remedy="leave it out, or give how many answers the prior is worth",
         )
     counts = count_reports(mechanism, reports)
     _check_counts(matrix, counts)
@@ -303,9 +314,19 @@ def standard_errors(channel: Channel, targets: Floats, n: float) -> Floats:
 def check_confidence(confidence: Any) -> float:
     """The confidence, if it is a probability strictly between 0 and 1."""
     if isinstance(confidence, bool) or not isinstance(confidence, int | float | np.floating | np.integer):
-        raise OptionError(f"confidence must be a number between 0 and 1, got {confidence!r}; e.g. 0.95")
+        raise OptionError(
+            "must be a number between 0 and 1",
+            parameter="confidence",
+            given=f"{confidence!r}",
+            remedy="e.g. 0.95",
+        )
     if not 0 < confidence < 1:
-        raise OptionError(f"confidence must be strictly between 0 and 1, got {confidence!r}; e.g. 0.95")
+        raise OptionError(
+            "must be strictly between 0 and 1",
+            parameter="confidence",
+            given=f"{confidence!r}",
+            remedy="e.g. 0.95",
+        )
     return float(confidence)
 
 
@@ -321,7 +342,11 @@ def _is_finite(value: Any) -> bool:
 
 def _uniform(matrix: Mechanism) -> Prior:
     if matrix.shape[0] < 2:
-        raise MechanismError("mechanism must have at least 2 inputs, got 1: there is nothing to estimate")
+        raise MechanismError(
+            "must have at least 2 inputs",
+            parameter="mechanism",
+            given="1: there is nothing to estimate",
+        )
     return Prior.uniform(matrix.inputs)
 
 
@@ -331,18 +356,26 @@ def _maximum(matrix: Mechanism, counts: ReportCounts, channel: Channel, strength
 
 def _check_counts(matrix: Mechanism, counts: ReportCounts) -> None:
     if counts.total == 0:
-        raise ValuesError("reports must not be empty: there is nothing to estimate from; give some reports")
+        raise ValuesError(
+            "must not be empty: there is nothing to estimate from",
+            parameter="reports",
+            remedy="give some reports",
+        )
     if counts.total >= MOST_COUNTED:
         raise ValuesError(
-            f"reports must be fewer than 2^53 to be estimated from, got {counts.total}: doubles cannot tell more "
-            "apart; check the counts"
+            "must be fewer than 2^53 to be estimated from",
+            parameter="reports",
+            given=f"{counts.total}: doubles cannot tell more apart",
+            remedy="check the counts",
         )
     never = (matrix.matrix.max(axis=0) == 0) & (counts.counts > 0)
     if never.any():
         k = int(np.argmax(never))
         raise MechanismError(
-            f"reports must be possible under the mechanism, got {counts.counts[k]} of {matrix.outputs[k]!r}, "
-            "which no input gives; load the mechanism that made these reports"
+            "must be possible under the mechanism",
+            parameter="reports",
+            given=f"{counts.counts[k]} of {matrix.outputs[k]!r}, which no input gives",
+            remedy="load the mechanism that made these reports",
         )
 
 

@@ -62,14 +62,15 @@ def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float 
                     return Fit(theta, gap, 0)
     if len(P) > MOST_SYMBOLS:
         raise SizeError(
-            f"maximum likelihood needs at most {MOST_SYMBOLS} answers for this mechanism, got {len(P)}; use "
-            'method="inverse", or merge rare answers before you collect'
+            f"maximum likelihood needs at most {MOST_SYMBOLS} answers for this mechanism",
+            given=len(P),
+            remedy='use method="inverse", or merge rare answers before you collect',
         )
     best = _newton(np.ascontiguousarray(P[:, seen]), f[seen], t, expected, wanted)
     if best.gap > max(ACCEPTED, wanted):
         raise SolverError(
-            f"maximum likelihood ended {best.gap:.3g} nats per report below what could be possible; "
-            'try method="inverse"'
+            f"maximum likelihood ended {best.gap:.3g} nats per report below what could be possible",
+            remedy='try method="inverse"',
         )
     return best
 

@@ -115,7 +115,10 @@ def expected_error(
     matrix, level = _check(prior, mechanism, confidence)
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n < MOST_COUNTED:
         raise OptionError(
-            f"n must be a whole number of reports from 1 to below 2^53, got {repr(n)[:40]}; e.g. 1000"
+            "must be a whole number of reports from 1 to below 2^53",
+            parameter="n",
+            given=repr(n)[:40],
+            remedy="e.g. 1000",
         )
     channel = Channel(matrix.matrix, prior.probabilities)
     errors = standard_errors(channel, each_symbol(prior.size), float(n))
@@ -132,7 +135,12 @@ def sample_size(prior: Prior, mechanism: Certified | Mechanism, width: Any, conf
     """
     matrix, level = _check(prior, mechanism, confidence)
     if not (isinstance(width, int | float | np.floating) and 0 < width < 1):
-        raise OptionError(f"width must be a number between 0 and 1, got {width!r}; e.g. 0.05")
+        raise OptionError(
+            "must be a number between 0 and 1",
+            parameter="width",
+            given=f"{width!r}",
+            remedy="e.g. 0.05",
+        )
     channel = Channel(matrix.matrix, prior.probabilities)
     known = channel.identified(each_symbol(prior.size))
     if not known.all():
@@ -140,9 +148,13 @@ def sample_size(prior: Prior, mechanism: Certified | Mechanism, width: Any, conf
         if best.max() > width:
             lost = [label for label, good in zip(prior.labels, known, strict=True) if not good]
             raise MechanismError(
-                f"the mechanism must identify every frequency up to a width of {width:g}, but of {shorten(lost)} "
-                f"intervals stay up to {best.max():.3g} wide however many report; ask for sums over groups, or use "
-                "a mechanism of full rank such as randomized_response_for_pml(prior, epsilon)"
+                f"the mechanism must identify every frequency up to a width of {width:g}, but "
+                f"of {shorten(lost)} intervals stay up to {best.max():.3g} wide however many "
+                "report",
+                remedy=(
+                    "ask for sums over groups, or use a mechanism of full rank such as "
+                    "`randomized_response_for_pml(prior, epsilon)`"
+                ),
             )
     return _search(channel, float(width), 1 - level)
 
@@ -181,8 +193,9 @@ def _search(channel: Channel, width: float, error: float) -> int:
     while _widths(channel, float(math.ceil(high)), error).max() > width:
         if high >= MOST_REPORTS:
             raise MechanismError(
-                f"intervals must be able to shrink to {width:g} with {MOST_REPORTS:g} reports, but stay "
-                f"{_widths(channel, high, error).max():.3g} wide; the mechanism is too noisy, allow more leakage"
+                f"intervals must be able to shrink to {width:g} with {MOST_REPORTS:g} "
+                f"reports, but stay {_widths(channel, high, error).max():.3g} wide",
+                remedy="the mechanism is too noisy, allow more leakage",
             )
         low, high = high, min(high * 1.25, MOST_REPORTS)
     if low == 0.0:

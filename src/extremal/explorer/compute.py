@@ -20,10 +20,10 @@ from .priors import read_prior
 
 UTILITIES = {
     "mutual-information": ex.mutual_information,
-    "total-variation": ex.total_variation,
-    "chi-squared": ex.chi_squared,
-    "hellinger": ex.hellinger,
-    "jensen-shannon": ex.jensen_shannon,
+    "total-variation": ex.utilities.total_variation,
+    "chi-squared": ex.utilities.chi_squared,
+    "hellinger": ex.utilities.hellinger,
+    "jensen-shannon": ex.utilities.jensen_shannon,
 }
 PREVIEW = 0.1  # seconds for a first answer, where the search takes longer
 PREVIEWED = 60  # symbols up to which there is one: beyond, a single round takes longer
@@ -64,22 +64,24 @@ class Made:
 def read_state(document: Any) -> State:
     """The state in a JSON document, if every member has its type."""
     if not isinstance(document, dict):
-        raise ex.OptionError("a state must be an object")
+        raise ex.errors.OptionError("a state must be an object")
     known: dict[str, Any] = {}
     for name, kind in State.__annotations__.items():
         if name not in document:
             continue
         value, types = document[name], {"str": (str,), "float": (int, float), "int": (int,)}[kind]
         if isinstance(value, bool) or not isinstance(value, types):
-            raise ex.OptionError(
+            raise ex.errors.OptionError(
                 f"{name} must be {'text' if kind == 'str' else 'a number'}, got {value!r:.60}"
             )
         known[name] = float(value) if kind == "float" else value
     if "prior" not in known:
-        raise ex.OptionError("a state must have a prior")
+        raise ex.errors.OptionError("a state must have a prior")
     state = State(**known)
     if state.utility not in UTILITIES:
-        raise ex.OptionError(f"utility must be one of {', '.join(UTILITIES)}, got {state.utility!r:.60}")
+        raise ex.errors.OptionError(
+            f"utility must be one of {', '.join(UTILITIES)}, got {state.utility!r:.60}"
+        )
     return state
 
 
@@ -123,7 +125,7 @@ def design_figures(made: Made) -> Figures:
     """The matrix, the leakage of each report, what the design is worth, and the risk in words."""
     design, certified = made.design, made.certified
     prior, matrix = certified.prior, certified.mechanism.matrix
-    response = ex.randomized_response_for_pml(prior, design.epsilon)
+    response = ex.theory.randomized_response_for_pml(prior, design.epsilon)
     figures = made.audit.to_dict()
     ceiling = design.utility(prior, ex.Mechanism(np.eye(prior.size), prior.labels))
     return {
@@ -145,8 +147,8 @@ def design_figures(made: Made) -> Figures:
         "response": design.utility(prior, response),
         "method": design.method,
         "seconds": design.stats.seconds,
-        "agreement": ex.agreement(prior, certified.mechanism),
-        "response_agreement": ex.agreement(prior, response),
+        "agreement": ex.theory.agreement(prior, certified.mechanism),
+        "response_agreement": ex.theory.agreement(prior, response),
         "digest": certified.digest,
         "words": [line[:1].upper() + line[1:] + "." for line in audit_text.short(figures).splitlines()],
         "sections": _sections(figures),
@@ -175,9 +177,9 @@ def error_figures(state: State, made: Made) -> Figures:
     prior = made.certified.prior
     if prior.size > MOST_ERRORS:
         return {"reports": state.reports, "skipped": f"expected errors are shown up to {MOST_ERRORS} answers"}
-    response = ex.randomized_response_for_pml(prior, made.design.epsilon)
-    ours = ex.expected_error(prior, made.certified, state.reports, state.confidence)
-    theirs = ex.expected_error(prior, response, state.reports, state.confidence)
+    response = ex.theory.randomized_response_for_pml(prior, made.design.epsilon)
+    ours = ex.planning.expected_error(prior, made.certified, state.reports, state.confidence)
+    theirs = ex.planning.expected_error(prior, response, state.reports, state.confidence)
     return {
         "reports": state.reports,
         "confidence": ours.confidence,
@@ -254,7 +256,7 @@ def privatize_sample(state: State, made: Made, text: str) -> Figures:
     if len(words) == 1:
         words = [part.strip() for part in words[0].split(",") if part.strip()]
     if not 0 < len(words) <= MOST_SAMPLE:
-        raise ex.ValuesError(
+        raise ex.errors.ValuesError(
             f"a sample must have between 1 and {MOST_SAMPLE} answers, got {len(words)}; give one a line"
         )
     named = {str(label): label for label in made.certified.inputs}

@@ -37,7 +37,7 @@ def make_file(name: str, made: Made, curve: ex.Tradeoff | None) -> bytes:
     if name == "report.html":
         return mechanism_report(certified.prior, certified, curve).encode()
     if name not in NAMES:
-        raise ex.OptionError(f"a file must be one of {', '.join(NAMES)}, got {name!r:.60}")
+        raise ex.errors.OptionError(f"a file must be one of {', '.join(NAMES)}, got {name!r:.60}")
     what, _, kind = name.partition(".")
     n, m = certified.mechanism.shape
     sizes = {"matrix": matrix_size(n, m), "prior": bars_size(n), "leakage": bars_size(m)}
@@ -63,7 +63,7 @@ def _drawing(what: str, made: Made, curve: ex.Tradeoff | None) -> Callable[[Axes
     if what == "prior":
         return made.certified.prior.plot
     if curve is None:
-        raise ex.OptionError("the figure of the trade-off must be given its curve")
+        raise ex.errors.OptionError("the figure of the trade-off must be given its curve")
     point = (made.design.epsilon, made.design.value)
     return lambda axes: draw_tradeoff(
         curve.epsilons,

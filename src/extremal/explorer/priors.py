@@ -44,10 +44,10 @@ def read_prior(text: str, kind: str = "auto", pseudocount: float = 0.0) -> tuple
     "auto" takes whole numbers that sum to more than 1 for counts, everything else for probabilities.
     """
     if kind not in KINDS:
-        raise ex.OptionError(f"numbers must be read as one of {', '.join(KINDS)}, got {kind!r:.40}")
+        raise ex.errors.OptionError(f"numbers must be read as one of {', '.join(KINDS)}, got {kind!r:.40}")
     table = parse(text)
     if len(table.numbers) > MOST_SYMBOLS:
-        raise ex.SizeError(
+        raise ex.errors.SizeError(
             f"the explorer is for at most {MOST_SYMBOLS} answers, got {len(table.numbers)}; merge rare answers, or "
             "use the library"
         )
@@ -64,7 +64,7 @@ def parse(text: str) -> Table:
     """Labels and numbers from lines "label, number", from numbers alone, or from JSON."""
     text = text.strip().removeprefix("\ufeff")
     if not text:
-        raise ex.PriorError("a prior must not be empty; give one answer a line, e.g. never, 0.5")
+        raise ex.errors.PriorError("a prior must not be empty; give one answer a line, e.g. never, 0.5")
     if text[0] in "[{":
         return _from_json(text)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -75,7 +75,7 @@ def parse(text: str) -> Table:
     rows = [_row(line) for line in lines]
     wrong = next((line for line, row in zip(lines, rows, strict=True) if row is None), None)
     if wrong is not None:
-        raise ex.PriorError(
+        raise ex.errors.PriorError(
             f"every line of a prior must be a label and a number, got {wrong!r:.60}; e.g. never, 0.5"
         )
     found = [row for row in rows if row is not None]
@@ -136,9 +136,11 @@ def _csv_rows(text: str) -> list[list[str]]:
         delimiter = max(",;\t", key=first.count)
         rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter, strict=True) if any(row)]
     except csv.Error as error:
-        raise ex.FileError(f"the file must be CSV or JSON that can be read, got: {error}") from None
+        raise ex.errors.FileError(f"the file must be CSV or JSON that can be read, got: {error}") from None
     if not rows or "\0" in text:
-        raise ex.FileError("the file must be CSV or JSON with a prior or a column of answers, got neither")
+        raise ex.errors.FileError(
+            "the file must be CSV or JSON with a prior or a column of answers, got neither"
+        )
     return rows
 
 
@@ -165,11 +167,11 @@ def _labelled(rows: list[list[str]]) -> tuple[list[Any], list[float]] | None:
 def _count_column(rows: list[list[str]], column: str | None) -> Upload:
     columns = [cell.strip() for cell in rows[0]]
     if len(set(columns)) < len(columns):
-        raise ex.FileError(
+        raise ex.errors.FileError(
             "the columns of a CSV file must have distinct names in its first line, got some twice"
         )
     if column is not None and column not in columns:
-        raise ex.FileError(f"the column must be one of {columns[:8]}, got {column!r:.60}")
+        raise ex.errors.FileError(f"the column must be one of {columns[:8]}, got {column!r:.60}")
     cells = {
         name: [row[k].strip() if k < len(row) else "" for row in rows[1:]] for k, name in enumerate(columns)
     }
@@ -178,11 +180,11 @@ def _count_column(rows: list[list[str]], column: str | None) -> Upload:
     values = cells[chosen]
     counts = Counter(value for value in values if value)
     if len(counts) < 2:
-        raise ex.PriorError(
+        raise ex.errors.PriorError(
             f"column {chosen!r:.60} must hold at least 2 different answers, got {len(counts)}"
         )
     if len(counts) > MOST_SYMBOLS:
-        raise ex.SizeError(
+        raise ex.errors.SizeError(
             f"a column must have at most {MOST_SYMBOLS} different answers, got {len(counts)} in {chosen!r:.60}; "
             "choose another column"
         )
@@ -202,7 +204,7 @@ def _from_json(text: str) -> Table:
     try:
         document = parse_json(text)
     except ValueError as error:
-        raise ex.FormatError(
+        raise ex.errors.FormatError(
             f"a prior must be JSON that can be read, got an error: {str(error)[:120]}"
         ) from None
     if isinstance(document, dict) and document.get("format") == "extremal-mechanism":
@@ -223,7 +225,7 @@ def _from_json(text: str) -> Table:
         isinstance(number, int | float) and not isinstance(number, bool) for number in numbers
     )
     if wrong or not isinstance(labels, list | None):
-        raise ex.PriorError(
+        raise ex.errors.PriorError(
             'a prior must be JSON like [0.5, 0.5] or {"yes": 0.5, "no": 0.5}, got something else'
         )
     return Table(labels, [float(number) for number in numbers])

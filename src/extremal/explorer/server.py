@@ -134,8 +134,9 @@ def listen(host: str, port: int) -> socket.socket:
             bound.listen()  # so that whoever connects before the server runs waits instead of failing
         except (OSError, OverflowError) as error:
             raise OptionError(
-                f"the explorer must have a free address on this machine, got {host} port {port}: {error}; "
-                "choose another port, or 0 for any"
+                "the explorer must have a free address on this machine",
+                given=f"{host} port {port}: {error}",
+                remedy="choose another port, or 0 for any",
             ) from None
         undo.pop_all()
     return bound

@@ -49,13 +49,13 @@ class Worker:
         try:
             task = TASKS.get(str(document.get("task")))
             if task is None:
-                raise ex.OptionError(
+                raise ex.errors.OptionError(
                     f"a task must be one of {', '.join(TASKS)}, got {document.get('task')!r:.40}"
                 )
             task(self, document)
         except Cancelled:
             self.send({"type": "cancelled"})
-        except (ex.ExtremalError, ImportError) as error:
+        except (ex.errors.ExtremalError, ImportError) as error:
             self.send({"type": "error", "message": str(error), "kind": type(error).__name__})
         except Exception as error:  # one task that fails must not end the process
             self.send({"type": "error", "message": f"unexpected: {error!r:.300}", "kind": "unexpected"})
@@ -245,7 +245,7 @@ def main() -> None:
         try:
             document = tasks.get(timeout=None if warm else 0.5)
         except queue.Empty:  # nobody waits: the time to load what larger alphabets need
-            with contextlib.suppress(ex.ExtremalError):  # the first task will say what is wrong
+            with contextlib.suppress(ex.errors.ExtremalError):  # the first task will say what is wrong
                 warm_up()
             warm = True
             continue

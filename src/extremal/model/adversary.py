@@ -31,8 +31,10 @@ class GainAdversary:
         g = _matrix(gain, "gain")
         if np.any(g < 0) or not g.any():
             raise UtilityError(
-                f"gain must be >= 0 everywhere and positive somewhere, got {g.min():g} to {g.max():g}; "
-                "shift negative gains up by a constant"
+                "must be >= 0 everywhere and positive somewhere",
+                parameter="gain",
+                given=f"{g.min():g} to {g.max():g}",
+                remedy="shift negative gains up by a constant",
             )
         object.__setattr__(self, "gain", g)
 
@@ -81,8 +83,10 @@ def posterior(prior: Prior, mechanism: Mechanism, output: Hashable) -> Floats:
     column = mechanism.matrix[:, _column(mechanism, output)]
     if column.max() == 0:
         raise MechanismError(
-            f"output must be one that can occur, got {output!r}, which has probability 0 for every input; "
-            "nothing can be inferred from it"
+            "must be one that can occur",
+            parameter="output",
+            given=f"{output!r}, which has probability 0 for every input",
+            remedy="nothing can be inferred from it",
         )
     weights = prior.probabilities * (column / column.max())
     return np.asarray(weights / weights.sum())
@@ -123,8 +127,10 @@ def _column(mechanism: Mechanism, output: Hashable) -> int:
         return mechanism.outputs.index(output)
     except ValueError:
         raise MechanismError(
-            f"output must be one of {shorten(mechanism.outputs)}, got {output!r}; "
-            "outputs are named by their labels, not by position"
+            f"must be one of {shorten(mechanism.outputs)}",
+            parameter="output",
+            given=f"{output!r}",
+            remedy="outputs are named by their labels, not by position",
         ) from None
 
 
@@ -135,7 +141,9 @@ def _matrix(values: Any, what: str) -> Floats:
         matrix = np.zeros(0)
     if matrix.ndim != 2 or matrix.size == 0 or not np.isfinite(matrix).all():
         raise UtilityError(
-            f"{what} must be a finite matrix (symbols, guesses), got {repr(values)[:80]}; give numbers"
+            f"{what} must be a finite matrix (symbols, guesses)",
+            given=repr(values)[:80],
+            remedy="give numbers",
         )
     matrix.setflags(write=False)
     return matrix
@@ -144,6 +152,7 @@ def _matrix(values: Any, what: str) -> Floats:
 def _check_rows(matrix: Floats, prior: Prior) -> None:
     if len(matrix) != prior.size:
         raise UtilityError(
-            f"an adversary must have one row for each of the {prior.size} symbols, got {len(matrix)}; "
-            "rows are symbols, columns guesses"
+            f"an adversary must have one row for each of the {prior.size} symbols",
+            given=len(matrix),
+            remedy="rows are symbols, columns guesses",
         )

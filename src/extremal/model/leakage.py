@@ -89,7 +89,12 @@ class LeakageDistribution:
     def quantile(self, q: float) -> float:
         """The smallest value v with P[l(X→Y) <= v] >= q."""
         if not 0 <= q <= 1:
-            raise OptionError(f"q must be a probability in [0, 1], got {q}; 0.95 gives the 95 % quantile")
+            raise OptionError(
+                "must be a probability in [0, 1]",
+                parameter="q",
+                given=q,
+                remedy="0.95 gives the 95 % quantile",
+            )
         k = int(np.searchsorted(np.cumsum(self.probabilities), q - ROUNDING))
         return float(self.values[min(k, len(self.values) - 1)])
 

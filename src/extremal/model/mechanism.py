@@ -47,7 +47,9 @@ class Mechanism:
             names = check_labels(range(P.shape[0]) if inputs is None else inputs, P.shape[0], "inputs")
             released = check_labels(range(P.shape[1]) if outputs is None else outputs, P.shape[1], "outputs")
         except PriorError as error:
-            raise MechanismError(f"mechanism: {error}") from None
+            raise MechanismError(
+                f"mechanism: {error}",
+            ) from None
         P = _check_stochastic(P, names)
         P.setflags(write=False)
         object.__setattr__(self, "matrix", P)
@@ -68,13 +70,15 @@ class Mechanism:
         """
         if check_mechanism(other).shape[0] != self.shape[1]:
             raise MechanismError(
-                f"post-processing must take the {self.shape[1]} outputs of this mechanism, got one with "
-                f"{other.shape[0]} inputs; give it one row for each output"
+                f"post-processing must take the {self.shape[1]} outputs of this mechanism",
+                given=f"one with {other.shape[0]} inputs",
+                remedy="give it one row for each output",
             )
         if not _compatible(self.outputs, other.inputs):
             raise MechanismError(
-                f"post-processing must take the outputs {shorten(self.outputs)} in this order, "
-                f"got inputs {shorten(other.inputs)}; reorder its rows, or build it without inputs="
+                f"post-processing must take the outputs {shorten(self.outputs)} in this order",
+                given=f"inputs {shorten(other.inputs)}",
+                remedy="reorder its rows, or build it without inputs=",
             )
         return Mechanism(self.matrix @ other.matrix, self.inputs, other.outputs)
 
@@ -85,8 +89,9 @@ class Mechanism:
         """
         if not _compatible(self.inputs, check_mechanism(other).inputs):
             raise MechanismError(
-                "composed mechanisms must have the same inputs in the same order, got "
-                f"{shorten(self.inputs)} and {shorten(other.inputs)}; build both with inputs=prior.labels"
+                "composed mechanisms must have the same inputs in the same order",
+                given=f"{shorten(self.inputs)} and {shorten(other.inputs)}",
+                remedy="build both with inputs=prior.labels",
             )
         check_size(self.shape[0], self.shape[1] * other.shape[1])
         joint = np.einsum("ij,ik->ijk", self.matrix, other.matrix).reshape(self.shape[0], -1)
@@ -179,8 +184,9 @@ def check_size(n: int, m: int) -> None:
     """Refuse a matrix of n inputs and m outputs that would not fit into memory."""
     if n * m > LARGEST_MATRIX:
         raise SizeError(
-            f"a mechanism must have at most {LARGEST_MATRIX} entries to be held as a matrix, got {n} inputs "
-            f"x {m} outputs; merge rare labels"
+            f"a mechanism must have at most {LARGEST_MATRIX} entries to be held as a matrix",
+            given=f"{n} inputs x {m} outputs",
+            remedy="merge rare labels",
         )
 
 
@@ -188,7 +194,12 @@ def check_mechanism(mechanism: Any) -> Mechanism:
     """The mechanism, if it is one."""
     if not isinstance(mechanism, Mechanism):
         remedy = "pass its .mechanism" if hasattr(mechanism, "mechanism") else "build one: Mechanism(matrix)"
-        raise MechanismError(f"mechanism must be a Mechanism, got {repr(mechanism)[:80]}; {remedy}")
+        raise MechanismError(
+            "must be a Mechanism",
+            parameter="mechanism",
+            given=repr(mechanism)[:80],
+            remedy=f"{remedy}",
+        )
     return mechanism
 
 
@@ -197,13 +208,15 @@ def check_match(prior: Prior, mechanism: Mechanism) -> None:
     n = check_mechanism(mechanism).shape[0]
     if check_prior(prior).size != n:
         raise MechanismError(
-            f"prior and mechanism must have the same number of symbols, got {prior.size} and {n}; "
-            "rows of a mechanism are inputs, transpose it if columns are"
+            "prior and mechanism must have the same number of symbols",
+            given=f"{prior.size} and {n}",
+            remedy="rows of a mechanism are inputs, transpose it if columns are",
         )
     if not _compatible(prior.labels, mechanism.inputs):
         raise MechanismError(
-            f"prior and mechanism must have the same labels in the same order, got {shorten(prior.labels)} "
-            f"and {shorten(mechanism.inputs)}; build the mechanism with inputs=prior.labels"
+            "prior and mechanism must have the same labels in the same order",
+            given=f"{shorten(prior.labels)} and {shorten(mechanism.inputs)}",
+            remedy="build the mechanism with inputs=prior.labels",
         )
 
 
@@ -231,13 +244,17 @@ def _as_matrix(matrix: ArrayLike) -> Floats:
         P = as_floats(matrix)
     except (TypeError, ValueError, OverflowError):
         raise MechanismError(
-            f"mechanism must be a matrix of numbers with rows of equal length, got {repr(matrix)[:80]}; "
-            "give one row of probabilities for each input"
+            "must be a matrix of numbers with rows of equal length",
+            parameter="mechanism",
+            given=repr(matrix)[:80],
+            remedy="give one row of probabilities for each input",
         ) from None
     if P.ndim != 2 or P.size == 0:
         raise MechanismError(
-            f"mechanism must be a matrix (inputs, outputs), got shape {P.shape}; "
-            "give one row of probabilities for each input"
+            "must be a matrix (inputs, outputs)",
+            parameter="mechanism",
+            given=f"shape {P.shape}",
+            remedy="give one row of probabilities for each input",
         )
     return P
 
@@ -247,17 +264,19 @@ def _check_stochastic(P: Floats, inputs: Labels) -> Floats:
     if bad.any():
         i, j = np.argwhere(bad)[0]
         raise MechanismError(
-            f"mechanism must hold probabilities >= 0, got {P[i, j]:g} in row {i} (input {inputs[i]!r}), "
-            f"column {j}; correct that entry"
+            "must hold probabilities >= 0",
+            parameter="mechanism",
+            given=f"{P[i, j]:g} in row {i} (input {inputs[i]!r}), column {j}",
+            remedy="correct that entry",
         )
     P = np.maximum(P, 0.0)
     sums = P.sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > ROW_TOLERANCE:
         raise MechanismError(
-            f"every row of a mechanism must sum to 1, got {sums[worst]:.12g} in row {worst} "
-            f"(input {inputs[worst]!r}); divide each row by its sum if these are weights, "
-            "transpose if columns are inputs"
+            "every row of a mechanism must sum to 1",
+            given=f"{sums[worst]:.12g} in row {worst} (input {inputs[worst]!r})",
+            remedy=("divide each row by its sum if these are weights, transpose if columns are inputs"),
         )
     off = np.abs(sums - 1) > EXACT
     P[off] /= sums[off, None]

@@ -33,8 +33,9 @@ class Notion:
         given: object = lift
         if self.name != "LIP" or not isinstance(given, int | float) or not 0 <= given <= 1:
             raise EpsilonError(
-                f"a lower bound on lifts must be a number between 0 and 1, for LIP only, got {lift!r} for {self.name}; "
-                "e^-epsilon is what LIP.above replaces"
+                "a lower bound on lifts must be a number between 0 and 1, for LIP only",
+                given=f"{lift!r} for {self.name}",
+                remedy="e^-epsilon is what LIP.above replaces",
             )
         return replace(self, lowest=float(lift))
 

@@ -48,14 +48,21 @@ class Prior:
         p, names = _labelled(probabilities, labels, "prior")
         if len(p) < 2:
             raise PriorError(
-                f"a prior must have at least 2 labels, got {len(p)}; with one there is no secret to protect"
+                "a prior must have at least 2 labels",
+                given=len(p),
+                remedy="with one there is no secret to protect",
             )
         _check_masses(p, names)
         total = math.fsum(p)
         if abs(total - 1) > SUM_TOLERANCE:
             raise PriorError(
-                f"prior must sum to 1, got a sum of {total:.12g}; "
-                "for counts, weights or rounded numbers (float32 keeps 7 digits) use Prior.from_counts(...)"
+                "must sum to 1",
+                parameter="prior",
+                given=f"a sum of {total:.12g}",
+                remedy=(
+                    "for counts, weights or rounded numbers (float32 keeps 7 digits) use "
+                    "`Prior.from_counts(...)`"
+                ),
             )
         if abs(total - 1) > ROUNDED:
             p = p / total
@@ -72,13 +79,15 @@ class Prior:
             labels = list(n_or_labels)
         else:
             raise PriorError(
-                f"a uniform prior must be given a number of labels or a list of them, got {n_or_labels!r}; "
-                "e.g. Prior.uniform(4)"
+                "a uniform prior must be given a number of labels or a list of them",
+                given=f"{n_or_labels!r}",
+                remedy="e.g. Prior.uniform(4)",
             )
         if len(labels) < 2:
             raise PriorError(
-                f"a prior must have at least 2 labels, got {repr(n_or_labels)[:80]}; "
-                "with one there is no secret to protect"
+                "a prior must have at least 2 labels",
+                given=repr(n_or_labels)[:80],
+                remedy="with one there is no secret to protect",
             )
         return cls(np.full(len(labels), 1 / len(labels)), labels)
 
@@ -94,19 +103,25 @@ class Prior:
         (extra,) = as_vector([pseudocount], "pseudocount")
         if not (math.isfinite(extra) and extra >= 0):
             raise PriorError(
-                f"pseudocount must be finite and >= 0, got {pseudocount}; 1 adds one answer a label"
+                "must be finite and >= 0",
+                parameter="pseudocount",
+                given=pseudocount,
+                remedy="1 adds one answer a label",
             )
         bad = ~np.isfinite(n) | (n < 0)
         if bad.any():
             raise PriorError(
-                f"counts must be finite and >= 0, got {n[bad][0]:g} for {_named(names, bad)}; "
-                "correct or drop them"
+                "must be finite and >= 0",
+                parameter="counts",
+                given=f"{n[bad][0]:g} for {_named(names, bad)}",
+                remedy="correct or drop them",
             )
         n = n + extra
         if not n.any():
             raise PriorError(
-                "counts must not all be 0: there is nothing to learn a prior from; "
-                "give data, or a pseudocount for a uniform prior"
+                "must not all be 0: there is nothing to learn a prior from",
+                parameter="counts",
+                remedy="give data, or a pseudocount for a uniform prior",
             )
         n = n / n.max()  # so that their sum is finite
         return cls(n / math.fsum(n), names)
@@ -133,11 +148,16 @@ class Prior:
             unknown = [value for value in observed if value not in known]
             if unknown:
                 raise PriorError(
-                    f"every value must be one of the labels, got {shorten(unknown, 5)}; "
-                    "add them to labels or drop them from the data"
+                    "every value must be one of the labels",
+                    given=shorten(unknown, 5),
+                    remedy="add them to labels or drop them from the data",
                 )
         if not names:
-            raise PriorError("values must not be empty: there is nothing to learn a prior from; give data")
+            raise PriorError(
+                "must not be empty: there is nothing to learn a prior from",
+                parameter="values",
+                remedy="give data",
+            )
         return cls.from_counts([observed.get(name, 0) for name in names], pseudocount, names)
 
     @property
@@ -175,8 +195,10 @@ class Prior:
             return self.labels.index(label)
         except ValueError:
             raise PriorError(
-                f"label must be one of {shorten(self.labels)}, got {label!r}; "
-                "labels are compared as they are, 1 is not '1'"
+                f"must be one of {shorten(self.labels)}",
+                parameter="label",
+                given=f"{label!r}",
+                remedy="labels are compared as they are, 1 is not '1'",
             ) from None
 
     def __len__(self) -> int:
@@ -222,7 +244,12 @@ class Prior:
 def check_prior(prior: Any) -> Prior:
     """The prior, if it is one."""
     if not isinstance(prior, Prior):
-        raise PriorError(f"prior must be a Prior, got {repr(prior)[:80]}; build one: Prior([0.5, 0.3, 0.2])")
+        raise PriorError(
+            "must be a Prior",
+            parameter="prior",
+            given=repr(prior)[:80],
+            remedy="build one: Prior([0.5, 0.3, 0.2])",
+        )
     return prior
 
 
@@ -230,32 +257,39 @@ def check_labels(labels: Iterable[Any], size: int | None, what: str) -> Labels:
     """The labels as a tuple of distinct hashable Python values, one for each of `size` symbols if given."""
     if isinstance(labels, str | bytes | Set) or not isinstance(labels, Iterable):
         raise PriorError(
-            f"labels of {what} must be a sequence with an order, got {repr(labels)[:80]}; give a list"
+            f"labels of {what} must be a sequence with an order",
+            given=repr(labels)[:80],
+            remedy="give a list",
         )
     names = tuple(_plain(label) for label in as_list(labels))
     if size is not None and len(names) != size:
         raise PriorError(
-            f"{what} must have one label for each of its {size} symbols, got {len(names)} labels; "
-            "give as many, or none for 0, 1, 2, …"
+            f"{what} must have one label for each of its {size} symbols",
+            given=f"{len(names)} labels",
+            remedy="give as many, or none for 0, 1, 2, …",
         )
     try:
         distinct = set(names)
     except TypeError:
         bad = next(name for name in names if not is_hashable(name))
         raise PriorError(
-            f"labels of {what} must be hashable, got {repr(bad)[:80]}; use strings, numbers or tuples"
+            f"labels of {what} must be hashable",
+            given=repr(bad)[:80],
+            remedy="use strings, numbers or tuples",
         ) from None
     missing = [name for name in names if is_missing(name)]
     if missing:
         raise PriorError(
-            f"labels of {what} must not be missing, got {missing[0]!r}; "
-            "name the missing answer, e.g. 'no answer'"
+            f"labels of {what} must not be missing",
+            given=f"{missing[0]!r}",
+            remedy="name the missing answer, e.g. 'no answer'",
         )
     if len(distinct) < len(names):
         twice = [name for name, times in Counter(names).items() if times > 1]
         raise PriorError(
-            f"labels of {what} must be distinct, got {shorten(twice, 5)} more than once; "
-            "rename them, or add up the probabilities of equal ones"
+            f"labels of {what} must be distinct",
+            given=f"{shorten(twice, 5)} more than once",
+            remedy="rename them, or add up the probabilities of equal ones",
         )
     return names
 
@@ -264,24 +298,34 @@ def count_values(values: Iterable[Any]) -> dict[Hashable, int]:
     """How often each value occurs in a list, array or column; a missing value is refused with its count."""
     if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
         raise PriorError(
-            f"values must be a column of labels, got {repr(values)[:80]}; give a list of values, "
-            "or counts to Prior.from_counts(...)"
+            "must be a column of labels",
+            parameter="values",
+            given=repr(values)[:80],
+            remedy="give a list of values, or counts to `Prior.from_counts(...)`",
         )
     if len(getattr(values, "shape", (0,))) != 1:
         raise PriorError(
-            f"values must be one column, got shape {getattr(values, 'shape', None)}; choose a column of it"
+            "must be one column",
+            parameter="values",
+            given=f"shape {getattr(values, 'shape', None)}",
+            remedy="choose a column of it",
         )
     try:
         counts: dict[Hashable, int] = Counter(as_list(values))
     except TypeError:
         raise PriorError(
-            "values must be hashable, got one that is not; use strings, numbers or tuples"
+            "must be hashable",
+            parameter="values",
+            given="one that is not",
+            remedy="use strings, numbers or tuples",
         ) from None
     missing = sum(times for value, times in counts.items() if is_missing(value))
     if missing:
         raise PriorError(
-            f"values must not be missing, got {missing} missing values; "
-            "drop them or name them, e.g. 'no answer'"
+            "must not be missing",
+            parameter="values",
+            given=f"{missing} missing values",
+            remedy="drop them or name them, e.g. 'no answer'",
         )
     return dict(counts)
 
@@ -314,7 +358,9 @@ def _labelled(values: Any, labels: Iterable[Any] | None, what: str) -> tuple[Flo
     if isinstance(values, Mapping):
         if labels is not None:
             raise PriorError(
-                f"{what} must get its labels once, got a mapping and labels; give either a mapping or labels"
+                f"{what} must get its labels once",
+                given="a mapping and labels",
+                remedy="give either a mapping or labels",
             )
         labels, values = list(values.keys()), list(values.values())
     elif (
@@ -346,10 +392,16 @@ def as_vector(values: Any, what: str) -> Floats:
         p = as_floats(values)
     except (TypeError, ValueError, OverflowError):
         raise PriorError(
-            f"{what} must be numbers, got {repr(values)[:80]}; convert text with float() first"
+            f"{what} must be numbers",
+            given=repr(values)[:80],
+            remedy="give numbers, not text",
         ) from None
     if p.ndim != 1:
-        raise PriorError(f"{what} must be one-dimensional, got shape {p.shape}; give a flat list of numbers")
+        raise PriorError(
+            f"{what} must be one-dimensional",
+            given=f"shape {p.shape}",
+            remedy="give a flat list of numbers",
+        )
     return p
 
 
@@ -357,19 +409,25 @@ def _check_masses(p: Floats, names: Labels) -> None:
     bad = ~np.isfinite(p) | (p < 0)
     if bad.any():
         raise PriorError(
-            f"prior must be a probability on every label, got {p[bad][0]:g} for {_named(names, bad)}; "
-            "correct it, or build the prior from data: Prior.from_counts(...)"
+            "must be a probability on every label",
+            parameter="prior",
+            given=f"{p[bad][0]:g} for {_named(names, bad)}",
+            remedy="correct it, or build the prior from data: `Prior.from_counts(...)`",
         )
     if np.any(p == 0):
         raise PriorError(
-            f"prior must be positive on every label, got 0 for {_named(names, p == 0)}; "
-            "drop the label or smooth: Prior.from_counts(counts, pseudocount=1)"
+            "must be positive on every label",
+            parameter="prior",
+            given=f"0 for {_named(names, p == 0)}",
+            remedy="drop the label or smooth: `Prior.from_counts(counts, pseudocount=1)`",
         )
     tiny = p < regions.SMALLEST_MASS
     if tiny.any():
         raise PriorError(
-            f"prior must be at least {regions.SMALLEST_MASS} on every label, got {p[tiny][0]:g} for "
-            f"{_named(names, tiny)}; drop the label or merge it with another"
+            f"must be at least {regions.SMALLEST_MASS} on every label",
+            parameter="prior",
+            given=f"{p[tiny][0]:g} for {_named(names, tiny)}",
+            remedy="drop the label or merge it with another",
         )
 
 

@@ -50,15 +50,19 @@ class PriorSet:
         held = sizes == {check_prior(self.nominal).size} and self.contains(self.center)
         if not (held and self.contains(self.nominal)):
             raise PriorError(
-                f"a prior set must hold its center and its nominal prior, got {shorten(self.center.tolist())} and "
-                f"{self.nominal!r}; build one with from_counts, l1_ball, intervals or at_least"
+                "a prior set must hold its center and its nominal prior",
+                given=f"{shorten(self.center.tolist())} and {self.nominal!r}",
+                remedy="build one with from_counts, l1_ball, intervals or at_least",
             )
         object.__setattr__(self, "radius", _number(self.radius, "radius"))
         object.__setattr__(self, "confidence", _check_confidence(self.confidence))
         _check_bounds(self.lower, self.upper, self.nominal.labels)
         if not 0 <= self.radius <= WHOLE_SIMPLEX:
             raise PriorError(
-                f"radius must be between 0 and 2, got {self.radius}; 2 already holds every prior"
+                "must be between 0 and 2",
+                parameter="radius",
+                given=self.radius,
+                remedy="2 already holds every prior",
             )
 
     @classmethod
@@ -79,13 +83,18 @@ class PriorSet:
         n = np.array(list(counts.values()) if isinstance(counts, Mapping) else counts, dtype=np.float64)
         if np.any(n != np.rint(n)):
             raise PriorError(
-                f"counts of a sample must be whole numbers, got {n[n != np.rint(n)][0]:g}; "
-                "give how often each label was seen: a share says nothing about the size of the sample"
+                "counts of a sample must be whole numbers",
+                given=f"{n[n != np.rint(n)][0]:g}",
+                remedy=(
+                    "give how often each label was seen: a share says nothing about the size of the sample"
+                ),
             )
         total = math.fsum(n)
         if total < 1:
             raise PriorError(
-                "counts must not all be 0: nothing was observed; use PriorSet.at_least(labels, 0)"
+                "must not all be 0: nothing was observed",
+                parameter="counts",
+                remedy="use PriorSet.at_least(labels, 0)",
             )
         center = n / total
         radius = l1_radius(len(n), total, confidence)
@@ -105,7 +114,12 @@ class PriorSet:
         p = check_prior(prior).probabilities
         r = _number(radius, "radius")
         if not r >= 0:
-            raise PriorError(f"radius must be >= 0, got {radius}; 2 already holds every prior")
+            raise PriorError(
+                "must be >= 0",
+                parameter="radius",
+                given=radius,
+                remedy="2 already holds every prior",
+            )
         what = f"l1 ball of radius {r:.4g}"
         return cls(prior, p, np.zeros(len(p)), np.ones(len(p)), min(r, WHOLE_SIMPLEX), 1.0, what)
 
@@ -124,12 +138,16 @@ class PriorSet:
         the probability with which all intervals hold together, if they come from data.
         """
         if isinstance(lower, Mapping) != isinstance(upper, Mapping):
-            raise PriorError("lower and upper must both be mappings or both be lists, got one of each")
+            raise PriorError(
+                "lower and upper must both be mappings or both be lists",
+                given="one of each",
+            )
         if isinstance(lower, Mapping) and isinstance(upper, Mapping):
             if labels is not None or set(lower) != set(upper):
                 raise PriorError(
-                    f"lower and upper must name the same labels once, got {shorten(list(lower))} and "
-                    f"{shorten(list(upper))}; give two mappings with equal keys, and no labels"
+                    "lower and upper must name the same labels once",
+                    given=f"{shorten(list(lower))} and {shorten(list(upper))}",
+                    remedy="give two mappings with equal keys, and no labels",
                 )
             labels, upper, lower = list(lower), [upper[x] for x in lower], list(lower.values())
         l, u = as_vector(lower, "lower"), as_vector(upper, "upper")
@@ -144,15 +162,17 @@ class PriorSet:
         p = check_prior(nominal).probabilities
         if len(p) != len(l) or np.any(p < l - SLACK) or np.any(p > u + SLACK):
             raise PriorError(
-                f"the nominal prior must lie within the intervals, got {nominal!r}; "
-                "widen them, or leave nominal out for one in the middle"
+                "the nominal prior must lie within the intervals",
+                given=f"{nominal!r}",
+                remedy="widen them, or leave nominal out for one in the middle",
             )
         if nominal.labels == tuple(range(len(l))) and set(names) != set(nominal.labels):
             nominal = Prior(p, names)
         if nominal.labels != names:  # by position the bounds of one symbol would be those of another
             raise PriorError(
-                f"the nominal prior must have the labels {shorten(names)} in this order, got "
-                f"{shorten(nominal.labels)}; build it with these labels, or leave labels out"
+                f"the nominal prior must have the labels {shorten(names)} in this order",
+                given=shorten(nominal.labels),
+                remedy="build it with these labels, or leave labels out",
             )
         center = np.clip(p, l, u)
         return cls(
@@ -169,8 +189,10 @@ class PriorSet:
         p, m = prior.probabilities, _number(mass, "mass")
         if not 0 <= m <= p.min() + SLACK:
             raise PriorError(
-                f"mass must be between 0 and {p.min():.6g}, the smallest of the nominal prior, got {mass}; "
-                "lower it: the nominal prior must belong to the set"
+                f"must be between 0 and {p.min():.6g}, the smallest of the nominal prior",
+                parameter="mass",
+                given=mass,
+                remedy="lower it: the nominal prior must belong to the set",
             )
         lower = np.full(len(p), min(m, float(p.min())))
         what = f"every mass at least {m:.4g}" if m > 0 else "all priors"
@@ -288,7 +310,10 @@ def l1_radius(symbols: int, observations: float, confidence: float) -> float:
     delta = 1 - _check_confidence(confidence)
     if not (delta > 0 and confidence > 0):
         raise PriorError(
-            f"confidence must be between 0 and 1, got {confidence}; no finite sample makes it 1, 0.95 is usual"
+            "must be between 0 and 1",
+            parameter="confidence",
+            given=confidence,
+            remedy="no finite sample makes it 1, 0.95 is usual",
         )
     subsets = symbols * math.log(2) + math.log1p(-(2.0 ** (1 - min(symbols, 1000))))
     union = math.sqrt(2 * (subsets - math.log(delta)) / observations)
@@ -298,32 +323,50 @@ def l1_radius(symbols: int, observations: float, confidence: float) -> float:
 
 def _check_bounds(l: Floats, u: Floats, names: Labels) -> None:
     if len(l) != len(u):
-        raise PriorError(f"lower and upper must have one number for each symbol, got {len(l)} and {len(u)}")
+        raise PriorError(
+            "lower and upper must have one number for each symbol",
+            given=f"{len(l)} and {len(u)}",
+        )
     bad = ~((l >= 0) & (l <= u) & (u <= 1))
     if bad.any():
         k = int(np.argmax(bad))
         raise PriorError(
-            f"intervals must satisfy 0 <= lower <= upper <= 1, got [{l[k]:g}, {u[k]:g}] for {names[k]!r}; "
-            "swap or clip them"
+            "intervals must satisfy 0 <= lower <= upper <= 1",
+            given=f"[{l[k]:g}, {u[k]:g}] for {names[k]!r}",
+            remedy="swap or clip them",
         )
     if math.fsum(l) > 1 + SLACK or math.fsum(u) < 1 - SLACK:
         raise PriorError(
-            f"some prior must lie within the intervals, got lower bounds that sum to {math.fsum(l):.6g} and upper "
-            f"bounds that sum to {math.fsum(u):.6g}; widen them until 1 lies between"
+            "some prior must lie within the intervals",
+            given=(
+                f"lower bounds that sum to {math.fsum(l):.6g} and upper bounds that sum to {math.fsum(u):.6g}"
+            ),
+            remedy="widen them until 1 lies between",
         )
 
 
 def _check_confidence(confidence: Any) -> float:
     value = _number(confidence, "confidence")
     if not 0 <= value <= 1:
-        raise PriorError(f"confidence must be between 0 and 1, got {confidence}; 0.95 is usual")
+        raise PriorError(
+            "must be between 0 and 1",
+            parameter="confidence",
+            given=confidence,
+            remedy="0.95 is usual",
+        )
     return value
 
 
 def _number(value: Any, what: str) -> float:
     if isinstance(value, bool | str | bytes) or np.ndim(value) != 0:
-        raise PriorError(f"{what} must be a number, got {value!r:.60}")
+        raise PriorError(
+            f"{what} must be a number",
+            given=f"{value!r:.60}",
+        )
     (number,) = as_vector([value], what)
     if not math.isfinite(number):
-        raise PriorError(f"{what} must be finite, got {value}")
+        raise PriorError(
+            f"{what} must be finite",
+            given=value,
+        )
     return float(number)

@@ -31,8 +31,9 @@ def function_values(function: Function, labels: Labels, what: str) -> Labels:
             hash(value)
         except Exception as error:
             raise MechanismError(
-                f"{what} must give a hashable value for every label, got {type(error).__name__} for {label!r}; "
-                "give a function, or a mapping with every label as a key"
+                f"{what} must give a hashable value for every label",
+                given=f"{type(error).__name__} for {label!r}",
+                remedy="give a function, or a mapping with every label as a key",
             ) from None
         values.append(value)
     return tuple(values)
@@ -79,8 +80,9 @@ def induced_prior(prior: Prior, step: Mechanism | Function) -> Prior:
     kept = np.flatnonzero(mass > 0)
     if len(kept) < 2:
         raise PriorError(
-            f"an attribute must have at least 2 values that can occur, got {shorten(channel.outputs)}; "
-            "what is the same for everybody is no secret"
+            "an attribute must have at least 2 values that can occur",
+            given=shorten(channel.outputs),
+            remedy="what is the same for everybody is no secret",
         )
     return Prior(mass[kept] / mass[kept].sum(), [channel.outputs[j] for j in kept])
 
@@ -110,8 +112,10 @@ def restrict(mechanism: Mechanism, labels: Sequence[Any]) -> Mechanism:
     missing = [name for name in names if name not in row]
     if missing:
         raise MechanismError(
-            f"labels must be inputs of the mechanism, {shorten(mechanism.inputs)}, got {shorten(missing, 5)}; "
-            "labels are compared as they are, 1 is not '1'"
+            f"must be inputs of the mechanism, {shorten(mechanism.inputs)}",
+            parameter="labels",
+            given=shorten(missing, 5),
+            remedy="labels are compared as they are, 1 is not '1'",
         )
     return Mechanism(mechanism.matrix[[row[name] for name in names]], names, mechanism.outputs)
 

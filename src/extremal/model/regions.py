@@ -33,13 +33,17 @@ def check_epsilon(epsilon: Any) -> float:
         value = math.inf
     except (TypeError, ValueError):
         raise EpsilonError(
-            f"epsilon must be a number >= 0 (in nats), got {repr(epsilon)[:80]}; "
-            "give one number, e.g. math.log(2) for a factor of 2"
+            "must be a number >= 0 (in nats)",
+            parameter="epsilon",
+            given=repr(epsilon)[:80],
+            remedy="give one number, e.g. math.log(2) for a factor of 2",
         ) from None
     if not math.isfinite(value) or value < 0:
         raise EpsilonError(
-            f"epsilon must be finite and >= 0 (in nats), got {value}; "
-            "0 releases nothing, and prior.epsilon_max already allows full disclosure"
+            "must be finite and >= 0 (in nats)",
+            parameter="epsilon",
+            given=value,
+            remedy="0 releases nothing, and `prior.epsilon_max` already allows full disclosure",
         )
     return value
 

@@ -31,8 +31,9 @@ class Utility:
     def __init__(self, mu: Column, name: str = "utility", symmetric: bool = False) -> None:
         if not callable(mu):
             raise UtilityError(
-                f"mu of utility {name!r} must be a function, got {repr(mu)[:80]}; "
-                "give mu(prior, columns) -> one number a column"
+                f"mu of utility {name!r} must be a function",
+                given=repr(mu)[:80],
+                remedy="give mu(prior, columns) -> one number a column",
             )
         self.mu = mu
         self.name = name
@@ -49,21 +50,27 @@ class Utility:
             given = np.asarray(self.mu(prior, columns))
         except TypeError as error:
             raise UtilityError(
-                f"mu of utility {self.name!r} must take (prior, columns) with columns of shape (N, M), got: {error}"
+                f"mu of utility {self.name!r} must take (prior, columns) with columns of shape "
+                f"(N, M), got: {error}",
             ) from error
         if given.dtype.kind not in "fiub":
-            raise UtilityError(f"mu of utility {self.name!r} must return real numbers, got {given.dtype}")
+            raise UtilityError(
+                f"mu of utility {self.name!r} must return real numbers",
+                given=given.dtype,
+            )
         values = given.astype(np.float64)
         if values.shape != (columns.shape[1],):
             raise UtilityError(
-                f"mu of utility {self.name!r} must return one number for each of {columns.shape[1]} columns, "
-                f"got shape {values.shape}; it is called as mu(prior, columns) with columns of shape (N, M)"
+                f"mu of utility {self.name!r} must return one number for each of {columns.shape[1]} columns",
+                given=f"shape {values.shape}",
+                remedy="it is called as mu(prior, columns) with columns of shape (N, M)",
             )
         if not np.isfinite(values).all():
             k = int(np.argmax(~np.isfinite(values)))
             raise UtilityError(
-                f"mu of utility {self.name!r} must be finite on every column >= 0, got {values[k]} for "
-                f"{_shown(columns[:, k])}; define it there, e.g. 0 log 0 = 0"
+                f"mu of utility {self.name!r} must be finite on every column >= 0",
+                given=f"{values[k]} for {_shown(columns[:, k])}",
+                remedy="define it there, e.g. 0 log 0 = 0",
             )
         return values
 
@@ -108,25 +115,33 @@ class FDivergence(Utility):
         self.f, self.p0, self.p1 = f, _hypothesis(p0, "p0"), _hypothesis(p1, "p1")
         if self.p0.shape != self.p1.shape:
             raise UtilityError(
-                f"p0 and p1 must have the same length, got {len(self.p0)} and {len(self.p1)}; "
-                "give both a probability for every symbol of the prior"
+                "p0 and p1 must have the same length",
+                given=f"{len(self.p0)} and {len(self.p1)}",
+                remedy="give both a probability for every symbol of the prior",
             )
         excluded = (self.p1 == 0) & (self.p0 > 0)
         if growth is None and excluded.any():
             raise UtilityError(
-                f"p1 must be positive wherever p0 is, got 0 at position {int(np.argmax(excluded))}; "
-                "smooth p1, or give growth = lim f(t)/t at infinity if that is finite"
+                "p1 must be positive wherever p0 is",
+                given=f"0 at position {int(np.argmax(excluded))}",
+                remedy="smooth p1, or give growth = lim f(t)/t at infinity if that is finite",
             )
         if growth is not None and not math.isfinite(growth):
-            raise UtilityError(f"growth must be finite, got {growth}; smooth p1 instead")
+            raise UtilityError(
+                "must be finite",
+                parameter="growth",
+                given=growth,
+                remedy="smooth p1 instead",
+            )
         self.growth = growth
         super().__init__(self._mu, name)
 
     def _mu(self, prior: Prior, columns: Floats) -> Floats:
         if len(self.p0) != prior.size:
             raise UtilityError(
-                f"p0 and p1 must have one element for each of {prior.size} symbols, got {len(self.p0)}; "
-                "give them in the order of the prior"
+                f"p0 and p1 must have one element for each of {prior.size} symbols",
+                given=len(self.p0),
+                remedy="give them in the order of the prior",
             )
         q0, q1 = self.p0 @ columns, self.p1 @ columns
         near = q1 > (0.0 if self.growth is None else 1e-150) * q0  # beyond that the ratio may overflow
@@ -148,8 +163,10 @@ class ExpectedGain(Utility):
             g = np.zeros(0)
         if g.ndim != 2 or g.size == 0 or not np.isfinite(g).all():
             raise UtilityError(
-                f"gain must be a finite matrix (decisions, symbols), got {repr(gain)[:80]}; "
-                "give one row a decision, np.eye(N) for guessing the symbol"
+                "must be a finite matrix (decisions, symbols)",
+                parameter="gain",
+                given=repr(gain)[:80],
+                remedy="give one row a decision, np.eye(N) for guessing the symbol",
             )
         g.setflags(write=False)
         self.gain = g
@@ -158,8 +175,10 @@ class ExpectedGain(Utility):
     def _mu(self, prior: Prior, columns: Floats) -> Floats:
         if self.gain.shape[1] != prior.size:
             raise UtilityError(
-                f"gain must have one column for each of {prior.size} symbols, got {self.gain.shape[1]}; "
-                "rows are decisions, transpose it if columns are"
+                f"must have one column for each of {prior.size} symbols",
+                parameter="gain",
+                given=self.gain.shape[1],
+                remedy="rows are decisions, transpose it if columns are",
             )
         return np.asarray(((self.gain * prior.probabilities) @ columns).max(axis=0))
 
@@ -168,7 +187,10 @@ def check_utility(utility: object) -> Utility:
     """The utility, if it is one."""
     if not isinstance(utility, Utility):
         raise UtilityError(
-            f"utility must be a Utility, got {repr(utility)[:80]}; wrap a function: Utility(mu)"
+            "must be a Utility",
+            parameter="utility",
+            given=repr(utility)[:80],
+            remedy="wrap a function: Utility(mu)",
         )
     return utility
 
@@ -190,18 +212,20 @@ def check_sub_linear(prior: Prior, utility: Utility, trials: int = 64, seed: int
     if unequal.any():
         k = int(np.argmax(unequal))
         raise UtilityError(
-            f"mu of utility {utility.name!r} must be homogeneous, mu(s x) = s mu(x), got "
-            f"mu(x) = {of_x[k]:.6g} but mu({s[k]:.4g} x) = {of_sx[k]:.6g} for x = {_shown(x[:, k])}; "
-            "Definition 4 covers no other mu"
+            f"mu of utility {utility.name!r} must be homogeneous, mu(s x) = s mu(x)",
+            given=(f"mu(x) = {of_x[k]:.6g} but mu({s[k]:.4g} x) = {of_sx[k]:.6g} for x = {_shown(x[:, k])}"),
+            remedy="Definition 4 covers no other mu",
         )
     above = of_sum - of_x - of_y > noise
     if above.any():
         k = int(np.argmax(above))
         raise UtilityError(
-            f"mu of utility {utility.name!r} must be sub-additive, mu(x + y) <= mu(x) + mu(y), got "
-            f"mu(x + y) = {of_sum[k]:.6g} > {of_x[k]:.6g} + {of_y[k]:.6g} for x = {_shown(x[:, k])}, "
-            f"y = {_shown(y[:, k])}; "
-            "Definition 4 covers no other mu"
+            f"mu of utility {utility.name!r} must be sub-additive, mu(x + y) <= mu(x) + mu(y)",
+            given=(
+                f"mu(x + y) = {of_sum[k]:.6g} > {of_x[k]:.6g} + {of_y[k]:.6g} for x = "
+                f"{_shown(x[:, k])}, y = {_shown(y[:, k])}"
+            ),
+            remedy="Definition 4 covers no other mu",
         )
     if not (utility.symmetric and prior.is_uniform):
         return
@@ -210,8 +234,12 @@ def check_sub_linear(prior: Prior, utility: Utility, trials: int = 64, seed: int
     if unequal.any():
         k = int(np.argmax(unequal))
         raise UtilityError(
-            f"mu of utility {utility.name!r} must be symmetric as promised, got {of_x[k]:.6g} and, after a "
-            f"permutation of symbols, {of_permuted[k]:.6g} for x = {_shown(x[:, k])}; drop symmetric=True"
+            f"mu of utility {utility.name!r} must be symmetric as promised",
+            given=(
+                f"{of_x[k]:.6g} and, after a permutation of symbols, {of_permuted[k]:.6g} "
+                f"for x = {_shown(x[:, k])}"
+            ),
+            remedy="drop symmetric=True",
         )
 
 
@@ -232,26 +260,34 @@ def _check_generator(f: Generator, name: str) -> None:
             raise TypeError(f"it returned shape {values.shape} for shape {t.shape}")
     except (TypeError, ValueError) as error:
         raise UtilityError(
-            f"f of {name!r} must work element by element on arrays, got: {error}; "
-            "write it with numpy functions, e.g. np.abs(t - 1)"
+            f"f of {name!r} must work element by element on arrays, got: {error}",
+            remedy="write it with numpy functions, e.g. np.abs(t - 1)",
         ) from None
     if not np.isfinite(values).all():
         bad = int(np.argmax(~np.isfinite(values)))
         raise UtilityError(
-            f"f of {name!r} must be finite on [0, inf), got {values[bad]} at {t[bad]:g}; "
-            "define it there, e.g. 0 log 0 = 0, or choose another f: an infinite f(0) is not covered"
+            f"f of {name!r} must be finite on [0, inf)",
+            given=f"{values[bad]} at {t[bad]:g}",
+            remedy=(
+                "define it there, e.g. 0 log 0 = 0, or choose another f: an infinite f(0) is not covered"
+            ),
         )
     at_one = float(values[t == 1][0])
     if abs(at_one) > 1e-12:
-        raise UtilityError(f"f of {name!r} must vanish at 1, got f(1) = {at_one:g}; use f(t) - f(1)")
+        raise UtilityError(
+            f"f of {name!r} must vanish at 1",
+            given=f"f(1) = {at_one:g}",
+            remedy="use f(t) - f(1)",
+        )
     w = (t[2:] - t[1:-1]) / (t[2:] - t[:-2])
     chord = w * values[:-2] + (1 - w) * values[2:]
     noise = 1e-9 * np.abs(chord) + 1e-12 * np.abs(values[t <= 4]).max()
     bent = values[1:-1] > chord + noise
     if bent.any():
         raise UtilityError(
-            f"f of {name!r} must be convex, got one that is not near t = {t[1:-1][bent][0]:.4g}; "
-            "for a concave f use -f"
+            f"f of {name!r} must be convex",
+            given=f"one that is not near t = {t[1:-1][bent][0]:.4g}",
+            remedy="for a concave f use -f",
         )
 
 
@@ -262,8 +298,9 @@ def _hypothesis(p: ArrayLike, which: str) -> Floats:
         q = np.zeros(0)
     if q.ndim != 1 or not np.isfinite(q).all() or np.any(q < 0) or abs(math.fsum(q) - 1) > 1e-9:
         raise UtilityError(
-            f"{which} must be a probability distribution over the symbols, got {repr(p)[:80]}; "
-            "give finite numbers >= 0 that sum to 1"
+            f"{which} must be a probability distribution over the symbols",
+            given=repr(p)[:80],
+            remedy="give finite numbers >= 0 that sum to 1",
         )
     q.setflags(write=False)
     return q

@@ -58,7 +58,10 @@ def design(
     """
     if not isinstance(notion, Notion):
         raise OptionError(
-            f"notion must be PML, LDP, LIP or MaximalLeakage, got {repr(notion)[:60]}; leave it out for PML"
+            "must be PML, LDP, LIP or MaximalLeakage",
+            parameter="notion",
+            given=repr(notion)[:60],
+            remedy="leave it out for PML",
         )
     nominal = prior.nominal if isinstance(prior, PriorSet) else prior
     low = notion.lower_lift(check_epsilon(epsilon))
@@ -66,7 +69,9 @@ def design(
     if isinstance(prior, PriorSet):
         if notion != PML:
             raise OptionError(
-                f"a design for a set of priors is for PML, got {notion!r}; LDP holds for every prior by itself"
+                "a design for a set of priors is for PML",
+                given=f"{notion!r}",
+                remedy="LDP holds for every prior by itself",
             )
         found = run_task(task, method) if prior.is_point else run_robust(task, prior, method)
         return replace(found, prior_set=prior)

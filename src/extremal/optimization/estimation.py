@@ -53,7 +53,12 @@ class EstimationDesign:
         For the shares of a population that they were drawn from, chance adds to it: see expected_error().
         """
         if isinstance(people, bool) or not isinstance(people, int | float | np.number) or not people > 0:
-            raise OptionError(f"people must be a number > 0, got {people!r}; e.g. 1000")
+            raise OptionError(
+                "must be a number > 0",
+                parameter="people",
+                given=f"{people!r}",
+                remedy="e.g. 1000",
+            )
         return math.sqrt(max(self.trace - 1, 0.0) / (people * self.prior.size))
 
     @property
@@ -116,9 +121,17 @@ def estimation_design(
     deadline = time.perf_counter() + time_limit
     pi, epsilon = check_prior(prior).probabilities, check_epsilon(epsilon)
     if not 0 < tolerance < 1:
-        raise OptionError(f"tolerance must be between 0 and 1, got {tolerance}; 0.01 proves one percent")
+        raise OptionError(
+            "must be between 0 and 1",
+            parameter="tolerance",
+            given=tolerance,
+            remedy="0.01 proves one percent",
+        )
     if epsilon == 0:
-        raise OptionError("epsilon must be > 0: at 0 reports tell nothing about the shares")
+        raise OptionError(
+            "must be > 0: at 0 reports tell nothing about the shares",
+            parameter="epsilon",
+        )
     if epsilon >= prior.epsilon_max:
         return EstimationDesign(prior, epsilon, identity_mechanism(prior), 1.0, 1.0, tolerance)
     everything = prior.size <= ENUMERABLE
@@ -157,8 +170,10 @@ def _inverse(J: Floats) -> Floats:
         return np.asarray(np.linalg.inv(J))
     except np.linalg.LinAlgError:
         raise EpsilonError(
-            "epsilon must be large enough for the reports to tell the shares apart in double precision, got less; "
-            "from 1e-7 on it is"
+            "must be large enough for the reports to tell the shares apart in double precision",
+            parameter="epsilon",
+            given="less",
+            remedy="from 1e-7 on it is",
         ) from None
 
 
@@ -182,7 +197,9 @@ def _best_weights(V: Floats, W: Floats) -> Floats:
     gains = np.einsum("ki,ki->k", V @ W, V)
     found = linprog(-gains / np.abs(gains).max(), A_eq=V.T, b_eq=np.ones(V.shape[1]), method="highs")
     if found.status != 0:
-        raise SolverError(f"the program over lift vectors ended without an answer: {found.message}")
+        raise SolverError(
+            f"the program over lift vectors ended without an answer: {found.message}",
+        )
     return np.maximum(np.asarray(found.x, dtype=np.float64), 0.0)
 
 

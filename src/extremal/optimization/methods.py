@@ -62,8 +62,9 @@ def uniform(task: Task) -> Design:
     """Theorem 4. By symmetry y_i = U/N, and every vertex has the same utility."""
     if not task.utility.symmetric:
         raise UtilityError(
-            f"Theorem 4 needs a symmetric utility, got {task.utility!r}; use method='auto', or promise it with "
-            "Utility(mu, symmetric=True)"
+            "Theorem 4 needs a symmetric utility",
+            given=f"{task.utility!r}",
+            remedy="use method='auto', or promise it with Utility(mu, symmetric=True)",
         )
     mechanism = closed_form.uniform(task.prior, task.epsilon)
     value = task.utility(task.prior, mechanism)
@@ -78,7 +79,10 @@ def enumeration(task: Task) -> Design:
 def vertices(task: Task) -> Design:
     """The best of all extremal mechanisms (Lemma 1). The dual vector is that of the program over lift vectors."""
     if task.low > 0:
-        raise UtilityError('method "vertices" has no lower bound on lifts; use "enumeration"')
+        raise UtilityError(
+            'method "vertices" has no lower bound on lifts',
+            remedy='use "enumeration"',
+        )
     extremal = polytope_vertices(task.prior, task.epsilon)
     values = [math.fsum(task.utility.columns(task.prior, P)) for P in extremal]
     best = extremal[int(np.argmax(values))]
@@ -105,7 +109,9 @@ def gain(task: Task) -> Design:
     """One linear program with an output for each decision."""
     if not isinstance(task.utility, ExpectedGain):
         raise UtilityError(
-            f'method "gain-program" needs an ExpectedGain, got {task.utility!r}; use method="auto"'
+            'method "gain-program" needs an ExpectedGain',
+            given=f"{task.utility!r}",
+            remedy='use method="auto"',
         )
     pi = task.prior.probabilities
     return _solved(task, gain_program(pi, task.utility.gain, task.low, task.high))

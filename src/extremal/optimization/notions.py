@@ -40,7 +40,12 @@ def run_notion(task: Task, notion: Notion, method: str) -> Design:
     if notion not in (LDP, MaximalLeakage):
         return replace(run_task(task, method), notion=notion)
     if method != "auto":
-        raise OptionError(f"method must be 'auto' under {notion.name}, got {method!r}; leave it out")
+        raise OptionError(
+            f"must be 'auto' under {notion.name}",
+            parameter="method",
+            given=f"{method!r}",
+            remedy="leave it out",
+        )
     found = _ldp(task) if notion == LDP else _maximal_leakage(task)
     stats = replace(found.stats, seconds=time.perf_counter() - begin)
     return replace(found, notion=notion, stats=stats)
@@ -86,7 +91,9 @@ def _maximal_leakage(task: Task) -> Design:
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     if result.status != 0:
-        raise SolverError(f"the program for maximal leakage ended without an answer: {result.message}")
+        raise SolverError(
+            f"the program for maximal leakage ended without an answer: {result.message}",
+        )
     y = -np.asarray(result.eqlin.marginals) * scale
     z = max(-float(result.ineqlin.marginals[0]) * scale, 0.0)
     z += max(float(np.max(gains - sets @ y)) - z, 0.0)
@@ -105,7 +112,9 @@ def _small(task: Task, instead: str) -> Prior:
     prior = task.prior
     if prior.size > LARGEST:
         raise SizeError(
-            f"this lists all sets of symbols and needs at most {LARGEST} symbols, got {prior.size}; use {instead}"
+            f"this lists all sets of symbols and needs at most {LARGEST} symbols",
+            given=prior.size,
+            remedy=f"use {instead}",
         )
     return prior
 

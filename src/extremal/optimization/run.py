@@ -23,8 +23,10 @@ def run_robust(task: Task, priors: PriorSet, method: str = "auto") -> Design:
     auto = choose_robust(task, priors)
     if method not in ("auto", auto, *ROBUST) or task.low > 0:
         raise OptionError(
-            f"over a set of priors method must be 'auto' or one of {', '.join(map(repr, ROBUST))} and lower_lift 0, "
-            f"got {method!r} and {task.low}; design for its nominal prior instead"
+            "over a set of priors method must be 'auto' or one of "
+            f"{', '.join(map(repr, ROBUST))} and lower_lift 0",
+            given=f"{method!r} and {task.low}",
+            remedy="design for its nominal prior instead",
         )
     begin = time.perf_counter()
     method = auto if method == "auto" or auto in ("constant", "identity") else method
@@ -58,15 +60,22 @@ def run_task(task: Task, method: str = "auto") -> Design:
         method = choose_method(task)
     if method not in list(METHODS):  # a list, which needs no hash
         raise OptionError(
-            f"method must be 'auto' or one of {', '.join(map(repr, METHODS))}, got {method!r}; 'auto' picks one"
+            f"must be 'auto' or one of {', '.join(map(repr, METHODS))}",
+            parameter="method",
+            given=f"{method!r}",
+            remedy="'auto' picks one",
         )
     if method in ("constant", "identity") and method != choose_method(task):
         raise RegionError(
-            f"method {method!r} is for epsilon = 0 and for epsilon >= epsilon_max only, got {task.epsilon:.6g} "
-            f"with epsilon_max = {task.prior.epsilon_max:.6g}; use 'auto'"
+            f"method {method!r} is for epsilon = 0 and for epsilon >= epsilon_max only",
+            given=f"{task.epsilon:.6g} with epsilon_max = {task.prior.epsilon_max:.6g}",
+            remedy="use 'auto'",
         )
     if task.low > 0 and method in ("identity", "binary", "high-privacy", "uniform", "vertices"):
-        raise OptionError(f"method {method!r} knows no lower bound on lifts; use 'auto'")
+        raise OptionError(
+            f"method {method!r} knows no lower bound on lifts",
+            remedy="use 'auto'",
+        )
     # Where lifts cannot differ from 1 by more than rounding, every method comes to the constant mechanism.
     settled = task.high - 1 <= NOTHING or 1 - task.low <= NOTHING
     return _named(METHODS["constant" if settled else method](task), method, begin)

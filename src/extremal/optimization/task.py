@@ -47,7 +47,11 @@ class Task:
     def separable(self) -> Separable:
         """The problem as pricing sees it, if the utility is an f-information."""
         if not isinstance(self.utility, FInformation):
-            raise UtilityError(f"this needs an f-information, got {self.utility!r}; use method='auto'")
+            raise UtilityError(
+                "this needs an f-information",
+                given=f"{self.utility!r}",
+                remedy="use method='auto'",
+            )
         cells = CELLS if self.tolerance >= 1e-7 else FINE_CELLS
         return Separable(self.prior.probabilities, self.utility.f, self.low, self.high, cells)
 
@@ -71,17 +75,30 @@ def make_task(
     ):
         if not isinstance(number, int | float | np.number):
             raise OptionError(
-                f"{name} must be a number, got {repr(number)[:60]}; leave it out for the usual one"
+                f"{name} must be a number",
+                given=repr(number)[:60],
+                remedy="leave it out for the usual one",
             )
     if progress is not None and not callable(progress):
         raise OptionError(
-            f"progress must be a function of (value, upper bound), got {repr(progress)[:60]}; leave it out for none"
+            "must be a function of (value, upper bound)",
+            parameter="progress",
+            given=repr(progress)[:60],
+            remedy="leave it out for none",
         )
     if not (math.isfinite(tolerance) and tolerance >= 0):
-        raise OptionError(f"tolerance must be finite and >= 0, got {tolerance}; 1e-6 proves six digits")
+        raise OptionError(
+            "must be finite and >= 0",
+            parameter="tolerance",
+            given=tolerance,
+            remedy="1e-6 proves six digits",
+        )
     if not 0 <= lower_lift <= 1:
         raise EpsilonError(
-            f"lower_lift must be between 0 and 1, got {lower_lift}; e^-epsilon is local information privacy"
+            "must be between 0 and 1",
+            parameter="lower_lift",
+            given=lower_lift,
+            remedy="e^-epsilon is local information privacy",
         )
     if isinstance(utility, FInformation | ExpectedGain):
         utility.columns(prior, np.ones((prior.size, 1)))  # refused if it does not fit the prior
@@ -89,6 +106,9 @@ def make_task(
         check_sub_linear(prior, utility)
     if time_limit is not None and not time_limit >= 0:
         raise OptionError(
-            f"time_limit must be >= 0 (in seconds), got {time_limit}; math.inf for no limit at all"
+            "must be >= 0 (in seconds)",
+            parameter="time_limit",
+            given=time_limit,
+            remedy="math.inf for no limit at all",
         )
     return Task(prior, check_epsilon(epsilon), utility, tolerance, time_limit, lower_lift, progress)

@@ -98,7 +98,10 @@ def tradeoff(
         or getattr(given, "shape", None) == ()
     ):
         raise OptionError(
-            f"epsilons must be several levels, got {repr(epsilons)[:60]}; one level is a list of one: [0.5]"
+            "must be several levels",
+            parameter="epsilons",
+            given=repr(epsilons)[:60],
+            remedy="one level is a list of one: [0.5]",
         )
     levels = np.array([check_epsilon(e) for e in epsilons])
     count = len(levels)

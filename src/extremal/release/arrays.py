@@ -46,7 +46,11 @@ class Draws:
         if self.column is None and isinstance(
             name, tuple
         ):  # part of a nested header: not columns taken together
-            raise KeyingError(f"the column must be named by text, got {shown(name)}; give column=")
+            raise KeyingError(
+                "the column must be named by text",
+                given=shown(name),
+                remedy="give column=",
+            )
         return replace(randomness, column=check_columns_name(name if self.column is None else self.column))
 
     def blocks(self, count: int) -> Integers | None:
@@ -59,8 +63,10 @@ def privatize_values(
     """Reports of the values, a column of the same kind."""
     if unknown == "drop" and unknown_as is not None:
         raise ValuesError(
-            'unknown must not be "drop" together with unknown_as, '
-            f"got unknown={unknown!r}, unknown_as={shown(unknown_as)}; choose one"
+            'must not be "drop" together with unknown_as',
+            parameter="unknown",
+            given=f"unknown={unknown!r}, unknown_as={shown(unknown_as)}",
+            remedy="choose one",
         )
     column = as_column(sampler_of(certified), values)
     instead = None if unknown_as is None else {ALONE: unknown_as}
@@ -76,11 +82,18 @@ def privatize_codes(certified: Certificate, codes: Any, draws: Draws) -> Array:
     sampler = sampler_of(certified)
     if not isinstance(codes, np.ndarray) or codes.ndim != 1:
         raise ValuesError(
-            f"codes must be a one-dimensional numpy array of row numbers, got {type(codes).__name__}; "
-            "give numpy.asarray(codes), and for labels use privatize(values)"
+            "must be a one-dimensional numpy array of row numbers",
+            parameter="codes",
+            given=type(codes).__name__,
+            remedy="give numpy.asarray(codes), and for labels use privatize(values)",
         )
     if np.ma.is_masked(codes):
-        raise ValuesError("codes must not be missing, got a masked array; drop what is masked")
+        raise ValuesError(
+            "must not be missing",
+            parameter="codes",
+            given="a masked array",
+            remedy="drop what is masked",
+        )
     n, m = len(sampler.inputs), len(sampler.outputs)
     plain = np.ascontiguousarray(_row_numbers(np.asarray(codes), n))
     fits = np.iinfo(codes.dtype).max >= m - 1
@@ -90,8 +103,10 @@ def privatize_codes(certified: Certificate, codes: Any, draws: Draws) -> Array:
     if not sampler.draw(plain, rows, fill, outcomes):
         wrong = codes[plain >= n]
         raise ValuesError(
-            f"codes must be row numbers 0..{n - 1}, got others in {len(wrong)} of {len(codes)} rows, "
-            f"{wrong[0]} first; number the values by the order of the input labels"
+            f"must be row numbers 0..{n - 1}",
+            parameter="codes",
+            given=f"others in {len(wrong)} of {len(codes)} rows, {wrong[0]} first",
+            remedy="number the values by the order of the input labels",
         )
     return outcomes.view(codes.dtype.newbyteorder("=")) if fits else outcomes
 
@@ -123,7 +138,9 @@ def as_column(sampler: Sampler, values: Any) -> Column:
         or hasattr(values, "columns")
     ):
         raise ValuesError(
-            f"values must be one column of labels, got {type(values).__name__}; "
-            "give a list, an array or a Series, and a single value as [value]"
+            "must be one column of labels",
+            parameter="values",
+            given=type(values).__name__,
+            remedy="give a list, an array or a Series, and a single value as [value]",
         )
     return from_list(sampler, list(values))

@@ -42,6 +42,7 @@ def sampler_of(certified: Any, name: Any = None) -> Sampler:
             return sampler
     of = f" for {name!r}" if name else ""
     raise ValuesError(
-        f"the mechanism{of} must be a certified one, got {type(certified).__name__}; "
-        "make one with certify(prior, mechanism, epsilon) or load(path)"
+        f"the mechanism{of} must be a certified one",
+        given=type(certified).__name__,
+        remedy="make one with certify(prior, mechanism, epsilon) or load(path)",
     )

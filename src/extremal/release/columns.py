@@ -47,7 +47,10 @@ def from_list(sampler: Sampler, values: list[Any]) -> Column:
 def from_numpy(sampler: Sampler, values: Array) -> Column:
     if values.ndim != 1:
         raise ValuesError(
-            f"values must be one column, got shape {values.shape}; privatise its columns one by one"
+            "must be one column",
+            parameter="values",
+            given=f"shape {values.shape}",
+            remedy="privatise its columns one by one",
         )
     if np.ma.is_masked(values):  # what is masked is missing, though there is a number under the mask
         codes = object_codes(sampler, values.tolist())

@@ -88,8 +88,8 @@ def _check_index(eager: Any, job: Job) -> None:
             )
             if same:
                 raise ValuesError(
-                    f"the index must not repeat a private column, but it repeats {name!r}; use "
-                    "frame.reset_index(drop=True)"
+                    f"the index must not repeat a private column, but it repeats {name!r}",
+                    remedy="use frame.reset_index(drop=True)",
                 )
 
 
@@ -112,27 +112,34 @@ def joint_prior(
     absent = [name for name in names if name not in eager.columns]
     if absent or len(set(names)) < 2 or len(set(names)) < len(names):
         raise PriorError(
-            f"a joint prior must be of at least 2 different columns among {shorten(eager.columns, 20)}, "
-            f"got {names}"
+            f"a joint prior must be of at least 2 different columns among {shorten(eager.columns, 20)}",
+            given=names,
         )
     counted = eager.select(*names).group_by(*names).agg(narwhals.len().alias(_another(names)))
     counts = {tuple(map(_plain, row[:-1])): int(row[-1]) for row in counted.rows()}
     gaps = sum(n for label, n in counts.items() if any(map(is_missing, label)))
     if gaps:
         raise PriorError(
-            f"values must not be missing, got {gaps} rows with missing values in {names}; "
-            "drop them or name them, e.g. 'no answer'"
+            "must not be missing",
+            parameter="values",
+            given=f"{gaps} rows with missing values in {names}",
+            remedy="drop them or name them, e.g. 'no answer'",
         )
     if labels is None:
         return Prior.from_counts({label: counts[label] for label in _in_order(counts)}, pseudocount)
     if len(labels) != len(names):
-        raise PriorError(f"labels must be one list for each of the {len(names)} columns, got {len(labels)}")
+        raise PriorError(
+            f"must be one list for each of the {len(names)} columns",
+            parameter="labels",
+            given=len(labels),
+        )
     symbols = list(product(*labels))
     strange = sorted(map(repr, counts.keys() - set(symbols)))
     if strange:
         raise PriorError(
-            f"every combination must be one of the labels, got {', '.join(strange[:5])}; "
-            "add to labels or drop them"
+            "every combination must be one of the labels",
+            given=", ".join(strange[:5]),
+            remedy="add to labels or drop them",
         )
     return Prior.from_counts([counts.get(symbol, 0) for symbol in symbols], pseudocount, symbols)
 
@@ -145,17 +152,27 @@ def eager_frame(frame: Any) -> Any:
         wrapped = narwhals.from_native(frame)
     except (TypeError, narwhals.exceptions.NarwhalsError) as error:
         raise ValuesError(
-            f"frame must be a pandas, polars or arrow table, or another eager frame with distinct column "
-            f"names, got {type(frame).__name__}: {' '.join(str(error).split())[:80]}"
+            "must be a pandas, polars or arrow table, or another eager frame with distinct column names",
+            parameter="frame",
+            given=f"{type(frame).__name__}: {' '.join(str(error).split())[:80]}",
         ) from None
     if isinstance(wrapped, narwhals.LazyFrame):
         raise ValuesError(
-            f"frame must hold its values, got a lazy {type(frame).__name__}: an engine may evaluate it more "
-            "than once, and two draws of one record are two releases; collect it first, and for Spark use "
-            "extremal.release.spark"
+            "must hold its values",
+            parameter="frame",
+            given=(
+                f"a lazy {type(frame).__name__}: an engine may evaluate it more than once, "
+                "and two draws of one record are two releases"
+            ),
+            remedy="collect it first, and for Spark use extremal.release.spark",
         )
     if any(isinstance(name, tuple) for name in wrapped.columns):
-        raise ValuesError("columns must be named by strings, got tuples; flatten the columns first")
+        raise ValuesError(
+            "must be named by strings",
+            parameter="columns",
+            given="tuples",
+            remedy="flatten the columns first",
+        )
     return wrapped
 
 

@@ -103,7 +103,10 @@ class Randomness:
         if self.key is None:
             return self.source.stream(len(codes))
         if blocks is None:
-            raise KeyingError("a keyed draw must have ids, got none")
+            raise KeyingError(
+                "a keyed draw must have ids",
+                given="none",
+            )
         column = release.keyed_name if self.column is None else self.column
         subkey = draw_key(self.key, self.occasion, column, release.sampler.digest)
         self_check.check_keyed_words(keyed_words)
@@ -209,12 +212,15 @@ class Job:
         for release, unknown in zip(self.releases, self.unknown, strict=False):
             if unknown.rows:
                 name = release.names[0] if release.product is None else release.names
-                of, label = ("", "label") if self.alone else (f" of {name!r}", f"{{{name!r}: label}}")
+                of, label = ("", "label") if self.alone else (f" of {name!r}", "{column: label}")
                 seen = f"the first {self.rows}" if self.given_up else f"{self.rows}"
                 raise ValuesError(
-                    f"every value{of} must be one of the input labels {shorten(release.sampler.inputs)}, got "
-                    f"others in {unknown.rows} of {seen} rows: {unknown}; correct them, drop their rows with "
-                    f'unknown="drop", or treat them as a label of the alphabet with unknown_as={label}'
+                    f"every value{of} must be one of the input labels {shorten(release.sampler.inputs)}",
+                    given=f"others in {unknown.rows} of {seen} rows: {unknown}",
+                    remedy=(
+                        'correct them, drop their rows with `unknown="drop"`, or treat them '
+                        f"as a label of the alphabet with `unknown_as={label}`"
+                    ),
                 )
 
     def _refuse(self, columns: Sequence[Column]) -> None:
@@ -234,23 +240,29 @@ def plan(
     """The job of releasing these columns, if it is a sensible one."""
     if not isinstance(mechanisms, Mapping) or not mechanisms:
         raise ValuesError(
-            "mechanisms must be given for at least one column, as {column: certified mechanism}, "
-            f"got {repr(mechanisms)[:60]}"
+            "must be given for at least one column, as {column: certified mechanism}",
+            parameter="mechanisms",
+            given=repr(mechanisms)[:60],
         )
     if unknown not in ("refuse", "drop"):
-        raise ValuesError(f'unknown must be "refuse" or "drop", got {unknown!r}')
+        raise ValuesError(
+            'must be "refuse" or "drop"',
+            parameter="unknown",
+            given=f"{unknown!r}",
+        )
     instead = {} if unknown_as is None else unknown_as
     if not isinstance(instead, Mapping) or not instead.keys() <= mechanisms.keys():
         raise ValuesError(
-            f"unknown_as must give a label for columns among {list(mechanisms)}, as {{column: label}}, "
-            f"got {repr(unknown_as)[:60]}"
+            f"must give a label for columns among {list(mechanisms)}, as {{column: label}}",
+            parameter="unknown_as",
+            given=repr(unknown_as)[:60],
         )
     releases = tuple(_release(name, certified, instead) for name, certified in mechanisms.items())
     twice = [name for name, times in Counter(n for r in releases for n in r.names).items() if times > 1]
     if twice:
         raise ValuesError(
-            f"a column must be released once, got {twice} in several places: two draws of one value are two "
-            "releases"
+            "a column must be released once",
+            given=f"{twice} in several places: two draws of one value are two releases",
         )
     entry = Entry()
     if randomness.key is not None and randomness.column is None:
@@ -269,14 +281,18 @@ def _release(name: Any, certified: Certificate, instead: Mapping[Any, Hashable])
         if not is_hashable(label) or label not in sampler.row_of:
             of = f" for {name!r}" if name else ""
             raise ValuesError(
-                f"unknown_as must be one of the input labels {shorten(sampler.inputs)}, got {shown(label)}{of}"
+                f"must be one of the input labels {shorten(sampler.inputs)}",
+                parameter="unknown_as",
+                given=f"{shown(label)}{of}",
             )
         row = sampler.row_of[label]
     if not isinstance(name, tuple):
         return Release((name,), sampler, None, row)
     if len(name) < 2:
         raise ValuesError(
-            f"columns taken together must be at least 2, got {name!r}; name a single one by itself"
+            "columns taken together must be at least 2",
+            given=f"{name!r}",
+            remedy="name a single one by itself",
         )
     return Release(name, sampler, Product.of(sampler, name), row)
 
@@ -287,22 +303,38 @@ def choose_randomness(
     """Keyed draws if there is a key and ids, else the source; `word` is what the caller calls ids."""
     if key is None and occasion is not None:
         raise KeyingError(
-            "an occasion must come with a key, got an occasion alone: without a key every draw is a new one; "
-            "leave it out, or give key=read_key(path) as well"
+            "an occasion must come with a key",
+            given="an occasion alone: without a key every draw is a new one",
+            remedy="leave it out, or give `key=read_key(path)` as well",
         )
     if key is None and ids is not None:
-        raise KeyingError(f"{word} must come with a key, got {word} alone; give key=read_key(path) as well")
+        raise KeyingError(
+            "must come with a key",
+            parameter=word,
+            given="it alone",
+            remedy="give `key=read_key(path)` as well",
+        )
     if source is not None and (isinstance(source, type) or not isinstance(source, Words)):
         raise ValuesError(
-            f"a source of random words must be SecureWords() or SeededWords(seed), got {shown(source)}; "
-            "leave it out for secure randomness"
+            "a source of random words must be SecureWords() or SeededWords(seed)",
+            given=shown(source),
+            remedy="leave it out for secure randomness",
         )
     if key is None:
         return Randomness() if source is None else Randomness(source=source)
     if ids is None:
-        raise KeyingError(f"a key must come with {word}, got a key alone; give {word}=")
+        raise KeyingError(
+            "a key must come with ids",
+            given="a key alone",
+            remedy=f"give `{word}=`",
+        )
     if source is not None:
-        raise KeyingError("draws must come from a key or from a source, got both; leave one out")
+        raise KeyingError(
+            "must come from a key or from a source",
+            parameter="draws",
+            given="both",
+            remedy="leave one out",
+        )
     return Randomness(check_key(key), occasion=check_occasion(occasion))
 
 
@@ -311,10 +343,14 @@ def check_columns(job: Job, columns: Iterable[Any], what: str, ids: Any = None) 
     present = list(columns)
     absent = [name for name in [*job.private, *([] if ids is None else [ids])] if name not in present]
     if absent:
-        raise ValuesError(f"{what} must have the columns {absent}, got {shorten(present, 20)}")
+        raise ValuesError(
+            f"{what} must have the columns {absent}",
+            given=shorten(present, 20),
+        )
     if ids is not None and ids in job.private:
         raise ValuesError(
-            f"the ids must stand in a column that stays as it is, got {ids!r}, which is to be privatised"
+            "the ids must stand in a column that stays as it is",
+            given=f"{ids!r}, which is to be privatised",
         )
 
 

@@ -37,7 +37,8 @@ def build(weights: Integers, b: int, entries: Integers) -> None:
     )
     if done < n:
         raise CertificationError(
-            f"weights of every row must add up to 2^62, those of row {done} do not; certify the mechanism again"
+            f"weights of every row must add up to 2^62, those of row {done} do not",
+            remedy="certify the mechanism again",
         )
 
 

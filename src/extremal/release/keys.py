@@ -43,17 +43,33 @@ def check_key(key: Any) -> bytes:
     """The key, if it is 32 bytes that can be random; no message ever shows any of it."""
     if not isinstance(key, bytes | bytearray | memoryview):
         raise KeyingError(
-            f"key must be {KEY_BYTES} bytes, got a {type(key).__name__}; read one with read_key(path)"
+            f"must be {KEY_BYTES} bytes",
+            parameter="key",
+            given=f"a {type(key).__name__}",
+            remedy="read one with `read_key(path)`",
         )
     secret = bytes(key)
     if len(secret) != KEY_BYTES:
-        raise KeyingError(f"key must be {KEY_BYTES} bytes, got {len(secret)}; make one with write_key(path)")
+        raise KeyingError(
+            f"must be {KEY_BYTES} bytes",
+            parameter="key",
+            given=len(secret),
+            remedy="make one with `write_key(path)`",
+        )
     # A random key is one of these with a chance below 1e-13.
     if len(set(secret)) == 1:
-        raise KeyingError("key must be random, got the same byte 32 times; make one with write_key(path)")
+        raise KeyingError(
+            "must be random",
+            parameter="key",
+            given="the same byte 32 times",
+            remedy="make one with `write_key(path)`",
+        )
     if set(secret) <= set(string.printable.encode()):
         raise KeyingError(
-            "key must be random, got 32 characters of text, which can be guessed; make one with write_key(path)"
+            "must be random",
+            parameter="key",
+            given="32 characters of text, which can be guessed",
+            remedy="make one with `write_key(path)`",
         )
     return secret
 
@@ -75,12 +91,14 @@ def write_key(path: str | os.PathLike[str]) -> bytes:
             raise
     except FileExistsError:
         raise KeyingError(
-            f"a key file is never overwritten, and there is one: {name}; use it, or choose another name"
+            f"a key file is never overwritten, and there is one: {name}",
+            remedy="use it, or choose another name",
         ) from None
     except OSError as error:
         raise KeyingError(
-            f"key file must be one that can be written, got {name}: {reason(error)}; "
-            "choose a name in a folder that exists and is yours"
+            "key file must be one that can be written",
+            given=f"{name}: {reason(error)}",
+            remedy="choose a name in a folder that exists and is yours",
         ) from None
     return key
 
@@ -92,17 +110,21 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
         with open(name, "rb") as file:
             mode = os.fstat(file.fileno()).st_mode
             if not stat.S_ISREG(mode):
-                raise KeyingError(f"key file must be a regular file: {name}")
+                raise KeyingError(
+                    f"key file must be a regular file: {name}",
+                )
             if os.name == "posix" and mode & 0o077:
                 raise KeyingError(
-                    f"key file must be readable by its owner alone, got permissions {mode & 0o777:03o}; "
-                    f"run: chmod 600 {name}"
+                    "key file must be readable by its owner alone",
+                    given=f"permissions {mode & 511:03o}",
+                    remedy=f"run: chmod 600 {name}",
                 )
             content = file.read(KEY_BYTES * 4)
     except OSError as error:
         raise KeyingError(
-            f"key file must be one that can be read, got {name}: {reason(error)}; "
-            "make one with write_key(path)"
+            "key file must be one that can be read",
+            given=f"{name}: {reason(error)}",
+            remedy="make one with `write_key(path)`",
         ) from None
     if len(content) == KEY_BYTES:
         return check_key(content)
@@ -112,8 +134,9 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
         key = b""
     if len(key) != KEY_BYTES:
         raise KeyingError(
-            f"key file must hold {KEY_BYTES} raw bytes or {2 * KEY_BYTES} hexadecimal digits, "
-            f"got {len(content)} other bytes: {name}; make one with write_key(path)"
+            f"key file must hold {KEY_BYTES} raw bytes or {2 * KEY_BYTES} hexadecimal digits",
+            given=f"{len(content)} other bytes: {name}",
+            remedy="make one with `write_key(path)`",
         )
     return check_key(key)
 
@@ -123,13 +146,16 @@ def check_columns_name(column: Any) -> Columns:
     names = column if isinstance(column, tuple) else (column,)
     if isinstance(column, tuple) and len(column) < 2:
         raise KeyingError(
-            f"columns taken together must be at least 2, got {column!r}; name a single one by itself"
+            "columns taken together must be at least 2",
+            given=f"{column!r}",
+            remedy="name a single one by itself",
         )
     for name in names:
         if not isinstance(name, str) or not name:
             raise KeyingError(
-                f"a keyed draw needs the name of its column, a non-empty text, got {shown(name)}: under one name "
-                'two questions would share their noise; give column="..."'
+                "a keyed draw needs the name of its column, a non-empty text",
+                given=f"{shown(name)}: under one name two questions would share their noise",
+                remedy='give column="..."',
             )
         _utf8(name, "column")
     return tuple(names) if isinstance(column, tuple) else names[0]
@@ -142,7 +168,10 @@ def check_occasion(occasion: Any) -> int | str | None:
     plain = occasion.item() if isinstance(occasion, np.generic) else occasion
     if isinstance(plain, bool) or not isinstance(plain, int | str) or plain == "":
         raise KeyingError(
-            f"occasion must be text or an integer, got {shown(occasion)}; e.g. a wave: occasion=2"
+            "must be text or an integer",
+            parameter="occasion",
+            given=shown(occasion),
+            remedy="e.g. a wave: `occasion=2`",
         )
     number = _integer(plain, "occasion")
     if number is not None:
@@ -200,7 +229,11 @@ def id_blocks(ids: Any, count: int) -> Integers:
     """
     column = _as_column(ids)
     if len(column) != count:
-        raise KeyingError(f"ids must be one for each of the {count} records, got {len(column)}")
+        raise KeyingError(
+            f"must be one for each of the {count} records",
+            parameter="ids",
+            given=len(column),
+        )
     if isinstance(column, np.ndarray):
         return _integer_blocks(column)
     if isinstance(column, list):
@@ -227,8 +260,10 @@ def id_block(record: Any) -> bytes:
     if isinstance(record, bytes) and record:
         return hashlib.sha256(record).digest()[:15] + bytes([BYTES])
     raise KeyingError(
-        f"ids must be integers, text or bytes, got {repr(record)[:60]} of type {type(record).__name__}; "
-        "an id that is missing, empty or a fraction names no record"
+        "must be integers, text or bytes",
+        parameter="ids",
+        given=f"{repr(record)[:60]} of type {type(record).__name__}",
+        remedy="an id that is missing, empty or a fraction names no record",
     )
 
 
@@ -247,12 +282,17 @@ def check_distinct(blocks: Integers, ids: Any) -> None:
         column = list(_as_column(ids))
         twice = sorted({int(order[i + k]) for i in same[:3] for k in (0, 1)})
         values = dict.fromkeys(shown(_plain(column[i])) for i in twice)
-        raise KeyingError(f"ids must be distinct, got {', '.join(values)} more than once; {REMEDY}")
+        raise KeyingError(
+            "must be distinct",
+            parameter="ids",
+            given=f"{', '.join(values)} more than once",
+            remedy=REMEDY,
+        )
 
 
 REMEDY = (
     "a second report tells more than one; give every record an id of its own, and every wave an occasion "
-    "of its own"
+    "of its own: `occasion=2`"
 )
 
 
@@ -262,15 +302,20 @@ def _integer(value: int | str, what: str) -> int | None:
         if not WRITTEN_INTEGER.fullmatch(value):
             if WRITTEN_INTEGER.fullmatch(value.strip()):
                 raise KeyingError(
-                    f"{what} must not have spaces around a number, got {value[:60]!r}: some readers drop them, "
-                    "others take it for text; remove them"
+                    f"{what} must not have spaces around a number",
+                    given=f"{value[:60]!r}: some readers drop them, others take it for text",
+                    remedy="remove them",
                 )
             return None
         if len(value) <= LONGEST_INTEGER:
             return int(value)
     elif abs(value) < 10**LONGEST_INTEGER:
         return int(value)
-    raise KeyingError(f"{what} must have at most {LONGEST_INTEGER} digits, got a longer number; shorten it")
+    raise KeyingError(
+        f"{what} must have at most {LONGEST_INTEGER} digits",
+        given="a longer number",
+        remedy="shorten it",
+    )
 
 
 def _blocks_one_by_one(column: list[Any]) -> Integers:
@@ -322,7 +367,8 @@ def _utf8(text: Any, what: str) -> bytes:
         return bytes(text.encode())
     except UnicodeEncodeError:
         raise KeyingError(
-            f"{what} must be text that UTF-8 can hold, got {text[:60]!a}: a lone surrogate is half a character"
+            f"{what} must be text that UTF-8 can hold",
+            given=f"{text[:60]!a}: a lone surrogate is half a character",
         ) from None
 
 
@@ -335,7 +381,10 @@ def _as_column(ids: Any) -> Any:
     """An integer array, an arrow array of text without gaps, or a list of Python values."""
     if isinstance(ids, str | bytes) or not hasattr(ids, "__iter__"):
         raise KeyingError(
-            f"ids must be a column with one id for each record, got {type(ids).__name__}; give a list"
+            "must be a column with one id for each record",
+            parameter="ids",
+            given=type(ids).__name__,
+            remedy="give a list",
         )
     if isinstance(ids, range):
         return np.arange(ids.start, ids.stop, ids.step)
@@ -346,15 +395,22 @@ def _as_column(ids: Any) -> Any:
     if not hasattr(ids, "__array__"):
         return list(ids)
     if np.ma.is_masked(ids):
-        raise KeyingError("ids must not be missing, got a masked array; every record needs an id")
+        raise KeyingError(
+            "must not be missing",
+            parameter="ids",
+            given="a masked array",
+            remedy="every record needs an id",
+        )
     try:
         array = np.asarray(ids)  # numpy, pandas, polars, arrow
     except Exception:  # a type of theirs that numpy lacks; whichever error their library raises
         return list(ids)
     if array.ndim != 1 or array.dtype.kind not in "iuOUST":
         raise KeyingError(
-            f"ids must be a column of integers, text or bytes, got {array.dtype} of shape {array.shape}; "
-            "integers with missing ones among them become fractions: every record needs an id"
+            "must be a column of integers, text or bytes",
+            parameter="ids",
+            given=f"{array.dtype} of shape {array.shape}",
+            remedy=("integers with missing ones among them become fractions: every record needs an id"),
         )
     return array if array.dtype.kind in "iu" else list(array.tolist())
 

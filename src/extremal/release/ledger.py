@@ -134,8 +134,10 @@ class Entry:
             sync_folder(os.path.dirname(self.path))
         except OSError as error:
             raise KeyingError(
-                f"ledger must be a file that can be written, got {self.path}: {reason(error)}; choose another with "
-                "ledger=path"
+                "must be a file that can be written",
+                parameter="ledger",
+                given=f"{self.path}: {reason(error)}",
+                remedy="choose another with `ledger=path`",
             ) from None
 
     def __enter__(self) -> Entry:
@@ -168,7 +170,9 @@ def ledger_path(ledger: Any, key: bytes | None) -> str | None:
         return None
     if key is None:
         raise KeyingError(
-            "a ledger must come with a key, got a ledger alone; give key=read_key(path) as well"
+            "a ledger must come with a key",
+            given="a ledger alone",
+            remedy="give `key=read_key(path)` as well",
         )
     return file_name(ledger, "ledger", KeyingError)
 
@@ -179,7 +183,12 @@ def _open(path: str) -> Any:
     handle = os.open(path, flags, 0o600)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise KeyingError(f"ledger must be a regular file, got {path}; choose another with ledger=path")
+        raise KeyingError(
+            "must be a regular file",
+            parameter="ledger",
+            given=path,
+            remedy="choose another with `ledger=path`",
+        )
     file = os.fdopen(handle, "r+b")
     if fcntl is not None:
         with contextlib.suppress(OSError):  # a file system without locks
@@ -208,8 +217,10 @@ def _read(file: Any, path: str) -> tuple[list[dict[str, Any]], int]:
 
 def _damaged(path: str, line: int) -> KeyingError:
     return KeyingError(
-        f"ledger must hold one entry a line, got something else in line {line} of {path}; "
-        "restore it, or choose another with ledger=path"
+        "must hold one entry a line",
+        parameter="ledger",
+        given=f"something else in line {line} of {path}",
+        remedy="restore it, or choose another with `ledger=path`",
     )
 
 
@@ -248,9 +259,12 @@ def _refuse_second(claim: Claim, line: dict[str, Any], earlier: list[dict[str, A
         other = "other columns with it"
     known = all(old["digest"] == line["digest"] and _draw(old)[0] == _draw(line)[0] for old in found)
     raise KeyingError(
-        f"column {claim.column!r} must be released once for each person, but some of these {people.count} people "
-        f"have a report of {old['day']} under {other}; {_together(claim.certified, len(found) + 1, known)}; repeat "
-        "that release to get the same reports, or accept a second one: ledger=None"
+        f"column {claim.column!r} must be released once for each person, but some of these "
+        f"{people.count} people have a report of {old['day']} under {other}",
+        remedy=(
+            f"{_together(claim.certified, len(found) + 1, known)}; repeat that release to "
+            "get the same reports, or accept a second one: `ledger=None`"
+        ),
     )
 
 

@@ -28,9 +28,16 @@ def product_prior(*priors: Prior) -> Prior:
     """The prior of independent attributes taken together: tuples of labels, the last one changing fastest."""
     for prior in priors:
         if not isinstance(prior, Prior):
-            raise PriorError(f"a product must be of Priors, got {repr(prior)[:80]}; e.g. Prior.uniform(4)")
+            raise PriorError(
+                "a product must be of Priors",
+                given=repr(prior)[:80],
+                remedy="e.g. Prior.uniform(4)",
+            )
     if len(priors) < 2:
-        raise PriorError(f"a product must be of at least 2 priors, got {len(priors)}")
+        raise PriorError(
+            "a product must be of at least 2 priors",
+            given=len(priors),
+        )
     masses = np.ones(1)
     for prior in priors:
         masses = np.outer(masses, prior.probabilities).ravel()
@@ -51,9 +58,13 @@ class Product:
             wrong = [y for y in labels if not isinstance(y, tuple) or len(y) != len(names)]
             if wrong:
                 raise ValuesError(
-                    f"a mechanism for the columns {list(names)} must have {what} that are tuples of "
-                    f"{len(names)} labels, got {shorten(wrong, 3)}; make its prior with joint_prior(...), "
-                    "and design with at most as many outputs as inputs"
+                    f"a mechanism for the columns {list(names)} must have {what} that are "
+                    f"tuples of {len(names)} labels",
+                    given=shorten(wrong, 3),
+                    remedy=(
+                        "make its prior with joint_prior(...), and design with at most as "
+                        "many outputs as inputs"
+                    ),
                 )
         nothing = np.empty((0, 0), dtype=np.uint64)
         return cls(
@@ -80,8 +91,9 @@ class Product:
             width = len(part.inputs) + 1
             if (len(numbers) + 1) * width > LARGEST_STEP:
                 raise SizeError(
-                    f"columns taken together must have at most {LARGEST_STEP} combinations to look up, got "
-                    f"{(len(numbers) + 1) * width}; merge rare labels"
+                    f"columns taken together must have at most {LARGEST_STEP} combinations to look up",
+                    given=(len(numbers) + 1) * width,
+                    remedy="merge rare labels",
                 )
             table = np.full((len(numbers) + 1) * width, len(longer), dtype=np.uint32)
             for label, number in longer.items():

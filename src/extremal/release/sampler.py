@@ -77,7 +77,12 @@ class SeededWords:
     def __post_init__(self) -> None:
         seed: Any = self.seed
         if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
-            raise OptionError(f"seed must be a whole number >= 0, got {repr(seed)[:60]}; e.g. 0")
+            raise OptionError(
+                "must be a whole number >= 0",
+                parameter="seed",
+                given=repr(seed)[:60],
+                remedy="e.g. 0",
+            )
         self.seed = int(seed)
 
     @property
@@ -138,8 +143,9 @@ class Sampler:
         n = len(self.inputs)
         if (n + 1) << (self.b + 3) > LARGEST_TABLES:
             raise SizeError(
-                f"sampling tables must take at most {LARGEST_TABLES} bytes, got {n} inputs x "
-                f"{len(self.outputs)} outputs; merge rare labels"
+                f"sampling tables must take at most {LARGEST_TABLES} bytes",
+                given=f"{n} inputs x {len(self.outputs)} outputs",
+                remedy="merge rare labels",
             )
         entries = np.zeros((n + 1) << self.b, dtype=np.uint64)
         sampling_kernel.build(self.weights, self.b, entries)
@@ -191,7 +197,10 @@ def unsigned(codes: Array) -> Array:
     """The same integers, seen as unsigned: a negative one becomes larger than every code."""
     if codes.dtype.kind not in "iu":
         raise ValuesError(
-            f"codes must be integers, got an array of {codes.dtype}; for labels use privatize(values)"
+            "must be integers",
+            parameter="codes",
+            given=f"an array of {codes.dtype}",
+            remedy="for labels use privatize(values)",
         )
     native = codes.astype(codes.dtype.newbyteorder("="), copy=False)
     return native.view(np.dtype(f"u{native.dtype.itemsize}"))

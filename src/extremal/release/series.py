@@ -264,6 +264,6 @@ def _arrow_labels(sampler: Sampler, kind: Any) -> Any:
         if same_labels(labels.to_pylist(), outputs):
             return labels
     raise ValuesError(
-        "an arrow column holds values of one type, but the output labels are of several; "
-        "rename the outputs of the mechanism, or give the values as a list"
+        "an arrow column holds values of one type, but the output labels are of several",
+        remedy="rename the outputs of the mechanism, or give the values as a list",
     )

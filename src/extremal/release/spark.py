@@ -115,8 +115,9 @@ def counts_spark(frame: Any, column: str, certified: Certificate) -> dict[Hashab
     for value, count in groups:
         if value not in counts:
             raise ValuesError(
-                f"every report in {column!r} must be one of the output labels {shorten(outputs)}, "
-                f"got {brief(value)} in {count} rows; count a column of reports of this mechanism"
+                f"every report in {column!r} must be one of the output labels {shorten(outputs)}",
+                given=f"{brief(value)} in {count} rows",
+                remedy="count a column of reports of this mechanism",
             )
         counts[value] += count
     return counts
@@ -148,7 +149,10 @@ class Reports:
         drawn = job.draw(read, batch.num_rows, blocks)
         if drawn is None:
             # Without the values: what a task raises is written to logs. The driver names them.
-            raise ValuesError(f"every value of {job.private} must be an input label, got others")
+            raise ValuesError(
+                f"every value of {job.private} must be an input label",
+                given="others",
+            )
         if drawn.kept is not None:
             batch = batch.filter(pa.array(drawn.kept))
         for name, reports in drawn.columns.items():
@@ -183,7 +187,10 @@ def _schema_of_reports(frame: Any, job: Job) -> Any:
             return as_column(sampler, pa.array([], to_arrow_type(fields[name].dataType)))
         except TypeError:
             kind = fields[name].dataType.simpleString()
-            raise ValuesError(f"column {name!r} must hold labels, got values of type {kind}") from None
+            raise ValuesError(
+                f"column {name!r} must hold labels",
+                given=f"values of type {kind}",
+            ) from None
 
     # Drawing for no records tells what type workers will give, and makes the tables they need.
     drawn = Job(job.releases, Randomness(), drop=False).draw(read, 0)
@@ -210,7 +217,11 @@ def _stored(reports: Any, path: str, refuse_unknown: Callable[[], None]) -> Any:
         if not exists:
             raise
     if exists:  # raised here, so that Spark's error is not shown as its cause
-        raise ValuesError(f"materialize must name a new folder, got one that exists: {path}")
+        raise ValuesError(
+            "must name a new folder",
+            parameter="materialize",
+            given=f"one that exists: {path}",
+        )
     return reports.sparkSession.read.schema(reports.schema).parquet(path)
 
 

@@ -30,7 +30,10 @@ def check_frame(frame: Any) -> None:
     """Refuse what is not a frame of Spark."""
     if not hasattr(frame, "mapInArrow"):
         raise ValuesError(
-            f"frame must be a Spark DataFrame, got {type(frame).__name__}; for others use privatize_frame"
+            "must be a Spark DataFrame",
+            parameter="frame",
+            given=type(frame).__name__,
+            remedy="for others use privatize_frame",
         )
 
 
@@ -51,17 +54,27 @@ def check_columns_of_frame(frame: Any, job: Job, id_column: str | None) -> None:
     twice = [name for name in names if frame.columns.count(name) > 1]
     if twice:
         raise ValuesError(
-            f"frame must have one column of each name, got several named {shorten(twice, 4)}; rename them"
+            "must have one column of each name",
+            parameter="frame",
+            given=f"several named {shorten(twice, 4)}",
+            remedy="rename them",
         )
     if id_column is None:
         return
     kind = frame.schema[id_column].dataType.typeName()
     if kind not in ID_TYPES:
-        raise KeyingError(f"ids must be integers, strings or bytes, got {kind} in {id_column!r}; cast them")
+        raise KeyingError(
+            "must be integers, strings or bytes",
+            parameter="ids",
+            given=f"{kind} in {id_column!r}",
+            remedy="cast them",
+        )
     if not is_remote(frame) and not _is_deterministic(frame.select(quoted(id_column))):
         raise KeyingError(
-            f"ids must be stored with the records, but {id_column!r} is computed anew each time (rand, uuid, "
-            "monotonically_increasing_id), and another id is another draw; write the frame with its ids first"
+            f"must be stored with the records, but {id_column!r} is computed anew each time "
+            "(rand, uuid, monotonically_increasing_id), and another id is another draw",
+            parameter="ids",
+            remedy="write the frame with its ids first",
         )
 
 
@@ -78,14 +91,16 @@ def check_storage(frame: Any, keyed: bool, materialize: Any) -> None:
     if frame.isStreaming:
         if not keyed or materialize is not None:
             raise KeyingError(
-                "a stream has no end at which to store it; give key= and id_column=, without materialize="
+                "a stream has no end at which to store it",
+                remedy="give key= and `id_column=`, without materialize=",
             )
     elif not keyed and materialize is None:
         master = str(frame.sparkSession.conf.get("spark.master", ""))
         if not re.fullmatch(r"local(\[.*\])?", master):
             raise KeyingError(
-                "without a key reports must be stored before they are used, and executors of a cluster can "
-                "be lost; give materialize=, a new folder for Parquet files, or key= and id_column="
+                "without a key reports must be stored before they are used, and executors of a "
+                "cluster can be lost",
+                remedy=("give materialize=, a new folder for Parquet files, or key= and `id_column=`"),
             )
 
 
@@ -100,13 +115,19 @@ def refuse_ids(frame: Any, id_column: str) -> None:
     found = ids.groupBy("id").count().filter("id is null or count > 1").orderBy("id").limit(4).collect()
     if found and found[0]["id"] is None:  # null comes first
         raise KeyingError(
-            f"every record needs an id, got none in {found[0]['count']} rows of {id_column!r}; "
-            "give them one, or leave them out"
+            "every record needs an id",
+            given=f"none in {found[0]['count']} rows of {id_column!r}",
+            remedy="give them one, or leave them out",
         )
     if found:
         raise KeyingError(
-            f"ids must be distinct, got {shorten([row['id'] for row in found[:3]])}"
-            f"{' and others' if len(found) > 3 else ''} more than once in {id_column!r}; {REMEDY}"
+            "must be distinct",
+            parameter="ids",
+            given=(
+                f"{shorten([row['id'] for row in found[:3]])}{' and others' if len(found) > 3 else ''} "
+                f"more than once in {id_column!r}"
+            ),
+            remedy=f"{REMEDY}",
         )
 
 

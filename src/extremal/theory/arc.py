@@ -56,8 +56,9 @@ class ArcColumns:
         n, m = len(self.probabilities), self.outputs
         if n * m > LARGEST_MATRIX:
             raise SizeError(
-                f"a mechanism must have at most {LARGEST_MATRIX} entries to be held as a matrix, got {n} "
-                f"inputs x {m} outputs; use the columns of arc_columns(...) as they are, or merge rare labels"
+                f"a mechanism must have at most {LARGEST_MATRIX} entries to be held as a matrix",
+                given=f"{n} inputs x {m} outputs",
+                remedy="use the columns of arc_columns(...) as they are, or merge rare labels",
             )
         after = (np.arange(n)[:, None] - self.first[None, :]) % n
         L = np.where(after < self.count, self.high, self.low)

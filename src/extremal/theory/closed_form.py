@@ -28,7 +28,9 @@ def binary(prior: Prior, epsilon: float) -> Mechanism:
     """Optimal for every sub-convex utility on two symbols, 0 <= epsilon <= epsilon_max (Theorem 2)."""
     if check_prior(prior).size != 2:
         raise RegionError(
-            f"Theorem 2 needs a prior on 2 symbols, got {prior.size}; design() handles any number of symbols"
+            "Theorem 2 needs a prior on 2 symbols",
+            given=prior.size,
+            remedy="`design(prior, epsilon)` handles any number of symbols",
         )
     epsilon = _check_range("Theorem 2", epsilon, prior.epsilon_max)
     order = np.argsort(-prior.probabilities, kind="stable")
@@ -46,8 +48,9 @@ def high_privacy(prior: Prior, epsilon: float) -> Mechanism:
     epsilon = check_epsilon(epsilon)
     if region(check_prior(prior).probabilities, epsilon) > 1:
         raise RegionError(
-            f"Theorem 3 needs 0 <= epsilon < epsilon_1 = {prior.region_edges[1]:.6g} for this prior, "
-            f"got {epsilon:.6g}; design() picks the right method for any epsilon"
+            f"Theorem 3 needs 0 <= epsilon < epsilon_1 = {prior.region_edges[1]:.6g} for this prior",
+            given=f"{epsilon:.6g}",
+            remedy="`design(prior, epsilon)` picks the right method for any epsilon",
         )
     check_size(prior.size, prior.size)
     P = high_privacy_matrix(prior.probabilities, math.exp(epsilon))
@@ -65,8 +68,9 @@ def uniform(n: int | Prior, epsilon: float) -> Mechanism:
     if not prior.is_uniform:
         p = prior.probabilities
         raise RegionError(
-            f"Theorem 4 needs a uniform prior, got masses from {p.min():.6g} to {p.max():.6g}; "
-            "design() handles any prior"
+            "Theorem 4 needs a uniform prior",
+            given=f"masses from {p.min():.6g} to {p.max():.6g}",
+            remedy="`design(prior, epsilon)` handles any prior",
         )
     size = prior.size
     epsilon = _check_range("Theorem 4", epsilon, math.log(size))
@@ -141,7 +145,8 @@ def _check_range(theorem: str, epsilon: float, top: float) -> float:
     epsilon = check_epsilon(epsilon)
     if epsilon > top + rounding(top):
         raise RegionError(
-            f"{theorem} needs 0 <= epsilon <= epsilon_max = {top:.6g} for this prior, got {epsilon:.6g}; "
-            "above it the identity is optimal, as design() returns"
+            f"{theorem} needs 0 <= epsilon <= epsilon_max = {top:.6g} for this prior",
+            given=f"{epsilon:.6g}",
+            remedy="above it the identity is optimal, as design() returns",
         )
     return epsilon

@@ -31,8 +31,9 @@ def lift_vertices(pi: Floats, low: float, high: float) -> Floats:
     n = len(pi)
     if n > LARGEST:
         raise SizeError(
-            f"enumeration of lift vectors needs at most {LARGEST} symbols and is practical up to about 18, "
-            f'got {n}; use design(..., method="column-generation")'
+            f"enumeration of lift vectors needs at most {LARGEST} symbols and is practical up to about 18",
+            given=n,
+            remedy='use design(..., method="column-generation")',
         )
     noise = rounding(np.log(high))
     if high - low <= noise:

@@ -24,8 +24,9 @@ def majorizes(p: ArrayLike, q: ArrayLike, tolerance: float = TOLERANCE) -> bool:
     a, b = (np.sort(_vector(x))[::-1] for x in (p, q))
     if a.shape != b.shape:
         raise PriorError(
-            f"majorization must compare vectors of equal length, got {len(a)} and {len(b)}; "
-            "append zeros to the shorter"
+            "majorization must compare vectors of equal length",
+            given=f"{len(a)} and {len(b)}",
+            remedy="append zeros to the shorter",
         )
     if abs(math.fsum(a) - math.fsum(b)) > tolerance:
         return False
@@ -41,11 +42,15 @@ def transfer(p: ArrayLike, rich: int, poor: int, share: float) -> Floats:
     q = _vector(p)
     if not 0 <= share <= 1:
         raise PriorError(
-            f"the share transferred must be between 0 and 1, got {share}; 1 makes both elements equal"
+            "the share transferred must be between 0 and 1",
+            given=share,
+            remedy="1 makes both elements equal",
         )
     if q[rich] < q[poor]:
         raise PriorError(
-            f"a transfer must go from a larger to a smaller element, got {q[rich]:g}, {q[poor]:g}; swap them"
+            "a transfer must go from a larger to a smaller element",
+            given=f"{q[rich]:g}, {q[poor]:g}",
+            remedy="swap them",
         )
     amount = share * (q[rich] - q[poor]) / 2
     q[rich] -= amount
@@ -66,5 +71,9 @@ def schur_convex_on(
 def _vector(values: ArrayLike) -> Floats:
     p = as_vector(values, "vector")
     if not np.isfinite(p).all():
-        raise PriorError(f"vector must be finite, got {p[~np.isfinite(p)][0]}; correct or drop that element")
+        raise PriorError(
+            "vector must be finite",
+            given=p[~np.isfinite(p)][0],
+            remedy="correct or drop that element",
+        )
     return p

@@ -89,11 +89,17 @@ def exact_polytope_vertices(pi: Sequence[Fraction], c: Fraction) -> list[list[li
     _check_number(len(pi))
     if sum(pi) != 1 or min(pi) <= 0:
         raise PriorError(
-            f"masses must be positive fractions that sum to exactly 1, got {[str(p) for p in pi]}; "
-            "divide each by their sum"
+            "must be positive fractions that sum to exactly 1",
+            parameter="masses",
+            given=[str(p) for p in pi],
+            remedy="divide each by their sum",
         )
     if c < 1:
-        raise EpsilonError(f"c = e^epsilon must be at least 1, got {c}; c = 1 releases nothing")
+        raise EpsilonError(
+            "c = e^epsilon must be at least 1",
+            given=c,
+            remedy="c = 1 releases nothing",
+        )
     n = len(pi)
     cone = _Cone(pi, min(c, 1 / min(pi)))
     faces = cone.faces()
@@ -227,8 +233,9 @@ def _as_fractions(pi: Floats) -> list[Fraction]:
 def _check_number(n: int) -> None:
     if n > LARGEST:
         raise SizeError(
-            f"vertex enumeration of M_N(epsilon) needs N <= {LARGEST} to be practical, got {n}; "
-            "design() uses lift vectors (enumeration up to N = 18) or column generation instead"
+            f"vertex enumeration of M_N(epsilon) needs N <= {LARGEST} to be practical",
+            given=n,
+            remedy=("`design(prior, epsilon)` uses lift vectors (enumeration up to N = 18) or column generation instead"),
         )
 
 

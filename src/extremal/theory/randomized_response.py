@@ -49,8 +49,9 @@ def randomized_response_parameter(prior: Prior, epsilon: float) -> float:
     epsilon = check_epsilon(epsilon)
     if region(check_prior(prior).probabilities, epsilon) > prior.size:
         raise RegionError(
-            f"epsilon_r needs 0 <= epsilon < epsilon_max = {prior.epsilon_max:.6g} for this prior, "
-            f"got {epsilon:.6g}; from there on randomized response needs no noise, release X itself"
+            f"epsilon_r needs 0 <= epsilon < epsilon_max = {prior.epsilon_max:.6g} for this prior",
+            given=f"{epsilon:.6g}",
+            remedy="from there on randomized response needs no noise, release X itself",
         )
     p = float(prior.probabilities.min())
     return epsilon + math.log1p(-p) - math.log1p(-p * math.exp(epsilon))

@@ -68,7 +68,7 @@ def test_other_losses_are_solved_too():
 def test_dominant_answers_have_designs_better_than_randomized_response(pi, epsilon):
     found = checked(pi, epsilon, np.eye(3))
     prior = ex.Prior(pi)
-    assert found.value >= shares(prior, ex.randomized_response_for_pml(prior, epsilon)) * (1 - 1e-9)
+    assert found.value >= shares(prior, ex.theory.randomized_response_for_pml(prior, epsilon)) * (1 - 1e-9)
     assert found.gap <= 1e-3
 
 
@@ -202,7 +202,7 @@ def test_every_prior_and_level_has_a_proven_design(masses, epsilon, kind):
     mechanism = ex.Mechanism(found.matrix, prior.labels)
     assert ex.epsilon_pml(prior, mechanism) <= epsilon + 1e-12
     assert purposes[kind](prior, mechanism) == pytest.approx(found.value, rel=1e-6)
-    response = purposes[kind](prior, ex.randomized_response_for_pml(prior, epsilon))
+    response = purposes[kind](prior, ex.theory.randomized_response_for_pml(prior, epsilon))
     assert found.value >= response * (1 - 1e-6)
 
 
@@ -214,7 +214,7 @@ def test_estimates_are_as_good_as_the_efficiency_says():
     people, errors = 2000, []
     for seed in range(200):
         answers = rng.choice(4, people, p=prior.probabilities)
-        reports = certified.privatize(answers, source=ex.SeededWords(seed))
+        reports = certified.privatize(answers, source=ex.randomness.SeededWords(seed))
         estimate = ex.estimate(certified, reports, method="inverse", prior=prior)
         errors.append(np.sum((estimate.frequencies - prior.probabilities) ** 2))
     direct = (1 - np.sum(prior.probabilities**2)) / people

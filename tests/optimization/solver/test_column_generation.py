@@ -316,9 +316,9 @@ def test_vertices_that_differ_by_less_than_1e_9_are_different():
     """A lift of 3e-9 instead of 0 costs 3e-5 in squared Hellinger: columns must not be merged by rounding."""
     prior = ex.Prior.from_counts([3, 4, 4, 4, 1, 4, 4])
     epsilon = math.log(3) + 3.3e-9
-    best = oracles.optimum(prior, math.exp(epsilon), ex.hellinger)
+    best = oracles.optimum(prior, math.exp(epsilon), ex.utilities.hellinger)
     for method in ("enumeration", "column-generation"):
-        design = ex.design(prior, epsilon, ex.hellinger, method=method, tolerance=1e-10)
+        design = ex.design(prior, epsilon, ex.utilities.hellinger, method=method, tolerance=1e-10)
         assert design.value == pytest.approx(best, rel=1e-9)
         assert design.gap <= 1e-9
 
@@ -326,10 +326,10 @@ def test_vertices_that_differ_by_less_than_1e_9_are_different():
 @pytest.mark.parametrize(
     ("counts", "shift", "utility"),
     [
-        ([3, 2, 5, 1, 4], -1.8e-13, ex.total_variation),
-        ([1, 1, 1, 1, 1, 1], 2.3e-9, ex.jensen_shannon),
-        ([1, 1, 1, 1, 1, 1], 2.3e-9, ex.hellinger),
-        ([2, 1, 1, 1, 1, 2], -1e-11, ex.hellinger),
+        ([3, 2, 5, 1, 4], -1.8e-13, ex.utilities.total_variation),
+        ([1, 1, 1, 1, 1, 1], 2.3e-9, ex.utilities.jensen_shannon),
+        ([1, 1, 1, 1, 1, 1], 2.3e-9, ex.utilities.hellinger),
+        ([2, 1, 1, 1, 1, 2], -1e-11, ex.utilities.hellinger),
         ([2, 1, 1, 1, 1, 2], 1e-12, ex.mutual_information),
     ],
 )

@@ -66,7 +66,7 @@ def test_the_design_is_feasible_and_certified(task):
     utility = ex.ExpectedGain(gain)
     design = ex.design(prior, math.log(high), utility, method="gain-program", notion=ex.LIP.above(low))
     assert ex.epsilon_pml(prior, design.mechanism) <= math.log(high) + 1e-12
-    assert ex.lift(prior, design.mechanism).min() >= low - 1e-12
+    assert ex.measures.lift(prior, design.mechanism).min() >= low - 1e-12
     assert np.abs(design.mechanism.matrix.sum(axis=1) - 1).max() <= 1e-12
     assert design.mechanism.shape[1] <= prior.size
     assert design.value == utility(prior, design.mechanism)

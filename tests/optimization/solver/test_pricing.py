@@ -85,7 +85,7 @@ def test_lifts_have_mean_one_and_lie_between_the_bounds(problem, data):
 
 
 def test_a_symbol_that_is_full_or_empty_up_to_rounding_is_so_exactly():
-    problem = Separable(np.full(10, 0.1), ex.hellinger.f, 0.0, 1 / 0.3, CELLS)
+    problem = Separable(np.full(10, 0.1), ex.utilities.hellinger.f, 0.0, 1 / 0.3, CELLS)
     flags = np.arange(10) < 3
     (three,) = problem.lifts(flags[None], np.array([7]))
     assert three[7] == 0
@@ -105,7 +105,7 @@ def test_reach_holds_what_each_lift_can_be_and_no_more(problem):
 @given(designs(max_size=5), st.sampled_from(SEPARABLE))
 def test_mu_is_the_utility_of_columns(design, utility):
     prior, epsilon = design
-    V = ex.extremal_lift_vectors(prior, epsilon)
+    V = ex.theory.extremal_lift_vectors(prior, epsilon)
     problem = Separable(prior.probabilities, utility.f, 0.0, 2.0)
     np.testing.assert_allclose(problem.mu(V), utility.columns(prior, V.T), rtol=1e-9, atol=1e-12)
 
@@ -186,7 +186,7 @@ def test_the_bound_of_a_finished_search_does_not_depend_on_the_table():
     prior = ex.Prior.uniform(6)
     epsilon = prior.region_edges[2] + 1e-7
     for cells in (64, FINE_CELLS):
-        problem = Separable(prior.probabilities, ex.hellinger.f, 0.0, math.exp(epsilon), cells)
+        problem = Separable(prior.probabilities, ex.utilities.hellinger.f, 0.0, math.exp(epsilon), cells)
         y = problem.pi * 0.2
         assert problem.exhaust(y, -1.0, 300, 10**7).bound == pytest.approx(largest(problem, y), abs=1e-14)
 

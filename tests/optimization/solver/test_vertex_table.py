@@ -60,5 +60,6 @@ def test_columns_below_the_threshold_are_left_out():
 
 def test_large_alphabets_have_no_table():
     assert (
-        vertex_table(Separable(np.full(LARGEST + 1, 1 / (LARGEST + 1)), ex.chi_squared.f, 0.0, 2.0)) is None
+        vertex_table(Separable(np.full(LARGEST + 1, 1 / (LARGEST + 1)), ex.utilities.chi_squared.f, 0.0, 2.0))
+        is None
     )

@@ -188,10 +188,10 @@ def test_labels_of_the_same_text_cannot_be_told_apart_in_csv():
     """1 and "1" would be one value when read, and one report when written."""
     for labels in ([1, "1"], [True, "True", "x"], [0.5, "0.5"]):
         prior = ex.Prior.uniform(labels)
-        c = certify(prior, ex.randomized_response_for_pml(prior, 0.3), 0.3)
+        c = certify(prior, ex.theory.randomized_response_for_pml(prior, 0.3), 0.3)
         one_line(ValuesError, "different texts", lambda c=c: privatized(b"answer\n1\n", {"answer": c}))
     outputs = certify(WORDS, ex.Mechanism(np.full((3, 2), 0.5), WORDS.labels, [2, "2"]), 0.0)
     one_line(ValuesError, r"got \[2, '2'\]", lambda: privatized(b"answer\na\n", {"answer": outputs}))
     pairs = ex.Prior.uniform([(1, "x"), ("1", "x"), (1, "y")])
-    joint = certify(pairs, ex.randomized_response_for_pml(pairs, 0.3), 0.3)
+    joint = certify(pairs, ex.theory.randomized_response_for_pml(pairs, 0.3), 0.3)
     one_line(ValuesError, "different texts", lambda: privatized(b"p,q\n1,x\n", {("p", "q"): joint}))

@@ -124,7 +124,7 @@ def test_the_command_line_refuses_an_order_that_tells(tmp_path):
 
 def test_answers_far_from_the_prior_are_told_to_the_operator_alone(tmp_path):
     half = ex.Prior({"yes": 0.5, "no": 0.5})
-    c = certify(half, ex.randomized_response_for_pml(half, 0.4), 0.4)
+    c = certify(half, ex.theory.randomized_response_for_pml(half, 0.4), 0.4)
     c.save(tmp_path / "m.json")
     p = math.exp(0.4) / 2  # the chance of a true report
     meant = math.log(p / (0.1 * p + 0.9 * (1 - p)))
@@ -308,7 +308,7 @@ def test_nothing_of_a_private_column_survives_in_the_bytes_of_a_parquet_file(tmp
 def test_refusing_everything_leaves_an_old_target_alone(tmp_path):
     source, target = write(tmp_path / "s.csv", survey(["x"] * 5)), tmp_path / "t.csv"
     target.write_text("old")
-    with pytest.raises(ex.ValuesError, match="no records left"):
+    with pytest.raises(ex.errors.ValuesError, match="no records left"):
         privatize_file(source, target, {"answer": C}, unknown="drop", overwrite=True)
     assert target.read_text() == "old"
 
@@ -321,7 +321,7 @@ def test_a_stream_gets_everything_or_nothing(tmp_path):
         assert stream.read() == source.read_bytes()
     bad = write(tmp_path / "b.csv", survey([*MIXED["answer"], "strange"]))
     with open(tmp_path / "out", "w+b") as stream:
-        with pytest.raises(ex.ValuesError):
+        with pytest.raises(ex.errors.ValuesError):
             privatize_file(bad, stream, {"answer": SAME})
         stream.seek(0)
         assert stream.read() == b""

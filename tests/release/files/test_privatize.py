@@ -154,7 +154,7 @@ def test_several_columns_one_by_one_and_together(source, target):
     joint = certify(both, identity(both), 4.0)
     privatize_file(source, target, {("twin", "answer"): joint})
     assert read(target) == read(source)
-    loose = certify(both, ex.randomized_response(both, 1.0), 1.0)
+    loose = certify(both, ex.theory.randomized_response(both, 1.0), 1.0)
     privatize_file(source, target, {("twin", "answer"): loose}, key=KEY, id_column="id", overwrite=True)
     got = read(target)
     pairs = list(zip(columns["twin"], columns["answer"], strict=True))
@@ -505,7 +505,7 @@ def test_the_target_is_no_more_readable_than_the_source(source, target):
 # --- the falsifier --------------------------------------------------------------------------------
 
 LEAST = 0.4
-FEW = certify(WORDS, ex.randomized_response_for_pml(WORDS, LEAST), LEAST)
+FEW = certify(WORDS, ex.theory.randomized_response_for_pml(WORDS, LEAST), LEAST)
 
 
 def csv_source(path, values):

@@ -22,7 +22,9 @@ TRUTHS = ["Ja!", "nein", "weiß nicht", "0815"]
 PRIOR = ex.Prior([0.4, 0.3, 0.2, 0.1], TRUTHS)
 SECRET = certify(
     PRIOR,
-    ex.Mechanism(ex.randomized_response(PRIOR, 1.0).matrix, inputs=TRUTHS, outputs=["R0", "R1", "R2", "R,3"]),
+    ex.Mechanism(
+        ex.theory.randomized_response(PRIOR, 1.0).matrix, inputs=TRUTHS, outputs=["R0", "R1", "R2", "R,3"]
+    ),
     1.0,
 )
 

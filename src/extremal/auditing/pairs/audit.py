@@ -185,7 +185,9 @@ def audit_pairs(
     secrets, reports = _columns(x, y, prior)
     if drawn and prior is None:
         raise OptionError(
-            "drawn=True must come with the prior that secrets were drawn from, got none; give prior="
+            "drawn=True must come with the prior that secrets were drawn from",
+            given="none",
+            remedy="give prior=",
         )
     choosing = _split(len(reports.codes), seed)
     s, r = secrets.codes[~choosing], reports.codes[~choosing]
@@ -254,7 +256,12 @@ def _split(n: int, seed: Any) -> NDArray[np.bool_]:
     drawn secrets or reports from with the same seed.
     """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise OptionError(f"seed must be a whole number >= 0, got {seed!r}; e.g. 0")
+        raise OptionError(
+            "must be a whole number >= 0",
+            parameter="seed",
+            given=f"{seed!r}",
+            remedy="e.g. 0",
+        )
     words = np.random.SeedSequence([SPLITTING, int(seed)])
     return np.asarray(np.random.Generator(np.random.Philox(words)).random(n) < CHOOSING)
 
@@ -263,24 +270,31 @@ def _columns(x: Any, y: Any, prior: Prior | None) -> tuple[Coded, Coded]:
     secrets, reports = read_column(x, "x"), read_column(y, "y")
     if len(secrets) != len(reports):
         raise ValuesError(
-            f"x and y must have one secret and one report a record, got {len(secrets)} and {len(reports)}; "
-            "give columns of equal length"
+            "x and y must have one secret and one report a record",
+            given=f"{len(secrets)} and {len(reports)}",
+            remedy="give columns of equal length",
         )
     if len(secrets) < FEWEST:
         raise ValuesError(
-            f"an audit must have at least {FEWEST} pairs, got {len(secrets)}; thousands show more, "
-            "collect them by calling the system again"
+            f"an audit must have at least {FEWEST} pairs",
+            given=len(secrets),
+            remedy="thousands show more, collect them by calling the system again",
         )
     if any(is_missing(value) for value in secrets if not isinstance(value, list | tuple | np.ndarray)):
         raise ValuesError(
-            "secrets must not be missing, got a missing value in x; drop the record or name it, e.g. 'no answer'"
+            "must not be missing",
+            parameter="secrets",
+            given="a missing value in x",
+            remedy="drop the record or name it, e.g. 'no answer'",
         )
     if prior is None:
         coded = encode(secrets)
         if len(coded.values) < 2:
             raise ValuesError(
-                f"x must hold at least 2 different secrets, got only {shown(secrets[0])}; "
-                "what is the same for everybody is no secret"
+                "must hold at least 2 different secrets",
+                parameter="x",
+                given=f"only {shown(secrets[0])}",
+                remedy="what is the same for everybody is no secret",
             )
         return coded, encode(reports)
     row = {label: i for i, label in enumerate(check_prior(prior).labels)}
@@ -288,8 +302,9 @@ def _columns(x: Any, y: Any, prior: Prior | None) -> tuple[Coded, Coded]:
     if codes.min() < 0:
         unknown = [secrets[i] for i in np.flatnonzero(codes < 0)[:5].tolist()]
         raise ValuesError(
-            f"every secret must be a label of the prior, {shorten(prior.labels)}, got {shorten(unknown)}; "
-            "labels are compared as they are, 1 is not '1'"
+            f"every secret must be a label of the prior, {shorten(prior.labels)}",
+            given=shorten(unknown),
+            remedy="labels are compared as they are, 1 is not '1'",
         )
     return Coded(codes, prior.labels), encode(reports)
 
@@ -309,7 +324,9 @@ def _check_confidence(confidence: Any) -> float:
         or not 0.5 <= confidence < 1
     ):
         raise OptionError(
-            f"confidence must be a number from 0.5 to below 1, got {confidence!r}; 0.95 accuses a system that "
-            "keeps its promise at most once in 20 audits"
+            "must be a number from 0.5 to below 1",
+            parameter="confidence",
+            given=f"{confidence!r}",
+            remedy="0.95 accuses a system that keeps its promise at most once in 20 audits",
         )
     return float(confidence)

@@ -51,7 +51,9 @@ def read_column(values: Any, what: str) -> list[Any]:
     """The values of a list, tuple, array, Series or arrow column, one a record."""
     if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
         raise ValuesError(
-            f"{what} must be a column with one value a record, got {repr(values)[:80]}; give a list"
+            f"{what} must be a column with one value a record",
+            given=repr(values)[:80],
+            remedy="give a list",
         )
     return as_list(values)
 

@@ -51,5 +51,7 @@ def balance(X: Floats, q: Floats) -> Floats:
         short = target - E.T @ q
         q = q * (1 + E @ np.linalg.lstsq((E.T * q) @ E, short, rcond=None)[0])
     if not q.min() > 0:
-        raise SolverError("the weights of a design lost their sign in the last step")
+        raise SolverError(
+            "the weights of a design lost their sign in the last step",
+        )
     return q

@@ -86,11 +86,19 @@ class Mean(Purpose):
             place = {label: i for i, label in enumerate(self.labels)}
             missing = [label for label in check_prior(prior).labels if label not in place]
             if missing:
-                raise OptionError(f"scores must cover every label, got none for {missing[0]!r}; add it")
+                raise OptionError(
+                    "must cover every label",
+                    parameter="scores",
+                    given=f"none for {missing[0]!r}",
+                    remedy="add it",
+                )
             s = s[[place[label] for label in prior.labels]]
         if len(s) != check_prior(prior).size:
             raise OptionError(
-                f"scores must be as many as labels, {prior.size}, got {len(s)}; give one for each"
+                f"must be as many as labels, {prior.size}",
+                parameter="scores",
+                given=len(s),
+                remedy="give one for each",
             )
         s = s - prior.probabilities @ s  # a constant changes no error, and this keeps precision
         return np.asarray(np.multiply.outer(s, s))
@@ -101,7 +109,11 @@ def mean(scores: Mapping[object, float] | Sequence[float]) -> Mean:
     labels = tuple(scores) if isinstance(scores, Mapping) else None
     numbers = tuple(float(s) for s in (scores.values() if isinstance(scores, Mapping) else scores))
     if not np.isfinite(numbers).all() or len(set(numbers)) < 2:
-        raise OptionError("scores must be finite and not all equal; e.g. {'no': 0, 'yes': 1}")
+        raise OptionError(
+            "must be finite and not all equal",
+            parameter="scores",
+            remedy="e.g. {'no': 0, 'yes': 1}",
+        )
     return Mean(numbers, labels)
 
 
@@ -122,7 +134,10 @@ class Groups(Purpose):
             unknown = [label for label in labels if label not in place]
             if unknown:
                 raise OptionError(
-                    f"groups must hold labels of the prior, got {unknown[0]!r} in {name!r}; remove it"
+                    "must hold labels of the prior",
+                    parameter="groups",
+                    given=f"{unknown[0]!r} in {name!r}",
+                    remedy="remove it",
                 )
             g = np.zeros(prior.size)
             g[[place[label] for label in labels]] = 1.0
@@ -133,7 +148,11 @@ class Groups(Purpose):
 def groups(members: Mapping[str, Sequence[object]]) -> Groups:
     """The purpose of estimating the shares of groups, given by the labels of each; labels in none are the rest."""
     if not members or not all(len(labels) for labels in members.values()):
-        raise OptionError("groups must name at least one group with labels; e.g. {'left': ['a', 'b']}")
+        raise OptionError(
+            "must name at least one group with labels",
+            parameter="groups",
+            remedy="e.g. {'left': ['a', 'b']}",
+        )
     return Groups(tuple((str(name), tuple(labels)) for name, labels in members.items()))
 
 
@@ -148,7 +167,8 @@ class Quadratic(Purpose):
         A = np.array(matrix, dtype=np.float64)
         if A.ndim != 2 or A.shape[0] != A.shape[1] or not np.isfinite(A).all():
             raise OptionError(
-                f"the matrix of a quadratic loss must be square and finite, got shape {A.shape}"
+                "the matrix of a quadratic loss must be square and finite",
+                given=f"shape {A.shape}",
             )
         A.flags.writeable = False
         object.__setattr__(self, "matrix", A)
@@ -161,7 +181,7 @@ class Quadratic(Purpose):
     def loss(self, prior: Prior) -> Floats:
         if self.matrix.shape[0] != check_prior(prior).size:
             raise OptionError(
-                f"the matrix of a quadratic loss must fit the prior's {prior.size} labels, "
-                f"got {self.matrix.shape[0]} rows"
+                f"the matrix of a quadratic loss must fit the prior's {prior.size} labels",
+                given=f"{self.matrix.shape[0]} rows",
             )
         return self.matrix

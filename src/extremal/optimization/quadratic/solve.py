@@ -87,14 +87,26 @@ def solve(
     pi, A = _check(probabilities, A)
     epsilon = check_epsilon(epsilon)
     if epsilon == 0:
-        raise EpsilonError("epsilon must be > 0 to estimate anything, got 0; e.g. 0.5")
+        raise EpsilonError(
+            "must be > 0 to estimate anything",
+            parameter="epsilon",
+            given="0",
+            remedy="e.g. 0.5",
+        )
     if tolerance is not None and not 0 < tolerance < 1:
-        raise OptionError(f"tolerance must be between 0 and 1, got {tolerance}; 0.01 proves one percent")
+        raise OptionError(
+            "must be between 0 and 1",
+            parameter="tolerance",
+            given=tolerance,
+            remedy="0.01 proves one percent",
+        )
     groups = merge_alike(A)
     size = int(groups.max()) + 1
     if size == 1:
         raise OptionError(
-            "the purpose must tell some symbols apart, got one that weighs them all alike; use shares"
+            "the purpose must tell some symbols apart",
+            given="one that weighs them all alike",
+            remedy="use shares",
         )
     first = np.unique(groups, return_index=True)[1]
     merged = np.bincount(groups, weights=pi).astype(np.float64)
@@ -116,16 +128,24 @@ def _check(probabilities: ArrayLike, A: ArrayLike) -> tuple[Floats, Floats]:
     pi = Prior(np.asarray(probabilities, dtype=np.float64)).probabilities
     matrix = np.asarray(A, dtype=np.float64)
     if matrix.shape != (len(pi), len(pi)) or not np.isfinite(matrix).all():
-        raise OptionError(f"A must be a finite {len(pi)} x {len(pi)} matrix, got shape {matrix.shape}")
+        raise OptionError(
+            f"A must be a finite {len(pi)} x {len(pi)} matrix",
+            given=f"shape {matrix.shape}",
+        )
     scale = float(np.abs(matrix).max())
     if np.abs(matrix - matrix.T).max() > 1e-12 * scale:
-        raise OptionError("A must be symmetric; use (A + A.T) / 2")
+        raise OptionError(
+            "A must be symmetric",
+            remedy="use (A + A.T) / 2",
+        )
     matrix = (matrix + matrix.T) / 2
     diagonal = np.count_nonzero(matrix - np.diag(np.diagonal(matrix))) == 0
     least = float(np.diagonal(matrix).min()) if diagonal else float(np.linalg.eigvalsh(matrix)[0])
     if least < -1e-10 * scale:
         raise OptionError(
-            f"A must be positive semidefinite, got an eigenvalue of {least:.3g}; e.g. M.T @ M is"
+            "A must be positive semidefinite",
+            given=f"an eigenvalue of {least:.3g}",
+            remedy="e.g. M.T @ M is",
         )
     return pi, matrix
 

@@ -134,7 +134,8 @@ class LiftProgram:
             return np.ones(n), -math.inf
         if status != "optimal":
             raise SolverError(
-                f"a pricing program ended with status {status}; try a slightly different epsilon, or another method"
+                f"a pricing program ended with status {status}",
+                remedy="try a slightly different epsilon, or another method",
             )
         variables, multipliers = self._program.solution()
         z = multipliers * scale

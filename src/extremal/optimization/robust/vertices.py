@@ -41,7 +41,11 @@ class Sets:
         """The sets of a set of priors."""
         n = priors.size
         if n > LARGEST:
-            raise SizeError(f"all sets of symbols are listed up to {LARGEST} symbols, got {n}; use 'auto'")
+            raise SizeError(
+                f"all sets of symbols are listed up to {LARGEST} symbols",
+                given=n,
+                remedy="use 'auto'",
+            )
         members = (np.arange(1, 2**n)[:, None] >> np.arange(n) & 1).astype(np.float64)
         mass = members @ priors.nominal.probabilities
         excess = 1 - c * priors.smallest_means(members.T)
@@ -68,7 +72,9 @@ def robust_vertices(priors: PriorSet, c: float) -> Floats:
     sets = Sets.of(priors, c)
     if sets.pairs > MOST:
         raise SizeError(
-            f"extremal lift vectors of a set are listed up to {MOST}, got {sets.pairs}; use method='column-generation'"
+            f"extremal lift vectors of a set are listed up to {MOST}",
+            given=sets.pairs,
+            remedy="use method='column-generation'",
         )
     mass, excess, bits = sets.mass, sets.excess, np.arange(1, len(sets.mass) + 1)
     blocks = [sets.members[sets.fits] / mass[sets.fits, None]]

@@ -42,7 +42,9 @@ def gain_program(pi: Floats, gain: Floats, low: float, high: float) -> Solution:
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     if result.status != 0:
-        raise SolverError(f"the gain program ended without an answer: {result.message}")
+        raise SolverError(
+            f"the gain program ended without an answer: {result.message}",
+        )
     q = np.maximum(result.x[: w * n].reshape(w, n), 0.0)
     rho = q @ pi
     used = rho > 1e-11

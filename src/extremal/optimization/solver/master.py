@@ -87,7 +87,8 @@ class Master:
             return None
         if status != "optimal":
             raise SolverError(
-                f"the master program ended with status {status}; try a slightly different epsilon, or another method"
+                f"the master program ended with status {status}",
+                remedy="try a slightly different epsilon, or another method",
             )
         weights, multipliers = self._program.solution()
         value = self._program.value * self.scale

@@ -73,7 +73,9 @@ def _create(path: Path, mode: int) -> tuple[Path | None, BinaryIO, int]:
             handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, mode)
         except OSError as error:
             raise FileError(
-                f"target must be in a folder that can be written to, got {path}: {error.strerror}"
+                "must be in a folder that can be written to",
+                parameter="target",
+                given=f"{path}: {error.strerror}",
             ) from None
         allowed = _close_to_readers(handle)
         file = os.fdopen(handle, "wb")
@@ -156,7 +158,11 @@ def _publish(handle: int, part: Path | None, path: Path, overwrite: bool) -> Non
             else:
                 os.link(part, path)
         except FileExistsError:
-            raise FileError(f"target must not exist, but it does now: {path}; choose another name") from None
+            raise FileError(
+                f"must not exist, but it does now: {path}",
+                parameter="target",
+                remedy="choose another name",
+            ) from None
         except OSError:  # a file system without links
             if part is None:
                 raise

@@ -155,8 +155,9 @@ class CsvData:
             raw = pyarrow.array([unquote(field) for field in raw.to_pylist()], pyarrow.large_string())
         if compute.any(compute.equal(raw, ""), min_count=0).as_py():
             raise KeyingError(
-                f"every record must have an id, got some without one in column {name!r} of {self.path}; "
-                "number the records"
+                "every record must have an id",
+                given=f"some without one in column {name!r} of {self.path}",
+                remedy="number the records",
             )
         return raw
 
@@ -237,8 +238,10 @@ def check_texts(labels: Iterable[Any]) -> None:
     same = [label for label in plain if texts[str(label)] > 1]
     if same:
         raise ValuesError(
-            f"labels must have different texts to be told apart in a CSV file, got {shorten(same, 4)}; "
-            "rename them, or use Parquet"
+            "must have different texts to be told apart in a CSV file",
+            parameter="labels",
+            given=shorten(same, 4),
+            remedy="rename them, or use Parquet",
         )
 
 
@@ -246,6 +249,8 @@ def label_text(label: Any) -> str:
     if isinstance(label, str | bool | int | float):
         return str(label)
     raise ValuesError(
-        f"outputs must be text, numbers or truth values to be written to a CSV file, got {repr(label)[:60]}; "
-        "rename the outputs of the mechanism"
+        "must be text, numbers or truth values to be written to a CSV file",
+        parameter="outputs",
+        given=repr(label)[:60],
+        remedy="rename the outputs of the mechanism",
     )

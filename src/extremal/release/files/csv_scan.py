@@ -71,31 +71,41 @@ def read_header(path: str, wanted: Sequence[str], delimiter: str | None, likely:
         line = file.readline(LONGEST)
     if not line.removeprefix(MARK).strip():
         raise FileError(
-            "a CSV file must have the names of its columns in its first line, got an empty file or line: "
-            f"{path}"
+            "a CSV file must have the names of its columns in its first line",
+            given=f"an empty file or line: {path}",
         )
     body = line.removeprefix(MARK).rstrip(b"\n").removesuffix(b"\r")
     if b"\r" in body or b"\0" in body:
         raise FileError(
-            f"a CSV file must be UTF-8 text with lines that end in a line feed, got {path}; convert it"
+            "a CSV file must be UTF-8 text with lines that end in a line feed",
+            given=path,
+            remedy="convert it",
         )
     choices = dict.fromkeys(likely + DELIMITERS) if delimiter is None else [delimiter]
     found = [_split(line, decode(body, path), choice) for choice in choices]
     headers = [header for header in found if header is not None]
     if not headers:
         raise FileError(
-            f"quotes in the header must enclose whole names and close on the first line, got others in {path}; "
-            "correct the first line, or write the file anew with a CSV library"
+            "quotes in the header must enclose whole names and close on the first line",
+            given=f"others in {path}",
+            remedy="correct the first line, or write the file anew with a CSV library",
         )
     header = next((h for h in headers if set(wanted) <= set(h.columns)), None)
     if header is None:
         most = max(headers, key=lambda h: len(h.columns))
         absent = [name for name in wanted if name not in most.columns]
-        raise ValuesError(f"file must have the columns {absent}, got {shorten(most.columns, 20)}: {path}")
+        raise ValuesError(
+            f"must have the columns {absent}",
+            parameter="file",
+            given=f"{shorten(most.columns, 20)}: {path}",
+        )
     twice = sorted({name for name in header.columns if header.columns.count(name) > 1})
     if twice:
         raise FileError(
-            f"columns must have distinct names, got {shorten(twice, 4)} more than once in {path}; rename them"
+            "must have distinct names",
+            parameter="columns",
+            given=f"{shorten(twice, 4)} more than once in {path}",
+            remedy="rename them",
         )
     return header
 
@@ -108,8 +118,9 @@ def whole_records(file: BinaryIO, path: str) -> Iterator[bytes]:
         cut = _last_line_end(block)
         if not cut and len(block) > LONGEST:
             raise FileError(
-                f"a record must have at most {LONGEST} bytes, got a longer one in {path}; "
-                "is a quote left open?"
+                f"a record must have at most {LONGEST} bytes",
+                given=f"a longer one in {path}",
+                remedy="is a quote left open?",
             )
         if cut:
             yield block[:cut]
@@ -132,8 +143,9 @@ def scan(block: bytes, header: Header, path: str, before: int) -> Records:
             marks &= ~inside
     if np.any(returns[:-1] & ~lines[1:]):
         raise FileError(
-            f"a carriage return must stand before a line feed or in quotes, got another after record {before} "
-            f"of {path}; write the file anew with a CSV library"
+            "a carriage return must stand before a line feed or in quotes",
+            given=f"another after record {before} of {path}",
+            remedy="write the file anew with a CSV library",
         )
     line_ends, places = np.flatnonzero(lines), np.flatnonzero(delimiters)
     firsts = np.concatenate([[0], line_ends[:-1] + 1])
@@ -146,9 +158,12 @@ def scan(block: bytes, header: Header, path: str, before: int) -> Records:
         wrong = np.flatnonzero(~good & (ends > firsts))
         if len(wrong):
             raise FileError(
-                f"every record must have {width + 1} fields, like the header, got {counts[wrong[0]] + 1} in "
-                f"record {before + int(np.count_nonzero(good[: wrong[0]])) + 1} of {path}; "
-                f"is the delimiter {header.delimiter!r}?"
+                f"every record must have {width + 1} fields, like the header",
+                given=(
+                    f"{counts[wrong[0]] + 1} in record "
+                    f"{before + int(np.count_nonzero(good[: wrong[0]])) + 1} of {path}"
+                ),
+                remedy=f"is the delimiter {header.delimiter!r}?",
             )
         firsts, ends, line_ends = firsts[good], ends[good], line_ends[good]
     starts = np.concatenate([[0], line_ends[:-1] + 1])[: len(firsts)]
@@ -168,7 +183,9 @@ def decode(raw: bytes, path: str) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
         raise FileError(
-            f"a CSV file must be UTF-8 text, got other bytes in {path}; convert it first"
+            "a CSV file must be UTF-8 text",
+            given=f"other bytes in {path}",
+            remedy="convert it, e.g. with iconv -f cp1252 -t utf-8",
         ) from None
 
 
@@ -200,7 +217,12 @@ def _split(line: bytes, body: str, delimiter: Any) -> Header | None:
         or not delimiter.isascii()
         or delimiter in '"\r\n'
     ):
-        raise FileError(f"delimiter must be one ASCII character and no quote, got {delimiter!r}; e.g. ';'")
+        raise FileError(
+            "must be one ASCII character and no quote",
+            parameter="delimiter",
+            given=f"{delimiter!r}",
+            remedy="e.g. ';'",
+        )
     raw: list[str] = []
     for part in body.split(delimiter):
         if raw and raw[-1].count('"') % 2:
@@ -232,8 +254,10 @@ def _check_quotes(
         well = well and bool(np.all(edge[after] | ends_line | (data[after] == ord('"'))))
     if not well:
         raise FileError(
-            f"quotes must enclose whole fields and be doubled inside them, got others after record {before} "
-            f"of {path}; write the file anew with a CSV library"
+            "must enclose whole fields and be doubled inside them",
+            parameter="quotes",
+            given=f"others after record {before} of {path}",
+            remedy="write the file anew with a CSV library",
         )
 
 

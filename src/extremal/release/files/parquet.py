@@ -50,7 +50,10 @@ class ParquetData:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise FileError(
-                f"columns must have distinct names, got {shorten(twice, 4)} more than once in {path}; rename them"
+                "must have distinct names",
+                parameter="columns",
+                given=f"{shorten(twice, 4)} more than once in {path}",
+                remedy="rename them",
             )
         return data
 
@@ -221,6 +224,6 @@ def released_type(part: Sampler, given: Any) -> Any:
 
 def _unreadable(path: str, error: Exception) -> FileError:
     return FileError(
-        f"not a Parquet file that can be read: {path}: {' '.join(str(error).split())[:120]}; "
-        'for a CSV file give format="csv"'
+        f"not a Parquet file that can be read: {path}: {' '.join(str(error).split())[:120]}",
+        remedy='for a CSV file give `format="csv"`',
     )

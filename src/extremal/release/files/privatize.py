@@ -114,7 +114,11 @@ def privatize_file(
     randomness = choose_randomness(key, id_column, occasion, words, "id_column")
     job = plan(mechanisms, unknown, unknown_as, randomness, ledger=ledger)
     if order not in ("check", "keep", "shuffle"):
-        raise FileError(f'order must be "check", "keep" or "shuffle", got {order!r}')
+        raise FileError(
+            'must be "check", "keep" or "shuffle"',
+            parameter="order",
+            given=f"{order!r}",
+        )
     name = file_name(source, "source", FileError)
     before = _check_source(name)
     stream: Any = target if hasattr(target, "write") else None
@@ -169,16 +173,17 @@ def _system_errors(where: str) -> Iterator[None]:
         yield
     except OSError as error:  # a full disk, a folder taken away
         raise FileError(
-            f"target must be written in full, but the system failed at {where}: {reason(error)}; nothing is "
-            "left under this name"
+            f"must be written in full, but the system failed at {where}: {reason(error)}",
+            parameter="target",
+            remedy="nothing is left under this name",
         ) from None
 
 
 def _check_some_left(job: Job) -> None:
     if job.dropped and job.dropped == job.rows:
         raise ValuesError(
-            f"no records left: in none is every value of {shorten(job.private, 4)} a label of its mechanism; is it the "
-            "right mechanism file?"
+            f"no records left: in none is every value of {shorten(job.private, 4)} a label of its mechanism",
+            remedy="is it the right mechanism file?",
         )
 
 
@@ -186,14 +191,18 @@ def _check_order(columns: list[Any], shuffled: bool, numbered: list[str], path: 
     """Refuse an order that tells answers, unless it is gone; a column with numbers of the records keeps it."""
     if columns and numbered:
         raise FileError(
-            f"shuffling must hide the order of the records, but column {brief(numbered[0])} of {path} still tells "
-            'it; leave that column out, number the records anew, or accept their order with order="keep"'
+            f"shuffling must hide the order of the records, but column {brief(numbered[0])} of "
+            f"{path} still tells it",
+            remedy=(
+                'leave that column out, number the records anew, or accept their order with order="keep"'
+            ),
         )
     if columns and not shuffled:
         raise FileError(
-            f"the order of the records must not tell answers, but that of column {brief(columns[0])} does in "
-            f"{path}: equal answers stand together, or apart, more than by chance; write them in random order "
-            'with order="shuffle", or accept it with order="keep"'
+            "the order of the records must not tell answers, but that of column "
+            f"{brief(columns[0])} does in {path}: equal answers stand together, or apart, "
+            "more than by chance",
+            remedy=('write them in random order with order="shuffle", or accept it with order="keep"'),
         )
 
 
@@ -253,8 +262,10 @@ class Ids:
                 one = seen.setdefault((int(blocks[i, 0]), int(blocks[i, 1])), rows + i)
                 if one != rows + i:
                     raise KeyingError(
-                        f"ids must be distinct, got the same in records {one + 1} and {rows + i + 1} of column "
-                        f"{self._name!r}; {REMEDY}"
+                        "must be distinct",
+                        parameter="ids",
+                        given=(f"the same in records {one + 1} and {rows + i + 1} of column {self._name!r}"),
+                        remedy=f"{REMEDY}",
                     )
             rows += len(blocks)
 
@@ -267,53 +278,97 @@ def _check_source(source: str) -> os.stat_result:
             with open(source, "rb"):
                 pass
     except OSError as error:
-        raise FileError(f"source must be a file that can be read, got {source}: {reason(error)}") from None
+        raise FileError(
+            "must be a file that can be read",
+            parameter="source",
+            given=f"{source}: {reason(error)}",
+        ) from None
     if not stat.S_ISREG(state.st_mode):
-        raise FileError(f"source must be a regular file, got {source}")
+        raise FileError(
+            "must be a regular file",
+            parameter="source",
+            given=source,
+        )
     return state
 
 
 def _check_target(source: str, target: str, overwrite: bool) -> None:
     """Refuse what cannot or must not be written to."""
     if os.path.exists(target) and os.path.samefile(source, target):
-        raise FileError(f"target must not be the source, got {target} for both; choose another name")
+        raise FileError(
+            "must not be the source",
+            parameter="target",
+            given=f"{target} for both",
+            remedy="choose another name",
+        )
     if os.path.isdir(target):
-        raise FileError(f"target must be the name of a file, got a folder: {target}")
+        raise FileError(
+            "must be the name of a file",
+            parameter="target",
+            given=f"a folder: {target}",
+        )
     if os.path.exists(target) and not os.path.isfile(target):
-        raise FileError(f"target must be a regular file, got something else: {target}; choose another name")
+        raise FileError(
+            "must be a regular file",
+            parameter="target",
+            given=f"something else: {target}",
+            remedy="choose another name",
+        )
     if os.path.lexists(target) and not overwrite:
-        raise FileError(f"target must not exist, but it does: {target}; replace it with overwrite=True")
+        raise FileError(
+            f"must not exist, but it does: {target}",
+            parameter="target",
+            remedy="replace it with `overwrite=True`",
+        )
     folder = os.path.dirname(target) or "."
     if not os.path.isdir(folder):
-        raise FileError(f"target must be in a folder that exists, got {target}; make {folder} first")
+        raise FileError(
+            "must be in a folder that exists",
+            parameter="target",
+            given=target,
+            remedy=f"make {folder} first",
+        )
 
 
 def _check_unchanged(source: str, before: os.stat_result) -> None:
     after = os.stat(source)
     if any(getattr(after, what) != getattr(before, what) for what in ("st_size", "st_mtime_ns", "st_ino")):
-        raise FileError(f"the source must not change while it is read, but it did: {source}; try again")
+        raise FileError(
+            f"the source must not change while it is read, but it did: {source}",
+            remedy="try again",
+        )
 
 
 def _check_marked(kind: str, note: str | None, unmarked: str) -> None:
     """Refuse to write reports that are not private without saying so in the file."""
     if unmarked not in ("refuse", "allow"):
-        raise FileError(f'unmarked must be "refuse" or "allow", got {unmarked!r}')
+        raise FileError(
+            'must be "refuse" or "allow"',
+            parameter="unmarked",
+            given=f"{unmarked!r}",
+        )
     if kind == "csv" and note is not None and unmarked == "refuse":
         raise FileError(
-            f"reports for experiments must be marked, got a CSV file, which has no place for it ({note}); "
-            'write Parquet, or accept it with unmarked="allow"'
+            "reports for experiments must be marked",
+            given=f"a CSV file, which has no place for it ({note})",
+            remedy='write Parquet, or accept it with unmarked="allow"',
         )
 
 
 def _format(source: str, target: str, given: str | None) -> str:
     if given is not None:
         if given not in ("csv", "parquet"):
-            raise FileError(f'format must be "csv" or "parquet", got {given!r}')
+            raise FileError(
+                'must be "csv" or "parquet"',
+                parameter="format",
+                given=f"{given!r}",
+            )
         return given
     kinds = [FORMATS.get(os.path.splitext(path)[1].lower()) for path in (source, target)]
     if kinds[0] is None or kinds[0] != kinds[1]:
         raise FileError(
-            "source and target must both be CSV (.csv, .tsv) or both Parquet (.parquet, .pq), got "
-            f'{source} and {target}; or say which: format="csv"'
+            "source and target must both be CSV (.csv, .tsv) or both Parquet (.parquet, .pq)",
+            given=f"{source} and {target}",
+            remedy='or say which: `format="csv"`',
         )
     return kinds[0]

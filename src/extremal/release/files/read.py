@@ -48,14 +48,19 @@ def read_counts(
     missing: refused, or left out with missing="drop". `progress` is called with (done, total).
     """
     if missing not in ("refuse", "drop"):
-        raise ValuesError(f'missing must be "refuse" or "drop", got {missing!r}')
+        raise ValuesError(
+            'must be "refuse" or "drop"',
+            parameter="missing",
+            given=f"{missing!r}",
+        )
     data = open_data(path, column, format, delimiter)
     name = only_column(data, path) if column is None else column
     values, absent = count_values(data, name, progress)
     if absent and missing == "refuse":
         raise ValuesError(
-            f"every record must have a value in column {name!r}, got {absent} without one in {path}; "
-            'name them, e.g. "no answer", or leave them out: missing="drop"'
+            f"every record must have a value in column {name!r}",
+            given=f"{absent} without one in {path}",
+            remedy='name them, e.g. "no answer", or leave them out: `missing="drop"`',
         )
     return values
 
@@ -67,8 +72,9 @@ def count_values(data: CsvData | ParquetData, name: str, progress: Progress | No
         counts.update(part)
         if len(counts) > MOST_VALUES:
             raise ValuesError(
-                f"a column of answers must have at most {MOST_VALUES} different values, got more in {name!r} of "
-                f"{data.path}; choose another column, or group its values first"
+                f"a column of answers must have at most {MOST_VALUES} different values",
+                given=f"more in {name!r} of {data.path}",
+                remedy="choose another column, or group its values first",
             )
         if progress is not None:
             progress(min(done, data.total), data.total)
@@ -118,10 +124,19 @@ def open_data(
                 pass
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise FileError(f"data must be a file that can be read, got {path}: {why}") from None
+        raise FileError(
+            "must be a file that can be read",
+            parameter="data",
+            given=f"{path}: {why}",
+        ) from None
     if not stat.S_ISREG(mode):
         what = "a folder" if stat.S_ISDIR(mode) else "something else"
-        raise FileError(f"data must be a file, got {what}: {path}; give a CSV or Parquet file")
+        raise FileError(
+            "must be a file",
+            parameter="data",
+            given=f"{what}: {path}",
+            remedy="give a CSV or Parquet file",
+        )
     kind = format or FORMATS.get(os.path.splitext(path)[1].lower())
     wanted = [] if column is None else [column] if isinstance(column, str) else list(column)
     data: CsvData | ParquetData
@@ -131,8 +146,10 @@ def open_data(
         data = _open_csv(path, wanted, delimiter)
     else:
         raise FileError(
-            f"data must be CSV (.csv, .tsv) or Parquet (.parquet, .pq), got {path}; "
-            'or say which: format="csv" or format="parquet"'
+            "must be CSV (.csv, .tsv) or Parquet (.parquet, .pq)",
+            parameter="data",
+            given=path,
+            remedy='or say which: `format="csv"` or `format="parquet"`',
         )
     for name in wanted:
         if name not in data.columns:
@@ -165,7 +182,10 @@ def _open_csv(path: str, wanted: list[str], delimiter: str | None) -> CsvData:
 def only_column(data: CsvData | ParquetData, path: str) -> str:
     """The name of the column of a file that has a single one."""
     if len(data.columns) != 1:
-        raise ValuesError(f"--column is missing; the file has {listed(data.columns)}: {path}")
+        raise ValuesError(
+            "--column is missing",
+            remedy=f"the file has {listed(data.columns)}: {path}",
+        )
     return data.columns[0]
 
 
@@ -206,16 +226,18 @@ def _parquet_parts(data: ParquetData, name: str) -> Iterator[tuple[Values, int]]
             if isinstance(error, ValuesError):
                 raise
             raise ValuesError(
-                f"a column of answers must hold text, numbers or truth values, got {column.type} in {name!r} of "
-                f"{data.path}; convert it"
+                "a column of answers must hold text, numbers or truth values",
+                given=f"{column.type} in {name!r} of {data.path}",
+                remedy="convert it",
             ) from None
 
 
 def _label(value: Any) -> Any:
     if isinstance(value, str) and len(value) > LONGEST_LABEL:
         raise ValuesError(
-            f"an answer must have at most {LONGEST_LABEL} characters, got one of {len(value)}: "
-            f"{value[:30]!r}…; is this the right column, or is a quote left open?"
+            f"an answer must have at most {LONGEST_LABEL} characters",
+            given=f"one of {len(value)}: {value[:30]!r}…",
+            remedy="is this the right column, or is a quote left open?",
         )
     return value
 

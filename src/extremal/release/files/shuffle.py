@@ -129,6 +129,11 @@ class ShuffledTable:
 
 def _too_large(path: str) -> FileError:
     return FileError(
-        f"records must take at most {LARGEST} bytes to be shuffled in memory, got more in {path}; shuffle the file "
-        'before, e.g. by a random number in a database, and accept its order with order="keep"'
+        f"must take at most {LARGEST} bytes to be shuffled in memory",
+        parameter="records",
+        given=f"more in {path}",
+        remedy=(
+            "shuffle the file before, e.g. by a random number in a database, and accept its "
+            'order with order="keep"'
+        ),
     )

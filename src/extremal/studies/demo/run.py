@@ -47,7 +47,7 @@ class Way:
     certified: ex.Certified
     reports: dict[Any, int]
     estimate: ex.Estimate
-    expected: ex.ExpectedError
+    expected: ex.planning.ExpectedError
 
     @property
     def information(self) -> float:
@@ -131,9 +131,10 @@ def run(
     prior = ex.Prior.from_data(answers, labels=ORDER)
     if not LEAST <= level < prior.epsilon_max:
         raise EpsilonError(
-            f"the demo must have an epsilon between {LEAST} and {prior.epsilon_max:.4g}, where the "
-            "answers themselves "
-            f"may be released, got {epsilon!r}; {EPSILON} is a good one"
+            f"the demo must have an epsilon between {LEAST} and {prior.epsilon_max:.4g}, "
+            "where the answers themselves may be released",
+            given=f"{epsilon!r}",
+            remedy=f"{EPSILON} is a good one",
         )
     write(folder / "answers.csv", _csv([("respondent", COLUMN), *enumerate(answers, start=1)]))
     step()
@@ -144,7 +145,7 @@ def run(
     matrices = {
         SHARES: best.mechanism,
         INFORMATION: design.mechanism,
-        RESPONSE: ex.randomized_response_for_pml(prior, level),
+        RESPONSE: ex.theory.randomized_response_for_pml(prior, level),
     }
     certified = {name: ex.certify(prior, matrix, level) for name, matrix in matrices.items()}
     for name, c in certified.items():
@@ -153,7 +154,13 @@ def run(
     reports = _privatise(folder, certified, answers, seed)
     step()
     ways = {
-        name: Way(name, c, reports[name], ex.estimate(c, reports[name]), ex.expected_error(prior, c, people))
+        name: Way(
+            name,
+            c,
+            reports[name],
+            ex.estimate(c, reports[name]),
+            ex.planning.expected_error(prior, c, people),
+        )
         for name, c in certified.items()
     }
     write(folder / "estimates.json", ways[SHARES].estimate.to_json() + "\n")
@@ -193,7 +200,7 @@ def _privatise(
     """How often each report was given; those of the mechanism made for shares by way of a file."""
     found = {}
     for k, (name, c) in enumerate(certified.items()):
-        words = None if seed is None else ex.SeededWords(seed + k)
+        words = None if seed is None else ex.randomness.SeededWords(seed + k)
         if name == SHARES:
             target = folder / "private.csv"
             allowed = "refuse" if words is None else "allow"
@@ -211,7 +218,9 @@ def _folder(output: str | os.PathLike[str]) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(
-            f"output must be a folder, or a place for one, got {str(folder)!r}: {error.strerror}"
+            "must be a folder, or a place for one",
+            parameter="output",
+            given=f"{str(folder)!r}: {error.strerror}",
         ) from None
     return folder
 

@@ -82,13 +82,20 @@ def reproduce(
     chosen = choose(figures)
     given: object = seed  # a caller without types may give anything
     if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-        raise OptionError(f"seed must be a whole number >= 0, got {seed!r}; leave it out for {SEED}")
+        raise OptionError(
+            "must be a whole number >= 0",
+            parameter="seed",
+            given=f"{seed!r}",
+            remedy=f"leave it out for {SEED}",
+        )
     folder = Path(output)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(
-            f"output must be a folder, or a place for one, got {str(folder)!r}: {error}"
+            "must be a folder, or a place for one",
+            parameter="output",
+            given=f"{str(folder)!r}: {error}",
         ) from None
     panels: list[Panel] = []
     seconds: list[float] = []
@@ -118,9 +125,16 @@ def choose(figures: Iterable[str] | None) -> list[str]:
         found = {known for known in FIGURES if name in (known, known.rstrip("ab"))}
         if not found:
             raise OptionError(
-                f"a figure must be one of {', '.join(FIGURES)}, got {name!r}; leave it out for all of them"
+                f"a figure must be one of {', '.join(FIGURES)}",
+                given=f"{name!r}",
+                remedy="leave it out for all of them",
             )
         chosen |= found
     if not chosen:
-        raise OptionError(f"figures must name at least one of {', '.join(FIGURES)}, got none; None means all")
+        raise OptionError(
+            f"must name at least one of {', '.join(FIGURES)}",
+            parameter="figures",
+            given="none",
+            remedy="None means all",
+        )
     return [name for name in FIGURES if name in chosen]

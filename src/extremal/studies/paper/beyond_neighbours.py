@@ -29,7 +29,7 @@ def make(seed: int) -> Panel:
     epsilons = np.arange(1, math.floor(prior.epsilon_max / STEP) + 1) * STEP
     own = [ex.design(prior, e) for e in epsilons]
     lip = [ex.design(prior, e, method="enumeration", notion=ex.LIP) for e in epsilons]
-    response = [ex.randomized_response_for_pml(prior, e) for e in epsilons]
+    response = [ex.theory.randomized_response_for_pml(prior, e) for e in epsilons]
     table = {
         "epsilon": epsilons,
         "pml": np.array([design.value for design in own]),
@@ -54,8 +54,8 @@ def make(seed: int) -> Panel:
         "LDP": "P(y|x) ≤ e^δ P(y|x'), the best design for each δ, drawn at the PML that it has",
     }
     excess = max(abs(ex.epsilon_pml(prior, d.mechanism) - e) for d, e in zip(own, epsilons, strict=True))
-    bound = max(ex.lip_epsilon(prior, d.mechanism) - e for d, e in zip(lip, epsilons, strict=True))
-    ratio = max(ex.ldp_epsilon(d.mechanism) - e for d, e in zip(ldp, LDP_LEVELS, strict=True))
+    bound = max(ex.measures.lip_epsilon(prior, d.mechanism) - e for d, e in zip(lip, epsilons, strict=True))
+    ratio = max(ex.measures.ldp_epsilon(d.mechanism) - e for d, e in zip(ldp, LDP_LEVELS, strict=True))
     checks = _checks(prior, table, by_ldp, (excess, float(bound), float(ratio)))
 
     def draw(axes: Axes) -> None:

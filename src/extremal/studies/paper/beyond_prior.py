@@ -113,7 +113,7 @@ def randomized_response_over(priors: ex.PriorSet, epsilon: float) -> ex.Mechanis
     if least * c >= 1:
         return ex.Mechanism(np.eye(priors.size), priors.labels, priors.labels)
     parameter = epsilon + math.log1p(-least) - math.log1p(-least * c)
-    return ex.randomized_response(priors.nominal, parameter)
+    return ex.theory.randomized_response(priors.nominal, parameter)
 
 
 def best_under_ldp(prior: ex.Prior, epsilon: float) -> float:
@@ -128,7 +128,9 @@ def best_under_ldp(prior: ex.Prior, epsilon: float) -> float:
     gains = ex.mutual_information.columns(prior, S.T)
     found = linprog(-gains, A_eq=S.T, b_eq=np.ones(n), method="highs")
     if found.fun is None:
-        raise ex.SolverError(f"the program over staircase columns ended without an answer: {found.message}")
+        raise ex.errors.SolverError(
+            f"the program over staircase columns ended without an answer: {found.message}"
+        )
     return -float(found.fun)
 
 

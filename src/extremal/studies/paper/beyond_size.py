@@ -27,7 +27,7 @@ def make(seed: int) -> Panel:
         for n in SIZES:
             prior = zipf(n)
             design = ex.design(prior, epsilon, tolerance=GAP)
-            response = ex.mutual_information(prior, ex.randomized_response_for_pml(prior, epsilon))
+            response = ex.mutual_information(prior, ex.theory.randomized_response_for_pml(prior, epsilon))
             rows.append((epsilon, n, design.value, design.upper_bound, response, prior.entropy))
     columns = [np.array(column) for column in zip(*rows, strict=True)]
     names = ("epsilon", "symbols", "optimal", "upper_bound", "randomized_response", "entropy")

@@ -38,7 +38,7 @@ def make(seed: int) -> Panel:
         gaps.append(best.gap)
         mechanisms["estimation"].append(best.mechanism)
         mechanisms["information"].append(ex.design(prior, float(epsilon)).mechanism)
-        mechanisms["randomized_response"].append(ex.randomized_response_for_pml(prior, float(epsilon)))
+        mechanisms["randomized_response"].append(ex.theory.randomized_response_for_pml(prior, float(epsilon)))
     for name in METHODS:
         errors = [100 * standard_error(prior, m, len(answers)) for m in mechanisms[name]]
         table[f"{name}_error"] = np.where(np.isfinite(errors), errors, np.nan)

@@ -74,7 +74,7 @@ def _examples(first: Floats, second: Floats) -> tuple[Check, ...]:
             "Example 3: the set is of vectors with e^ε, 0 and r_i(j) or with e^ε twice, where these are feasible",
             "(e^ε, 0, r_3(1)), (r_1(2), e^ε, 0), (e^ε, r_2(1), 0), …",
             f"{len(_example_3())} such vectors; extremal_lift_vectors gives the same",
-            _same_rows(_example_3(), ex.extremal_lift_vectors(THREE, math.log(1.6))),
+            _same_rows(_example_3(), ex.theory.extremal_lift_vectors(THREE, math.log(1.6))),
         ),
     )
 
@@ -86,12 +86,15 @@ def _text() -> tuple[Check, ...]:
     coin = ex.Prior([0.5, 0.5])
     levels = np.linspace(0, math.log(2), 101)
     same = all(
-        ex.randomized_response_for_pml(coin, e).same_up_to_columns(closed_form.binary(coin, e), 1e-12)
+        ex.theory.randomized_response_for_pml(coin, e).same_up_to_columns(closed_form.binary(coin, e), 1e-12)
         for e in levels
     )
-    certain = ex.randomized_response_pml(ex.Prior([1 - 2e-12, 1e-12, 1e-12]), 1.0)
+    certain = ex.theory.randomized_response_pml(ex.Prior([1 - 2e-12, 1e-12, 1e-12]), 1.0)
     back = max(
-        abs(ex.randomized_response_epsilon(THREE, ex.randomized_response_parameter(THREE, e)) - e)
+        abs(
+            ex.theory.randomized_response_epsilon(THREE, ex.theory.randomized_response_parameter(THREE, e))
+            - e
+        )
         for e in np.linspace(0, 0.999 * THREE.epsilon_max, 101)
     )
     return (
@@ -147,7 +150,7 @@ def _errata(seed: int) -> tuple[Check, ...]:
 def _last_region() -> Check:
     from scipy.optimize import linprog
 
-    V = ex.extremal_lift_vectors(THREE, math.log(3))
+    V = ex.theory.extremal_lift_vectors(THREE, math.log(3))
     feasible = [
         linprog(np.zeros(len(W)), A_eq=W.T, b_eq=np.ones(3), method="highs").status == 0
         for W in (V[np.count_nonzero(V, axis=1) > 1], V)
@@ -168,7 +171,7 @@ def _symmetry() -> Check:
     worst = 0.0
     for epsilon in (0.1, 0.3, math.log(2), math.log(3), math.log(4.5)):
         try:
-            vertices = ex.polytope_vertices(THREE, epsilon)
+            vertices = ex.theory.polytope_vertices(THREE, epsilon)
         except ImportError:
             worst = math.nan
             break
@@ -188,7 +191,7 @@ def _symmetry() -> Check:
 
 def _remark_2() -> Check:
     n, k = 4, 2
-    count = len(ex.extremal_lift_vectors(ex.Prior.uniform(n), math.log(n / (n - k + 0.5))))
+    count = len(ex.theory.extremal_lift_vectors(ex.Prior.uniform(n), math.log(n / (n - k + 0.5))))
     bound = sum((n - l + 1) * math.comb(n, l - 1) for l in range(1, k + 1))
     return fact(
         "Remark 2: the uniform prior attains the bound (here N = 4, k = 2)",
@@ -224,7 +227,7 @@ def _duplicates() -> Check:
                         tuple(c if m in J and m != j else (m == j) * abs(rest) / p[j] for m in range(3))
                     )
     different = len({tuple(round(x, 9) for x in v) for v in found})
-    own = len(ex.extremal_lift_vectors(THREE, math.log(c)))
+    own = len(ex.theory.extremal_lift_vectors(THREE, math.log(c)))
     return fact(
         "Algorithm 1 lists each vertex once (here (0.5, 0.3, 0.2) at ε = ε_1 = log 1.25)",
         "a set",
@@ -250,9 +253,11 @@ def _misprinted_estimate(seed: int) -> Check:
 
 
 def _output_distribution() -> Check:
-    away = np.abs(ex.randomized_response(THREE, 1.0).output_distribution(THREE) - THREE.probabilities).max()
-    mechanism = ex.randomized_response(THREE, 1.0)
-    formula = np.abs(ex.randomized_response_pml(THREE, 1.0) - ex.pml(THREE, mechanism)).max()
+    away = np.abs(
+        ex.theory.randomized_response(THREE, 1.0).output_distribution(THREE) - THREE.probabilities
+    ).max()
+    mechanism = ex.theory.randomized_response(THREE, 1.0)
+    formula = np.abs(ex.theory.randomized_response_pml(THREE, 1.0) - ex.pml(THREE, mechanism)).max()
     return fact(
         "P_Y = P_X for randomized response (here (0.5, 0.3, 0.2), ε_r = 1)",
         "equal",
@@ -263,7 +268,7 @@ def _output_distribution() -> Check:
 
 
 def _redundant_row() -> Check:
-    V = ex.extremal_lift_vectors(THREE, 0.4)
+    V = ex.theory.extremal_lift_vectors(THREE, 0.4)
     away = float(np.abs(V @ THREE.probabilities - 1).max())
     return fact(
         "the row Σ P_Y = 1 of Theorem 5 is needed",

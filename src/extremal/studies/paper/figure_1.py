@@ -56,7 +56,7 @@ def curves(prior: ex.Prior, last: int) -> dict[str, Floats]:
     rate = np.arange(100, last + 1) / 100
     optimal = [ex.design(prior, math.log(c)).value for c in rate]
     response = [
-        ex.mutual_information(prior, ex.randomized_response_for_pml(prior, math.log(c))) for c in rate
+        ex.mutual_information(prior, ex.theory.randomized_response_for_pml(prior, math.log(c))) for c in rate
     ]
     return {
         "exp_epsilon": rate,
@@ -71,7 +71,7 @@ def best_vertices(prior: ex.Prior, rate: Floats) -> Floats | None:
     best = []
     for c in rate:
         try:
-            vertices = ex.polytope_vertices(prior, math.log(c))
+            vertices = ex.theory.polytope_vertices(prior, math.log(c))
         except ImportError:
             return None
         columns = vertices.transpose(1, 0, 2).reshape(prior.size, -1)
@@ -98,7 +98,7 @@ def common_checks(prior: ex.Prior, table: dict[str, Floats]) -> tuple[Check, ...
             1e-9,
         )
     leak = max(
-        abs(ex.epsilon_pml(prior, ex.randomized_response_for_pml(prior, math.log(c))) - math.log(c))
+        abs(ex.epsilon_pml(prior, ex.theory.randomized_response_for_pml(prior, math.log(c))) - math.log(c))
         for c in rate
     )
     return (

@@ -24,7 +24,7 @@ def figure_3b(seed: int) -> Panel:
     panel = _panel("3b", FIVE_TITLE, five_experiment(seed), seed, headroom=0.3)
     epsilon = 0.1
     printed = closed_form.high_privacy(FIVE, epsilon)
-    agreeing = ex.pair_outputs(FIVE, printed)
+    agreeing = ex.theory.pair_outputs(FIVE, printed)
     p = FIVE.probabilities[:, None]
     values = [float(correlation(p * m.matrix)) for m in (printed, agreeing)]
     best = float(np.interp(epsilon, panel.tables[""]["epsilon"], panel.tables[""]["optimal_exact"]))

@@ -67,13 +67,13 @@ def experiment(prior: ex.Prior, epsilons: Floats, best: list[ex.Mechanism], seed
     open (Remark 1), mutual information does not see it, and correlation cannot be computed without one.
     """
     optimal = np.array([most_correlated(prior, mechanism.matrix) for mechanism in best])
-    response = np.array([ex.randomized_response_for_pml(prior, e).matrix for e in epsilons])
+    response = np.array([ex.theory.randomized_response_for_pml(prior, e).matrix for e in epsilons])
     random = np.random.default_rng([seed, prior.size])
     secrets = random.multinomial(SAMPLES, prior.probabilities, size=RUNS)
     return Experiment(
         prior,
         epsilons,
-        np.array([ex.randomized_response_parameter(prior, e) for e in epsilons]),
+        np.array([ex.theory.randomized_response_parameter(prior, e) for e in epsilons]),
         optimal,
         response,
         random.multinomial(secrets, optimal[:, None]),

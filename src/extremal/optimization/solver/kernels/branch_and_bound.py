@@ -30,8 +30,9 @@ def check_sizes(pi: Floats, y: Floats, table: Floats, tabled: int, searched: int
         raise ValueError(f"of {n} symbols {searched} cannot be searched, {tabled} of them in a table")
     if n > LARGEST_SEARCH or tabled > LARGEST_TABLED:
         raise SizeError(
-            f"a search must have at most {LARGEST_SEARCH} symbols, {LARGEST_TABLED} of them in a table, "
-            f"got {n} and {tabled}; merge symbols first"
+            f"a search must have at most {LARGEST_SEARCH} symbols, {LARGEST_TABLED} of them in a table",
+            given=f"{n} and {tabled}",
+            remedy="merge symbols first",
         )
 
 

@@ -15,6 +15,9 @@ import numpy as np
 from ..._types import Floats
 from ...errors import SolverError
 from .column_generation import Solution, Stats
+from .master import LARGE
+
+UNUSED = 1e-11  # smaller lifts are 0, and decisions that no symbol leads to more often are dropped
 
 
 def gain_program(pi: Floats, gain: Floats, low: float, high: float) -> Solution:
@@ -28,10 +31,13 @@ def gain_program(pi: Floats, gain: Floats, low: float, high: float) -> Solution:
     one = np.ones((n, 1))
     # Variables: q_00, q_01, ..., then rho.
     each = eye_array(w * n)
-    above = hstack((each, kron(eye_array(w), -high * one)))
-    below = hstack((-each, kron(eye_array(w), low * one)))
+    t = (
+        math.sqrt(high) if high > LARGE else 1.0
+    )  # t^2 rho instead of rho, t times the means: no element is extreme
+    above = hstack((each, kron(eye_array(w), -high / t**2 * one)))
+    below = hstack((-each, kron(eye_array(w), low / t**2 * one)))
     sums = hstack((kron(np.ones((1, w)), eye_array(n)), coo_array((n, w))))
-    means = hstack((kron(eye_array(w), pi.reshape(1, -1)), -eye_array(w)))
+    means = hstack((kron(eye_array(w), t * pi.reshape(1, -1)), eye_array(w) * (-1 / t)))
     result: Any = linprog(  # type: ignore[call-overload,unused-ignore]  # its stubs know no sparse arrays
         np.concatenate((-weighted.ravel() / scale, np.zeros(w))),
         A_ub=(vstack((above, below)) if low > 0 else above).tocsr(),
@@ -44,9 +50,9 @@ def gain_program(pi: Floats, gain: Floats, low: float, high: float) -> Solution:
     if result.status != 0:
         raise SolverError(f"the gain program ended without an answer: {result.message}")
     q = np.maximum(result.x[: w * n].reshape(w, n), 0.0)
-    rho = q @ pi
-    used = rho > 1e-11
-    q, rho = q[used] / q[used].sum(axis=0), rho[used]
+    q = q[q.max(axis=1) > UNUSED]
+    q[q <= UNUSED * (q @ pi)[:, None]] = 0.0  # true zeros, not what the solver left
+    q = q / q.sum(axis=0)
     lifts = np.clip(q / (q @ pi)[:, None], low, high)
     dual = -np.asarray(result.eqlin.marginals)[:n] * scale
     dual = dual + _largest_violation(pi, weighted, dual, low, high) * pi

@@ -57,6 +57,11 @@ SIGNATURES: dict[str, list[Any]] = {
         *(LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS),
         *(REAL, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS),
     ],
+    "extremal_herd": [
+        *(LONG, LONG, ADDRESS, REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS, REAL, LONG, ADDRESS),
+    ],
+    "extremal_fill": [LONG, LONG, ADDRESS, REAL, ADDRESS, ADDRESS],
+    "extremal_all_vertices": [LONG, ADDRESS, REAL, LONG, LONG, ADDRESS],
 }
 
 

@@ -540,7 +540,7 @@ def test_a_real_interrupt_leaves_the_best_so_far_or_a_clean_exit():
         import json, os, signal, threading
         import numpy as np
         import extremal as ex
-        from extremal.check import check_design
+        from extremal.certification.check import check_design
         weights = 1 + 0.1 * np.random.default_rng(36).random(36)  # hard: nearly equal masses
         prior = ex.Prior(weights / weights.sum())
         ex.design(prior, 0.7, time_limit=0)  # loads what is compiled

@@ -142,7 +142,8 @@ class Master:
 
     def _polished(self, weights: Floats) -> tuple[Ints, Floats]:
         """The numbers of the columns in use, and their weights."""
-        used = np.flatnonzero(weights * self.lifts.max(axis=1) > UNUSED)
+        # Columns may have come in since.
+        used = np.flatnonzero(weights * self.lifts[: len(weights)].max(axis=1) > UNUSED)
         rho = weights[used]
         rows = self._rows(self.lifts[used])
         for _ in range(2):

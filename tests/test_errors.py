@@ -616,12 +616,6 @@ def test_every_error_is_an_extremal_error_and_a_value_error_unless_it_is_never_t
         assert kind.__name__ in errors.__doc__
 
 
-def test_a_missing_polytope_library_is_named_with_the_command_that_installs_it(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "cdd", None)
-    with pytest.raises(ImportError, match=r'pip install "extremal\[polytope\]"'):
-        ex.theory.polytope_vertices(PRIOR, 0.5)
-
-
 def test_pandas_missing_values_are_refused_too():
     pandas = pytest.importorskip("pandas")
     for values in (["a", pandas.NA, "b"], [pandas.Timestamp(0), pandas.NaT]):

@@ -10,6 +10,9 @@ import pytest
 
 import extremal as ex
 from extremal.optimization.solver.budget import Budget
+from extremal.optimization.solver.master import Master
+from extremal.optimization.solver.pricing import Separable
+from extremal.optimization.solver.separable import column_generation
 
 CASES = """
 import numpy as np
@@ -95,3 +98,18 @@ def test_without_a_time_limit_nobody_looks_at_the_clock(monkeypatch):
     budget = Budget.of(10)
     assert not budget.over
     assert not budget.part(0.5).over
+
+
+@pytest.mark.parametrize("nodes", [1e6, 1e7])
+def test_a_budget_that_ends_amid_a_round_leaves_the_last_solution(nodes):
+    """Columns that came in after the last program have no weights."""
+    weights = 1 + 0.1 * np.random.default_rng(36).random(36)
+    problem = Separable(weights / weights.sum(), ex.mutual_information.f, 0.0, 2.0)
+    late = column_generation(problem, 0.0, Budget(nodes))
+    assert late.value <= late.upper
+    np.testing.assert_allclose(late.weights @ late.lifts, 1, atol=1e-12)
+    master = Master(np.full(2, 0.5), 0.0, 2.0, 1.0)
+    master.add(np.diag([2.0, 2.0]), np.ones(2))
+    solution = master.solve()
+    master.add(np.ones((1, 2)), np.zeros(1))
+    assert len(master.used(solution.weights)[0]) == 2

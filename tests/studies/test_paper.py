@@ -22,7 +22,6 @@ from extremal.studies.paper import (
     beyond_prior,
     beyond_size,
     choose,
-    figure_1,
     reproduce,
     simulation,
 )
@@ -53,7 +52,6 @@ def table(done, name, ending=""):
 
 @pytest.mark.parametrize(("name", "masses", "last"), [("1a", [1 / 3] * 3, 3), ("1b", [0.5, 0.3, 0.2], 5)])
 def test_figure_1_is_what_vertex_enumeration_gives_at_every_grid_point(everything, name, masses, last):
-    pytest.importorskip("cdd")
     found, prior = table(everything, name), ex.Prior(masses)
     assert list(found) == ["exp_epsilon", "optimal", "randomized_response", "entropy"]
     np.testing.assert_allclose(
@@ -227,7 +225,6 @@ def test_the_optimal_points_of_figure_4_are_theorem_2(everything, name, p):
 @pytest.mark.parametrize("p", [0.5, 0.55, 0.8, 0.97])
 @pytest.mark.parametrize("c", [1.01, 1.5, 1.9])
 def test_the_region_of_figure_4_has_the_vertices_of_the_polytope(p, c):
-    pytest.importorskip("cdd")
     vertices = ex.theory.polytope_vertices(ex.Prior([p, 1 - p]), math.log(c))[:, :, 0]
     corners = region(p, c)
     apart = np.abs(vertices[:, None] - corners[None]).max(axis=2)
@@ -364,14 +361,6 @@ def test_a_wrong_figure_or_folder_is_refused_in_one_line(tmp_path, capsys):
     errors = capsys.readouterr().err.splitlines()
     assert len(errors) == 2
     assert all(line.startswith("error: ") for line in errors)
-
-
-def test_without_the_extra_for_polytopes_the_report_says_what_was_not_run(monkeypatch):
-    monkeypatch.setitem(sys.modules, "cdd", None)  # as if it were not installed
-    (first, *rest) = figure_1.figure_1a(0).checks
-    assert first.passed is None
-    assert "needs the extra `polytope`" in first.found
-    assert all(check.passed for check in rest)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "7"])

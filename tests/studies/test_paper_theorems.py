@@ -164,7 +164,7 @@ def test_note_1_for_two_symbols_the_second_case_of_theorem_2_is_that_region():
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.3, math.log(2), math.log(3), math.log(4.5)])
 def test_note_2_theorem_5_needs_no_symmetry(epsilon):
-    vertices = pytest.importorskip("cdd") and ex.theory.polytope_vertices(NOTES_PRIOR, epsilon)
+    vertices = ex.theory.polytope_vertices(NOTES_PRIOR, epsilon)
     for utility in oracles.asymmetric(3):
         best = oracles.polytope_optimum(NOTES_PRIOR, vertices, utility)
         assert oracles.is_optimal(NOTES_PRIOR, epsilon, utility, best), utility

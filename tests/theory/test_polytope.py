@@ -15,10 +15,6 @@ from extremal.theory.polytope import constraints, exact_polytope_vertices
 from tests.support import oracles
 from tests.support.strategies import designs, high_privacy_designs, pairs, uniform_designs
 
-needs_cdd = pytest.mark.skipif(
-    __import__("importlib.util").util.find_spec("cdd") is None, reason="pycddlib-standalone is not installed"
-)
-
 
 @given(pairs(max_size=4), st.floats(0, 3))
 def test_lemma_1_the_constraints_hold_exactly_for_mechanisms_that_keep_the_level(pair, epsilon):
@@ -34,7 +30,6 @@ def test_lemma_1_the_constraints_hold_exactly_for_mechanisms_that_keep_the_level
         assert ((system.upper @ p).max() <= 1e-15) == (excess < 0)
 
 
-@needs_cdd
 @given(designs(max_size=3))
 def test_vertices_are_mechanisms_that_keep_the_level(design):
     prior, epsilon = design
@@ -46,7 +41,6 @@ def test_vertices_are_mechanisms_that_keep_the_level(design):
         assert ex.epsilon_pml(prior, ex.Mechanism(P)) <= epsilon + 1e-12
 
 
-@needs_cdd
 @given(designs(max_size=3))
 def test_the_optimum_over_vertices_is_that_of_the_linear_program_over_lift_vectors(design):
     """Theorem 5, for utilities that are not symmetric too, in every region up to N."""
@@ -57,21 +51,18 @@ def test_the_optimum_over_vertices_is_that_of_the_linear_program_over_lift_vecto
         assert oracles.is_optimal(prior, epsilon, utility, best), utility
 
 
-@needs_cdd
 @given(designs(max_size=2, highest=lambda prior: prior.epsilon_max))
 def test_theorem_2_attains_the_best_vertex(design):
     prior, epsilon = design
     assert_best(prior, epsilon, closed_form.binary(prior, epsilon), oracles.every_utility(2))
 
 
-@needs_cdd
 @given(high_privacy_designs(max_size=3))
 def test_theorem_3_attains_the_best_vertex(design):
     prior, epsilon = design
     assert_best(prior, epsilon, closed_form.high_privacy(prior, epsilon), oracles.every_utility(prior.size))
 
 
-@needs_cdd
 @given(uniform_designs(max_size=3))
 def test_theorem_4_attains_the_best_vertex(design):
     n, epsilon = design
@@ -84,7 +75,6 @@ def assert_best(prior, epsilon, mechanism, utilities):
         assert oracles.is_best_vertex(prior, epsilon, utility, utility(prior, mechanism)), utility
 
 
-@needs_cdd
 @given(designs(min_size=3, max_size=3))
 @settings(max_examples=40)
 def test_the_optimum_is_that_of_trying_every_basis(design):
@@ -99,7 +89,6 @@ def test_the_optimum_is_that_of_trying_every_basis(design):
         assert oracles.polytope_optimum(prior, vertices, utility) == pytest.approx(best, abs=1e-9), utility
 
 
-@needs_cdd
 def test_the_binary_polytope_has_the_four_vertices_of_the_appendix():
     for p, epsilon in ((0.5, math.log(1.5)), (0.8, math.log(1.5))):
         prior = ex.Prior([p, 1 - p])
@@ -114,7 +103,6 @@ def test_the_binary_polytope_has_the_four_vertices_of_the_appendix():
             )
 
 
-@needs_cdd
 @pytest.mark.parametrize(
     ("pi", "c"),
     [
@@ -139,7 +127,6 @@ def test_exact_vertices_meet_their_constraints_with_equality_and_none_appears_tw
     assert apart.min(axis=1).max() <= 1e-12
 
 
-@needs_cdd
 @pytest.mark.parametrize("epsilon", [0.05, 0.2, 0.4, 0.7, 1.0, 1.5, 2.2, 2.4])
 def test_four_symbols_have_the_optimum_of_the_lift_vectors_too(epsilon):
     prior = ex.Prior([0.4, 0.3, 0.2, 0.1])
@@ -149,13 +136,11 @@ def test_four_symbols_have_the_optimum_of_the_lift_vectors_too(epsilon):
         assert oracles.is_optimal(prior, epsilon, utility, best), utility
 
 
-@needs_cdd
 @pytest.mark.parametrize("epsilon", [0.1, math.log(4 / 3), 0.5, math.log(2), math.log(3), math.log(4)])
 def test_theorem_4_attains_the_best_vertex_for_four_symbols(epsilon):
     assert_best(ex.Prior.uniform(4), epsilon, closed_form.uniform(4, epsilon), oracles.SYMMETRIC)
 
 
-@needs_cdd
 @pytest.mark.slow
 @given(designs(min_size=4, max_size=4))
 @settings(max_examples=25)
@@ -167,7 +152,6 @@ def test_any_four_symbols_have_the_optimum_of_the_lift_vectors_too(design):
         assert oracles.is_optimal(prior, epsilon, utility, best), utility
 
 
-@needs_cdd
 @pytest.mark.parametrize(("counts", "c"), [((4, 2, 2, 2), Fraction(9, 8)), ((4, 3, 2, 1), Fraction(6, 5))])
 def test_exact_and_floating_point_enumeration_agree_on_four_symbols(counts, c):
     pi = [Fraction(k, sum(counts)) for k in counts]
@@ -179,7 +163,6 @@ def test_exact_and_floating_point_enumeration_agree_on_four_symbols(counts, c):
     assert apart.min(axis=0).max() <= 1e-12
 
 
-@needs_cdd
 def test_four_symbols_in_the_high_privacy_region_have_the_same_optimum_too():
     prior = ex.Prior([0.4, 0.2, 0.2, 0.2])
     mechanism = closed_form.high_privacy(prior, math.log(9 / 8))

@@ -57,6 +57,11 @@ SIGNATURES: dict[str, list[Any]] = {
         *(LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS),
         *(REAL, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS),
     ],
+    "extremal_herd": [
+        *(LONG, LONG, ADDRESS, REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS, REAL, LONG, ADDRESS),
+    ],
+    "extremal_fill": [LONG, LONG, ADDRESS, REAL, ADDRESS, ADDRESS],
+    "extremal_all_vertices": [LONG, ADDRESS, REAL, LONG, LONG, ADDRESS],
 }
 
 
@@ -66,7 +71,7 @@ def library() -> Any:
     if not LIBRARY.exists():
         raise InstallationError(
             f"the compiled part of extremal is missing: {LIBRARY}",
-            remedy=f"{REMEDY}",
+            remedy=REMEDY,
         )
     try:
         loaded = ctypes.CDLL(str(LIBRARY))
@@ -75,12 +80,12 @@ def library() -> Any:
     except (OSError, AttributeError) as error:
         raise InstallationError(
             f"the compiled part of extremal cannot be loaded: {str(error)[:200]}",
-            remedy=f"{REMEDY}",
+            remedy=REMEDY,
         ) from None
     if made_of != source_digest():
         raise InstallationError(
             "the compiled part of extremal was made of other sources",
-            remedy=f"{REMEDY}",
+            remedy=REMEDY,
         )
     for name, arguments in SIGNATURES.items():
         function = getattr(loaded, name)

@@ -16,8 +16,10 @@ from ..model.mechanism import Mechanism
 from ..model.notion import PML, Notion
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
-from ..model.utility import Utility
+from ..model.regions import rounding
+from ..model.utility import FInformation, Generator, Utility
 from ..theory.arc import ArcColumns
+from ..theory.lift_vectors import subset_sums
 from ..theory.pairing import pair_outputs
 from .solver.column_generation import NO_SEARCH, Stats, relative_gap
 from .task import Task
@@ -26,6 +28,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 EXCESS = 5e-13  # leakage above epsilon that rounding does not explain
+STEEP = (
+    1e-6  # of the value, or of 1: an optimum that rounding moves by more is not known, and its bound says so
+)
+ULPS = 1e-15  # of the values of f: what rounding does to a sum of them
+LISTED = 18  # symbols up to which all sets are looked at for the one that fills a column best
 
 
 @dataclass(frozen=True)
@@ -143,6 +150,12 @@ def finished(
 ) -> Design:
     """The design for a task with a mechanism of this value; whoever runs the method adds its name."""
     upper = max(upper, value)
+    if dual is not None and isinstance(task.utility, FInformation):
+        noise, blur = rounding_errors(task.prior.probabilities, task.utility.f, task.low, task.high)
+        if upper - value <= noise:
+            upper = value
+        if blur > STEEP * max(abs(value), 1.0):
+            upper, dual = upper + blur, dual + blur * task.prior.probabilities
     proven = relative_gap(value, upper) <= task.tolerance
     return Design(
         task.prior,
@@ -156,6 +169,22 @@ def finished(
         proven,
         stats,
     )
+
+
+def rounding_errors(pi: Floats, f: Generator, low: float, high: float) -> tuple[float, float]:
+    """How far off by rounding the value of a column can be, and how far the optimum can.
+
+    The latter is more where f is very steep at `low`: the partial symbol of a column has a lift that is known to
+    rounding, and where e^epsilon is next to the edge of a region that lift is next to `low`.
+    """
+    noise = ULPS * float(np.abs(f(np.array([low, high]))).max())
+    unsure = float(rounding(math.log(high))) * (1 - low)  # of what the full symbols leave of the mean
+    nearest = 0.0
+    if len(pi) <= LISTED:
+        left = np.abs((1 - low) - (high - low) * subset_sums(pi))
+        nearest = max(float(left.min()) - unsure, 0.0)
+    below, above = (f(low + np.minimum(x / pi, high - low)) for x in (nearest, nearest + 2 * unsure))
+    return noise, float(np.max(pi * (below - above)))
 
 
 def measured(

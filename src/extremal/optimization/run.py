@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from ..errors import OptionError, RegionError
+from ..errors import OptionError, RegionError, SolverError
 from ..model.prior_set import PriorSet
 from ..model.utility import ExpectedGain, FInformation
 from .methods import METHODS
@@ -56,7 +56,8 @@ def choose_method(task: Task) -> str:
 def run_task(task: Task, method: str = "auto") -> Design:
     """The design for a task, by the method named."""
     begin = time.perf_counter()
-    if method == "auto":
+    auto = method == "auto"
+    if auto:
         method = choose_method(task)
     if method not in list(METHODS):  # a list, which needs no hash
         raise OptionError(
@@ -78,7 +79,13 @@ def run_task(task: Task, method: str = "auto") -> Design:
         )
     # Where lifts cannot differ from 1 by more than rounding, every method comes to the constant mechanism.
     settled = task.high - 1 <= NOTHING or 1 - task.low <= NOTHING
-    return _named(METHODS["constant" if settled else method](task), method, begin)
+    try:
+        return _named(METHODS["constant" if settled else method](task), method, begin)
+    except SolverError:
+        if not auto:
+            raise
+        # Numbers beyond what the linear programs can tell apart: arcs need none.
+        return _named(METHODS["arc"](task), "arc", begin)
 
 
 def _named(design: Design, method: str, begin: float) -> Design:

@@ -57,7 +57,7 @@ def check_tables(weights: Integers, b: int, entries: Integers) -> None:
         if not right or masses[:, m:].any():
             raise InstallationError(
                 "the sampling tables do not hold the certified weights",
-                remedy=f"{REMEDY}",
+                remedy=REMEDY,
             )
 
 
@@ -77,7 +77,7 @@ def check_keyed_words(keyed_words: Callable[..., Any]) -> None:
     if words.astype("<u8").tobytes() != KEYED_WORDS:
         raise InstallationError(
             "the words of keyed draws are not those of AES-256",
-            remedy=f"{REMEDY}",
+            remedy=REMEDY,
         )
 
 
@@ -88,7 +88,7 @@ def _known_keystream(keystream: Callable[[bytes], Any]) -> None:
     if words.astype("<u8").tobytes() != KEYSTREAM:
         raise InstallationError(
             "the keystream is not AES-256 in counter mode",
-            remedy=f"{REMEDY}",
+            remedy=REMEDY,
         )
 
 
@@ -112,5 +112,5 @@ def _known_outcomes(build: Any, drawing: Any) -> None:
             if not right or drawing(stranger, rows, entries, b, out)(words)(0, count):
                 raise InstallationError(
                     "the compiled code draws wrong outcomes",
-                    remedy=f"{REMEDY}",
+                    remedy=REMEDY,
                 )

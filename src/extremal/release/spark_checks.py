@@ -127,7 +127,7 @@ def refuse_ids(frame: Any, id_column: str) -> None:
                 f"{shorten([row['id'] for row in found[:3]])}{' and others' if len(found) > 3 else ''} "
                 f"more than once in {id_column!r}"
             ),
-            remedy=f"{REMEDY}",
+            remedy=REMEDY,
         )
 
 

@@ -1,14 +1,13 @@
 """The polytope M_N(epsilon) of all N x N mechanisms that satisfy epsilon-PML (Lemma 1), and its vertices.
 
 Exhaustive: M_N(epsilon) has N^2 variables and its vertices explode with N, see `polytope_vertices`. It is the
-paper's baseline and, here, an independent check of everything faster. Needs the extra `polytope`
-(pycddlib-standalone).
+paper's baseline and, here, an independent check of everything faster.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -22,10 +21,6 @@ from ..model.prior import Prior, check_prior
 from ..model.regions import largest_lift, rounding
 
 LARGEST = 4  # symbols: see polytope_vertices
-
-# cdd takes for 0 what is below 1e-7, and then may miss vertices without a word. Numbers below this are not
-# left to it, except those that are 0 up to rounding.
-CLEARANCE = 1e-3
 
 SMALL_LIFT = 1e-6  # larger lifts are real however small the mass
 
@@ -61,16 +56,12 @@ def constraints(pi: Sequence[Any], c: Any) -> Constraints:
 def polytope_vertices(prior: Prior, epsilon: float) -> Floats:
     """All extremal mechanisms: the vertices of M_N(epsilon), shape (V, N, N).
 
-    Practical up to N = 4: at most about 100 vertices in milliseconds for N = 3, 4 thousand in half a second
-    for N = 4. N = 5 has 3125 vertices in the first region already and takes from seconds to hours; it is
-    refused. cdd decides with an absolute tolerance what is 0; where that could be mistaken, the exact
-    enumeration below does the work, in up to a second for N = 3 and minutes for N = 4.
+    Practical up to N = 4: at most about 100 vertices in a moment for N = 3, 4 thousand in seconds for N = 4. N = 5 has
+    3125 vertices in the first region already and is refused. Found in exact arithmetic, then rounded.
     """
     pi, c = check_prior(prior).probabilities, largest_lift(prior.probabilities, epsilon)
     _check_number(len(pi))
-    P = _enumerate(pi, c) if _clearance(pi, c) >= CLEARANCE else None
-    if P is None:
-        P = np.array(exact_polytope_vertices(_as_fractions(pi), Fraction(c)), dtype=np.float64)
+    P = np.array(exact_polytope_vertices(_as_fractions(pi), Fraction(c)), dtype=np.float64)
     # At an edge some elements are 0 only up to rounding: they add nothing to their row nor to their column.
     noise, rho = rounding(np.log(c)), (pi @ P)[:, None, :]
     nothing = np.less_equal(P, noise) & (pi[:, None] * P <= noise * rho) & (SMALL_LIFT * rho >= P)
@@ -83,7 +74,7 @@ def exact_polytope_vertices(pi: Sequence[Fraction], c: Fraction) -> list[list[li
 
     The columns of a mechanism lie in the cone K = {x >= 0 : x <= c (pi . x)} and sum to 1. It is a vertex
     exactly if the faces of K that hold its columns in their interior span independent subspaces. So it is
-    enough to go through the tuples of faces whose dimensions sum to at most N. Needs no library.
+    enough to go through the sets of faces whose dimensions sum to at most N, and to place their columns in every order.
     """
     pi, c = [Fraction(p) for p in pi], Fraction(c)
     _check_number(len(pi))
@@ -102,15 +93,27 @@ def exact_polytope_vertices(pi: Sequence[Fraction], c: Fraction) -> list[list[li
         )
     n = len(pi)
     cone = _Cone(pi, min(c, 1 / min(pi)))
-    faces = cone.faces()
+    nothing = [Fraction(0)] * n
     found = []
-    for dimensions in itertools.product(range(n + 1), repeat=n):
-        if 0 < sum(dimensions) <= n:
-            for chosen in itertools.product(*(faces[d] for d in dimensions)):
-                columns = cone.split(chosen)
-                if columns is not None:
-                    found.append([list(row) for row in zip(*columns, strict=True)])
+    for chosen in _sets_of_faces(cone.faces(), n):
+        columns = cone.split(chosen)
+        if columns is None:
+            continue
+        for places in itertools.permutations(range(n), len(columns)):
+            placed = [nothing] * n
+            for place, column in zip(places, columns, strict=True):
+                placed[place] = column
+            found.append([list(row) for row in zip(*placed, strict=True)])
     return found
+
+
+def _sets_of_faces(faces: list[_Face], room: int) -> Iterator[list[_Face]]:
+    """All non-empty sets of faces whose dimensions sum to at most `room`."""
+    for k, face in enumerate(faces):
+        if len(face.basis) <= room:
+            yield [face]
+            for others in _sets_of_faces(faces[k + 1 :], room - len(face.basis)):
+                yield [face, *others]
 
 
 @dataclass(frozen=True)
@@ -136,8 +139,8 @@ class _Cone:
             self.n + k for k, v in enumerate(x) if v == top
         }
 
-    def faces(self) -> list[list[_Face]]:
-        """All faces by dimension, {0} the only one of dimension 0."""
+    def faces(self) -> list[_Face]:
+        """All faces but {0}."""
         rays = {}
         for j in range(self.n):
             others = [k for k in range(self.n) if k != j]
@@ -156,12 +159,10 @@ class _Cone:
             if not more:
                 break
             shared |= more
-        faces: list[list[_Face]] = [[] for _ in range(self.n + 1)]
-        faces[0].append(_Face(frozenset(range(2 * self.n)), []))
-        for active in shared:
-            basis = _independent([list(x) for x, own in rays.items() if active <= own])
-            faces[len(basis)].append(_Face(active, basis))
-        return faces
+        return [
+            _Face(active, _independent([list(x) for x, own in rays.items() if active <= own]))
+            for active in shared
+        ]
 
     def split(self, chosen: Sequence[_Face]) -> list[list[Fraction]] | None:
         """The vector 1 as a sum of one vector inside each face, if it is one and in one way only."""
@@ -182,46 +183,6 @@ class _Cone:
         return columns
 
 
-def _enumerate(pi: Floats, c: float) -> Floats | None:
-    """The vertices by cdd, unless it finds its own arithmetic inconsistent."""
-    try:
-        import cdd
-    except ImportError:
-        raise ImportError(
-            'vertex enumeration needs pycddlib-standalone; install it with: pip install "extremal[polytope]"'
-        ) from None
-    n = len(pi)
-    system = constraints(pi.tolist(), c)
-    size = n * n
-    rows = np.vstack(
-        (
-            np.column_stack((np.zeros(size), -system.upper)),
-            np.column_stack((np.zeros(size), np.eye(size))),
-            np.column_stack((np.ones(n), -system.sums)),
-        )
-    )
-    matrix = cdd.matrix_from_array(
-        rows.tolist(), lin_set=set(range(2 * size, 2 * size + n)), rep_type=cdd.RepType.INEQUALITY
-    )
-    try:
-        polyhedron = cdd.polyhedron_from_matrix(matrix)
-        vertices = np.array(cdd.copy_generators(polyhedron).array)[:, 1:]
-        incidence = cdd.copy_incidence(polyhedron)
-    except RuntimeError:
-        return None
-    for p, tight in zip(vertices, incidence, strict=True):
-        p[[k - size for k in tight if size <= k < 2 * size]] = 0.0  # p >= 0 with equality, not just nearly
-    return np.asarray(np.maximum(vertices, 0.0).reshape(-1, n, n))
-
-
-def _clearance(pi: Floats, c: float) -> float:
-    """How far the numbers that cdd compares with 0 are away from it: masses, and 1 - c pi(S) for sets S."""
-    sets = np.array(list(itertools.product((0, 1), repeat=len(pi))))
-    gaps = np.abs(1 - c * (sets @ pi))
-    gaps = gaps[gaps > rounding(np.log(c))]
-    return float(min(gaps.min(initial=1.0), pi.min()))
-
-
 def _as_fractions(pi: Floats) -> list[Fraction]:
     """The masses as fractions that sum to exactly 1: the largest takes up the rounding."""
     exact = [Fraction(p) for p in pi.tolist()]
@@ -235,7 +196,9 @@ def _check_number(n: int) -> None:
         raise SizeError(
             f"vertex enumeration of M_N(epsilon) needs N <= {LARGEST} to be practical",
             given=n,
-            remedy=("`design(prior, epsilon)` uses lift vectors (enumeration up to N = 18) or column generation instead"),
+            remedy=(
+                "`design(prior, epsilon)` uses lift vectors (enumeration up to N = 18) or column generation instead"
+            ),
         )
 
 

@@ -17,7 +17,8 @@ from .relaxation import Relaxed, relax
 
 Floats = NDArray[np.float64]
 
-LISTED = 25_000  # lift vectors: the most that are listed
+LISTED = 6_000_000  # numbers: the most that a list of all lift vectors may hold
+SHORT = 25_000  # lift vectors that are gone through in every round
 SWEEPS = 20  # of a local search
 PULL = 0.5  # how strongly the next vector makes up for what the sum of those before misses
 
@@ -47,46 +48,52 @@ class Source:
         X, q = _balanced(self.problem)
         return np.concatenate([X, searched]), np.append(q, np.full(len(searched), 0.01 / len(searched)))
 
-    def more(self, mixture: Mixture, X: Floats, round_: int) -> Floats:
-        """Vectors that would improve a mixture of the rows of X."""
+    @property
+    def short(self) -> bool:
+        """Whether the list of all is short enough to go through in every round."""
+        return self.vertices is not None and len(self.vertices) <= SHORT
+
+    def more(self, mixture: Mixture, round_: int, listed: bool) -> Floats:
+        """Vectors that would improve a mixture; with those of the list of all if it is to be gone through."""
         n = self.problem.size
         C = np.asarray(np.linalg.inv(mixture.inverse), dtype=np.float64)
         found = self._herd(C, np.append(0.0, mixture.y), 2 * n, round_ + 1)
-        if self.vertices is None:
+        if self.vertices is None or not listed:
             return found
         V = self.vertices[:, 1:]
         reduced = np.einsum("ki,ki->k", V @ mixture.W - mixture.y, V) - mixture.y0
         best = np.argsort(-reduced, kind="stable")[:n]
         return np.concatenate([found, self.vertices[best]])
 
-    def bound(self, mixture: Mixture) -> tuple[float, Certificate]:
-        """The efficiency that no mechanism exceeds: by the relaxation, or by a mixture's multipliers."""
-        W, d = self.relaxed.W, self.relaxed.d
-        relaxed = self.upper, Certificate(W if np.count_nonzero(W - np.diag(d)) else d)
-        if self.vertices is None:
-            return relaxed
+    def bound(self, mixture: Mixture, listed: bool) -> tuple[float, Certificate]:
+        """The efficiency that no mechanism exceeds: by the relaxation, or over all vectors by what prices them."""
+        if self.vertices is None or not listed:
+            return self.upper, self.relaxation
         W, y = whole(mixture)
         most = most_by_vertices(self.true, W, y, self.vertices)
-        listed = efficiency_bound(self.true, W, most), Certificate(W, y)
-        return min(listed, relaxed, key=lambda bound: bound[0])
+        return efficiency_bound(self.true, W, most), Certificate(W, y)
+
+    @property
+    def relaxation(self) -> Certificate:
+        """What proves `upper`."""
+        W, d = self.relaxed.W, self.relaxed.d
+        return Certificate(W if np.count_nonzero(W - np.diag(d)) else d)
 
     def _herd(self, C: Floats, y: Floats, count: int, seed: int) -> Floats:
         problem, n = self.problem, self.problem.size
         orders = np.argsort(np.random.default_rng(seed).random((count, n)), axis=1)
         X = kernels.fill(problem.pi, problem.excess, orders)
         inverse = np.asarray(np.linalg.inv(C), dtype=np.float64)
-        W = np.zeros((n, n))
-        W[1:, 1:] = inverse @ problem.loss @ inverse
-        kernels.herd(problem.pi, problem.excess, inverse, W, y, PULL * self.relaxed.d, X, 1 / n, SWEEPS)
-        return X
+        pull = PULL * self.relaxed.d
+        return kernels.herd(problem.pi, problem.excess, inverse, problem.loss, y, pull, X, SWEEPS)
 
 
 def find_source(problem: Problem, true: Problem, rounds: int) -> Source:
     """Where lift vectors come from, after so many rounds on the bound of the relaxation."""
-    vertices, complete = kernels.all_vertices(problem.pi, problem.excess, kernels.ROUNDING, LISTED)
+    vertices = kernels.all_vertices(problem.pi, problem.excess, LISTED // problem.size)
     relaxed = relax(problem, rounds)
     upper = efficiency_bound(true, relaxed.W, most_by_entries(true, relaxed.W))
-    return Source(problem, true, relaxed, upper, vertices if complete else None)
+    return Source(problem, true, relaxed, upper, vertices)
 
 
 def whole(mixture: Mixture) -> tuple[Floats, Floats]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 STEPS = 60
+LEAST = (0.3, 1e-3)  # of the mean weight, to start from
 NEAREST = 0.99  # of the way to where a weight vanishes
 
 
@@ -37,22 +38,31 @@ class Mixture:
 
 
 def mix(X: Floats, G: Floats, tolerance: float, start: Floats) -> Mixture:
-    """The mixture of the rows of X of least tr(G C^-1), up to this relative tolerance; weights to start from."""
+    """The mixture of the rows of X of least tr(G C^-1), up to this relative tolerance; weights to start from.
+
+    Some mixture must have mean 0. A start well inside takes few steps; where it ends out of balance, one nearer to the
+    weights given is tried.
+    """
+    for least in LEAST:
+        found = _newton(X, G, tolerance, np.maximum(start, least / len(X)))
+        if found.error <= max(tolerance, 1e-9):
+            break
+    return found
+
+
+def _newton(X: Floats, G: Floats, tolerance: float, q: Floats) -> Mixture:
     import scipy.linalg as sl
 
     k, n = X.shape
     E = np.hstack([np.ones((k, 1)), X])
-    q = np.maximum(start, 1e-3 / k)
-    q /= q.sum()
+    q = q / q.sum()
     inverse = _inverse(X, q)
     scale = float(np.sum(G * inverse))
     G = G / scale
     W = inverse @ G @ inverse
     gain = np.einsum("ki,ki->k", X @ W, X)
     eta = np.linalg.lstsq(E * q[:, None], gain * q, rcond=None)[0]
-    mu = 0.01 / k
-    s = np.maximum(E @ eta - gain, mu)
-    s = np.minimum(np.maximum(s, mu / q), 100 * np.maximum(mu / q, mu))
+    s = 0.3 / k / q
     steps = 0
     target = np.zeros(n + 1)
     target[0] = 1.0

@@ -73,14 +73,15 @@ def search(
     if start is not None:
         X, weights = np.concatenate([X, start]), np.append(weights, np.full(len(start), 0.01 / len(start)))
     X, weights = _distinct(X, weights)
-    upper, certificate = 1.0, Certificate(np.zeros(true.size))
-    most, before, stopped = FEW * true.size, 0.0, False
-    tried = len(X)
+    upper, certificate = source.upper, source.relaxation
+    most, before, tried = FEW * true.size, 0.0, len(X)
     for round_ in range(rounds):
         mixture = mix(X[:, 1:], problem.loss, goal / 10, weights)
         value = true.direct / float(np.sum(true.loss * mixture.inverse))
-        bound, proof = source.bound(mixture)
-        if bound < upper or round_ == 0:
+        stalled = value - before < 0.1 * (upper - value)
+        listed = source.short or stalled or round_ == rounds - 1
+        bound, proof = source.bound(mixture, listed)
+        if bound < upper:
             upper, certificate = bound, proof
         if progress is not None:
             progress(value, upper)
@@ -88,12 +89,9 @@ def search(
         stopped = time.perf_counter() > deadline
         if gap <= goal / 2 or stopped or round_ == rounds - 1:
             break
-        if round_ and value - before < 0.1 * (upper - value):
-            most += true.size
+        most += true.size if stalled else 0
         before = value
-        new = source.more(mixture, X, round_)
-        if len(new) == 0:
-            break
+        new = source.more(mixture, round_, listed)
         tried += len(new)
         X, weights = _join(X, mixture.weights, most, new)
     X, q = prune(problem, X, mixture, max(goal / 2, gap / 10))

@@ -100,13 +100,26 @@ def listed_program(master: Master, lifts: Floats, gains: Floats, mu: Utilities) 
     master.add(lifts, gains)
     solution = master.refine(master.solve())
     used, weights = master.used(solution.weights)
-    # Duals are feasible only up to rounding; shifting them by the largest violation makes them so.
-    violation = max(float(np.max(gains - lifts @ solution.dual)), 0.0)
-    dual = better_conditioned(solution.dual + violation * master.pi, master.pi, gains)
+    dual = better_conditioned(_repaired(solution.dual, master.pi, lifts, gains), master.pi, gains)
     value = float(mu(used) @ weights)
     return Solution(
         used, weights, value, max(math.fsum(dual), value), dual, Stats(rounds=1, columns=len(lifts))
     )
+
+
+def _repaired(y: Floats, pi: Floats, lifts: Floats, gains: Floats) -> Floats:
+    """y, dual feasible up to rounding, raised until it is: along pi, or where the violated columns are largest.
+
+    Raising y_i by d / v_i makes up for a violation d at a column v; where lifts are huge that costs next to nothing.
+    """
+    violation = np.maximum(gains - lifts @ y, 0.0)
+    largest = np.argmax(lifts, axis=1)
+    raised = y.copy()
+    np.maximum.at(raised, largest, y[largest] + violation / lifts[np.arange(len(lifts)), largest])
+    shifted = y + float(violation.max()) * pi
+    # What rounding may have left of a violation counts twice: once more along pi.
+    raised += max(float(np.max(gains - lifts @ raised)), 0.0) * pi
+    return raised if math.fsum(raised) < math.fsum(shifted) else shifted
 
 
 def better_conditioned(dual: Floats, pi: Floats, gains: Floats) -> Floats:

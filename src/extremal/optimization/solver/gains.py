@@ -15,6 +15,10 @@ import numpy as np
 from ..._types import Floats
 from ...errors import SolverError
 from .column_generation import Solution, Stats
+from .master import LARGE
+
+NEAR = 1e-7  # lifts this near to a bound, relatively, are at it
+UNUSED = 1e-11  # smaller lifts are 0, and decisions that no symbol leads to more often are dropped
 
 
 def gain_program(pi: Floats, gain: Floats, low: float, high: float) -> Solution:
@@ -28,10 +32,13 @@ def gain_program(pi: Floats, gain: Floats, low: float, high: float) -> Solution:
     one = np.ones((n, 1))
     # Variables: q_00, q_01, ..., then rho.
     each = eye_array(w * n)
-    above = hstack((each, kron(eye_array(w), -high * one)))
-    below = hstack((-each, kron(eye_array(w), low * one)))
+    t = (
+        math.sqrt(high) if high > LARGE else 1.0
+    )  # t^2 rho instead of rho, t times the means: no element is extreme
+    above = hstack((each, kron(eye_array(w), -high / t**2 * one)))
+    below = hstack((-each, kron(eye_array(w), low / t**2 * one)))
     sums = hstack((kron(np.ones((1, w)), eye_array(n)), coo_array((n, w))))
-    means = hstack((kron(eye_array(w), pi.reshape(1, -1)), -eye_array(w)))
+    means = hstack((kron(eye_array(w), t * pi.reshape(1, -1)), eye_array(w) * (-1 / t)))
     result: Any = linprog(  # type: ignore[call-overload,unused-ignore]  # its stubs know no sparse arrays
         np.concatenate((-weighted.ravel() / scale, np.zeros(w))),
         A_ub=(vstack((above, below)) if low > 0 else above).tocsr(),
@@ -46,14 +53,38 @@ def gain_program(pi: Floats, gain: Floats, low: float, high: float) -> Solution:
             f"the gain program ended without an answer: {result.message}",
         )
     q = np.maximum(result.x[: w * n].reshape(w, n), 0.0)
-    rho = q @ pi
-    used = rho > 1e-11
-    q, rho = q[used] / q[used].sum(axis=0), rho[used]
+    q = q[q.max(axis=1) > UNUSED]
+    q = _polished(q, pi, low, high)
+    q = q / q.sum(axis=0)
     lifts = np.clip(q / (q @ pi)[:, None], low, high)
     dual = -np.asarray(result.eqlin.marginals)[:n] * scale
     dual = dual + _largest_violation(pi, weighted, dual, low, high) * pi
     value = math.fsum((weighted @ q.T).max(axis=0))
     return Solution(lifts, q @ pi, value, max(math.fsum(dual), value), dual, Stats(rounds=1, columns=w))
+
+
+def _polished(q: Floats, pi: Floats, low: float, high: float) -> Floats:
+    """The solution with elements that are at a bound exactly there, others moved by as little as makes all rows hold.
+
+    The solver accepts errors, which would leave lifts above `high` and elements next to 0.
+    """
+    w, n = q.shape
+    rho = q @ pi
+    full, empty = q >= high * (1 - NEAR) * rho[:, None], q <= (low * (1 + NEAR) + UNUSED) * rho[:, None]
+    bound = np.where(full, high, np.where(empty, low, 0.0))  # lifts of elements that are not free
+    k, i = np.nonzero(~(full | empty))
+    # Unknown are rho and the free elements: sum_w q_wi = 1, and sum_i pi_i q_wi = rho_w.
+    A = np.zeros((n + w, w + len(k)))
+    A[:n, :w] = bound.T
+    A[n + np.arange(w), np.arange(w)] = bound @ pi - 1
+    A[i, w + np.arange(len(k))] = 1.0
+    A[n + k, w + np.arange(len(k))] = pi[i]
+    x = np.concatenate((rho, q[k, i]))
+    for _ in range(2):
+        x = x + np.linalg.lstsq(A, np.repeat([1.0, 0.0], [n, w]) - A @ x, rcond=None)[0]
+    polished = bound * x[:w, None]
+    polished[k, i] = x[w:]
+    return polished if polished.min() >= 0 and np.abs(polished - q).max() <= NEAR else q
 
 
 def _largest_violation(pi: Floats, weighted: Floats, dual: Floats, low: float, high: float) -> float:

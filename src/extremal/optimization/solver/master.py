@@ -32,7 +32,8 @@ ATTEMPTS: Attempts = (
 ROWS = 1024.0  # rows are multiplied by this: the solver takes elements below 1e-12 for 0, and errors of 1e-9
 PRECISE = 1e-16  # errors of rows and reduced costs that need no refinement, for each symbol
 MAGNIFIED = 1e6  # the most that errors are magnified at once
-UNUSED = 1e-14  # weights up to this are dropped
+LARGE = 1e6  # lifts from which on columns are scaled
+UNUSED = 1e-14  # columns that no symbol uses more often than this are dropped
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,9 @@ class Master:
         self.scale = scale  # of the objective, so that tolerances are relative
         self.lifts = np.zeros((0, len(pi)))
         self.gains = np.zeros(0)
+        self._units = np.zeros(
+            0
+        )  # of the weights, 1 unless lifts are so large that the solver would refuse them
         self._seen: set[bytes] = set()
         n = len(pi)
         # The rows are scaled already; the simplex method can cycle.
@@ -92,7 +96,7 @@ class Master:
             )
         weights, multipliers = self._program.solution()
         value = self._program.value * self.scale
-        return MasterSolution(np.maximum(weights, 0.0), value, self._dual(multipliers))
+        return MasterSolution(np.maximum(weights * self._units, 0.0), value, self._dual(multipliers))
 
     def refine(self, solution: MasterSolution) -> MasterSolution:
         """The optimum to full precision, after `solve`: iterative refinement (Gleixner, Steffy and Wolter, 2016).
@@ -101,10 +105,11 @@ class Master:
         accepts errors of 1e-9 in the rows. Repaired afterwards, an error of d costs sqrt(d) in a utility that is
         steep at 0 (Hellinger).
         """
-        rows, costs = self._rows(self.lifts), self.gains / self.scale
+        units = self._units
+        rows, costs = self._rows(self.lifts) * units[:, None], self.gains / self.scale * units
         m, n = rows.shape
         none = np.full(m, INFINITE)
-        w, u = solution.weights, self._program.solution()[1]
+        w, u = solution.weights / units, self._program.solution()[1]
         refined, least, precise = (w, u), np.inf, PRECISE * (n + 10)
         try:
             for _ in range(4):
@@ -129,7 +134,7 @@ class Master:
             self._program.change_rows(np.full(n, ROWS), np.full(n, ROWS))
             self._program.change_costs(costs)
         w, u = refined
-        return MasterSolution(np.maximum(w, 0.0), float(u.sum()) * ROWS * self.scale, self._dual(u))
+        return MasterSolution(np.maximum(w * units, 0.0), float(u.sum()) * ROWS * self.scale, self._dual(u))
 
     def used(self, weights: Floats) -> tuple[Floats, Floats]:
         """The columns in use and their weights, moved by as little as makes the rows hold to full precision."""
@@ -138,7 +143,8 @@ class Master:
 
     def _polished(self, weights: Floats) -> tuple[Ints, Floats]:
         """The numbers of the columns in use, and their weights."""
-        used = np.flatnonzero(weights > UNUSED)
+        # Columns may have come in since.
+        used = np.flatnonzero(weights * self.lifts[: len(weights)].max(axis=1) > UNUSED)
         rho = weights[used]
         rows = self._rows(self.lifts[used])
         for _ in range(2):
@@ -159,7 +165,12 @@ class Master:
         m = len(lifts)
         if not m:
             return
-        self._program.add_columns(gains / self.scale, np.zeros(m), np.full(m, INFINITE), self._rows(lifts))
+        rows = self._rows(lifts)
+        units = ROWS / rows.max(axis=1) if self.high > LARGE else np.ones(m)
+        self._program.add_columns(
+            gains / self.scale * units, np.zeros(m), np.full(m, INFINITE), rows * units[:, None]
+        )
+        self._units = np.concatenate((self._units, units))
         self.lifts = np.concatenate((self.lifts, lifts))
         self.gains = np.concatenate((self.gains, gains))
 

@@ -27,6 +27,7 @@ FEW_NODES = 200_000  # for each partial symbol, at first and beyond: some column
 MANY = 200  # columns to find for each partial symbol when two are not enough
 STALL = 20  # rounds
 MERGED = 0.8  # classes for each symbol, up to which equal symbols share a row
+ROUNDED = 1e-12  # of f: smaller utilities are rounding
 SMALL = 20  # symbols up to which exact pricing finds columns faster than search
 
 
@@ -70,9 +71,9 @@ def _prepared(
             problem.warm_up()
         dual = problem.analytic_dual()
         upper = math.fsum(dual)
-        run = Run(
-            pi, problem.mu, _master(problem, max(upper, 1e-300)), tolerance, budget, progress, upper, dual
-        )
+        # Where the utility vanishes, what rounding left of it is no scale.
+        scale = max(upper, ROUNDED * max(map(abs, problem.ends)), 1e-300)
+        run = Run(pi, problem.mu, _master(problem, scale), tolerance, budget, progress, upper, dual)
         rng = np.random.default_rng(0)
         shuffles = 2 if n <= 300 else 0
         for order in (np.argsort(-pi, kind="stable"), *(rng.permutation(n) for _ in range(shuffles))):

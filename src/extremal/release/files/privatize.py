@@ -265,7 +265,7 @@ class Ids:
                         "must be distinct",
                         parameter="ids",
                         given=(f"the same in records {one + 1} and {rows + i + 1} of column {self._name!r}"),
-                        remedy=f"{REMEDY}",
+                        remedy=REMEDY,
                     )
             rows += len(blocks)
 

@@ -1,0 +1,239 @@
+/* Lift vectors for designs that estimate: local search for vertices of large x'Wx - y.x, and the list of all vertices.
+
+   A lift vector is 1 + x with -1 <= x_i <= excess and pi . x = 0. The search works on masses z_i = pi_i x_i, which sum
+   to 0, with W_ij / (pi_i pi_j) and y_i / pi_i; exchanging mass between two symbols is then adding to one z what is
+   taken from another. W is positive semidefinite on the plane, so that an exchange is best taken to its end: one of
+   the two symbols becomes full or empty. */
+
+#include "native.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define ROUNDING 4e-15 /* what a mass that should be 0 may be */
+
+/* The state of one search: limits of z, the slope of half the objective, and the current z. */
+typedef struct {
+    int64_t n;
+    double excess;
+    const double *pi, *W, *y;
+    double *low, *high, *slope, *z;
+} state;
+
+/* Move as much mass as there is room for from symbol k to symbol i. */
+static void exchange(state *s, int64_t i, int64_t k) {
+    const double room = s->high[i] - s->z[i], held = s->z[k] - s->low[k];
+    const double old_i = s->z[i], old_k = s->z[k];
+    if (room <= held) {
+        s->z[i] = s->high[i];
+        s->z[k] = room == held ? s->low[k] : larger(s->z[k] - room, s->low[k]);
+    } else {
+        s->z[k] = s->low[k];
+        s->z[i] = smaller(s->z[i] + held, s->high[i]);
+    }
+    const double di = s->z[i] - old_i, dk = s->z[k] - old_k;
+    const double *row_i = s->W + i * s->n, *row_k = s->W + k * s->n;
+    for (int64_t j = 0; j < s->n; j++) s->slope[j] += row_i[j] * di + row_k[j] * dk;
+}
+
+/* Exchange mass between symbols within their limits until at most one is left. */
+static int64_t settle(state *s) {
+    int64_t first = -1;
+    for (int64_t i = 0; i < s->n; i++) {
+        if (!(s->z[i] > s->low[i] && s->z[i] < s->high[i])) continue;
+        if (first < 0) {
+            first = i;
+            continue;
+        }
+        const double *W = s->W;
+        const double bend = W[i * s->n + i] + W[first * s->n + first] - 2 * W[i * s->n + first];
+        const double tilt = 2 * (s->slope[i] - s->slope[first]);
+        const double t = smaller(s->high[i] - s->z[i], s->z[first] - s->low[first]);
+        const double b = smaller(s->z[i] - s->low[i], s->high[first] - s->z[first]);
+        if (t * (tilt + t * bend) >= b * (b * bend - tilt))
+            exchange(s, i, first);
+        else
+            exchange(s, first, i);
+        if (s->z[i] > s->low[i] && s->z[i] < s->high[i])
+            first = i;
+        else if (!(s->z[first] > s->low[first] && s->z[first] < s->high[first]))
+            first = -1;
+    }
+    return first;
+}
+
+/* The x of a symbol that balances `total`; at a limit if it misses it by rounding only. */
+static double balancing(double mass, double excess, double total) {
+    const double x = -total / mass;
+    if (mass * (x + 1.0) <= ROUNDING) return -1.0;
+    if (mass * (excess - x) <= ROUNDING * (1.0 + excess)) return excess;
+    return x;
+}
+
+/* Complete x, whose symbols but the partial one are set. */
+static void complete(int64_t n, const double *pi, double excess, int64_t partial, double *x) {
+    if (partial < 0) return;
+    double total = 0.0;
+    for (int64_t j = 0; j < n; j++)
+        if (j != partial) total += pi[j] * x[j];
+    x[partial] = balancing(pi[partial], excess, total);
+}
+
+/* Move x to a vertex where no exchange raises the objective, in so many sweeps over the symbols at most. */
+static void climb(state *s, double *x, int64_t first, int64_t sweeps) {
+    const int64_t n = s->n;
+    for (int64_t i = 0; i < n; i++) {
+        s->low[i] = -s->pi[i];
+        s->high[i] = s->pi[i] * s->excess;
+        s->z[i] = x[i] >= s->excess ? s->high[i] : x[i] <= -1.0 ? s->low[i] : s->pi[i] * x[i];
+    }
+    double scale = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        double total = -0.5 * s->y[i];
+        const double *row = s->W + i * n;
+        for (int64_t j = 0; j < n; j++) total += row[j] * s->z[j];
+        s->slope[i] = total;
+        scale += fabs(total * s->z[i]);
+    }
+    for (int64_t sweep = 0; sweep < sweeps; sweep++) {
+        bool moved = false;
+        for (int64_t turn = 0; turn < n; turn++) {
+            const int64_t i = (turn + first) % n;
+            const double *row = s->W + i * n;
+            const double room = s->high[i] - s->z[i], held = s->z[i] - s->low[i], slope = s->slope[i], own = row[i];
+            double best = 1e-12 * scale;
+            int64_t who = -1;
+            bool up = true;
+            for (int64_t k = 0; k < n; k++) {
+                if (k == i) continue;
+                const double bend = own + s->W[k * n + k] - 2 * row[k];
+                const double tilt = 2 * (slope - s->slope[k]);
+                const double t = smaller(room, s->z[k] - s->low[k]), b = smaller(held, s->high[k] - s->z[k]);
+                const double gain = t * (tilt + t * bend), loss = b * (b * bend - tilt);
+                if (t > 0 && gain > best) best = gain, who = k, up = true;
+                if (b > 0 && loss > best) best = loss, who = k, up = false;
+            }
+            if (who < 0) continue;
+            moved = true;
+            if (up)
+                exchange(s, i, who);
+            else
+                exchange(s, who, i);
+        }
+        if (!moved) break;
+    }
+    const int64_t partial = settle(s);
+    for (int64_t i = 0; i < n; i++) x[i] = s->z[i] >= s->high[i] ? s->excess : -1.0;
+    complete(n, s->pi, s->excess, partial, x);
+}
+
+/* climb for `rows` vectors one after another, each time after what the vectors before add to the information.
+
+   W = C^-1 G C^-1 and `inverse` = C^-1, where C is the covariance of z, are n x n and change: every vector adds
+   `weight` of itself to C. The prices y grow by `pull` times the sum of the vectors before, to draw the sum to 0. */
+EXPORT int64_t extremal_herd(int64_t n, int64_t rows, const double *pi, double excess, double *inverse, double *W,
+                             const double *y, const double *pull, double weight, int64_t sweeps, double *X) {
+    double *room = calloc((size_t)(8 * n), sizeof(double));
+    if (room == NULL) return OUT_OF_MEMORY;
+    double *price = room + 4 * n, *sum = room + 5 * n, *u = room + 6 * n, *v = room + 7 * n;
+    state s = {n, excess, pi, W, price, room, room + n, room + 2 * n, room + 3 * n};
+    for (int64_t a = 0; a < rows; a++) {
+        double *x = X + a * n;
+        for (int64_t i = 0; i < n; i++) price[i] = y[i] + pull[i] * sum[i];
+        climb(&s, x, a % n, sweeps);
+        /* C <- C + weight z z', by Sherman and Morrison; C^-1 G C^-1 follows with products of two vectors. */
+        double through = 0.0, gamma = 0.0;
+        for (int64_t i = 0; i < n; i++) {
+            u[i] = v[i] = 0.0;
+            for (int64_t j = 0; j < n; j++) {
+                v[i] += inverse[i * n + j] * (pi[j] * x[j]);
+                u[i] += W[i * n + j] * (pi[j] * x[j]);
+            }
+            through += v[i] * (pi[i] * x[i]);
+            gamma += u[i] * (pi[i] * x[i]);
+            sum[i] += x[i];
+        }
+        const double f = weight / (1.0 + weight * through);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < n; j++) {
+                inverse[i * n + j] -= f * (v[i] * v[j]);
+                W[i * n + j] += f * (f * gamma * (v[i] * v[j]) - (v[i] * u[j] + u[i] * v[j]));
+            }
+    }
+    free(room);
+    return 0;
+}
+
+/* For each of `rows` orders of the symbols the vertex whose symbols are full in this order as far as mass reaches.
+   Returns -1 if an order holds what is no symbol. */
+EXPORT int64_t extremal_fill(int64_t n, int64_t rows, const double *pi, double excess, const int64_t *orders, double *X) {
+    for (int64_t a = 0; a < rows; a++, orders += n, X += n) {
+        double room = 1.0 / (1.0 + excess);
+        int64_t partial = -1;
+        for (int64_t i = 0; i < n; i++) X[i] = -1.0;
+        for (int64_t k = 0; k < n && partial < 0; k++) {
+            const int64_t i = orders[k];
+            if (i < 0 || i >= n) return -1;
+            if (pi[i] <= room) {
+                X[i] = excess;
+                room -= pi[i];
+            } else
+                partial = i;
+        }
+        complete(n, pi, excess, partial, X);
+    }
+    return 0;
+}
+
+static void list_vertex(int64_t n, const double *pi, double excess, bool empty, const bool *chosen, int64_t partial,
+                        double *x) {
+    for (int64_t i = 0; i < n; i++) x[i] = chosen[i] != empty ? excess : -1.0;
+    complete(n, pi, excess, partial, x);
+}
+
+/* All vertices, as rows of X, which has room for `most`; returns their number, or most + 1 if there are more, or if
+   finding them all takes more than `nodes` sets.
+
+   pi must be in decreasing order. Chosen sets, of the full or the empty symbols, whichever hold less mass, are listed
+   depth first, the smallest masses first: a symbol that does not fit into the room left rules out all before it. What
+   fits up to rounding counts as fitting. */
+EXPORT int64_t extremal_all_vertices(int64_t n, const double *pi, double excess, int64_t most, int64_t nodes, double *X) {
+    int64_t *stack = malloc((size_t)(n + 1) * (sizeof(int64_t) + sizeof(double) + sizeof(bool)));
+    if (stack == NULL) return OUT_OF_MEMORY;
+    double *rooms = (double *)(stack + n + 1);
+    bool *chosen = (bool *)(rooms + n + 1);
+    for (int64_t i = 0; i < n; i++) chosen[i] = false;
+    const bool empty = excess < 1.0;
+    rooms[0] = (empty ? excess : 1.0) / (1.0 + excess);
+    const double noise = ROUNDING * rooms[0];
+    int64_t count = 0, depth = 0, i = n;
+    bool fresh = true;
+    while (count <= most) {
+        const double room = rooms[depth];
+        if (fresh && nodes-- == 0) count = most + 1;
+        if (fresh && room <= noise) {
+            if (count < most) list_vertex(n, pi, excess, empty, chosen, -1, X + count * n);
+            count++;
+        } else if (fresh) {
+            for (int64_t j = 0; j < n && pi[j] > room + noise && count <= most; j++) {
+                if (chosen[j]) continue;
+                if (count < most) list_vertex(n, pi, excess, empty, chosen, j, X + count * n);
+                count++;
+            }
+        }
+        i--;
+        fresh = i >= 0 && room > noise && pi[i] <= room + noise;
+        if (fresh) {
+            stack[depth++] = i;
+            rooms[depth] = room - pi[i];
+            chosen[i] = true;
+        } else if (depth == 0) {
+            break;
+        } else {
+            i = stack[--depth];
+            chosen[i] = false;
+        }
+    }
+    free(stack);
+    return count > most ? most + 1 : count;
+}

@@ -1,0 +1,60 @@
+"""Lift vectors from compiled code: the list against another enumeration, local search against the list."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extremal.optimization.quadratic.kernels import all_vertices, fill, herd
+from extremal.theory.lift_vectors import lift_vertices
+
+
+def key(rows):
+    return np.unique(np.round(rows, 9), axis=0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(1, 30), min_size=2, max_size=7), st.floats(0.01, 4))
+def test_all_vertices_are_those_of_the_subset_table(masses, epsilon):
+    pi = np.sort(np.array(masses) / np.sum(masses))[::-1]
+    excess = min(np.expm1(epsilon), 1 / pi[-1] - 1)
+    found = all_vertices(pi, excess, 5000)
+    np.testing.assert_allclose(key(found + 1), key(lift_vertices(pi, 0.0, 1 + excess)), atol=1e-8)
+    assert np.abs(found @ pi).max() < 1e-13
+
+
+def test_a_list_that_would_be_too_long_is_none():
+    assert all_vertices(np.full(12, 1 / 12), 1.3, 100) is None
+    assert all_vertices(np.full(40, 1 / 40), 1.3, 1000) is None
+
+
+def test_filling_in_an_order_gives_vertices():
+    pi = np.array([0.4, 0.3, 0.2, 0.1])
+    X = fill(pi, 1.0, np.array([[0, 1, 2, 3], [3, 2, 1, 0]]))
+    np.testing.assert_allclose(X, [[1, -1 + 2 / 3, -1, -1], [-1, 2 * 2 / 3 - 1, 1, 1]], atol=1e-14)
+    with pytest.raises(ValueError, match="numbers of symbols"):
+        fill(pi, 1.0, np.array([[4, 1, 2, 0]]))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_local_search_ends_at_vertices_and_some_start_finds_the_best(seed):
+    rng = np.random.default_rng(seed)
+    n = 8
+    pi = np.sort(rng.dirichlet(np.ones(n)))[::-1]
+    M = rng.normal(size=(n - 1, n - 1))
+    inverse = M @ M.T + np.eye(n - 1)
+    y = np.append(0.0, rng.normal(size=n - 1))
+    W = np.zeros((n, n))
+    W[1:, 1:] = inverse @ inverse
+    vertices = all_vertices(pi, 1.5, 10_000)
+    best = (np.einsum("ki,ki->k", vertices @ W, vertices) - vertices @ y).max()
+    reached = []
+    for _ in range(20):
+        start = fill(pi, 1.5, rng.permutation(n)[None, :])
+        x = herd(pi, 1.5, inverse, np.eye(n - 1), y, np.zeros(n), start, 20)[0]
+        assert np.count_nonzero((x > -1) & (x < 1.5)) <= 1
+        assert abs(x @ pi) < 1e-14
+        reached.append(x @ W @ x - y @ x)
+        assert reached[-1] <= best * (1 + 1e-12)
+        assert reached[-1] >= start[0] @ W @ start[0] - y @ start[0] - 1e-9
+    assert max(reached) == pytest.approx(best, rel=1e-9)

@@ -203,7 +203,7 @@ def test_the_file_of_a_robust_design_holds_the_set_and_every_command_speaks_of_i
 @pytest.mark.parametrize("utility", ["total-variation", "chi-squared", "hellinger", "jensen-shannon"])
 def test_utilities_are_those_of_the_library(utility):
     facts = json.loads(run("design", "--prior", "0.5,0.3,0.2", "-e", 0.6, "--utility", utility, "--json").out)
-    chosen = getattr(ex, utility.replace("-", "_"))
+    chosen = getattr(ex.utilities, utility.replace("-", "_"))
     prior = ex.Prior([0.5, 0.3, 0.2])
     assert facts["value"] == pytest.approx(ex.design(prior, 0.6, chosen).value, abs=1e-12)
 

@@ -65,9 +65,11 @@ def enumeration(report: Report) -> None:
         for family, prior in priors.items():
             runs = 1 if n >= 18 else 3
             plain, plain_cpu, value = best(lambda p=prior: plain_highs(p, EPSILON), runs)
-            tuned, tuned_cpu, full = best(lambda p=prior: ex.design(p, EPSILON, method="enumeration"), runs)
+            tuned, tuned_cpu, full = best(
+                lambda p=prior: ex.design(p, EPSILON, ex.mutual_information, method="enumeration"), runs
+            )
             fast, fast_cpu, part = best(
-                lambda p=prior: ex.design(p, EPSILON, method="column-generation"), runs
+                lambda p=prior: ex.design(p, EPSILON, ex.mutual_information, method="column-generation"), runs
             )
             ok = None
             if n == 16:
@@ -159,7 +161,7 @@ def growth(report: Report) -> None:
             case = min(
                 (measure(prior, 1.0) for _ in range(3 if n <= 100 else 1)), key=lambda case: case["seconds"]
             )
-        seconds, _, arc = best(lambda p=prior: ex.design(p, 1.0, method="arc"), 5)
+        seconds, _, arc = best(lambda p=prior: ex.design(p, 1.0, ex.mutual_information, method="arc"), 5)
         table.row(
             family, n, case["seconds"], case.get("cpu_seconds"), case["gap"], case.get("rounds"),
             case.get("columns"), case.get("peak_mb"), seconds, arc.gap, case=case,

@@ -47,7 +47,7 @@ def _likelihood(report: Report) -> None:
     cases: list[tuple[str, ex.Mechanism]] = [
         ("randomized response", ex.theory.randomized_response_for_pml(prior, 0.8)),
         ("random matrix", ex.Mechanism(rng.dirichlet(np.ones(size), size=size), prior.labels)),
-        ("designed", ex.design(prior, 1.0, time_limit=20.0).mechanism),
+        ("designed", ex.design(prior, 1.0, ex.mutual_information, time_limit=20.0).mechanism),
         ("arc, twice as many outputs", ex.theory.closed_form.arc(prior, 0.5)),
     ]
     if report.at_least("full"):
@@ -98,7 +98,7 @@ def _raw(report: Report) -> None:
 
 
 def _designed(prior: ex.Prior, epsilon: float) -> ex.Mechanism:
-    return ex.design(prior, epsilon).mechanism
+    return ex.design(prior, epsilon, ex.mutual_information).mechanism
 
 
 def _ratio(one: Callable[[], Any], other: Callable[[], Any]) -> tuple[float, float, float]:
@@ -136,7 +136,7 @@ def _coverage(report: Report) -> None:
 def _cases() -> Iterator[tuple[str, Any, Any, Any]]:
     rng = np.random.default_rng(7)
     prior = ex.Prior([0.4, 0.25, 0.2, 0.1, 0.05])
-    design = ex.design(prior, 0.9).mechanism.matrix
+    design = ex.design(prior, 0.9, ex.mutual_information).mechanism.matrix
     yield "designed, zeros", design, prior.probabilities, prior.probabilities
     yield "the same, other truth", design, prior.probabilities, np.array([0.0, 0.1, 0.0, 0.2, 0.7])
     response = ex.theory.randomized_response_for_pml(prior, 0.9).matrix

@@ -67,7 +67,7 @@ def copy(source: Path, target: Path) -> None:
 def privatise(source: Path, target: Path, **keyed: Any) -> None:
     prior = ex.Prior.uniform(LABELS)
     certified = ex.certify(prior, ex.theory.randomized_response_for_pml(prior, 1.0), 1.0)
-    ex.privatize_file(source, target, {"answer": certified}, overwrite=True, **keyed)
+    ex.privatize(source, target=target, mechanisms={"answer": certified}, overwrite=True, **keyed)
 
 
 def privatise_keyed(source: Path, target: Path) -> None:

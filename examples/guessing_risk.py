@@ -21,7 +21,10 @@ levels = {0.2: GREEN, 0.6: BLUE, 1.2: ORANGE}
 
 def worst(epsilon):
     """For each set of answers: its probability, and the largest it can have after a report."""
-    posterior = (ex.measures.lift(prior, ex.design(prior, epsilon).mechanism).T * prior.probabilities).T
+    posterior = (
+        ex.measures.lift(prior, ex.design(prior, epsilon, ex.mutual_information).mechanism).T
+        * prior.probabilities
+    ).T
     for size in range(1, prior.size):
         for chosen in combinations(range(prior.size), size):
             yield prior.probabilities[list(chosen)].sum(), posterior[list(chosen)].sum(axis=0).max()

@@ -16,7 +16,7 @@ from extremal.studies.data import anes96
 from extremal.studies.demo.survey import ORDER
 
 prior = ex.Prior.from_data(anes96()["party"], labels=ORDER)
-design = ex.design(prior, 1.0)
+design = ex.design(prior, 1.0, ex.mutual_information)
 mechanism = design.mechanism
 order = np.argsort([prior.index(label) for label in mechanism.outputs])
 reports = [mechanism.outputs[j] for j in order]

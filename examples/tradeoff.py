@@ -14,7 +14,7 @@ from extremal._plot import BLUE, GREY, ORANGE, picture
 from extremal.studies.data import anes96
 
 prior = ex.Prior.from_data(anes96()["party"])
-curve = ex.tradeoff(prior, np.linspace(0.05, prior.epsilon_max, 32))
+curve = ex.tradeoff(prior, np.linspace(0.05, prior.epsilon_max, 32), ex.mutual_information)
 
 
 def draw(axes):

@@ -18,8 +18,8 @@ for n in people:
     priors = ex.PriorSet.from_counts(
         {label: round(n * share) for label, share in shares.items()}, confidence=0.95
     )
-    plain.append(ex.epsilon_pml(priors, ex.design(priors.nominal, epsilon).mechanism))
-    robust.append(ex.design(priors, epsilon))
+    plain.append(ex.epsilon_pml(priors, ex.design(priors.nominal, epsilon, ex.mutual_information).mechanism))
+    robust.append(ex.design(priors, epsilon, ex.mutual_information))
 
 
 def draw(axes):

@@ -32,7 +32,7 @@ def test_a_long_prior_is_drawn_as_a_line():
 
 
 def test_a_mechanism_is_drawn_as_its_matrix_with_its_numbers():
-    mechanism = ex.design(PRIOR, 0.6).mechanism
+    mechanism = ex.design(PRIOR, 0.6, ex.mutual_information).mechanism
     axes = mechanism.plot()
     assert np.array_equal(axes.images[0].get_array(), mechanism.matrix)
     shown = [text.get_text() for text in axes.texts]
@@ -48,14 +48,14 @@ def test_a_large_mechanism_is_drawn_without_numbers_and_names():
 
 
 def test_a_design_is_drawn_with_its_value_in_the_title():
-    design = ex.design(PRIOR, 0.6)
+    design = ex.design(PRIOR, 0.6, ex.mutual_information)
     axes = design.plot()
     assert f"{design.value:.4g}" in axes.get_title()
     assert np.array_equal(axes.images[0].get_array(), design.mechanism.matrix)
 
 
 def test_a_curve_is_drawn_in_order_of_the_level():
-    curve = ex.tradeoff(PRIOR, [0.6, 0.1, 0.3])
+    curve = ex.tradeoff(PRIOR, [0.6, 0.1, 0.3], ex.mutual_information)
     axes = curve.plot()
     optimal, response, ceiling = axes.lines
     assert list(optimal.get_xdata()) == [0.1, 0.3, 0.6]
@@ -66,7 +66,12 @@ def test_a_curve_is_drawn_in_order_of_the_level():
 
 @pytest.mark.parametrize(
     "value",
-    [PRIOR, ex.design(PRIOR, 0.6), ex.design(PRIOR, 0.6).mechanism, ex.tradeoff(PRIOR, [0.1, 0.6])],
+    [
+        PRIOR,
+        ex.design(PRIOR, 0.6, ex.mutual_information),
+        ex.design(PRIOR, 0.6, ex.mutual_information).mechanism,
+        ex.tradeoff(PRIOR, [0.1, 0.6], ex.mutual_information),
+    ],
     ids=["prior", "design", "mechanism", "tradeoff"],
 )
 def test_pictures_go_onto_the_axes_given_and_no_other(value):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from .auditing.budget import PerRelease, epsilon_per_release, leakage_limit, releases_within
 from .auditing.composition import (
     Composition,
-    CompositionWarning,
     added_with_ldp,
     compose_releases,
     joint_release,
@@ -15,7 +14,6 @@ from .auditing.transcript import Transcript, adaptive, posterior
 
 __all__ = [
     "Composition",
-    "CompositionWarning",
     "PerRelease",
     "Transcript",
     "adaptive",

@@ -91,5 +91,5 @@ assert len(reports) == 400 and set(reports) <= {"a", "b", "c"}, reports
 def test_drawing_from_a_certified_file_needs_neither_a_solver_nor_a_compiler(tmp_path):
     prior = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})
     path = tmp_path / "mechanism.json"
-    ex.certify(prior, ex.design(prior, 0.5).mechanism, 0.5).save(path)
+    ex.certify(prior, ex.design(prior, 0.5, ex.mutual_information).mechanism, 0.5).save(path)
     subprocess.run([sys.executable, "-c", WITHOUT_SOLVER, str(path)], check=True)

@@ -163,7 +163,7 @@ def test_the_figures_of_an_example_worked_out_by_hand():
 
 
 def test_a_certified_mechanism_is_audited_by_its_integers():
-    design = ex.design(PRIOR, 0.6)
+    design = ex.design(PRIOR, 0.6, ex.mutual_information)
     certified = ex.certify(PRIOR, design.mechanism, 0.6)
     audit = ex.audit(PRIOR, certified)
     assert audit.exact
@@ -360,7 +360,7 @@ def test_a_label_becomes_no_link_and_no_picture_in_markdown():
     labels = ["[here](http://elsewhere.example)", "![](http://elsewhere.example/seen.png)", "[a][b]"]
     prior = ex.Prior([0.5, 0.3, 0.2], labels=labels)
     pages = (
-        ex.audit(prior, ex.design(prior, 0.6).mechanism).to_markdown(),
+        ex.audit(prior, ex.design(prior, 0.6, ex.mutual_information).mechanism).to_markdown(),
         ex.audit_pairs(labels * 200, labels * 200).to_markdown(),
     )
     for page in pages:
@@ -404,7 +404,7 @@ def test_the_example_of_the_readme_says_that_reports_rule_answers_out():
     parties = ex.Prior.from_counts(
         {"SD": 200, "WD": 200, "ID": 100, "II": 50, "IR": 100, "WR": 150, "SR": 200}
     )
-    mechanism = ex.estimation_design(parties, 0.7).mechanism
+    mechanism = ex.design(parties, 0.7).mechanism
     for released in (mechanism, ex.certify(parties, mechanism, 0.7)):
         audit = ex.audit(parties, released)
         lifts = ex.measures.lift(parties, audit.mechanism)

@@ -66,7 +66,7 @@ def test_a_column_leaks_about_another_no_more_than_about_itself_and_nothing_when
 
 
 def test_columns_drawn_together_take_one_mechanism_on_tuples():
-    together = ex.design(JOINT, 0.5).mechanism
+    together = ex.design(JOINT, 0.5, ex.mutual_information).mechanism
     audit = ex.audit_columns(JOINT, {("age", "income"): together}, about="age", names=NAMES)
     assert audit.epsilon <= 0.5 + 1e-9
     whole = ex.audit_columns(JOINT, {("age", "income"): together}, names=NAMES)

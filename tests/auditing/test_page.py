@@ -14,7 +14,7 @@ PARTIES = ex.Prior.from_data(anes96()["party"])
 
 @pytest.fixture(scope="module")
 def made():
-    return ex.certify(PARTIES, ex.design(PARTIES, 0.7).mechanism, 0.7)
+    return ex.certify(PARTIES, ex.design(PARTIES, 0.7, ex.mutual_information).mechanism, 0.7)
 
 
 def test_the_title_is_the_one_given_and_the_short_words_stand_before_the_pictures(made):

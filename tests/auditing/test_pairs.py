@@ -222,7 +222,7 @@ def test_a_claim_that_is_a_little_too_low_is_refuted_with_enough_pairs():
 
 def test_our_own_client_is_not_accused():
     prior = ex.Prior([0.5, 0.3, 0.2], ["never", "once", "often"])
-    certified = ex.certify(prior, ex.design(prior, 0.6).mechanism, 0.6)
+    certified = ex.certify(prior, ex.design(prior, 0.6, ex.mutual_information).mechanism, 0.6)
     rng = np.random.default_rng(8)
     x = rng.choice(prior.labels, 20_000, p=prior.probabilities).tolist()
     y = certified.privatize(x, source=ex.randomness.SeededWords(8))

@@ -128,7 +128,7 @@ def test_zeros_of_vertices_stay_zeros(n, epsilon):
 @pytest.mark.parametrize("n", [6, 12, 30])
 def test_designs_keep_their_zeros_and_their_value(n, epsilon):
     prior = ex.Prior.from_counts(np.random.default_rng(0).dirichlet(np.ones(n)))
-    mechanism = ex.design(prior, epsilon).mechanism
+    mechanism = ex.design(prior, epsilon, ex.mutual_information).mechanism
     c = certify(prior, mechanism, epsilon)
     assert is_certified(c)
     assert np.array_equal(c.weights == 0, mechanism.matrix == 0)
@@ -214,7 +214,7 @@ def test_prior_and_mechanism_must_fit(monkeypatch):
 
 def test_a_design_is_not_its_mechanism():
     prior = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})
-    design = ex.design(prior, 0.4)
+    design = ex.design(prior, 0.4, ex.mutual_information)
     with pytest.raises(MechanismError, match=r"got a Design, which has one; pass design\.mechanism"):
         certify(prior, design, 0.4)
     with pytest.raises(MechanismError, match=r"pass certified\.mechanism"):
@@ -408,7 +408,7 @@ def is_kept(weights, pi, epsilon):
 @pytest.mark.parametrize("epsilon", [0.15, 0.8])
 def test_every_prior_of_a_set_keeps_epsilon_exactly(kind, epsilon):
     priors = SETS[kind]
-    mechanism = ex.design(priors, epsilon).mechanism
+    mechanism = ex.design(priors, epsilon, ex.mutual_information).mechanism
     c = certify(priors, mechanism, epsilon)
     assert c.prior_set is priors or c.prior_set.labels == c.inputs
     assert np.array_equal(c.prior.probabilities, priors.nominal.probabilities)
@@ -425,7 +425,7 @@ def test_every_prior_of_a_set_keeps_epsilon_exactly(kind, epsilon):
 
 
 def test_what_one_prior_allows_a_set_may_not():
-    mechanism = ex.design(BASE, 0.5).mechanism
+    mechanism = ex.design(BASE, 0.5, ex.mutual_information).mechanism
     assert certify(BASE, mechanism, 0.5).prior_set is None
     with pytest.raises(CertificationError, match="leaks"):
         certify(SETS["ball"], mechanism, 0.5)
@@ -461,7 +461,7 @@ def with_residue(prior, mechanism, size, seed=0):
 @pytest.mark.parametrize("size", [1e-16, 1e-12, 1e-10])
 @pytest.mark.parametrize("epsilon", [0.3, 0.7, 1.2])
 def test_residue_becomes_zero(size, epsilon):
-    mechanism = ex.design(BASE, epsilon).mechanism
+    mechanism = ex.design(BASE, epsilon, ex.mutual_information).mechanism
     dirty = with_residue(BASE, mechanism, size)
     c = certify(BASE, dirty, epsilon)
     assert is_certified(c)
@@ -472,7 +472,7 @@ def test_residue_becomes_zero(size, epsilon):
 
 def test_larger_residue_becomes_zero_at_a_level_that_it_keeps():
     for size in (1e-8, 9e-7):
-        mechanism = ex.design(BASE, 0.7).mechanism
+        mechanism = ex.design(BASE, 0.7, ex.mutual_information).mechanism
         dirty = with_residue(BASE, mechanism, size)
         epsilon = ex.epsilon_pml(BASE, dirty)
         c = certify(BASE, dirty, epsilon)
@@ -482,7 +482,7 @@ def test_larger_residue_becomes_zero_at_a_level_that_it_keeps():
 
 
 def test_what_is_no_residue_stays():
-    mechanism = with_residue(BASE, ex.design(BASE, 0.7).mechanism, 1e-4)
+    mechanism = with_residue(BASE, ex.design(BASE, 0.7, ex.mutual_information).mechanism, 1e-4)
     c = certify(BASE, mechanism, ex.epsilon_pml(BASE, mechanism))
     assert (c.weights > 0).all()
 

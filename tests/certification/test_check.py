@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 
 import extremal as ex
 from extremal.certification import bounds as check_bounds
-from extremal.certification.check import check_design
+from extremal.certification.check import check_claim
 from extremal.model.mechanism import constant, identity
 from extremal.model.regions import largest_lift
 from extremal.theory import closed_form
@@ -78,7 +78,7 @@ def unchecked(matrix):
 
 
 def assert_certified(prior, epsilon, utility, design, **options):
-    found = check_design(prior, epsilon, utility, design, **options)
+    found = check_claim(prior, epsilon, utility, design, **options)
     assert found.ok, found
     assert found.proved
     assert found.problems == ()
@@ -109,7 +109,7 @@ def test_eight_symbols_without_any_pattern_are_certified(utility):
 def test_a_lower_bound_on_lifts_restricts_the_competitors_too(utility, low):
     design = programmed(PRIOR, 0.5, utility, low)
     assert_certified(PRIOR, 0.5, utility, design, lower_lift=low)
-    free = check_design(PRIOR, 0.5, utility, design)
+    free = check_claim(PRIOR, 0.5, utility, design)
     assert free.upper_bound >= design.upper_bound * (1 - 1e-9)
 
 
@@ -132,7 +132,7 @@ def test_theorem_4_is_certified_by_a_constant_dual(case):
     prior, mechanism = ex.Prior.uniform(n), closed_form.uniform(n, epsilon)
     for utility in oracles.SYMMETRIC:
         value = utility(prior, mechanism)
-        found = check_design(
+        found = check_claim(
             prior,
             epsilon,
             utility,
@@ -175,7 +175,7 @@ def test_masses_of_1e_9_do_not_disturb_the_check():
     prior = ex.Prior(np.array([0.4, 0.3, 0.3 - 3e-9, 1e-9, 1e-9, 1e-9]))
     for epsilon in (0.1, 1.0, 3.0, 15.0):
         for utility in oracles.every_utility(6):
-            found = check_design(prior, epsilon, utility, programmed(prior, epsilon, utility))
+            found = check_claim(prior, epsilon, utility, programmed(prior, epsilon, utility))
             assert found.proved, found
             assert found.ok or epsilon > 3, (
                 found
@@ -185,7 +185,7 @@ def test_masses_of_1e_9_do_not_disturb_the_check():
 def test_no_upper_bound_is_no_claim_and_no_certificate():
     mechanism = closed_form.arc(PRIOR, 0.5)
     design = Design(mechanism, ex.mutual_information(PRIOR, mechanism), math.inf, None)
-    found = check_design(PRIOR, 0.5, ex.mutual_information, design)
+    found = check_claim(PRIOR, 0.5, ex.mutual_information, design)
     assert found.ok
     assert not found.proved
     assert found.gap == math.inf
@@ -207,7 +207,7 @@ def test_a_thousand_symbols_are_bounded_by_their_chords(monkeypatch):
     assert assert_certified(prior, 1.0, ex.mutual_information, design).how == "chords"
     monkeypatch.setattr(check_bounds, "MOST_PAIRS", 1_000_000)
     wrong = replace(design, upper_bound=design.upper_bound * 0.9)
-    assert not check_design(prior, 1.0, ex.mutual_information, wrong).ok
+    assert not check_claim(prior, 1.0, ex.mutual_information, wrong).ok
 
 
 def test_hundreds_of_equal_symbols_are_certified_by_counting():
@@ -233,7 +233,7 @@ def test_twenty_symbols_are_enumerated_for_any_utility_and_more_are_not():
         utility = ex.Utility(lambda prior, P: P.max(axis=0), "largest entry", symmetric=True)
         mechanism = closed_form.uniform(n, 1.0)
         value = utility(prior, mechanism)
-        found = check_design(prior, 1.0, utility, Design(mechanism, value, value, np.full(n, value / n)))
+        found = check_claim(prior, 1.0, utility, Design(mechanism, value, value, np.full(n, value / n)))
         assert found.ok == found.proved == known
         assert ("enumeration" if known else "cannot be checked") in found.how
 
@@ -332,7 +332,7 @@ def test_a_bound_is_accepted_if_it_is_one_and_refused_if_it_is_too_small_by_a_mi
     nothing = constant(prior)
     for claim, accepted in ((bound, True), (bound + 1e-3, True), (bound - 1e-6 * max(bound, 0.1), False)):
         design = Design(nothing, utility(prior, nothing), claim, y)
-        found = check_design(prior, math.log(c), utility, design, lower_lift=low)
+        found = check_claim(prior, math.log(c), utility, design, lower_lift=low)
         assert found.ok == found.proved == accepted, found
 
 
@@ -424,10 +424,10 @@ def corrupted(utility, design):
 def test_every_corruption_of_a_design_is_caught(name):
     utility, design = GOOD[name]
     assert_certified(PRIOR, EPSILON, utility, design)
-    lower = check_design(PRIOR, EPSILON - 1e-9, utility, design)
+    lower = check_claim(PRIOR, EPSILON - 1e-9, utility, design)
     assert [problem.split(" is ")[0] for problem in lower.problems] == ["leakage"]
     for words, wrong in corrupted(utility, design).items():
-        found = check_design(ex.Prior(PRIOR.probabilities, list("vwxyz")), EPSILON, utility, wrong)
+        found = check_claim(ex.Prior(PRIOR.probabilities, list("vwxyz")), EPSILON, utility, wrong)
         assert not found.ok, words
         assert any(words in problem for problem in found.problems), (words, found)
         assert "does not hold" in str(found)
@@ -435,7 +435,7 @@ def test_every_corruption_of_a_design_is_caught(name):
 
 def test_lifts_below_the_lower_bound_are_caught():
     utility, design = GOOD["mutual information"]
-    found = check_design(PRIOR, EPSILON, utility, design, lower_lift=1e-6)
+    found = check_claim(PRIOR, EPSILON, utility, design, lower_lift=1e-6)
     assert any("below lower_lift" in problem for problem in found.problems)
 
 
@@ -454,12 +454,12 @@ def test_questions_that_make_no_sense_are_refused(wrong, error):
     utility, design = GOOD["mutual information"]
     question = {"prior": PRIOR, "epsilon": EPSILON, "utility": utility, "design": design} | wrong
     with pytest.raises(error):
-        check_design(**question)
+        check_claim(**question)
 
 
 def test_the_report_is_a_few_readable_lines():
     utility, design = GOOD["mutual information"]
-    lines = str(check_design(PRIOR, EPSILON, utility, replace(design, value=1.0))).splitlines()
+    lines = str(check_claim(PRIOR, EPSILON, utility, replace(design, value=1.0))).splitlines()
     assert lines[0] == "the design does not hold what it claims"
     assert [line.split()[0] for line in lines[1:]] == ["rows", "leakage", "value", "upper", "gap", "problem"]
     assert all(len(line) <= 120 for line in lines)
@@ -469,22 +469,22 @@ def test_the_report_is_a_few_readable_lines():
 @pytest.mark.parametrize("claim", ["0.4", None, [1.0], math.nan])
 def test_a_claim_that_is_no_number_is_a_problem_not_a_crash(figure, claim):
     prior = ex.Prior([0.5, 0.3, 0.2])
-    design = ex.design(prior, 0.6)
-    found = check_design(prior, 0.6, ex.mutual_information, replace(design, **{figure: claim}))
+    design = ex.design(prior, 0.6, ex.mutual_information)
+    found = check_claim(prior, 0.6, ex.mutual_information, replace(design, **{figure: claim}))
     assert not found.ok
     assert found.problems
     with pytest.raises(ex.errors.EpsilonError, match="lower_lift"):
-        check_design(prior, 0.6, ex.mutual_information, design, lower_lift="x")
+        check_claim(prior, 0.6, ex.mutual_information, design, lower_lift="x")
 
 
 def test_a_design_for_a_set_of_priors_is_another_matter():
-    design = ex.design(ex.PriorSet.l1_ball(PRIOR, 0.1), 0.5)
+    design = ex.design(ex.PriorSet.l1_ball(PRIOR, 0.1), 0.5, ex.mutual_information)
     with pytest.raises(ex.errors.OptionError, match="one prior"):
-        check_design(PRIOR, 0.5, design.utility, design)
+        check_claim(PRIOR, 0.5, design.utility, design)
 
 
 def test_a_certified_mechanism_is_told_how_to_be_a_mechanism():
-    certified = ex.certify(PRIOR, ex.design(PRIOR, 0.5).mechanism, 0.5)
+    certified = ex.certify(PRIOR, ex.design(PRIOR, 0.5, ex.mutual_information).mechanism, 0.5)
     with pytest.raises(ex.errors.MechanismError, match=r"pass its \.mechanism"):
         ex.pml(PRIOR, certified)
 
@@ -538,7 +538,7 @@ def test_the_exact_optimum_is_proved_at_small_levels_and_a_thousandth_less_is_no
         replace(right, mechanism=constant(prior)),
         Design(constant(prior), 0.0, 0.0, np.zeros(prior.size)),
     ):
-        assert not check_design(prior, epsilon, utility, wrong).ok, wrong
+        assert not check_claim(prior, epsilon, utility, wrong).ok, wrong
 
 
 @pytest.mark.parametrize("epsilon", [1e-10, 1e-9, *SMALL])
@@ -547,7 +547,7 @@ def test_a_constant_release_is_never_proved_optimal_above_level_0(epsilon, utili
     for masses in MASSES.values():
         prior = ex.Prior(masses)
         nothing = Design(constant(prior), 0.0, 0.0, np.zeros(prior.size))
-        found = check_design(prior, epsilon, utility, nothing)
+        found = check_claim(prior, epsilon, utility, nothing)
         assert not found.proved, found
         assert found.upper_bound > 0
 
@@ -556,25 +556,25 @@ def test_a_constant_release_is_never_proved_optimal_above_level_0(epsilon, utili
 @pytest.mark.parametrize("epsilon", SMALL)
 def test_utilities_like_norms_are_certified_at_small_levels(utility, epsilon):
     prior = ex.Prior([0.3, 0.4998, 0.2, 0.0002])
-    found = check_design(prior, epsilon, utility, ex.design(prior, epsilon, utility))
+    found = check_claim(prior, epsilon, utility, ex.design(prior, epsilon, utility))
     assert found.ok, found
     lower = replace(ex.design(prior, epsilon, utility), upper_bound=found.value * 0.999)
-    assert not check_design(prior, epsilon, utility, lower).ok
+    assert not check_claim(prior, epsilon, utility, lower).ok
 
 
 def test_an_upper_bound_below_the_value_is_a_contradiction():
-    design = ex.design(PRIOR, 0.5)
+    design = ex.design(PRIOR, 0.5, ex.mutual_information)
     for bound in (design.value * (1 - 1e-6), 0.0, -math.inf):
-        found = check_design(PRIOR, 0.5, ex.mutual_information, replace(design, upper_bound=bound))
+        found = check_claim(PRIOR, 0.5, ex.mutual_information, replace(design, upper_bound=bound))
         assert any("below the value" in problem for problem in found.problems)
 
 
 @pytest.mark.parametrize("low", [1e-13, 1e-20, 1e-100])
 def test_a_lower_bound_on_lifts_is_checked_however_small_it_is(low):
     prior = ex.Prior([0.5, 0.3, 0.2])
-    design = ex.design(prior, 2.0)  # excludes answers
+    design = ex.design(prior, 2.0, ex.mutual_information)  # excludes answers
     assert ex.measures.lift(prior, design.mechanism).min() == 0
-    found = check_design(prior, 2.0, ex.mutual_information, design, lower_lift=low)
+    found = check_claim(prior, 2.0, ex.mutual_information, design, lower_lift=low)
     assert any("below lower_lift" in problem for problem in found.problems)
 
 
@@ -597,7 +597,7 @@ def test_a_dual_that_is_short_at_one_mass_proves_what_it_proves_in_fractions(
     y[i] -= 10**power * abs(y[i])
     exact, _ = exact_bound(prior, largest_lift(prior.probabilities, epsilon), f, y, 0.0)
     optimum, _ = exact_bound(prior, largest_lift(prior.probabilities, epsilon), f, design.dual, 0.0)
-    found = check_design(prior, epsilon, utility, replace(design, dual=y))
+    found = check_claim(prior, epsilon, utility, replace(design, dual=y))
     allowed = (1e-8 + 1e-13 / epsilon) * float(optimum)
     assert found.upper_bound >= float(exact) - allowed
     if float(exact) > design.upper_bound + 2 * allowed:

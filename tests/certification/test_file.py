@@ -54,7 +54,7 @@ def cases():
     yield certify(rare, ex.theory.closed_form.high_privacy(rare, 1e-10), 1e-10)
     yield certify(rare, identity(rare), rare.epsilon_max)
     for priors in sets_of_priors():
-        yield certify(priors, ex.design(priors, 0.5).mechanism, 0.5)
+        yield certify(priors, ex.design(priors, 0.5, ex.mutual_information).mechanism, 0.5)
 
 
 CASES = list(cases())

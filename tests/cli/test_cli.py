@@ -104,7 +104,7 @@ def test_design_writes_a_certified_mechanism_that_the_library_would_make(survey)
     facts = json.loads(done.out)
     with survey.open(newline="") as file:
         prior = ex.Prior.from_data([row["answer"] for row in csv.DictReader(file)])
-    expected = ex.design(prior, 0.7)
+    expected = ex.design(prior, 0.7, ex.mutual_information)
     c = ex.load("m.json")
     assert c.prior == prior
     assert c.epsilon == 0.7
@@ -326,7 +326,7 @@ def test_pairs_prove_a_system_that_leaks_more_than_it_says(tmp_path, monkeypatch
 
 def test_a_curve_is_that_of_the_library_in_every_format(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    expected = ex.tradeoff(ex.Prior([0.5, 0.3, 0.2]), [0.1, 0.5, 1.0]).rows()
+    expected = ex.tradeoff(ex.Prior([0.5, 0.3, 0.2]), [0.1, 0.5, 1.0], ex.mutual_information).rows()
     how = ["tradeoff", "--prior", "0.5,0.3,0.2", "--epsilons", "0.1,0.5,1"]
     assert json.loads(run(*how, "--json").out)["points"] == expected
     assert (

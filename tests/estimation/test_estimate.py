@@ -20,7 +20,7 @@ from extremal.estimation.likelihood import _newton, _separable, maximize
 from tests.support.strategies import mechanisms
 
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-MECHANISM = ex.design(PRIOR, 0.6).mechanism
+MECHANISM = ex.design(PRIOR, 0.6, ex.mutual_information).mechanism
 CERTIFIED = ex.certify(PRIOR, MECHANISM, 0.6)
 REPORTS = ["never"] * 30 + ["once"] * 50 + ["often"] * 20
 TWINS = ex.Mechanism([[0.9, 0.1, 0.0], [0.9, 0.1, 0.0], [0.0, 0.3, 0.7]], inputs=["a", "b", "c"])

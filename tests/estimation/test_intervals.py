@@ -96,7 +96,7 @@ def test_linear_programs_narrow_intervals_to_what_another_solver_finds():
 
 def designed(masses, epsilon):
     prior = ex.Prior(masses)
-    return prior, ex.design(prior, epsilon).mechanism.matrix
+    return prior, ex.design(prior, epsilon, ex.mutual_information).mechanism.matrix
 
 
 def cases():
@@ -108,7 +108,12 @@ def cases():
     prior, P = designed([0.4, 0.25, 0.2, 0.1, 0.05], 0.9)
     yield "designed, five symbols, zeros", P, prior, prior.probabilities
     prior = ex.Prior(rng.dirichlet(np.full(20, 2.0)))
-    yield "designed, twenty symbols", ex.design(prior, 1.5).mechanism.matrix, prior, prior.probabilities
+    yield (
+        "designed, twenty symbols",
+        ex.design(prior, 1.5, ex.mutual_information).mechanism.matrix,
+        prior,
+        prior.probabilities,
+    )
     yield (
         "randomized response",
         ex.theory.randomized_response_for_pml(prior, 1.0).matrix,

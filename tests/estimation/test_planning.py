@@ -24,7 +24,11 @@ def test_errors_and_widths_shrink_with_the_root_of_the_number_of_reports():
     assert few.widths == pytest.approx(2 * many.widths, rel=0.01)
 
 
-@pytest.mark.parametrize("mechanism", [RESPONSE, ex.design(PRIOR, 0.6).mechanism], ids=["response", "design"])
+@pytest.mark.parametrize(
+    "mechanism",
+    [RESPONSE, ex.design(PRIOR, 0.6, ex.mutual_information).mechanism],
+    ids=["response", "design"],
+)
 def test_that_many_reports_give_intervals_of_the_wanted_width(mechanism):
     n = ex.planning.sample_size(PRIOR, mechanism, 0.1)
     assert ex.planning.expected_error(PRIOR, mechanism, n).width <= 0.1
@@ -59,7 +63,9 @@ def test_a_width_that_cannot_be_reached_is_refused_with_what_can_be():
 def test_optimal_and_randomized_response_are_compared_at_equal_leakage():
     """In the high-privacy region the optimal mechanism of Theorem 3 needs several times fewer reports."""
     found = ex.planning.compare_sample_sizes(PRIOR, 0.15, 0.05)
-    assert found.optimal == ex.planning.sample_size(PRIOR, ex.design(PRIOR, 0.15).mechanism, 0.05)
+    assert found.optimal == ex.planning.sample_size(
+        PRIOR, ex.design(PRIOR, 0.15, ex.mutual_information).mechanism, 0.05
+    )
     response = ex.theory.randomized_response_for_pml(PRIOR, 0.15)
     assert found.randomized_response == ex.planning.sample_size(PRIOR, response, 0.05)
     assert found.saving > 2

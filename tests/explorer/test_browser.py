@@ -134,7 +134,7 @@ def test_the_page_shows_everything_at_once(page):
     assert page.locator("#leakage .bar").count() == 3
     page.wait_for_selector("#curve svg path")
     assert page.locator("#curve circle.now").count() == 1
-    audit = ex.audit(PRIOR, ex.certify(PRIOR, ex.design(PRIOR, 0.6).mechanism, 0.6))
+    audit = ex.audit(PRIOR, ex.certify(PRIOR, ex.design(PRIOR, 0.6, ex.mutual_information).mechanism, 0.6))
     first = str(audit).splitlines()[0]
     assert page.inner_text("#risk .lead").lower() == first.lower() + "."
     assert "From 1,000 reports" in page.inner_text("#errors")

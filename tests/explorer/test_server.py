@@ -124,7 +124,7 @@ def test_an_uploaded_table_of_labels_and_numbers_is_a_prior(text):
 
 
 def test_an_uploaded_mechanism_file_gives_its_prior():
-    text = ex.certify(PRIOR, ex.design(PRIOR, 0.6).mechanism, 0.6).to_json()
+    text = ex.certify(PRIOR, ex.design(PRIOR, 0.6, ex.mutual_information).mechanism, 0.6).to_json()
     found = priors.read_upload("mechanism.json", text)
     assert priors.read_prior(found.text)[0] == PRIOR
 
@@ -164,7 +164,7 @@ def one(messages, kind):
 
 def test_the_design_shown_is_the_library_s():
     messages = collect("explore", state=STATE)
-    shown, design = one(messages, "design"), ex.design(PRIOR, 0.6)
+    shown, design = one(messages, "design"), ex.design(PRIOR, 0.6, ex.mutual_information)
     certified = ex.certify(PRIOR, design.mechanism, 0.6)
     assert shown["final"]
     assert shown["matrix"] == certified.mechanism.matrix.tolist()
@@ -181,7 +181,7 @@ def test_the_design_shown_is_the_library_s():
 
 def test_the_risk_is_told_in_the_audit_s_words():
     shown = one(collect("explore", state=STATE), "design")
-    audit = ex.audit(PRIOR, ex.certify(PRIOR, ex.design(PRIOR, 0.6).mechanism, 0.6))
+    audit = ex.audit(PRIOR, ex.certify(PRIOR, ex.design(PRIOR, 0.6, ex.mutual_information).mechanism, 0.6))
     told = [line[:1].upper() + line[1:] + "." for line in str(audit).splitlines()]
     assert shown["words"] == told
     page = audit.to_markdown()
@@ -192,7 +192,7 @@ def test_the_risk_is_told_in_the_audit_s_words():
 
 def test_expected_errors_are_the_library_s():
     shown = one(collect("explore", state={**STATE, "reports": 500, "confidence": 0.9}), "errors")
-    mechanism = ex.design(PRIOR, 0.6).mechanism
+    mechanism = ex.design(PRIOR, 0.6, ex.mutual_information).mechanism
     ours = ex.planning.expected_error(PRIOR, mechanism, 500, 0.9)
     theirs = ex.planning.expected_error(PRIOR, ex.theory.randomized_response_for_pml(PRIOR, 0.6), 500, 0.9)
     assert shown["optimal"]["errors"] == pytest.approx(ours.standard_errors.tolist(), rel=1e-9)
@@ -205,7 +205,7 @@ def test_the_curve_gets_more_points_and_ends_as_the_library_s():
     assert [len(part["epsilons"]) for part in parts] == [5, 9, 17, 33]
     assert [part["final"] for part in parts] == [False, False, False, True]
     last = parts[-1]
-    whole = ex.tradeoff(PRIOR, last["epsilons"])
+    whole = ex.tradeoff(PRIOR, last["epsilons"], ex.mutual_information)
     assert last["optimal"] == pytest.approx(whole.optimal.tolist(), rel=1e-4)
     assert last["response"] == pytest.approx(whole.randomized_response.tolist(), rel=1e-12)
     assert last["epsilons"] == sorted(last["epsilons"])
@@ -228,7 +228,7 @@ def test_a_first_design_comes_before_the_final_one_where_the_search_takes_longer
     designs = [m for m in collect("explore", state={"prior": text, "epsilon": 0.5}) if m["type"] == "design"]
     assert [m["final"] for m in designs] == [False, True]
     assert designs[0]["value"] <= designs[1]["value"] + 1e-9
-    best = ex.design(ex.Prior(np.arange(1, 15) / 105), 0.5)
+    best = ex.design(ex.Prior(np.arange(1, 15) / 105), 0.5, ex.mutual_information)
     assert designs[1]["value"] == pytest.approx(best.value, rel=2e-6)
 
 
@@ -299,7 +299,7 @@ def test_a_cancelled_search_ends_at_its_next_report_of_progress():
 def test_every_file_is_made(name):
     worker = Worker([].append)
     made = worker._final(compute.read_state(STATE))
-    curve = ex.tradeoff(PRIOR, [0.1, 0.6, 1.0])
+    curve = ex.tradeoff(PRIOR, [0.1, 0.6, 1.0], ex.mutual_information)
     content = files.make_file(name, made, curve)
     starts = {"png": b"\x89PNG", "svg": b"<?xml", "html": b"<!doctype html>", "md": b"# ", "json": b"{"}
     assert content.startswith(starts[name.rpartition(".")[2]])

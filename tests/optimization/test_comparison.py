@@ -50,17 +50,17 @@ def test_the_staircase_is_the_best_of_all_private_matrices_for_guessing(prior, l
 @pytest.mark.parametrize("prior", PRIORS, ids=len)
 def test_the_staircase_of_two_or_equal_symbols_is_randomized_response(prior):
     if prior.size == 2:
-        found = ex.design(prior, 1.0, notion=ex.LDP)
+        found = ex.design(prior, 1.0, ex.mutual_information, notion=ex.LDP)
         assert found.mechanism.same_up_to_columns(ex.theory.randomized_response(prior, 1.0), 1e-9)
     # At a high level, randomized response is optimal for mutual information.
-    found = ex.design(prior, 12.0, notion=ex.LDP)
+    found = ex.design(prior, 12.0, ex.mutual_information, notion=ex.LDP)
     assert found.value == pytest.approx(
         ex.mutual_information(prior, ex.theory.randomized_response(prior, 12.0)), rel=1e-9
     )
 
 
 def test_at_a_low_level_the_staircase_of_equal_symbols_is_binary():
-    found = ex.design(ex.Prior.uniform(6), 0.05, notion=ex.LDP)
+    found = ex.design(ex.Prior.uniform(6), 0.05, ex.mutual_information, notion=ex.LDP)
     half = np.array([[1.0] * 3 + [math.exp(0.05)] * 3, [math.exp(0.05)] * 3 + [1.0] * 3]).T / (
         1 + math.exp(0.05)
     )
@@ -115,7 +115,7 @@ def test_the_notions_are_nested(prior, level):
 
 def test_the_information_private_design_keeps_both_sides():
     prior = PRIORS[2]
-    found = ex.design(prior, 0.6, notion=ex.LIP)
+    found = ex.design(prior, 0.6, ex.mutual_information, notion=ex.LIP)
     assert ex.measures.lip_epsilon(prior, found.mechanism) <= 0.6 + 1e-12
     assert found.proven
 
@@ -164,23 +164,29 @@ def test_where_everything_may_be_told_every_notion_tells_nearly_everything():
 
 def test_level_0_tells_nothing():
     for notion in (ex.LDP, ex.LIP, ex.MaximalLeakage):
-        assert ex.design(PRIORS[1], 0.0, notion=notion).value == pytest.approx(0, abs=1e-12)
+        assert ex.design(PRIORS[1], 0.0, ex.mutual_information, notion=notion).value == pytest.approx(
+            0, abs=1e-12
+        )
 
 
 def test_large_alphabets_and_bad_levels_are_refused():
     with pytest.raises(ex.errors.SizeError, match=r"PriorSet\.at_least"):
-        ex.design(ex.Prior.uniform(15), 1.0, notion=ex.LDP)
+        ex.design(ex.Prior.uniform(15), 1.0, ex.mutual_information, notion=ex.LDP)
     with pytest.raises(ex.errors.SizeError, match="at most 14 symbols"):
-        ex.design(ex.Prior.uniform(15), 1.0, notion=ex.MaximalLeakage)
+        ex.design(ex.Prior.uniform(15), 1.0, ex.mutual_information, notion=ex.MaximalLeakage)
     with pytest.raises(ex.errors.EpsilonError):
-        ex.design(PRIORS[0], -1, notion=ex.LDP)
+        ex.design(PRIORS[0], -1, ex.mutual_information, notion=ex.LDP)
     with pytest.raises(ex.errors.PriorError):
         ex.compare([0.5, 0.5], 1.0)
 
 
 def test_designs_for_other_notions_do_not_speak_of_regions_of_leakage():
     prior = ex.Prior([0.5, 0.3, 0.2])
-    assert "under LDP" in str(ex.design(prior, 0.3, notion=ex.LDP))
-    assert "under maximal leakage" in str(ex.design(prior, 0.3, notion=ex.MaximalLeakage))
-    for design in (ex.design(prior, 0.3, notion=notion) for notion in (ex.LDP, ex.MaximalLeakage)):
+    assert "under LDP" in str(ex.design(prior, 0.3, ex.mutual_information, notion=ex.LDP))
+    assert "under maximal leakage" in str(
+        ex.design(prior, 0.3, ex.mutual_information, notion=ex.MaximalLeakage)
+    )
+    for design in (
+        ex.design(prior, 0.3, ex.mutual_information, notion=notion) for notion in (ex.LDP, ex.MaximalLeakage)
+    ):
         assert "region" not in str(design)

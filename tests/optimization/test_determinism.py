@@ -69,10 +69,10 @@ def test_a_clock_that_races_changes_no_design():
 
 def test_a_design_stopped_by_the_time_limit_says_so():
     prior = ex.Prior(1 / np.arange(1, 61) / (1 / np.arange(1, 61)).sum())
-    stopped = ex.design(prior, 3.0, time_limit=0)
+    stopped = ex.design(prior, 3.0, ex.mutual_information, time_limit=0)
     assert stopped.stats.stopped
     assert "stopped by the time limit" in str(stopped)
-    free = ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.7, time_limit=0)
+    free = ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.7, ex.mutual_information, time_limit=0)
     assert not free.stats.stopped  # there was no search to stop
     assert free.proven
 

@@ -33,7 +33,7 @@ def test_every_point_is_the_optimum_at_its_level_in_the_order_given(prior, epsil
 def test_the_curve_never_falls_and_every_point_is_certified(size):
     prior = ex.Prior(np.random.default_rng(size).dirichlet(np.ones(size)))
     levels = [2.0, 0.1, 0.6, 1.2]
-    curve = ex.tradeoff(prior, levels)
+    curve = ex.tradeoff(prior, levels, ex.mutual_information)
     order = np.argsort(levels)
     assert (np.diff(curve.optimal[order]) >= 0).all()
     assert (curve.upper_bound - curve.optimal <= 1.01e-6 * curve.optimal).all()
@@ -42,7 +42,7 @@ def test_the_curve_never_falls_and_every_point_is_certified(size):
 
 def test_where_a_search_ends_early_the_value_of_a_lower_level_is_taken_over():
     prior = ex.Prior.from_counts(1 / np.arange(1, 31))
-    curve = ex.tradeoff(prior, np.linspace(0.5, 0.52, 6), time_limit=0)
+    curve = ex.tradeoff(prior, np.linspace(0.5, 0.52, 6), ex.mutual_information, time_limit=0)
     assert (np.diff(curve.optimal) >= 0).all()
     assert (curve.upper_bound >= curve.optimal).all()
 
@@ -50,18 +50,23 @@ def test_where_a_search_ends_early_the_value_of_a_lower_level_is_taken_over():
 def test_progress_counts_the_points_and_an_interrupt_ends_the_curve():
     prior = ex.Prior([0.5, 0.3, 0.2])
     seen = []
-    ex.tradeoff(prior, [0.3, 0.1, 0.7], progress=lambda done, points: seen.append((done, points)))
+    ex.tradeoff(
+        prior,
+        [0.3, 0.1, 0.7],
+        ex.mutual_information,
+        progress=lambda done, points: seen.append((done, points)),
+    )
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
     def interrupt(done, points):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ex.tradeoff(prior, [0.3, 0.1], progress=interrupt)
+        ex.tradeoff(prior, [0.3, 0.1], ex.mutual_information, progress=interrupt)
 
 
 def test_rows_are_ready_for_a_table():
-    curve = ex.tradeoff(ex.Prior([0.5, 0.3, 0.2]), [0.0, 0.4, 9.0])
+    curve = ex.tradeoff(ex.Prior([0.5, 0.3, 0.2]), [0.0, 0.4, 9.0], ex.mutual_information)
     rows = curve.rows()
     assert [row["method"] for row in rows] == ["constant", "enumeration", "identity"]
     assert set(rows[0]) == {"epsilon", "optimal", "upper_bound", "randomized_response", "method"}
@@ -72,7 +77,7 @@ def test_rows_are_ready_for_a_table():
 def test_one_level_is_a_list_of_one():
     for level in (0.7, np.float64(0.7), np.array(0.7), "0.7", b"07", None):
         with pytest.raises(ex.errors.OptionError, match=r"\[0.5\]"):
-            ex.tradeoff(ex.Prior([0.5, 0.5]), level)
+            ex.tradeoff(ex.Prior([0.5, 0.5]), level, ex.mutual_information)
 
 
 @pytest.mark.parametrize(

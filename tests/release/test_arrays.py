@@ -549,7 +549,7 @@ def test_reports_follow_the_certified_distribution_through_every_interface(name)
 
 def test_a_set_of_values_is_refused_as_it_has_no_order():
     prior = ex.Prior([0.5, 0.5], labels=["a", "b"])
-    certified = ex.certify(prior, ex.design(prior, 0.5).mechanism, 0.5)
+    certified = ex.certify(prior, ex.design(prior, 0.5, ex.mutual_information).mechanism, 0.5)
     for values in ({"a"}, frozenset("ab"), {"a": 1}.keys()):
         with pytest.raises(ex.errors.ValuesError, match="one column of labels"):
             certified.privatize(values)

@@ -84,7 +84,7 @@ def test_values_in_memory_that_are_sorted_warn():
         with pytest.warns(OrderWarning, match="order of the records"):
             C.privatize(column)
     with pytest.warns(OrderWarning, match="'answer'"):
-        ex.privatize_frame(pd.DataFrame({"answer": values}), {"answer": C})
+        ex.privatize(pd.DataFrame({"answer": values}), {"answer": C})
     with pytest.warns(OrderWarning):
         C.privatize(
             ["a"] * 200_000 + ["b"] * 200_000
@@ -109,7 +109,7 @@ def test_an_index_that_repeats_a_private_column_is_refused():
     frame = pd.DataFrame({"answer": ["a", "b", "c", "a"], "n": [1, 2, 3, 4]})
     for kept in (frame.set_index("answer", drop=False), frame.set_index(pd.Index(frame["answer"].tolist()))):
         with pytest.raises(ex.errors.ValuesError, match="index must not repeat"):
-            ex.privatize_frame(kept, {"answer": C})
+            ex.privatize(kept, {"answer": C})
     with pytest.raises(ex.errors.ValuesError, match="index must not repeat"):
-        ex.privatize_frame(frame.set_index(["n", "answer"], drop=False), {"answer": C})
-    assert ex.privatize_frame(frame.set_index("n"), {"answer": C}).index.tolist() == [1, 2, 3, 4]
+        ex.privatize(frame.set_index(["n", "answer"], drop=False), {"answer": C})
+    assert ex.privatize(frame.set_index("n"), {"answer": C}).index.tolist() == [1, 2, 3, 4]

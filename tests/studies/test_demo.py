@@ -132,7 +132,9 @@ def test_the_figures_of_the_comparison_are_those_of_textbook_formulas(demo):
     ratio = done.ways[RESPONSE].expected.root_mean_square / done.ways[SHARES].expected.root_mean_square
     assert done.saving == pytest.approx(ratio**2)
     assert done.saving > 5
-    assert done.ways[INFORMATION].information == pytest.approx(ex.design(done.prior, 0.7).value, abs=1e-9)
+    assert done.ways[INFORMATION].information == pytest.approx(
+        ex.design(done.prior, 0.7, ex.mutual_information).value, abs=1e-9
+    )
     head, rows = comparison(done)
     assert all(len(row) == len(head) for row in rows)
 
@@ -186,8 +188,8 @@ def test_text_of_a_page_is_never_markup():
     assert "<script" not in text
     Page(text)
     prior = ex.Prior({evil: 0.5, "b\x1b": 0.3, "&": 0.2})
-    made = ex.design(prior, 0.5).mechanism
-    text = mechanism_report(prior, made, ex.tradeoff(prior, [0.1, 0.5]), evil)
+    made = ex.design(prior, 0.5, ex.mutual_information).mechanism
+    text = mechanism_report(prior, made, ex.tradeoff(prior, [0.1, 0.5], ex.mutual_information), evil)
     assert "<script" not in text
     assert "\x1b" not in text
     Page(text)
@@ -195,7 +197,7 @@ def test_text_of_a_page_is_never_markup():
 
 def test_a_report_on_any_mechanism_says_what_it_leaks():
     prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    certified = ex.certify(prior, ex.design(prior, 0.6).mechanism, 0.6)
+    certified = ex.certify(prior, ex.design(prior, 0.6, ex.mutual_information).mechanism, 0.6)
     text = Page(mechanism_report(prior, certified)).text
     assert certified.digest in text
     assert "1.823 times" in text
@@ -208,7 +210,7 @@ def test_a_report_on_any_mechanism_says_what_it_leaks():
 
 
 def test_points_of_the_curve_stand_where_its_axes_say():
-    curve = ex.tradeoff(ex.Prior([0.5, 0.5]), [0.2, 0.4, math.log(2)])
+    curve = ex.tradeoff(ex.Prior([0.5, 0.5]), [0.2, 0.4, math.log(2)], ex.mutual_information)
     text = svg.curve(curve, 0.4)
     points = re.search(r'points="([^"]*)"', text)[1].split()
     x, y = zip(*(map(float, point.split(",")) for point in points), strict=True)

@@ -26,7 +26,7 @@ def party():
 
 
 def test_the_estimate_is_unbiased_with_more_reports_than_answers_too():
-    mechanism = ex.estimation_design(THREE, 0.6).mechanism
+    mechanism = ex.design(THREE, 0.6).mechanism
     assert mechanism.shape[1] >= 3
     A = Channel(mechanism.matrix, THREE.probabilities).weights(np.eye(3))
     np.testing.assert_allclose(A @ mechanism.matrix.T, np.eye(3), rtol=0, atol=1e-9)
@@ -39,7 +39,7 @@ def test_the_estimate_is_unbiased_with_more_reports_than_answers_too():
 def test_no_prior_of_the_ball_makes_a_report_leak_more(party, n):
     """The least probable each report can be, by a linear program over the ball."""
     radius, epsilon = l1_radius(party.size, n, 0.95), 0.5
-    mechanism = ex.design(ex.PriorSet.l1_ball(party, radius), epsilon).mechanism
+    mechanism = ex.design(ex.PriorSet.l1_ball(party, radius), epsilon, ex.mutual_information).mechanism
     response = beyond_prior.randomized_response_over(ex.PriorSet.l1_ball(party, radius), epsilon)
     size = party.size
     up_down = np.hstack((np.eye(size), -np.eye(size)))  # pi = center + up - down
@@ -59,8 +59,10 @@ def test_no_prior_of_the_ball_makes_a_report_leak_more(party, n):
 
 
 def test_knowing_the_prior_is_the_limit_of_large_samples(party):
-    known = ex.design(party, 0.5).value
-    near = ex.design(ex.PriorSet.l1_ball(party, l1_radius(party.size, 1e12, 0.95)), 0.5).value
+    known = ex.design(party, 0.5, ex.mutual_information).value
+    near = ex.design(
+        ex.PriorSet.l1_ball(party, l1_radius(party.size, 1e12, 0.95)), 0.5, ex.mutual_information
+    ).value
     assert near == pytest.approx(known, abs=1e-4)
     assert near <= known
 
@@ -82,5 +84,5 @@ def test_the_lip_curve_is_the_program_over_all_vertices_between_both_bounds(part
     program = linprog(
         -ex.mutual_information.columns(party, V.T), A_eq=V.T, b_eq=np.ones(len(pi)), method="highs"
     )
-    design = ex.design(party, epsilon, method="enumeration", notion=ex.LIP.above(low))
+    design = ex.design(party, epsilon, ex.mutual_information, method="enumeration", notion=ex.LIP.above(low))
     assert design.value == pytest.approx(-program.fun, abs=1e-8)

@@ -15,7 +15,6 @@ What is true, with l the leakage and P_X the prior:
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,39 +34,6 @@ MOST_RELEASES = 1_000_000  # the reports that attain the leakage are listed
 ULP = 2.0**-52
 
 
-class CompositionWarning(UserWarning):
-    """Leakages were added up where their sum is no bound on what the releases leak together."""
-
-
-@dataclass(frozen=True)
-class AddedEpsilons:
-    """The sum of the leakages of several releases, beside what they leak together.
-
-    The sum is in general no bound: `is_bound` says whether it is one here. float() of it warns if it is not.
-    """
-
-    value: float
-    joint: float
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether the releases together leak no more than the sum."""
-        return self.joint <= self.value + ROUNDING
-
-    def __float__(self) -> float:
-        if not self.is_bound:
-            warnings.warn(str(self), CompositionWarning, stacklevel=2)
-        return self.value
-
-    def __str__(self) -> str:
-        if self.is_bound:
-            return f"the leakages add up to {self.value:.6g} nats, and together the releases leak {self.joint:.6g}"
-        return (
-            f"the leakages add up to {self.value:.6g} nats, but together the releases leak {self.joint:.6g}: "
-            "leakages under one prior must not be added"
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class Composition:
     """What several releases about the same X leak together, exactly.
@@ -84,14 +50,20 @@ class Composition:
     without_evaluation: float
 
     @property
-    def added(self) -> AddedEpsilons:
-        """The sum of the leakages, which warns where it is no bound."""
-        return AddedEpsilons(math.fsum(self.epsilons), self.epsilon)
+    def added(self) -> float:
+        """The sum of the leakages one by one, which in general is no bound: see `added_is_bound`."""
+        return math.fsum(self.epsilons)
+
+    @property
+    def added_is_bound(self) -> bool:
+        """Whether the releases together leak no more than the sum of their leakages."""
+        return self.epsilon <= self.added + ROUNDING
 
     def __str__(self) -> str:
         return (
             f"{len(self.epsilons)} releases leak at most {self.epsilon:.6g} nats together, attained by the reports "
-            f"{shorten(self.worst)}; {self.added}"
+            f"{shorten(self.worst)}; their leakages add up to {self.added:.6g}"
+            + ("" if self.added_is_bound else ": leakages under one prior must not be added")
         )
 
 

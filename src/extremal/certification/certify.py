@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import CertificationError, FormatError, MechanismError, PriorError, SizeError
 from ..model.leakage import RULED_OUT, pml
 from ..model.mechanism import Mechanism, check_match
+from ..model.notion import MaximalLeakage, Notion
 from ..model.prior import Labels, Prior, check_labels
 from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
@@ -204,14 +205,33 @@ class Certified(Certificate):
 Released = Mechanism | Certified  # what reports are drawn with
 
 
-def certify(prior: Prior | PriorSet, mechanism: Mechanism, epsilon: float) -> Certified:
+class Designed(Protocol):
+    """What a design says of itself; certification imports nothing of the optimization."""
+
+    @property
+    def prior(self) -> Prior: ...
+    @property
+    def prior_set(self) -> PriorSet | None: ...
+    @property
+    def mechanism(self) -> Mechanism: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def notion(self) -> Notion: ...
+
+
+def certify(
+    prior: Prior | PriorSet | Designed, mechanism: Mechanism | None = None, epsilon: float | None = None
+) -> Certified:
     """Integer weights close to the mechanism, proved to satisfy epsilon-PML exactly.
+
+    certify(design) takes prior (or set of priors), mechanism and epsilon from the design.
 
     Parameters
     ----------
     prior
-        How frequent each input is. For a PriorSet epsilon holds for every prior of the set: the worst case is
-        computed in exact rationals.
+        A design alone; or how frequent each input is. For a PriorSet epsilon holds for every prior of the set: the
+        worst case is computed in exact rationals.
     mechanism
         The matrix to certify. It may leak more than epsilon by rounding (1e-9), no more.
     epsilon
@@ -233,6 +253,24 @@ def certify(prior: Prior | PriorSet, mechanism: Mechanism, epsilon: float) -> Ce
     edge of a privacy region or less than a millionth below it, such entries stay, or arise; an audit counts their
     answers as ruled out.
     """
+    if not isinstance(prior, Prior | PriorSet) and hasattr(prior, "notion"):
+        if mechanism is not None or epsilon is not None:
+            raise MechanismError(
+                "a design brings its own mechanism and epsilon",
+                remedy="give it alone, `certify(design)`, or give a prior, a mechanism and an epsilon",
+            )
+        if prior.notion == MaximalLeakage:
+            raise CertificationError(
+                "a design for maximal leakage bounds no single report",
+                remedy="certify its PML: `certify(prior, mechanism, epsilon)`",
+            )
+        return certify(prior.prior_set or prior.prior, prior.mechanism, prior.epsilon)
+    if mechanism is None or epsilon is None or not isinstance(prior, Prior | PriorSet):
+        raise MechanismError(
+            "certify takes a design, or a prior, a mechanism and an epsilon",
+            given=f"{type(prior).__name__}, {type(mechanism).__name__} and {type(epsilon).__name__}",
+            remedy="e.g. `certify(design(prior, 0.5))`",
+        )
     epsilon = check_epsilon(epsilon)
     if isinstance(getattr(mechanism, "mechanism", None), Mechanism):  # a design, or a certified mechanism
         raise MechanismError(

@@ -20,18 +20,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from .._types import Floats
 from ..errors import EpsilonError, MechanismError, OptionError
-from ..model.leakage import lift
+from ..model.leakage import epsilon_pml, lift
 from ..model.mechanism import Mechanism
+from ..model.notion import Notion
 from ..model.prior import Prior, check_prior
+from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
 from ..model.utility import Utility, check_utility
 from .bounds import ULP, Bound, upper_bound
+from .quadratic import check_quadratic
 
 EXACT = 1e-12  # what row sums may be off by; of itself, what epsilon and a lower bound on lifts may be
 RELATIVE = 1e-9  # of itself, what a value or a bound may be off by
@@ -83,7 +86,93 @@ class Check:
         return "\n".join([*lines, *(f"  problem      {problem}" for problem in self.problems)])
 
 
-def check_design(
+class CheckedDesign(Claim, Protocol):
+    """A claim with everything it is about."""
+
+    @property
+    def prior(self) -> Prior: ...
+    @property
+    def prior_set(self) -> PriorSet | None: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def utility(self) -> Any: ...
+    @property
+    def notion(self) -> Notion: ...
+    @property
+    def certificate(self) -> Any: ...
+
+
+def check_design(design: CheckedDesign) -> Check:
+    """Whether a design is a mechanism, keeps epsilon, has its value, and its upper bound is one.
+
+    Shares no code with the solver. An infinite upper bound claims nothing: nothing is proved then, but the design is
+    not wrong either.
+
+    Parameters
+    ----------
+    design
+        What design() returns: under PML or LIP; for a set of priors if it is for shares or another purpose.
+    """
+    wanted = ("prior", "epsilon", "utility", "notion", "mechanism", "value", "upper_bound", "dual")
+    if not all(hasattr(design, name) for name in wanted):
+        raise MechanismError(
+            "must be what design() returns",
+            parameter="design",
+            given=repr(design)[:80],
+            remedy="e.g. `check_design(design(prior, 0.5))`",
+        )
+    if design.notion.name not in ("PML", "LIP"):
+        raise OptionError(
+            "check_design checks designs under PML and LIP",
+            given=repr(design.notion),
+            remedy="measure what they keep with ex.measures",
+        )
+    if hasattr(design.utility, "loss"):
+        return _check_purpose(design)
+    low = design.notion.lower_lift(check_epsilon(design.epsilon))
+    return check_claim(design.prior, design.epsilon, design.utility, design, lower_lift=low)
+
+
+def _check_purpose(design: CheckedDesign) -> Check:
+    """The same for shares and whatever else is estimated."""
+    prior, mechanism = check_prior(design.prior), design.mechanism
+    value, claim = _number(design.value), _number(design.upper_bound)
+    if design.certificate is None:  # epsilon = 0: nothing is told
+        leakage = epsilon_pml(prior, mechanism)
+        good = value == claim == leakage == 0
+        wrong = [] if good else ["without a certificate nothing is proved"]
+        return Check(
+            good, 0.0, leakage, design.epsilon, 0.0, value, 0.0, claim, 0.0, good, "nothing", tuple(wrong)
+        )
+    A = design.utility.loss(prior)
+    found = check_quadratic(
+        prior.probabilities, design.epsilon, A, mechanism.matrix, value, claim, design.certificate
+    )
+    problems, leakage = found.problems, found.leakage
+    if design.prior_set is not None:
+        leakage = epsilon_pml(design.prior_set, mechanism)
+        if not leakage <= design.epsilon + EXACT:
+            problems += (f"leakage over the set of priors is {leakage:.15g}, above epsilon",)
+    gap = max(found.upper_bound - found.value, 0.0) / found.upper_bound if found.upper_bound > 0 else 0.0
+    proved = not any("not proved" in problem for problem in problems)
+    return Check(
+        ok=not problems,
+        row_error=found.row_error,
+        leakage=leakage,
+        leakage_allowed=design.epsilon,
+        value=found.value,
+        claimed_value=value,
+        upper_bound=found.upper_bound,
+        claimed_upper_bound=claim,
+        gap=gap,
+        proved=proved,
+        how="the certificate of the design",
+        problems=problems,
+    )
+
+
+def check_claim(
     prior: Prior, epsilon: float, utility: Utility, design: Claim, *, lower_lift: float = 0.0
 ) -> Check:
     """Whether a design is a mechanism, satisfies epsilon-PML, has its value, and its upper bound is one.
@@ -109,7 +198,7 @@ def check_design(
         )
     if getattr(design, "prior_set", None) is not None:
         raise OptionError(
-            "check_design checks designs for one prior",
+            "this checks designs for one prior",
             given="one for a set of priors",
             remedy="measure its leakage: epsilon_pml(design.prior_set, design.mechanism)",
         )

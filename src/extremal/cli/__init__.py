@@ -24,9 +24,9 @@ from .failure import BAD, INTERRUPTED, complain, status_of
 # Each runs in a test, in this order, in a folder that holds survey.csv (columns id, answer).
 EXAMPLES = {
     "design": [
-        "extremal design --prior never=0.5,once=0.3,often=0.2 --epsilon 0.7 --utility estimation -o mechanism.json",
+        "extremal design --prior never=0.5,once=0.3,often=0.2 --epsilon 0.7 -o mechanism.json",
         "extremal design --prior 0.5,0.3,0.2 --epsilon 0.7 --json",
-        "extremal design --data survey.csv --column answer -e 0.7 --utility estimation -o shares.json",
+        "extremal design --data survey.csv --column answer -e 0.7 -o shares.json",
         "extremal design --data survey.csv --column answer -e 0.7 --robust --confidence 0.9",
     ],
     "certify": [

@@ -94,7 +94,7 @@ def labels(names: Iterable[Any]) -> list[str]:
 def shares(
     prior: ex.Prior, mechanism: ex.Mechanism, reports: int | None, other_way: bool, estimation: bool
 ) -> list[str]:
-    """Whether the shares of the answers can be estimated; `other_way`: whether --utility estimation could help."""
+    """Whether the shares of the answers can be estimated; `other_way`: whether --utility shares could help."""
     import numpy as np
 
     from extremal.estimation.contrasts import Channel
@@ -102,14 +102,14 @@ def shares(
 
     if prior.size > MOST_RANKED:
         return []
-    remedy = "; --utility estimation makes one that can" if other_way else ""
+    remedy = "; --utility shares makes one that can" if other_way else ""
     if int(np.linalg.matrix_rank(mechanism.matrix)) < prior.size:
         return [f"Reports of this mechanism cannot tell the shares of all answers apart{remedy}."]
     n = reports or REPORTS
     errors = standard_errors(Channel(mechanism.matrix, prior.probabilities), np.eye(prior.size), float(n))
     if not (np.isfinite(errors) & (errors > UNSURE)).any():
         return []
-    todo = "; design with --utility estimation" if other_way else ""
+    todo = "; design with --utility shares" if other_way else ""
     todo = "; ask more people, or choose a larger epsilon" if estimation else todo
     return [f"With {n} people, {NOTHING_ABOUT_SHARES}{todo}."]
 
@@ -121,9 +121,7 @@ def estimated(found: ex.Estimate) -> list[str]:
         (row["standard_error"] or 0.0) > UNSURE or row["upper"] - row["lower"] > WIDE for row in known
     )
     return (
-        [f"{_upper(NOTHING_ABOUT_SHARES)}; design with --utility estimation, or collect more."]
-        if unsure
-        else []
+        [f"{_upper(NOTHING_ABOUT_SHARES)}; design with --utility shares, or collect more."] if unsure else []
     )
 
 

@@ -19,6 +19,8 @@ from .texts import split_labels
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from extremal.estimation.interval_table import IntervalTable
+
 Method = Literal["maximum-likelihood", "inverse", "map"]
 
 
@@ -225,9 +227,11 @@ def _nothing_left(why: str) -> ex.errors.ValuesError:
 
 def _run(path: str, output: str, jobs: Any, how: dict[str, Any], overwrite: bool, format: str | None) -> Any:
     """The file written, or standard output."""
+    from extremal.release.files.privatize import privatize_file
+
     target = sys.stdout.buffer if output == "-" else output
     with progress("privatising") as bar:
-        return ex.privatize_file(path, target, jobs, overwrite=overwrite, format=format, progress=bar, **how)
+        return privatize_file(path, target, jobs, overwrite=overwrite, format=format, progress=bar, **how)
 
 
 def _label(certified: ex.Certified, text: str) -> Any:
@@ -289,7 +293,7 @@ def estimate(
         raise CheckFailed("")  # it has been said
 
 
-def _intervals(out: Console, table: ex.IntervalTable) -> Any:
+def _intervals(out: Console, table: IntervalTable) -> Any:
     top = max(float(table.upper.max()), 1e-9)
     rows = [
         (

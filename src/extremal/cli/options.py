@@ -62,11 +62,8 @@ MissingOrUnknown = Annotated[
         help="What to do with missing answers, and with those that the mechanism does not know.",
     ),
 ]
-InformationUtility = Literal[
-    "mutual-information", "total-variation", "chi-squared", "hellinger", "jensen-shannon"
-]
 AnyUtility = Literal[
-    "mutual-information", "total-variation", "chi-squared", "hellinger", "jensen-shannon", "estimation"
+    "shares", "mutual-information", "total-variation", "chi-squared", "hellinger", "jensen-shannon"
 ]
 Method = Literal[
     "auto",
@@ -83,10 +80,9 @@ Utility = Annotated[
     AnyUtility,
     typer.Option(
         "--utility",
-        help='What to keep of the answers; "estimation": the shares that `extremal estimate` gives.',
+        help='What the design is for; "shares": the least error of what `extremal estimate` gives.',
     ),
 ]
-CurveUtility = Annotated[InformationUtility, typer.Option("--utility", help="What to keep of the answers.")]
 Mechanism = Annotated[
     str, typer.Option("--mechanism", "-m", metavar="FILE", help="A certified mechanism file.")
 ]

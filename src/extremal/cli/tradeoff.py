@@ -13,6 +13,7 @@ import typer
 
 import extremal as ex
 from extremal.errors import FileError
+from extremal.optimization.tradeoff import Tradeoff
 
 from . import options, show
 from .design import utility_of
@@ -36,7 +37,7 @@ def command(
         typer.Option(metavar="E,E,...", help="Levels in nats; evenly spaced up to epsilon_max if left out."),
     ] = None,
     points: Annotated[int, typer.Option(help="How many levels, if they are not given.")] = 12,
-    utility: options.CurveUtility = "mutual-information",
+    utility: options.Utility = "shares",
     output: Annotated[
         str | None,
         typer.Option(
@@ -80,7 +81,7 @@ def command(
         _tell_curve(curve, rows, output)
 
 
-def _tell_curve(curve: ex.Tradeoff, rows: list[dict[str, Any]], output: str | None) -> None:
+def _tell_curve(curve: Tradeoff, rows: list[dict[str, Any]], output: str | None) -> None:
     out = show.console()
     show.heading(
         out, f"{curve.utility.name} at each epsilon; releasing the answer itself: {curve.ceiling:.4f}"
@@ -130,7 +131,7 @@ def _levels(text: str | None, points: int, top: float) -> list[float]:
     return levels
 
 
-def _write_curve(curve: ex.Tradeoff, output: str, kind: str, overwrite: bool) -> None:
+def _write_curve(curve: Tradeoff, output: str, kind: str, overwrite: bool) -> None:
     rows = curve.rows()
     if kind == "csv":
         text = io.StringIO()

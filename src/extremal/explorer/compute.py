@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 import extremal as ex
 from extremal.auditing import text as audit_text
 from extremal.auditing.audit import plain
+from extremal.optimization.tradeoff import Tradeoff
 
 from .priors import read_prior
 
@@ -196,13 +197,11 @@ def error_figures(state: State, made: Made) -> Figures:
     }
 
 
-def curve(
-    prior: ex.Prior, utility: ex.Utility, progress: Callable[[int, int], None]
-) -> Iterator[ex.Tradeoff]:
+def curve(prior: ex.Prior, utility: ex.Utility, progress: Callable[[int, int], None]) -> Iterator[Tradeoff]:
     """The trade-off at ever more levels between 0 and epsilon_max; each is the whole curve so far."""
     limit = 0.5 if prior.size <= PREVIEWED else 2.0
     top, count = prior.epsilon_max, PASSES[-1] - 1
-    last: ex.Tradeoff | None = None
+    last: Tradeoff | None = None
     for points in PASSES:
         step = count // (points - 1)
         levels = [top * k / count for k in range(0, count + 1, step) if last is None or k % (2 * step)]
@@ -218,7 +217,7 @@ def curve(
         yield last
 
 
-def _merged(one: ex.Tradeoff, other: ex.Tradeoff) -> ex.Tradeoff:
+def _merged(one: Tradeoff, other: Tradeoff) -> Tradeoff:
     """Both curves in one, which never falls: what is possible at a lower level stays possible."""
     order = np.argsort(np.concatenate((one.epsilons, other.epsilons)), kind="stable")
 
@@ -226,7 +225,7 @@ def _merged(one: ex.Tradeoff, other: ex.Tradeoff) -> ex.Tradeoff:
         return np.concatenate((getattr(one, name), getattr(other, name)))[order]
 
     optimal = np.maximum.accumulate(joined("optimal"))
-    return ex.Tradeoff(
+    return Tradeoff(
         one.prior,
         one.utility,
         joined("epsilons"),
@@ -238,7 +237,7 @@ def _merged(one: ex.Tradeoff, other: ex.Tradeoff) -> ex.Tradeoff:
     )
 
 
-def curve_figures(tradeoff: ex.Tradeoff) -> Figures:
+def curve_figures(tradeoff: Tradeoff) -> Figures:
     """The points of both curves."""
     return {
         "epsilons": tradeoff.epsilons.tolist(),

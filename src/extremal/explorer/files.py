@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import extremal as ex
 from extremal._plot import MOST_NAMED, VERMILION, bars_size, draw_bars, draw_tradeoff, matrix_size, rendered
 from extremal.auditing.page import mechanism_report
+from extremal.optimization.tradeoff import Tradeoff
 
 from .compute import Made
 
@@ -27,7 +28,7 @@ NAMES = (*DOCUMENTS, *(f"{name}.{kind}" for name in PICTURES for kind in ("svg",
 WITH_CURVE = ("report.html", "tradeoff.svg", "tradeoff.png")
 
 
-def make_file(name: str, made: Made, curve: ex.Tradeoff | None) -> bytes:
+def make_file(name: str, made: Made, curve: Tradeoff | None) -> bytes:
     """The content of a file of NAMES; those of WITH_CURVE show the curve, the report only if it is given."""
     certified = made.certified
     if name == "mechanism.json":
@@ -55,7 +56,7 @@ def _leakage(made: Made, axes: Axes) -> None:
     axes.legend(loc="lower right")
 
 
-def _drawing(what: str, made: Made, curve: ex.Tradeoff | None) -> Callable[[Axes], Any]:
+def _drawing(what: str, made: Made, curve: Tradeoff | None) -> Callable[[Axes], Any]:
     if what == "matrix":
         return made.design.plot
     if what == "leakage":

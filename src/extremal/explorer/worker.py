@@ -23,6 +23,7 @@ from dataclasses import asdict
 from typing import Any, BinaryIO
 
 import extremal as ex
+from extremal.optimization.tradeoff import Tradeoff
 
 from . import compute, files
 from .priors import read_upload
@@ -42,7 +43,7 @@ class Worker:
         self.send = send
         self.cancelled = threading.Event()
         self.designs: OrderedDict[Any, compute.Made] = OrderedDict()
-        self.curves: OrderedDict[Any, ex.Tradeoff] = OrderedDict()
+        self.curves: OrderedDict[Any, Tradeoff] = OrderedDict()
 
     def run(self, document: dict[str, Any]) -> None:
         """Carry out one task; whatever happens, the last message is "end"."""
@@ -98,9 +99,7 @@ class Worker:
         prior, _ = compute.prior_of(state)
         self._curve(state, prior, lambda part: self.send({"type": "curve", **compute.curve_figures(part)}))
 
-    def _curve(
-        self, state: compute.State, prior: ex.Prior, show: Callable[[ex.Tradeoff], None]
-    ) -> ex.Tradeoff:
+    def _curve(self, state: compute.State, prior: ex.Prior, show: Callable[[Tradeoff], None]) -> Tradeoff:
         key = (prior, state.utility)
         known = self.curves.get(key)
         if known is not None:

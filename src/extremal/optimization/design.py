@@ -9,8 +9,10 @@ from ..model.notion import PML, Notion
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
-from ..model.utility import Utility, mutual_information
+from ..model.utility import Utility
+from .estimation import run_purpose, run_robust_purpose
 from .notions import run_notion
+from .quadratic.purposes import Purpose, shares
 from .result import Design
 from .run import run_robust, run_task
 from .solver.column_generation import Progress
@@ -20,11 +22,11 @@ from .task import make_task
 def design(
     prior: Prior | PriorSet,
     epsilon: float,
-    utility: Utility = mutual_information,
+    utility: Utility | Purpose = shares,
     *,
     notion: Notion = PML,
     method: str = "auto",
-    tolerance: float = 1e-6,
+    tolerance: float | None = None,
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Design:
@@ -63,6 +65,17 @@ def design(
             given=repr(notion)[:60],
             remedy="leave it out for PML",
         )
+    if isinstance(utility, Purpose):
+        if notion != PML or method != "auto":
+            raise OptionError(
+                f"a design for {utility.name} is for PML, by the method 'auto'",
+                given=f"{notion!r} and {method!r}",
+                remedy="leave them out, or give another utility: `utility=ex.mutual_information`",
+            )
+        if isinstance(prior, PriorSet):
+            return run_robust_purpose(prior, epsilon, utility, tolerance, time_limit, progress)
+        return run_purpose(prior, epsilon, utility, tolerance, time_limit, progress)
+    tolerance = 1e-6 if tolerance is None else tolerance
     nominal = prior.nominal if isinstance(prior, PriorSet) else prior
     low = notion.lower_lift(check_epsilon(epsilon))
     task = make_task(nominal, epsilon, utility, tolerance, time_limit, low, progress)

@@ -1,90 +1,151 @@
-"""The mechanism that is best for estimating the shares of a population from its reports, under epsilon-PML.
+"""Designs for what will be estimated from the reports: shares, means, groups.
 
-Reports y of a mechanism P have the information matrix J = P diag(P_Y)^-1 P' about the shares pi. The weighted
-least-squares estimate J^-1 P diag(P_Y)^-1 (report frequencies) is unbiased, and its covariance around the true shares
-of the n people who answered is (J^-1 - diag(pi)) / n. So the expected squared error is (tr J^-1 - 1) / n, and the best
-mechanism has the least tr J^-1. Mutual information rewards something else: a mechanism that has most of it may not tell
-all shares apart.
+Reports y of a mechanism P have the information matrix J = P diag(P_Y)^-1 P' about the shares pi. The covariance of the
+estimated shares is J^-1 - pi pi' per report, and the value of a design is its efficiency: how many direct answers one
+report is worth. The search and its proof stand in `quadratic`.
 """
 
 from __future__ import annotations
 
-import html
 import math
 import time
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from .._types import Floats
-from ..errors import EpsilonError, OptionError, SolverError
+from ..errors import OptionError
+from ..model.leakage import epsilon_pml
 from ..model.mechanism import Mechanism, check_match
 from ..model.mechanism import identity as identity_mechanism
 from ..model.prior import Prior, check_prior
-from ..model.regions import check_epsilon, largest_lift
-from ..theory.arc import arc_columns
-from ..theory.lift_vectors import lift_vertices
+from ..model.prior_set import PriorSet
+from ..model.regions import check_epsilon
 from ..theory.pairing import pair_outputs
-from .result import within_lifts
-from .solver.local_search import fill
+from ..theory.randomized_response import randomized_response_for_pml
+from .quadratic.purposes import Purpose
+from .quadratic.solve import default_tolerance, solve
+from .result import Design, within_lifts
+from .solver.column_generation import Progress, Stats, relative_gap
 
 SINGULAR = 1e12  # condition of J from which on shares cannot be told apart
-ENUMERABLE = 12  # symbols whose extremal lift vectors are all listed
-TRIED = 40  # lift vectors for each symbol, beyond
-MOST_ROUNDS = 200
-UNUSED = 1e-12  # weights up to this are dropped
+LEVELS = 6  # tried below epsilon for a set of priors
+STEPS = 40  # of a bisection
 
 
-@dataclass(frozen=True, eq=False)
-class EstimationDesign:
-    """A mechanism with tr J^-1 = `trace`; none can fall below `lower_bound` (-inf: nothing is proven)."""
+def run_purpose(
+    prior: Prior,
+    epsilon: float,
+    purpose: Purpose,
+    tolerance: float | None,
+    time_limit: float | None,
+    progress: Progress | None = None,
+) -> Design:
+    """The mechanism of largest efficiency for a purpose under epsilon-PML, with a proven bound."""
+    begin = time.perf_counter()
+    pi, epsilon = check_prior(prior).probabilities, check_epsilon(epsilon)
+    A = purpose.loss(prior)
+    goal = default_tolerance(prior.size, epsilon) if tolerance is None else tolerance
+    if epsilon == 0:
+        nothing = Mechanism(np.ones((prior.size, 1)), prior.labels)
+        return Design(prior, epsilon, purpose, "constant", nothing, 0.0, 0.0, None, True)
+    limit = math.inf if time_limit is None else time_limit
+    found = solve(pi, epsilon, A, tolerance=tolerance, time_limit=limit, progress=progress)
+    mechanism = Mechanism(found.matrix, prior.labels)
+    if epsilon >= prior.epsilon_max and np.count_nonzero(found.matrix) == prior.size:
+        mechanism = identity_mechanism(prior)
+    mechanism = pair_outputs(prior, within_lifts(prior, mechanism, epsilon))
+    value = purpose(prior, mechanism)
+    upper = max(found.upper_bound, value)
+    stats = Stats(
+        rounds=int(found.stats.get("rounds", 0)),
+        columns=int(found.stats.get("columns", 0)),
+        seconds=time.perf_counter() - begin,
+        stopped=bool(found.stats.get("out_of_time", False)),
+    )
+    proven = relative_gap(value, upper) <= goal
+    return Design(
+        prior,
+        epsilon,
+        purpose,
+        str(found.stats.get("method", "column-generation")),
+        mechanism,
+        value,
+        upper,
+        None,
+        proven,
+        stats,
+        certificate=found.certificate,
+    )
 
-    prior: Prior
-    epsilon: float
-    mechanism: Mechanism = field(repr=False)
-    trace: float
-    lower_bound: float
-    tolerance: float
 
-    def error(self, people: Any) -> float:
-        """The root mean squared error of a share among so many people, estimated from their reports.
+def run_robust_purpose(
+    priors: PriorSet,
+    epsilon: float,
+    purpose: Purpose,
+    tolerance: float | None,
+    time_limit: float | None,
+    progress: Progress | None = None,
+) -> Design:
+    """A mechanism that keeps epsilon for every prior of a set, with the efficiency under the nominal one.
 
-        For the shares of a population that they were drawn from, chance adds to it: see expected_error().
-        """
-        if isinstance(people, bool) or not isinstance(people, int | float | np.number) or not people > 0:
-            raise OptionError(
-                "must be a number > 0",
-                parameter="people",
-                given=f"{people!r}",
-                remedy="e.g. 1000",
-            )
-        return math.sqrt(max(self.trace - 1, 0.0) / (people * self.prior.size))
+    Candidates are designs for the nominal prior at epsilon and below, and randomized response, each mixed with just as
+    much of a constant report as the worst prior of the set asks for; the best of them is taken. Every mechanism for
+    the set keeps epsilon for the nominal prior, too, so the bound for that one holds.
+    """
+    begin = time.perf_counter()
+    nominal = priors.nominal
+    best = run_purpose(nominal, epsilon, purpose, tolerance, time_limit, progress)
+    if best.epsilon == 0 or epsilon_pml(priors, best.mechanism) <= best.epsilon:
+        return replace(best, prior_set=priors)
+    found: tuple[float, Mechanism] = (-math.inf, best.mechanism)
+    for candidate in _candidates(best, nominal, purpose, tolerance, time_limit):
+        mechanism = _mixed(priors, candidate, best.epsilon)
+        found = max(found, (purpose(nominal, mechanism), mechanism), key=lambda pair: pair[0])
+    value, mechanism = found
+    goal = default_tolerance(nominal.size, best.epsilon) if tolerance is None else tolerance
+    upper = max(best.upper_bound, value)
+    return replace(
+        best,
+        method="robust mixture",
+        made=pair_outputs(nominal, mechanism),
+        value=value,
+        upper_bound=upper,
+        proven=relative_gap(value, upper) <= goal,
+        stats=replace(best.stats, seconds=time.perf_counter() - begin),
+        prior_set=priors,
+    )
 
-    @property
-    def gap(self) -> float:
-        """How far the squared error can be from the least possible, relative to it."""
-        above = self.trace - self.lower_bound
-        return above / (self.trace - 1) if above > 1e-12 * self.trace else 0.0
 
-    @property
-    def certified(self) -> bool:
-        """Whether the gap is proven to be within the tolerance asked for."""
-        return self.gap <= self.tolerance
+def _candidates(
+    best: Design, prior: Prior, purpose: Purpose, tolerance: float | None, time_limit: float | None
+) -> Iterator[Mechanism]:
+    yield best.mechanism
+    yield randomized_response_for_pml(prior, best.epsilon)
+    for k in range(1, LEVELS):
+        level = best.epsilon * (1 - k / LEVELS)
+        yield run_purpose(prior, level, purpose, tolerance, time_limit).mechanism
 
-    def __str__(self) -> str:
-        if math.isinf(self.lower_bound):
-            proof = "how far that is from the least possible is not known"
+
+def _mixed(priors: PriorSet, mechanism: Mechanism, epsilon: float) -> Mechanism:
+    """The mechanism with as little of its own output distribution mixed in as keeps epsilon for the whole set."""
+    P = mechanism.matrix
+    constant = np.broadcast_to(priors.nominal.probabilities @ P, P.shape)
+
+    def at(share: float) -> Mechanism:
+        return Mechanism((1 - share) * P + share * constant, mechanism.inputs, mechanism.outputs)
+
+    low, high = 0.0, 1.0
+    if epsilon_pml(priors, mechanism) <= epsilon:
+        return mechanism
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        if epsilon_pml(priors, at(middle)) <= epsilon:
+            high = middle
         else:
-            proof = f"proven to be within {self.gap:.1%} of the least possible squared error"
-        n, m = self.mechanism.shape
-        return (
-            f"expected error of a share from 1000 reports {self.error(1000):.4g} at epsilon = {self.epsilon:.6g}, "
-            f"{proof}\n{n} inputs, {m} outputs, made for estimation"
-        )
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>{self.mechanism._repr_html_() if self.prior.size <= 100 else ''}"
+            low = middle
+    return at(high)
 
 
 def information(prior: Prior, mechanism: Mechanism) -> Floats:
@@ -94,132 +155,26 @@ def information(prior: Prior, mechanism: Mechanism) -> Floats:
     return np.asarray((P / mechanism.output_distribution(prior)) @ P.T)
 
 
-def standard_error(prior: Prior, mechanism: Mechanism, people: int) -> float:
-    """EstimationDesign.error() of any mechanism: the error among the people who report, averaged over the shares.
+def standard_error(prior: Prior, mechanism: Mechanism, people: float) -> float:
+    """The root mean squared error of a share among so many people, estimated from their reports.
 
-    Infinite if the shares cannot be told apart.
+    Averaged over the shares; infinite if they cannot be told apart. For the shares of a population that the people were
+    drawn from, chance adds to it: see planning.expected_error().
+
+    Parameters
+    ----------
+    prior
+        How frequent each answer is.
+    mechanism
+        How reports are drawn.
+    people
+        How many report.
     """
+    number: object = people
+    if isinstance(number, bool) or not isinstance(number, int | float | np.number) or not people > 0:
+        raise OptionError("must be a number > 0", parameter="people", given=repr(people), remedy="e.g. 1000")
     J = information(prior, mechanism)
     if np.linalg.cond(J) > SINGULAR:
         return math.inf
     squared = max(float(np.trace(np.linalg.inv(J))) - 1, 0.0) / people
     return math.sqrt(squared / prior.size)
-
-
-def estimation_design(
-    prior: Prior, epsilon: float, *, tolerance: float = 0.01, time_limit: float = 20.0
-) -> EstimationDesign:
-    """The mechanism under epsilon-PML with the least expected squared error of estimated shares.
-
-    J is a mixture of lambda lambda' over extremal lift vectors, as in Theorem 5, and tr J^-1 is convex in J. It falls
-    fastest towards the mechanism that is best for the utility p' J^-2 p / (pi . p), a linear program over the same
-    vectors; what that mechanism would gain bounds the distance to the optimum. Such mechanisms are added one by one,
-    and mixed in the best proportions. Up to 12 symbols all lift vectors are used and the result is proven to be within
-    `tolerance`, relatively, if `time_limit`, in seconds, allows; above, some of them, and nothing is proven. There may
-    be more outputs than inputs.
-    """
-    deadline = time.perf_counter() + time_limit
-    pi, epsilon = check_prior(prior).probabilities, check_epsilon(epsilon)
-    if not 0 < tolerance < 1:
-        raise OptionError(
-            "must be between 0 and 1",
-            parameter="tolerance",
-            given=tolerance,
-            remedy="0.01 proves one percent",
-        )
-    if epsilon == 0:
-        raise OptionError(
-            "must be > 0: at 0 reports tell nothing about the shares",
-            parameter="epsilon",
-        )
-    if epsilon >= prior.epsilon_max:
-        return EstimationDesign(prior, epsilon, identity_mechanism(prior), 1.0, 1.0, tolerance)
-    everything = prior.size <= ENUMERABLE
-    V = lift_vertices(pi, 0.0, largest_lift(pi, epsilon)) if everything else _some(pi, math.exp(epsilon))
-    units = np.eye(prior.size) if everything else np.eye(prior.size)[:: max(1, prior.size // 12)]
-    mixed = [_best_weights(V, np.diag(unit)) for unit in units]
-    share = np.full(len(mixed), 1 / len(mixed))
-    lower = -math.inf
-    for _ in range(MOST_ROUNDS):
-        parts = np.array([(V.T * weights) @ V for weights in mixed])
-        share, inverse = _mix(parts, share, tolerance / 4)
-        slope = inverse @ inverse
-        trace = float(np.trace(inverse))
-        weights = _best_weights(V, slope)
-        lower = max(lower, 2 * trace - float(np.sum(slope * ((V.T * weights) @ V))))
-        if trace - lower <= tolerance * (trace - 1) or time.perf_counter() > deadline:
-            break
-        kept = share > 0
-        mixed = [w for w, keep in zip(mixed, kept, strict=True) if keep] + [weights]
-        share = np.append(share[kept], 0.0)
-    rho = share @ np.array(mixed)
-    used = rho > UNUSED
-    P = (V[used] * rho[used, None]).T
-    mechanism = pair_outputs(
-        prior, within_lifts(prior, Mechanism(P / P.sum(axis=1, keepdims=True), prior.labels), epsilon)
-    )
-    trace = float(np.trace(_inverse(information(prior, mechanism))))
-    return EstimationDesign(
-        prior, epsilon, mechanism, trace, min(lower, trace) if everything else -math.inf, tolerance
-    )
-
-
-def _inverse(J: Floats) -> Floats:
-    """J^-1. Lifts differ from 1 by about epsilon and J from a matrix of rank 1 by its square, which can be rounding."""
-    try:
-        return np.asarray(np.linalg.inv(J))
-    except np.linalg.LinAlgError:
-        raise EpsilonError(
-            "must be large enough for the reports to tell the shares apart in double precision",
-            parameter="epsilon",
-            given="less",
-            remedy="from 1e-7 on it is",
-        ) from None
-
-
-def _some(pi: Floats, high: float) -> Floats:
-    """Extremal lift vectors: those of arcs, and of symbols filled in random orders."""
-    rng = np.random.default_rng(0)
-    orders = np.argsort(rng.random((TRIED * len(pi), len(pi))), axis=1)
-    arcs = []
-    for order in orders[:4]:
-        lifts = arc_columns(pi[order], 0.0, high).lifts()
-        columns = np.empty_like(lifts)
-        columns[order] = lifts
-        arcs.append(columns.T)
-    return np.unique(np.concatenate([*arcs, fill(pi, 0.0, high, orders)]), axis=0)
-
-
-def _best_weights(V: Floats, W: Floats) -> Floats:
-    """The distribution over rows of V with mean 1 that has the largest mean of v' W v."""
-    from scipy.optimize import linprog
-
-    gains = np.einsum("ki,ki->k", V @ W, V)
-    found = linprog(-gains / np.abs(gains).max(), A_eq=V.T, b_eq=np.ones(V.shape[1]), method="highs")
-    if found.status != 0:
-        raise SolverError(
-            f"the program over lift vectors ended without an answer: {found.message}",
-        )
-    return np.maximum(np.asarray(found.x, dtype=np.float64), 0.0)
-
-
-def _mix(parts: Floats, share: Floats, tolerance: float) -> tuple[Floats, Floats]:
-    """Proportions in which to mix information matrices for the least tr J^-1, and that J^-1.
-
-    Vertex exchange: share moves from the part with the smallest slope to that with the largest, by a step of Newton
-    along this line.
-    """
-    share = share.copy()
-    for _ in range(2000):
-        inverse = _inverse(np.einsum("k,kij->ij", share, parts))
-        slope = np.einsum("ij,kij->k", inverse @ inverse, parts)
-        up, down = int(np.argmax(slope)), int(np.argmin(np.where(share > 0, slope, np.inf)))
-        trace = float(np.trace(inverse))
-        if slope[up] - slope[down] <= tolerance * (trace - 1):
-            break
-        D = inverse @ (parts[up] - parts[down])
-        curvature = 2 * float(np.trace(D @ D @ inverse))
-        step = min(float(slope[up] - slope[down]) / max(curvature, 1e-300), float(share[down]))
-        share[up] += step
-        share[down] -= step
-    return share, _inverse(np.einsum("k,kij->ij", share, parts))

@@ -21,6 +21,8 @@ from ..model.utility import FInformation, Generator, Utility
 from ..theory.arc import ArcColumns
 from ..theory.lift_vectors import subset_sums
 from ..theory.pairing import pair_outputs
+from .quadratic.certificate import Certificate
+from .quadratic.purposes import Purpose
 from .solver.column_generation import NO_SEARCH, Stats, relative_gap
 from .task import Task
 
@@ -60,14 +62,15 @@ class Arcs:
 class Design:
     """A mechanism with what is proven about it: value <= best possible <= upper_bound.
 
-    `dual` proves the bound: dual . lambda >= mu(lambda) for every admissible lift vector, and its sum is the bound. An
-    upper_bound of inf means that nothing is proven. `proven`: the gap is within the tolerance that was asked for.
-    `stats` says what the search did and what stopped it early, if something did.
+    For a purpose such as shares the value is an efficiency, how many direct answers one report is worth, and
+    `certificate` proves the bound. For a utility `dual` does: dual . lambda >= mu(lambda) for every admissible lift
+    vector, and its sum is the bound. An upper_bound of inf means that nothing is proven. `proven`: the gap is within
+    the tolerance that was asked for. `stats` says what the search did and what stopped it early, if something did.
     """
 
     prior: Prior
     epsilon: float
-    utility: Utility
+    utility: Utility | Purpose
     method: str
     made: Mechanism | Arcs = field(repr=False)
     value: float
@@ -77,6 +80,7 @@ class Design:
     stats: Stats = NO_SEARCH
     prior_set: PriorSet | None = field(default=None, repr=False)
     notion: Notion = PML
+    certificate: Certificate | None = field(default=None, repr=False)
 
     @cached_property
     def mechanism(self) -> Mechanism:
@@ -105,7 +109,7 @@ class Design:
         work = f", {stats.columns} columns in {stats.rounds} rounds" if stats.columns else ""
         return "\n".join(
             (
-                f"{self.utility.name} {self.value:.9g} at epsilon = {self.epsilon:.6g}; {proof}",
+                f"{self._worth} at epsilon = {self.epsilon:.6g}; {proof}",
                 f"{self.prior.size} inputs, {self.made.shape[1]} outputs, {self._place}",
                 f"method {self.method}, {stats.seconds:.3f} s{work}"
                 + ("; interrupted, this is the best so far" if stats.interrupted else "")
@@ -113,6 +117,15 @@ class Design:
                 *([] if self.prior_set is None else [self._promise(self.prior_set)]),
             )
         )
+
+    @property
+    def _worth(self) -> str:
+        if not isinstance(self.utility, Purpose):
+            return f"{self.utility.name} {self.value:.9g}"
+        times = (
+            f": ask {1 / self.value:.3g} times as many people as without privacy" if self.value > 0 else ""
+        )
+        return f"efficiency {self.value:.4g} for {self.utility.name}{times},"
 
     @property
     def _place(self) -> str:

@@ -11,10 +11,13 @@ import numpy as np
 from .._types import Floats
 from ..errors import OptionError
 from ..model.leakage import lift
+from ..model.mechanism import identity
 from ..model.prior import Prior
 from ..model.regions import check_epsilon
-from ..model.utility import Utility, mutual_information
+from ..model.utility import Utility
 from ..theory.randomized_response import randomized_response_for_pml
+from .estimation import run_purpose
+from .quadratic.purposes import Purpose, shares
 from .run import choose_method, run_task
 from .solver.local_search import fill
 from .task import Task, make_task
@@ -31,7 +34,7 @@ class Tradeoff:
     """
 
     prior: Prior
-    utility: Utility = field(repr=False)
+    utility: Utility | Purpose = field(repr=False)
     epsilons: Floats
     optimal: Floats
     upper_bound: Floats
@@ -79,9 +82,9 @@ class Tradeoff:
 def tradeoff(
     prior: Prior,
     epsilons: Iterable[float],
-    utility: Utility = mutual_information,
+    utility: Utility | Purpose = shares,
     *,
-    tolerance: float = 1e-6,
+    tolerance: float | None = None,
     time_limit: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Tradeoff:
@@ -110,9 +113,12 @@ def tradeoff(
     start: Floats | None = None
     best = -np.inf
     for done, k in enumerate(np.argsort(levels, kind="stable"), start=1):
-        task = make_task(prior, levels[k], utility, tolerance, time_limit)
-        methods[k] = choose_method(task)
-        design = run_task(replace(task, start=_refill(task, start)), methods[k])
+        if isinstance(utility, Purpose):
+            design = run_purpose(prior, levels[k], utility, tolerance, time_limit)
+        else:
+            task = make_task(prior, levels[k], utility, tolerance or 1e-6, time_limit)
+            design = run_task(replace(task, start=_refill(task, start)), choose_method(task))
+        methods[k] = design.method
         if design.stats.interrupted:
             raise KeyboardInterrupt
         best = max(best, design.value)
@@ -121,8 +127,7 @@ def tradeoff(
         start = lift(prior, design.mechanism).T
         if progress is not None:
             progress(done, count)
-    top = make_task(prior, prior.epsilon_max, utility, tolerance, time_limit)
-    ceiling = run_task(top, "identity").value
+    ceiling = utility(prior, identity(prior))
     return Tradeoff(prior, utility, levels, optimal, upper, response, tuple(methods), ceiling)
 
 

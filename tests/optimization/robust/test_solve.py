@@ -100,26 +100,35 @@ def test_over_all_priors_the_design_is_the_locally_differentially_private_one(n,
 
 def test_the_design_tends_to_the_locally_differentially_private_one_as_the_set_grows():
     prior = ex.Prior([0.4, 0.3, 0.2, 0.1])
-    best = ex.design(prior, 1.0, notion=ex.LDP).value
-    values = [ex.design(ex.PriorSet.at_least(prior, m), 1.0).value for m in (0.05, 0.01, 1e-3, 1e-4, 1e-6)]
+    best = ex.design(prior, 1.0, ex.mutual_information, notion=ex.LDP).value
+    values = [
+        ex.design(ex.PriorSet.at_least(prior, m), 1.0, ex.mutual_information).value
+        for m in (0.05, 0.01, 1e-3, 1e-4, 1e-6)
+    ]
     assert values == sorted(values, reverse=True)
     assert values[-1] == pytest.approx(best, rel=1e-4)
     assert values[-1] >= best - 1e-12
-    values = [ex.design(ex.PriorSet.l1_ball(prior, r), 1.0).value for r in (0.1, 0.5, 1.0, 1.5, 1.9, 2.0)]
+    values = [
+        ex.design(ex.PriorSet.l1_ball(prior, r), 1.0, ex.mutual_information).value
+        for r in (0.1, 0.5, 1.0, 1.5, 1.9, 2.0)
+    ]
     assert np.all(np.diff(values) <= 1e-12)
     assert values[-1] == pytest.approx(best, rel=1e-9)
 
 
 def test_the_design_tends_to_the_plain_one_as_the_sample_grows():
-    plain = ex.design(ex.Prior([0.5, 0.25, 0.15, 0.1]), 0.9).value
+    plain = ex.design(ex.Prior([0.5, 0.25, 0.15, 0.1]), 0.9, ex.mutual_information).value
     values = [
-        ex.design(ex.PriorSet.from_counts([50 * k, 25 * k, 15 * k, 10 * k]), 0.9).value
+        ex.design(ex.PriorSet.from_counts([50 * k, 25 * k, 15 * k, 10 * k]), 0.9, ex.mutual_information).value
         for k in (1, 10, 100, 10**4, 10**8, 10**12)
     ]
     assert np.all(np.diff(values) > 0)
     assert values[-1] == pytest.approx(plain, abs=1e-5)
     assert values[-1] <= plain
-    assert ex.design(ex.PriorSet.l1_ball(ex.Prior([0.5, 0.25, 0.15, 0.1]), 0), 0.9).value == plain
+    assert (
+        ex.design(ex.PriorSet.l1_ball(ex.Prior([0.5, 0.25, 0.15, 0.1]), 0), 0.9, ex.mutual_information).value
+        == plain
+    )
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 9])
@@ -127,7 +136,7 @@ def test_a_thousand_random_priors_of_the_set_leak_no_more_than_epsilon(n):
     rng = np.random.default_rng(n)
     for priors in some_sets(rng, n):
         for epsilon in (0.4, 1.5):
-            P = ex.design(priors, epsilon).mechanism.matrix
+            P = ex.design(priors, epsilon, ex.mutual_information).mechanism.matrix
             members = random_members(priors, rng, 1000)
             leakage = np.log(P.max(axis=0)[:, None] / (P.T @ members))
             assert leakage.max() <= epsilon + 1e-12
@@ -135,7 +144,7 @@ def test_a_thousand_random_priors_of_the_set_leak_no_more_than_epsilon(n):
 
 def test_two_symbols_have_a_closed_form():
     priors = ex.PriorSet.l1_ball(ex.Prior([0.7, 0.3]), 0.2)
-    found = ex.design(priors, 0.5)
+    found = ex.design(priors, 0.5, ex.mutual_information)
     assert found.method == "robust binary"
     # P(y|x) with both outputs at the limit: lambda_1 = c h_1 where the worst prior is 0.6 or 0.8 on the first symbol.
     c = math.exp(0.5)
@@ -170,12 +179,14 @@ def test_symmetric_sets_need_one_column_and_its_shifts(n, utility):
 def test_full_disclosure_where_the_whole_set_allows_it_and_nothing_at_level_0():
     priors = ex.PriorSet.intervals([0.2, 0.2, 0.2], [0.5, 0.5, 0.5])
     assert priors.epsilon_max == pytest.approx(math.log(5))
-    everything = ex.design(priors, math.log(5) + 1e-9)
+    everything = ex.design(priors, math.log(5) + 1e-9, ex.mutual_information)
     assert everything.value == pytest.approx(priors.nominal.entropy)
-    nothing = ex.design(priors, 0.0)
+    nothing = ex.design(priors, 0.0, ex.mutual_information)
     assert nothing.value == 0
     assert nothing.mechanism.shape[1] == 1
-    assert ex.design(ex.PriorSet.l1_ball(ex.Prior([0.5, 0.3, 0.2]), 0.1), 1e-9).value >= 0
+    assert (
+        ex.design(ex.PriorSet.l1_ball(ex.Prior([0.5, 0.3, 0.2]), 0.1), 1e-9, ex.mutual_information).value >= 0
+    )
 
 
 def test_bounds_of_the_linear_programs_hold_without_trust_in_the_solver():
@@ -244,7 +255,7 @@ def test_no_admissible_column_is_found_above_the_dual_vector(n):
         ex.PriorSet.at_least(ex.Prior(p), 0.5 * p.min()),
         ex.PriorSet.intervals(0.6 * p, np.minimum(1.7 * p, 1)),
     ):
-        found = ex.design(priors, 1.0, tolerance=1e-2)
+        found = ex.design(priors, 1.0, ex.mutual_information, tolerance=1e-2)
         assert_holds(priors, 1.0, found)
         assert found.upper_bound < math.inf
         assert found.upper_bound == pytest.approx(math.fsum(found.dual), rel=1e-9)
@@ -265,10 +276,10 @@ def test_columns_on_the_border_stay_there_and_others_are_moved_to_it():
 def test_large_alphabets_get_a_valid_design_with_an_honest_bound():
     p = 1 / np.arange(1, 81)
     priors = ex.PriorSet.from_counts(np.rint(2000 * p / p.sum()) + 1)
-    found = ex.design(priors, 1.0, tolerance=1e-2)
+    found = ex.design(priors, 1.0, ex.mutual_information, tolerance=1e-2)
     assert_holds(priors, 1.0, found)
     assert found.gap < 0.05
-    assert found.value < ex.design(priors.nominal, 1.0, method="arc").upper_bound
+    assert found.value < ex.design(priors.nominal, 1.0, ex.mutual_information, method="arc").upper_bound
 
 
 @pytest.mark.slow
@@ -280,7 +291,7 @@ def test_several_hundred_symbols(n):
         ex.PriorSet.from_counts(rng.multinomial(20 * n, p)),
         ex.PriorSet.at_least(ex.Prior(p), p.min() / 2),
     ):
-        found = ex.design(priors, 1.0)
+        found = ex.design(priors, 1.0, ex.mutual_information)
         assert_holds(priors, 1.0, found)
         assert found.stats.seconds < 600
         assert found.gap < 0.3
@@ -295,11 +306,13 @@ def test_guessing_is_certified_at_fifty_symbols():
 
 
 def test_a_design_over_a_sample_states_its_confidence():
-    found = ex.design(ex.PriorSet.from_counts({"a": 60, "b": 30, "c": 10}, confidence=0.9), 0.5)
+    found = ex.design(
+        ex.PriorSet.from_counts({"a": 60, "b": 30, "c": 10}, confidence=0.9), 0.5, ex.mutual_information
+    )
     assert "(epsilon, delta) = (0.5, 0.1)" in str(found)
     assert found.prior_set.confidence == 0.9
     assert found.mechanism.inputs == ("a", "b", "c")
-    assert "delta" not in str(ex.design(ex.PriorSet.at_least(3, 0.1), 0.5))
+    assert "delta" not in str(ex.design(ex.PriorSet.at_least(3, 0.1), 0.5, ex.mutual_information))
 
 
 def test_the_promise_holds_for_the_true_prior_as_often_as_it_says():
@@ -307,7 +320,9 @@ def test_the_promise_holds_for_the_true_prior_as_often_as_it_says():
     true = np.array([0.55, 0.25, 0.15, 0.05])
     kept = 0
     for _ in range(200):
-        found = ex.design(ex.PriorSet.from_counts(rng.multinomial(300, true), confidence=0.9), 0.8)
+        found = ex.design(
+            ex.PriorSet.from_counts(rng.multinomial(300, true), confidence=0.9), 0.8, ex.mutual_information
+        )
         kept += ex.epsilon_pml(ex.Prior(true), found.mechanism) <= 0.8 + 1e-12
     assert kept >= 180
 
@@ -315,14 +330,19 @@ def test_the_promise_holds_for_the_true_prior_as_often_as_it_says():
 def test_methods_that_know_no_sets_are_refused():
     priors = ex.PriorSet.l1_ball(ex.Prior([0.5, 0.3, 0.2]), 0.1)
     with pytest.raises(ValueError, match="over a set of priors method must be"):
-        ex.design(priors, 0.5, method="arc")
+        ex.design(priors, 0.5, ex.mutual_information, method="arc")
     with pytest.raises(ValueError, match="for a set of priors is for PML"):
-        ex.design(priors, 0.5, notion=ex.LIP.above(0.5))
+        ex.design(priors, 0.5, ex.mutual_information, notion=ex.LIP.above(0.5))
     with pytest.raises(ex.errors.RegionError, match="2 symbols"):
-        ex.design(priors, 0.5, method="binary")
+        ex.design(priors, 0.5, ex.mutual_information, method="binary")
     with pytest.raises(ex.errors.RegionError, match="permuted"):
-        ex.design(priors, 0.5, method="uniform")
+        ex.design(priors, 0.5, ex.mutual_information, method="uniform")
     with pytest.raises(ex.errors.EpsilonError):
-        ex.design(priors, -1)
+        ex.design(priors, -1, ex.mutual_information)
     with pytest.raises(ex.errors.SizeError, match="up to 16 symbols"):
-        ex.design(ex.PriorSet.at_least(ex.Prior(np.arange(1, 31) / 465), 0), 0.5, method="enumeration")
+        ex.design(
+            ex.PriorSet.at_least(ex.Prior(np.arange(1, 31) / 465), 0),
+            0.5,
+            ex.mutual_information,
+            method="enumeration",
+        )

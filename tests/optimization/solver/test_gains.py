@@ -103,6 +103,6 @@ def test_one_decision_gains_the_same_whatever_is_released():
 
 def test_other_utilities_are_refused():
     with pytest.raises(UtilityError, match="needs an ExpectedGain"):
-        ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.7, method="gain-program")
+        ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.7, ex.mutual_information, method="gain-program")
     with pytest.raises(UtilityError, match="one column for each of 3 symbols"):
         ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.7, ex.ExpectedGain(np.eye(4)))

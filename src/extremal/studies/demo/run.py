@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 import extremal as ex
+from extremal.auditing.pairs.audit import PairsAudit
 from extremal.errors import EpsilonError, FileError
 from extremal.model.regions import check_epsilon
+from extremal.optimization.tradeoff import Tradeoff
 from extremal.release.files.atomic import new_file
 from extremal.release.files.read import match_labels, read_counts
 from extremal.studies.data import anes96
@@ -71,8 +73,8 @@ class Demo:
     people: int
     ways: dict[str, Way]
     audit: ex.Audit
-    outside: ex.PairsAudit
-    curve: ex.Tradeoff
+    outside: PairsAudit
+    curve: Tradeoff
     proof: str
     files: tuple[str, ...]
 
@@ -138,9 +140,9 @@ def run(
         )
     write(folder / "answers.csv", _csv([("respondent", COLUMN), *enumerate(answers, start=1)]))
     step()
-    design = ex.design(prior, level)
-    check = ex.check_design(prior, level, ex.mutual_information, design)
-    best = ex.estimation_design(prior, level)
+    design = ex.design(prior, level, ex.mutual_information)
+    best = ex.design(prior, level)
+    checks = [ex.check_design(made) for made in (design, best)]
     step()
     matrices = {
         SHARES: best.mechanism,
@@ -169,7 +171,7 @@ def run(
     outside = ex.audit_pairs(answers, _column(folder / "private.csv"), epsilon=level)
     write(folder / "audit.md", audit.to_markdown())
     write(folder / "audit.json", audit.to_json() + "\n")
-    curve = ex.tradeoff(prior, np.linspace(0, prior.epsilon_max, POINTS + 1))
+    curve = ex.tradeoff(prior, np.linspace(0, prior.epsilon_max, POINTS + 1), ex.mutual_information)
     write(
         folder / "tradeoff.csv", _csv([list(curve.rows()[0]), *(list(row.values()) for row in curve.rows())])
     )
@@ -183,12 +185,15 @@ def run(
         "audit.json",
         "tradeoff.csv",
     )
-    sure = "code that shares nothing with the solver confirms" if check.ok else "is not confirmed"
+    sure = (
+        "code that shares nothing with the solver confirms"
+        if all(check.ok for check in checks)
+        else "no independent check confirms"
+    )
     proof = (
         f"The design with the most information reaches {design.value:.4f} nats; more than "
-        f"{design.upper_bound:.4f} is impossible at this ε, which {sure}. "
-        f"The design made for shares has an expected squared error at most {best.gap:.1%} above the "
-        "least possible."
+        f"{design.upper_bound:.4f} is impossible at this ε. One report of the design made for shares is worth "
+        f"{best.value:.3f} direct answers; more than {best.upper_bound:.3f} is impossible. For both {sure} it."
     )
     files = tuple(str(folder / name) for name in names)
     return Demo(folder, level, prior, people, ways, audit, outside, curve, proof, files)
@@ -205,7 +210,7 @@ def _privatise(
             target = folder / "private.csv"
             allowed = "refuse" if words is None else "allow"
             source = folder / "answers.csv"
-            ex.privatize_file(source, target, {COLUMN: c}, overwrite=True, words=words, unmarked=allowed)
+            ex.privatize(source, {COLUMN: c}, target=target, overwrite=True, words=words, unmarked=allowed)
             found[name] = match_labels(read_counts(str(target), COLUMN), c.outputs)
         else:
             found[name] = ex.count_reports(c, c.privatize(answers, source=words)).to_dict()

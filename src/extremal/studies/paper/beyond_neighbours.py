@@ -27,8 +27,8 @@ def make(seed: int) -> Panel:
     """The largest mutual information under each promise, against the PML of the mechanism that attains it."""
     prior = ex.Prior.from_data(anes96()["party"], labels=ORDER)
     epsilons = np.arange(1, math.floor(prior.epsilon_max / STEP) + 1) * STEP
-    own = [ex.design(prior, e) for e in epsilons]
-    lip = [ex.design(prior, e, method="enumeration", notion=ex.LIP) for e in epsilons]
+    own = [ex.design(prior, e, ex.mutual_information) for e in epsilons]
+    lip = [ex.design(prior, e, ex.mutual_information, method="enumeration", notion=ex.LIP) for e in epsilons]
     response = [ex.theory.randomized_response_for_pml(prior, e) for e in epsilons]
     table = {
         "epsilon": epsilons,
@@ -39,7 +39,7 @@ def make(seed: int) -> Panel:
         "entropy": np.full(len(epsilons), prior.entropy),
     }
     everything = ex.PriorSet.at_least(prior, 0)
-    ldp = [ex.design(everything, float(e)) for e in LDP_LEVELS]
+    ldp = [ex.design(everything, float(e), ex.mutual_information) for e in LDP_LEVELS]
     leak = np.array([ex.epsilon_pml(prior, design.mechanism) for design in ldp])
     by_ldp = {
         "ldp_epsilon": LDP_LEVELS,
@@ -109,7 +109,7 @@ def _checks(
     levels, best = table["epsilon"], table["pml"]
     # The optimum under the PML that an LDP design happens to have.
     above = min(
-        ex.design(prior, float(e)).value - v
+        ex.design(prior, float(e), ex.mutual_information).value - v
         for e, v in zip(by_ldp["epsilon"][::15], by_ldp["ldp"][::15], strict=True)
     )
     staircase = max(

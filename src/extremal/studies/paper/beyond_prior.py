@@ -30,11 +30,11 @@ def make(seed: int) -> Panel:
     prior = ex.Prior.from_data(anes96()["party"], labels=ORDER)
     rows = []
     for epsilon in LEVELS:
-        known = ex.design(prior, epsilon)
+        known = ex.design(prior, epsilon, ex.mutual_information)
         for n in SIZES:
             radius = l1_radius(prior.size, float(n), CONFIDENCE)
             priors = ex.PriorSet.l1_ball(prior, radius)
-            design = ex.design(priors, epsilon)
+            design = ex.design(priors, epsilon, ex.mutual_information)
             response = randomized_response_over(priors, epsilon)
             rows.append(
                 (
@@ -161,13 +161,16 @@ def _checks(prior: ex.Prior, table: dict[str, Floats]) -> tuple[Check, ...]:
         ),
     ]
     for e in LEVELS:
-        learnt, known = ex.design(survey, e), ex.design(prior, e)
+        learnt, known = (
+            ex.design(survey, e, ex.mutual_information),
+            ex.design(prior, e, ex.mutual_information),
+        )
         leak = ex.epsilon_pml(survey, known.mechanism)
         checks += [
             close(
                 f"with no sample at all the design is the best one under local differential privacy, ε = {e:g}",
                 best_under_ldp(prior, e),
-                ex.design(everything, e).value,
+                ex.design(everything, e, ex.mutual_information).value,
                 1e-9,
             ),
             fact(

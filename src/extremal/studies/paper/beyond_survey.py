@@ -34,10 +34,10 @@ def make(seed: int) -> Panel:
     table: dict[str, Floats] = {"epsilon": EPSILONS}
     gaps, mechanisms = [], {name: list[ex.Mechanism]() for name in METHODS}
     for epsilon in EPSILONS:
-        best = ex.estimation_design(prior, float(epsilon), tolerance=GAP)
+        best = ex.design(prior, float(epsilon), tolerance=GAP)
         gaps.append(best.gap)
         mechanisms["estimation"].append(best.mechanism)
-        mechanisms["information"].append(ex.design(prior, float(epsilon)).mechanism)
+        mechanisms["information"].append(ex.design(prior, float(epsilon), ex.mutual_information).mechanism)
         mechanisms["randomized_response"].append(ex.theory.randomized_response_for_pml(prior, float(epsilon)))
     for name in METHODS:
         errors = [100 * standard_error(prior, m, len(answers)) for m in mechanisms[name]]

@@ -52,7 +52,7 @@ def make(seed: int) -> Panel:
 def _examples(first: Floats, second: Floats) -> tuple[Check, ...]:
     prior = ex.Prior([2 / 5, 1 / 5, 1 / 5, 1 / 5])
     four, level = ex.Prior.uniform(4), math.log(3)
-    best = ex.design(four, level, method="enumeration").value
+    best = ex.design(four, level, ex.mutual_information, method="enumeration").value
     printed = ex.mutual_information(four, ex.Mechanism(EXAMPLE_2))
     return (
         within("Example 1: the matrix", float(np.abs(first - EXAMPLE_1).max()), 1e-12),

@@ -54,7 +54,7 @@ def figure_1b(seed: int) -> Panel:
 def curves(prior: ex.Prior, last: int) -> dict[str, Floats]:
     """The three curves for e^epsilon = 1, 1.01, ..., last / 100."""
     rate = np.arange(100, last + 1) / 100
-    optimal = [ex.design(prior, math.log(c)).value for c in rate]
+    optimal = [ex.design(prior, math.log(c), ex.mutual_information).value for c in rate]
     response = [
         ex.mutual_information(prior, ex.theory.randomized_response_for_pml(prior, math.log(c))) for c in rate
     ]

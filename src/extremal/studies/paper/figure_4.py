@@ -203,7 +203,7 @@ def _checks(
         ),
         close(
             "both optima have the utility of the design",
-            ex.design(prior, epsilon).value,
+            ex.design(prior, epsilon, ex.mutual_information).value,
             float(value[best].min()),
         ),
         *(_active_errata(prior, epsilon) if says else _inactive_errata(prior)),

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import OptionError
-from ...model.leakage import lift
 from ...model.mechanism import Mechanism, check_match
 from ...model.prior import Prior, check_prior
-from .problem import efficiency, from_excess
 
 Floats = NDArray[np.float64]
+
+
+IDENTIFIED = 1e-12  # variances of lifts below this, relative to the largest, are rounding
 
 
 @dataclass(frozen=True)
@@ -36,14 +37,21 @@ class Purpose:
         raise NotImplementedError
 
     def __call__(self, prior: Prior, mechanism: Mechanism) -> float:
-        """The efficiency of a mechanism: 1 without privacy, 0 if the reports do not identify the shares."""
+        """The efficiency of a mechanism: 1 without privacy, 0 if the reports do not identify what is estimated."""
         check_match(check_prior(prior), mechanism)
+        pi, A = prior.probabilities, self.loss(prior)
         P = mechanism.matrix[:, mechanism.matrix.max(axis=0) > 0]
-        order = np.argsort(-prior.probabilities, kind="stable")
-        pi = prior.probabilities[order]
-        problem = from_excess(pi, float(1 / pi[-1]), self.loss(prior)[np.ix_(order, order)])
-        X = (lift(prior, Mechanism(P, prior.labels)) - 1).T[:, order]
-        return efficiency(problem, X, prior.probabilities @ P)
+        q = pi @ P
+        X = P / q - 1
+        values, vectors = np.linalg.eigh((X * q) @ X.T)
+        # Errors sum to 0; along a vector v of the covariance of lifts they are v - pi (1 . v).
+        errors = vectors - np.multiply.outer(pi, vectors.sum(axis=0))
+        losses = np.sum(errors * (A @ errors), axis=0)
+        known = values > IDENTIFIED * max(float(values[-1]), 0.0)
+        if not known.any() or float(losses[~known].sum()) > IDENTIFIED * float(losses.sum()):
+            return 0.0
+        direct = float(np.diagonal(A) @ pi - pi @ A @ pi)
+        return direct / float(np.sum(losses[known] / values[known]))
 
 
 @dataclass(frozen=True)

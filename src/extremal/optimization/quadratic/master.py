@@ -11,9 +11,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ..._types import Floats
 
 STEPS = 60
 LEAST = (0.3, 1e-3)  # of the mean weight, to start from

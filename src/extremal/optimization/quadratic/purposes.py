@@ -11,15 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..._types import Floats
 from ...errors import OptionError
 from ...model.leakage import lift
 from ...model.mechanism import Mechanism, check_match
 from ...model.prior import Prior, check_prior
 from .problem import efficiency, from_excess
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

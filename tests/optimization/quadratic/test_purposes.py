@@ -24,7 +24,7 @@ def test_matrices_are_those_of_the_definition():
 
 
 def test_an_efficiency_compares_the_error_with_that_of_direct_answers():
-    mechanism = ex.randomized_response_for_pml(PRIOR, 0.6)
+    mechanism = ex.theory.randomized_response_for_pml(PRIOR, 0.6)
     pi, P = PRIOR.probabilities, mechanism.matrix
     J = (P / (pi @ P)) @ P.T
     for purpose in (

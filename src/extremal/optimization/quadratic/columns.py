@@ -42,11 +42,11 @@ class Source:
         return "local search" if self.vertices is None else "all lift vectors"
 
     def first(self) -> tuple[Floats, Floats]:
-        """Vectors to begin with, and weights that nearly balance them: those of the arc mechanism and a few more."""
+        """Vectors to begin with, and weights that balance them."""
         n, y = self.problem.size, self.relaxed.prices(self.problem)
         searched = self._herd(self.relaxed.covariance, y, (3 if n <= MANY else 2) * n, 0)
         X, q = _balanced(self.problem)
-        return np.concatenate([X, searched]), np.append(0.3 * q, np.full(len(searched), 0.7 / len(searched)))
+        return np.concatenate([X, searched]), np.append(q, np.zeros(len(searched)))
 
     @property
     def short(self) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..._types import Floats, Ints
 from ...errors import SolverError
-from .master import Mixture, mix
+from .master import Mixture, balance, mix
 from .problem import Problem
 
 MANY = 300  # symbols from which on mixing again takes too long
@@ -37,7 +37,7 @@ def prune(
             else:
                 X, q = X[fewer[0]], fewer[1].weights
     kept = np.flatnonzero(q > 1e-9 * q.max())
-    return X[kept], balance(X[kept], q[kept]), sorted(tried)
+    return X[kept], exactly_balanced(X[kept], q[kept]), sorted(tried)
 
 
 def _largest(problem: Problem, X: Floats, q: Floats, count: int) -> tuple[Ints, Mixture] | None:
@@ -50,14 +50,9 @@ def _largest(problem: Problem, X: Floats, q: Floats, count: int) -> tuple[Ints, 
     return (kept, fewer) if fewer.error <= PRECISE and fewer.weights.min() > 0 else None
 
 
-def balance(X: Floats, q: Floats) -> Floats:
-    """The weights nearby that sum to 1 and balance the rows of X up to rounding."""
-    E = np.column_stack([np.ones(len(X)), X[:, 1:]])
-    target = np.zeros(E.shape[1])
-    target[0] = 1.0
-    for _ in range(3):
-        short = target - E.T @ q
-        q = q * (1 + E @ np.linalg.lstsq((E.T * q) @ E, short, rcond=None)[0])
+def exactly_balanced(X: Floats, q: Floats) -> Floats:
+    """Weights next to q that balance the rows of X up to rounding."""
+    q = balance(X[:, 1:], q)
     if not q.min() > 0:
         raise SolverError("the weights of a design lost their sign in the last step")
-    return np.asarray(q)
+    return q

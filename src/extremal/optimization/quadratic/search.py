@@ -16,7 +16,7 @@ from .certificate import Certificate
 from .columns import MANY, find_source
 from .master import mix
 from .problem import Problem
-from .pruning import balance, prune
+from .pruning import exactly_balanced, prune
 
 Progress = Callable[[float, float], None]  # (value, upper bound)
 
@@ -40,7 +40,7 @@ def closed(problem: Problem) -> Found | None:
     """The optimum where it is known without a search."""
     X = closed_forms.simplex(problem)
     if X is not None:
-        q = balance(X, problem.pi.copy())
+        q = exactly_balanced(X, problem.pi.copy())
         W = _slope(problem, X, q)
         y = closed_forms.simplex_prices(X, W)
         blur = 4 * problem.size * ULP * float(np.max(np.abs(X) @ problem.pi))

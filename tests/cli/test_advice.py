@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import extremal as ex
-from tests.cli.test_hostile import refuse
-from tests.support.cli_cases import run
+from tests.support.cli_cases import refuse, run
 
 NAMES = ["Nr", "Ort", "Alter", "Antwort"]
 ANSWERS = ["nie", "einmal", "oft"]

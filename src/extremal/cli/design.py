@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import count
 from typing import Annotated, Any
 
 import typer
@@ -107,13 +108,14 @@ def make(
     if utility == ESTIMATION:
         return _for_estimation(prior, epsilon, time_limit)
     size = prior.size
-    limit = 8 + 0.03 * size if time_limit is None else time_limit
     with progress("designing") as bar:
+        rounds = count(1)
 
         def report(value: float, upper: float) -> None:
             known = value > 0 and math.isfinite(upper)
-            words = f"(at most {max(upper / value - 1, 0):.1e} below the optimum)" if known else ""
-            bar(min(bar.elapsed, limit), limit, words)
+            gap = f", at most {max(upper / value - 1, 0):.1e} below the optimum" if known else ""
+            done = next(rounds)
+            bar(done, 0, f"round {done}{gap}")
 
         design = ex.design(
             prior,
@@ -217,7 +219,7 @@ def _tell(
     show.sentences(out, shares)
     notes = [text for text in warnings if not text.startswith("WARNING")]
     if notes:
-        show.heading(out, "Mind")
+        show.heading(out, "Before you share this")
         show.sentences(out, notes)
     if output is not None and output != "-":
         out.print(f"\nCertified mechanism in {output}", soft_wrap=True)

@@ -175,7 +175,9 @@ def test_a_release_without_any_report_is_refused_and_replaces_nothing(umfrage):
     Path("other.csv").write_text("Antwort\nyes\nno\n\n")
     Path("old.csv").write_text("mine")
     how = ["-m", "m.json", "--missing", "drop", "--overwrite"]
-    refuse("privatize", "other.csv", "-o", "old.csv", "--column", "Antwort", *how, says="right mechanism file")
+    refuse(
+        "privatize", "other.csv", "-o", "old.csv", "--column", "Antwort", *how, says="right mechanism file"
+    )
     refuse("privatize", "other.csv", "-o", "-", "--column", "Antwort", *how[:-1], says="right mechanism file")
     assert Path("old.csv").read_text() == "mine"
     Path("two.csv").write_text("a,b\nnie,x\ny,oft\n")  # each column has an answer, no record has both

@@ -1,5 +1,5 @@
 # make demo       the main job, on embedded data
-# make test       lint, types and the test suite
+# make test       lint, types and the test suite, on all cores
 # make test-slow  the tests marked slow
 # make test-timed the tests marked timed, which want the machine for themselves
 # make bench      the benchmarks, beside the peers they compare with; BENCH_ARGS=--quick chooses how much
@@ -10,7 +10,8 @@
 # make release    the source archive, the wheel and its bill of materials into dist, checked; nothing is uploaded
 # make clean      remove environments, caches and builds
 #
-# Each makes the environment it needs, and renews it when pyproject.toml or constraints.txt changes.
+# Each makes the environment it needs, renews it when pyproject.toml or constraints.txt changes, and compiles the
+# C sources when they change. Several may run at once.
 # PYTHON=... chooses the interpreter (3.11 or newer), PYTEST_ARGS=... goes to pytest.
 
 # Paths are relative throughout, so that the folder's own path may hold spaces.
@@ -20,6 +21,9 @@ test_python := .venv-test/bin/python
 bench_python := .venv-bench/bin/python
 docs_python := .venv-docs/bin/python
 lock_python := .venv-lock/bin/python
+
+# One process for each core. Tests that share something dear, like Spark, share a process (xdist_group).
+all_cores := --numprocesses auto --dist loadgroup
 
 .PHONY: help
 help:
@@ -32,7 +36,7 @@ demo:
 
 .PHONY: test
 test: lint
-	$(test_python) -m pytest $(PYTEST_ARGS)
+	$(test_python) -m pytest $(all_cores) $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: test-environment
@@ -43,7 +47,7 @@ lint: test-environment
 # 5 is pytest's status for "no tests collected".
 .PHONY: test-slow
 test-slow: test-environment
-	$(test_python) -m pytest -m "slow and not timed" --numprocesses auto --dist worksteal $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	$(test_python) -m pytest -m "slow and not timed" $(all_cores) $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 .PHONY: test-timed
 test-timed: test-environment
@@ -86,11 +90,11 @@ release:
 
 .PHONY: test-environment
 test-environment:
-	@extra=$$($(environment) test-extra) && $(environment) create .venv-test -e ".[$$extra]"
+	@$(environment) create .venv-test -e ".[test]"
 
 .PHONY: clean
 clean:
-	rm -rf .venv .venv-test .venv-bench .venv-docs .venv-lock .venv-release build dist docs/_build docs/generated
+	rm -rf .venv .venv-test .venv-bench .venv-docs .venv-lock .venv-release .venv*.lock build dist docs/_build docs/generated
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f src/extremal/_native/*.so src/extremal/_native/*.dylib src/extremal/_native/*.dll
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -5,6 +5,7 @@ in no circle. Certification reaches nothing of the optimization. `import extrema
 """
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -38,7 +39,6 @@ PUBLIC = {"composition", "datasets", "keys", "measures", "planning", "randomness
 USERS = {"studies", "explorer", "cli", "__main__"}
 
 HEAVY = [
-    "cdd",
     "cryptography",
     "highspy",
     "matplotlib",
@@ -195,7 +195,7 @@ try:
 except ImportError:
     polars = None
 class A:
-    import cdd
+    import duckdb
     def f(self):
         from highspy import Highs
 """
@@ -215,7 +215,7 @@ def test_imports_are_found_wherever_they_stand():
         ("pyarrow.csv", "import"),
         ("pandas", "typing"),
         ("polars", "import"),
-        ("cdd", "import"),
+        ("duckdb", "import"),
         ("highspy", "call"),
     }
 
@@ -227,3 +227,11 @@ def test_names_are_imported_when_they_are_used():
         "assert set(ex.__all__) <= set(dir(ex))"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_no_test_file_imports_another():
+    """What tests share lies in tests/support: otherwise a change of one test file breaks another."""
+    tests = Path(__file__).parent
+    from_a_test = re.compile(r"^(?:from|import) tests\b.*\btest_.*$", re.MULTILINE)
+    wrong = {path.name: from_a_test.findall(path.read_text(encoding="utf-8")) for path in tests.rglob("*.py")}
+    assert {name: found for name, found in wrong.items() if found} == {}

@@ -15,7 +15,6 @@ import extremal
 
 ROOT = Path(__file__).parents[1]
 HEAVY = [
-    "cdd",
     "highspy",
     "matplotlib",
     "pandas",

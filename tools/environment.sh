@@ -3,9 +3,7 @@
 #
 #   environment.sh create DIR REQUIREMENT...   make DIR hold what `pip install REQUIREMENT...` gives; a
 #                                              requirement is -e ".[extra]", --group NAME or a package's name
-#   environment.sh lacks                       print what this machine lacks: python, venv, compiler
-#   environment.sh test-extra                  print the extra to test with: test, or test-wheels where
-#                                              nothing can be compiled
+#   environment.sh lacks                       print what this machine lacks: python, venv
 #
 # PYTHON names the interpreter; unset, the first of the candidates below that runs, is recent enough and
 # has venv. Everything comes from constraints.txt with its hashes checked, what builds the packages included.
@@ -67,36 +65,39 @@ require_python() {
     esac
 }
 
-can_compile() {
-    "$1" - >/dev/null 2>&1 <<'EOF'
-import os, pathlib, shlex, subprocess, sys, sysconfig, tempfile
-
-compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
-paths = sysconfig.get_paths()
-with tempfile.TemporaryDirectory() as folder:
-    source = pathlib.Path(folder, "probe.c")
-    source.write_text("#include <Python.h>\n")
-    includes = [f"-I{paths['include']}", f"-I{paths['platinclude']}"]
-    command = [*compiler, *includes, "-c", str(source), "-o", str(source.with_suffix(".o"))]
-    sys.exit(subprocess.run(command).returncode)
-EOF
+# Waits until no other process prepares the same environment. This shell holds the lock until it ends, because
+# Python locks what the shell has open.
+lock() {
+    { : >>"$1"; } 2>/dev/null || return 0 # a folder that cannot be written: nothing will be prepared there either
+    exec 9>>"$1"
+    "$python" -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX)'
 }
 
 create() {
     dir=$1
     shift
     require_python
+    lock "$dir.lock"
     # What the environment depends on. The folder counts, because an editable install points to it.
     wanted=$(
         printf '%s\n' "$(pwd)" "$python" "$("$python" -V)" "$@"
-        cat pyproject.toml constraints.txt hatch_build.py tools/build_native.py src/extremal/_native/*.[ch]
+        cat pyproject.toml constraints.txt
         grep -s '^__version__' src/extremal/__init__.py || :
     )
     wanted=$(printf '%s\n' "$wanted" | cksum)
-    if [ "$(cat "$dir/ready" 2>/dev/null)" = "$wanted" ] && [ -x "$dir/bin/python" ]; then
-        return 0
+    if [ "$(cat "$dir/ready" 2>/dev/null)" != "$wanted" ] || [ ! -x "$dir/bin/python" ]; then
+        install "$dir" "$@"
+        printf '%s\n' "$wanted" >"$dir/ready"
     fi
+    # An editable install uses the library in the source tree: it must fit the C sources as they are now.
+    case " $* " in
+        *" -e "*) "$dir/bin/python" tools/build_native.py --if-stale ;;
+    esac
+}
 
+install() {
+    dir=$1
+    shift
     # The old environment goes first and `ready` is written last: an interrupted run leaves nothing that
     # passes for complete.
     say "preparing $dir with $("$python" -V) (the first time takes a minute or two)"
@@ -111,7 +112,6 @@ create() {
             ;;
         *) install_locked "$dir" locked --only-binary :all: -- "$@" ;;
     esac
-    printf '%s\n' "$wanted" >"$dir/ready"
 }
 
 # pip_install DIR ARGUMENT...
@@ -144,21 +144,10 @@ lacks() {
     code=0
     python=$(find_python) || code=$?
     case $code in
-        0) can_compile "$python" || echo compiler ;;
-        4) echo venv compiler ;;
-        *) echo python venv compiler ;;
+        0) ;;
+        4) echo venv ;;
+        *) echo python venv ;;
     esac
-}
-
-test_extra() {
-    require_python
-    if can_compile "$python"; then
-        echo test
-    else
-        say "note: no C compiler with Python's headers (Debian, Ubuntu: apt-get install gcc libc6-dev python3-dev)," \
-            "so pycddlib-standalone cannot be built and the tests that need it are skipped"
-        echo test-wheels
-    fi
 }
 
 case "${1:-}" in
@@ -169,11 +158,8 @@ case "${1:-}" in
     lacks)
         lacks
         ;;
-    test-extra)
-        test_extra
-        ;;
     *)
-        say "usage: environment.sh create DIR REQUIREMENT... | lacks | test-extra"
+        say "usage: environment.sh create DIR REQUIREMENT... | lacks"
         exit 2
         ;;
 esac

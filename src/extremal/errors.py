@@ -6,7 +6,7 @@ ExtremalError
 ├── EpsilonError        a privacy level that is not a finite number >= 0
 ├── RegionError         a closed form asked for outside the range where its theorem holds
 ├── UtilityError        a function that is not a sub-linear utility
-├── OptionError         a method, tolerance, confidence, seed or other option that there is not
+├── OptionError         a method, tolerance, confidence, seed or other option that is not valid
 ├── SizeError           a computation that would not fit into memory or time
 ├── CertificationError  integer weights that do not satisfy the epsilon they are to be certified for
 ├── FormatError         a mechanism file that is malformed, altered or too large
@@ -104,7 +104,7 @@ class UtilityError(ExtremalError, ValueError):
 
 
 class OptionError(ExtremalError, ValueError):
-    """A method, tolerance, confidence, seed or other option that there is not."""
+    """A method, tolerance, confidence, seed or other option that is not valid."""
 
 
 class SizeError(ExtremalError, ValueError):

@@ -10,8 +10,7 @@ import pytest
 
 import extremal as ex
 from extremal.release.files.privatize import privatize_file
-from tests.cli.test_hostile import refuse
-from tests.support.cli_cases import run
+from tests.support.cli_cases import refuse, run
 
 NAMES = ["Nr", "Ort", "Alter", "Antwort"]
 ANSWERS = ["nie", "einmal", "oft"]
@@ -177,8 +176,10 @@ def test_a_release_without_any_report_is_refused_and_replaces_nothing(umfrage):
     Path("other.csv").write_text("Antwort\nyes\nno\n\n")
     Path("old.csv").write_text("mine")
     how = ["-m", "m.json", "--missing", "drop", "--overwrite"]
-    refuse("privatize", "other.csv", "-o", "old.csv", "--column", "Antwort", *how, says="another question")
-    refuse("privatize", "other.csv", "-o", "-", "--column", "Antwort", *how[:-1], says="another question")
+    refuse(
+        "privatize", "other.csv", "-o", "old.csv", "--column", "Antwort", *how, says="right mechanism file"
+    )
+    refuse("privatize", "other.csv", "-o", "-", "--column", "Antwort", *how[:-1], says="right mechanism file")
     assert Path("old.csv").read_text() == "mine"
     Path("two.csv").write_text("a,b\nnie,x\ny,oft\n")  # each column has an answer, no record has both
     refuse("privatize", "two.csv", "-o", "new.csv", "--column", "a", "--column", "b", "-m", "m.json", *how)

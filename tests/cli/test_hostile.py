@@ -2,13 +2,12 @@
 
 import json
 import os
-import re
 from pathlib import Path
 
 import pytest
 
 import extremal as ex
-from tests.support.cli_cases import run, write_survey
+from tests.support.cli_cases import refuse, run, write_survey
 
 DESIGN = ["design", "--epsilon", "0.7", "--column", "answer", "--data"]
 
@@ -21,24 +20,6 @@ def folder(tmp_path, monkeypatch):
     ex.certify(prior, ex.theory.randomized_response_for_pml(prior, 0.7), 0.7).save("m.json")
     Path("target.csv").write_text("mine\n")
     return tmp_path
-
-
-def refuse(*arguments, stdin=b"", says=""):
-    """The command is refused as it should be, in words that hold `says`."""
-    before = sorted(os.listdir())
-    done = run(*arguments, stdin=stdin)
-    assert done.status == 2, done
-    assert done.out == ""
-    assert len(done.error_lines) == 1, done.err
-    assert done.err.startswith("error: ")
-    assert "Traceback" not in done.err
-    assert len(done.err) < 800
-    assert says in done.err
-    assert not re.search(r"=True|\w\(\)|\w\((path|\.\.\.|prior|counts)|_column\b", done.err), (
-        done.err
-    )  # words of Python
-    assert "\x1b" not in done.err
-    assert sorted(os.listdir()) == before
 
 
 # Files of data that are none

@@ -21,6 +21,8 @@ pytest.importorskip("uvicorn")
 
 from extremal.explorer.server import redirect_file, running
 
+pytestmark = pytest.mark.xdist_group("browser")  # one process, so that the browser is started once
+
 THREE = "never, 0.5\nonce, 0.3\noften, 0.2"
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
 DESKTOP, PHONE = {"width": 1400, "height": 1000}, {"width": 390, "height": 844}

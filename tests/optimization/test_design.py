@@ -21,9 +21,8 @@ from extremal.optimization.run import choose_method
 from extremal.optimization.task import make_task
 from extremal.theory import closed_form
 from extremal.theory.lift_vectors import lift_vertices
-from tests.optimization.solver.test_kernels import KINKED, SEPARABLE
-from tests.optimization.solver.test_merging import families
 from tests.support import oracles
+from tests.support.pricing import KINKED, SEPARABLE, families
 from tests.support.strategies import designs, high_privacy_designs, mechanisms, priors, uniform_designs
 
 LEVEL = 4e-15  # levels that differ by this are equal up to rounding

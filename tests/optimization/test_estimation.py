@@ -46,7 +46,7 @@ def test_shares_that_cannot_be_told_apart_have_an_infinite_error():
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.4, 0.8, 1.2, 1.5])
 def test_the_best_design_for_estimation_is_what_a_general_solver_finds(epsilon):
-    best = ex.design(THREE, epsilon, tolerance=1e-4)
+    best = ex.design(THREE, epsilon, ex.mutual_information, tolerance=1e-4)
     assert best.lower_bound <= best.trace
     assert best.gap <= 1e-4
     assert ex.epsilon_pml(THREE, best.mechanism) == pytest.approx(epsilon, abs=1e-9)
@@ -83,7 +83,7 @@ def test_the_best_design_for_estimation_is_what_a_general_solver_finds(epsilon):
 
 
 def test_no_mechanism_at_the_same_leakage_estimates_better(party):
-    best = ex.design(party, 0.5)
+    best = ex.design(party, 0.5, ex.mutual_information)
     rivals = [ex.theory.randomized_response_for_pml(party, 0.5), ex.theory.closed_form.arc(party, 0.5)]
     rivals += [
         ex.design(party, 0.5, u).mechanism for u in (ex.utilities.chi_squared, ex.utilities.total_variation)
@@ -99,7 +99,7 @@ def test_designs_for_estimation_keep_their_level_and_their_proof(prior, share):
     epsilon = share * prior.epsilon_max
     if prior.probabilities.min() < 1e-4 or epsilon < 0.01:
         return
-    best = ex.design(prior, epsilon)
+    best = ex.design(prior, epsilon, ex.mutual_information)
     assert ex.epsilon_pml(prior, best.mechanism) <= epsilon + 1e-12
     assert np.abs(best.mechanism.matrix.sum(axis=1) - 1).max() <= 1e-12
     assert best.gap <= 0.01
@@ -112,7 +112,7 @@ def test_designs_for_estimation_keep_their_level_and_their_proof(prior, share):
 @pytest.mark.parametrize("size", [13, 25])
 def test_larger_alphabets_get_a_good_design_without_a_proof(size):
     prior = ex.Prior(np.random.default_rng(size).dirichlet(np.full(size, 3.0)))
-    best = ex.design(prior, 0.8, time_limit=2)
+    best = ex.design(prior, 0.8, ex.mutual_information, time_limit=2)
     assert math.isinf(best.gap)
     assert not best.certified
     assert "not known" in str(best)
@@ -123,7 +123,7 @@ def test_larger_alphabets_get_a_good_design_without_a_proof(size):
 
 
 def test_estimates_from_a_design_for_estimation_are_as_good_as_it_says():
-    best = ex.design(THREE, 0.7)
+    best = ex.design(THREE, 0.7, ex.mutual_information)
     certified = ex.certify(THREE, best.mechanism, 0.7)
     rng = np.random.default_rng(5)
     answers = rng.choice(3, 2000, p=THREE.probabilities)
@@ -136,7 +136,7 @@ def test_estimates_from_a_design_for_estimation_are_as_good_as_it_says():
 
 
 def test_from_epsilon_max_on_everything_is_told():
-    best = ex.design(THREE, 5.0)
+    best = ex.design(THREE, 5.0, ex.mutual_information)
     assert best.error(10) == 0
     assert best.gap == 0
     assert "0.0%" in str(best)
@@ -160,10 +160,10 @@ def test_questions_that_make_no_sense_are_refused(arguments, options, error):
 def test_a_level_too_small_for_doubles_is_refused_in_words():
     for prior in (ex.Prior([0.5, 0.3, 0.2]), ex.Prior.uniform(15)):
         with pytest.raises(ex.errors.EpsilonError, match="double precision"):
-            ex.design(prior, 1e-9)
+            ex.design(prior, 1e-9, ex.mutual_information)
 
 
 @pytest.mark.parametrize("people", [0, -1, "x", None, True, float("nan")])
 def test_an_error_is_that_of_a_positive_number_of_people(people):
     with pytest.raises(ex.errors.OptionError, match="people must be a number > 0"):
-        ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.6).error(people)
+        ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.6, ex.mutual_information).error(people)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import extremal as ex
 from extremal.errors import EpsilonError, PriorError, UtilityError
-from tests.optimization.solver.test_kernels import SEPARABLE
+from tests.support.pricing import SEPARABLE
 from tests.support.strategies import priors
 
 

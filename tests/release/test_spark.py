@@ -38,7 +38,10 @@ from extremal.release.spark_checks import check_storage
 from tests.support.falsifier import finds_more_than
 
 # mapInArrow asks for pandas, and says so of every release that is newer than Spark's; it is not used.
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+    pytest.mark.xdist_group("spark"),  # one process, so that Spark is started once
+]
 
 PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
 KEY = bytes(range(100, 132))

@@ -3,6 +3,7 @@
 import io
 import os
 import random
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -58,6 +59,24 @@ def shell(line):
         if target is not None:
             Path(target).write_bytes(piped)
     return done
+
+
+def refuse(*arguments, stdin=b"", says=""):
+    """The command is refused as it should be, in words that hold `says`."""
+    before = sorted(os.listdir())
+    done = run(*arguments, stdin=stdin)
+    assert done.status == 2, done
+    assert done.out == ""
+    assert len(done.error_lines) == 1, done.err
+    assert done.err.startswith("error: ")
+    assert "Traceback" not in done.err
+    assert len(done.err) < 800
+    assert says in done.err
+    assert not re.search(r"=True|\w\(\)|\w\((path|\.\.\.|prior|counts)|_column\b", done.err), (
+        done.err
+    )  # words of Python
+    assert "\x1b" not in done.err
+    assert sorted(os.listdir()) == before
 
 
 def write_survey(folder, people=600, seed=1):

@@ -95,3 +95,16 @@ def best_vertices(vertices, gain, above, profit, y, threshold, each):
         own = [v for v in range(len(vertices)) if vertices[v][1] == j and reached[v] > threshold]
         best.append(sorted(own, key=lambda v: -reached[v])[:each])
     return best, reached
+
+
+def families(n):
+    """Priors of several shapes on n symbols."""
+    rng = np.random.default_rng(n)
+    ranks = np.arange(1, n + 1)
+    return {
+        "Dirichlet": rng.dirichlet(np.ones(n)),
+        "Zipf 1": 1 / ranks / (1 / ranks).sum(),
+        "Zipf 1.5": ranks**-1.5 / (ranks**-1.5).sum(),
+        "geometric 0.8": np.maximum(0.8**ranks, 1e-13) / np.maximum(0.8**ranks, 1e-13).sum(),
+        "counts": ex.Prior.from_counts(rng.integers(1, 60, n)).probabilities,
+    }

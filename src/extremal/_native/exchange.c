@@ -17,7 +17,7 @@ typedef struct {
     int64_t n;
     double excess;
     const double *pi, *W, *y;
-    double *low, *high, *slope, *z;
+    double *low, *high, *slope, *z, *own, *gain; /* `own` is W's diagonal, `gain` room for what exchanges are worth */
 } state;
 
 /* Move as much mass as there is room for from symbol k to symbol i. */
@@ -85,6 +85,7 @@ static void climb(state *s, double *x, int64_t first, int64_t sweeps) {
     for (int64_t i = 0; i < n; i++) {
         s->low[i] = -s->pi[i];
         s->high[i] = s->pi[i] * s->excess;
+        s->own[i] = s->W[i * n + i];
         s->z[i] = x[i] >= s->excess ? s->high[i] : x[i] <= -1.0 ? s->low[i] : s->pi[i] * x[i];
     }
     double scale = 0.0;
@@ -100,22 +101,21 @@ static void climb(state *s, double *x, int64_t first, int64_t sweeps) {
         for (int64_t turn = 0; turn < n; turn++) {
             const int64_t i = (turn + first) % n;
             const double *row = s->W + i * n;
-            const double room = s->high[i] - s->z[i], held = s->z[i] - s->low[i], slope = s->slope[i], own = row[i];
+            const double room = s->high[i] - s->z[i], held = s->z[i] - s->low[i], slope = s->slope[i];
+            for (int64_t k = 0; k < n; k++) {
+                const double bend = s->own[i] + s->own[k] - 2 * row[k], tilt = 2 * (slope - s->slope[k]);
+                const double in = smaller(room, s->z[k] - s->low[k]), out = smaller(held, s->high[k] - s->z[k]);
+                s->gain[k] = larger(in * (tilt + in * bend), out * (out * bend - tilt));
+            }
             double best = 1e-12 * scale;
             int64_t who = -1;
-            bool up = true;
-            for (int64_t k = 0; k < n; k++) {
-                if (k == i) continue;
-                const double bend = own + s->W[k * n + k] - 2 * row[k];
-                const double tilt = 2 * (slope - s->slope[k]);
-                const double t = smaller(room, s->z[k] - s->low[k]), b = smaller(held, s->high[k] - s->z[k]);
-                const double gain = t * (tilt + t * bend), loss = b * (b * bend - tilt);
-                if (t > 0 && gain > best) best = gain, who = k, up = true;
-                if (b > 0 && loss > best) best = loss, who = k, up = false;
-            }
+            for (int64_t k = 0; k < n; k++)
+                if (s->gain[k] > best && k != i) best = s->gain[k], who = k;
             if (who < 0) continue;
             moved = true;
-            if (up)
+            const double in = smaller(room, s->z[who] - s->low[who]);
+            const double bend = s->own[i] + s->own[who] - 2 * row[who], tilt = 2 * (slope - s->slope[who]);
+            if (in * (tilt + in * bend) >= best)
                 exchange(s, i, who);
             else
                 exchange(s, who, i);
@@ -133,24 +133,27 @@ static void climb(state *s, double *x, int64_t first, int64_t sweeps) {
    `weight` of itself to C. The prices y grow by `pull` times the sum of the vectors before, to draw the sum to 0. */
 EXPORT int64_t extremal_herd(int64_t n, int64_t rows, const double *pi, double excess, double *inverse, double *W,
                              const double *y, const double *pull, double weight, int64_t sweeps, double *X) {
-    double *room = calloc((size_t)(8 * n), sizeof(double));
+    double *room = calloc((size_t)(10 * n), sizeof(double));
     if (room == NULL) return OUT_OF_MEMORY;
     double *price = room + 4 * n, *sum = room + 5 * n, *u = room + 6 * n, *v = room + 7 * n;
-    state s = {n, excess, pi, W, price, room, room + n, room + 2 * n, room + 3 * n};
+    state s = {n, excess, pi, W, price, room, room + n, room + 2 * n, room + 3 * n, room + 8 * n, room + 9 * n};
     for (int64_t a = 0; a < rows; a++) {
         double *x = X + a * n;
-        for (int64_t i = 0; i < n; i++) price[i] = y[i] + pull[i] * sum[i];
+        const double grown = 1.0 + (double)a * weight; /* C has grown by as much, so W has shrunk by its square */
+        for (int64_t i = 0; i < n; i++) price[i] = (y[i] + pull[i] * sum[i]) / (grown * grown);
         climb(&s, x, a % n, sweeps);
         /* C <- C + weight z z', by Sherman and Morrison; C^-1 G C^-1 follows with products of two vectors. */
         double through = 0.0, gamma = 0.0;
+        double *z = s.z;
+        for (int64_t i = 0; i < n; i++) z[i] = pi[i] * x[i];
         for (int64_t i = 0; i < n; i++) {
             u[i] = v[i] = 0.0;
             for (int64_t j = 0; j < n; j++) {
-                v[i] += inverse[i * n + j] * (pi[j] * x[j]);
-                u[i] += W[i * n + j] * (pi[j] * x[j]);
+                v[i] += inverse[i * n + j] * z[j];
+                u[i] += W[i * n + j] * z[j];
             }
-            through += v[i] * (pi[i] * x[i]);
-            gamma += u[i] * (pi[i] * x[i]);
+            through += v[i] * z[i];
+            gamma += u[i] * z[i];
             sum[i] += x[i];
         }
         const double f = weight / (1.0 + weight * through);

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from .._types import Floats
 
 EXACT = 1e-12  # what row sums and leakage may be off by
 RELATIVE = 1e-7  # what an efficiency may be off by, relatively

@@ -18,7 +18,7 @@ import typer.core
 
 import extremal as ex
 
-from . import audit, certify, collect, demo, design, explore, reproduce, tradeoff
+from . import audit, certify, demo, design, estimate, explore, key, privatize, reproduce, tradeoff
 from .failure import BAD, INTERRUPTED, complain, status_of
 
 # Each runs in a test, in this order, in a folder that holds survey.csv (columns id, answer).
@@ -62,11 +62,11 @@ EXAMPLES = {
 COMMANDS: dict[str, Callable[..., None]] = {
     "design": design.command,
     "certify": certify.command,
-    "privatize": collect.privatize,
-    "estimate": collect.estimate,
+    "privatize": privatize.command,
+    "estimate": estimate.command,
     "audit": audit.command,
     "tradeoff": tradeoff.command,
-    "key": collect.key,
+    "key": key.command,
     "demo": demo.command,
     "explore": explore.command,
     "reproduce": reproduce.command,
@@ -74,10 +74,32 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 # The base of the errors that the parser of arguments raises, whichever copy of click typer brings.
 ClickError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
 
 
 class Command(typer.core.TyperCommand):
-    """A command whose usage names arguments without braces."""
+    """A command whose usage names arguments without braces, and whose options are given once.
+
+    The parser lets the last of two values win; a person who gave two meant something else.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not ctx.resilient_parsing:  # as when the shell completes a word
+            self._refuse_repeated(ctx, list(args))
+        return super().parse_args(ctx, args)
+
+    def _refuse_repeated(self, ctx: Any, args: list[str]) -> None:
+        _, _, order = self.make_parser(ctx).parse_args(args=args)
+        seen: set[str] = set()
+        for parameter in order:
+            if parameter.param_type_name != "option" or getattr(parameter, "multiple", False):
+                continue
+            if parameter.name in seen:
+                joint = parameter.name == "column" and any(p.name == "columns" for p in self.params)
+                hint = "; for several columns together use --columns A,B" if joint else ""
+                name = max(parameter.opts, key=len)
+                raise UsageError(f"{name} must be given once, got it more than once{hint}", ctx)
+            seen.add(parameter.name)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [re.sub(r"^\{(\w+)\}$", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
@@ -142,7 +164,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ClickError as error:
         where = getattr(getattr(error, "ctx", None), "command_path", "extremal")
         hint = _decimal_comma(error, sys.argv[1:] if given is None else given)
-        complain(f"{error.format_message().rstrip('.')}{hint} (see {where} --help)")
+        said = error.format_message().rstrip(".").replace("No such option", "unknown option", 1)
+        complain(f"{said}{hint} (see {where} --help)")
         return BAD
     except typer.Abort:
         return status_of(KeyboardInterrupt())

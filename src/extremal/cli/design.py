@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import count
 from typing import Annotated, Any
 
 import typer
@@ -89,10 +90,13 @@ def make(
 ) -> ex.Design:
     """The design for a utility by its name on the command line."""
     with progress("designing") as bar:
+        rounds = count(1)
 
         def report(value: float, upper: float) -> None:
             known = value > 0 and math.isfinite(upper)
-            bar(0, 0, f"(at most {max(upper / value - 1, 0):.1e} below the optimum)" if known else "")
+            gap = f", at most {max(upper / value - 1, 0):.1e} below the optimum" if known else ""
+            done = next(rounds)
+            bar(done, 0, f"round {done}{gap}")
 
         design = ex.design(
             prior,
@@ -179,7 +183,7 @@ def _tell(
     show.sentences(out, shares)
     notes = [text for text in warnings if not text.startswith("WARNING")]
     if notes:
-        show.heading(out, "Mind")
+        show.heading(out, "Before you share this")
         show.sentences(out, notes)
     if output is not None and output != "-":
         out.print(f"\nCertified mechanism in {output}", soft_wrap=True)

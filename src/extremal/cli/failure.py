@@ -37,6 +37,8 @@ WORDS = {
     "occasion=": "--occasion NAME",
     "key=read_key(path)": "--key-file FILE",
     'missing="drop"': "--missing drop",
+    'order="keep"': "--order keep",
+    'order="shuffle"': "--order shuffle",
     "overwrite=True": "--overwrite",
     "prior.epsilon_max": "-log of the smallest share",
     "randomized_response_for_pml(prior, epsilon)": "one made to estimate shares",

@@ -294,3 +294,8 @@ def renamed(prior: ex.Prior, inputs: tuple[Any, ...]) -> ex.Prior:
     if not numbered and set(by_text) == {str(label) for label in inputs}:
         return ex.Prior([by_text[str(label)] for label in inputs], inputs)
     return ex.Prior(prior.probabilities, inputs) if numbered and prior.size == len(inputs) else prior
+
+
+def named_label(labels: tuple[Any, ...], text: str) -> Any:
+    """The label that a text stands for: itself, else one that is written like it."""
+    return next((label for label in labels if str(label) == text), text)

@@ -37,9 +37,8 @@ def check_target(output: str | None, overwrite: bool, as_json: bool = False) -> 
         )
     if os.path.lexists(output) and not overwrite:
         raise FileError(
-            f"must not exist, but it does: {output}",
-            parameter="target",
-            remedy="replace it with --overwrite",
+            f"{output} already exists",
+            remedy="use --overwrite to replace it",
         )
 
 

@@ -77,12 +77,12 @@ class Worker:
         self.send({"type": "prior", **compute.prior_figures(prior, words)})
         made = self.designs.get(_key(state, prior))
         if made is None:
-            self.send({"type": "working", "limit": _limit(prior)})
+            self.send({"type": "working"})
             made = compute.first_design(state, prior)
         if made is not None:
             self._show(state, made)
         if made is None or not made.final:
-            made = compute.final_design(state, prior, self._progress(prior))
+            made = compute.final_design(state, prior, self._progress())
             self._show(state, made)
         _remember(self.designs, _key(state, prior), made)
 
@@ -143,23 +143,22 @@ class Worker:
         prior, _ = compute.prior_of(state)
         made = self.designs.get(_key(state, prior))
         if made is None:
-            made = compute.final_design(state, prior, self._progress(prior))
+            made = compute.final_design(state, prior, self._progress())
             _remember(self.designs, _key(state, prior), made)
         return made
 
-    def _progress(self, prior: ex.Prior) -> Callable[[float, float], None]:
-        begin, limit = time.perf_counter(), _limit(prior)
-        last = -math.inf
+    def _progress(self) -> Callable[[float, float], None]:
+        rounds, last = 0, -math.inf
 
         def report(value: float, upper: float) -> None:
-            nonlocal last
+            nonlocal rounds, last
             self._check()
-            elapsed = time.perf_counter() - begin
-            if elapsed - last > 0.1:  # a person cannot read faster
-                last = elapsed
+            rounds += 1
+            now = time.perf_counter()
+            if now - last > 0.1:  # a person cannot read faster
+                last = now
                 bound = upper if math.isfinite(upper) else None
-                message = {"value": value, "upper_bound": bound, "seconds": elapsed, "limit": limit}
-                self.send({"type": "progress", **message})
+                self.send({"type": "progress", "round": rounds, "value": value, "upper_bound": bound})
 
         return report
 
@@ -179,10 +178,6 @@ TASKS: dict[str, Callable[[Worker, dict[str, Any]], None]] = {
 
 def _key(state: compute.State, prior: ex.Prior) -> Any:
     return prior, state.epsilon, state.utility
-
-
-def _limit(prior: ex.Prior) -> float:
-    return 8 + 0.03 * prior.size
 
 
 def _remember(known: OrderedDict[Any, Any], key: Any, value: Any) -> None:

@@ -12,8 +12,8 @@ from extremal.optimization.robust.bounds import Cells
 from extremal.optimization.robust.pricing import LiftProgram, Pricer, admissible
 from extremal.optimization.robust.vertices import climb, nested_columns, robust_vertices
 from extremal.optimization.solver.budget import Budget
-from tests.model.test_prior_set import random_members, some_sets
 from tests.support.oracles import every_utility
+from tests.support.prior_sets import random_members, some_sets
 
 
 def all_vertices(priors, c):

@@ -13,7 +13,7 @@ from extremal.optimization.solver.classes import ClassMaster
 from extremal.optimization.solver.master import Master
 from extremal.optimization.solver.pricing import Separable
 from extremal.theory.lift_vectors import lift_vertices
-from tests.optimization.solver.test_kernels import SEPARABLE
+from tests.support.pricing import SEPARABLE
 
 LOWS = st.sampled_from([0.0, 0.0, 0.4])
 

@@ -20,8 +20,8 @@ from extremal.optimization.solver.master import Master
 from extremal.optimization.solver.pricing import FINE_CELLS, Separable
 from extremal.optimization.solver.separable import chord_generation, column_generation
 from extremal.theory.lift_vectors import lift_vertices
-from tests.optimization.solver.test_kernels import SEPARABLE
 from tests.support import oracles
+from tests.support.pricing import SEPARABLE
 from tests.support.strategies import designs
 
 LOWS = st.sampled_from([0.0, 0.0, 0.0, 0.2, 0.9])

@@ -17,7 +17,6 @@ from extremal.optimization.solver.pricing import CELLS, Separable
 from tests.support.pricing import (
     BOUNDS,
     FEW,
-    KINKED,
     SEPARABLE,
     best_vertices,
     every_column,
@@ -25,8 +24,6 @@ from tests.support.pricing import (
     interpolated,
     pricings,
 )
-
-__all__ = ["KINKED", "SEPARABLE"]
 
 
 def searched(problem, y, threshold, each, most_nodes, only_best, tabled):

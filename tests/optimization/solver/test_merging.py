@@ -13,20 +13,7 @@ from extremal.optimization.solver.column_generation import Solution, Stats, enum
 from extremal.optimization.solver.merging import _better, _spread, merge, solve_separable
 from extremal.optimization.solver.pricing import Separable
 from extremal.optimization.solver.separable import chord_generation, column_generation
-from tests.optimization.solver.test_kernels import SEPARABLE
-
-
-def families(n):
-    """Priors of the issue's table on n symbols."""
-    rng = np.random.default_rng(n)
-    ranks = np.arange(1, n + 1)
-    return {
-        "Dirichlet": rng.dirichlet(np.ones(n)),
-        "Zipf 1": 1 / ranks / (1 / ranks).sum(),
-        "Zipf 1.5": ranks**-1.5 / (ranks**-1.5).sum(),
-        "geometric 0.8": np.maximum(0.8**ranks, 1e-13) / np.maximum(0.8**ranks, 1e-13).sum(),
-        "counts": ex.Prior.from_counts(rng.integers(1, 60, n)).probabilities,
-    }
+from tests.support.pricing import SEPARABLE, families
 
 
 def spread_over(problem, block, tolerance=1e-6, nodes=4e7):

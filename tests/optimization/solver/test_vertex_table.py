@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import extremal as ex
 from extremal.optimization.solver.pricing import Separable
 from extremal.optimization.solver.vertex_table import LARGEST, vertex_table
-from tests.optimization.solver.test_pricing import largest, pricings, problems, slack, vertices
+from tests.support.vertex_pricing import largest, pricings, problems, slack, vertices
 
 
 @given(problems())

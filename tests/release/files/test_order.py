@@ -308,7 +308,7 @@ def test_nothing_of_a_private_column_survives_in_the_bytes_of_a_parquet_file(tmp
 def test_refusing_everything_leaves_an_old_target_alone(tmp_path):
     source, target = write(tmp_path / "s.csv", survey(["x"] * 5)), tmp_path / "t.csv"
     target.write_text("old")
-    with pytest.raises(ex.errors.ValuesError, match="no records left"):
+    with pytest.raises(ex.errors.ValuesError, match="No records left"):
         privatize_file(source, target, {"answer": C}, unknown="drop", overwrite=True)
     assert target.read_text() == "old"
 

@@ -234,7 +234,7 @@ def test_a_target_that_is_there_or_is_the_source_is_left_alone(source, target):
     assert source.read_bytes() == before
     dangling = source.with_stem("dangling")
     dangling.symlink_to(source.parent / "nowhere")
-    one_line(FileError, "must not exist", lambda: privatize_file(source, dangling, {"answer": C}))
+    one_line(FileError, "already exists", lambda: privatize_file(source, dangling, {"answer": C}))
 
 
 def test_a_target_that_appears_in_the_meantime_is_left_alone(source, target):
@@ -243,7 +243,7 @@ def test_a_target_that_appears_in_the_meantime_is_left_alone(source, target):
 
     one_line(
         FileError,
-        "must not exist, but it does now",
+        "in the meantime",
         lambda: privatize_file(source, target, {"answer": C}, progress=meddle),
     )
     assert target.read_text() == "precious"

@@ -111,14 +111,14 @@ async function explore() {
 class Busy { // says what is going on where it takes longer than a blink
   constructor(begin) {
     this.begin = begin;
-    this.limit = null;
+    this.round = "";
     this.gap = "";
     this.shown = false;
     this.timer = setInterval(() => this.tick(), 100);
     this.late = setTimeout(() => { this.shown = true; this.tick(); $("results").classList.add("stale"); }, 250);
   }
   progress(message) {
-    this.limit = message.limit;
+    if (message.round) this.round = `, round ${message.round}`;
     if (message.upper_bound) {
       const gap = (message.upper_bound - message.value) / Math.max(message.value, 1e-300);
       this.gap = `, at most ${gap < 1e-9 ? "0" : short(100 * gap, 2)} % below the best possible so far`;
@@ -127,10 +127,9 @@ class Busy { // says what is going on where it takes longer than a blink
   tick() {
     if (!this.shown) return;
     const seconds = (performance.now() - this.begin) / 1000;
-    $("status").textContent = `Computing, ${seconds.toFixed(0)} s${this.gap}`;
+    $("status").textContent = `Computing, ${seconds.toFixed(0)} s${this.round}${this.gap}`;
     $("progress").hidden = $("cancel").hidden = false;
-    if (this.limit) $("progress").value = Math.min(seconds / this.limit, 0.99);
-    else $("progress").removeAttribute("value");
+    $("progress").removeAttribute("value"); // how long it takes is not known
   }
   first() {
     $("results").classList.remove("stale");

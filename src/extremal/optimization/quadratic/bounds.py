@@ -9,13 +9,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._types import Floats
 from ...model.regions import is_uniform
 from .problem import Problem
 from .relaxation import limits
-
-Floats = NDArray[np.float64]
 
 ULP = 2.0**-52
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._types import Floats
 from ...model.regions import is_uniform, rounding
 from .difference_sets import difference_set
 from .problem import Problem
-
-Floats = NDArray[np.float64]
 
 
 def simplex(problem: Problem) -> Floats | None:

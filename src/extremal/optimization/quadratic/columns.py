@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._types import Floats
 from ...theory.arc import arc_columns
 from . import kernels
 from .bounds import efficiency_bound, most_by_entries, most_by_vertices
@@ -15,12 +15,12 @@ from .master import Mixture
 from .problem import Problem
 from .relaxation import Relaxed, relax
 
-Floats = NDArray[np.float64]
-
 LISTED = 6_000_000  # numbers: the most that a list of all lift vectors may hold
 SHORT = 25_000  # lift vectors that are gone through in every round
-SWEEPS = 20  # of a local search
-PULL = 0.5  # how strongly the next vector makes up for what the sum of those before misses
+SWEEPS, FEW_SWEEPS = 20, 4  # of a local search, and of one among many symbols
+MANY = 300  # symbols
+HEAVY, BLOCK = 60, 8  # symbols that the first vectors treat one by one, and in blocks of so many
+PULL = 0.2  # how strongly the next vector makes up for what the sum of those before misses
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +42,11 @@ class Source:
         return "local search" if self.vertices is None else "all lift vectors"
 
     def first(self) -> tuple[Floats, Floats]:
-        """Vectors to begin with, and weights that nearly balance them: those of the arc mechanism and a few more."""
-        y = self.relaxed.d * (self.problem.upper + self.problem.lower)
-        searched = self._herd(self.relaxed.covariance, y, 3 * self.problem.size, 0)
+        """Vectors to begin with, and weights that balance them."""
+        n, y = self.problem.size, self.relaxed.prices(self.problem)
+        searched = self._herd(self.relaxed.covariance, y, (3 if n <= MANY else 2) * n, 0)
         X, q = _balanced(self.problem)
-        return np.concatenate([X, searched]), np.append(q, np.full(len(searched), 0.01 / len(searched)))
+        return np.concatenate([X, searched]), np.append(q, np.zeros(len(searched)))
 
     @property
     def short(self) -> bool:
@@ -57,7 +57,7 @@ class Source:
         """Vectors that would improve a mixture; with those of the list of all if it is to be gone through."""
         n = self.problem.size
         C = np.asarray(np.linalg.inv(mixture.inverse), dtype=np.float64)
-        found = self._herd(C, np.append(0.0, mixture.y), 2 * n, round_ + 1)
+        found = self._herd(C, np.append(0.0, mixture.y), (2 if n <= MANY else 1) * n, round_ + 1)
         if self.vertices is None or not listed:
             return found
         V = self.vertices[:, 1:]
@@ -84,8 +84,10 @@ class Source:
         orders = np.argsort(np.random.default_rng(seed).random((count, n)), axis=1)
         X = kernels.fill(problem.pi, problem.excess, orders)
         inverse = np.asarray(np.linalg.inv(C), dtype=np.float64)
-        pull = PULL * self.relaxed.d
-        return kernels.herd(problem.pi, problem.excess, inverse, problem.loss, y, pull, X, SWEEPS)
+        own = np.einsum("ij,jk,ki->i", inverse, problem.loss, inverse, optimize=True)
+        sweeps = SWEEPS if n <= MANY else FEW_SWEEPS
+        pull = PULL * np.maximum(self.relaxed.d, np.append(own[0], own))
+        return kernels.herd(problem.pi, problem.excess, inverse, problem.loss, y, pull, X, sweeps)
 
 
 def find_source(problem: Problem, true: Problem, rounds: int) -> Source:
@@ -105,13 +107,23 @@ def whole(mixture: Mixture) -> tuple[Floats, Floats]:
 
 
 def _balanced(problem: Problem) -> tuple[Floats, Floats]:
-    """Lift vectors less 1 of the arc mechanism, and its output distribution, which balances them."""
-    columns = arc_columns(problem.pi, 0.0, 1 + problem.excess)
-    L = columns.lifts().T
-    X = np.where(columns.high <= L, problem.excess, -1.0)
+    """Lift vectors less 1 of the arc mechanism, and its output distribution, which balances them.
+
+    Beyond HEAVY symbols the lighter ones share lifts in blocks of BLOCK, so that there are not too many vectors; those
+    that fill a block in part are no vertices.
+    """
+    n = problem.size
+    blocks = (
+        np.concatenate([np.arange(HEAVY), HEAVY + np.arange(n - HEAVY) // BLOCK])
+        if n > HEAVY
+        else np.arange(n)
+    )
+    mass = np.bincount(blocks, weights=problem.pi).astype(np.float64)
+    columns = arc_columns(mass, 0.0, 1 + problem.excess)
+    X = np.where(columns.high <= columns.lifts().T, problem.excess, -1.0)
     rows = np.arange(len(X))
     full, empty = columns.rest >= columns.high, columns.rest <= 0
     X[rows, columns.partial] = 0.0
-    rest = -(X @ problem.pi) / problem.pi[columns.partial]
+    rest = -(X @ mass) / mass[columns.partial]
     X[rows, columns.partial] = np.where(full, problem.excess, np.where(empty, -1.0, rest))
-    return X, columns.weights
+    return X[:, blocks], columns.weights

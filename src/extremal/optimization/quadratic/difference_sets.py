@@ -9,9 +9,8 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from ..._types import Ints
 
 LARGEST = 400  # symbols: the search for a primitive polynomial takes a second there
 

@@ -52,12 +52,12 @@ def herd(
 def fill(pi: Floats, excess: float, orders: Ints) -> Floats:
     """For each order the vertex whose symbols are full in this order as far as the mass reaches."""
     n = len(pi)
-    orders = packed(orders, np.int64)
+    masses, orders = packed(pi, np.float64), packed(orders, np.int64)  # named, so that they outlive the call
     X = np.empty(orders.shape)
     failed = library().extremal_fill(
         n,
         len(orders),
-        address(packed(pi, np.float64), np.float64, n),
+        address(masses, np.float64, n),
         excess,
         address(orders, np.int64, len(orders), n),
         address(X, np.float64, len(orders), n),

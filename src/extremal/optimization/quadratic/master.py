@@ -11,12 +11,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ..._types import Floats
 
 STEPS = 60
-LEAST = (0.3, 1e-3)  # of the mean weight, to start from
+LEAST = (0.3, 1e-2, 1e-4, 1e-6)  # of the mean weight, to start from
 NEAREST = 0.99  # of the way to where a weight vanishes
 
 
@@ -40,14 +39,31 @@ class Mixture:
 def mix(X: Floats, G: Floats, tolerance: float, start: Floats) -> Mixture:
     """The mixture of the rows of X of least tr(G C^-1), up to this relative tolerance; weights to start from.
 
-    Some mixture must have mean 0. A start well inside takes few steps; where it ends out of balance, one nearer to the
-    weights given is tried.
+    Some mixture must have mean 0. It takes few steps from weights that are not too small, so these are raised as far as
+    balanced weights can be found nearby. If none can, the first steps lead from unbalanced ones.
     """
     for least in LEAST:
-        found = _newton(X, G, tolerance, np.maximum(start, least / len(X)))
-        if found.error <= max(tolerance, 1e-9):
+        q = balance(X, np.maximum(start, least / len(X)))
+        if q.min() > 0:
+            found = _newton(X, G, tolerance, q)
+            if found.error <= max(tolerance, 1e-9):
+                return found
+    return _newton(X, G, tolerance, np.maximum(start, LEAST[0] / len(X)))
+
+
+def balance(X: Floats, q: Floats) -> Floats:
+    """The weights nearest to q, relatively, that sum to 1 and balance the rows of X; some may not be positive.
+
+    Rows may come with or without the most likely symbol.
+    """
+    E = np.column_stack([np.ones(len(X)), X])
+    target = np.zeros(E.shape[1])
+    target[0] = 1.0
+    for _ in range(3):
+        q = q * (1 + E @ np.linalg.lstsq((E.T * q) @ E, target - E.T @ q, rcond=None)[0])
+        if not q.min() > 0:
             break
-    return found
+    return np.asarray(q)
 
 
 def _newton(X: Floats, G: Floats, tolerance: float, q: Floats) -> Mixture:

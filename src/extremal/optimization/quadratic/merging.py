@@ -8,10 +8,8 @@ epsilon, and what is left is the information in the model in which the shares wi
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from ..._types import Floats, Ints
 
 
 def merge_alike(A: Floats) -> Ints:

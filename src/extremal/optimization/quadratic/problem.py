@@ -12,10 +12,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from ..._types import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,12 +81,13 @@ def square_root(A: Floats) -> Floats:
 
 
 def efficiency(problem: Problem, X: Floats, q: Floats) -> float:
-    """The efficiency of the mixture of the rows of X, lift vectors less 1; 0 if it tells too little."""
+    """The efficiency of the mixture of the rows of X, lift vectors less 1; 0 if it does not identify what matters."""
     C = (X[:, 1:].T * q) @ X[:, 1:]
-    scale = 1 / np.sqrt(np.diagonal(C))
-    try:
-        root = np.linalg.cholesky(C * np.multiply.outer(scale, scale))
-    except np.linalg.LinAlgError:
+    own = np.diagonal(C)
+    scale = 1 / np.sqrt(np.where(own > 0, own, 1.0))
+    values, vectors = np.linalg.eigh(C * np.multiply.outer(scale, scale))
+    squares = np.sum(((problem.factor * scale) @ vectors) ** 2, axis=0)
+    known = values > problem.size * 1e-14
+    if float(squares[~known].sum()) > 1e-12 * float(squares.sum()):
         return 0.0
-    half = np.linalg.solve(root, (problem.factor * scale).T)
-    return problem.direct / float(np.sum(half * half))
+    return problem.direct / float(np.sum(squares[known] / values[known]))

@@ -3,55 +3,56 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._types import Floats, Ints
 from ...errors import SolverError
-from .master import Mixture, mix
+from .master import Mixture, balance, mix
 from .problem import Problem
 
-Floats = NDArray[np.float64]
-
-FEW = 4  # outputs for each symbol that need not be fewer
+MANY = 300  # symbols from which on mixing again takes too long
 PRECISE = 1e-8  # of a mixture that is final
+LARGEST_PART, SMALLEST_PART = 0.4, 0.04  # of the rows, to be dropped at once
 
 
-def prune(problem: Problem, X: Floats, mixture: Mixture, allowed: float) -> tuple[Floats, Floats]:
-    """As few rows as the allowed relative increase of the loss leaves room for, and their weights."""
-    q = mixture.weights
-    kept = np.flatnonzero(q > 1e-7 * q.max())
-    final = mix(X[kept][:, 1:], problem.loss, PRECISE, q[kept])
-    best = final.loss
-    X, q = X[kept], final.weights
-    while True:
-        count = int(np.count_nonzero(q > 1e-6 * q.max()))
-        if count > 1.3 * FEW * problem.size:
-            count = max(int(0.75 * count), FEW * problem.size)
-        elif count == len(q):
-            count = int(0.9 * count)
-        if count < problem.size:
-            break
-        kept = np.sort(np.argsort(-q, kind="stable")[:count])
-        try:
-            fewer = mix(X[kept][:, 1:], problem.loss, PRECISE, q[kept])
-        except np.linalg.LinAlgError:
-            break
-        if fewer.error > PRECISE or fewer.loss > best * (1 + allowed):
-            break
-        X, q = X[kept], fewer.weights
+def prune(
+    problem: Problem, X: Floats, mixture: Mixture, allowed: float
+) -> tuple[Floats, Floats, list[tuple[int, float]]]:
+    """Few rows whose best mixture loses no more than allowed, relatively; their weights; and what was tried.
+
+    That is (number of rows, relative increase of the loss), of the sets of rows that were mixed.
+    """
+    kept = np.flatnonzero(mixture.weights > 1e-7 * mixture.weights.max())
+    X, q = X[kept], mixture.weights[kept]
+    tried: list[tuple[int, float]] = []
+    if problem.size <= MANY:
+        final = mix(X[:, 1:], problem.loss, PRECISE, q)
+        best, q, part = final.loss, final.weights, LARGEST_PART
+        while part >= SMALLEST_PART:
+            count = min(int((1 - part) * len(q)), int(np.count_nonzero(q > 1e-6 * q.max())))
+            fewer = None if count < problem.size else _largest(problem, X, q, count)
+            if fewer is not None:
+                tried.append((count, fewer[1].loss / best - 1))
+            if fewer is None or fewer[1].loss > best * (1 + allowed):
+                part /= 2
+            else:
+                X, q = X[fewer[0]], fewer[1].weights
     kept = np.flatnonzero(q > 1e-9 * q.max())
-    return X[kept], balance(X[kept], q[kept])
+    return X[kept], exactly_balanced(X[kept], q[kept]), sorted(tried)
 
 
-def balance(X: Floats, q: Floats) -> Floats:
-    """The weights nearby that sum to 1 and balance the rows of X up to rounding."""
-    E = np.column_stack([np.ones(len(X)), X[:, 1:]])
-    target = np.zeros(E.shape[1])
-    target[0] = 1.0
-    for _ in range(3):
-        short = target - E.T @ q
-        q = q * (1 + E @ np.linalg.lstsq((E.T * q) @ E, short, rcond=None)[0])
+def _largest(problem: Problem, X: Floats, q: Floats, count: int) -> tuple[Ints, Mixture] | None:
+    """So many rows of largest weight and their best mixture, or None if none has mean 0 or tells enough."""
+    kept = np.sort(np.argsort(-q, kind="stable")[:count])
+    try:
+        fewer = mix(X[kept][:, 1:], problem.loss, PRECISE, q[kept])
+    except np.linalg.LinAlgError:
+        return None
+    return (kept, fewer) if fewer.error <= PRECISE and fewer.weights.min() > 0 else None
+
+
+def exactly_balanced(X: Floats, q: Floats) -> Floats:
+    """Weights next to q that balance the rows of X up to rounding."""
+    q = balance(X[:, 1:], q)
     if not q.min() > 0:
-        raise SolverError(
-            "the weights of a design lost their sign in the last step",
-        )
+        raise SolverError("the weights of a design lost their sign in the last step")
     return q

@@ -11,14 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..._types import Floats
 from ...errors import OptionError
 from ...model.mechanism import Mechanism, check_match
 from ...model.prior import Prior, check_prior
-
-Floats = NDArray[np.float64]
-
 
 IDENTIFIED = 1e-12  # variances of lifts below this, relative to the largest, are rounding
 

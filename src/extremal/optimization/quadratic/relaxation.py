@@ -14,14 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._types import Floats
 from .problem import Problem
 
-Floats = NDArray[np.float64]
-
 FIXED_POINT = 30  # rounds of d <- d C_ii / a
-MANY = 400  # symbols from which on covariances are left out
+MANY = 1500  # symbols from which on covariances are left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +34,15 @@ class Relaxed:
         """The multipliers of the variances."""
         return np.diagonal(self.W)
 
+    def prices(self, problem: Problem) -> Floats:
+        """The y with which x'Wx - y.x is largest where every limit that W counts on is met."""
+        low, high = problem.lower, problem.upper
+        by_low = np.multiply.outer(low, low) <= np.multiply.outer(high, high)
+        pairs = np.maximum(-self.W, 0.0)
+        np.fill_diagonal(pairs, 0.0)
+        slopes = (pairs * by_low) @ -low - (pairs * ~by_low) @ high
+        return self.d * (high + low) + 2 * slopes
+
 
 def limits(problem: Problem) -> Floats:
     """What a covariance of two symbols' lifts can be at least, times -1."""
@@ -46,18 +53,17 @@ def limits(problem: Problem) -> Floats:
 def relax(problem: Problem, rounds: int) -> Relaxed:
     """The W of a good bound: d by its fixed point, then d and S together by so many rounds of a quasi-Newton method."""
     n, a = problem.size, problem.most_variance
-    d = 1 / a
+    d, before = 1 / a, 0.0
     relaxed = _covariance(problem, np.diag(d))
     assert relaxed is not None
     for _ in range(FIXED_POINT):
-        ratio = np.diagonal(relaxed[1]) / a
-        d = d * ratio
-        following = _covariance(problem, np.diag(d))
+        reached = relaxed[0] ** 2 / float(a @ d)  # the bound with d in its best scale
+        if reached - before <= 1e-7 * reached:
+            break
+        following = _covariance(problem, np.diag(d * np.diagonal(relaxed[1]) / a))
         if following is None:
             break
-        relaxed = following
-        if np.abs(ratio - 1).max() < 1e-9:
-            break
+        d, before, relaxed = d * np.diagonal(relaxed[1]) / a, reached, following
     W = np.diag(d)
     if rounds > 0 and n <= MANY and n > 2:
         W = _with_pairs(problem, d, rounds)

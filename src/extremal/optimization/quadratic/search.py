@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._types import Floats
 from . import closed_forms
 from .bounds import ULP, efficiency_bound, most_by_entries, most_by_vertices
 from .certificate import Certificate
-from .columns import find_source
+from .columns import MANY, find_source
 from .master import mix
 from .problem import Problem
-from .pruning import FEW, balance, prune
+from .pruning import exactly_balanced, prune
 
-Floats = NDArray[np.float64]
 Progress = Callable[[float, float], None]  # (value, upper bound)
 
+FEW = 4  # outputs for each symbol, unless it takes more to reach the goal
 RIDGE = 1e-6  # of the errors of all shares, added to a loss that does not need all of them
-PAIR_ROUNDS = 60  # of the bound by variances and covariances
+PAIR_ROUNDS, FEW_ROUNDS = 60, 12  # of the bound by variances and covariances, and where symbols are many
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ def closed(problem: Problem) -> Found | None:
     """The optimum where it is known without a search."""
     X = closed_forms.simplex(problem)
     if X is not None:
-        q = balance(X, problem.pi.copy())
+        q = exactly_balanced(X, problem.pi.copy())
         W = _slope(problem, X, q)
         y = closed_forms.simplex_prices(X, W)
         blur = 4 * problem.size * ULP * float(np.max(np.abs(X) @ problem.pi))
@@ -67,8 +67,8 @@ def search(
     true: Problem, goal: float, rounds: int, deadline: float, progress: Progress | None, start: Floats | None
 ) -> Found:
     """Column generation: the best mixture of the vectors so far, then vectors that would improve it."""
-    problem = _ridged(true)
-    source = find_source(problem, true, PAIR_ROUNDS)
+    problem, many = _ridged(true), true.size > MANY
+    source = find_source(problem, true, FEW_ROUNDS if many else PAIR_ROUNDS)
     X, weights = source.first()
     if start is not None:
         X, weights = np.concatenate([X, start]), np.append(weights, np.full(len(start), 0.01 / len(start)))
@@ -87,15 +87,21 @@ def search(
             progress(value, upper)
         gap = upper / value - 1
         stopped = time.perf_counter() > deadline
-        if gap <= goal / 2 or stopped or round_ == rounds - 1:
+        if gap <= (0.9 if many else 0.5) * goal or stopped or round_ == rounds - 1:
             break
         most += true.size if stalled else 0
         before = value
         new = source.more(mixture, round_, listed)
         tried += len(new)
         X, weights = _join(X, mixture.weights, most, new)
-    X, q = prune(problem, X, mixture, max(goal / 2, gap / 10))
-    stats = {"method": source.name, "rounds": round_ + 1, "columns": tried, "out_of_time": stopped}
+    X, q, curve = prune(problem, X, mixture, max(goal / 2, gap / 10))
+    stats = {
+        "method": source.name,
+        "rounds": round_ + 1,
+        "columns": tried,
+        "out_of_time": stopped,
+        "curve": curve,
+    }
     return Found(X, q, upper, certificate, stats)
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..._types import Floats, Ints
 from ...errors import EpsilonError, OptionError
 from ...model.prior import Prior
 from ...model.regions import check_epsilon, region
@@ -17,9 +18,6 @@ from .certificate import Certificate
 from .merging import merge_alike
 from .problem import Problem, efficiency, from_excess, make_problem
 from .search import Found, Progress, closed, search
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ROUNDS = 40
 
@@ -54,9 +52,9 @@ def default_tolerance(size: int, epsilon: float) -> float:
     """The relative gap that is within reach for so many symbols."""
     if size <= 18:
         return 1e-3
-    if size <= 40:
-        return 1e-2 if epsilon <= 1 else 2e-2
-    return 2e-2 if size <= 200 else 1e-1
+    if size <= 200:
+        return (1e-2 if size <= 40 else 2e-2) * (1 if epsilon <= 1 else 2)
+    return 1e-1
 
 
 def solve(

@@ -159,8 +159,7 @@ def _publish(handle: int, part: Path | None, path: Path, overwrite: bool) -> Non
                 os.link(part, path)
         except FileExistsError:
             raise FileError(
-                f"must not exist, but it does now: {path}",
-                parameter="target",
+                f"{path} was created by something else in the meantime",
                 remedy="choose another name",
             ) from None
         except OSError:  # a file system without links

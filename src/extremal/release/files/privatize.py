@@ -182,9 +182,16 @@ def _system_errors(where: str) -> Iterator[None]:
 def _check_some_left(job: Job) -> None:
     if job.dropped and job.dropped == job.rows:
         raise ValuesError(
-            f"no records left: in none is every value of {shorten(job.private, 4)} a label of its mechanism",
-            remedy="is it the right mechanism file?",
+            f"No records left: {_none_known(job.private)}",
         )
+
+
+def _none_known(columns: list[Any]) -> str:
+    if len(columns) == 1:
+        return (
+            f"no value in {brief(columns[0])} is a label of this mechanism. Is it the right mechanism file?"
+        )
+    return f"none has labels of the mechanisms in all of {shorten(columns, 4)}. Are they the right mechanism files?"
 
 
 def _check_order(columns: list[Any], shuffled: bool, numbered: list[str], path: str) -> None:
@@ -194,7 +201,7 @@ def _check_order(columns: list[Any], shuffled: bool, numbered: list[str], path: 
             f"shuffling must hide the order of the records, but column {brief(numbered[0])} of "
             f"{path} still tells it",
             remedy=(
-                'leave that column out, number the records anew, or accept their order with order="keep"'
+                'leave that column out, number the records anew, or accept their order with `order="keep"`'
             ),
         )
     if columns and not shuffled:
@@ -202,7 +209,7 @@ def _check_order(columns: list[Any], shuffled: bool, numbered: list[str], path: 
             "the order of the records must not tell answers, but that of column "
             f"{brief(columns[0])} does in {path}: equal answers stand together, or apart, "
             "more than by chance",
-            remedy=('write them in random order with order="shuffle", or accept it with order="keep"'),
+            remedy=('write them in random order with `order="shuffle"`, or accept it with `order="keep"`'),
         )
 
 
@@ -316,9 +323,8 @@ def _check_target(source: str, target: str, overwrite: bool) -> None:
         )
     if os.path.lexists(target) and not overwrite:
         raise FileError(
-            f"must not exist, but it does: {target}",
-            parameter="target",
-            remedy="replace it with `overwrite=True`",
+            f"{target} already exists",
+            remedy="use `overwrite=True` to replace it",
         )
     folder = os.path.dirname(target) or "."
     if not os.path.isdir(folder):

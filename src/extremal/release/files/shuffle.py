@@ -134,6 +134,6 @@ def _too_large(path: str) -> FileError:
         given=f"more in {path}",
         remedy=(
             "shuffle the file before, e.g. by a random number in a database, and accept its "
-            'order with order="keep"'
+            'order with `order="keep"`'
         ),
     )

@@ -1,9 +1,9 @@
-"""extremal privatize, estimate and key: from answers to reports, and from reports to shares."""
+"""extremal privatize: from answers to reports."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -11,20 +11,11 @@ import extremal as ex
 from extremal.errors import FileError
 
 from . import advice, options, show
-from .failure import CheckFailed
-from .inputs import file_or_stdin, load_mechanism, report_counts
+from .inputs import file_or_stdin, load_mechanism, named_label
 from .progress import progress
-from .texts import split_labels
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from extremal.estimation.interval_table import IntervalTable
-
-Method = Literal["maximum-likelihood", "inverse", "map"]
 
 
-def privatize(
+def command(
     source: Annotated[
         str, typer.Argument(metavar="FILE", help='CSV or Parquet file; "-" reads from a pipe.')
     ],
@@ -112,12 +103,12 @@ def privatize(
         )
         jobs = _jobs(column or [_only_column(data, path, loaded[0])], loaded)
         if unknown_as is not None:
-            how["unknown_as"] = {name: _label(c, unknown_as) for name, c in jobs.items()}
+            how["unknown_as"] = {name: named_label(c.inputs, unknown_as) for name, c in jobs.items()}
         reasons: dict[str, tuple[int, int]] = {}
         if missing == "drop" and unknown_as is None:
             reasons, empty = advice.gaps(data, jobs)
             if empty:
-                raise _nothing_left(f"no answer in column {empty[0]!r}")
+                raise _nothing_left(empty[0])
         done = _run(path, output, jobs, how, overwrite, kind)
     warnings = [text for c in jobs.values() for text in advice.full_disclosure(c)]
     lost = advice.dropped(done.rows, done.dropped, reasons)
@@ -218,10 +209,9 @@ def _ledger(given: str | None, key_file: str | None) -> str | None:
     return None if given == "none" else given
 
 
-def _nothing_left(why: str) -> ex.errors.ValuesError:
+def _nothing_left(name: str) -> ex.errors.ValuesError:
     return ex.errors.ValuesError(
-        f"some record must have an answer that the mechanism knows, got none with --missing drop: {why} is one of its "
-        "labels; is it the mechanism of another question?"
+        f"No records left: no value in {name!r} is a label of this mechanism. Is it the right mechanism file?"
     )
 
 
@@ -232,98 +222,3 @@ def _run(path: str, output: str, jobs: Any, how: dict[str, Any], overwrite: bool
     target = sys.stdout.buffer if output == "-" else output
     with progress("privatising") as bar:
         return privatize_file(path, target, jobs, overwrite=overwrite, format=format, progress=bar, **how)
-
-
-def _label(certified: ex.Certified, text: str) -> Any:
-    """The input label that a text stands for: itself, else one that is written like it."""
-    return next((label for label in certified.inputs if str(label) == text), text)
-
-
-def estimate(
-    source: Annotated[
-        str, typer.Argument(metavar="FILE", help='CSV or Parquet file with reports; "-" for a pipe.')
-    ],
-    mechanism: options.Mechanism,
-    column: options.ReportColumn = None,
-    missing: options.Missing = "refuse",
-    confidence: Annotated[float, typer.Option(help="With which all intervals hold together.")] = 0.95,
-    method: Annotated[Method, typer.Option(help="How to estimate.")] = "maximum-likelihood",
-    group: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=A,B",
-            help="Also the sum over some answers, e.g. ever=once,often; may be repeated; quotes as in CSV around an "
-            "answer that holds a comma.",
-        ),
-    ] = None,
-    as_json: options.Json = False,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-) -> None:
-    """Estimate how frequent each answer is from reports, with intervals that hold together.
-
-    Exit status 1: the reports do not look like those of this mechanism.
-    """
-    certified = load_mechanism(mechanism)
-    counts = report_counts(source, column, certified, missing=missing, format=format, delimiter=delimiter)
-    found = ex.estimate(certified, counts, confidence, method=method)
-    sums = found.group(dict(_group(certified, text) for text in group)) if group else None
-    notes = [note[:1].upper() + note[1:] + "." for note in found.notes()]
-    warnings = [note for note in notes if note.startswith("WARNING")]
-    unsure = advice.estimated(found)
-    if as_json:
-        columns = {
-            "labels": list(found.labels),
-            "frequencies": found.frequencies.tolist(),
-            "lower": found.lower.tolist(),
-            "upper": found.upper.tolist(),
-        }
-        groups = None if sums is None else sums.to_dict()
-        show.print_json({**found.to_dict(), **columns, "groups": groups, "warnings": [*warnings, *unsure]})
-    else:
-        out = show.console()
-        show.warnings(out, warnings)
-        show.heading(out, found.table.title)
-        out.print(_intervals(out, found.table))
-        show.sentences(out, [*unsure, *(note for note in notes if note not in warnings)])
-        if sums is not None:
-            show.heading(out, sums.title)
-            out.print(_intervals(out, sums))
-    if warnings:
-        raise CheckFailed("")  # it has been said
-
-
-def _intervals(out: Console, table: IntervalTable) -> Any:
-    top = max(float(table.upper.max()), 1e-9)
-    rows = [
-        (
-            show.name_of(row["label"]),
-            f"{row['estimate']:.4f}",
-            f"{row['lower']:.4f}",
-            f"{row['upper']:.4f}",
-            _error(row["standard_error"]),
-            show.interval(row["lower"], row["estimate"], row["upper"], top, show.room(out)),
-        )
-        for row in table.rows()
-    ]
-    return show.table(("", "share", "lower", "upper", "std error", f"0 … {top:.3g}"), rows, (0, 5))
-
-
-def _error(value: float | None) -> str:
-    """A standard error of a share; above 1 the figure tells nothing."""
-    return "not identified" if value is None else "–" if value > 1 else f"{value:.4f}"
-
-
-def _group(certified: ex.Certified, text: str) -> tuple[str, list[Any]]:
-    name, equals, members = text.partition("=")
-    if not equals or not name:
-        raise ex.errors.ValuesError(
-            f"a group must be like NAME=A,B with labels of the mechanism, got {text!r:.60}"
-        )
-    return name, [_label(certified, member) for member in split_labels(members)]
-
-
-def key(path: Annotated[str, typer.Argument(metavar="FILE", help="The key file to make.")]) -> None:
-    """Make a secret key for repeatable reports, in a new file that only its owner can read."""
-    ex.keys.write(path)
-    show.console().print(f"Secret key in {path}: keep it as safe as the answers themselves", soft_wrap=True)

@@ -1,0 +1,105 @@
+"""extremal estimate: from reports to shares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+import extremal as ex
+
+from . import advice, options, show
+from .failure import CheckFailed
+from .inputs import load_mechanism, named_label, report_counts
+from .texts import split_labels
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from extremal.estimation.interval_table import IntervalTable
+
+Method = Literal["maximum-likelihood", "inverse", "map"]
+
+
+def command(
+    source: Annotated[
+        str, typer.Argument(metavar="FILE", help='CSV or Parquet file with reports; "-" for a pipe.')
+    ],
+    mechanism: options.Mechanism,
+    column: options.ReportColumn = None,
+    missing: options.Missing = "refuse",
+    confidence: Annotated[float, typer.Option(help="Simultaneous confidence level of all intervals.")] = 0.95,
+    method: Annotated[Method, typer.Option(help="How to estimate.")] = "maximum-likelihood",
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=A,B",
+            help="Also the sum over some answers, e.g. ever=once,often; may be repeated; quotes as in CSV around an "
+            "answer that holds a comma.",
+        ),
+    ] = None,
+    as_json: options.Json = False,
+    format: options.Format = None,
+    delimiter: options.Delimiter = None,
+) -> None:
+    """Estimate how frequent each answer is from reports, with simultaneous confidence intervals.
+
+    Exit status 1: the reports do not look like those of this mechanism.
+    """
+    certified = load_mechanism(mechanism)
+    counts = report_counts(source, column, certified, missing=missing, format=format, delimiter=delimiter)
+    found = ex.estimate(certified, counts, confidence, method=method)
+    sums = found.group(dict(_group(certified, text) for text in group)) if group else None
+    notes = [note[:1].upper() + note[1:] + "." for note in found.notes()]
+    warnings = [note for note in notes if note.startswith("WARNING")]
+    unsure = advice.estimated(found)
+    if as_json:
+        columns = {
+            "labels": list(found.labels),
+            "frequencies": found.frequencies.tolist(),
+            "lower": found.lower.tolist(),
+            "upper": found.upper.tolist(),
+        }
+        groups = None if sums is None else sums.to_dict()
+        show.print_json({**found.to_dict(), **columns, "groups": groups, "warnings": [*warnings, *unsure]})
+    else:
+        out = show.console()
+        show.warnings(out, warnings)
+        show.heading(out, found.table.title)
+        out.print(_intervals(out, found.table))
+        show.sentences(out, [*unsure, *(note for note in notes if note not in warnings)])
+        if sums is not None:
+            show.heading(out, sums.title)
+            out.print(_intervals(out, sums))
+    if warnings:
+        raise CheckFailed("")  # it has been said
+
+
+def _intervals(out: Console, table: IntervalTable) -> Any:
+    top = max(float(table.upper.max()), 1e-9)
+    rows = [
+        (
+            show.name_of(row["label"]),
+            f"{row['estimate']:.4f}",
+            f"{row['lower']:.4f}",
+            f"{row['upper']:.4f}",
+            _error(row["standard_error"]),
+            show.interval(row["lower"], row["estimate"], row["upper"], top, show.room(out)),
+        )
+        for row in table.rows()
+    ]
+    return show.table(("", "share", "lower", "upper", "std error", f"0 … {top:.3g}"), rows, (0, 5))
+
+
+def _error(value: float | None) -> str:
+    """A standard error of a share; above 1 the figure tells nothing."""
+    return "not identified" if value is None else "–" if value > 1 else f"{value:.4f}"
+
+
+def _group(certified: ex.Certified, text: str) -> tuple[str, list[Any]]:
+    name, equals, members = text.partition("=")
+    if not equals or not name:
+        raise ex.errors.ValuesError(
+            f"a group must be like NAME=A,B with labels of the mechanism, got {text!r:.60}"
+        )
+    return name, [named_label(certified.inputs, member) for member in split_labels(members)]

@@ -1,0 +1,84 @@
+"""The checker of designs for estimation refuses what is claimed without right."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from extremal.certification.quadratic import check_quadratic
+
+PI = np.array([0.4, 0.3, 0.2, 0.1])
+EPSILON = 0.09  # below the first edge, where Theorem 3 is optimal
+
+
+def theorem_3():
+    c = math.exp(EPSILON)
+    P = np.tile(c * PI, (4, 1))
+    np.fill_diagonal(P, 1 - c * (1 - PI))
+    J = (P / PI) @ P.T
+    value = (1 - PI @ PI) / (np.trace(np.linalg.inv(J)) - PI @ PI)
+    return P, J, value
+
+
+def proof():
+    """W = J^-1 J^-1, and prices for which all four vertices are worth the same."""
+    P, J, _ = theorem_3()
+    W = np.linalg.inv(J) @ np.linalg.inv(J)
+    X = (P / PI).T - 1
+    gains = np.einsum("ki,ki->k", X @ W, X)
+    y = np.linalg.lstsq(np.column_stack([np.ones(4), X]), gains, rcond=None)[0][1:]
+    return SimpleNamespace(weights=W, prices=y, groups=None)
+
+
+def check(**changes):
+    P, _, value = theorem_3()
+    claim = {"matrix": P, "value": value, "upper_bound": value * (1 + 1e-9), "certificate": proof()} | changes
+    return check_quadratic(PI, EPSILON, np.eye(4), **claim)
+
+
+def test_a_true_claim_is_accepted():
+    found = check()
+    assert found.ok, found.problems
+    assert found.upper_bound == pytest.approx(found.value, rel=1e-8)
+    assert found.leakage == pytest.approx(EPSILON, abs=1e-12)
+
+
+def test_a_weak_proof_of_a_weak_bound_is_accepted():
+    d = SimpleNamespace(weights=np.ones(4), prices=None, groups=None)
+    found = check(upper_bound=1.0, certificate=d)
+    assert found.ok
+    assert found.value <= found.upper_bound <= 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"value": 0.02}, "efficiency is"),
+        ({"upper_bound": theorem_3()[2] * 0.999}, "not proved"),
+        ({"certificate": SimpleNamespace(weights=np.ones(4), prices=None, groups=None)}, "not proved"),
+        ({"certificate": SimpleNamespace(weights=np.ones(3), prices=None, groups=None)}, "4 weights"),
+        ({"certificate": SimpleNamespace(weights=-np.eye(4), prices=None, groups=None)}, "not proved"),
+        (
+            {"certificate": SimpleNamespace(weights=np.ones(3), prices=None, groups=[0, 0, 1, 2])},
+            "merges symbols",
+        ),
+        ({"matrix": np.eye(4)}, "leakage"),
+        ({"matrix": theorem_3()[0] * 0.99}, "row"),
+        ({"matrix": -theorem_3()[0]}, "no mechanism"),
+    ],
+)
+def test_false_claims_are_refused(changes, problem):
+    found = check(**changes)
+    assert not found.ok
+    assert any(problem in text for text in found.problems)
+
+
+def test_the_list_of_vertices_is_complete():
+    """With a price on one symbol alone the best vertex is known: the symbol is full and as much else as fits."""
+    pi = np.array([0.5, 0.3, 0.2])
+    claim = SimpleNamespace(
+        weights=np.diag([0.0, 1e-6, 1e-6]), prices=np.array([0.0, 0.0, -1.0]), groups=None
+    )
+    found = check_quadratic(pi, 1.0, np.eye(3), np.full((3, 1), 1.0), 0.0, 1.0, claim)
+    assert found.ok, found.problems

@@ -176,7 +176,7 @@ def read_text(path: str) -> str:
                 "a file must be given",
                 given=f"a folder: {path}",
             )
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             raw = file.read(LARGEST_TEXT + 1)
     if len(raw) > LARGEST_TEXT:
         raise FileError(

@@ -159,7 +159,9 @@ def ordered_columns(watches: Sequence[Watch]) -> list[Any]:
     return [one.name for one in watches if one.ordered()]
 
 
-def warn_if_ordered(releases: Sequence[Any], columns: Sequence[Column], kept: Kept) -> None:
+def warn_if_ordered(
+    releases: Sequence[Any], columns: Sequence[Column], kept: Kept, stacklevel: int = 5
+) -> None:
     """Warn where a column in memory is ordered, judged by a part of it.
 
     Neighbours at the start, and a sample in the order of the column: the former find clusters, the latter that it is
@@ -168,7 +170,7 @@ def warn_if_ordered(releases: Sequence[Any], columns: Sequence[Column], kept: Ke
     """
     for release, column in zip(releases, columns, strict=True):
         codes = column.codes if kept is None else column.codes[kept]
-        warn_if_codes_ordered(release, codes, column.rows, stacklevel=5)
+        warn_if_codes_ordered(release, codes, column.rows, stacklevel)
 
 
 def warn_if_codes_ordered(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from typing import Any
+import stat
+from typing import Any, BinaryIO
 
 from .errors import ExtremalError
 
@@ -16,6 +18,18 @@ def file_name(path: Any, what: str, refusal: type[ExtremalError], kind: str = "f
     if "\0" in name:
         raise refusal(f"{what} must be the name of a {kind}, got one with a null character: {name[:60]!r}")
     return name
+
+
+def open_file(name: str) -> BinaryIO:
+    """The file, to read from; an OSError for anything else: a named pipe or a device may never answer or end."""
+    handle = os.open(name, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+    raise OSError(errno.EINVAL, "not a regular file", name)
 
 
 def reason(error: OSError) -> str:

@@ -519,6 +519,17 @@ def test_saving_replaces_an_older_file(tmp_path):
     assert load(str(path)) == load(os.fsencode(path)) == CASES[1]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes")
+def test_a_pipe_or_a_device_is_no_mechanism_file(tmp_path):
+    """Nobody writes to the pipe: reading it would wait for ever, and the device would never end."""
+    os.mkfifo(tmp_path / "m.json")
+    for path in (tmp_path / "m.json", Path("/dev/zero")):
+        with pytest.raises(FileError, match="not a regular file"):
+            load(path)
+    with pytest.raises(FileError, match="Is a directory"):
+        load(tmp_path)
+
+
 # --- the page -------------------------------------------------------------------------------------
 
 

@@ -22,6 +22,18 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes")
+def test_a_pipe_that_nobody_writes_to_is_refused_at_once(folder):
+    os.mkfifo("pipe.json", 0o600)
+    how = ["--column", "answer", "--id-column", "id"]
+    refuse("design", "--epsilon", "0.7", "--prior", "pipe.json", says="pipe")
+    refuse("design", "--epsilon", "0.7", "--counts", "pipe.json", says="pipe")
+    refuse("audit", "pipe.json", says="pipe")
+    refuse("privatize", "survey.csv", "-o", "new.csv", "--mechanism", "pipe.json", *how[:2], says="pipe")
+    keyed = ["--mechanism", "m.json", "--key-file", "pipe.json", *how]
+    refuse("privatize", "survey.csv", "-o", "new.csv", *keyed, says="regular file")
+
+
 # Files of data that are none
 
 JUNK = {

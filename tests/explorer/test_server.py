@@ -1,6 +1,7 @@
 """The explorer without a browser: how it reads priors, what it computes, and what its server lets through."""
 
 import http.client
+import io
 import json
 import os
 import signal
@@ -23,7 +24,7 @@ from extremal.explorer import compute, files, guard, priors, serve
 from extremal.explorer.guard import LARGEST_BODY, is_own_name
 from extremal.explorer.pool import module_path
 from extremal.explorer.server import is_loopback, redirect_file, running
-from extremal.explorer.worker import Worker
+from extremal.explorer.worker import Worker, read_frame
 
 THREE = "never, 0.5\nonce, 0.3\noften, 0.2"
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
@@ -588,6 +589,18 @@ def test_modules_in_the_current_folder_are_not_run(tmp_path):
         finally:
             os.killpg(process.pid, signal.SIGINT)
     assert not (tmp_path / "seen").exists()
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"task": "a", "task": "b"}', b'{"x": 1e999}', b'{"x": NaN}', b"[" * 5000, b"not json", b"[1]"]
+)
+def test_a_frame_that_is_not_strict_json_is_no_task(body):
+    stream = io.BytesIO(len(body).to_bytes(8, "big") + body)
+    assert read_frame(stream) == {}
+    assert read_frame(stream) is None
+    messages = []
+    Worker(messages.append).run({})
+    assert [m["type"] for m in messages] == ["error", "end"]
 
 
 def test_the_current_folder_is_not_on_the_module_path_of_a_worker(monkeypatch, tmp_path):

@@ -96,6 +96,27 @@ def test_values_in_memory_that_are_sorted_warn():
         C.privatize(["a", "b"] * 300_000)
 
 
+def test_codes_that_are_sorted_warn():
+    with pytest.warns(OrderWarning, match="order of the records") as caught:
+        C.privatize_codes(np.repeat(np.arange(2, dtype=np.int8), 500))
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        C.privatize_codes(np.random.default_rng(0).integers(0, 3, 100_000))
+        C.privatize_codes(np.zeros(1000, dtype=np.uint8))
+        C.privatize_codes(np.tile(np.arange(3), 1000))
+
+
+def test_a_warning_names_the_line_of_the_caller():
+    for call in (
+        lambda values: C.privatize(values),
+        lambda values: ex.privatize_frame(pd.DataFrame({"answer": values}), {"answer": C}),
+    ):
+        with pytest.warns(OrderWarning) as caught:
+            call(["a"] * 500 + ["b"] * 500)
+        assert caught[0].filename == __file__
+
+
 def test_columns_taken_together_are_watched_one_by_one():
     joint = ex.Prior.uniform([(x, y) for x in range(2) for y in range(40)])
     both = certify(joint, ex.theory.randomized_response(joint, 1.0), 1.0)

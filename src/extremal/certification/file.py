@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._files import file_name, reason
+from .._files import file_name, open_file, reason
 from .._json import parse_json
 from ..errors import FileError, FormatError, PriorError
 from ..model.prior import Labels, check_labels
@@ -164,7 +164,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a file, if it is not too large and is UTF-8."""
     name = file_name(path, "mechanism file", FileError)
     try:
-        with open(name, "rb") as file:
+        with open_file(name) as file:
             raw = file.read(LARGEST_FILE + 1)
     except OSError as error:
         raise FileError(

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import extremal as ex
+from extremal._files import open_file
 from extremal.errors import FileError, FormatError, PriorError
 
 from .counts import parse_counts
@@ -176,7 +177,13 @@ def read_text(path: str) -> str:
                 "a file must be given",
                 given=f"a folder: {path}",
             )
-        with open(path, "rb") as file:
+        if os.path.exists(path) and not os.path.isfile(path):  # it may never answer, or never end
+            raise FileError(
+                "a regular file must be given",
+                given=f"a pipe or a device: {path}",
+                remedy='read from a pipe with "-"',
+            )
+        with open_file(path) as file:
             raw = file.read(LARGEST_TEXT + 1)
     if len(raw) > LARGEST_TEXT:
         raise FileError(

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import extremal as ex
+from extremal._files import open_file
 from extremal.errors import FileError
 
 from . import advice, options, show
@@ -190,7 +191,7 @@ def _only_column(data: Any, path: str, certified: ex.Certified) -> str:
 def _key(path: str) -> bytes:
     """The key in a file; whether it is one at all is said first."""
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             content = file.read(200)
         if len(content) != 32 and len(content.strip()) != 64:
             raise ex.errors.KeyingError(

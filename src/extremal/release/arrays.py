@@ -22,7 +22,7 @@ from .certificate import Certificate, sampler_of
 from .columns import Array, Column, from_list, from_numpy, shown
 from .job import Randomness, Release, choose_randomness, plan, record_blocks
 from .keys import Columns, check_columns_name
-from .order import warn_if_ordered
+from .order import warn_if_codes_ordered, warn_if_ordered
 from .sampler import Integers, Sampler, Words, smallest_unsigned, unsigned
 
 ALONE = ""  # what a job calls a column that comes by itself; keyed draws have the name that was given
@@ -71,7 +71,7 @@ def privatize_values(
     column = as_column(sampler_of(certified), values)
     instead = None if unknown_as is None else {ALONE: unknown_as}
     job = plan({ALONE: certified}, unknown, instead, draws.randomness(column.name), alone=True)
-    job.observe = partial(warn_if_ordered, job.releases)
+    job.observe = partial(warn_if_ordered, job.releases, stacklevel=6)
     drawn = job.draw(lambda sampler, name: column, len(column.codes), draws.blocks(len(column.codes)))
     job.check()
     return None if drawn is None else drawn.columns[ALONE]
@@ -99,7 +99,8 @@ def privatize_codes(certified: Certificate, codes: Any, draws: Draws) -> Array:
     fits = np.iinfo(codes.dtype).max >= m - 1
     outcomes = np.empty(len(plain), dtype=f"u{codes.dtype.itemsize}" if fits else smallest_unsigned(m))
     rows = np.arange(n + 1, dtype=np.uint32)
-    fill = draws.randomness().fill(Release((ALONE,), sampler), draws.blocks(len(plain)), plain, rows)
+    release = Release((ALONE,), sampler)
+    fill = draws.randomness().fill(release, draws.blocks(len(plain)), plain, rows)
     if not sampler.draw(plain, rows, fill, outcomes):
         wrong = codes[plain >= n]
         raise ValuesError(
@@ -108,6 +109,7 @@ def privatize_codes(certified: Certificate, codes: Any, draws: Draws) -> Array:
             given=f"others in {len(wrong)} of {len(codes)} rows, {wrong[0]} first",
             remedy="number the values by the order of the input labels",
         )
+    warn_if_codes_ordered(release, plain, rows)
     return outcomes.view(codes.dtype.newbyteorder("=")) if fits else outcomes
 
 

@@ -14,14 +14,13 @@ import hashlib
 import hmac
 import os
 import re
-import stat
 import string
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._files import file_name, reason, sync_folder
+from .._files import file_name, open_file, reason, sync_folder
 from ..errors import KeyingError
 from .columns import Array, Rows, label_rows, shown
 from .sampler import Fill, Integers
@@ -107,12 +106,8 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
     """The key in a file of 64 hexadecimal digits or 32 raw bytes that nobody but its owner can read."""
     name = file_name(path, "key file", KeyingError)
     try:
-        with open(name, "rb") as file:
+        with open_file(name) as file:
             mode = os.fstat(file.fileno()).st_mode
-            if not stat.S_ISREG(mode):
-                raise KeyingError(
-                    f"key file must be a regular file: {name}",
-                )
             if os.name == "posix" and mode & 0o077:
                 raise KeyingError(
                     "key file must be readable by its owner alone",

@@ -159,7 +159,9 @@ def ordered_columns(watches: Sequence[Watch]) -> list[Any]:
     return [one.name for one in watches if one.ordered()]
 
 
-def warn_if_ordered(releases: Sequence[Any], columns: Sequence[Column], kept: Kept) -> None:
+def warn_if_ordered(
+    releases: Sequence[Any], columns: Sequence[Column], kept: Kept, stacklevel: int = 5
+) -> None:
     """Warn where a column in memory is ordered, judged by a part of it.
 
     Neighbours at the start, and a sample in the order of the column: the former find clusters, the latter that it is
@@ -168,19 +170,26 @@ def warn_if_ordered(releases: Sequence[Any], columns: Sequence[Column], kept: Ke
     """
     for release, column in zip(releases, columns, strict=True):
         codes = column.codes if kept is None else column.codes[kept]
-        parts = [codes[:SAMPLED]]
-        if len(codes) > SAMPLED:  # at random, since records at equal distances can repeat a pattern
-            some = np.random.default_rng().integers(0, len(codes), SAMPLED)
-            parts.append(codes[np.unique(some)])
-        for part in parts:
-            (one,) = watch([release])
-            one.add(label_rows(part, column.rows))
-            if one.ordered(both=False):
-                of = "" if one.name in (None, "") else f" of {one.name!r}"
-                warnings.warn(
-                    f"the order of the records tells their answers{of}: they are sorted, or equal answers stand "
-                    "together; shuffle the records before you privatise and publish them",
-                    OrderWarning,
-                    stacklevel=4,
-                )
-                break
+        warn_if_codes_ordered(release, codes, column.rows, stacklevel)
+
+
+def warn_if_codes_ordered(
+    release: Any, codes: NDArray[Any], rows: NDArray[np.uint32], stacklevel: int = 4
+) -> None:
+    """Warn where the codes of one release are ordered; `rows` gives the row of each code."""
+    parts = [codes[:SAMPLED]]
+    if len(codes) > SAMPLED:  # at random, since records at equal distances can repeat a pattern
+        some = np.random.default_rng().integers(0, len(codes), SAMPLED)
+        parts.append(codes[np.unique(some)])
+    for part in parts:
+        (one,) = watch([release])
+        one.add(label_rows(part, rows))
+        if one.ordered(both=False):
+            of = "" if one.name in (None, "") else f" of {one.name!r}"
+            warnings.warn(
+                f"the order of the records tells their answers{of}: they are sorted, or equal answers stand "
+                "together; shuffle the records before you privatise and publish them",
+                OrderWarning,
+                stacklevel=stacklevel,
+            )
+            break

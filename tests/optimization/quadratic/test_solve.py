@@ -175,6 +175,18 @@ def test_equal_questions_have_equal_answers():
     np.testing.assert_array_equal(one.matrix, two.matrix)
 
 
+def test_without_time_or_rounds_there_is_randomized_response_with_a_bound():
+    pi = 1 / np.arange(1, 21)
+    prior = ex.Prior(pi / pi.sum())
+    told = []
+    for options in ({"time_limit": 0.0}, {"rounds": 0}):
+        found = checked(pi, 0.8, np.eye(20), progress=lambda *figures: told.append(figures), **options)
+        response = shares(prior, ex.theory.randomized_response_for_pml(prior, 0.8))
+        assert found.value == pytest.approx(response, rel=1e-9)
+        assert found.stats["out_of_time"] == ("time_limit" in options)
+    assert all(0 < value <= upper <= 1 for value, upper in told)
+
+
 def test_a_start_is_never_lost():
     pi = np.array([0.4, 0.3, 0.2, 0.1])
     less = solve(pi, 0.6, np.eye(4))

@@ -53,3 +53,14 @@ def block_design(problem: Problem) -> Floats | None:
     X = np.full((n, n), -1.0)
     X[np.arange(n)[:, None], (residues[None, :] + np.arange(n)[:, None]) % n] = problem.excess
     return X
+
+
+def randomized_response(problem: Problem) -> tuple[Floats, Floats]:
+    """Lift vectors less 1 and output distribution of randomized response at this level, to be found at once."""
+    pi, n = problem.pi, problem.size
+    # The truth has weight `odds`, every other answer weight 1; the least likely symbol's lift is the largest.
+    odds = (1 + problem.excess) * (1 - pi[-1]) / (1 - pi[-1] * (1 + problem.excess))
+    told = 1 + (odds - 1) * pi
+    X = np.tile((1 - told)[:, None] / told[:, None], (1, n))
+    np.fill_diagonal(X, (odds - 1) * (1 - pi) / told)
+    return X, told / told.sum()

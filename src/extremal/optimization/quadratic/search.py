@@ -15,7 +15,7 @@ from .bounds import ULP, efficiency_bound, most_by_entries, most_by_vertices
 from .certificate import Certificate
 from .columns import MANY, find_source
 from .master import mix
-from .problem import Problem
+from .problem import Problem, efficiency
 from .pruning import exactly_balanced, prune
 
 Progress = Callable[[float, float], None]  # (value, upper bound)
@@ -66,43 +66,54 @@ def _slope(problem: Problem, X: Floats, q: Floats) -> Floats:
 def search(
     true: Problem, goal: float, rounds: int, deadline: float, progress: Progress | None, start: Floats | None
 ) -> Found:
-    """Column generation: the best mixture of the vectors so far, then vectors that would improve it."""
+    """Column generation: the best mixture of the vectors so far, then vectors that would improve it.
+
+    It begins with randomized response, which is also what is left if time is up before the first mixture.
+    """
     problem, many = _ridged(true), true.size > MANY
     source = find_source(problem, true, FEW_ROUNDS if many else PAIR_ROUNDS)
+    upper, certificate = source.upper, source.relaxation
+    simple = closed_forms.randomized_response(true)
+    value = least = efficiency(true, *simple)
+    _tell(progress, value, upper)
     X, weights = source.first()
     if start is not None:
-        X, weights = np.concatenate([X, start]), np.append(weights, np.full(len(start), 0.01 / len(start)))
+        X, weights = np.concatenate([X, start]), np.append(weights, np.zeros(len(start)))
     X, weights = _distinct(X, weights)
-    upper, certificate = source.upper, source.relaxation
-    most, before, tried = FEW * true.size, 0.0, len(X)
-    for round_ in range(rounds):
+    most, before, tried, gap, round_ = FEW * true.size, 0.0, len(X), upper / value - 1, 0
+    mixture, stopped = None, time.perf_counter() > deadline
+    while not stopped and round_ < rounds:
         mixture = mix(X[:, 1:], problem.loss, goal / 10, weights)
         value = true.direct / float(np.sum(true.loss * mixture.inverse))
+        round_ += 1
         stalled = value - before < 0.1 * (upper - value)
-        listed = source.short or stalled or round_ == rounds - 1
+        listed = source.short or stalled or round_ == rounds
         bound, proof = source.bound(mixture, listed)
         if bound < upper:
             upper, certificate = bound, proof
-        if progress is not None:
-            progress(value, upper)
-        gap = upper / value - 1
+        _tell(progress, value, upper)
+        gap, before = upper / value - 1, value
         stopped = time.perf_counter() > deadline
-        if gap <= (0.9 if many else 0.5) * goal or stopped or round_ == rounds - 1:
+        if gap <= (0.9 if many else 0.5) * goal or stopped or round_ == rounds:
             break
         most += true.size if stalled else 0
-        before = value
         new = source.more(mixture, round_, listed)
         tried += len(new)
         X, weights = _join(X, mixture.weights, most, new)
-    X, q, curve = prune(problem, X, mixture, max(goal / 2, gap / 10))
-    stats = {
-        "method": source.name,
-        "rounds": round_ + 1,
-        "columns": tried,
-        "out_of_time": stopped,
-        "curve": curve,
-    }
-    return Found(X, q, upper, certificate, stats)
+    stats = {"method": source.name, "rounds": round_, "columns": tried, "out_of_time": stopped}
+    if mixture is not None:
+        room = (
+            0.98 * goal - gap
+        )  # the gap may grow to the goal for fewer outputs, and by a tenth where it is missed
+        X, q, curve = prune(problem, X, mixture, room if room > 0 else gap / 10)
+        if efficiency(true, X, q) >= least:
+            return Found(X, q, upper, certificate, stats | {"curve": curve})
+    return Found(*simple, upper, certificate, stats | {"method": "randomized response"})
+
+
+def _tell(progress: Progress | None, value: float, upper: float) -> None:
+    if progress is not None:
+        progress(value, upper)
 
 
 def _join(X: Floats, q: Floats, most: int, new: Floats) -> tuple[Floats, Floats]:

@@ -23,11 +23,8 @@ from dataclasses import asdict
 from typing import Any, BinaryIO
 
 import extremal as ex
-<<<<<<< HEAD
-from extremal.optimization.tradeoff import Tradeoff
-=======
 from extremal._json import parse_json
->>>>>>> main
+from extremal.optimization.tradeoff import Tradeoff
 
 from . import compute, files
 from .priors import read_upload

@@ -54,5 +54,7 @@ def exactly_balanced(X: Floats, q: Floats) -> Floats:
     """Weights next to q that balance the rows of X up to rounding."""
     q = balance(X[:, 1:], q)
     if not q.min() > 0:
-        raise SolverError("the weights of a design lost their sign in the last step")
+        raise SolverError(
+            "the weights of a design lost their sign in the last step",
+        )
     return q

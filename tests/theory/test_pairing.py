@@ -66,3 +66,10 @@ def test_labels_of_the_mechanism_serve_where_the_prior_has_none():
     paired = ex.theory.pair_outputs(ex.Prior([0.5, 0.5]), mechanism)
     assert paired == ex.Mechanism(np.eye(2), ["x", "y"], ["x", "y"])
     assert ex.theory.agreement(ex.Prior([0.5, 0.5]), paired) == 1
+
+
+def test_more_outputs_than_inputs_of_tuples_are_tuples_of_the_same_length():
+    P = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]
+    paired = ex.theory.pair_outputs(ex.Prior([0.5, 0.5], [("f", 20), ("m", 40)]), ex.Mechanism(P))
+    assert paired.outputs == (("#0", "#0"), ("#1", "#1"), ("#2", "#2"))
+    assert ex.theory.pair_outputs(ex.Prior([0.5, 0.5], ["f", "m"]), ex.Mechanism(P)).outputs == (0, 1, 2)

@@ -20,6 +20,7 @@ def command(
     epsilon: options.Epsilon,
     data: options.Data = None,
     column: options.Column = None,
+    columns: options.Columns = None,
     prior: options.Prior = None,
     counts: options.Counts = None,
     labels: options.Labels = None,
@@ -57,7 +58,9 @@ def command(
     weights that keep epsilon exactly.
     """
     check_target(output, overwrite, as_json)
-    learned = learn(Source(prior, data, column, counts, labels, pseudocount, missing, format, delimiter))
+    learned = learn(
+        Source(prior, data, column, columns, counts, labels, pseudocount, missing, format, delimiter)
+    )
     priors = prior_set(learned, confidence) if robust else None
     made = make(learned.prior if priors is None else priors, epsilon, utility, method, tolerance, time_limit)
     nominal = learned.prior if priors is None else priors.nominal

@@ -10,7 +10,7 @@ import extremal as ex
 
 from . import advice, options, show
 from .failure import CheckFailed
-from .inputs import load_mechanism, named_label, report_counts
+from .inputs import chosen_columns, load_mechanism, named_label, report_counts
 from .texts import split_labels
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def command(
     ],
     mechanism: options.Mechanism,
     column: options.ReportColumn = None,
+    columns: options.Columns = None,
     missing: options.Missing = "refuse",
     confidence: Annotated[float, typer.Option(help="Simultaneous confidence level of all intervals.")] = 0.95,
     method: Annotated[Method, typer.Option(help="How to estimate.")] = "maximum-likelihood",
@@ -47,32 +48,55 @@ def command(
     Exit status 1: the reports do not look like those of this mechanism.
     """
     certified = load_mechanism(mechanism)
-    counts = report_counts(source, column, certified, missing=missing, format=format, delimiter=delimiter)
+    chosen = chosen_columns(column, columns)
+    if group and columns is not None:
+        raise ex.errors.OptionError(
+            "--group and --columns must not be combined", remedy="the shares of each column are shown anyway"
+        )
+    counts = report_counts(source, chosen, certified, missing=missing, format=format, delimiter=delimiter)
     found = ex.estimate(certified, counts, confidence, method=method)
     sums = found.group(dict(_group(certified, text) for text in group)) if group else None
+    each = _marginals(found, chosen) if isinstance(chosen, tuple) else {}
     notes = [note[:1].upper() + note[1:] + "." for note in found.notes()]
     warnings = [note for note in notes if note.startswith("WARNING")]
     unsure = advice.estimated(found)
     if as_json:
-        columns = {
+        vectors = {
             "labels": list(found.labels),
             "frequencies": found.frequencies.tolist(),
             "lower": found.lower.tolist(),
             "upper": found.upper.tolist(),
         }
         groups = None if sums is None else sums.to_dict()
-        show.print_json({**found.to_dict(), **columns, "groups": groups, "warnings": [*warnings, *unsure]})
+        facts = {**found.to_dict(), **vectors, "groups": groups, "warnings": [*warnings, *unsure]}
+        if each:
+            facts["columns"] = {name: table.to_dict() for name, table in each.items()}
+        show.print_json(facts)
     else:
         out = show.console()
         show.warnings(out, warnings)
         show.heading(out, found.table.title)
         out.print(_intervals(out, found.table))
         show.sentences(out, [*unsure, *(note for note in notes if note not in warnings)])
+        for name, table in each.items():
+            show.heading(out, f"Column {show.name_of(name)} alone")
+            out.print(_intervals(out, table))
         if sums is not None:
             show.heading(out, sums.title)
             out.print(_intervals(out, sums))
     if warnings:
         raise CheckFailed("")  # it has been said
+
+
+def _marginals(found: ex.Estimate, names: tuple[str, ...]) -> dict[str, IntervalTable]:
+    """The shares of each column alone: sums over the combinations."""
+    tables = {}
+    for k, name in enumerate(names):
+        members: dict[str, list[Any]] = {}
+        for label in found.labels:
+            members.setdefault(str(label[k]), []).append(label)  # type: ignore[index]
+        tables[name] = found.group(members)
+    return tables
 
 
 def _intervals(out: Console, table: IntervalTable) -> Any:

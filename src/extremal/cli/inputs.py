@@ -32,6 +32,7 @@ class Source:
     prior: str | None = None
     data: str | None = None
     column: str | None = None
+    columns: str | None = None
     counts: str | None = None
     labels: str | None = None
     pseudocount: float = 0.0
@@ -63,6 +64,13 @@ def learn(source: Source) -> Learned:
             "0.5,0.3,0.2 and --counts FILE",
             given=" and ".join("--" + name for name in given) or "none",
         )
+    if source.data is None and source.columns is not None:
+        raise PriorError("--columns must come with --data FILE, from which combinations are counted")
+    if source.labels is not None and source.columns is not None:
+        raise PriorError(
+            "--labels and --columns must not be combined",
+            remedy="leave --labels out: the combinations that occur are the answers",
+        )
     names = None if source.labels is None else split_labels(source.labels)
     if source.prior is not None:
         prior = parse_prior(source.prior)
@@ -76,7 +84,7 @@ def learn(source: Source) -> Learned:
             counts: dict[Any, float] = dict(
                 read_counts(
                     path,
-                    source.column,
+                    chosen_columns(source.column, source.columns),
                     format=format,
                     delimiter=source.delimiter,
                     missing=source.missing,
@@ -94,6 +102,18 @@ def learn(source: Source) -> Learned:
             remedy="give data",
         )
     return Learned(ex.Prior.from_counts(counts, source.pseudocount), counts, words)
+
+
+def chosen_columns(column: str | None, columns: str | None) -> str | tuple[str, ...] | None:
+    """The column, or the columns together, that were asked for."""
+    if columns is None:
+        return column
+    if column is not None:
+        raise PriorError("--column and --columns must not be combined", remedy="leave one of them out")
+    names = tuple(split_labels(columns))
+    if len(names) < 2 or len(set(names)) < len(names) or "" in names:
+        raise PriorError("--columns must be at least 2 different names like a,b", given=f"{columns!r:.60}")
+    return names
 
 
 def prior_set(learned: Learned, confidence: float) -> ex.PriorSet:
@@ -158,13 +178,35 @@ def load_mechanism(path: str) -> ex.Certified:
     return found
 
 
-def report_counts(path: str, column: str | None, certified: ex.Certified, **how: Any) -> dict[Any, int]:
-    """How often each report stands in a column of a file."""
-    from extremal.release.files.read import match_labels, read_counts
+def check_columns(chosen: str | tuple[str, ...] | None, certified: ex.Certified) -> None:
+    """Refuse a mechanism for several columns together where one is named, and the other way round."""
+    labels = (*certified.inputs, *certified.outputs)
+    widths = {len(label) if isinstance(label, tuple) else 1 for label in labels}
+    wanted = len(chosen) if isinstance(chosen, tuple) else 1
+    if wanted > 1 and widths != {wanted}:
+        raise FormatError(
+            f"the mechanism for {wanted} columns together must have been designed for them",
+            given="one for other labels",
+            remedy="design it with --columns, or name each column with --column",
+        )
+    if wanted == 1 and len(widths) == 1 and widths != {1}:
+        raise FormatError(
+            f"this mechanism is for {widths.pop()} columns together", remedy="name them with --columns A,B"
+        )
+
+
+def report_counts(
+    path: str, column: str | tuple[str, ...] | None, certified: ex.Certified, **how: Any
+) -> dict[Any, int]:
+    """How often each report stands in a column of a file, or each combination in several columns."""
+    from extremal.release.files.read import match_labels, match_tuples, read_counts
+
+    check_columns(column, certified)
 
     with file_or_stdin(path, how.pop("format", None)) as (name, format), progress("reading") as bar:
         counts = read_counts(name, column, format=format, progress=bar, **how)
-    return match_labels(counts, certified.outputs)
+    match = match_tuples if isinstance(column, tuple) else match_labels
+    return match(counts, certified.outputs)
 
 
 def read_text(path: str) -> str:

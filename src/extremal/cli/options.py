@@ -21,6 +21,14 @@ Data = Annotated[
 Column = Annotated[
     str | None, typer.Option("--column", metavar="NAME", help="The column that holds the answers.")
 ]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="A,B",
+        help="Several columns together, as one answer: one draw for all of them, and epsilon holds for all of them.",
+    ),
+]
 ReportColumn = Annotated[
     str | None, typer.Option("--column", metavar="NAME", help="The column that holds the reports.")
 ]

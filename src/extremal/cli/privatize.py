@@ -12,7 +12,7 @@ from extremal._files import open_file
 from extremal.errors import FileError
 
 from . import advice, options, show
-from .inputs import file_or_stdin, load_mechanism, named_label
+from .inputs import check_columns, chosen_columns, file_or_stdin, load_mechanism, named_label
 from .progress import progress
 
 
@@ -38,6 +38,7 @@ def command(
             help="The column to privatise; may be repeated; needed unless the file has a single one.",
         ),
     ] = None,
+    columns: options.Columns = None,
     key_file: Annotated[
         str | None,
         typer.Option(
@@ -99,23 +100,25 @@ def command(
         "delimiter": delimiter,
     }
     with file_or_stdin(source, format) as (path, kind):
-        data = open_data(
-            path, [*(column or []), *([] if id_column is None else [id_column])], kind, delimiter
-        )
-        jobs = _jobs(column or [_only_column(data, path, loaded[0])], loaded)
+        together = _together(column, columns)
+        named = [*(column or []), *(together or ())]
+        data = open_data(path, [*named, *([] if id_column is None else [id_column])], kind, delimiter)
+        chosen = [together] if together else column or [_only_column(data, path, loaded[0])]
+        jobs = _jobs(chosen, loaded)
+        private = named or list(jobs)
         if unknown_as is not None:
             how["unknown_as"] = {name: named_label(c.inputs, unknown_as) for name, c in jobs.items()}
-        reasons: dict[str, tuple[int, int]] = {}
+        reasons: dict[Any, tuple[int, int]] = {}
         if missing == "drop" and unknown_as is None:
             reasons, empty = advice.gaps(data, jobs)
             if empty:
-                raise _nothing_left(empty[0])
+                raise _nothing_left(_name(empty[0]))
         done = _run(path, output, jobs, how, overwrite, kind)
     warnings = [text for c in jobs.values() for text in advice.full_disclosure(c)]
     lost = advice.dropped(done.rows, done.dropped, reasons)
     # For the person who runs this alone, so never on standard output, which may be passed on.
     show.warnings(show.console(to_stderr=True), done.notes)
-    notes = [*advice.unchanged(data.columns, list(jobs)), *advice.together(list(jobs))]
+    notes = [*advice.unchanged(data.columns, private), *advice.together(list(jobs))]
     if as_json:
         show.print_json(
             {
@@ -123,10 +126,13 @@ def command(
                 "rows": done.rows,
                 "dropped": done.dropped,
                 "dropped_why": {
-                    name: {"missing": n, "not_in_the_alphabet": other} for name, (n, other) in reasons.items()
+                    _name(name): {"missing": n, "not_in_the_alphabet": other}
+                    for name, (n, other) in reasons.items()
                 },
-                "columns": {name: {"epsilon": c.epsilon, "digest": c.digest} for name, c in jobs.items()},
-                "unchanged": [name for name in data.columns if name not in jobs],
+                "columns": {
+                    _name(name): {"epsilon": c.epsilon, "digest": c.digest} for name, c in jobs.items()
+                },
+                "unchanged": [name for name in data.columns if name not in private],
                 "keyed": key_file is not None,
                 "warnings": [*warnings, *lost[1:], *notes],
             }
@@ -135,9 +141,20 @@ def command(
     _tell_release(output, jobs, done.rows, [*warnings, *lost[1:]], lost[:1], notes)
 
 
+def _together(column: list[str] | None, columns: str | None) -> tuple[str, ...] | None:
+    """The columns that are released by one draw, if there are any."""
+    found = chosen_columns(column[0] if column else None, columns)
+    return found if isinstance(found, tuple) else None
+
+
+def _name(column: str | tuple[str, ...]) -> str:
+    """A column, or several together, in JSON."""
+    return column if isinstance(column, str) else ",".join(column)
+
+
 def _tell_release(
     output: str,
-    jobs: dict[str, ex.Certified],
+    jobs: dict[Any, ex.Certified],
     rows: int,
     warnings: list[str],
     lost: list[str],
@@ -149,15 +166,19 @@ def _tell_release(
     out.print(f"{rows} reports {where}" + "".join(f"; {text}" for text in lost), soft_wrap=True)
     for name, c in jobs.items():
         out.print(
-            f"column {show.name_of(name)} now holds reports, not answers: none leaks more than "
-            f"{show.nats(c.epsilon)} under the prior in the mechanism file",
+            (
+                f"columns {show.name_of(name)} now hold reports, not answers, one of all together: none leaks more "
+                if isinstance(name, tuple)
+                else f"column {show.name_of(name)} now holds reports, not answers: none leaks more "
+            )
+            + f"than {show.nats(c.epsilon)} under the prior in the mechanism file",
             soft_wrap=True,
         )
     show.sentences(out, notes)
 
 
-def _jobs(column: list[str], loaded: list[ex.Certified]) -> dict[str, ex.Certified]:
-    """The mechanism of each column."""
+def _jobs(column: list[Any], loaded: list[ex.Certified]) -> dict[Any, ex.Certified]:
+    """The mechanism of each column, or of several together."""
     if len(column) != len(loaded):
         raise FileError(
             "every --column must have its --mechanism",
@@ -171,6 +192,8 @@ def _jobs(column: list[str], loaded: list[ex.Certified]) -> dict[str, ex.Certifi
             given="one more than once",
             remedy="a second report would leak more",
         )
+    for name, certified in jobs.items():
+        check_columns(name, certified)
     return jobs
 
 

@@ -27,6 +27,7 @@ MOST_POINTS = 1000
 def command(
     data: options.Data = None,
     column: options.Column = None,
+    columns: options.Columns = None,
     prior: options.Prior = None,
     counts: options.Counts = None,
     labels: options.Labels = None,
@@ -58,7 +59,9 @@ def command(
             given=output,
             remedy="choose one of them",
         )
-    learned = learn(Source(prior, data, column, counts, labels, pseudocount, missing, format, delimiter))
+    learned = learn(
+        Source(prior, data, column, columns, counts, labels, pseudocount, missing, format, delimiter)
+    )
     levels = _levels(epsilons, points, learned.prior.epsilon_max)
     with progress("designing") as bar:
         curve = ex.tradeoff(learned.prior, levels, utility_of(utility), progress=bar)

@@ -14,9 +14,9 @@ from ..certification.certify import Certified, as_mechanism
 from ..errors import MechanismError, ValuesError
 from ..model.mechanism import Mechanism
 from ..model.prior import Labels, Prior, brief, is_missing, shorten
+from ..release.alphabet import Alphabet
 from ..release.arrays import as_column
 from ..release.columns import Column
-from ..release.sampler import Sampler
 
 Counts = NDArray[np.int64]
 
@@ -142,8 +142,7 @@ def _from_mapping(outputs: Labels, reports: Mapping[Any, Any]) -> list[Any]:
 
 def _from_column(outputs: Labels, reports: Any) -> Counts:
     """The counts of a column: its codes are counted, then added up by label."""
-    labels_only = Sampler(np.zeros((0, 0), dtype=np.uint64), outputs, outputs, b"")
-    column = as_column(labels_only, reports)
+    column = as_column(Alphabet(outputs, outputs), reports)
     codes, rows = column.codes, column.rows
     if len(codes) == 0:
         return np.zeros(len(outputs), dtype=np.int64)

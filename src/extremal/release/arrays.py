@@ -18,12 +18,13 @@ import numpy as np
 
 from ..errors import KeyingError, ValuesError
 from . import series
+from .alphabet import Alphabet
 from .certificate import Certificate, sampler_of
 from .columns import Array, Column, from_list, from_numpy, shown
 from .job import Randomness, Release, choose_randomness, plan, record_blocks
 from .keys import Columns, check_columns_name
 from .order import warn_if_codes_ordered, warn_if_ordered
-from .sampler import Integers, Sampler, Words, smallest_unsigned, unsigned
+from .sampler import Integers, Words, smallest_unsigned, unsigned
 
 ALONE = ""  # what a job calls a column that comes by itself; keyed draws have the name that was given
 
@@ -68,11 +69,11 @@ def privatize_values(
             given=f"unknown={unknown!r}, unknown_as={shown(unknown_as)}",
             remedy="choose one",
         )
-    column = as_column(sampler_of(certified), values)
+    column = as_column(sampler_of(certified).alphabet, values)
     instead = None if unknown_as is None else {ALONE: unknown_as}
     job = plan({ALONE: certified}, unknown, instead, draws.randomness(column.name), alone=True)
     job.observe = partial(warn_if_ordered, job.releases, stacklevel=6)
-    drawn = job.draw(lambda sampler, name: column, len(column.codes), draws.blocks(len(column.codes)))
+    drawn = job.draw(lambda alphabet, name: column, len(column.codes), draws.blocks(len(column.codes)))
     job.check()
     return None if drawn is None else drawn.columns[ALONE]
 
@@ -123,17 +124,17 @@ def _row_numbers(codes: Array, n: int) -> Array:
     return plain
 
 
-def as_column(sampler: Sampler, values: Any) -> Column:
+def as_column(alphabet: Alphabet, values: Any) -> Column:
     """Any column as codes."""
     pandas, polars, pyarrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
     if pandas and isinstance(values, pandas.Series):
-        return series.from_pandas(sampler, values, pandas)
+        return series.from_pandas(alphabet, values, pandas)
     if polars and isinstance(values, polars.Series):
-        return series.from_polars(sampler, values, polars)
+        return series.from_polars(alphabet, values, polars)
     if pyarrow and isinstance(values, pyarrow.Array | pyarrow.ChunkedArray):
-        return series.from_arrow(sampler, values)
+        return series.from_arrow(alphabet, values)
     if isinstance(values, np.ndarray):
-        return from_numpy(sampler, values)
+        return from_numpy(alphabet, values)
     if (
         isinstance(values, str | bytes | Mapping | Set)  # a set has no order and lost who answered the same
         or not isinstance(values, Iterable)
@@ -145,4 +146,4 @@ def as_column(sampler: Sampler, values: Any) -> Column:
             given=type(values).__name__,
             remedy="give a list, an array or a Series, and a single value as [value]",
         )
-    return from_list(sampler, list(values))
+    return from_list(alphabet, list(values))

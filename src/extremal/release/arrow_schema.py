@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._json import parse_json
-from .sampler import Sampler
+from .alphabet import Alphabet
 
 FIELD_ID = b"PARQUET:field_id"  # a number by which table formats know a column; says nothing about values
 EXTENSION = (b"ARROW:extension:name", b"ARROW:extension:metadata")  # without these the type is lost
@@ -18,7 +18,7 @@ LONGEST = 60  # characters of the name of a type or a version
 ABOUT_TYPE = ("num_categories", "ordered", "timezone", "precision", "scale", "encoding")
 
 
-def released_schema(schema: Any, types: Mapping[str, Any], parts: Mapping[str, Sampler]) -> Any:
+def released_schema(schema: Any, types: Mapping[str, Any], parts: Mapping[str, Alphabet]) -> Any:
     """The schema with the types of the released columns, and no metadata that may describe their values.
 
     Metadata of a table is anybody's text: counts, ranges, a list of categories. Of the table's only pandas'
@@ -77,7 +77,7 @@ def unordered(kind: Any) -> Any:
     return kind
 
 
-def _pandas(described: bytes, types: Mapping[str, Any], parts: Mapping[str, Sampler]) -> bytes | None:
+def _pandas(described: bytes, types: Mapping[str, Any], parts: Mapping[str, Alphabet]) -> bytes | None:
     try:
         document = parse_json(described)
         columns = []

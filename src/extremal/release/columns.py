@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ..errors import ValuesError
 from ..model.prior import brief, is_hashable
-from .sampler import Sampler, smallest_unsigned, unsigned
+from .alphabet import Alphabet
+from .sampler import smallest_unsigned, unsigned
 
 Array = NDArray[Any]
 Rows = NDArray[np.uint32]
@@ -33,18 +34,18 @@ class Column:
     name: Any = None  # what a Series calls itself
 
 
-def from_list(sampler: Sampler, values: list[Any]) -> Column:
-    labels = objects(sampler.outputs)
+def from_list(alphabet: Alphabet, values: list[Any]) -> Column:
+    labels = objects(alphabet.outputs)
     return Column(
-        object_codes(sampler, values),
-        np.arange(len(sampler.inputs) + 1, dtype=np.uint32),
+        object_codes(alphabet, values),
+        np.arange(len(alphabet.inputs) + 1, dtype=np.uint32),
         lambda where: (values[i] for i in where.tolist()),
         lambda outcomes, kept: labels[outcomes].tolist(),
-        smallest_unsigned(len(sampler.outputs)),
+        smallest_unsigned(len(alphabet.outputs)),
     )
 
 
-def from_numpy(sampler: Sampler, values: Array) -> Column:
+def from_numpy(alphabet: Alphabet, values: Array) -> Column:
     if values.ndim != 1:
         raise ValuesError(
             "must be one column",
@@ -53,36 +54,36 @@ def from_numpy(sampler: Sampler, values: Array) -> Column:
             remedy="privatise its columns one by one",
         )
     if np.ma.is_masked(values):  # what is masked is missing, though there is a number under the mask
-        codes = object_codes(sampler, values.tolist())
-        rows = np.arange(len(sampler.inputs) + 1, dtype=np.uint32)
+        codes = object_codes(alphabet, values.tolist())
+        rows = np.arange(len(alphabet.inputs) + 1, dtype=np.uint32)
     else:
-        codes, rows = numpy_codes(sampler, np.asarray(values))
-    labels = labels_like(sampler, values.dtype)
+        codes, rows = numpy_codes(alphabet, np.asarray(values))
+    labels = labels_like(alphabet, values.dtype)
     return Column(
         codes,
         rows,
         lambda where: values[where].tolist(),
         lambda outcomes, kept: labels[outcomes],
-        smallest_unsigned(len(sampler.outputs)),
+        smallest_unsigned(len(alphabet.outputs)),
     )
 
 
-def numpy_codes(sampler: Sampler, values: Array) -> tuple[Array, Rows]:
+def numpy_codes(alphabet: Alphabet, values: Array) -> tuple[Array, Rows]:
     """Codes of the elements and their rows: a table for integers, a search for floats, else a dictionary."""
     if values.dtype.kind == "b":
-        return values.view(np.uint8), rows_of(sampler, [False, True])
+        return values.view(np.uint8), rows_of(alphabet, [False, True])
     if values.dtype.kind in "iu":
-        return _integer_codes(sampler, values)
+        return _integer_codes(alphabet, values)
     if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
-        numbers = {float(label): row for label, row in sampler.row_of.items() if _is_float(label)}
-        return _search(numbers, values.astype(np.float64), len(sampler.inputs))
-    return object_codes(sampler, values.tolist()), np.arange(len(sampler.inputs) + 1, dtype=np.uint32)
+        numbers = {float(label): row for label, row in alphabet.row_of.items() if _is_float(label)}
+        return _search(numbers, values.astype(np.float64), len(alphabet.inputs))
+    return object_codes(alphabet, values.tolist()), np.arange(len(alphabet.inputs) + 1, dtype=np.uint32)
 
 
-def _integer_codes(sampler: Sampler, values: Array) -> tuple[Array, Rows]:
-    n = len(sampler.inputs)
+def _integer_codes(alphabet: Alphabet, values: Array) -> tuple[Array, Rows]:
+    n = len(alphabet.inputs)
     codes, info = unsigned(values), np.iinfo(values.dtype)
-    labels = {int(label): row for label, row in sampler.row_of.items() if _is_integer(label)}
+    labels = {int(label): row for label, row in alphabet.row_of.items() if _is_integer(label)}
     numbers = {label: row for label, row in labels.items() if info.min <= label <= info.max}
     low, high = (min(numbers), max(numbers)) if numbers else (0, -1)
     if high - low >= LARGEST_LOOKUP:
@@ -104,10 +105,10 @@ def _search(numbers: dict[Any, int], values: Array, n: int) -> tuple[Array, Rows
     return np.where(found, place, len(ordered)).astype(np.uint32), rows
 
 
-def object_codes(sampler: Sampler, values: list[Any]) -> Array:
+def object_codes(alphabet: Alphabet, values: list[Any]) -> Array:
     """The row of every value, N for those that are no label."""
-    n = len(sampler.inputs)
-    get = sampler.row_of.get
+    n = len(alphabet.inputs)
+    get = alphabet.row_of.get
     dtype = smallest_unsigned(n + 1)
     try:
         return np.fromiter(map(get, values, repeat(n)), dtype=dtype, count=len(values))
@@ -115,18 +116,18 @@ def object_codes(sampler: Sampler, values: list[Any]) -> Array:
         return np.array([get(value, n) if is_hashable(value) else n for value in values], dtype=dtype)
 
 
-def rows_of(sampler: Sampler, symbols: Iterable[Any]) -> Rows:
+def rows_of(alphabet: Alphabet, symbols: Iterable[Any]) -> Rows:
     """The row of every symbol of a dictionary, then the mark for codes beyond it."""
-    n = len(sampler.inputs)
-    return np.array([*object_codes(sampler, list(symbols)), n], dtype=np.uint32)
+    n = len(alphabet.inputs)
+    return np.array([*object_codes(alphabet, list(symbols)), n], dtype=np.uint32)
 
 
-def labels_like(sampler: Sampler, dtype: np.dtype[Any]) -> Array:
+def labels_like(alphabet: Alphabet, dtype: np.dtype[Any]) -> Array:
     """The output labels as an array of this dtype if it holds every one exactly, else of their own."""
-    outputs = sampler.outputs
+    outputs = alphabet.outputs
     if dtype.kind == "U":
         # As wide as the whole alphabet needs: the width that came in may tell the longest of the values.
-        texts = [label for label in (*sampler.inputs, *outputs) if isinstance(label, str)]
+        texts = [label for label in (*alphabet.inputs, *outputs) if isinstance(label, str)]
         dtype = np.dtype(f"U{max(map(len, texts), default=1)}")
     if dtype.kind in "OV":
         return objects(outputs)

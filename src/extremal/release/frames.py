@@ -12,13 +12,14 @@ import numpy as np
 
 from ..errors import PriorError, ValuesError
 from ..model.prior import Prior, is_missing, shorten
+from .alphabet import Alphabet
 from .arrays import as_column
 from .arrow_schema import released_schema, unordered
 from .certificate import Certificate
 from .columns import Column
 from .job import Drawn, Job, check_columns, choose_randomness, plan, record_blocks
 from .order import warn_if_ordered
-from .sampler import Sampler, Words
+from .sampler import Words
 
 
 def privatize_frame(
@@ -62,8 +63,8 @@ def privatize_frame(
         records = eager.get_column(ids).to_native() if isinstance(ids, str) else ids
         blocks = record_blocks(records, len(eager))
 
-    def read(sampler: Sampler, name: Any) -> Column:
-        return as_column(sampler, eager.get_column(name).to_native())
+    def read(alphabet: Alphabet, name: Any) -> Column:
+        return as_column(alphabet, eager.get_column(name).to_native())
 
     job.observe = partial(warn_if_ordered, job.releases)
     drawn = job.draw(read, len(eager), blocks)

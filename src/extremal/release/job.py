@@ -17,6 +17,7 @@ import numpy as np
 from ..errors import KeyingError, ValuesError
 from ..model.prior import is_hashable, is_missing, shorten
 from . import self_check
+from .alphabet import Alphabet
 from .certificate import Certificate, sampler_of
 from .columns import Array, Column, Kept, Rows, label_rows, shown
 from .keys import (
@@ -33,8 +34,8 @@ from .ledger import Claim, Entry, ledger_path
 from .product import Product
 from .sampler import Fill, Integers, Sampler, SecureWords, Words
 
-Read = Callable[[Sampler, Any], Column]
-"""read(sampler, name) gives the column of this name as codes; the sampler names the labels."""
+Read = Callable[[Alphabet, Any], Column]
+"""read(alphabet, name) gives the column of this name, which has these labels, as codes."""
 
 Blocks = Callable[[Any, int], Integers | None]
 """blocks(ids, count) gives what keyed draws need of a column of ids; None without a key."""
@@ -59,7 +60,7 @@ class Release:
 
     def column(self, read: Read) -> Column:
         if self.product is None:
-            column = read(self.sampler, self.names[0])
+            column = read(self.sampler.alphabet, self.names[0])
         else:
             parts = zip(self.product.parts, self.names, strict=True)
             column = self.product.column([read(part, name) for part, name in parts])
@@ -167,11 +168,11 @@ class Job:
         return [name for release in self.releases for name in release.names]
 
     @property
-    def parts(self) -> dict[Any, Sampler]:
-        """For each of these columns what names its labels."""
-        named: dict[Any, Sampler] = {}
+    def parts(self) -> dict[Any, Alphabet]:
+        """The labels of each of these columns."""
+        named: dict[Any, Alphabet] = {}
         for release in self.releases:
-            parts = (release.sampler,) if release.product is None else release.product.parts
+            parts = (release.sampler.alphabet,) if release.product is None else release.product.parts
             named.update(zip(release.names, parts, strict=True))
         return named
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import PriorError, SizeError, ValuesError
 from ..model.prior import Labels, Prior, shorten
+from .alphabet import Alphabet
 from .columns import Array, Column, Kept, Rows, label_rows
 from .sampler import Sampler, smallest_unsigned
 
@@ -49,7 +50,7 @@ class Product:
     """A mechanism on tuples, seen from the columns that its tuples are made of."""
 
     sampler: Sampler
-    parts: tuple[Sampler, ...]  # these only name the labels of a column: nothing is drawn from them
+    parts: tuple[Alphabet, ...]  # the labels of each column
 
     @classmethod
     def of(cls, sampler: Sampler, names: Sequence[Any]) -> Product:
@@ -61,19 +62,11 @@ class Product:
                     f"a mechanism for the columns {list(names)} must have {what} that are "
                     f"tuples of {len(names)} labels",
                     given=shorten(wrong, 3),
-                    remedy=(
-                        "make its prior with joint_prior(...), and design with at most as "
-                        "many outputs as inputs"
-                    ),
+                    remedy="design it for these columns together, with `joint_prior(...)`",
                 )
-        nothing = np.empty((0, 0), dtype=np.uint64)
-        return cls(
-            sampler,
-            tuple(
-                Sampler(nothing, _place(sampler.inputs, k), _place(sampler.outputs, k), b"")
-                for k in range(len(names))
-            ),
-        )
+        places = range(len(names))
+        parts = (Alphabet(labels_at(sampler.inputs, k), labels_at(sampler.outputs, k)) for k in places)
+        return cls(sampler, tuple(parts))
 
     @cached_property
     def steps(self) -> list[Rows]:
@@ -133,5 +126,6 @@ class Product:
         )
 
 
-def _place(labels: Labels, k: int) -> Labels:
+def labels_at(labels: Labels, k: int) -> Labels:
+    """The different labels at one place of tuples."""
     return tuple(dict.fromkeys(label[k] for label in labels))  # type: ignore[index]

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from ..errors import OptionError, SizeError, ValuesError
 from ..model.prior import Labels
+from .alphabet import Alphabet
 
 Array = NDArray[Any]
 Integers = NDArray[np.uint64]
@@ -131,9 +132,14 @@ class Sampler:
         return max(1, (len(self.outputs) - 1).bit_length())
 
     @cached_property
+    def alphabet(self) -> Alphabet:
+        """The labels alone."""
+        return Alphabet(self.inputs, self.outputs)
+
+    @property
     def row_of(self) -> dict[Any, int]:
         """The row of every input label."""
-        return {label: i for i, label in enumerate(self.inputs)}
+        return self.alphabet.row_of
 
     @cached_property
     def entries(self) -> Integers:

@@ -16,21 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ValuesError
+from .alphabet import Alphabet
 from .columns import Array, Column, Kept, Rows, labels_like, numpy_codes, object_codes, rows_of, same_labels
-from .sampler import PIECE, Sampler, cores, smallest_unsigned, unsigned
+from .sampler import PIECE, cores, smallest_unsigned, unsigned
 
 WIDE = ("Int128", "UInt128")
 LARGEST_CATEGORY = 1 << 24  # codes of a polars Categorical that are looked up; larger ones go through arrow
 
 
-def from_pandas(sampler: Sampler, values: Any, pandas: Any) -> Column:
+def from_pandas(alphabet: Alphabet, values: Any, pandas: Any) -> Column:
     """A Series: codes of a categorical as they are, numbers by table, all else by pandas' own factorize."""
-    outcomes = smallest_unsigned(len(sampler.outputs))
+    outcomes = smallest_unsigned(len(alphabet.outputs))
     kept_dtype = None  # pandas would guess another for an array of objects
     if isinstance(values.dtype, pandas.CategoricalDtype):
-        codes, rows = unsigned(values.array.codes), rows_of(sampler, values.cat.categories.tolist())
-        dtype = _pandas_categories(sampler, values.dtype, pandas)
-        place = np.asarray(dtype.categories.get_indexer(pandas.Index(list(sampler.outputs), dtype="object")))
+        codes, rows = unsigned(values.array.codes), rows_of(alphabet, values.cat.categories.tolist())
+        dtype = _pandas_categories(alphabet, values.dtype, pandas)
+        place = np.asarray(dtype.categories.get_indexer(pandas.Index(list(alphabet.outputs), dtype="object")))
         in_order = np.array_equal(place, np.arange(len(place)))
         narrow = np.min_scalar_type(-len(dtype.categories))
         outcomes = np.dtype(f"u{narrow.itemsize}")
@@ -41,8 +42,8 @@ def from_pandas(sampler: Sampler, values: Any, pandas: Any) -> Column:
 
     elif isinstance(values.dtype, np.dtype):
         array = values.to_numpy()
-        codes, rows = numpy_codes(sampler, array)
-        labels = labels_like(sampler, values.dtype)
+        codes, rows = numpy_codes(alphabet, array)
+        labels = labels_like(alphabet, values.dtype)
         kept_dtype = values.dtype if labels.dtype == values.dtype else None
 
         def build(drawn: Array) -> Any:
@@ -50,8 +51,8 @@ def from_pandas(sampler: Sampler, values: Any, pandas: Any) -> Column:
 
     else:
         factors, symbols = pandas.factorize(values.array)
-        codes, rows = unsigned(factors), rows_of(sampler, symbols.tolist())
-        symbols_out = _pandas_labels(sampler, values.dtype, pandas)
+        codes, rows = unsigned(factors), rows_of(alphabet, symbols.tolist())
+        symbols_out = _pandas_labels(alphabet, values.dtype, pandas)
 
         def build(drawn: Array) -> Any:
             return symbols_out.take(drawn.astype(np.intp))
@@ -66,24 +67,24 @@ def from_pandas(sampler: Sampler, values: Any, pandas: Any) -> Column:
     return Column(codes, rows, values_at, rebuild, outcomes, values.name)
 
 
-def _pandas_categories(sampler: Sampler, dtype: Any, pandas: Any) -> Any:
+def _pandas_categories(alphabet: Alphabet, dtype: Any, pandas: Any) -> Any:
     """A categorical dtype for the reports that does not depend on the values.
 
-    Categories may be just the values that occurred, in the order in which they did. So they are the alphabet
-    in its own order; an order that was declared over the whole alphabet is kept.
+    Categories may be just the values that occurred, in the order in which they did. So they are the every
+    in its own order; an order that was declared over the whole every is kept.
     """
-    alphabet = list(dict.fromkeys([*sampler.inputs, *sampler.outputs]))
-    if not set(sampler.outputs) <= set(sampler.inputs):
-        alphabet = list(sampler.outputs)
+    every = list(dict.fromkeys([*alphabet.inputs, *alphabet.outputs]))
+    if not set(alphabet.outputs) <= set(alphabet.inputs):
+        every = list(alphabet.outputs)
     given = dtype.categories.tolist()
-    if dtype.ordered and set(alphabet) <= set(given):
-        known = set(alphabet)
+    if dtype.ordered and set(every) <= set(given):
+        known = set(every)
         return pandas.CategoricalDtype([category for category in given if category in known], ordered=True)
-    return pandas.CategoricalDtype(alphabet)
+    return pandas.CategoricalDtype(every)
 
 
-def _pandas_labels(sampler: Sampler, dtype: Any, pandas: Any) -> Any:
-    outputs = list(sampler.outputs)
+def _pandas_labels(alphabet: Alphabet, dtype: Any, pandas: Any) -> Any:
+    outputs = list(alphabet.outputs)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # numbers that pandas would reluctantly take for something else
@@ -95,10 +96,10 @@ def _pandas_labels(sampler: Sampler, dtype: Any, pandas: Any) -> Any:
     return pandas.Series(outputs).array
 
 
-def from_polars(sampler: Sampler, values: Any, polars: Any) -> Column:
+def from_polars(alphabet: Alphabet, values: Any, polars: Any) -> Column:
     """A Series: codes of an Enum or Categorical as they are, numbers by table, all else through arrow."""
-    codes, rows = _polars_codes(sampler, values, polars)
-    labels = _polars_labels(sampler, values.dtype, polars)
+    codes, rows = _polars_codes(alphabet, values, polars)
+    labels = _polars_labels(alphabet, values.dtype, polars)
 
     def rebuild(drawn: Array, kept: Kept) -> Any:
         return _polars_gather(labels, drawn, polars).rename(values.name)
@@ -106,7 +107,7 @@ def from_polars(sampler: Sampler, values: Any, polars: Any) -> Column:
     def values_at(where: NDArray[np.intp]) -> Any:
         return values.gather(polars.Series(where)).to_list()
 
-    outcomes = smallest_unsigned(len(sampler.outputs))
+    outcomes = smallest_unsigned(len(alphabet.outputs))
     return Column(codes, rows, values_at, rebuild, outcomes, values.name)
 
 
@@ -126,23 +127,23 @@ def _polars_gather(labels: Any, drawn: Array, polars: Any) -> Any:
         return polars.concat(list(parts), rechunk=True)
 
 
-def _polars_codes(sampler: Sampler, values: Any, polars: Any) -> tuple[Array, Rows]:
+def _polars_codes(alphabet: Alphabet, values: Any, polars: Any) -> tuple[Array, Rows]:
     if isinstance(values.dtype, polars.Enum):
-        return _physical(values, polars), rows_of(sampler, values.dtype.categories.to_list())
+        return _physical(values, polars), rows_of(alphabet, values.dtype.categories.to_list())
     if isinstance(values.dtype, polars.Categorical) and hasattr(polars, "Categories"):
         # Codes mean the same in every Series of this dtype, so the labels' own codes are the dictionary.
-        texts = [label for label in sampler.inputs if isinstance(label, str)]
+        texts = [label for label in alphabet.inputs if isinstance(label, str)]
         numbers = polars.Series(texts, dtype=values.dtype).to_physical().to_numpy()
         if len(texts) and numbers.max() < LARGEST_CATEGORY:
-            rows = np.full(int(numbers.max()) + 2, len(sampler.inputs), dtype=np.uint32)
-            rows[numbers] = [sampler.row_of[text] for text in texts]
+            rows = np.full(int(numbers.max()) + 2, len(alphabet.inputs), dtype=np.uint32)
+            rows[numbers] = [alphabet.row_of[text] for text in texts]
             return _physical(values, polars), rows
     if values.dtype in (getattr(polars, name, None) for name in WIDE):  # numpy and arrow have none
-        codes = object_codes(sampler, values.to_list())
-        return codes, np.arange(len(sampler.inputs) + 1, dtype=np.uint32)
+        codes = object_codes(alphabet, values.to_list())
+        return codes, np.arange(len(alphabet.inputs) + 1, dtype=np.uint32)
     if values.dtype.is_numeric() and values.null_count() == 0:
-        return numpy_codes(sampler, values.to_numpy())
-    return _arrow_codes(sampler, values.to_arrow())
+        return numpy_codes(alphabet, values.to_numpy())
+    return _arrow_codes(alphabet, values.to_arrow())
 
 
 def _physical(values: Any, polars: Any) -> Array:
@@ -152,15 +153,15 @@ def _physical(values: Any, polars: Any) -> Array:
     return np.asarray(codes.to_numpy())
 
 
-def _polars_labels(sampler: Sampler, dtype: Any, polars: Any) -> Any:
-    outputs = list(sampler.outputs)
+def _polars_labels(alphabet: Alphabet, dtype: Any, polars: Any) -> Any:
+    outputs = list(alphabet.outputs)
     choices = [dtype]
     if isinstance(dtype, polars.Enum):
-        # An Enum of the values that occurred would tell which did: it must list the alphabet, or is replaced
+        # An Enum of the values that occurred would tell which did: it must list the every, or is replaced
         # by it.
-        alphabet = list(dict.fromkeys([*sampler.inputs, *outputs]))
-        if not set(alphabet) <= set(dtype.categories.to_list()):
-            vocabulary = alphabet if set(outputs) <= set(sampler.inputs) else outputs
+        every = list(dict.fromkeys([*alphabet.inputs, *outputs]))
+        if not set(every) <= set(dtype.categories.to_list()):
+            vocabulary = every if set(outputs) <= set(alphabet.inputs) else outputs
             choices = [polars.Enum(vocabulary)] if all(isinstance(label, str) for label in vocabulary) else []
     for choice in [*choices, None]:
         try:
@@ -172,21 +173,21 @@ def _polars_labels(sampler: Sampler, dtype: Any, polars: Any) -> Any:
     return polars.Series(outputs, dtype=polars.Object)
 
 
-def from_arrow(sampler: Sampler, values: Any) -> Column:
+def from_arrow(alphabet: Alphabet, values: Any) -> Column:
     """An Array or ChunkedArray: indices of a dictionary as they are, integers by table, else encoded."""
     import pyarrow
 
     if pyarrow.types.is_run_end_encoded(values.type):
-        return _from_runs(sampler, values)
+        return _from_runs(alphabet, values)
     chunked = isinstance(values, pyarrow.ChunkedArray)
-    codes, rows = _arrow_codes(sampler, values)
+    codes, rows = _arrow_codes(alphabet, values)
     encoded = pyarrow.types.is_dictionary(values.type)
-    labels = _arrow_labels(sampler, values.type.value_type if encoded else values.type)
-    outcomes = smallest_unsigned(len(sampler.outputs))
+    labels = _arrow_labels(alphabet, values.type.value_type if encoded else values.type)
+    outcomes = smallest_unsigned(len(alphabet.outputs))
     index = None
     if encoded:
         index = np.dtype(values.type.index_type.to_pandas_dtype())
-        if np.iinfo(index).max < len(sampler.outputs) - 1:
+        if np.iinfo(index).max < len(alphabet.outputs) - 1:
             index = outcomes
         outcomes = np.dtype(f"u{index.itemsize}")
 
@@ -211,11 +212,11 @@ def from_arrow(sampler: Sampler, values: Any) -> Column:
     return Column(codes, rows, values_at, rebuild, outcomes)
 
 
-def _from_runs(sampler: Sampler, values: Any) -> Column:
+def _from_runs(alphabet: Alphabet, values: Any) -> Column:
     """A column stored as runs of equal values: decoded, and the reports encoded by their own runs."""
     from pyarrow import compute
 
-    column = from_arrow(sampler, compute.run_end_decode(values))
+    column = from_arrow(alphabet, compute.run_end_decode(values))
 
     def rebuild(drawn: Array, kept: Kept) -> Any:
         return compute.run_end_encode(column.rebuild(drawn, kept), run_end_type=values.type.run_end_type)
@@ -232,30 +233,30 @@ def _arrow_take(labels: Any, where: Any) -> Any:
         return labels.cast(pyarrow.large_string()).take(where).cast(labels.type)
 
 
-def _arrow_codes(sampler: Sampler, values: Any) -> tuple[Array, Rows]:
+def _arrow_codes(alphabet: Alphabet, values: Any) -> tuple[Array, Rows]:
     import pyarrow
 
     if isinstance(values, pyarrow.ChunkedArray):
         values = values.unify_dictionaries().combine_chunks()
     if pyarrow.types.is_integer(values.type) and values.null_count == 0:
-        return numpy_codes(sampler, values.to_numpy())
+        return numpy_codes(alphabet, values.to_numpy())
     if not pyarrow.types.is_dictionary(values.type):
         try:
             values = values.dictionary_encode()
         except pyarrow.ArrowNotImplementedError:
-            return object_codes(sampler, values.to_pylist()), np.arange(
-                len(sampler.inputs) + 1, dtype=np.uint32
+            return object_codes(alphabet, values.to_pylist()), np.arange(
+                len(alphabet.inputs) + 1, dtype=np.uint32
             )
     indices = values.indices
     if indices.null_count:
         indices = indices.cast(pyarrow.int64()).fill_null(-1)
-    return unsigned(indices.to_numpy()), rows_of(sampler, values.dictionary.to_pylist())
+    return unsigned(indices.to_numpy()), rows_of(alphabet, values.dictionary.to_pylist())
 
 
-def _arrow_labels(sampler: Sampler, kind: Any) -> Any:
+def _arrow_labels(alphabet: Alphabet, kind: Any) -> Any:
     import pyarrow
 
-    outputs: Sequence[Any] = list(sampler.outputs)
+    outputs: Sequence[Any] = list(alphabet.outputs)
     for choice in (kind, None):
         try:
             labels = pyarrow.array(outputs, type=choice)

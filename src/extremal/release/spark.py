@@ -33,12 +33,12 @@ from .._files import file_name
 from ..errors import ExtremalError, FileError, ValuesError
 from ..model.prior import brief, shorten
 from . import spark_checks as checks
+from .alphabet import Alphabet
 from .arrays import as_column
 from .certificate import Certificate
 from .columns import Column
 from .job import Job, Randomness, Release, choose_randomness, plan
 from .keys import id_blocks
-from .sampler import Sampler
 
 COMMITTER = "mapreduce.fileoutputcommitter.algorithm.version"
 # The last line of a worker's traceback.
@@ -140,8 +140,8 @@ class Reports:
     def of_batch(self, job: Job, batch: Any) -> Any:
         """The batch with reports instead of values."""
 
-        def read(sampler: Sampler, name: str) -> Column:
-            return as_column(sampler, batch.column(self.places[name]))
+        def read(alphabet: Alphabet, name: str) -> Column:
+            return as_column(alphabet, batch.column(self.places[name]))
 
         blocks = None
         if self.id_place is not None:
@@ -182,9 +182,9 @@ def _schema_of_reports(frame: Any, job: Job) -> Any:
     schema = type(frame.schema).fromJson(frame.schema.jsonValue())  # a copy: the frame keeps its own
     fields = {field.name: field for field in schema.fields}
 
-    def read(sampler: Sampler, name: str) -> Column:
+    def read(alphabet: Alphabet, name: str) -> Column:
         try:
-            return as_column(sampler, pa.array([], to_arrow_type(fields[name].dataType)))
+            return as_column(alphabet, pa.array([], to_arrow_type(fields[name].dataType)))
         except TypeError:
             kind = fields[name].dataType.simpleString()
             raise ValuesError(

@@ -17,11 +17,11 @@ from pyspark.sql import functions as F
 
 from ..errors import KeyingError, ValuesError
 from ..model.prior import is_missing, shorten
+from .alphabet import Alphabet
 from .arrays import as_column
 from .columns import Column, shown
 from .job import MOST_NAMES, Job, Release, Unknown, check_columns
 from .keys import REMEDY
-from .sampler import Sampler
 
 ID_TYPES = ("byte", "short", "integer", "long", "string", "binary")
 
@@ -186,8 +186,8 @@ class Strangers:
             # A bit for each column, the first one highest: 1 if the group is not by this column.
             mark = (1 << count) - 1 - sum(1 << (count - 1 - k) for k in own.values())
 
-            def read(sampler: Sampler, name: Any, own: dict[Any, int] = own) -> Column:
-                return as_column(sampler, batch.column(own[name]))
+            def read(alphabet: Alphabet, name: Any, own: dict[Any, int] = own) -> Column:
+                return as_column(alphabet, batch.column(own[name]))
 
             column = release.column(read)
             strange = np.flatnonzero((grouping == mark) & ~release.known(column))

@@ -7,16 +7,18 @@ the released symbol agrees most often with the true one.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ..model.mechanism import Mechanism, check_match, common_labels
-from ..model.prior import Prior
+from ..model.prior import Labels, Prior
 
 
 def pair_outputs(prior: Prior, mechanism: Mechanism) -> Mechanism:
     """The same mechanism with outputs that carry input labels, P[Y = X] as large as column order allows.
 
     Outputs that never occur are dropped. With at most N outputs each gets its own input label, in the order
-    of the inputs; with more they are numbered 0..M-1.
+    of the inputs; with more they are numbered 0..M-1, and where the inputs are tuples, one label for each of
+    several columns, number k stands in every place: ("#k", "#k"), which no answer is mistaken for.
     """
     from scipy.optimize import linear_sum_assignment  # half a second: not at import
 
@@ -25,9 +27,17 @@ def pair_outputs(prior: Prior, mechanism: Mechanism) -> Mechanism:
     n, m = P.shape
     labels = common_labels(prior.labels, mechanism.inputs)
     if m > n:
-        return Mechanism(P, labels)
+        return Mechanism(P, labels, _numbered(labels, m))
     inputs, outputs = linear_sum_assignment(prior.probabilities[:, None] * P, maximize=True)
     return Mechanism(P[:, outputs], labels, [labels[i] for i in inputs])
+
+
+def _numbered(inputs: Labels, count: int) -> list[Any]:
+    widths = {len(label) for label in inputs if isinstance(label, tuple)}
+    if len(widths) != 1 or not all(isinstance(label, tuple) for label in inputs):
+        return list(range(count))
+    (width,) = widths
+    return [(f"#{k}",) * width for k in range(count)]
 
 
 def agreement(prior: Prior, mechanism: Mechanism) -> float:

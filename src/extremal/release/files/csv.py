@@ -18,9 +18,10 @@ import numpy as np
 
 from ...errors import KeyingError, ValuesError
 from ...model.prior import shorten
+from ..alphabet import Alphabet
 from ..columns import Array, Column, Kept
 from ..job import Blocks, Drawn, Job
-from ..sampler import Sampler, smallest_unsigned, unsigned
+from ..sampler import smallest_unsigned, unsigned
 from .csv_scan import (
     Header,
     Places,
@@ -66,6 +67,12 @@ class CsvData:
         for records, _ in self._records():
             yield self._ids(records, name)
 
+    def parts(self, names: Sequence[str]) -> Iterator[tuple[list[Any], int]]:
+        """Some columns as they are written, part by part, and how much of the file has been read."""
+        places = [self.columns.index(name) for name in names]
+        for records, done in self._records():
+            yield [records.fields(place) for place in places], done
+
     def release(
         self,
         sink: BinaryIO,
@@ -84,7 +91,7 @@ class CsvData:
         for records, done in self._records():
             wrapped.add(records)
 
-            def read(part: Sampler, name: str, records: Records = records) -> Column:
+            def read(part: Alphabet, name: str, records: Records = records) -> Column:
                 return text_column(part, records.fields(self.columns.index(name)))
 
             names = None if ids is None else self._ids(records, ids)
@@ -108,7 +115,7 @@ class CsvData:
     def _answers(self, job: Job) -> dict[int, Callable[[str], bool]]:
         """For each private column whether a text is one of its answers."""
 
-        def known(part: Sampler) -> Callable[[str], bool]:
+        def known(part: Alphabet) -> Callable[[str], bool]:
             find = finder(part)
             return lambda text: text != "" and find(text) < len(part.inputs)
 
@@ -131,7 +138,7 @@ class CsvData:
                 before += len(records)
                 yield records, done
 
-    def _labels(self, part: Sampler, name: str) -> Any:
+    def _labels(self, part: Alphabet, name: str) -> Any:
         """The output labels as they are written: quoted if the header is, or if they must be."""
         import pyarrow
 
@@ -192,7 +199,7 @@ class CsvData:
         return memoryview(text.buffers()[2])[edge[0] : edge[-1]].tobytes(), edge[::pieces] - edge[0]
 
 
-def text_column(part: Sampler, fields: Any) -> Column:
+def text_column(part: Alphabet, fields: Any) -> Column:
     """Fields as codes: each different text is looked up once. What is built are the outcomes themselves."""
     encoded = fields.dictionary_encode()
     codes = unsigned(encoded.indices.to_numpy())
@@ -209,7 +216,7 @@ def text_column(part: Sampler, fields: Any) -> Column:
     return Column(codes, rows, values_at, rebuild, smallest_unsigned(len(part.outputs)))
 
 
-def finder(part: Sampler) -> Callable[[str], int]:
+def finder(part: Alphabet) -> Callable[[str], int]:
     """The row of the label that a text stands for: itself, else the number or truth value it denotes."""
     check_texts(part.inputs)
     nobody = len(part.inputs)

@@ -7,7 +7,7 @@ decided by the size in bytes, which depends on the private values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -15,11 +15,11 @@ import numpy as np
 
 from ...errors import FileError
 from ...model.prior import shorten
+from ..alphabet import Alphabet
 from ..arrays import as_column
 from ..arrow_schema import released_schema, unordered
 from ..columns import Column
 from ..job import Blocks, Job
-from ..sampler import Sampler
 from .shuffle import ShuffledTable, Steps, Written
 
 GROUP_BYTES = 1 << 25  # of a row group in memory
@@ -71,6 +71,13 @@ class ParquetData:
         for table in self._tables(MOST_ROWS, columns=[name]):
             yield table.column(0)
 
+    def parts(self, names: Sequence[str]) -> Iterator[tuple[list[Any], int]]:
+        """Some columns, part by part, and how many rows have been read."""
+        done = 0
+        for table in self._tables(MOST_ROWS, columns=list(names)):
+            done += len(table)
+            yield [table.column(name) for name in names], done
+
     def release(
         self,
         sink: BinaryIO,
@@ -112,7 +119,7 @@ class ParquetData:
         with parquet.ParquetWriter(sink, schema, compression=codecs, use_dictionary=encoded) as writer:
             for table in self._tables(rows, quick):
 
-                def read(part: Sampler, name: str, table: Any = table) -> Column:
+                def read(part: Alphabet, name: str, table: Any = table) -> Column:
                     return as_column(part, table.column(name))
 
                 records = None if ids is None else table.column(ids)
@@ -214,7 +221,7 @@ class ParquetData:
         return path if path in self.columns else path.partition(".")[0]
 
 
-def released_type(part: Sampler, given: Any) -> Any:
+def released_type(part: Alphabet, given: Any) -> Any:
     """The arrow type of the reports of a column of this type: it depends on the labels alone."""
     import pyarrow
 

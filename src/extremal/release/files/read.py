@@ -9,11 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ...errors import FileError, ValuesError
-from ...model.prior import is_missing
-from ..sampler import Sampler
+from ...model.prior import Labels, is_missing
+from ..alphabet import Alphabet
+from ..product import labels_at
 from .csv import INTEGER, CsvData, finder
 from .csv_scan import DELIMITERS, unquote
 from .parquet import ParquetData
@@ -35,7 +34,7 @@ class Counted(NamedTuple):
 
 def read_counts(
     path: str,
-    column: str | None = None,
+    column: str | Sequence[str] | None = None,
     *,
     format: str | None = None,
     delimiter: str | None = None,
@@ -44,8 +43,9 @@ def read_counts(
 ) -> Values:
     """Value -> how often it occurs. In a CSV file, integers if all values are written as integers, else text.
 
-    Without a column the file must have a single one. An empty field of a CSV file and a null of a Parquet file are
-    missing: refused, or left out with missing="drop". `progress` is called with (done, total).
+    Of several columns, the combinations of their values that occur, as tuples. Without a column the file must have a
+    single one. An empty field of a CSV file and a null of a Parquet file are missing: refused, or left out with
+    missing="drop". `progress` is called with (done, total).
     """
     if missing not in ("refuse", "drop"):
         raise ValuesError(
@@ -58,37 +58,48 @@ def read_counts(
     values, absent = count_values(data, name, progress)
     if absent and missing == "refuse":
         raise ValuesError(
-            f"every record must have a value in column {name!r}",
+            f"every record must have a value in {_words(name)}",
             given=f"{absent} without one in {path}",
             remedy='name them, e.g. "no answer", or leave them out: `missing="drop"`',
         )
     return values
 
 
-def count_values(data: CsvData | ParquetData, name: str, progress: Progress | None = None) -> Counted:
-    """How often each value stands in a column of a file that has it."""
+def count_values(
+    data: CsvData | ParquetData, name: str | Sequence[str], progress: Progress | None = None
+) -> Counted:
+    """How often each value stands in a column of a file that has it, or each combination in several columns."""
     counts: Counter[Any] = Counter()
-    for part, done in _csv_parts(data, name) if isinstance(data, CsvData) else _parquet_parts(data, name):
+    joint = not isinstance(name, str)
+    for part, done in _joint_parts(data, name) if joint else _parts(data, str(name)):
         counts.update(part)
         if len(counts) > MOST_VALUES:
             raise ValuesError(
                 f"a column of answers must have at most {MOST_VALUES} different values",
-                given=f"more in {name!r} of {data.path}",
+                given=f"more in {_words(name)} of {data.path}",
                 remedy="choose another column, or group its values first",
             )
         if progress is not None:
             progress(min(done, data.total), data.total)
     absent = counts.pop(None, 0)
-    return Counted(_integers(counts) if isinstance(data, CsvData) else dict(counts), absent)
+    if not isinstance(data, CsvData):
+        return Counted(dict(counts), absent)
+    return Counted(_integer_tuples(counts) if joint else _integers(counts), absent)
+
+
+def _words(name: str | Sequence[str]) -> str:
+    return f"column {name!r}" if isinstance(name, str) else f"the columns {listed(name)}"
 
 
 def count_unknown(
-    data: CsvData | ParquetData, name: str, labels: tuple[Hashable, ...]
+    data: CsvData | ParquetData, name: str | tuple[str, ...], labels: Labels
 ) -> tuple[int, int, int]:
     """How many records of a column hold one of the labels, none at all, and something else."""
     values, absent = count_values(data, name)
     known = set(labels)
-    if isinstance(data, CsvData):  # integers that were recognised are texts again: labels may be those
+    if isinstance(name, tuple):
+        found, empty = match_tuples(values, labels), 0
+    elif isinstance(data, CsvData):  # integers that were recognised are texts again: labels may be those
         found = match_labels({str(value): n for value, n in values.items()}, labels)
         absent, empty = (0, absent) if "" in known else (absent, 0)
     else:
@@ -99,9 +110,22 @@ def count_unknown(
     return good, absent, other
 
 
-def match_labels(counts: Mapping[Any, int], labels: tuple[Hashable, ...]) -> dict[Hashable, int]:
+def match_tuples(counts: Mapping[Any, int], labels: Labels) -> dict[Hashable, int]:
+    """The same counts of combinations with each text as the label that it stands for in its column."""
+    columns = [labels_at(labels, k) for k in range(len(labels[0]))]  # type: ignore[arg-type]
+    names = [
+        {value: label for value in {row[k] for row in counts} for label in match_labels({value: 1}, column)}
+        for k, column in enumerate(columns)
+    ]
+    found: Counter[Hashable] = Counter()
+    for row, count in counts.items():
+        found[tuple(name[value] for name, value in zip(names, row, strict=True))] += count
+    return dict(found)
+
+
+def match_labels(counts: Mapping[Any, int], labels: Labels) -> dict[Hashable, int]:
     """The same counts with each text as the label it stands for, as when a CSV file is privatised."""
-    find = finder(Sampler(np.zeros((0, 0), dtype=np.uint64), labels, labels, b""))
+    find = finder(Alphabet(labels, labels))
     found: Counter[Hashable] = Counter()
     known = set(labels)
     for value, count in counts.items():
@@ -206,6 +230,43 @@ def _meant(name: str, columns: Sequence[str]) -> str:
     return f"; did you mean {_cut(plain[near[0]])}?" if near else ""
 
 
+def _parts(data: CsvData | ParquetData, name: str) -> Iterator[tuple[Values, int]]:
+    return _csv_parts(data, name) if isinstance(data, CsvData) else _parquet_parts(data, name)
+
+
+def _joint_parts(data: CsvData | ParquetData, names: Sequence[str]) -> Iterator[tuple[Values, int]]:
+    """Counts of combinations, part by part; None where some value is missing."""
+    for columns, done in data.parts(names):
+        part: Counter[Any] = Counter()
+        for *values, count in _grouped(columns, names, data.path):
+            row = tuple(map(_plain, values))
+            part[None if any(map(is_missing, row)) else tuple(map(_label, row))] += count
+        yield part, done
+
+
+def _grouped(columns: Sequence[Any], names: Sequence[str], path: str) -> Iterator[Sequence[Any]]:
+    """The different rows of some columns, each with how often it occurs."""
+    import pyarrow
+
+    table = pyarrow.table(list(columns), names=[str(k) for k in range(len(columns))])
+    try:
+        counted = table.group_by(table.column_names).aggregate([([], "count_all")])
+        yield from zip(
+            *(counted.column(name).to_pylist() for name in [*table.column_names, "count_all"]), strict=True
+        )
+    except (TypeError, pyarrow.ArrowException) as error:
+        raise ValuesError(
+            "columns of answers must hold text, numbers or truth values",
+            given=f"others among {listed(names)} of {path}",
+            remedy="convert them",
+        ) from error
+
+
+def _plain(value: Any) -> Any:
+    """A field of a CSV file as text, None if it is empty; other values are what they are."""
+    return unquote(value.decode()) or None if isinstance(value, bytes) else value
+
+
 def _csv_parts(data: CsvData, name: str) -> Iterator[tuple[Values, int]]:
     place = data.columns.index(name)
     for records, done in data._records():
@@ -246,6 +307,15 @@ def _integers(counts: Mapping[Any, int]) -> Values:
     if counts and all(INTEGER.fullmatch(text) for text in counts):
         return {int(text): count for text, count in counts.items()}
     return dict(counts)
+
+
+def _integer_tuples(counts: Mapping[Any, int]) -> Values:
+    """In each place integers if all of its texts are written as integers."""
+    places = [all(map(INTEGER.fullmatch, texts)) for texts in zip(*counts, strict=True)]
+    return {
+        tuple(int(text) if whole else text for text, whole in zip(row, places, strict=True)): count
+        for row, count in counts.items()
+    }
 
 
 def read_texts(data: CsvData | ParquetData, name: str) -> list[Any]:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import extremal as ex
+from extremal.model.reading import split_labels
 
 from . import advice, options, show
 from .failure import CheckFailed
 from .inputs import chosen_columns, load_mechanism, named_label, report_counts
-from .texts import split_labels
 
 if TYPE_CHECKING:
     from rich.console import Console

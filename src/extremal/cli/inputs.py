@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import shutil
 import sys
@@ -17,10 +16,9 @@ from typing import Any
 import extremal as ex
 from extremal._files import open_file
 from extremal.errors import FileError, FormatError, PriorError
+from extremal.model.reading import number, read_counts, read_json, read_table, split_labels
 
-from .counts import parse_counts
 from .progress import progress
-from .texts import number, numeric, pairs, parse_json, split_labels
 
 LARGEST_TEXT = 1 << 26  # bytes of a prior, counts or a matrix
 
@@ -78,11 +76,11 @@ def learn(source: Source) -> Learned:
             prior = ex.Prior(prior.probabilities, names)
         return Learned(prior, None, "as given")
     if source.data is not None:
-        from extremal.release.files.read import read_counts
+        from extremal.release.files import read as files
 
         with file_or_stdin(source.data, source.format) as (path, format), progress("reading") as bar:
             counts: dict[Any, float] = dict(
-                read_counts(
+                files.read_counts(
                     path,
                     chosen_columns(source.column, source.columns),
                     format=format,
@@ -94,7 +92,7 @@ def learn(source: Source) -> Learned:
         where = "standard input" if source.data == "-" else os.path.basename(source.data)
         words = f"learned from {int(sum(counts.values()))} answers in {where}"
     else:
-        counts, words = parse_counts(read_text(str(source.counts)), source.delimiter), "learned from counts"
+        counts, words = read_counts(read_text(str(source.counts)), source.delimiter), "learned from counts"
     counts = _ordered(counts, names, sort=source.data is not None)
     if not counts:
         raise PriorError(
@@ -128,27 +126,21 @@ def prior_set(learned: Learned, confidence: float) -> ex.PriorSet:
 
 
 def parse_prior(text: str) -> ex.Prior:
-    """A prior from "0.5,0.3,0.2", "a=0.5,b=0.3,c=0.2" or a JSON or mechanism file."""
+    """A prior from "0.5,0.3,0.2", "a=0.5,b=0.3,c=0.2" or a file with one, or with a mechanism."""
     if text == "-" or os.path.exists(text) or text.lower().endswith(".json"):
-        return _prior_document(parse_json(read_text(text), "prior"))
-    parts = [part.strip() for part in text.split(",")]
-    try:
-        if all("=" in part for part in parts):
-            named = [part.rpartition("=") for part in parts]
-            return ex.Prior([number(p) for *_, p in named], [name.strip() for name, *_ in named])
-        return ex.Prior([number(part) for part in parts])
-    except FormatError:
-        raise PriorError(
-            "a prior must be numbers like 0.5,0.3,0.2 or a=0.5,b=0.3,c=0.2, or the name of a JSON file",
-            given=f"{text!r:.80}",
-        ) from None
+        text = read_text(text)
+        if text.lstrip()[:1] == "{":
+            document = read_json(text, "a prior")
+            if document.get("format") == "extremal-mechanism":
+                return ex.from_json(text).prior
+    return read_table(text).prior()
 
 
 def parse_mechanism(text: str) -> ex.Certified | ex.Mechanism:
     """A certified mechanism, or a plain matrix: JSON (list of rows, or with inputs and outputs) or CSV of numbers."""
     if text.lstrip()[:1] not in ("{", "["):
         return _matrix_csv(text)
-    document = parse_json(text, "mechanism")
+    document = read_json(text, "a mechanism")
     if isinstance(document, dict) and "format" in document:
         return ex.from_json(text)
     if isinstance(document, dict) and isinstance(document.get("mechanism"), dict):
@@ -199,13 +191,13 @@ def report_counts(
     path: str, column: str | tuple[str, ...] | None, certified: ex.Certified, **how: Any
 ) -> dict[Any, int]:
     """How often each report stands in a column of a file, or each combination in several columns."""
-    from extremal.release.files.read import match_labels, match_tuples, read_counts
+    from extremal.release.files import read as files
 
     check_columns(column, certified)
 
     with file_or_stdin(path, how.pop("format", None)) as (name, format), progress("reading") as bar:
-        counts = read_counts(name, column, format=format, progress=bar, **how)
-    match = match_tuples if isinstance(column, tuple) else match_labels
+        counts = files.read_counts(name, column, format=format, progress=bar, **how)
+    match = files.match_tuples if isinstance(column, tuple) else files.match_labels
     return match(counts, certified.outputs)
 
 
@@ -280,36 +272,19 @@ def _spool() -> Iterator[str]:
             yield named
 
 
-def _prior_document(document: Any) -> ex.Prior:
-    if isinstance(document, dict) and document.get("format") == "extremal-mechanism":
-        return ex.from_json(json.dumps(document)).prior
-    if isinstance(document, dict) and "prior" in document:
-        document = document["prior"]  # what commands print with --json
-    if isinstance(document, dict) and set(document) == {"labels", "probabilities"}:
-        return ex.Prior(document["probabilities"], document["labels"])
-    if isinstance(document, list) and document and isinstance(document[0], dict):
-        document = pairs(document, ("probability", "p"))
-    if isinstance(document, dict | list):
-        return ex.Prior(document)
-    raise PriorError(
-        'a prior must be JSON like [0.5, 0.5] or {"yes": 0.5, "no": 0.5}',
-        given="something else",
-    )
-
-
 def _matrix_csv(text: str) -> ex.Mechanism:
     try:
         rows = [row for row in csv.reader(io.StringIO(text), strict=True) if row]
         outputs = inputs = None
-        if rows and not all(map(numeric, rows[0][1:] or rows[0])):
+        if rows and not all(number(cell) is not None for cell in rows[0][1:] or rows[0]):
             outputs, rows = rows[0], rows[1:]
-        if rows and not all(numeric(row[0]) for row in rows):
+        if rows and any(number(row[0]) is None for row in rows):
             inputs, rows = [row[0] for row in rows], [row[1:] for row in rows]
             outputs = outputs and outputs[-len(rows[0]) :]
-        matrix = [[number(cell) for cell in row] for row in rows]
-    except (csv.Error, FormatError):
+        matrix: list[list[Any]] = [[number(cell) for cell in row] for row in rows]
+    except csv.Error:
         matrix = []
-    if not matrix or len({len(row) for row in matrix}) > 1:
+    if not matrix or len({len(row) for row in matrix}) > 1 or any(None in row for row in matrix):
         raise FormatError(
             "a mechanism must be a mechanism file, JSON with a matrix, or CSV with a row of "
             "probabilities for each answer",

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import os
+import random
 import re
 import shutil
 import signal
@@ -28,6 +29,9 @@ BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 def survey(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("earlier.csv").write_text("answer,count\nnever,500\nonce,300\noften,200\n")
+    rng = random.Random(2)
+    habits = [f"{i},{rng.choice(['yes', 'no', 'no'])},{rng.choice(['yes', 'no'])}\n" for i in range(600)]
+    Path("habits.csv").write_text("id,smokes,drinks\n" + "".join(habits))
     return write_survey(tmp_path)
 
 

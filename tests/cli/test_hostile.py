@@ -148,7 +148,7 @@ def test_an_epsilon_that_is_no_level_is_refused(folder, epsilon):
         "a=0.5,0.5",
         "inf,1",
         ",",
-        "0.5;0.5",
+        "0,5;0,5",
     ],
 )
 def test_a_prior_that_is_none_is_refused(folder, prior):

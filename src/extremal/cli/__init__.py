@@ -21,13 +21,15 @@ import extremal as ex
 from . import audit, certify, demo, design, estimate, explore, key, privatize, reproduce, tradeoff
 from .failure import BAD, INTERRUPTED, complain, status_of
 
-# Each runs in a test, in this order, in a folder that holds survey.csv (columns id, answer).
+# Each runs in a test, in this order, in a folder that holds survey.csv (columns id, answer) and habits.csv (columns id,
+# smokes, drinks).
 EXAMPLES = {
     "design": [
         "extremal design --prior never=0.5,once=0.3,often=0.2 --epsilon 0.7 -o mechanism.json",
         "extremal design --prior 0.5,0.3,0.2 --epsilon 0.7 --json",
         "extremal design --data survey.csv --column answer -e 0.7 -o shares.json",
         "extremal design --data survey.csv --column answer -e 0.7 --robust --confidence 0.9",
+        "extremal design --data habits.csv --columns smokes,drinks -e 0.7 -o joint.json",
     ],
     "certify": [
         "extremal certify mechanism.json",
@@ -39,10 +41,12 @@ EXAMPLES = {
         "extremal privatize survey.csv -o repeatable.csv --column answer --mechanism mechanism.json "
         "--key-file secret.key --id-column id",
         "extremal privatize - -o - --column answer --mechanism mechanism.json < survey.csv > piped.csv",
+        "extremal privatize habits.csv -o together.csv --columns smokes,drinks --mechanism joint.json",
     ],
     "estimate": [
         "extremal estimate private.csv --column answer --mechanism mechanism.json",
         "extremal estimate private.csv --column answer --mechanism mechanism.json --group ever=once,often --json",
+        "extremal estimate together.csv --columns smokes,drinks --mechanism joint.json",
     ],
     "audit": [
         "extremal audit mechanism.json",

@@ -15,7 +15,7 @@ import extremal as ex
 from tests.support.cli_cases import run
 
 PEOPLE = 600
-DESIGN = ("design", "--columns", "sex,age", "-e", 0.5, "--utility", "estimation", "-o")
+DESIGN = ("design", "--columns", "sex,age", "-e", 0.5, "-o")
 
 
 @pytest.fixture(scope="module")

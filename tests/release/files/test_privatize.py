@@ -267,7 +267,7 @@ def test_a_source_that_changes_is_noticed(source, target):
         ({"mechanisms": {}}, ValuesError, "at least one column"),
         ({"mechanisms": {"answer": C.mechanism}}, ValuesError, "certified one"),
         ({"id_column": "id"}, KeyingError, "id_column must come with a key"),
-        ({"key": KEY}, KeyingError, "must come with id_column"),
+        ({"key": KEY}, KeyingError, "must come with ids, got a key alone; give id_column="),
         ({"key": b"short", "id_column": "id"}, KeyingError, "32 bytes, got 5"),
         ({"key": KEY, "id_column": "who"}, ValuesError, r"must have the columns \['who'\]"),
         ({"key": KEY, "id_column": "answer"}, ValuesError, "stays as it is"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import extremal as ex
+from extremal.certification import file as mechanism_file
 from tests.support.cli_cases import refuse, run, write_survey
 
 DESIGN = ["design", "--epsilon", "0.7", "--column", "answer", "--data"]
@@ -32,6 +33,62 @@ def test_a_pipe_that_nobody_writes_to_is_refused_at_once(folder):
     refuse("privatize", "survey.csv", "-o", "new.csv", "--mechanism", "pipe.json", *how[:2], says="pipe")
     keyed = ["--mechanism", "m.json", "--key-file", "pipe.json", *how]
     refuse("privatize", "survey.csv", "-o", "new.csv", *keyed, says="regular file")
+
+
+# Small files that could keep a careless reader busy
+
+LADEN = {
+    "many names": "{" + ",".join(f'"l{i}":1' for i in range(25_000)) + "}",
+    "deep lists": "[" * 150_000 + "]" * 150_000,
+    "open objects": '{"a":' * 50_000,
+    "a long integer": '{"a": ' + "9" * 300_000 + ', "b": 1}',
+    "an open string": '["' + '\\"' * 150_000,
+    "nested rows": json.dumps({"a": [[0.5] * 10] * 8000}),
+    "the same name": "{" + ",".join('"a":1' for _ in range(50_000)) + "}",
+}
+
+
+@pytest.mark.parametrize("name", LADEN)
+def test_a_laden_json_file_ends_in_one_line(folder, name):
+    Path("laden.json").write_text(LADEN[name])
+    refuse("design", "--epsilon", "0.7", "--prior", "laden.json")
+    refuse("design", "--epsilon", "0.7", "--counts", "laden.json")
+    refuse("audit", "laden.json")
+
+
+def mechanism_of(inputs, outputs):
+    """The text of a mechanism file in which every report has the same chance for everybody."""
+    document = json.loads(Path("m.json").read_text())
+    del document["digest"]
+    document |= {
+        "inputs": [f"i{i}" for i in range(inputs)],
+        "prior": [repr(1 / inputs)] * inputs,
+        "outputs": [f"o{i}" for i in range(outputs)],
+        "realised_epsilon": "0.0",
+        "weights": [[[str((1 << 62) // outputs), f"0-{inputs - 1}"]]] * outputs,
+    }
+    return mechanism_file.to_text(document)
+
+
+def test_a_mechanism_file_of_too_many_labels_is_refused(folder):
+    Path("wide.json").write_text(mechanism_of(20_000, 20_000))
+    refuse("audit", "wide.json", says="20000 inputs x 20000 outputs")
+
+
+def test_estimates_of_a_hundred_thousand_answers_are_refused_before_memory_is_short(folder):
+    Path("wide.json").write_text(mechanism_of(100_000, 2))
+    Path("reports.csv").write_text("answer\n" + "o0\no1\n" * 50)
+    how = ("estimate", "reports.csv", "--column", "answer", "-m", "wide.json")
+    refuse(*how, says="--method inverse")
+    refuse(*how, "--method", "inverse", says="at most")
+
+
+def test_a_record_of_thirty_million_bytes_is_refused(folder):
+    for field in (b"x" * 30_000_000, b'"' + b"x\n" * 15_000_000 + b'"'):
+        Path("long.csv").write_bytes(b"id,answer,note\n1,never," + field + b"\n2,once,\n")
+        refuse(
+            "privatize", "long.csv", "-o", "new.csv", "--column", "answer", "-m", "m.json", says="a record"
+        )
 
 
 # Files of data that are none

@@ -36,6 +36,7 @@ WORDS = {
     "occasion=2": "--occasion 2",
     "occasion=": "--occasion NAME",
     "key=read_key(path)": "--key-file FILE",
+    'method="inverse"': "--method inverse",
     'missing="drop"': "--missing drop",
     'order="keep"': "--order keep",
     'order="shuffle"': "--order shuffle",

@@ -64,13 +64,13 @@ def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float 
         raise SizeError(
             f"maximum likelihood needs at most {MOST_SYMBOLS} answers for this mechanism",
             given=len(P),
-            remedy='use method="inverse", or merge rare answers before you collect',
+            remedy='use `method="inverse"`, or merge rare answers before you collect',
         )
     best = _newton(np.ascontiguousarray(P[:, seen]), f[seen], t, expected, wanted)
     if best.gap > max(ACCEPTED, wanted):
         raise SolverError(
             f"maximum likelihood ended {best.gap:.3g} nats per report below what could be possible",
-            remedy='try method="inverse"',
+            remedy='try `method="inverse"`',
         )
     return best
 

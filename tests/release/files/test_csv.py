@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import tempfile
 from pathlib import Path
 
@@ -169,6 +170,35 @@ def test_a_record_without_end_is_refused(monkeypatch):
     one_line(
         FileError, "one ASCII character", lambda: privatized(b"answer\na\n", {"answer": C}, delimiter="||")
     )
+
+
+@pytest.mark.parametrize("size", [4, 7, 16, 1 << 20])
+@given(parts=st.lists(st.sampled_from([b"a", b"\n", b'"', b'""', b",", b'"\n"', b'"a\n\n"']), max_size=30))
+def test_blocks_end_where_records_end(size, parts):
+    """However the file is cut: a line feed ends a record if the number of quotes before it is even."""
+    text = b"".join(parts)
+    ends = {0, len(text)} | {
+        i + 1 for i, byte in enumerate(text) if byte == ord("\n") and text[:i].count(b'"') % 2 == 0
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_scan, "BLOCK", size)
+        blocks = list(csv_scan.whole_records(io.BytesIO(text), "file"))
+    assert b"".join(blocks) == text
+    assert set(itertools.accumulate(map(len, blocks))) <= ends
+
+
+def test_a_field_of_a_million_lines_is_looked_at_once(monkeypatch):
+    """Work that grows with the square of the lines shows in the number of searches, on any machine."""
+    searches = []
+
+    class Counted(bytes):
+        def rfind(self, *arguments):
+            searches.append(arguments)
+            return super().rfind(*arguments)
+
+    block = Counted(b'a,1\nb,"' + b"x\n" * 1_000_000)
+    assert csv_scan._last_line_end(block) == 4
+    assert len(searches) == 1
 
 
 def test_outputs_that_are_no_text_do_not_go_into_csv():

@@ -23,7 +23,7 @@ from ...model.prior import shorten
 Places = NDArray[np.int64]
 
 BLOCK = 1 << 23  # bytes that are read at a time
-LONGEST = 1 << 26  # bytes of a record
+LONGEST = 1 << 24  # bytes of a record; finding its fields takes several times as many
 MARK = b"\xef\xbb\xbf"  # a byte order mark, which some programs put before UTF-8
 DELIMITERS = ",;\t|"
 FIELD = re.compile(r'[^"]*|"(?:[^"]|"")*"')
@@ -200,13 +200,14 @@ def quote(value: str) -> str:
 
 def _last_line_end(block: bytes) -> int:
     """The place after the last line feed that ends a record; 0 if there is none."""
-    at, quotes = len(block), block.count(b'"')
-    while (end := block.rfind(b"\n", 0, at)) >= 0:
-        quotes -= block.count(b'"', end, at)
-        if quotes % 2 == 0:
-            return end + 1
-        at = end
-    return 0
+    end = block.rfind(b"\n") + 1
+    if block.count(b'"', 0, end) % 2 == 0:
+        return end
+    # That line feed stands inside a quoted field, and so may millions before it.
+    data = np.frombuffer(block, dtype=np.uint8)
+    inside = np.bitwise_xor.accumulate((data == ord('"')).view(np.uint8)).view(np.bool_)
+    ends = np.flatnonzero((data == ord("\n")) & ~inside)
+    return int(ends[-1]) + 1 if len(ends) else 0
 
 
 def _split(line: bytes, body: str, delimiter: Any) -> Header | None:

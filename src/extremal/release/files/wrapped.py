@@ -53,8 +53,9 @@ class Wrapped:
         data = np.frombuffer(records.block, dtype=np.uint8)
         starts = records.inner + 1
         closing = np.flatnonzero(data == ord('"'))[1::2]
-        last = closing[data[closing + 1] != ord('"')]  # those that end a field; others are doubled
-        ends = np.union1d(np.flatnonzero(data == ord("\n")), last)
+        marks = data == ord("\n")
+        marks[closing[data[closing + 1] != ord('"')]] = True  # those that end a field; others are doubled
+        ends = np.flatnonzero(marks)
         stops = ends[np.searchsorted(ends, starts)]
         delimiters = np.flatnonzero(data == ord(self._delimiter))
         counts = np.searchsorted(delimiters, stops) - np.searchsorted(delimiters, starts)

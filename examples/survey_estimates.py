@@ -19,7 +19,7 @@ answers = anes96()["party"]
 prior = ex.Prior.from_data(answers, labels=ORDER)
 epsilon = 1.5
 methods = {
-    "best for shares": ex.design(prior, epsilon, ex.mutual_information).mechanism,
+    "best for shares": ex.design(prior, epsilon).mechanism,
     "randomized response": ex.theory.randomized_response_for_pml(prior, epsilon),
 }
 estimates = {}

@@ -404,7 +404,7 @@ def test_the_example_of_the_readme_says_that_reports_rule_answers_out():
     parties = ex.Prior.from_counts(
         {"SD": 200, "WD": 200, "ID": 100, "II": 50, "IR": 100, "WR": 150, "SR": 200}
     )
-    mechanism = ex.design(parties, 0.7, ex.mutual_information).mechanism
+    mechanism = ex.design(parties, 0.7).mechanism
     for released in (mechanism, ex.certify(parties, mechanism, 0.7)):
         audit = ex.audit(parties, released)
         lifts = ex.measures.lift(parties, audit.mechanism)

@@ -16,7 +16,7 @@ from .quadratic.purposes import Purpose, shares
 from .result import Design
 from .run import run_robust, run_task
 from .solver.column_generation import Progress
-from .task import make_task
+from .task import check_options, make_task
 
 
 def design(
@@ -65,6 +65,7 @@ def design(
             given=repr(notion)[:60],
             remedy="leave it out for PML",
         )
+    check_options(tolerance, time_limit, progress)
     if isinstance(utility, Purpose):
         if notion != PML or method != "auto":
             raise OptionError(

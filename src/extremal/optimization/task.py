@@ -68,31 +68,7 @@ def make_task(
     """The task, if everything about it is sound."""
     check_prior(prior)
     check_utility(utility)
-    for name, number in (
-        ("tolerance", tolerance),
-        ("lower_lift", lower_lift),
-        ("time_limit", time_limit or 0.0),
-    ):
-        if not isinstance(number, int | float | np.number):
-            raise OptionError(
-                f"{name} must be a number",
-                given=repr(number)[:60],
-                remedy="leave it out for the usual one",
-            )
-    if progress is not None and not callable(progress):
-        raise OptionError(
-            "must be a function of (value, upper bound)",
-            parameter="progress",
-            given=repr(progress)[:60],
-            remedy="leave it out for none",
-        )
-    if not (math.isfinite(tolerance) and tolerance >= 0):
-        raise OptionError(
-            "must be finite and >= 0",
-            parameter="tolerance",
-            given=tolerance,
-            remedy="1e-6 proves six digits",
-        )
+    check_options(tolerance, time_limit, progress)
     if not 0 <= lower_lift <= 1:
         raise EpsilonError(
             "must be between 0 and 1",
@@ -104,11 +80,32 @@ def make_task(
         utility.columns(prior, np.ones((prior.size, 1)))  # refused if it does not fit the prior
     else:
         check_sub_linear(prior, utility)
-    if time_limit is not None and not time_limit >= 0:
-        raise OptionError(
-            "must be >= 0 (in seconds)",
-            parameter="time_limit",
-            given=time_limit,
-            remedy="math.inf for no limit at all",
-        )
     return Task(prior, check_epsilon(epsilon), utility, tolerance, time_limit, lower_lift, progress)
+
+
+def check_options(tolerance: object, time_limit: object, progress: object) -> None:
+    """Refuse options of a wrong type or out of range; None stands for the usual one."""
+    for name, number in (("tolerance", tolerance), ("time_limit", time_limit)):
+        if number is None:
+            continue
+        if isinstance(number, bool) or not isinstance(number, int | float | np.number):
+            raise OptionError(
+                "must be a number",
+                parameter=name,
+                given=repr(number)[:60],
+                remedy="leave it out for the usual one",
+            )
+        if not number >= 0 or (name == "tolerance" and not math.isfinite(number)):
+            raise OptionError(
+                "must be finite and >= 0" if name == "tolerance" else "must be >= 0 (in seconds)",
+                parameter=name,
+                given=number,
+                remedy="1e-6 proves six digits" if name == "tolerance" else "math.inf for no limit at all",
+            )
+    if progress is not None and not callable(progress):
+        raise OptionError(
+            "must be a function of (value, upper bound)",
+            parameter="progress",
+            given=repr(progress)[:60],
+            remedy="leave it out for none",
+        )

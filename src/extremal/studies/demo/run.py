@@ -141,7 +141,7 @@ def run(
     write(folder / "answers.csv", _csv([("respondent", COLUMN), *enumerate(answers, start=1)]))
     step()
     design = ex.design(prior, level, ex.mutual_information)
-    best = ex.design(prior, level, ex.mutual_information)
+    best = ex.design(prior, level)
     checks = [ex.check_design(made) for made in (design, best)]
     step()
     matrices = {

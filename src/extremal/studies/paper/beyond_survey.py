@@ -34,7 +34,7 @@ def make(seed: int) -> Panel:
     table: dict[str, Floats] = {"epsilon": EPSILONS}
     gaps, mechanisms = [], {name: list[ex.Mechanism]() for name in METHODS}
     for epsilon in EPSILONS:
-        best = ex.design(prior, float(epsilon), ex.mutual_information, tolerance=GAP)
+        best = ex.design(prior, float(epsilon), tolerance=GAP)
         gaps.append(best.gap)
         mechanisms["estimation"].append(best.mechanism)
         mechanisms["information"].append(ex.design(prior, float(epsilon), ex.mutual_information).mechanism)

@@ -11,6 +11,7 @@ at any size; no approximation can raise a false alarm.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -78,9 +79,12 @@ class Runs:
 
 
 def _log_choose(n: Any, k: Any) -> Any:
-    from scipy.special import gammaln
+    return _log_factorial(n) - _log_factorial(k) - _log_factorial(n - k)
 
-    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+
+@np.vectorize  # over symbols, so never long; scipy's would be the only use of scipy in a release
+def _log_factorial(n: float) -> float:
+    return math.lgamma(n + 1)
 
 
 @dataclass(eq=False)

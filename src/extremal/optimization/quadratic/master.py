@@ -15,18 +15,21 @@ import numpy as np
 from ..._types import Floats
 
 STEPS = 60
-LEAST = (0.3, 1e-2, 1e-4, 1e-6)  # of the mean weight, to start from
+LEAST = (0.3, 1e-2, 1e-4, 1e-6, 1e-8, 0.0)  # of the mean weight, to start from
 NEAREST = 0.99  # of the way to where a weight vanishes
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Weights of the rows, the loss, C^-1, and what prices other rows: W and (y0, y).
+    """Weights of the rows, what each of them tells, the loss, C^-1, and what prices other rows: W and (y0, y).
+
+    A row tells q x'Wx, in parts of the largest: rare rows count by this, not by their weight.
 
     `error` is how far the weights are from balance; it took so many `steps` of Newton's method.
     """
 
     weights: Floats
+    told: Floats
     loss: float
     inverse: Floats
     W: Floats
@@ -43,11 +46,14 @@ def mix(X: Floats, G: Floats, tolerance: float, start: Floats) -> Mixture:
     balanced weights can be found nearby. If none can, the first steps lead from unbalanced ones.
     """
     for least in LEAST:
-        q = balance(X, np.maximum(start, least / len(X)))
-        if q.min() > 0:
-            found = _newton(X, G, tolerance, q)
-            if found.error <= max(tolerance, 1e-9):
-                return found
+        try:
+            q = balance(X, np.maximum(start, least / len(X)))
+            if q.min() > 0:
+                found = _newton(X, G, tolerance, q)
+                if found.error <= max(tolerance, 1e-9):
+                    return found
+        except np.linalg.LinAlgError:  # weights too different to begin with
+            continue
     return _newton(X, G, tolerance, np.maximum(start, LEAST[0] / len(X)))
 
 
@@ -108,7 +114,11 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats) -> Mixture:
         )
         for _ in range(30):
             new_q, new_s, new_eta = q + far * step_q, s + far * step_s, eta + far * step_y
-            new_inverse = _inverse(X, new_q)
+            try:
+                new_inverse = _inverse(X, new_q)
+            except np.linalg.LinAlgError:
+                far *= 0.5
+                continue
             new_W = new_inverse @ G @ new_inverse
             new_gain = np.einsum("ki,ki->k", X @ new_W, X)
             after = math.hypot(
@@ -123,6 +133,7 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats) -> Mixture:
     error = float(np.abs(E.T @ q - target).max())
     return Mixture(
         q,
+        q * gain / float(np.max(q * gain)),
         float(np.sum(G * inverse)) * scale,
         inverse,
         W * scale,

@@ -1,4 +1,4 @@
-"""Fewer outputs: rows of small weight are dropped and the rest mixed again."""
+"""Fewer outputs: rows that tell little are dropped and the rest mixed again."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .problem import Problem
 
 MANY = 300  # symbols from which on mixing again takes too long
 PRECISE = 1e-8  # of a mixture that is final
+SILENT = 1e-7  # rows that tell less than this part of what the most telling row does are dropped
 LARGEST_PART, SMALLEST_PART = 0.4, 0.04  # of the rows, to be dropped at once
 
 
@@ -21,28 +22,33 @@ def prune(
 
     That is (number of rows, relative increase of the loss), of the sets of rows that were mixed.
     """
-    kept = np.flatnonzero(mixture.weights > 1e-7 * mixture.weights.max())
-    X, q = X[kept], mixture.weights[kept]
+    X, q, told = _telling(X, mixture)
     tried: list[tuple[int, float]] = []
     if problem.size <= MANY:
         final = mix(X[:, 1:], problem.loss, PRECISE, q)
-        best, q, part = final.loss, final.weights, LARGEST_PART
+        best, part = final.loss, LARGEST_PART
+        X, q, told = _telling(X, final)
         while part >= SMALLEST_PART:
-            count = min(int((1 - part) * len(q)), int(np.count_nonzero(q > 1e-6 * q.max())))
-            fewer = None if count < problem.size else _largest(problem, X, q, count)
+            count = int((1 - part) * len(q))
+            fewer = None if count < problem.size else _largest(problem, X, q, told, count)
             if fewer is not None:
                 tried.append((count, fewer[1].loss / best - 1))
             if fewer is None or fewer[1].loss > best * (1 + allowed):
                 part /= 2
             else:
-                X, q = X[fewer[0]], fewer[1].weights
-    kept = np.flatnonzero(q > 1e-9 * q.max())
-    return X[kept], exactly_balanced(X[kept], q[kept]), sorted(tried)
+                X, q, told = _telling(X[fewer[0]], fewer[1])
+    return X, exactly_balanced(X, q), sorted(tried)
 
 
-def _largest(problem: Problem, X: Floats, q: Floats, count: int) -> tuple[Ints, Mixture] | None:
-    """So many rows of largest weight and their best mixture, or None if none has mean 0 or tells enough."""
-    kept = np.sort(np.argsort(-q, kind="stable")[:count])
+def _telling(X: Floats, mixture: Mixture) -> tuple[Floats, Floats, Floats]:
+    """The rows that tell something, their weights, and how much."""
+    kept = np.flatnonzero(mixture.told > SILENT)
+    return X[kept], mixture.weights[kept], mixture.told[kept]
+
+
+def _largest(problem: Problem, X: Floats, q: Floats, told: Floats, count: int) -> tuple[Ints, Mixture] | None:
+    """So many rows that tell most and their best mixture, or None if none has mean 0 or tells enough."""
+    kept = np.sort(np.argsort(-told, kind="stable")[:count])
     try:
         fewer = mix(X[kept][:, 1:], problem.loss, PRECISE, q[kept])
     except np.linalg.LinAlgError:

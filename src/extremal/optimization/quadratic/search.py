@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from ..._types import Floats
+from ...errors import SolverError
 from . import closed_forms
 from .bounds import ULP, efficiency_bound, most_by_entries, most_by_vertices
 from .certificate import Certificate
 from .columns import MANY, find_source
-from .master import mix
+from .master import Mixture, mix
 from .problem import Problem, efficiency
-from .pruning import exactly_balanced, prune
+from .pruning import SILENT, exactly_balanced, prune
 
 Progress = Callable[[float, float], None]  # (value, upper bound)
 
@@ -81,9 +83,15 @@ def search(
         X, weights = np.concatenate([X, start]), np.append(weights, np.zeros(len(start)))
     X, weights = _distinct(X, weights)
     most, before, tried, gap, round_ = FEW * true.size, 0.0, len(X), upper / value - 1, 0
-    mixture, stopped = None, time.perf_counter() > deadline
+    mixture, mixed, stopped = None, X, time.perf_counter() > deadline
     while not stopped and round_ < rounds:
-        mixture = mix(X[:, 1:], problem.loss, goal / 10, weights)
+        try:
+            following = mix(X[:, 1:], problem.loss, goal / 10, weights)
+        except np.linalg.LinAlgError:  # masses too different for doubles: what was found before stands
+            break
+        if following.error > 1e-6:
+            break
+        mixture, mixed = following, X
         value = true.direct / float(np.sum(true.loss * mixture.inverse))
         round_ += 1
         stalled = value - before < 0.1 * (upper - value)
@@ -99,15 +107,16 @@ def search(
         most += true.size if stalled else 0
         new = source.more(mixture, round_, listed)
         tried += len(new)
-        X, weights = _join(X, mixture.weights, most, new)
+        X, weights = _join(X, mixture, most, new)
     stats = {"method": source.name, "rounds": round_, "columns": tried, "out_of_time": stopped}
     if mixture is not None:
         room = (
             0.98 * goal - gap
         )  # the gap may grow to the goal for fewer outputs, and by a tenth where it is missed
-        X, q, curve = prune(problem, X, mixture, room if room > 0 else gap / 10)
-        if efficiency(true, X, q) >= least:
-            return Found(X, q, upper, certificate, stats | {"curve": curve})
+        with contextlib.suppress(np.linalg.LinAlgError, SolverError):
+            X, q, curve = prune(problem, mixed, mixture, room if room > 0 else gap / 10)
+            if efficiency(true, X, q) >= least:
+                return Found(X, q, upper, certificate, stats | {"curve": curve})
     return Found(*simple, upper, certificate, stats | {"method": "randomized response"})
 
 
@@ -116,13 +125,12 @@ def _tell(progress: Progress | None, value: float, upper: float) -> None:
         progress(value, upper)
 
 
-def _join(X: Floats, q: Floats, most: int, new: Floats) -> tuple[Floats, Floats]:
-    """At most so many rows of largest weight and the new ones, without duplicates; weights to start from."""
-    kept = np.sort(np.argsort(-q, kind="stable")[:most])
-    kept = kept[q[kept] > 1e-6 * q.max()]
+def _join(X: Floats, mixture: Mixture, most: int, new: Floats) -> tuple[Floats, Floats]:
+    """At most so many rows that tell most and the new ones, without duplicates; weights to start from."""
+    kept = np.sort(np.argsort(-mixture.told, kind="stable")[:most])
+    kept = kept[mixture.told[kept] > SILENT]
     rows = np.concatenate([X[kept], new])
-    weights = np.concatenate([q[kept], np.full(len(new), 0.1 * float(np.median(q[kept])))])
-    return _distinct(rows, weights)
+    return _distinct(rows, np.append(mixture.weights[kept], np.zeros(len(new))))
 
 
 def _distinct(X: Floats, weights: Floats) -> tuple[Floats, Floats]:

@@ -53,7 +53,8 @@ def default_tolerance(size: int, epsilon: float) -> float:
     if size <= 18:
         return 1e-3
     if size <= 200:
-        return (1e-2 if size <= 40 else 2e-2) * (1 if epsilon <= 1 else 2)
+        low, high = (1e-2, 2e-2) if size <= 40 else (2e-2, 5e-2)
+        return low if epsilon <= 1 else high
     return 1e-1
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import extremal as ex
 from extremal.certification.certify import certify
+from extremal.release.frames import privatize_frame
 from extremal.release.job import Randomness, plan
 from extremal.release.order import FALSE_ALARM, OrderWarning, Runs, watch
 
@@ -110,7 +111,8 @@ def test_codes_that_are_sorted_warn():
 def test_a_warning_names_the_line_of_the_caller():
     for call in (
         lambda values: C.privatize(values),
-        lambda values: ex.privatize_frame(pd.DataFrame({"answer": values}), {"answer": C}),
+        lambda values: privatize_frame(pd.DataFrame({"answer": values}), {"answer": C}),
+        lambda values: ex.privatize(pd.DataFrame({"answer": values}), {"answer": C}),
     ):
         with pytest.warns(OrderWarning) as caught:
             call(["a"] * 500 + ["b"] * 500)

@@ -72,7 +72,7 @@ def privatize_values(
     column = as_column(sampler_of(certified).alphabet, values)
     instead = None if unknown_as is None else {ALONE: unknown_as}
     job = plan({ALONE: certified}, unknown, instead, draws.randomness(column.name), alone=True)
-    job.observe = partial(warn_if_ordered, job.releases, stacklevel=6)
+    job.observe = partial(warn_if_ordered, job.releases)
     drawn = job.draw(lambda alphabet, name: column, len(column.codes), draws.blocks(len(column.codes)))
     job.check()
     return None if drawn is None else drawn.columns[ALONE]

@@ -12,6 +12,7 @@ at any size; no approximation can raise a false alarm.
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from .sampler import Sampler
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+PACKAGE = __name__.partition(".")[0] + "."
 FALSE_ALARM = 1e-6  # the chance that records in random order are taken for ordered ones
 FEW_LABELS = (
     8  # up to which runs of single answers find every order; of more, halves of the alphabet are taken too
@@ -163,9 +165,7 @@ def ordered_columns(watches: Sequence[Watch]) -> list[Any]:
     return [one.name for one in watches if one.ordered()]
 
 
-def warn_if_ordered(
-    releases: Sequence[Any], columns: Sequence[Column], kept: Kept, stacklevel: int = 5
-) -> None:
+def warn_if_ordered(releases: Sequence[Any], columns: Sequence[Column], kept: Kept) -> None:
     """Warn where a column in memory is ordered, judged by a part of it.
 
     Neighbours at the start, and a sample in the order of the column: the former find clusters, the latter that it is
@@ -174,12 +174,10 @@ def warn_if_ordered(
     """
     for release, column in zip(releases, columns, strict=True):
         codes = column.codes if kept is None else column.codes[kept]
-        warn_if_codes_ordered(release, codes, column.rows, stacklevel)
+        warn_if_codes_ordered(release, codes, column.rows)
 
 
-def warn_if_codes_ordered(
-    release: Any, codes: NDArray[Any], rows: NDArray[np.uint32], stacklevel: int = 4
-) -> None:
+def warn_if_codes_ordered(release: Any, codes: NDArray[Any], rows: NDArray[np.uint32]) -> None:
     """Warn where the codes of one release are ordered; `rows` gives the row of each code."""
     parts = [codes[:SAMPLED]]
     if len(codes) > SAMPLED:  # at random, since records at equal distances can repeat a pattern
@@ -194,6 +192,14 @@ def warn_if_codes_ordered(
                 f"the order of the records tells their answers{of}: they are sorted, or equal answers stand "
                 "together; shuffle the records before you privatise and publish them",
                 OrderWarning,
-                stacklevel=stacklevel,
+                stacklevel=_outside(),
             )
             break
+
+
+def _outside() -> int:
+    """The level, for a warning of the function that asks, of the code that called the library."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level

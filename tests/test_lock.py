@@ -103,6 +103,12 @@ def test_packages_that_only_the_chosen_ones_need_are_chosen():
     assert found.endswith("d==1 ; x == 'y' \\\n    --hash=sha256:3 \\\n    --hash=sha256:4\n")
 
 
+def test_pyarrow_comes_with_the_extras_that_need_it_and_not_by_itself():
+    assert "pyarrow" not in names(run_tool(".").stdout)
+    for extra in ("parquet", "spark", "test"):
+        assert "pyarrow" in names(run_tool(f".[{extra}]").stdout)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("honest", [True, False])
 def test_an_environment_is_made_of_files_with_the_right_hash_only(tmp_path, honest):

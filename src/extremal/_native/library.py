@@ -61,6 +61,12 @@ SIGNATURES: dict[str, list[Any]] = {
         *(LONG, LONG, ADDRESS, REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS, REAL, LONG, ADDRESS),
     ],
     "extremal_fill": [LONG, LONG, ADDRESS, REAL, ADDRESS, ADDRESS],
+    "extremal_number_texts": [ADDRESS, LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS],
+    "extremal_read_integers": [ADDRESS, LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS],
+    "extremal_replace_fields": [
+        *(ADDRESS, LONG, LONG, LONG, ADDRESS, ADDRESS, ADDRESS, LONG, LONG, ADDRESS, ADDRESS),
+        *(ADDRESS, LONG),
+    ],
     "extremal_all_vertices": [LONG, ADDRESS, REAL, LONG, LONG, ADDRESS],
 }
 

@@ -15,6 +15,7 @@ import hmac
 import os
 import re
 import string
+import sys
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from .._files import file_name, open_file, reason, sync_folder
 from ..errors import KeyingError
 from .columns import Array, Rows, label_rows, shown
 from .sampler import Fill, Integers
+from .texts import LETTERED, OTHER, Places, Texts
 
 KEY_BYTES = 32
 PURPOSE = b"extremal-keyed-draw-2\0"
@@ -32,7 +34,6 @@ PURPOSE = b"extremal-keyed-draw-2\0"
 INTEGER, TEXT, BYTES, LARGE = 0, 1, 2, 3
 LONGEST_INTEGER = 600  # digits: Python reads no longer ones in every configuration
 WRITTEN_INTEGER = re.compile(r"[+-]?[0-9]+")
-SHORT_INTEGER = "^[+-]?[0-9]{1,18}$"  # fits into 64 bits
 
 Columns = str | tuple[str, ...]
 """The column that a report is of, or the columns that are released together as one symbol."""
@@ -234,8 +235,9 @@ def id_blocks(ids: Any, count: int) -> Integers:
     if isinstance(column, list):
         if set(map(type, column)) != {str}:
             return _blocks_one_by_one(column)
-        column = _arrow_text(column)
-        if isinstance(column, list):
+        try:
+            column = Texts.of(column)
+        except UnicodeEncodeError:  # some text is none that UTF-8 can hold
             return _blocks_one_by_one(column)
     return _text_blocks(column)
 
@@ -276,7 +278,7 @@ def check_distinct(blocks: Integers, ids: Any) -> None:
     if len(same):
         column = list(_as_column(ids))
         twice = sorted({int(order[i + k]) for i in same[:3] for k in (0, 1)})
-        values = dict.fromkeys(shown(_plain(column[i])) for i in twice)
+        values = dict.fromkeys(shown(column[i]) for i in twice)
         raise KeyingError(
             "must be distinct",
             parameter="ids",
@@ -328,33 +330,19 @@ def _integer_blocks(numbers: NDArray[Any]) -> Integers:
     return blocks
 
 
-def _text_blocks(texts: Any) -> Integers:
-    """The blocks of an arrow array of text: short integers all at once, others by what they can be."""
-    from pyarrow import compute
-
-    blocks = np.empty((len(texts), 2), dtype="<u8")
-    short = compute.match_substring_regex(texts, SHORT_INTEGER)
-    lettered = compute.match_substring_regex(texts, "[A-Za-z]")  # no integer, with or without spaces
-    rest = compute.invert(compute.or_(short, lettered))
-    numbers = compute.utf8_ltrim(texts.filter(short), "+").cast("int64")
-    blocks[np.asarray(short)] = _integer_blocks(np.asarray(numbers))
+def _text_blocks(texts: Texts) -> Integers:
+    """The blocks of texts: short integers all at once, others by what they can be."""
+    numbers, kinds = texts.integers()
+    blocks = _integer_blocks(numbers)
+    lettered, other = (
+        kinds == LETTERED,
+        kinds == OTHER,
+    )  # one with letters is no integer, not even with spaces
     sha256, end = hashlib.sha256, bytes([TEXT])
-    words = (
-        sha256(word).digest()[:15] + end for word in texts.filter(lettered).cast("large_binary").to_pylist()
-    )
-    blocks[np.asarray(lettered)] = np.frombuffer(b"".join(words), dtype="<u8").reshape(-1, 2)
-    blocks[np.asarray(rest)] = _blocks_one_by_one(texts.filter(rest).to_pylist())
+    words = b"".join([sha256(piece).digest()[:15] + end for piece in texts[lettered].pieces()])
+    blocks[lettered] = np.frombuffer(words, dtype="<u8").reshape(-1, 2)
+    blocks[other] = _blocks_one_by_one(list(texts[other]))
     return blocks
-
-
-def _arrow_text(texts: list[str]) -> Any:
-    """The texts as an arrow array; the list itself if some text is none that UTF-8 can hold."""
-    import pyarrow
-
-    try:
-        return pyarrow.array(texts, pyarrow.large_string())
-    except (pyarrow.ArrowException, UnicodeError):
-        return texts
 
 
 def _utf8(text: Any, what: str) -> bytes:
@@ -367,13 +355,8 @@ def _utf8(text: Any, what: str) -> bytes:
         ) from None
 
 
-def _plain(value: Any) -> Any:
-    """A value of arrow or numpy as Python's own."""
-    return value.as_py() if hasattr(value, "as_py") else value
-
-
 def _as_column(ids: Any) -> Any:
-    """An integer array, an arrow array of text without gaps, or a list of Python values."""
+    """An integer array, texts, or a list of Python values."""
     if isinstance(ids, str | bytes) or not hasattr(ids, "__iter__"):
         raise KeyingError(
             "must be a column with one id for each record",
@@ -383,10 +366,13 @@ def _as_column(ids: Any) -> Any:
         )
     if isinstance(ids, range):
         return np.arange(ids.start, ids.stop, ids.step)
-    if hasattr(ids, "type") and hasattr(ids, "null_count"):
-        text = _text_of_arrow(ids)
-        if text is not None:
-            return text
+    if isinstance(ids, Texts):
+        return ids
+    pyarrow = sys.modules.get("pyarrow")  # its arrays come from a program that has imported it
+    if pyarrow and isinstance(ids, pyarrow.Array | pyarrow.ChunkedArray):
+        texts = _texts_of_arrow(ids, pyarrow)
+        if texts is not None:
+            return texts
     if not hasattr(ids, "__array__"):
         return list(ids)
     if np.ma.is_masked(ids):
@@ -410,11 +396,16 @@ def _as_column(ids: Any) -> Any:
     return array if array.dtype.kind in "iu" else list(array.tolist())
 
 
-def _text_of_arrow(ids: Any) -> Any:
-    import pyarrow
-
+def _texts_of_arrow(ids: Any, pyarrow: Any) -> Texts | None:
+    """The texts of an arrow column of text without gaps; nothing is copied."""
     whole = ids.combine_chunks() if isinstance(ids, pyarrow.ChunkedArray) else ids
     of = pyarrow.types
     if whole.null_count or not (of.is_string(whole.type) or of.is_large_string(whole.type)):
         return None
-    return whole
+    if not len(whole):
+        return Texts.of([])
+    _, offsets, block = whole.buffers()
+    width = np.int32 if of.is_string(whole.type) else np.int64
+    edges: Places = np.frombuffer(offsets, dtype=width).astype(np.int64)
+    edges = edges[whole.offset : whole.offset + len(whole) + 1]
+    return Texts(b"" if block is None else memoryview(block), edges[:-1], edges[1:])

@@ -20,8 +20,8 @@ from .alphabet import Alphabet
 from .columns import Array, Column, Kept, Rows, labels_like, numpy_codes, object_codes, rows_of, same_labels
 from .sampler import PIECE, cores, smallest_unsigned, unsigned
 
-WIDE = ("Int128", "UInt128")
-LARGEST_CATEGORY = 1 << 24  # codes of a polars Categorical that are looked up; larger ones go through arrow
+WIDE = ("Int128", "UInt128")  # numpy has none
+LARGEST_CATEGORY = 1 << 24  # codes of a polars Categorical that are looked up; larger ones are read as text
 
 
 def from_pandas(alphabet: Alphabet, values: Any, pandas: Any) -> Column:
@@ -97,7 +97,7 @@ def _pandas_labels(alphabet: Alphabet, dtype: Any, pandas: Any) -> Any:
 
 
 def from_polars(alphabet: Alphabet, values: Any, polars: Any) -> Column:
-    """A Series: codes of an Enum or Categorical as they are, numbers by table, all else through arrow."""
+    """A Series: codes of an Enum or Categorical as they are, text and numbers by table, else value by value."""
     codes, rows = _polars_codes(alphabet, values, polars)
     labels = _polars_labels(alphabet, values.dtype, polars)
 
@@ -128,22 +128,32 @@ def _polars_gather(labels: Any, drawn: Array, polars: Any) -> Any:
 
 
 def _polars_codes(alphabet: Alphabet, values: Any, polars: Any) -> tuple[Array, Rows]:
-    if isinstance(values.dtype, polars.Enum):
-        return _physical(values, polars), rows_of(alphabet, values.dtype.categories.to_list())
-    if isinstance(values.dtype, polars.Categorical) and hasattr(polars, "Categories"):
+    dtype = values.dtype
+    if isinstance(dtype, polars.Enum):
+        return _physical(values, polars), rows_of(alphabet, dtype.categories.to_list())
+    texts = [label for label in alphabet.inputs if isinstance(label, str)]
+    if isinstance(dtype, polars.Categorical) and hasattr(polars, "Categories"):
         # Codes mean the same in every Series of this dtype, so the labels' own codes are the dictionary.
-        texts = [label for label in alphabet.inputs if isinstance(label, str)]
-        numbers = polars.Series(texts, dtype=values.dtype).to_physical().to_numpy()
+        numbers = polars.Series(texts, dtype=dtype).to_physical().to_numpy()
         if len(texts) and numbers.max() < LARGEST_CATEGORY:
             rows = np.full(int(numbers.max()) + 2, len(alphabet.inputs), dtype=np.uint32)
             rows[numbers] = [alphabet.row_of[text] for text in texts]
             return _physical(values, polars), rows
-    if values.dtype in (getattr(polars, name, None) for name in WIDE):  # numpy and arrow have none
-        codes = object_codes(alphabet, values.to_list())
-        return codes, np.arange(len(alphabet.inputs) + 1, dtype=np.uint32)
-    if values.dtype.is_numeric() and values.null_count() == 0:
-        return numpy_codes(alphabet, values.to_numpy())
-    return _arrow_codes(alphabet, values.to_arrow())
+    if isinstance(dtype, polars.Categorical | polars.String):
+        known = values.cast(polars.String).cast(polars.Enum(texts), strict=False)  # null if it is no label
+        return _physical(known, polars), rows_of(alphabet, texts)
+    if dtype == polars.Boolean:
+        return _physical(values.cast(polars.UInt8), polars), rows_of(alphabet, [False, True])
+    if dtype.is_numeric() and dtype not in [getattr(polars, name, None) for name in WIDE]:
+        if values.null_count() == 0:
+            return numpy_codes(alphabet, values.to_numpy())
+        if dtype.is_integer() or dtype.is_float():
+            codes, rows = numpy_codes(alphabet, values.fill_null(0).to_numpy())
+            codes = codes.astype(np.result_type(codes, np.uint32))
+            codes[values.is_null().to_numpy()] = np.iinfo(codes.dtype).max  # beyond every code
+            return codes, rows
+    codes = object_codes(alphabet, values.to_list())
+    return codes, np.arange(len(alphabet.inputs) + 1, dtype=np.uint32)
 
 
 def _physical(values: Any, polars: Any) -> Array:

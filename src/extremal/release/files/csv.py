@@ -21,12 +21,11 @@ from ...model.prior import shorten
 from ..alphabet import Alphabet
 from ..columns import Array, Column, Kept
 from ..job import Blocks, Drawn, Job
-from ..sampler import smallest_unsigned, unsigned
+from ..sampler import smallest_unsigned
+from ..texts import Places, Texts, replace_fields
 from .csv_scan import (
     Header,
-    Places,
     Records,
-    binary_array,
     decode,
     quote,
     read_header,
@@ -101,8 +100,8 @@ class CsvData:
                 if mixed is not None:
                     mixed.add(text, edges)
                     for name, one in steps.items():
-                        fields = records.fields(self.columns.index(name)).to_pylist()
-                        one.add([as_number(unquote(field.decode())) for field in fields])
+                        fields = records.fields(self.columns.index(name))
+                        one.add([as_number(unquote(field)) for field in fields])
                 else:
                     sink.write(text[: len(text) - (done > self.total)])
             elif job.give_up():
@@ -138,10 +137,8 @@ class CsvData:
                 before += len(records)
                 yield records, done
 
-    def _labels(self, part: Alphabet, name: str) -> Any:
+    def _labels(self, part: Alphabet, name: str) -> list[str]:
         """The output labels as they are written: quoted if the header is, or if they must be."""
-        import pyarrow
-
         check_texts(part.outputs)
         always = self.header.quoted[self.columns.index(name)]
         special = (self.header.delimiter, '"', "\r", "\n")
@@ -149,18 +146,15 @@ class CsvData:
         for label in part.outputs:
             text = label_text(label)
             needed = any(mark in text for mark in special) or (text == "" and len(self.columns) == 1)
-            texts.append((quote(text) if always or needed else text).encode())
-        return pyarrow.array(texts, pyarrow.large_binary())
+            texts.append(quote(text) if always or needed else text)
+        return texts
 
-    def _ids(self, records: Records, name: str) -> Any:
+    def _ids(self, records: Records, name: str) -> Texts:
         """The ids as text; which of them are integers is decided as for ids from anywhere else."""
-        import pyarrow
-        from pyarrow import compute
-
-        raw = records.fields(self.columns.index(name)).cast(pyarrow.large_string())
-        if compute.any(compute.match_substring(raw, '"'), min_count=0).as_py():
-            raw = pyarrow.array([unquote(field) for field in raw.to_pylist()], pyarrow.large_string())
-        if compute.any(compute.equal(raw, ""), min_count=0).as_py():
+        raw = records.fields(self.columns.index(name))
+        if b'"' in records.block:
+            raw = Texts.of([unquote(field) for field in raw])
+        if np.any(raw.starts == raw.ends):
             raise KeyingError(
                 "every record must have an id",
                 given=f"some without one in column {name!r} of {self.path}",
@@ -168,42 +162,31 @@ class CsvData:
             )
         return raw
 
-    def _replaced(self, records: Records, labels: dict[str, Any], drawn: Drawn) -> tuple[bytes, Places]:
+    def _replaced(
+        self, records: Records, labels: dict[str, list[str]], drawn: Drawn
+    ) -> tuple[memoryview, Places]:
         """The text of the records with other fields in the private columns, without the records dropped.
 
         And where each record begins, then where the last one ends.
         """
-        import pyarrow
-
         if not len(records):
-            return records.block, np.array([0, len(records.block)])
-        places = sorted((self.columns.index(name), name) for name in labels)
-        edges = [records.starts]
-        for k, _ in places:
+            return memoryview(records.block), np.array([0, len(records.block)])
+        edges, chosen = [records.starts], []
+        pool: list[str] = []
+        for k, name in sorted((self.columns.index(name), name) for name in labels):
             edges += [records.start(k), records.end(k)]
-        pieces = len(edges)  # of a record: text, field, text, field, ..., text
-        order = np.arange(pieces * len(records)).reshape(len(records), pieces)
-        if drawn.kept is not None:
-            order = order[drawn.kept]
-        pool = [binary_array(records.block, np.append(np.stack(edges, axis=1).ravel(), len(records.block)))]
-        first = pieces * len(records)
-        for i, (_, name) in enumerate(places):
-            order[:, 2 * i + 1] = first + drawn.columns[name].astype(np.int64)
-            pool.append(labels[name])
-            first += len(labels[name])
-        text = pyarrow.concat_arrays(pool).take(pyarrow.array(order.ravel()))
-        edge = np.frombuffer(text.buffers()[1], dtype=np.int64)
-        if not len(text):
-            return b"", np.zeros(1, dtype=np.int64)
-        edge = edge[: len(text) + 1]
-        return memoryview(text.buffers()[2])[edge[0] : edge[-1]].tobytes(), edge[::pieces] - edge[0]
+            chosen.append(drawn.columns[name].astype(np.int64) + len(pool))
+            pool += labels[name]
+        edges.append(np.append(records.starts[1:], len(records.block)))
+        kept = slice(None) if drawn.kept is None else drawn.kept
+        rows = np.stack([edge[kept] for edge in edges], axis=1)
+        return replace_fields(records.block, rows, np.stack(chosen, axis=1), Texts.of(pool))
 
 
-def text_column(part: Alphabet, fields: Any) -> Column:
+def text_column(part: Alphabet, fields: Texts) -> Column:
     """Fields as codes: each different text is looked up once. What is built are the outcomes themselves."""
-    encoded = fields.dictionary_encode()
-    codes = unsigned(encoded.indices.to_numpy())
-    texts = [unquote(raw.decode()) for raw in encoded.dictionary.to_pylist()]
+    codes, raw = fields.numbered()
+    texts = [unquote(field) for field in raw]
     find = finder(part)
     rows = np.array([*map(find, texts), len(part.inputs)], dtype=np.uint32)
 

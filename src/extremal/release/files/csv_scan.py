@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from ...errors import FileError, ValuesError
 from ...model.prior import shorten
-
-Places = NDArray[np.int64]
+from ..texts import Places, Texts
 
 BLOCK = 1 << 23  # bytes that are read at a time
 LONGEST = 1 << 24  # bytes of a record; finding its fields takes several times as many
@@ -59,10 +58,9 @@ class Records:
     def end(self, column: int) -> Places:
         return self.ends if column == self.delimiters.shape[1] else self.delimiters[:, column]
 
-    def fields(self, column: int) -> Any:
-        """The fields of a column as they stand there, quotes included: an arrow array of bytes."""
-        edges = np.stack([self.start(column), self.end(column)], axis=1).ravel()
-        return binary_array(self.block, edges).take(_arrow(np.arange(0, 2 * len(self) - 1, 2)))
+    def fields(self, column: int) -> Texts:
+        """The fields of a column as they stand there, quotes included."""
+        return Texts(self.block, self.start(column), self.end(column))
 
 
 def read_header(path: str, wanted: Sequence[str], delimiter: str | None, likely: str) -> Header:
@@ -170,14 +168,6 @@ def scan(block: bytes, header: Header, path: str, before: int) -> Records:
     return Records(block, starts, firsts, ends, places.reshape(len(firsts), width), inner)
 
 
-def binary_array(block: bytes, edges: Places) -> Any:
-    """An arrow array whose elements are the bytes between one edge and the next; nothing is copied."""
-    import pyarrow
-
-    buffers = [None, pyarrow.py_buffer(np.ascontiguousarray(edges, dtype=np.int64)), pyarrow.py_buffer(block)]
-    return pyarrow.LargeBinaryArray.from_buffers(pyarrow.large_binary(), max(len(edges) - 1, 0), buffers)
-
-
 def decode(raw: bytes, path: str) -> str:
     try:
         return raw.decode("utf-8")
@@ -260,9 +250,3 @@ def _check_quotes(
             given=f"others after record {before} of {path}",
             remedy="write the file anew with a CSV library",
         )
-
-
-def _arrow(numbers: Places) -> Any:
-    import pyarrow
-
-    return pyarrow.array(numbers)

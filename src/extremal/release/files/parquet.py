@@ -26,6 +26,7 @@ GROUP_BYTES = 1 << 25  # of a row group in memory
 MOST_ROWS = 1 << 20  # in a row group
 READ_BUFFER = 1 << 20  # bytes of a column that are read at a time, however large its part of the file
 NOTE = b"extremal"
+NEEDED = 'Parquet files need pyarrow; install it with: pip install "extremal[parquet]"'
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +39,11 @@ class ParquetData:
 
     @classmethod
     def open(cls, path: str) -> ParquetData:
-        import pyarrow
-        from pyarrow import parquet
-
+        try:
+            import pyarrow
+            from pyarrow import parquet
+        except ImportError:
+            raise ImportError(NEEDED) from None
         try:
             with parquet.ParquetFile(path) as file:
                 data = cls(path, file.schema_arrow, file.metadata)

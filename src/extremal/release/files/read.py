@@ -271,8 +271,9 @@ def _csv_parts(data: CsvData, name: str) -> Iterator[tuple[Values, int]]:
     place = data.columns.index(name)
     for records, done in data._records():
         part: Counter[Any] = Counter()
-        for entry in records.fields(place).value_counts().to_pylist():
-            part[_label(unquote(entry["values"].decode())) or None] += entry["counts"]
+        codes, texts = records.fields(place).numbered()
+        for text, count in zip(texts, np.bincount(codes, minlength=len(texts)).tolist(), strict=True):
+            part[_label(unquote(text)) or None] += count
         yield part, done
 
 
@@ -324,7 +325,7 @@ def read_texts(data: CsvData | ParquetData, name: str) -> list[Any]:
     if isinstance(data, CsvData):
         place = data.columns.index(name)
         for records, _ in data._records():
-            found += [unquote(field.decode()) or None for field in records.fields(place).to_pylist()]
+            found += [unquote(field) or None for field in records.fields(place)]
     else:
         for column in data.ids(name):
             found += column.to_pylist()

@@ -75,7 +75,7 @@ def as_number(text: str) -> Any:
 class ShuffledText:
     """Records of text, each with its line end."""
 
-    texts: list[bytes] = field(default_factory=list)
+    texts: list[bytes | memoryview] = field(default_factory=list)
     edges: list[Any] = field(default_factory=list)
     size: int = 0
 
@@ -85,7 +85,7 @@ class ShuffledText:
             raise _too_large(path)
         return cls()
 
-    def add(self, text: bytes, edges: NDArray[np.int64]) -> None:
+    def add(self, text: bytes | memoryview, edges: NDArray[np.int64]) -> None:
         """Some records, and where each begins and the last ends."""
         self.texts.append(text)
         self.edges.append(edges[1:] + self.size)

@@ -9,10 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...errors import FileError, ValuesError
 from ...model.prior import Labels, is_missing
 from ..alphabet import Alphabet
 from ..product import labels_at
+from ..texts import Texts
 from .csv import INTEGER, CsvData, finder
 from .csv_scan import DELIMITERS, unquote
 from .parquet import ParquetData
@@ -238,10 +241,23 @@ def _joint_parts(data: CsvData | ParquetData, names: Sequence[str]) -> Iterator[
     """Counts of combinations, part by part; None where some value is missing."""
     for columns, done in data.parts(names):
         part: Counter[Any] = Counter()
-        for *values, count in _grouped(columns, names, data.path):
-            row = tuple(map(_plain, values))
+        grouped = (
+            _grouped_fields(columns) if isinstance(data, CsvData) else _grouped(columns, names, data.path)
+        )
+        for *row, count in grouped:
             part[None if any(map(is_missing, row)) else tuple(map(_label, row))] += count
         yield part, done
+
+
+def _grouped_fields(columns: Sequence[Texts]) -> Iterator[Sequence[Any]]:
+    """The different rows of some columns of a CSV file, each with how often it occurs; None for an empty field."""
+    numbered = [column.numbered() for column in columns]
+    keys = np.zeros(len(columns[0]), dtype=np.int64)
+    for codes, texts in numbered:  # numbered anew each time: keys stay below the square of the number of rows
+        _, keys = np.unique(keys * len(texts) + codes, return_inverse=True)
+    _, firsts, counts = np.unique(keys, return_index=True, return_counts=True)
+    for first, count in zip(firsts.tolist(), counts.tolist(), strict=True):
+        yield [*(unquote(texts[codes[first]]) or None for codes, texts in numbered), count]
 
 
 def _grouped(columns: Sequence[Any], names: Sequence[str], path: str) -> Iterator[Sequence[Any]]:
@@ -260,11 +276,6 @@ def _grouped(columns: Sequence[Any], names: Sequence[str], path: str) -> Iterato
             given=f"others among {listed(names)} of {path}",
             remedy="convert them",
         ) from error
-
-
-def _plain(value: Any) -> Any:
-    """A field of a CSV file as text, None if it is empty; other values are what they are."""
-    return unquote(value.decode()) or None if isinstance(value, bytes) else value
 
 
 def _csv_parts(data: CsvData, name: str) -> Iterator[tuple[Values, int]]:

@@ -213,13 +213,13 @@ def test_utilities_are_those_of_the_library(utility):
 
 
 def test_a_design_for_estimation_identifies_every_share_where_that_for_information_does_not(survey):
-    run("design", "--data", survey, "--column", "answer", "-e", 0.7, "-o", "a.json")
-    run(
-        "design", "--data", survey, "--column", "answer", "-e", 0.7, "-o", "b.json", "--utility", "estimation"
-    )
+    how = ["design", "--data", survey, "--column", "answer", "-e", 0.7]
+    information = ["--utility", "mutual-information"]
+    run(*how, *information, "-o", "a.json")
+    run(*how, "-o", "b.json")
     assert np.linalg.matrix_rank(ex.load("a.json").mechanism.matrix) == 2
     assert np.linalg.matrix_rank(ex.load("b.json").mechanism.matrix) == 3
-    assert "--utility estimation" in run("design", "--data", survey, "--column", "answer", "-e", 0.7).out
+    assert "--utility shares" in run(*how, *information).out
 
 
 # privatize, estimate, audit
@@ -242,9 +242,7 @@ def test_reports_of_a_key_are_the_same_every_time_and_those_of_the_library(surve
 
 
 def test_estimates_are_those_of_the_library(survey):
-    run(
-        "design", "--data", survey, "--column", "answer", "-e", 0.7, "--utility", "estimation", "-o", "m.json"
-    )
+    run("design", "--data", survey, "--column", "answer", "-e", 0.7, "-o", "m.json")
     run("privatize", survey, "-o", "private.csv", "--column", "answer", "--mechanism", "m.json")
     done = run(
         "estimate",
@@ -398,7 +396,7 @@ def cache(tmp_path_factory):
 def test_the_golden_path_from_a_csv_file_to_estimates(tmp_path, cache):
     write_survey(tmp_path, people=4000)
     steps = (
-        "design --data survey.csv --column answer --epsilon 0.7 --utility estimation -o mechanism.json",
+        "design --data survey.csv --column answer --epsilon 0.7 -o mechanism.json",
         "privatize survey.csv -o private.csv --column answer --mechanism mechanism.json",
         "estimate private.csv --column answer --mechanism mechanism.json --json --confidence 0.999999",
         "audit mechanism.json --epsilon 0.7",

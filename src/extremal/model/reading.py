@@ -14,11 +14,13 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._json import parse_json
 from ..errors import FormatError, PriorError, ValuesError
-from .prior import Prior
+
+if TYPE_CHECKING:
+    from .prior import Prior
 
 DELIMITERS = ",;\t|"
 LABEL_NAMES = ("label", "labels", "answer", "value", "name", "category", "x")
@@ -40,6 +42,8 @@ class Table:
 
     def prior(self) -> Prior:
         """The numbers as probabilities."""
+        from .prior import Prior  # with numpy, which takes a while: not at import
+
         return Prior(self.numbers, self.labels)
 
 

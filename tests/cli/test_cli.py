@@ -415,6 +415,7 @@ def test_the_golden_path_from_a_csv_file_to_estimates(tmp_path, cache):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mechanism.json", "private.csv", "survey.csv"]
 
 
+@pytest.mark.timed
 def test_the_help_starts_in_less_than_three_times_the_time_of_numpy(tmp_path, cache):
     def seconds(*words):
         begin = time.perf_counter()

@@ -557,6 +557,7 @@ def test_an_unknown_task_or_page_is_refused(link):
     assert ask(link, "GET", "/api/explore")[0] == 405
 
 
+@pytest.mark.timed
 def test_a_task_that_is_given_up_leaves_the_server_free(link):
     """The connection is closed in the middle of a search of many seconds."""
     text = " ".join(map(repr, (np.arange(1, 201) / 20100).tolist()))

@@ -200,6 +200,7 @@ def test_values_are_counted_as_a_plain_loop_counts_them(values):
     assert count_values(values) == expected
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("kind", ["list", "numpy", "pandas", "polars"])
 def test_a_million_values_are_counted_within_seconds(kind):
     values = np.random.default_rng(0).integers(0, 50, 1_000_000).astype(str)

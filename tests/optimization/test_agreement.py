@@ -67,7 +67,7 @@ def test_column_generation_enumeration_and_closed_forms_agree(prior: ex.Prior, u
         assert arc.upper_bound >= listed.value * (1 - 1e-9) - 1e-15
 
 
-@pytest.mark.parametrize("size", [20, 30])
+@pytest.mark.parametrize("size", [20, pytest.param(30, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
 def test_larger_alphabets_are_certified_and_checked(size: int, epsilon: float) -> None:
     counts = np.random.default_rng(size).integers(1, 300, size)

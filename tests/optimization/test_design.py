@@ -621,6 +621,7 @@ def test_a_tiny_time_limit_still_gives_a_design_that_holds(size):
     assert_checked(design)
 
 
+@pytest.mark.timed
 def test_time_limits_are_kept():
     weights = 1 + 0.1 * np.random.default_rng(36).random(36)
     prior = ex.Prior(weights / weights.sum())

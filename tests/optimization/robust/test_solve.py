@@ -245,7 +245,9 @@ def attack(priors, c, utility, dual, rng, count):
     return reduced(climb(priors, c, reduced, best, 2 * n)).max()
 
 
-@pytest.mark.parametrize("n", [5, 18, 64])
+@pytest.mark.parametrize(
+    "n", [5, pytest.param(18, marks=pytest.mark.slow), pytest.param(64, marks=pytest.mark.slow)]
+)
 def test_no_admissible_column_is_found_above_the_dual_vector(n):
     rng = np.random.default_rng(n)
     p = rng.dirichlet(np.ones(n)) * 0.9 + 0.1 / n
@@ -273,6 +275,7 @@ def test_columns_on_the_border_stay_there_and_others_are_moved_to_it():
         assert admissible(priors, 1.7, lifts) == pytest.approx(lifts, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_large_alphabets_get_a_valid_design_with_an_honest_bound():
     p = 1 / np.arange(1, 81)
     priors = ex.PriorSet.from_counts(np.rint(2000 * p / p.sum()) + 1)

@@ -75,7 +75,12 @@ def test_a_solution_over_any_blocks_is_one_over_the_symbols_and_its_bound_holds(
     assert (problem.mu(best.lifts) - best.lifts @ solution.dual).max() <= 1e-12
 
 
-@pytest.mark.parametrize("name", list(families(50)))
+FAST = {"Dirichlet", "geometric 0.8"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in FAST else pytest.mark.slow) for name in families(50)]
+)
 @pytest.mark.parametrize(("low", "epsilon"), [(0.0, 0.4), (0.0, 1.5), (0.5, 0.7)])
 def test_merged_and_unmerged_agree_on_fifty_symbols(name, low, epsilon):
     problem = Separable(families(50)[name], ex.mutual_information.f, low, math.exp(epsilon))

@@ -33,7 +33,11 @@ def survey(*columns: str) -> Callable[[int], ex.Prior]:
     """
 
     def prior(n: int) -> ex.Prior:
-        text = importlib.resources.files("extremal").joinpath("studies/data/anes96.csv").read_text(encoding="utf-8")
+        text = (
+            importlib.resources.files("extremal")
+            .joinpath("studies/data/anes96.csv")
+            .read_text(encoding="utf-8")
+        )
         rows = list(csv.DictReader(text.splitlines()))
         for used in range(1, len(columns) + 1):
             values = [sorted({row[column] for row in rows}) for column in columns[:used]]

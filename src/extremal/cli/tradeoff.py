@@ -7,19 +7,21 @@ import io
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import extremal as ex
 from extremal.errors import FileError
-from extremal.optimization.tradeoff import Tradeoff
 
 from . import options, show
 from .design import utility_of
 from .inputs import Source, learn
 from .output import check_target, write_text
 from .progress import progress
+
+if TYPE_CHECKING:
+    from extremal.optimization.tradeoff import Tradeoff
 
 MOST_POINTS = 1000
 

@@ -1,11 +1,13 @@
 """The checker of designs for estimation refuses what is claimed without right."""
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import extremal as ex
 from extremal.certification.quadratic import check_quadratic
 
 PI = np.array([0.4, 0.3, 0.2, 0.1])
@@ -82,3 +84,34 @@ def test_the_list_of_vertices_is_complete():
     )
     found = check_quadratic(pi, 1.0, np.eye(3), np.full((3, 1), 1.0), 0.0, 1.0, claim)
     assert found.ok, found.problems
+
+
+@pytest.mark.parametrize("claim", [math.inf, -math.inf, math.nan])
+def test_a_value_that_is_no_number_is_not_believed(claim):
+    design = ex.design(ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2}), 0.5)
+    assert not ex.check_design(replace(design, value=claim)).ok
+
+
+@pytest.mark.parametrize("power", [3, 12, 17, 19.24, 22, 30])
+def test_weights_along_the_prior_prove_nothing(power):
+    """They change no bound, but large ones once drowned it in rounding: a forged proof for randomized response."""
+    prior = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})
+    design, pi = ex.design(prior, 0.5), prior.probabilities
+    response = ex.theory.randomized_response_for_pml(prior, 0.5)
+    value = ex.shares(prior, response)
+    for proof in (
+        replace(design.certificate, weights=design.certificate.weights + 10.0**power * np.outer(pi, pi)),
+        replace(design.certificate, prices=design.certificate.prices + 10.0**power * pi),
+    ):
+        forged = replace(design, made=response, value=value, upper_bound=0.15, certificate=proof)
+        assert not ex.check_design(forged).ok
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"weights": "x"}, {"prices": [1, 2]}, {"groups": [1, 2]}, {"weights": None}]
+)
+def test_a_malformed_certificate_is_a_problem_not_an_exception(wrong):
+    design = ex.design(ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2}), 0.5)
+    found = ex.check_design(replace(design, certificate=replace(design.certificate, **wrong)))
+    assert not found.ok
+    assert not found.proved

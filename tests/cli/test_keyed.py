@@ -85,3 +85,19 @@ def test_repeated_ids_are_refused_with_the_remedy(survey):
     assert done.status == 2
     assert "--occasion" in done.err
     assert "repeated" not in done.err
+
+
+@pytest.mark.parametrize("name", ["Answer", "ANSWER ", " answer"])
+def test_a_column_under_another_spelling_is_the_same_column(survey, name):
+    Path("renamed.csv").write_text(survey.read_text().replace("answer", name, 1))
+    assert privatize(survey, "one.csv").status == 0
+    how = ["--mechanism", "m.json", "--column", name, "--id-column", "id", "--key-file", "secret.key"]
+    assert run("privatize", "renamed.csv", "-o", "two.csv", *how).status == 2
+    assert not Path("two.csv").exists()
+
+
+@pytest.mark.parametrize("target", ["m.json", "secret.key", "secret.key.ledger"])
+def test_reports_never_replace_what_the_command_reads(survey, target):
+    before = Path(target).read_bytes() if Path(target).exists() else None
+    assert privatize(survey, target, "--overwrite", "--format", "csv").status == 2
+    assert (Path(target).read_bytes() if Path(target).exists() else None) == before

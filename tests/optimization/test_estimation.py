@@ -182,3 +182,15 @@ def test_questions_that_make_no_sense_are_refused(arguments, options, error):
 def test_an_error_is_that_of_a_positive_number_of_people(people):
     with pytest.raises(ex.errors.OptionError, match="people must be a number > 0"):
         standard_error(THREE, ex.Mechanism(np.eye(3)), people)
+
+
+def test_asking_for_no_gap_at_all_gives_the_finest_design():
+    assert ex.design(THREE, 0.5, tolerance=0).value == pytest.approx(ex.design(THREE, 0.5).value, rel=1e-3)
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-14])
+def test_levels_below_rounding_tell_nothing_and_claim_nothing(epsilon):
+    found = ex.design(THREE, epsilon)
+    assert found.value == 0
+    assert not found.proven
+    assert ex.check_design(found).ok

@@ -138,9 +138,9 @@ def _check_purpose(design: CheckedDesign) -> Check:
     """The same for shares and whatever else is estimated."""
     prior, mechanism = check_prior(design.prior), design.mechanism
     value, claim = _number(design.value), _number(design.upper_bound)
-    if design.certificate is None:  # epsilon = 0: nothing is told
+    if design.certificate is None:  # nothing is told
         leakage = epsilon_pml(prior, mechanism)
-        good = value == claim == leakage == 0
+        good = value == leakage == 0 and (claim == 0 if design.epsilon == 0 else claim >= 1)
         wrong = [] if good else ["without a certificate nothing is proved"]
         return Check(
             good, 0.0, leakage, design.epsilon, 0.0, value, 0.0, claim, 0.0, good, "nothing", tuple(wrong)
@@ -155,7 +155,7 @@ def _check_purpose(design: CheckedDesign) -> Check:
         if not leakage <= design.epsilon + EXACT:
             problems += (f"leakage over the set of priors is {leakage:.15g}, above epsilon",)
     gap = max(found.upper_bound - found.value, 0.0) / found.upper_bound if found.upper_bound > 0 else 0.0
-    proved = not any("not proved" in problem for problem in problems)
+    proved = claim < math.inf and not problems
     return Check(
         ok=not problems,
         row_error=found.row_error,
@@ -209,7 +209,7 @@ def check_claim(
     )
     claimed, claim = _number(design.value), _number(design.upper_bound)
     allowed = RELATIVE * max(abs(value), abs(claimed)) + noise
-    if not abs(value - claimed) <= allowed:
+    if not (math.isfinite(claimed) and abs(value - claimed) <= allowed):
         problems.append(f"value is {value:.12g}, not {claimed:.12g}")
     if claim < value - allowed:
         problems.append(f"upper bound {claim:.12g} is below the value {value:.12g}")

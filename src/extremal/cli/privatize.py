@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated, Any, Literal
 
@@ -89,6 +90,7 @@ def command(
             given="-o - and --json",
             remedy="leave one of them out",
         )
+    _check_own_files(output, [*mechanism, *([] if key_file is None else [key_file])], ledger, key_file)
     loaded = [load_mechanism(path) for path in mechanism]
     how: dict[str, Any] = {
         "key": None if key_file is None else _key(key_file),
@@ -199,16 +201,35 @@ def _jobs(column: list[Any], loaded: list[ex.Certified]) -> dict[Any, ex.Certifi
 
 def _only_column(data: Any, path: str, certified: ex.Certified) -> str:
     """The name of the only column; an answer in its place is the first record of a file without a header."""
+    from extremal.release.alphabet import Alphabet
+    from extremal.release.files.csv import finder
     from extremal.release.files.read import only_column
 
     name = only_column(data, path)
-    if any(str(label) == name for label in certified.inputs):
+    known = [*certified.inputs, *certified.outputs]
+    if finder(Alphabet(tuple(dict.fromkeys(known)), ()))(name.strip()) < len(dict.fromkeys(known)):
         raise FileError(
             "the first line must be the name of the column",
             given=f"an answer of the mechanism in {path}",
             remedy="put a header before it, or say that it is the name with --column",
         )
     return name
+
+
+def _check_own_files(output: str, read: list[str], ledger: str | None, key_file: str | None) -> None:
+    """The reports must not replace a file that this very run reads or writes."""
+    book = _ledger(ledger, key_file)
+    others = [*read, *([] if book is None else [str(book)])]
+    for other in others:
+        same = os.path.realpath(output) == os.path.realpath(other)
+        if output != "-" and (
+            same or (os.path.exists(output) and os.path.exists(other) and os.path.samefile(output, other))
+        ):
+            raise FileError(
+                "the reports must not replace the mechanism, the key or the ledger",
+                given=f"-o {output}",
+                remedy="choose another name",
+            )
 
 
 def _key(path: str) -> bytes:

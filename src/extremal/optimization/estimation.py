@@ -29,6 +29,8 @@ from .quadratic.solve import default_tolerance, solve
 from .result import Design, within_lifts
 from .solver.column_generation import Progress, Stats, relative_gap
 
+NOTHING = 1e-13  # levels at which lifts are 1 up to rounding
+FINEST = 1e-10  # the smallest gap that doubles can prove
 SINGULAR = 1e12  # condition of J from which on shares cannot be told apart
 LEVELS = 6  # tried below epsilon for a set of priors
 STEPS = 40  # of a bisection
@@ -47,14 +49,16 @@ def run_purpose(
     pi, epsilon = check_prior(prior).probabilities, check_epsilon(epsilon)
     A = purpose.loss(prior)
     goal = default_tolerance(prior.size, epsilon) if tolerance is None else tolerance
-    if epsilon == 0:
+    if epsilon <= NOTHING:
         nothing = Mechanism(np.ones((prior.size, 1)), prior.labels)
-        return Design(prior, epsilon, purpose, "constant", nothing, 0.0, 0.0, None, True)
+        none = epsilon == 0  # above it something could be told, less than doubles can hold
+        return Design(prior, epsilon, purpose, "constant", nothing, 0.0, 0.0 if none else 1.0, None, none)
     limit = math.inf if time_limit is None else time_limit
+    tolerance = None if tolerance is None else max(tolerance, FINEST)
     found = solve(pi, epsilon, A, tolerance=tolerance, time_limit=limit, progress=progress)
-    mechanism = Mechanism(found.matrix, prior.labels)
+    mechanism, method = Mechanism(found.matrix, prior.labels), str(found.stats["method"])
     if epsilon >= prior.epsilon_max and np.count_nonzero(found.matrix) == prior.size:
-        mechanism = identity_mechanism(prior)
+        mechanism, method = identity_mechanism(prior), "identity"
     mechanism = pair_outputs(prior, within_lifts(prior, mechanism, epsilon))
     value = purpose(prior, mechanism)
     upper = max(found.upper_bound, value)
@@ -69,7 +73,7 @@ def run_purpose(
         prior,
         epsilon,
         purpose,
-        str(found.stats.get("method", "column-generation")),
+        method,
         mechanism,
         value,
         upper,

@@ -16,6 +16,7 @@ import json
 import math
 import os
 import stat
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -225,7 +226,9 @@ def _damaged(path: str, line: int) -> KeyingError:
 
 
 def _names(line: dict[str, Any]) -> set[str]:
-    return {line["column"]} if isinstance(line["column"], str) else set(line["column"])
+    """The columns of a release; names that differ in case, blanks or the form of a letter are one name."""
+    names = [line["column"]] if isinstance(line["column"], str) else line["column"]
+    return {unicodedata.normalize("NFKC", name).strip().casefold() for name in names}
 
 
 def _draw(line: dict[str, Any]) -> tuple[Any, ...]:

@@ -49,7 +49,7 @@ class Purpose:
         if not known.any() or float(losses[~known].sum()) > IDENTIFIED * float(losses.sum()):
             return 0.0
         direct = float(np.diagonal(A) @ pi - pi @ A @ pi)
-        return direct / float(np.sum(losses[known] / values[known]))
+        return min(1.0, direct / float(np.sum(losses[known] / values[known])))
 
 
 @dataclass(frozen=True)

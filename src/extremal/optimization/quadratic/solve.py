@@ -92,7 +92,7 @@ def solve(
             given="0",
             remedy="e.g. 0.5",
         )
-    if tolerance is not None and not 0 <= tolerance < 1:
+    if tolerance is not None and not 0 < tolerance < 1:
         raise OptionError(
             "must be between 0 and 1",
             parameter="tolerance",

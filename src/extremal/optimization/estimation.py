@@ -61,7 +61,7 @@ def run_purpose(
         mechanism, method = identity_mechanism(prior), "identity"
     mechanism = pair_outputs(prior, within_lifts(prior, mechanism, epsilon))
     value = purpose(prior, mechanism)
-    upper = max(found.upper_bound, value)
+    upper = max(min(found.upper_bound, 1.0), value)
     stats = Stats(
         rounds=int(found.stats.get("rounds", 0)),
         columns=int(found.stats.get("columns", 0)),

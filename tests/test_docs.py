@@ -254,3 +254,16 @@ def test_where_the_promise_is_made_its_limit_stands_beside_it() -> None:
         words = " ".join(text.split())
         assert re.search(r"may (still )?rule (answers|some) out|from ruling answers out", words), name
         assert not re.search(r"gives? anybody away|nobody's answer", words), name
+
+
+def test_every_name_in_the_table_of_the_readme_exists():
+    """`name`, `module.name` and `.method` of the table "What is in it"."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = text[text.index("| you want | call |") :].partition("\n\n")[0]
+    for name in re.findall(r"`([A-Za-z_][\w.]*)[(`]", table):
+        found = ex
+        for part in name.removeprefix("ex.").removeprefix("extremal.").split("."):
+            if found is ex and part in ("auditing", "studies"):
+                break  # a module inside, named in full
+            assert hasattr(found, part), f"there is no {name}"
+            found = getattr(found, part)

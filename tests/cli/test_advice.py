@@ -57,7 +57,7 @@ def test_a_prior_counted_from_data_is_said_to_stand_in_the_mechanism_file(umfrag
     )
     Path("counts.csv").write_text("nie;50\neinmal;30\noft;20\n")
     for source in (["--prior", PRIOR], ["--counts", "counts.csv"]):
-        done = run("design", *source, "-e", "0.7", "--utility", "estimation", "--json")
+        done = run("design", *source, "-e", "0.7", "--json")
         assert json.loads(done.out)["warnings"] == []
 
 
@@ -239,7 +239,9 @@ def test_reports_that_tell_next_to_nothing_are_said_to(umfrage):
     run("design", "--prior", "0.5,0.5", "-e", "0.01", "-o", "weak.json")
     done = run("estimate", "r.csv", "-m", "weak.json")
     assert done.status == 0, done.err
-    assert "These reports tell next to nothing about single shares; design with --utility shares" in done.out
+    assert "These reports tell next to nothing about single shares; design with --utility shares" in flat(
+        done.out
+    )
     assert "–" in done.out  # a standard error above 1
     assert json.loads(run("estimate", "r.csv", "-m", "weak.json", "--json").out)["warnings"]
     Path("many.csv").write_text("r\n" + "0\n" * 4000 + "1\n" * 4000)
@@ -251,8 +253,7 @@ def test_a_design_says_beforehand_that_shares_will_not_be_learned(tmp_path):
     weak = run("design", "--prior", "0.5,0.5", "-e", "0.001")
     assert "With 1000 people, these reports tell next to nothing about single shares" in flat(weak.out)
     assert "next to nothing" not in run("design", "--prior", "0.5,0.5", "-e", "0.5").out
-    best = flat(run("design", "--prior", "0.5,0.5", "-e", "0.001", "--utility", "estimation").out)
-    assert "expected error of a share from 1000 reports – at" in best
+    best = flat(weak.out)
     assert "next to nothing about single shares; ask more people, or choose a larger epsilon" in best
     Path(tmp_path / "census.json").write_text('{"a": 5000000, "b": 5000000}')  # are not the people who answer
     census = run("design", "--counts", tmp_path / "census.json", "-e", "0.001")
@@ -333,7 +334,7 @@ def test_labels_that_hold_commas_stand_in_quotes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     labels = ["--labels", 'no,"yes, often", maybe']
     Path("a.csv").write_text("x\n" + '"yes, often"\nno\nno\nmaybe\n' * 40)
-    done = run("design", "--data", "a.csv", *labels, "-e", "0.5", "--utility", "estimation", "-o", "m.json")
+    done = run("design", "--data", "a.csv", *labels, "-e", "0.5", "-o", "m.json")
     assert done.status == 0, done.err
     assert ex.load("m.json").inputs == ("no", "yes, often", "maybe")
     run("privatize", "a.csv", "-o", "p.csv", "-m", "m.json")
@@ -364,8 +365,8 @@ def test_messages_name_options_of_the_command_line(umfrage):
 
 def test_many_reports_that_leak_the_same_share_a_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    how = ["design", "--prior", "0.35,0.25,0.2,0.15,0.05", "-e", "0.7", "-o", "m.json"]
-    done = run(*how, "--utility", "estimation")
+    how = ["design", "--prior", "0.25,0.2,0.16,0.14,0.12,0.08,0.05", "-e", "0.7", "-o", "m.json"]
+    done = run(*how)
     c = ex.load("m.json")
     assert len(c.outputs) > 12
     table = done.out.partition("What each report can tell, at most\n")[2].partition("\n\n")[0].splitlines()

@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import extremal as ex
@@ -214,6 +214,9 @@ def test_no_mechanism_at_its_own_level_beats_the_design(prior, data):
 @settings(max_examples=40)
 def test_the_checker_accepts_the_design_of_every_method(design):
     prior, epsilon = design
+    assume(
+        epsilon == 0 or epsilon >= 1e-9
+    )  # below, doubles cannot tell a bound from a value: see check_design
     for utility in (ex.mutual_information, ex.utilities.total_variation, ex.utilities.hellinger):
         for method in ("auto", "enumeration", "column-generation", "arc"):
             assert_checked(ex.design(prior, epsilon, utility, method=method))

@@ -17,6 +17,7 @@ from extremal.errors import InstallationError
 from extremal.release import job, keys, sampler, self_check
 from extremal.release.product import product_prior
 from extremal.release.sampler import SeededWords
+from extremal.release.texts import LETTERED, Texts
 from tests.support.containers import CONTAINERS, Draw, release
 from tests.support.joint import (
     Released,
@@ -221,10 +222,15 @@ def test_a_digest_of_notes_is_found(note, monkeypatch):
 NEVER = re.compile(r"(?!)")
 
 
+def all_lettered(texts):
+    """As if no text were a number."""
+    return np.full(len(texts), LETTERED, dtype=np.uint8)
+
+
 def test_ids_that_differ_between_files_and_frames_are_found(monkeypatch):
     """Text stays text, as it did: 007 in a CSV file is not the 7 of a frame."""
     monkeypatch.setattr(keys, "WRITTEN_INTEGER", NEVER)
-    monkeypatch.setattr(keys, "SHORT_INTEGER", "^[^\\s\\S]$")
+    monkeypatch.setattr(Texts, "integers", lambda texts: (np.zeros(len(texts), int), all_lettered(texts)))
     draw = Draw(KEY, PEOPLE["digits"])
     files, frame = release("CSV file", C, FIRST, draw), release("pandas frame", C, FIRST, draw)
     assert any(line.startswith("second draw") for line in findings(files, frame))
@@ -232,8 +238,8 @@ def test_ids_that_differ_between_files_and_frames_are_found(monkeypatch):
 
 def test_ids_whose_sign_is_read_in_some_containers_are_found(monkeypatch):
     """The fast path for text and the careful one must agree."""
-    monkeypatch.setattr(keys, "SHORT_INTEGER", "^[0-9]{1,18}$")
     monkeypatch.setattr(keys, "WRITTEN_INTEGER", re.compile("[0-9]+"))
+    monkeypatch.setattr(Texts, "integers", lambda texts: (np.zeros(len(texts), int), all_lettered(texts)))
     numbers = tuple(f"+{i}" for i in range(N))
     files, frame = (release(kind, C, FIRST, Draw(KEY, numbers)) for kind in ("CSV file", "pandas frame"))
     assert any(line.startswith("second draw") for line in findings(files, frame))

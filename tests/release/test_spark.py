@@ -517,7 +517,7 @@ REFUSED = {
     "a number for a folder": (FileError, "name of a folder", {"answer": C}, {"materialize": 5}),
     "a folder without a name": (FileError, "name of a folder", {"answer": C}, {"materialize": ""}),
     "no ids": (KeyingError, "a key alone", {"answer": C}, {"key": KEY}),
-    "no key": (KeyingError, "id_column alone", {"answer": C}, {"id_column": "id"}),
+    "no key": (KeyingError, "id_column must come with a key", {"answer": C}, {"id_column": "id"}),
     "short key": (KeyingError, "32 bytes, got 16", {"answer": C}, {"key": KEY[:16], "id_column": "id"}),
     "text key": (KeyingError, "got a str", {"answer": C}, {"key": "secret", "id_column": "id"}),
     "no id column": (ValuesError, "must have the columns", {"answer": C}, {"key": KEY, "id_column": "x"}),

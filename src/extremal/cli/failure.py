@@ -48,6 +48,7 @@ WORDS = {
     'unknown="drop"': "--missing drop",
     "unknown_as=label": "--unknown-as LABEL",
     "unknown_as={column: label}": "--unknown-as LABEL",
+    "utility=ex.mutual_information": "--utility mutual-information",
     "write_key(path)": "extremal key FILE",
 }
 

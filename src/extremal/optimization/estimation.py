@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from .._types import Floats
-from ..errors import OptionError
+from ..errors import OptionError, SizeError
 from ..model.leakage import epsilon_pml
 from ..model.mechanism import Mechanism, check_match
 from ..model.mechanism import identity as identity_mechanism
@@ -31,6 +31,7 @@ from .solver.column_generation import Progress, Stats, relative_gap
 
 NOTHING = 1e-13  # levels at which lifts are 1 up to rounding
 FINEST = 1e-10  # the smallest gap that doubles can prove
+LARGEST = 2000  # labels: beyond, tables of labels by labels and the search grow out of hand
 SINGULAR = 1e12  # condition of J from which on shares cannot be told apart
 LEVELS = 6  # tried below epsilon for a set of priors
 STEPS = 40  # of a bisection
@@ -47,6 +48,12 @@ def run_purpose(
     """The mechanism of largest efficiency for a purpose under epsilon-PML, with a proven bound."""
     begin = time.perf_counter()
     pi, epsilon = check_prior(prior).probabilities, check_epsilon(epsilon)
+    if prior.size > LARGEST:
+        raise SizeError(
+            f"designs for {purpose.name} are for at most {LARGEST} labels",
+            given=prior.size,
+            remedy="merge rare labels, or give another utility: `utility=ex.mutual_information`",
+        )
     A = purpose.loss(prior)
     goal = default_tolerance(prior.size, epsilon) if tolerance is None else tolerance
     if epsilon <= NOTHING:

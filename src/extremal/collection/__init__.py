@@ -1,0 +1,1 @@
+"""Reports from people's own devices: questionnaire, draw in the browser, store, results."""

@@ -1,0 +1,271 @@
+// extremal.js: verify a certified mechanism and draw reports from it, on the device of the person who answers.
+//
+//   import { load } from "./extremal.js";
+//   const mechanism = load(await (await fetch("mechanism.json")).text());
+//   await mechanism.verify();                  // throws unless the file keeps its promise, in exact arithmetic
+//   const report = mechanism.draw("never");    // send this, and nothing else
+//
+// No dependencies. It reads no clock, stores nothing, sends nothing and needs no network. The file format, the
+// tables and the draws are specified in the page "file format" of extremal's documentation; Python draws the same
+// reports from the same random words, bit for bit. Licence: Apache-2.0.
+
+const BITS = 62n;
+const WHOLE = 1n << BITS;
+const MEMBERS = [
+  "bits", "digest", "epsilon", "format", "inputs", "library", "method", "outputs", "prior", "prior_set",
+  "realised_epsilon", "version", "weights",
+];
+const DIGESTED = ["bits", "epsilon", "inputs", "outputs", "prior", "prior_set", "weights"];
+
+/** What is wrong with a mechanism, an answer or a browser, in words for a person. */
+export class ExtremalError extends Error {}
+
+function must(holds, message) {
+  if (!holds) throw new ExtremalError(message);
+}
+
+/** The mechanism in a file: its text, or what JSON.parse makes of it. Call verify() before you draw. */
+export function load(json) {
+  must(
+    typeof BigInt === "function" && globalThis.crypto && typeof crypto.getRandomValues === "function",
+    "This browser cannot draw a private report: it lacks secure randomness or whole numbers of any size. " +
+      "Please use a current browser.",
+  );
+  let file = json;
+  if (typeof json === "string") {
+    try {
+      file = JSON.parse(json);
+    } catch {
+      throw new ExtremalError("This is not a mechanism file: it is not JSON.");
+    }
+  }
+  return new Mechanism(file);
+}
+
+class Mechanism {
+  #file;
+  #rows; // of each answer, by its key
+  #weights; // one list of BigInt a row
+  #tables = null; // made by verify()
+
+  constructor(file) {
+    must(
+      file !== null && typeof file === "object" && file.format === "extremal-mechanism" && file.version === 2,
+      "This is not a mechanism file of version 2.",
+    );
+    must(
+      Object.keys(file).sort().join() === MEMBERS.join(),
+      "This mechanism file has members that it should not have, or lacks some.",
+    );
+    const lists = ["inputs", "outputs", "prior", "weights"];
+    must(lists.every((name) => Array.isArray(file[name])), "This mechanism file is malformed: a list is missing.");
+    const [n, m] = [file.inputs.length, file.outputs.length];
+    must(
+      n >= 2 && m >= 1 && file.prior.length === n && file.weights.length === m && file.bits === Number(BITS),
+      "This mechanism file is malformed: its lists do not fit together.",
+    );
+    must(n * m <= 1 << 24, "This mechanism file is too large.");
+    this.#file = structuredClone(file);
+    this.#rows = numbered(file.inputs);
+    numbered(file.outputs);
+    this.#weights = rowsOfWeights(file.weights, n);
+  }
+
+  /** The possible answers, as written in the file. */
+  get inputs() {
+    return structuredClone(this.#file.inputs);
+  }
+
+  /** The possible reports. */
+  get outputs() {
+    return structuredClone(this.#file.outputs);
+  }
+
+  /** The level that is certified, in nats: no report multiplies anybody's chance of a right guess by more than e^epsilon. */
+  get epsilon() {
+    return Number(this.#file.epsilon);
+  }
+
+  get digest() {
+    return this.#file.digest;
+  }
+
+  /**
+   * Proves that every row sums to 2^62 and that no report leaks more than epsilon, in exact integers, and checks the
+   * digest where the page has a secure connection. Returns {epsilon, factor, digest}; throws what is wrong.
+   */
+  async verify() {
+    const { epsilon, prior, prior_set: priors } = this.#file;
+    must(isDecimal(epsilon) && Number(epsilon) >= 0, "This mechanism file is malformed: its epsilon is no number.");
+    must(
+      prior.every((p) => isDecimal(p) && Number(p) > 0 && Number(p) <= 1),
+      "This mechanism file is malformed: a probability is not between 0 and 1.",
+    );
+    must(Math.abs(prior.reduce((sum, p) => sum + Number(p), 0) - 1) <= 1e-9, "The probabilities do not sum to 1.");
+    for (const row of this.#weights) {
+      must(row.reduce((sum, w) => sum + w, 0n) === WHOLE, "A row of weights does not sum to 2^62.");
+    }
+    must(priors === null, "This mechanism is certified for a set of priors, which this version cannot verify.");
+    const shares = wholeShares(prior);
+    const total = shares.reduce((sum, a) => sum + a, 0n);
+    const [c, k] = expBelow(Number(epsilon));
+    for (let y = 0; y < this.#file.outputs.length; y++) {
+      let [largest, mean] = [0n, 0n];
+      this.#weights.forEach((row, i) => {
+        if (row[y] > largest) largest = row[y];
+        mean += shares[i] * row[y];
+      });
+      must((largest * total) << k <= c * mean, "A report leaks more than the file says. Do not use this mechanism.");
+    }
+    if (globalThis.crypto.subtle) {
+      must((await digestOf(this.#file)) === this.#file.digest, "This mechanism file was altered or damaged.");
+    }
+    this.#tables = this.#weights.map(aliasTable);
+    return { epsilon: Number(epsilon), factor: Math.exp(Number(epsilon)), digest: this.#file.digest };
+  }
+
+  /** A report for an answer, drawn with secure randomness. `word` replaces the randomness in tests only. */
+  draw(answer, word = randomWord()) {
+    must(this.#tables !== null, "Call verify() first: reports are drawn only from a mechanism that was verified.");
+    const row = this.#rows.get(keyOf(answer));
+    must(row !== undefined, "This is not one of the possible answers.");
+    return structuredClone(this.#file.outputs[drawn(this.#tables[row], word)]);
+  }
+
+  /**
+   * What a report can tell: for every answer, its probability before and after the report is known, by the prior in
+   * the file. It is the same whoever sends the report.
+   */
+  reveals(report) {
+    const y = this.#file.outputs.findIndex((output) => keyOf(output) === keyOf(report));
+    must(y >= 0, "This is not one of the possible reports.");
+    const before = this.#file.prior.map(Number);
+    const joint = before.map((p, i) => p * Number(this.#weights[i][y]));
+    const total = joint.reduce((sum, p) => sum + p, 0);
+    return this.#file.inputs.map((answer, i) => ({ answer, before: before[i], after: joint[i] / total }));
+  }
+}
+
+/** A uniform 64-bit word from the operating system. */
+function randomWord() {
+  return crypto.getRandomValues(new Uint8Array(8)).reduceRight((word, byte) => (word << 8n) | BigInt(byte), 0n);
+}
+
+/** One text for each label: labels are equal if and only if these are. */
+function keyOf(label) {
+  return JSON.stringify(label) ?? "";
+}
+
+function numbered(labels) {
+  const rows = new Map(labels.map((label, i) => [keyOf(label), i]));
+  must(rows.size === labels.length, "This mechanism file is malformed: a label occurs twice.");
+  return rows;
+}
+
+/** The rows of weights, from columns of [weight, "0-3,7"]. */
+function rowsOfWeights(columns, n) {
+  const rows = Array.from({ length: n }, () => Array(columns.length).fill(0n));
+  columns.forEach((column, y) => {
+    must(Array.isArray(column), "This mechanism file is malformed: a column is no list.");
+    for (const pair of column) {
+      must(
+        Array.isArray(pair) && pair.length === 2 && /^[1-9]\d{0,18}$/.test(pair[0]) && typeof pair[1] === "string",
+        "This mechanism file is malformed: a weight is no whole number.",
+      );
+      const weight = BigInt(pair[0]);
+      for (const range of pair[1].split(",")) {
+        const ends = /^(\d{1,8})(?:-(\d{1,8}))?$/.exec(range);
+        must(ends, "This mechanism file is malformed: rows are not numbered.");
+        const [first, last] = [Number(ends[1]), Number(ends[2] ?? ends[1])];
+        must(first <= last && last < n, "This mechanism file is malformed: there is no such row.");
+        for (let i = first; i <= last; i++) {
+          must(rows[i][y] === 0n, "This mechanism file is malformed: a weight is given twice.");
+          rows[i][y] = weight;
+        }
+      }
+    }
+  });
+  return rows;
+}
+
+function isDecimal(text) {
+  return typeof text === "string" && /^(\d+\.\d+|\d+(\.\d+)?e[+-]\d+)$/.test(text) && Number.isFinite(Number(text));
+}
+
+/** Whole numbers in the proportions of the probabilities, exactly: a double is a whole number times a power of two. */
+function wholeShares(prior) {
+  const parts = prior.map((text) => {
+    const bits = new BigUint64Array(Float64Array.of(Number(text)).buffer)[0];
+    const [exponent, fraction] = [(bits >> 52n) & 0x7ffn, bits & 0xfffffffffffffn];
+    return exponent === 0n ? [fraction, 0n] : [fraction | (1n << 52n), exponent - 1n];
+  });
+  const least = parts.reduce((a, [, e]) => (e < a ? e : a), parts[0][1]);
+  return parts.map(([fraction, exponent]) => fraction << (exponent - least));
+}
+
+/** [a, k] with a / 2^k <= e^epsilon, short of it by less than 2^-90 of e^epsilon - 1: rounded down at every step. */
+function expBelow(epsilon) {
+  if (epsilon <= 0) return [1n, 0n];
+  const level = Math.min(epsilon, 800);
+  const bits = new BigUint64Array(Float64Array.of(level).buffer)[0];
+  const biased = Number((bits >> 52n) & 0x7ffn);
+  const fraction = biased === 0 ? bits & 0xfffffffffffffn : (bits & 0xfffffffffffffn) | (1n << 52n);
+  const power = Math.max(biased, 1) - 1075; // level = fraction * 2^power
+  const exponent = fraction.toString(2).length + power; // level < 2^exponent
+  const s = BigInt(Math.max(exponent, 0));
+  const k = 128n + 2n * s + BigInt(Math.max(-exponent, 0));
+  const shift = k - s + BigInt(power);
+  const x = shift >= 0n ? fraction << shift : fraction >> -shift;
+  let [total, term] = [1n << k, 1n << k];
+  for (let j = 1n; term > 0n; j++) {
+    term = ((term * x) >> k) / j;
+    total += term;
+  }
+  for (let i = 0n; i < s; i++) total = (total * total) >> k;
+  return [total, k];
+}
+
+async function digestOf(file) {
+  const covered = Object.fromEntries(DIGESTED.map((name) => [name, file[name]]));
+  const text = new TextEncoder().encode("extremal-mechanism-digest-2\0" + JSON.stringify(covered));
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
+  return Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** 2^b buckets of equal mass, each a threshold and an alias, whose masses add up to the weights exactly. */
+function aliasTable(weights) {
+  const b = Math.max(1, 32 - Math.clz32(weights.length - 1));
+  const buckets = 2 ** b;
+  const size = 1n << (BITS - BigInt(b));
+  const w = Array.from({ length: buckets }, (_, j) => weights[j] ?? 0n);
+  const table = w.map((_, j) => [size, j]);
+  const heavy = [...w.keys()].filter((j) => w[j] >= size);
+  let h = heavy.shift();
+  let left = w[h]; // what the heavy outcome h still has to put into buckets
+  const settle = () => {
+    while (left < size) {
+      const next = heavy.shift();
+      table[h] = [left, next];
+      left = w[next] - (size - left);
+      h = next;
+    }
+  };
+  for (let j = 0; j < buckets; j++) {
+    if (w[j] < size) {
+      settle();
+      table[j] = [w[j], h];
+      left -= size - w[j];
+    }
+  }
+  settle();
+  return table;
+}
+
+/** The number of the output that a word gives: its top bits choose a bucket, the next ones are compared with it. */
+function drawn(table, word) {
+  const b = BigInt(31 - Math.clz32(table.length));
+  const bucket = Number(word >> (64n - b));
+  const rest = (word >> 2n) & ((1n << (BITS - b)) - 1n);
+  const [threshold, alias] = table[bucket];
+  return rest < threshold ? bucket : alias;
+}

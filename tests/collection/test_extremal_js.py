@@ -1,0 +1,144 @@
+"""extremal.js against Python: the same files are accepted, the same words give the same reports."""
+
+import json
+import random
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import extremal as ex
+from extremal.release.sampler import Sampler
+
+MODULE = Path(ex.__file__).parent / "collection" / "static" / "extremal.js"
+PAGE = Path(__file__).parents[2] / "docs" / "file-format.md"
+
+# Reads {"files": [text...], "draws": [[file, answer, word as text]...]} and answers with what happened to each.
+DRIVER = """
+import { load } from "%s";
+let text = "";
+for await (const chunk of process.stdin) text += chunk;
+const { files, draws } = JSON.parse(text);
+const verdicts = [];
+const mechanisms = [];
+for (const file of files) {
+  try {
+    const mechanism = load(file);
+    verdicts.push(await mechanism.verify());
+    mechanisms.push(mechanism);
+  } catch (error) {
+    verdicts.push(`${error.constructor.name}: ${error.message}`);
+    mechanisms.push(null);
+  }
+}
+const reports = draws.map(([k, answer, word]) => mechanisms[k].draw(answer, BigInt(word)));
+console.log(JSON.stringify({ verdicts, reports }));
+"""
+
+
+def node(files, draws=()):
+    program = DRIVER % MODULE.as_uri()
+    done = subprocess.run(
+        ["node", "--input-type=module", "-e", program],
+        input=json.dumps({"files": list(files), "draws": list(draws)}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    return answer["verdicts"], answer["reports"]
+
+
+def some_mechanisms():
+    """Certified mechanisms of many shapes: more and fewer outputs than inputs, zeros, one output, odd labels."""
+    rng = np.random.default_rng(7)
+    made = []
+    for n, m in [(2, 1), (2, 2), (2, 3), (3, 3), (4, 7), (5, 8), (6, 9), (9, 2), (17, 33)]:
+        prior = ex.Prior(rng.dirichlet(np.ones(n)) * 0.9 + 0.1 / n)
+        matrix = rng.dirichlet(np.full(m, 0.4), size=n) * 0.9 + 0.1 / m
+        mechanism = ex.Mechanism(matrix, prior.labels, range(m))
+        made.append(ex.certify(prior, mechanism, ex.epsilon_pml(prior, mechanism) + 1e-6))
+    prior = ex.Prior({"na\u00efve": 0.5, '"quoted" \\ \u2028': 0.3, "\x01": 0.2})
+    made.append(ex.certify(prior, ex.design(prior, 0.6).mechanism, 0.6))
+    return made
+
+
+def test_the_same_words_give_the_same_reports_as_in_python():
+    random.seed(5)
+    made = some_mechanisms()
+    draws, expected = [], []
+    for k, certified in enumerate(made):
+        sampler = Sampler(certified.weights, certified.mechanism.inputs, certified.mechanism.outputs, b"")
+        for _ in range(300):
+            row = random.randrange(len(sampler.inputs))
+            word = random.choice(
+                [random.getrandbits(64), random.choice([0, 2**64 - 1, 2**63, 2**62, 2**63 - 1])]
+            )
+            out = np.zeros(1, dtype=np.uint64)
+
+            def fill(start, words, word=word):
+                words[:] = word
+
+            identity = np.arange(len(sampler.inputs) + 1, dtype=np.uint32)
+            assert sampler.draw(np.array([row], dtype=np.uint64), identity, fill, out)
+            draws.append([k, sampler.inputs[row], str(word)])
+            expected.append(sampler.outputs[int(out[0])])
+    verdicts, reports = node([certified.to_json() for certified in made], draws)
+    assert [verdict["digest"] for verdict in verdicts] == [certified.digest for certified in made]
+    assert reports == expected
+
+
+def test_the_vectors_of_the_file_format_page_are_accepted():
+    text = re.search(r"<!-- vectors:file -->\n```json\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)[1]
+    verdicts, _ = node([text])
+    assert verdicts[0]["epsilon"] == 0.75
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "enough"),
+    [
+        ("0.0", False),
+        ("1e-300", False),
+        ("0.6931471805599453", False),  # the double next below log 2
+        ("0.6931471805599454", True),  # and next above it
+        ("2.0", True),
+        ("700.0", True),
+    ],
+)
+def test_the_level_is_compared_exactly(epsilon, enough):
+    """Two answers, uniform, the identity: the largest lift is exactly 2."""
+    prior = ex.Prior([0.5, 0.5], ["a", "b"])
+    document = json.loads(ex.certify(prior, ex.Mechanism(np.eye(2), ["a", "b"], ["a", "b"]), 1.0).to_json())
+    document["epsilon"] = epsilon
+    (verdict,), _ = node([json.dumps(document)])
+    # Where the level is enough, what is left to find is that the digest no longer fits.
+    assert ("altered" if enough else "leaks more") in verdict
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.update(version=1),
+        lambda d: d.update(extra=1),
+        lambda d: d.pop("method"),
+        lambda d: d.update(epsilon="0.1"),
+        lambda d: d.update(epsilon="1e999"),
+        lambda d: d.update(prior=["0.5", "0.5", "0.5"]),
+        lambda d: d.update(prior=["0.5", "0.5", "-0.0"]),
+        lambda d: d.update(inputs=["never", "never", "often"]),
+        lambda d: d["weights"][0][0].__setitem__(0, "1"),
+        lambda d: d["weights"][0][0].__setitem__(1, "0-7"),
+        lambda d: d["weights"][0].append(d["weights"][0][0]),
+        lambda d: d["weights"].pop(),
+        lambda d: d.update(digest="0" * 64),
+    ],
+)
+def test_altered_files_are_refused(change):
+    prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    document = json.loads(ex.certify(prior, ex.design(prior, 0.6).mechanism, 0.6).to_json())
+    change(document)
+    (verdict,), _ = node([json.dumps(document)])
+    assert str(verdict).startswith("ExtremalError: ")

@@ -103,19 +103,19 @@ class Mechanism {
     );
     must(Math.abs(prior.reduce((sum, p) => sum + Number(p), 0) - 1) <= 1e-9, "The probabilities do not sum to 1.");
     for (const row of this.#weights) {
-      must(row.reduce((sum, w) => sum + w, 0n) === WHOLE, "A row of weights does not sum to 2^62.");
+      must(sum(row) === WHOLE, "A row of weights does not sum to 2^62.");
     }
-    must(priors === null, "This mechanism is certified for a set of priors, which this version cannot verify.");
-    const shares = wholeShares(prior);
-    const total = shares.reduce((sum, a) => sum + a, 0n);
+    const masses = [knownPrior(prior), ...(priors === null ? [] : [setOfPriors(priors, prior.length)])];
     const [c, k] = expBelow(Number(epsilon));
     for (let y = 0; y < this.#file.outputs.length; y++) {
-      let [largest, mean] = [0n, 0n];
-      this.#weights.forEach((row, i) => {
-        if (row[y] > largest) largest = row[y];
-        mean += shares[i] * row[y];
-      });
-      must((largest * total) << k <= c * mean, "A report leaks more than the file says. Do not use this mechanism.");
+      const column = this.#weights.map((row) => row[y]);
+      const largest = column.reduce((a, b) => (b > a ? b : a));
+      for (const mass of masses) {
+        must(
+          (largest * mass.total) << k <= c * smallestSum(mass, column),
+          "A report leaks more than the file says. Do not use this mechanism.",
+        );
+      }
     }
     if (globalThis.crypto.subtle) {
       must((await digestOf(this.#file)) === this.#file.digest, "This mechanism file was altered or damaged.");
@@ -192,15 +192,66 @@ function isDecimal(text) {
   return typeof text === "string" && /^(\d+\.\d+|\d+(\.\d+)?e[+-]\d+)$/.test(text) && Number.isFinite(Number(text));
 }
 
-/** Whole numbers in the proportions of the probabilities, exactly: a double is a whole number times a power of two. */
-function wholeShares(prior) {
-  const parts = prior.map((text) => {
+/** Doubles as whole numbers over one common denominator, exactly: [numerators, denominator]. */
+function overOneDenominator(texts) {
+  const parts = texts.map((text) => {
     const bits = new BigUint64Array(Float64Array.of(Number(text)).buffer)[0];
     const [exponent, fraction] = [(bits >> 52n) & 0x7ffn, bits & 0xfffffffffffffn];
-    return exponent === 0n ? [fraction, 0n] : [fraction | (1n << 52n), exponent - 1n];
+    return exponent === 0n ? [fraction, 0n] : [fraction | (1n << 52n), exponent - 1n]; // times 2^(exponent - 1074)
   });
-  const least = parts.reduce((a, [, e]) => (e < a ? e : a), parts[0][1]);
-  return parts.map(([fraction, exponent]) => fraction << (exponent - least));
+  return [parts.map(([fraction, exponent]) => fraction << exponent), 1n << 1074n];
+}
+
+// A prior center_i / total in whole numbers, and how far it may move: by up_i and down_i, by `movable` in all.
+
+function knownPrior(prior) {
+  const [center] = overOneDenominator(prior);
+  return { center, total: sum(center), up: [], down: [], movable: 0n };
+}
+
+/** A set of priors, widened so that it holds its center divided by the exact sum; in units of 1 / (2 s u). */
+function setOfPriors(set, n) {
+  const lists = [set.center, set.lower, set.upper];
+  must(
+    Object.keys(set).sort().join() === "center,confidence,description,lower,radius,upper" &&
+      lists.every((list) => Array.isArray(list) && list.length === n && list.every(isDecimal)) &&
+      isDecimal(set.radius),
+    "This mechanism file is malformed: its set of priors is none.",
+  );
+  const [scaled, u] = overOneDenominator([...lists.flat(), set.radius]);
+  const [a, lower, upper, r] = [scaled.slice(0, n), scaled.slice(n, 2 * n), scaled.slice(2 * n, 3 * n), scaled[3 * n]];
+  const s = sum(a);
+  const center = a.map((x) => 2n * u * x);
+  const positive = (x) => (x > 0n ? x : 0n);
+  return {
+    center,
+    total: 2n * s * u,
+    up: center.map((x, i) => positive(2n * s * upper[i] - x)),
+    down: center.map((x, i) => positive(x - 2n * s * lower[i])),
+    movable: r * s + s * (s > u ? s - u : u - s),
+  };
+}
+
+/** The smallest sum of prior times weights: mass moves from the largest weights to the smallest. */
+function smallestSum({ center, up, down, movable }, weights) {
+  let value = sum(center.map((x, i) => x * weights[i]));
+  let left = movable;
+  if (left === 0n) return value;
+  const order = [...weights.keys()].sort((i, j) => (weights[i] < weights[j] ? -1 : weights[i] > weights[j] ? 1 : 0));
+  let [low, high] = [0, order.length - 1];
+  let [room, stock] = [up[order[low]], down[order[high]]];
+  while (left > 0n && weights[order[low]] < weights[order[high]]) {
+    const step = [room, stock, left].reduce((x, y) => (y < x ? y : x));
+    value -= step * (weights[order[high]] - weights[order[low]]);
+    [room, stock, left] = [room - step, stock - step, left - step];
+    if (room === 0n) room = up[order[++low]];
+    else if (stock === 0n) stock = down[order[--high]];
+  }
+  return value;
+}
+
+function sum(numbers) {
+  return numbers.reduce((total, x) => total + x, 0n);
 }
 
 /** [a, k] with a / 2^k <= e^epsilon, short of it by less than 2^-90 of e^epsilon - 1: rounded down at every step. */
@@ -227,6 +278,10 @@ function expBelow(epsilon) {
 
 async function digestOf(file) {
   const covered = Object.fromEntries(DIGESTED.map((name) => [name, file[name]]));
+  if (file.prior_set) {
+    const { center, confidence, lower, radius, upper } = file.prior_set;
+    covered.prior_set = { center, confidence, lower, radius, upper };
+  }
   const text = new TextEncoder().encode("extremal-mechanism-digest-2\0" + JSON.stringify(covered));
   const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
   return Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");

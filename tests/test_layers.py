@@ -27,6 +27,7 @@ PACKAGES = [
     "certification",  # below release: a certified mechanism privatises, but what is drawn needs no certificate
     "estimation",
     "auditing",
+    "collection",
     "studies",
     "explorer",
     "cli",

@@ -2,8 +2,10 @@
 
 import json
 import math
+import os
 import random
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,6 +14,10 @@ import pytest
 
 import extremal as ex
 from extremal.release.sampler import Sampler
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("node") is None and not os.environ.get("EXTREMAL_REQUIRE_NODE"), reason="needs node"
+)
 
 MODULE = Path(ex.__file__).parent / "collection" / "static" / "extremal.js"
 PAGE = Path(__file__).parents[2] / "docs" / "file-format.md"

@@ -24,6 +24,8 @@ lock_python := .venv-lock/bin/python
 
 # One process for each core. Tests that share something dear, like Spark, share a process (xdist_group).
 all_cores := --numprocesses auto --dist loadgroup
+# The cores are busy with tests: linear algebra on several threads would only get in their way.
+test test-slow: export OPENBLAS_NUM_THREADS = 1
 
 .PHONY: help
 help:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 
-NODES, NODES_FOR_EACH_SYMBOL = 160_000_000, 600_000  # the budget of every design that states no other
+NODES, NODES_FOR_EACH_SYMBOL = 160_000_000, 2_400_000  # the budget of every design that states no other
 SPEED = 2e7  # nodes a second, to end a compiled search in time
 
 ROUND = 20_000

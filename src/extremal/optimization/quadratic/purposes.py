@@ -7,6 +7,7 @@ that of the reports. An efficiency of 0.25 means: ask four times as many people 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -22,17 +23,17 @@ IDENTIFIED = 1e-12  # variances of lifts below this, relative to the largest, ar
 
 
 @dataclass(frozen=True)
-class Purpose:
+class Purpose(ABC):
     """Something linear in the shares that is to be estimated; `loss` gives its matrix A for a prior."""
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """How tables and messages call it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def loss(self, prior: Prior) -> Floats:
         """A, in the order of the prior's symbols."""
-        raise NotImplementedError
 
     def __call__(self, prior: Prior, mechanism: Mechanism) -> float:
         """The efficiency of a mechanism: 1 without privacy, 0 if the reports do not identify what is estimated."""

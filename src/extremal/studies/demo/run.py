@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -186,14 +187,15 @@ def run(
         "tradeoff.csv",
     )
     sure = (
-        "code that shares nothing with the solver confirms"
+        "Code that shares nothing with the solver confirms"
         if all(check.ok for check in checks)
-        else "no independent check confirms"
+        else "No independent check confirms"
     )
     proof = (
         f"The design with the most information reaches {design.value:.4f} nats; more than "
         f"{design.upper_bound:.4f} is impossible at this ε. One report of the design made for shares is worth "
-        f"{best.value:.3f} direct answers; more than {best.upper_bound:.3f} is impossible. For both {sure} it."
+        f"{best.value:.3f} direct answers; more than {math.ceil(1000 * best.upper_bound) / 1000:.3f} is impossible. "
+        f"{sure} both bounds."
     )
     files = tuple(str(folder / name) for name in names)
     return Demo(folder, level, prior, people, ways, audit, outside, curve, proof, files)

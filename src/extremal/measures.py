@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .auditing.envelope import Envelope, envelope
+from .model.contraction import chi_squared_contraction, dobrushin, pointwise_cost
 from .model.leakage import (
     LeakageDistribution,
     epsilon_pml,
@@ -15,7 +17,11 @@ from .model.leakage import (
 )
 
 __all__ = [
+    "Envelope",
     "LeakageDistribution",
+    "chi_squared_contraction",
+    "dobrushin",
+    "envelope",
     "epsilon_pml",
     "ldp_epsilon",
     "leakage_distribution",
@@ -23,5 +29,6 @@ __all__ = [
     "lip_epsilon",
     "maximal_leakage",
     "pml",
+    "pointwise_cost",
     "tail_probability",
 ]

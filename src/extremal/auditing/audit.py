@@ -20,6 +20,7 @@ from ..certification import proof
 from ..certification.certify import Certified, as_mechanism, exact_masses
 from ..errors import MechanismError, OptionError
 from ..model.adversary import Attribute, worst_attribute
+from ..model.contraction import chi_squared_contraction, dobrushin
 from ..model.leakage import (
     LeakageDistribution,
     first_largest,
@@ -36,6 +37,7 @@ from ..model.processing import Function, seen_from
 from ..model.utility import mutual_information
 from . import text as audit_text
 from .disclosure import Disclosure, Outcome, disclosures, outcomes
+from .envelope import Envelope
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 
 BLIND = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5)  # chances before, for which the bound is spelled out
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
+SHARES = (0.001, 0.01, 0.1, 0.5)  # of all reports, for which the envelope is given
+MOST_COMPARED = 1 << 30  # differences of probabilities, beyond which the contraction is not worth its time
 MOST_LISTED = 20  # labels of a list in to_dict(); the count stands beside it
 
 
@@ -104,6 +108,11 @@ class Audit:
     def tail(self, epsilon: float) -> float:
         """P[l(X→Y) > epsilon]: how often a report leaks more than epsilon."""
         return self.distribution.tail(epsilon)
+
+    @cached_property
+    def envelope(self) -> Envelope:
+        """How much the worst share of all reports can tell: envelope(0.01) for one in a hundred, in nats."""
+        return Envelope.of(self.prior.probabilities, self.mechanism.matrix)
 
     @cached_property
     def maximal_leakage(self) -> float:
@@ -214,6 +223,7 @@ class Audit:
                 "ldp_epsilon": _finite(self.ldp_epsilon),
                 "lip_epsilon": _finite(self.lip_epsilon),
                 "lip_lower": _finite(self.lip_lower),
+                **self._contraction_dict(),
             },
             "leakage": self._distribution_dict(),
             "guessing": self._guessing_dict(),
@@ -232,10 +242,21 @@ class Audit:
         return {
             "mean": d.mean,
             "quantiles": [{"share": q, "leakage": d.quantile(q)} for q in QUANTILES],
+            "envelope": [{"share": d, "leakage": min(self.envelope(d), self.epsilon)} for d in SHARES],
             "distribution": [
                 {"leakage": v, "probability": p}
                 for v, p in zip(d.values.tolist(), d.probabilities.tolist(), strict=True)
             ],
+        }
+
+    def _contraction_dict(self) -> dict[str, float | None]:
+        n, m = self.mechanism.shape
+        feasible = n * n * m <= MOST_COMPARED
+        return {
+            "dobrushin": dobrushin(self.mechanism) if feasible else None,
+            "chi_squared_contraction": chi_squared_contraction(self.prior, self.mechanism)
+            if feasible
+            else None,
         }
 
     def _guessing_dict(self) -> dict[str, Any]:

@@ -200,7 +200,12 @@ def _spread(figures: Figures) -> list[str]:
     )
     return [
         f"Reports leak {number(figures['leakage']['mean'])} nats on average; {quantiles}; none more than "
-        f"{at_most(figures['epsilon'])}."
+        f"{at_most(figures['epsilon'])}.",
+        "An observer may pick out some reports, group them or process them further. Whatever event is made of them, "
+        "its chance alone says how much likelier it can make an answer"
+        + ("" if figures["prior_set"] is None else " (under the nominal prior)")
+        + ":",
+        _table(*_event_table(figures)),
     ]
 
 
@@ -237,6 +242,13 @@ def _guess_table(figures: Figures) -> Table:
     )
 
 
+def _event_table(figures: Figures) -> Table:
+    return (
+        ("chance of the event", "an answer becomes likelier by a factor of at most"),
+        [(f"{row['share']:g}", at_most(math.exp(row["leakage"]))) for row in figures["leakage"]["envelope"]],
+    )
+
+
 def _report_table(figures: Figures) -> Table:
     rows = sorted(figures["outcomes"], key=lambda o: -o["leakage"])
     body = [
@@ -264,9 +276,16 @@ def _measure_table(figures: Figures) -> Table:
         ("entropy of the answer", measures["entropy"]),
         ("local differential privacy", measures["ldp_epsilon"]),
         ("local information privacy", measures["lip_epsilon"]),
-        ("its lower side: an answer made less likely", measures["lip_lower"]),
+        ("pointwise maximal cost: an answer made less likely", measures["lip_lower"]),
     ]
-    return ("measure", "nats"), [(name, number(value)) for name, value in rows]
+    kept = [
+        ("Dobrushin: of the distance between two groups", measures["dobrushin"]),
+        ("contraction of χ²: of the squared distance", measures["chi_squared_contraction"]),
+    ]
+    return ("measure", "value"), [
+        *((name, f"{number(value)} nats" if value is not None else number(value)) for name, value in rows),
+        *((name, f"{value:.2%} is left in the reports") for name, value in kept if value is not None),
+    ]
 
 
 def _table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:

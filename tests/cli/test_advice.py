@@ -201,7 +201,8 @@ def test_reasons_add_up_to_the_records_that_are_dropped(tmp_path, labels, kind):
     import pyarrow
     from pyarrow import parquet
 
-    from extremal.release.files.read import count_unknown, open_data
+    from extremal.release.files.read import count_unknown
+    from extremal.release.files.source import open_data
 
     prior = ex.Prior([0.5, 0.5], labels)
     certified = ex.certify(prior, ex.theory.randomized_response_for_pml(prior, 0.3), 0.3)
@@ -221,7 +222,7 @@ def test_reasons_add_up_to_the_records_that_are_dropped(tmp_path, labels, kind):
             Path(path).write_text(text)
         else:
             parquet.write_table(pyarrow.table({"i": range(200), "x": values}), path)
-        known, missing, other = count_unknown(open_data(path, "x", None, None), "x", certified.inputs)
+        known, missing, other = count_unknown(open_data(path, ["x"], None, None), "x", certified.inputs)
         assert known + missing + other == 200
         try:
             done = privatize_file(path, tmp_path / f"p{k}.{kind}", {"x": certified}, unknown="drop")

@@ -347,6 +347,16 @@ def test_a_curve_is_that_of_the_library_in_every_format(tmp_path, monkeypatch):
     assert Path("c.svg").read_text().startswith("<svg")
 
 
+def test_a_file_without_records_is_refused(survey):
+    run("design", "--data", survey, "--column", "answer", "-e", 0.7, "-o", "m.json")
+    Path("empty.csv").write_text("answer\n")
+    done = run("privatize", "empty.csv", "-o", "p.csv", "--column", "answer", "-m", "m.json")
+    assert done.status == 2
+    assert done.out == ""
+    assert "must have records, got names of columns alone: empty.csv" in done.err
+    assert not Path("p.csv").exists()
+
+
 # Streams
 
 

@@ -11,8 +11,7 @@ import extremal as ex
 from . import show
 
 if TYPE_CHECKING:
-    from extremal.release.files.csv import CsvData
-    from extremal.release.files.parquet import ParquetData
+    from extremal.release.files.source import Data
 
 MOST_RANKED = 200  # symbols up to which it is found out how exactly shares can be estimated
 UNSURE, WIDE = 0.5, 0.9  # a standard error and a width of an interval that tell next to nothing
@@ -127,7 +126,7 @@ def estimated(found: ex.Estimate) -> list[str]:
 
 def unchanged(columns: Sequence[str], private: Sequence[str]) -> list[str]:
     """Which columns stay as they are, and what that means."""
-    from extremal.release.files.read import listed
+    from extremal.release.files.source import listed
 
     rest = [show.name_of(name) for name in columns if name not in private]
     if not rest:
@@ -150,9 +149,7 @@ def together(private: Sequence[str]) -> list[str]:
     ]
 
 
-def gaps(
-    data: CsvData | ParquetData, jobs: dict[str, ex.Certified]
-) -> tuple[dict[str, tuple[int, int]], list[str]]:
+def gaps(data: Data, jobs: dict[str, ex.Certified]) -> tuple[dict[str, tuple[int, int]], list[str]]:
     """For each column how many answers are missing and how many are not in the alphabet; columns without any other."""
     from extremal.release.files.read import count_unknown
 

@@ -139,10 +139,12 @@ def _audit_pairs(
         raise FileError(
             "--pairs must come with --secret and --report, the names of two columns",
         )
-    from extremal.release.files.read import open_data, read_texts
+    from extremal.release.files.read import read_texts
+    from extremal.release.files.source import open_data
 
     with file_or_stdin(path, None) as (name, format):
-        x, y = (read_texts(open_data(name, (secret, report), format, None), c) for c in (secret, report))
+        data = open_data(name, (secret, report), format, None)
+        x, y = (read_texts(data, c) for c in (secret, report))
     known = None if prior is None else parse_prior(prior)
     made = ex.audit_pairs(x, y, confidence=confidence, epsilon=epsilon, prior=known)
     if as_json:

@@ -82,7 +82,7 @@ def command(
     Everything else in the file stays as it is. The file is streamed, so it may be larger than memory, and appears under
     its name when it is complete.
     """
-    from extremal.release.files.read import open_data
+    from extremal.release.files.source import open_data
 
     if output == "-" and as_json:
         raise FileError(
@@ -99,13 +99,12 @@ def command(
         "occasion": occasion,
         "ledger": _ledger(ledger, key_file),
         "order": order,
-        "delimiter": delimiter,
     }
     with file_or_stdin(source, format) as (path, kind):
         together = _together(column, columns)
         named = [*(column or []), *(together or ())]
         data = open_data(path, [*named, *([] if id_column is None else [id_column])], kind, delimiter)
-        chosen = [together] if together else column or [_only_column(data, path, loaded[0])]
+        chosen = [together] if together else column or [_only_column(data, loaded[0])]
         jobs = _jobs(chosen, loaded)
         private = named or list(jobs)
         if unknown_as is not None:
@@ -115,7 +114,7 @@ def command(
             reasons, empty = advice.gaps(data, jobs)
             if empty:
                 raise _nothing_left(_name(empty[0]))
-        done = _run(path, output, jobs, how, overwrite, kind)
+        done = _run(data, output, jobs, how, overwrite, kind)
     warnings = [text for c in jobs.values() for text in advice.full_disclosure(c)]
     lost = advice.dropped(done.rows, done.dropped, reasons)
     # For the person who runs this alone, so never on standard output, which may be passed on.
@@ -199,18 +198,18 @@ def _jobs(column: list[Any], loaded: list[ex.Certified]) -> dict[Any, ex.Certifi
     return jobs
 
 
-def _only_column(data: Any, path: str, certified: ex.Certified) -> str:
+def _only_column(data: Any, certified: ex.Certified) -> str:
     """The name of the only column; an answer in its place is the first record of a file without a header."""
     from extremal.release.alphabet import Alphabet
     from extremal.release.files.csv import finder
-    from extremal.release.files.read import only_column
+    from extremal.release.files.source import only_column
 
-    name = only_column(data, path)
+    name = only_column(data)
     known = [*certified.inputs, *certified.outputs]
     if finder(Alphabet(tuple(dict.fromkeys(known)), ()))(name.strip()) < len(dict.fromkeys(known)):
         raise FileError(
             "the first line must be the name of the column",
-            given=f"an answer of the mechanism in {path}",
+            given=f"an answer of the mechanism in {data.path}",
             remedy="put a header before it, or say that it is the name with --column",
         )
     return name
@@ -260,10 +259,10 @@ def _nothing_left(name: str) -> ex.errors.ValuesError:
     )
 
 
-def _run(path: str, output: str, jobs: Any, how: dict[str, Any], overwrite: bool, format: str | None) -> Any:
+def _run(data: Any, output: str, jobs: Any, how: dict[str, Any], overwrite: bool, format: str | None) -> Any:
     """The file written, or standard output."""
     from extremal.release.files.privatize import privatize_file
 
     target = sys.stdout.buffer if output == "-" else output
     with progress("privatising") as bar:
-        return privatize_file(path, target, jobs, overwrite=overwrite, format=format, progress=bar, **how)
+        return privatize_file(data, target, jobs, overwrite=overwrite, format=format, progress=bar, **how)

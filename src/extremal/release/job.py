@@ -37,9 +37,6 @@ from .sampler import Fill, Integers, Sampler, SecureWords, Words
 Read = Callable[[Alphabet, Any], Column]
 """read(alphabet, name) gives the column of this name, which has these labels, as codes."""
 
-Blocks = Callable[[Any, int], Integers | None]
-"""blocks(ids, count) gives what keyed draws need of a column of ids; None without a key."""
-
 MOST_NAMES = 200_000  # unknown values that are told apart
 MOST_UNKNOWN = 1_000_000  # rows with unknown values after which a file is not read to its end
 

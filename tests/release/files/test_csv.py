@@ -41,7 +41,6 @@ def privatized(text, mechanisms, **options):
     [
         b"answer\na\na\n",
         b"answer\na",
-        b"answer",
         b"n,answer\r\n1,a\r\n 02,a\r\n",
         b'\xef\xbb\xbfanswer,n\na,"x\n\ny"\na,""""\na,\n',
         b'"answer","n"\r\n"a","1"\r\n"b,b","2"\r\n"c""c",""\r\n',
@@ -62,7 +61,7 @@ FIELD = st.text(st.sampled_from('ab ,;"\n\r\té€'), max_size=6)
 
 @settings(max_examples=60)
 @given(
-    rows=st.lists(st.tuples(FIELD, st.sampled_from(WORDS.labels), FIELD), max_size=8),
+    rows=st.lists(st.tuples(FIELD, st.sampled_from(WORDS.labels), FIELD), min_size=1, max_size=8),
     delimiter=st.sampled_from(",;\t|"),
     quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
     end=st.sampled_from(["\n", "\r\n"]),
@@ -152,8 +151,10 @@ def test_ids_in_csv_are_integers_if_they_are_written_as_such():
         ("answer,n\na,1\n".encode("utf-16"), FileError, "UTF-8"),
         (b"answer,n\na,\xe9\n", FileError, "UTF-8"),
         (b"answer,\xe9\na,1\n", FileError, "UTF-8"),
-        (b"n\n1\n", ValuesError, r"columns \['answer'\], got \['n'\]"),
-        (b"Answer,n\na,1\n", ValuesError, r"columns \['answer'\], got \['Answer', 'n'\]"),
+        (b"n\n1\n", ValuesError, "column 'answer', got n: "),
+        (b"Answer,n\na,1\n", ValuesError, "column 'answer', got Answer, n: .*; did you mean Answer?"),
+        (b"answer", ValuesError, "must have records, got names of columns alone"),
+        (b"n,answer\n\n", ValuesError, "must have records"),
         (b"answer\na\n\n", ValuesError, "missing"),
         (b"answer,n\n a,1\n", ValuesError, "' a'"),
     ],

@@ -22,9 +22,10 @@ from extremal.errors import FileError, KeyingError, ValuesError
 from extremal.model.mechanism import identity
 from extremal.release import job as releases
 from extremal.release.files import csv_scan
+from extremal.release.files import ids as file_ids
 from extremal.release.files import parquet as parquet_files
-from extremal.release.files import privatize as files
 from extremal.release.files.privatize import privatize_file
+from extremal.release.files.source import open_data
 from extremal.release.frames import privatize_frame
 from extremal.release.product import product_prior
 from extremal.release.sampler import SecureWords, SeededWords
@@ -202,15 +203,23 @@ def test_progress_goes_from_the_start_to_the_end(source, target):
     assert len(seen) > 3
 
 
-def test_a_file_of_no_rows_stays_one(source, target):
+def test_a_file_without_records_is_refused(source, target):
     write(source, {name: [] for name in rows_of(0)} if source.suffix == ".csv" else rows_of(1))
     if source.suffix == ".parquet":
         pq.write_table(pq.read_table(source).slice(0, 0), source)
-    done = privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
-    assert done.rows == 0
-    assert read(target) == {"id": [], "answer": [], "note": []}
-    if source.suffix == ".parquet":
-        assert pq.read_schema(target) == pq.read_schema(source)
+    one_line(
+        ValuesError,
+        "must have records, got names of columns alone: .*; is it the right file",
+        lambda: privatize_file(source, target, {"answer": C}, key=KEY, id_column="id"),
+    )
+    assert not target.exists()
+
+
+def test_a_file_is_opened_once_and_a_change_since_then_is_noticed(source, target):
+    data = open_data(str(source), ["answer"], None, None)
+    os.utime(source, ns=(1, 1))
+    one_line(FileError, "must not change", lambda: privatize_file(data, target, {"answer": C}))
+    assert not target.exists()
 
 
 # --- what is refused ------------------------------------------------------------------------------
@@ -263,13 +272,13 @@ def test_a_source_that_changes_is_noticed(source, target):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"mechanisms": {"question": C}}, ValuesError, r"must have the columns \['question'\], got \['id'"),
+        ({"mechanisms": {"question": C}}, ValuesError, "must have the column 'question', got id, "),
         ({"mechanisms": {}}, ValuesError, "at least one column"),
         ({"mechanisms": {"answer": C.mechanism}}, ValuesError, "certified one"),
         ({"id_column": "id"}, KeyingError, "id_column must come with a key"),
         ({"key": KEY}, KeyingError, "must come with ids, got a key alone; give id_column="),
         ({"key": b"short", "id_column": "id"}, KeyingError, "32 bytes, got 5"),
-        ({"key": KEY, "id_column": "who"}, ValuesError, r"must have the columns \['who'\]"),
+        ({"key": KEY, "id_column": "who"}, ValuesError, "must have the column 'who'"),
         ({"key": KEY, "id_column": "answer"}, ValuesError, "stays as it is"),
         ({"key": KEY, "id_column": "id", "words": SeededWords(1)}, KeyingError, "leave one out"),
         ({"words": 5}, ValuesError, "SecureWords"),
@@ -348,7 +357,7 @@ def test_a_hopeless_file_is_not_read_to_its_end(source, target, monkeypatch):
     one_line(ValuesError, r"of the first \d+ rows", lambda: privatize_file(source, target, {"answer": C}))
 
 
-def same_hash(ids, again=files.Ids._again):
+def same_hash(ids, again=file_ids.Ids._again):
     for hashes, blocks in again(ids):
         yield hashes % np.uint64(7), blocks
 
@@ -356,9 +365,9 @@ def same_hash(ids, again=files.Ids._again):
 @pytest.mark.parametrize("turns", [1, 5])
 @pytest.mark.parametrize("ids", ["shuffled", "negative", "text", "same hash"])
 def test_ids_must_be_distinct_in_the_whole_file(source, target, monkeypatch, ids, turns):
-    monkeypatch.setattr(files, "MOST_IDS", 300 // turns)
+    monkeypatch.setattr(file_ids, "MOST_IDS", 300 // turns)
     if ids == "same hash":
-        monkeypatch.setattr(files.Ids, "_again", same_hash)
+        monkeypatch.setattr(file_ids.Ids, "_again", same_hash)
     columns = rows_of(300)
     numbers = np.random.default_rng(0).permutation(300).tolist()
     if ids == "negative":
@@ -386,7 +395,7 @@ def test_every_record_needs_an_id(source, target):
 
 
 def test_increasing_ids_are_read_once(source, target, monkeypatch):
-    monkeypatch.setattr(files.Ids, "_again", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr(file_ids.Ids, "_again", lambda *_: pytest.fail("read again"))
     privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
 
 

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -20,7 +21,7 @@ from ...errors import KeyingError, ValuesError
 from ...model.prior import shorten
 from ..alphabet import Alphabet
 from ..columns import Array, Column, Kept
-from ..job import Blocks, Drawn, Job
+from ..job import Drawn, Job
 from ..sampler import smallest_unsigned
 from ..texts import Places, Texts, replace_fields
 from .csv_scan import (
@@ -33,7 +34,8 @@ from .csv_scan import (
     unquote,
     whole_records,
 )
-from .shuffle import ShuffledText, Steps, Written, as_number
+from .shuffle import ShuffledText, Steps, as_number
+from .task import Task, Written
 from .wrapped import Wrapped
 
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?", re.ASCII)
@@ -46,11 +48,14 @@ class CsvData:
     """A CSV file to read from."""
 
     path: str
+    state: os.stat_result  # before anything was read
     header: Header
 
     @classmethod
     def open(cls, path: str, wanted: Sequence[str], delimiter: str | None) -> CsvData:
-        return cls(path, read_header(path, wanted, delimiter, "\t" if path.lower().endswith(".tsv") else ","))
+        """The file, split by the delimiter given, else by one that gives the columns wanted."""
+        likely = "\t" if path.lower().endswith(".tsv") else ","
+        return cls(path, os.stat(path), read_header(path, wanted, delimiter, likely))
 
     @property
     def columns(self) -> list[str]:
@@ -72,16 +77,9 @@ class CsvData:
         for records, done in self._records():
             yield [records.fields(place) for place in places], done
 
-    def release(
-        self,
-        sink: BinaryIO,
-        job: Job,
-        ids: str | None,
-        blocks: Blocks,
-        progress: Callable[[int], None],
-        shuffle: bool = False,
-    ) -> Written:
-        """Write the file with the reports of the job; what the person who runs it must look at."""
+    def release(self, sink: BinaryIO, task: Task) -> Written:
+        """Write the file with the reports of the task; what the person who runs it must look at."""
+        job, shuffle = task.job, task.shuffle
         sink.write(self.header.text)
         mixed = ShuffledText.of(self.path, self.total) if shuffle else None
         steps = {name: Steps() for name in self.columns if shuffle and name not in job.private}
@@ -93,8 +91,7 @@ class CsvData:
             def read(part: Alphabet, name: str, records: Records = records) -> Column:
                 return text_column(part, records.fields(self.columns.index(name)))
 
-            names = None if ids is None else self._ids(records, ids)
-            drawn = job.draw(read, len(records), blocks(names, len(records)))
+            drawn = task.draw(read, len(records), partial(self._ids, records))
             if drawn is not None:
                 text, edges = self._replaced(records, labels, drawn)
                 if mixed is not None:
@@ -106,7 +103,7 @@ class CsvData:
                     sink.write(text[: len(text) - (done > self.total)])
             elif job.give_up():
                 break
-            progress(min(done, self.total))
+            task.progress(min(done, self.total))
         if mixed is not None:
             sink.writelines(mixed.pieces(job.randomness.source))
         return Written(wrapped.notes(), [name for name, one in steps.items() if one.numbered])

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FileError, ValuesError
+from ...errors import FileError
 from ...model.prior import shorten
 from ..texts import Places, Texts
 
@@ -64,7 +64,10 @@ class Records:
 
 
 def read_header(path: str, wanted: Sequence[str], delimiter: str | None, likely: str) -> Header:
-    """The header, split by the delimiter given, or the first one by which it has the columns wanted."""
+    """The header, split by the delimiter given, else the first by which it has the columns wanted.
+
+    If there is none, or nothing is wanted, by the one that gives the most columns with distinct names.
+    """
     with open(path, "rb") as file:
         line = file.readline(LONGEST)
     if not line.removeprefix(MARK).strip():
@@ -88,15 +91,9 @@ def read_header(path: str, wanted: Sequence[str], delimiter: str | None, likely:
             given=f"others in {path}",
             remedy="correct the first line, or write the file anew with a CSV library",
         )
-    header = next((h for h in headers if set(wanted) <= set(h.columns)), None)
-    if header is None:
-        most = max(headers, key=lambda h: len(h.columns))
-        absent = [name for name in wanted if name not in most.columns]
-        raise ValuesError(
-            f"must have the columns {absent}",
-            parameter="file",
-            given=f"{shorten(most.columns, 20)}: {path}",
-        )
+    distinct = [h for h in headers if len(set(h.columns)) == len(h.columns)] or headers[:1]
+    most = max(distinct, key=lambda h: len(h.columns))
+    header = next((h for h in headers if wanted and set(wanted) <= set(h.columns)), most)
     twice = sorted({name for name in header.columns if header.columns.count(name) > 1})
     if twice:
         raise FileError(

@@ -7,7 +7,8 @@ decided by the size in bytes, which depends on the private values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -19,8 +20,8 @@ from ..alphabet import Alphabet
 from ..arrays import as_column
 from ..arrow_schema import released_schema, unordered
 from ..columns import Column
-from ..job import Blocks, Job
-from .shuffle import ShuffledTable, Steps, Written
+from .shuffle import ShuffledTable, Steps
+from .task import Task, Written
 
 GROUP_BYTES = 1 << 25  # of a row group in memory
 MOST_ROWS = 1 << 20  # in a row group
@@ -34,6 +35,7 @@ class ParquetData:
     """A Parquet file to read from."""
 
     path: str
+    state: os.stat_result  # before anything was read
     schema: Any
     metadata: Any
 
@@ -45,8 +47,9 @@ class ParquetData:
         except ImportError:
             raise ImportError(NEEDED) from None
         try:
+            state = os.stat(path)
             with parquet.ParquetFile(path) as file:
-                data = cls(path, file.schema_arrow, file.metadata)
+                data = cls(path, state, file.schema_arrow, file.metadata)
             names = data.columns
         except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
             raise _unreadable(path, error) from None
@@ -81,35 +84,20 @@ class ParquetData:
             done += len(table)
             yield [table.column(name) for name in names], done
 
-    def release(
-        self,
-        sink: BinaryIO,
-        job: Job,
-        ids: str | None,
-        blocks: Blocks,
-        progress: Callable[[int], None],
-        shuffle: bool = False,
-    ) -> Written:
-        """Write the file with the reports of the job; nothing in it needs to be looked at."""
+    def release(self, sink: BinaryIO, task: Task) -> Written:
+        """Write the file with the reports of the task; nothing in it needs to be looked at."""
         import pyarrow
 
         try:
-            return Written([], self._release(sink, job, ids, blocks, progress, shuffle))
+            return Written([], self._release(sink, task))
         except (pyarrow.ArrowException, UnicodeDecodeError) as error:  # found when values were decoded
             raise _unreadable(self.path, error) from None
 
-    def _release(
-        self,
-        sink: BinaryIO,
-        job: Job,
-        ids: str | None,
-        blocks: Blocks,
-        progress: Callable[[int], None],
-        shuffle: bool,
-    ) -> list[str]:
+    def _release(self, sink: BinaryIO, task: Task) -> list[str]:
         import pyarrow
         from pyarrow import parquet
 
+        job, shuffle = task.job, task.shuffle
         types = {name: released_type(part, self._field(name).type) for name, part in job.parts.items()}
         schema = released_schema(self.schema, types, job.parts)
         if job.randomness.note is not None:
@@ -125,8 +113,7 @@ class ParquetData:
                 def read(part: Alphabet, name: str, table: Any = table) -> Column:
                     return as_column(part, table.column(name))
 
-                records = None if ids is None else table.column(ids)
-                drawn = job.draw(read, len(table), blocks(records, len(table)))
+                drawn = task.draw(read, len(table), table.column)
                 if drawn is not None:
                     kept = table if drawn.kept is None else table.filter(pyarrow.array(drawn.kept))
                     columns = [
@@ -143,7 +130,7 @@ class ParquetData:
                             writer.write_table(released, len(released))
                 elif job.give_up():
                     break
-                progress(job.rows)
+                task.progress(job.rows)
             if mixed is not None and len(mixed):
                 writer.write_table(mixed.table(job.randomness.source), rows)
         return [name for name, one in steps.items() if one.numbered]

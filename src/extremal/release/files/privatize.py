@@ -5,56 +5,28 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import stat
 import tempfile
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, BinaryIO, Protocol
-
-import numpy as np
+from typing import Any, BinaryIO
 
 from ..._files import file_name, reason
-from ...errors import FileError, KeyingError, ValuesError
+from ...errors import FileError, ValuesError
 from ...model.prior import brief, shorten
 from ..certificate import Certificate
 from ..frequencies import far_from_prior
-from ..job import Blocks, Job, check_columns, choose_randomness, plan
-from ..keys import REMEDY, id_blocks
+from ..job import Job, check_columns, choose_randomness, plan
 from ..order import Watch, ordered_columns, see, watch
-from ..sampler import Integers, Words
+from ..sampler import Words
 from .atomic import new_file, readers_of
 from .csv import CsvData
+from .ids import Ids
 from .parquet import ParquetData
-from .shuffle import Written
-
-FORMATS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
-MOST_IDS = 1 << 22  # ids that are compared with each other at a time
-MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, without pattern
+from .source import Data, check_unchanged, format_of, open_data
+from .task import Task
 
 Path = str | os.PathLike[str]
-
-
-class Data(Protocol):
-    """A file of records, whatever its format."""
-
-    @property
-    def columns(self) -> list[str]: ...
-
-    @property
-    def total(self) -> int: ...
-
-    def ids(self, name: str) -> Iterator[Any]: ...
-
-    def release(
-        self,
-        sink: BinaryIO,
-        job: Job,
-        ids: str | None,
-        blocks: Blocks,
-        progress: Callable[[int], None],
-        shuffle: bool = False,
-    ) -> Written: ...
 
 
 @dataclass(frozen=True)
@@ -72,7 +44,7 @@ class FileRelease:
 
 
 def privatize_file(
-    source: Path,
+    source: Path | Data,
     target: Path | BinaryIO,
     mechanisms: Mapping[Any, Certificate],
     *,
@@ -119,38 +91,37 @@ def privatize_file(
             parameter="order",
             given=f"{order!r}",
         )
-    name = file_name(source, "source", FileError)
-    before = _check_source(name)
+    opened = source if isinstance(source, CsvData | ParquetData) else None
+    name = opened.path if opened is not None else file_name(source, "source", FileError)
     stream: Any = target if hasattr(target, "write") else None
     new = "-" if stream is not None else file_name(target, "target", FileError)
     if stream is None:
         _check_target(name, new, overwrite)
     kind = _format(name, new if stream is None else name, format)
     _check_marked(kind, randomness.note, unmarked)
-    data: Data
-    if kind == "csv":
-        data = CsvData.open(name, [*job.private, *([] if id_column is None else [id_column])], delimiter)
-    else:
-        data = ParquetData.open(name)
+    wanted = [*job.private, *([] if id_column is None else [id_column])]
+    data = open_data(name, wanted, kind, delimiter, "source") if opened is None else opened
     check_columns(job, data.columns, "file", id_column)
     total = data.total
-    ids = Ids(data, id_column)
+    ids = None if id_column is None else Ids(data, id_column)
 
     def report(done: int) -> None:
         if progress is not None:
             progress(done, total)
 
+    task = Task(job, ids, order == "shuffle", report)
     watches = watch(job.releases)
     job.observe = partial(see, watches)
 
     def write(sink: BinaryIO) -> list[str]:
-        notes, numbered = data.release(sink, job, id_column, ids.blocks, report, order == "shuffle")
+        notes, numbered = data.release(sink, task)
         job.check()
-        ids.check()
-        _check_some_left(job)
+        if ids is not None:
+            ids.check()
+        _check_some_left(job, name)
         if order != "keep":
-            _check_order(ordered_columns(watches), order == "shuffle", numbered, name)
-        _check_unchanged(name, before)
+            _check_order(ordered_columns(watches), task.shuffle, numbered, name)
+        check_unchanged(data)
         job.entry.commit()
         return [*notes, *_frequencies(mechanisms, watches)]
 
@@ -179,7 +150,13 @@ def _system_errors(where: str) -> Iterator[None]:
         ) from None
 
 
-def _check_some_left(job: Job) -> None:
+def _check_some_left(job: Job, path: str) -> None:
+    if not job.rows:
+        raise ValuesError(
+            "a file to privatise must have records",
+            given=f"names of columns alone: {path}",
+            remedy="is it the right file?",
+        )
     if job.dropped and job.dropped == job.rows:
         raise ValuesError(
             f"No records left: {_none_known(job.private)}",
@@ -219,86 +196,6 @@ def _frequencies(mechanisms: Mapping[Any, Certificate], watches: Sequence[Watch]
     return [f"The answers of {brief(name)} {said}." for name, said in found if said is not None]
 
 
-class Ids:
-    """The ids of a file, which must be distinct.
-
-    Ids that increase, as row numbers do, are known to be distinct when they have been read once. Others are
-    read again afterwards, as often as it takes to compare all of them, MOST_IDS at a time.
-    """
-
-    def __init__(self, data: Data, name: str | None) -> None:
-        self._data, self._name = data, name
-        self._rows = 0
-        self._last = -1
-        self._increasing = True
-
-    def blocks(self, ids: Any, count: int) -> Integers | None:
-        if self._name is None:
-            return None
-        blocks = id_blocks(ids, count)
-        first = blocks[:, 0]
-        if count:
-            increasing = int(first[0]) > self._last and bool(np.all(first[1:] > first[:-1]))
-            self._increasing = self._increasing and increasing
-            self._last = int(first[-1])
-        self._rows += count
-        return blocks
-
-    def check(self) -> None:
-        if self._name is None or self._increasing:
-            return
-        turns = -(-self._rows // MOST_IDS)
-        for turn in range(turns):
-            hashes = np.sort(np.concatenate([h[h % np.uint64(turns) == turn] for h, _ in self._again()]))
-            twice = hashes[1:][hashes[1:] == hashes[:-1]]
-            if len(twice):
-                self._find(twice)
-
-    def _again(self) -> Iterator[tuple[Integers, Integers]]:
-        """64-bit hashes of the ids and their blocks, part by part."""
-        for ids in self._data.ids(str(self._name)):
-            blocks = id_blocks(ids, len(ids))
-            yield blocks[:, 0] + blocks[:, 1] * MIX, blocks
-
-    def _find(self, twice: Integers) -> None:
-        """Refuse two records that share one of these hashes and the id itself."""
-        seen: dict[tuple[int, int], int] = {}
-        rows = 0
-        for hashes, blocks in self._again():
-            for i in np.flatnonzero(np.isin(hashes, twice)).tolist():
-                one = seen.setdefault((int(blocks[i, 0]), int(blocks[i, 1])), rows + i)
-                if one != rows + i:
-                    raise KeyingError(
-                        "must be distinct",
-                        parameter="ids",
-                        given=(f"the same in records {one + 1} and {rows + i + 1} of column {self._name!r}"),
-                        remedy=REMEDY,
-                    )
-            rows += len(blocks)
-
-
-def _check_source(source: str) -> os.stat_result:
-    """The state of the source, if it is a file that can be read; a named pipe would never end."""
-    try:
-        state = os.stat(source)
-        if stat.S_ISREG(state.st_mode):
-            with open(source, "rb"):
-                pass
-    except OSError as error:
-        raise FileError(
-            "must be a file that can be read",
-            parameter="source",
-            given=f"{source}: {reason(error)}",
-        ) from None
-    if not stat.S_ISREG(state.st_mode):
-        raise FileError(
-            "must be a regular file",
-            parameter="source",
-            given=source,
-        )
-    return state
-
-
 def _check_target(source: str, target: str, overwrite: bool) -> None:
     """Refuse what cannot or must not be written to."""
     if os.path.exists(target) and os.path.samefile(source, target):
@@ -336,15 +233,6 @@ def _check_target(source: str, target: str, overwrite: bool) -> None:
         )
 
 
-def _check_unchanged(source: str, before: os.stat_result) -> None:
-    after = os.stat(source)
-    if any(getattr(after, what) != getattr(before, what) for what in ("st_size", "st_mtime_ns", "st_ino")):
-        raise FileError(
-            f"the source must not change while it is read, but it did: {source}",
-            remedy="try again",
-        )
-
-
 def _check_marked(kind: str, note: str | None, unmarked: str) -> None:
     """Refuse to write reports that are not private without saying so in the file."""
     if unmarked not in ("refuse", "allow"):
@@ -370,7 +258,7 @@ def _format(source: str, target: str, given: str | None) -> str:
                 given=f"{given!r}",
             )
         return given
-    kinds = [FORMATS.get(os.path.splitext(path)[1].lower()) for path in (source, target)]
+    kinds = [format_of(path) for path in (source, target)]
     if kinds[0] is None or kinds[0] != kinds[1]:
         raise FileError(
             "source and target must both be CSV (.csv, .tsv) or both Parquet (.parquet, .pq)",

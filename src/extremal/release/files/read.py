@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
-import os
-import stat
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import FileError, ValuesError
+from ...errors import ValuesError
 from ...model.prior import Labels, is_missing
 from ..alphabet import Alphabet
 from ..product import labels_at
 from ..texts import Texts
 from .csv import INTEGER, CsvData, finder
-from .csv_scan import DELIMITERS, unquote
+from .csv_scan import unquote
 from .parquet import ParquetData
-from .privatize import FORMATS
+from .source import Data, listed, only_column, open_data
 
 MOST_VALUES = 100_000  # different ones in a column of answers; more are no answers but names, numbers or ids
 LONGEST_LABEL = 1000  # characters
@@ -56,8 +53,9 @@ def read_counts(
             parameter="missing",
             given=f"{missing!r}",
         )
-    data = open_data(path, column, format, delimiter)
-    name = only_column(data, path) if column is None else column
+    wanted = [] if column is None else [column] if isinstance(column, str) else list(column)
+    data = open_data(path, wanted, format, delimiter)
+    name = only_column(data) if column is None else column
     values, absent = count_values(data, name, progress)
     if absent and missing == "refuse":
         raise ValuesError(
@@ -68,9 +66,7 @@ def read_counts(
     return values
 
 
-def count_values(
-    data: CsvData | ParquetData, name: str | Sequence[str], progress: Progress | None = None
-) -> Counted:
+def count_values(data: Data, name: str | Sequence[str], progress: Progress | None = None) -> Counted:
     """How often each value stands in a column of a file that has it, or each combination in several columns."""
     counts: Counter[Any] = Counter()
     joint = not isinstance(name, str)
@@ -94,9 +90,7 @@ def _words(name: str | Sequence[str]) -> str:
     return f"column {name!r}" if isinstance(name, str) else f"the columns {listed(name)}"
 
 
-def count_unknown(
-    data: CsvData | ParquetData, name: str | tuple[str, ...], labels: Labels
-) -> tuple[int, int, int]:
+def count_unknown(data: Data, name: str | tuple[str, ...], labels: Labels) -> tuple[int, int, int]:
     """How many records of a column hold one of the labels, none at all, and something else."""
     values, absent = count_values(data, name)
     known = set(labels)
@@ -140,104 +134,11 @@ def match_labels(counts: Mapping[Any, int], labels: Labels) -> dict[Hashable, in
     return dict(found)
 
 
-def open_data(
-    path: str, column: str | Sequence[str] | None, format: str | None, delimiter: str | None
-) -> CsvData | ParquetData:
-    """The file, opened by its format: that given, else that of its name. It has the columns named."""
-    try:
-        mode = os.stat(path).st_mode
-        if stat.S_ISREG(mode):
-            with open(path, "rb"):
-                pass
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise FileError(
-            "must be a file that can be read",
-            parameter="data",
-            given=f"{path}: {why}",
-        ) from None
-    if not stat.S_ISREG(mode):
-        what = "a folder" if stat.S_ISDIR(mode) else "something else"
-        raise FileError(
-            "must be a file",
-            parameter="data",
-            given=f"{what}: {path}",
-            remedy="give a CSV or Parquet file",
-        )
-    kind = format or FORMATS.get(os.path.splitext(path)[1].lower())
-    wanted = [] if column is None else [column] if isinstance(column, str) else list(column)
-    data: CsvData | ParquetData
-    if kind == "parquet":
-        data = ParquetData.open(path)
-    elif kind == "csv":
-        data = _open_csv(path, wanted, delimiter)
-    else:
-        raise FileError(
-            "must be CSV (.csv, .tsv) or Parquet (.parquet, .pq)",
-            parameter="data",
-            given=path,
-            remedy='or say which: `format="csv"` or `format="parquet"`',
-        )
-    for name in wanted:
-        if name not in data.columns:
-            raise ValuesError(
-                f"the file must have the column {name!r}, got {listed(data.columns)}: {path}"
-                + _meant(name, data.columns)
-            )
-    return data
-
-
-def _open_csv(path: str, wanted: list[str], delimiter: str | None) -> CsvData:
-    """The file with the columns wanted, else split by the delimiter that gives the most columns."""
-    if wanted or delimiter is not None:
-        try:
-            return CsvData.open(path, wanted, delimiter)
-        except ValuesError:  # some column is not there: what is there, for the message
-            if delimiter is not None:
-                return CsvData.open(path, [], delimiter)
-    found, refused = [], None
-    for choice in dict.fromkeys(("\t" if path.lower().endswith(".tsv") else ",") + DELIMITERS):
-        try:
-            found.append(CsvData.open(path, [], choice))
-        except FileError as error:  # e.g. names that are the same when they are split like this
-            refused = refused or error
-    if not found and refused is not None:
-        raise refused
-    return max(found, key=lambda data: len(data.columns))
-
-
-def only_column(data: CsvData | ParquetData, path: str) -> str:
-    """The name of the column of a file that has a single one."""
-    if len(data.columns) != 1:
-        raise ValuesError(
-            "--column is missing",
-            remedy=f"the file has {listed(data.columns)}: {path}",
-        )
-    return data.columns[0]
-
-
-def listed(names: Sequence[Any], most: int = 12) -> str:
-    """Names for a sentence, cut to the first few."""
-    more = f", … {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(_cut(str(name)) for name in names[:most]) + more
-
-
-def _cut(name: str, most: int = 40) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"
-
-
-def _meant(name: str, columns: Sequence[str]) -> str:
-    """The question whether a column of a similar name was meant, if there is one."""
-    plain = {column.strip().casefold(): column for column in columns}
-    near = difflib.get_close_matches(name.strip().casefold(), plain, n=1)
-    return f"; did you mean {_cut(plain[near[0]])}?" if near else ""
-
-
-def _parts(data: CsvData | ParquetData, name: str) -> Iterator[tuple[Values, int]]:
+def _parts(data: Data, name: str) -> Iterator[tuple[Values, int]]:
     return _csv_parts(data, name) if isinstance(data, CsvData) else _parquet_parts(data, name)
 
 
-def _joint_parts(data: CsvData | ParquetData, names: Sequence[str]) -> Iterator[tuple[Values, int]]:
+def _joint_parts(data: Data, names: Sequence[str]) -> Iterator[tuple[Values, int]]:
     """Counts of combinations, part by part; None where some value is missing."""
     for columns, done in data.parts(names):
         part: Counter[Any] = Counter()
@@ -330,7 +231,7 @@ def _integer_tuples(counts: Mapping[Any, int]) -> Values:
     }
 
 
-def read_texts(data: CsvData | ParquetData, name: str) -> list[Any]:
+def read_texts(data: Data, name: str) -> list[Any]:
     """All values of a column in memory, as text from a CSV file; None where there is none."""
     found: list[Any] = []
     if isinstance(data, CsvData):

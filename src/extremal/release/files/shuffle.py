@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import gt, lt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,6 @@ def random_order(count: int, words: Words) -> NDArray[np.intp]:
     keys = np.empty(count, dtype=np.uint64)
     words.stream(count)(0, keys)
     return np.argsort(keys)
-
-
-class Written(NamedTuple):
-    """What a person must look at, and the columns that tell the old order of shuffled records."""
-
-    notes: list[str]
-    numbered: list[str]
 
 
 @dataclass(eq=False)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._confidence import check_confidence
 from .._types import Floats
 from ..errors import MechanismError, OptionError, ValuesError
 from ..model.prior import shorten
 from .contrasts import each_symbol
-from .estimate import Estimate, check_confidence
+from .estimate import Estimate
 from .interval_table import IntervalTable
 from .intervals import BENTKUS, VARIANCE_SHARE, Bounds, Spread, deviation, mean_intervals, normal_quantile
 

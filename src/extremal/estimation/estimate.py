@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._confidence import check_confidence
 from .._types import Floats
 from ..certification.certify import Certified, as_mechanism
 from ..errors import MechanismError, OptionError, ValuesError
@@ -309,25 +310,6 @@ def standard_errors(channel: Channel, targets: Floats, n: float) -> Floats:
     mean = W @ channel.outputs
     variance = np.maximum((W * W) @ channel.outputs - mean * mean, 0.0)
     return np.where(channel.identified(targets), np.sqrt(variance / n), np.inf)
-
-
-def check_confidence(confidence: Any) -> float:
-    """The confidence, if it is a probability strictly between 0 and 1."""
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float | np.floating | np.integer):
-        raise OptionError(
-            "must be a number between 0 and 1",
-            parameter="confidence",
-            given=f"{confidence!r}",
-            remedy="e.g. 0.95",
-        )
-    if not 0 < confidence < 1:
-        raise OptionError(
-            "must be strictly between 0 and 1",
-            parameter="confidence",
-            given=f"{confidence!r}",
-            remedy="e.g. 0.95",
-        )
-    return float(confidence)
 
 
 def _is_finite(value: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._confidence import check_confidence
 from .._types import Floats
 from ..certification.certify import Certified, as_mechanism
 from ..errors import MechanismError, OptionError
@@ -18,7 +19,7 @@ from ..optimization.design import design
 from ..theory.randomized_response import randomized_response_for_pml
 from .binomial import MOST_COUNTED
 from .contrasts import Channel, each_symbol
-from .estimate import check_confidence, standard_errors
+from .estimate import standard_errors
 from .intervals import BENTKUS, normal_quantile, target_intervals, within_simplex
 
 MOST_REPORTS = 10**12  # a width that takes more is called out of reach

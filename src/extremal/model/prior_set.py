@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._confidence import check_confidence
 from .._types import Floats, Ints
 from ..errors import PriorError
 from .prior import Labels, Prior, as_vector, check_labels, check_prior, shorten
@@ -55,7 +56,7 @@ class PriorSet:
                 remedy="build one with from_counts, l1_ball, intervals or at_least",
             )
         object.__setattr__(self, "radius", _number(self.radius, "radius"))
-        object.__setattr__(self, "confidence", _check_confidence(self.confidence))
+        object.__setattr__(self, "confidence", check_confidence(self.confidence, certain=True))
         _check_bounds(self.lower, self.upper, self.nominal.labels)
         if not 0 <= self.radius <= WHOLE_SIMPLEX:
             raise PriorError(
@@ -175,9 +176,7 @@ class PriorSet:
                 remedy="build it with these labels, or leave labels out",
             )
         center = np.clip(p, l, u)
-        return cls(
-            nominal, center, l, u, WHOLE_SIMPLEX, _check_confidence(confidence), "per-symbol intervals"
-        )
+        return cls(nominal, center, l, u, WHOLE_SIMPLEX, confidence, "per-symbol intervals")
 
     @classmethod
     def at_least(cls, n_or_prior: int | Prior | Iterable[Any], mass: float) -> PriorSet:
@@ -307,14 +306,7 @@ def l1_radius(symbols: int, observations: float, confidence: float) -> float:
     sqrt((N - 1)/n) + sqrt(2 log(1/delta) / n), which is the largest mean of the distance plus McDiarmid's bound on how
     far it exceeds its mean (one observation moves it by at most 2/n). The second is smaller from about 100 symbols on.
     """
-    delta = 1 - _check_confidence(confidence)
-    if not (delta > 0 and confidence > 0):
-        raise PriorError(
-            "must be between 0 and 1",
-            parameter="confidence",
-            given=confidence,
-            remedy="no finite sample makes it 1, 0.95 is usual",
-        )
+    delta = 1 - check_confidence(confidence)
     subsets = symbols * math.log(2) + math.log1p(-(2.0 ** (1 - min(symbols, 1000))))
     union = math.sqrt(2 * (subsets - math.log(delta)) / observations)
     mean = math.sqrt((symbols - 1) / observations) + math.sqrt(-2 * math.log(delta) / observations)
@@ -343,18 +335,6 @@ def _check_bounds(l: Floats, u: Floats, names: Labels) -> None:
             ),
             remedy="widen them until 1 lies between",
         )
-
-
-def _check_confidence(confidence: Any) -> float:
-    value = _number(confidence, "confidence")
-    if not 0 <= value <= 1:
-        raise PriorError(
-            "must be between 0 and 1",
-            parameter="confidence",
-            given=confidence,
-            remedy="0.95 is usual",
-        )
-    return value
 
 
 def _number(value: Any, what: str) -> float:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._confidence import check_confidence
 from ..._types import Ints
 from ...errors import OptionError, ValuesError
 from ...model.prior import Prior, check_prior, is_missing, shorten
@@ -181,7 +182,7 @@ def audit_pairs(
     makes the bounds a little larger. `seed` decides which third of the pairs chooses the tests.
     """
     claimed = None if epsilon is None else check_epsilon(epsilon)
-    alpha = 1 - _check_confidence(confidence)
+    alpha = 1 - check_confidence(confidence, least=0.5)
     secrets, reports = _columns(x, y, prior)
     if drawn and prior is None:
         raise OptionError(
@@ -315,18 +316,3 @@ def _hashable(value: Any) -> Any:
     except TypeError:
         return tuple(value) if isinstance(value, list) else object()
     return value
-
-
-def _check_confidence(confidence: Any) -> float:
-    if (
-        isinstance(confidence, bool)
-        or not isinstance(confidence, int | float | np.floating)
-        or not 0.5 <= confidence < 1
-    ):
-        raise OptionError(
-            "must be a number from 0.5 to below 1",
-            parameter="confidence",
-            given=f"{confidence!r}",
-            remedy="0.95 accuses a system that keeps its promise at most once in 20 audits",
-        )
-    return float(confidence)

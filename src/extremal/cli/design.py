@@ -11,21 +11,15 @@ import typer
 import extremal as ex
 
 from . import advice, options, show
-from .inputs import Learned, Source, learn, prior_set
+from .inputs import Learned, learn, prior_set
 from .output import check_target, finish, write_mechanism
 from .progress import progress
 
 
+@options.with_source
 def command(
     epsilon: options.Epsilon,
-    data: options.Data = None,
-    column: options.Column = None,
-    columns: options.Columns = None,
-    prior: options.Prior = None,
-    counts: options.Counts = None,
-    labels: options.Labels = None,
-    pseudocount: options.Pseudocount = 0.0,
-    missing: options.Missing = "refuse",
+    source: options.Source,
     utility: options.Utility = "shares",
     robust: Annotated[
         bool,
@@ -47,8 +41,6 @@ def command(
     output: options.MechanismOutput = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
 ) -> None:
     """Design the best mechanism under epsilon-PML, for estimating shares if nothing else is asked for, and certify it.
 
@@ -58,9 +50,7 @@ def command(
     weights that keep epsilon exactly.
     """
     check_target(output, overwrite, as_json)
-    learned = learn(
-        Source(prior, data, column, columns, counts, labels, pseudocount, missing, format, delimiter)
-    )
+    learned = learn(source)
     priors = prior_set(learned, confidence) if robust else None
     made = make(learned.prior if priors is None else priors, epsilon, utility, method, tolerance, time_limit)
     nominal = learned.prior if priors is None else priors.nominal
@@ -68,12 +58,12 @@ def command(
     write_mechanism(certified, output, overwrite)
     warnings = [
         *advice.full_disclosure(certified),
-        *advice.counted_prior(data, output),
+        *advice.counted_prior(source.data, output),
         *advice.labels(nominal.labels),
     ]
     other_way = utility != "shares" and epsilon > 0
     people = (
-        None if data is None else learned.observations
+        None if source.data is None else learned.observations
     )  # those of a census are not those who will be asked
     shares = advice.shares(nominal, certified.mechanism, people, other_way, utility == "shares")
     if as_json:

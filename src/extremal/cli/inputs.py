@@ -18,25 +18,10 @@ from extremal._files import open_file
 from extremal.errors import FileError, FormatError, PriorError
 from extremal.model.reading import number, read_counts, read_json, read_table, split_labels
 
+from .options import Source
 from .progress import progress
 
 LARGEST_TEXT = 1 << 26  # bytes of a prior, counts or a matrix
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a prior comes from, as it was asked for on the command line."""
-
-    prior: str | None = None
-    data: str | None = None
-    column: str | None = None
-    columns: str | None = None
-    counts: str | None = None
-    labels: str | None = None
-    pseudocount: float = 0.0
-    missing: str = "refuse"
-    format: str | None = None
-    delimiter: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -109,3 +113,37 @@ Format = Annotated[
 Delimiter = Annotated[
     str | None, typer.Option("--delimiter", help="Of a CSV file; found from its header if left out.")
 ]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a prior comes from, as it was asked for on the command line; each field is an option."""
+
+    data: Data = None
+    column: Column = None
+    columns: Columns = None
+    prior: Prior = None
+    counts: Counts = None
+    labels: Labels = None
+    pseudocount: Pseudocount = 0.0
+    missing: Missing = "refuse"
+    format: Format = None
+    delimiter: Delimiter = None
+
+
+def with_source(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of a Source in place of its parameter `source`."""
+    parameters = dict(inspect.signature(command, eval_str=True).parameters)
+    fields = dict(inspect.signature(Source, eval_str=True).parameters)
+    shown = [p for name, p in parameters.items() for p in (fields.values() if name == "source" else [p])]
+
+    @functools.wraps(command)
+    def expanded(**given: Any) -> None:
+        source = Source(**{name: given.pop(name) for name in fields})
+        command(source=source, **given)
+
+    expanded.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in shown]
+    )
+    expanded.__annotations__ = {p.name: p.annotation for p in shown}
+    return expanded

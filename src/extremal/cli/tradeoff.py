@@ -16,7 +16,7 @@ from extremal.errors import FileError
 
 from . import options, show
 from .design import utility_of
-from .inputs import Source, learn
+from .inputs import learn
 from .output import check_target, write_text
 from .progress import progress
 
@@ -26,15 +26,9 @@ if TYPE_CHECKING:
 MOST_POINTS = 1000
 
 
+@options.with_source
 def command(
-    data: options.Data = None,
-    column: options.Column = None,
-    columns: options.Columns = None,
-    prior: options.Prior = None,
-    counts: options.Counts = None,
-    labels: options.Labels = None,
-    pseudocount: options.Pseudocount = 0.0,
-    missing: options.Missing = "refuse",
+    source: options.Source,
     epsilons: Annotated[
         str | None,
         typer.Option(metavar="E,E,...", help="Levels in nats; evenly spaced up to epsilon_max if left out."),
@@ -49,8 +43,6 @@ def command(
     ] = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
 ) -> None:
     """Show the best utility at each privacy level, beside randomized response at the same leakage."""
     check_target(output, overwrite, as_json)
@@ -61,9 +53,7 @@ def command(
             given=output,
             remedy="choose one of them",
         )
-    learned = learn(
-        Source(prior, data, column, columns, counts, labels, pseudocount, missing, format, delimiter)
-    )
+    learned = learn(source)
     levels = _levels(epsilons, points, learned.prior.epsilon_max)
     with progress("designing") as bar:
         curve = ex.tradeoff(learned.prior, levels, utility_of(utility), progress=bar)

@@ -1,6 +1,6 @@
 """Optimal privacy mechanisms under pointwise maximal leakage: design, certify, privatize, estimate, audit."""
 
-from . import composition, datasets, errors, keys, measures, planning, randomness, theory, utilities
+from . import composition, datasets, errors, keys, measures, noise, planning, randomness, theory, utilities
 from .auditing.audit import Audit, audit, audit_attribute
 from .auditing.columns import audit_columns
 from .auditing.pairs.audit import audit_pairs
@@ -68,6 +68,7 @@ __all__ = [
     "mean",
     "measures",
     "mutual_information",
+    "noise",
     "planning",
     "pml",
     "privatize",

@@ -13,6 +13,7 @@ from .model.leakage import (
     lip_epsilon,
     maximal_leakage,
     pml,
+    record_leakage,
     tail_probability,
 )
 
@@ -30,5 +31,6 @@ __all__ = [
     "maximal_leakage",
     "pml",
     "pointwise_cost",
+    "record_leakage",
     "tail_probability",
 ]

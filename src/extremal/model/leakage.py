@@ -146,3 +146,18 @@ def lip_epsilon(prior: Prior, mechanism: Mechanism) -> float:
     if np.any(ratio == 0):
         return math.inf
     return float(np.abs(np.log(ratio)).max())
+
+
+def record_leakage(dp_epsilon: float, least: float) -> float:
+    """The most that a release leaks about one record of a database, if it is dp_epsilon-differentially private.
+
+    -log(α + (1 - α) exp(-ε₀)), for records that are independent of each other and whose every value has at least the
+    probability α = `least`. Randomized response about one record with a value of probability α attains it.
+    """
+    if not dp_epsilon >= 0:
+        raise OptionError(
+            "must be a number of at least 0", parameter="dp_epsilon", given=dp_epsilon, remedy="e.g. 1"
+        )
+    if not 0 <= least <= 1:
+        raise OptionError("must be a probability", parameter="least", given=least, remedy="e.g. 0.1")
+    return -math.log(least + (1 - least) * math.exp(-dp_epsilon)) + 0.0

@@ -1,0 +1,359 @@
+"""Noise added to numbers: what "we add Laplace noise" leaks, beside the best that could be done.
+
+A secret number X takes finitely many values v_i with probabilities π_i. The report is Y = X + noise, or bounded: moved
+to the nearest end of an interval ("clamp"), or drawn again until it falls inside ("resample"). The lift of a value is
+
+    P(y|v_x) / P(y) = 1 / D_x(y),   D_x(y) = Σ_i π_i P(y|v_i) / P(y|v_x).
+
+Laplace: D_x is lowest at y = v_x, rises away from it and is constant beyond all values. Gaussian: D_x is a sum of
+exponentials of y, so it is convex, and for the largest value it falls to π_x as y grows. In both cases the reports
+that raise v_x by more than a given factor form an interval, whose probability is a difference of distribution
+functions. So worst case, tail and envelope need no integration, only the ends of intervals: roots in one variable.
+
+Whole numbers with geometric noise need none of this. Beyond the values all reports on one side say the same, so the
+mechanism is a finite matrix.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr
+
+from .._types import Floats
+from ..errors import MechanismError, OptionError, PriorError
+from ..model.leakage import ROUNDING
+from ..model.mechanism import Mechanism
+from ..model.prior import Prior, check_prior
+from .text import at_most, chance, number
+
+HALVINGS = 60  # of the range of levels: to rounding
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Laplace or Gaussian noise of a scale (Gaussian: the standard deviation), with bounds on the report or none."""
+
+    family: str
+    scale: float
+    bounds: tuple[float, float] | None = None
+    outside: str = "clamp"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.scale < math.inf:
+            raise OptionError(
+                "must be a positive number", parameter="scale", given=self.scale, remedy="e.g. 2.0"
+            )
+        if self.outside not in ("clamp", "resample"):
+            raise OptionError(
+                "must be clamp or resample", parameter="outside", given=self.outside, remedy="clamp is usual"
+            )
+        if self.bounds is not None and not (
+            all(map(math.isfinite, self.bounds)) and self.bounds[0] < self.bounds[1]
+        ):
+            raise OptionError(
+                "must be two numbers, the smaller first",
+                parameter="bounds",
+                given=self.bounds,
+                remedy="e.g. (0, 10)",
+            )
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise, before any bound."""
+        return self.scale**2 * (2.0 if self.family == "laplace" else 1.0)
+
+    def below(self, distance: Floats) -> Floats:
+        """P(noise <= distance)."""
+        z = np.asarray(distance) / self.scale
+        if self.family == "gaussian":
+            return np.asarray(ndtr(z))
+        half = np.exp(-np.abs(z)) / 2
+        return np.where(z < 0, half, 1 - half)
+
+    def log_density(self, distance: Floats) -> Floats:
+        """The logarithm of the density, up to a constant that all values share."""
+        z = np.abs(np.asarray(distance)) / self.scale
+        return -z if self.family == "laplace" else -(z**2) / 2
+
+    def __str__(self) -> str:
+        kind = f"{self.family.capitalize()} noise of scale {self.scale:g}"
+        if self.bounds is None:
+            return kind
+        how = "moved to the nearest end" if self.outside == "clamp" else "drawn again"
+        return f"{kind}, reports outside {self.bounds[0]:g} to {self.bounds[1]:g} {how}"
+
+
+def laplace(scale: float, bounds: tuple[float, float] | None = None, outside: str = "clamp") -> Noise:
+    """Laplace noise with density exp(-|z| / scale) / (2 scale)."""
+    return Noise("laplace", scale, bounds, outside)
+
+
+def gaussian(sigma: float, bounds: tuple[float, float] | None = None, outside: str = "clamp") -> Noise:
+    """Gaussian noise with the standard deviation sigma."""
+    return Noise("gaussian", sigma, bounds, outside)
+
+
+def geometric(prior: Prior, scale: float, bounds: tuple[int, int] | None = None) -> Mechanism:
+    """Two-sided geometric noise on whole numbers, P(noise = k) ∝ exp(-|k| / scale), as a finite mechanism.
+
+    Reports at or beyond an end are one report: the end. Without bounds the ends are the smallest and the largest
+    value, which loses nothing, since a report beyond them says the same as the end itself.
+    """
+    values = _values(prior)
+    if not np.array_equal(values, np.round(values)):
+        raise PriorError(
+            "geometric noise needs values that are whole numbers",
+            given=", ".join(f"{v:g}" for v in values[:5]),
+            remedy="round them, or add Laplace noise",
+        )
+    Noise("laplace", scale, bounds)  # the same checks
+    low, high = (int(values.min()), int(values.max())) if bounds is None else (int(bounds[0]), int(bounds[1]))
+    below = _geometric_below(np.arange(low, high)[None, :] - values[:, None], scale)
+    steps = np.diff(below, axis=1, prepend=0.0, append=1.0)
+    return Mechanism(steps, prior.labels, tuple(range(low, high + 1)))
+
+
+def _geometric_below(k: Floats, scale: float) -> Floats:
+    """P(noise <= k); by symmetry that of k >= 0 is what P(noise <= -k - 1) leaves."""
+    half = np.exp(np.where(k < 0, k, -(k + 1)) / scale) / (1 + math.exp(-1 / scale))
+    return np.where(k < 0, half, 1 - half)
+
+
+Piece = tuple[float, float]  # an interval of reports
+
+
+@dataclass(frozen=True)
+class NoiseAudit:
+    """What noise added to a number with this prior leaks, in nats; computed to rounding."""
+
+    prior: Prior
+    noise: Noise
+
+    @cached_property
+    def values(self) -> Floats:
+        """The numbers, in the order of the prior."""
+        return _values(self.prior)
+
+    @cached_property
+    def _inside(self) -> Floats:
+        """The logarithm of what the density of each value is divided by: the chance to fall inside the bounds."""
+        if self.noise.bounds is None or self.noise.outside == "clamp":
+            return np.zeros(len(self.values))
+        low, high = self.noise.bounds
+        return np.log(self.noise.below(high - self.values) - self.noise.below(low - self.values))
+
+    @property
+    def _range(self) -> Piece:
+        return (-math.inf, math.inf) if self.noise.bounds is None else self.noise.bounds
+
+    def _log_d(self, x: int, y: float) -> float:
+        """log D_x(y) at a report where there is a density; its limit where y is infinite."""
+        if math.isinf(y):
+            if self.noise.family == "laplace":
+                y = float(self.values.max() if y > 0 else self.values.min())
+            else:
+                extreme = self.values.max() if y > 0 else self.values.min()
+                return math.log(self.prior.probabilities[x]) if self.values[x] == extreme else math.inf
+        logs = self.noise.log_density(y - self.values) - self._inside
+        top = float(logs.max())
+        return math.log(float(self.prior.probabilities @ np.exp(logs - top))) + top - float(logs[x])
+
+    @cached_property
+    def _lowest(self) -> list[float]:
+        """Where D_x is lowest, for every value."""
+        return [self._find_lowest(x) for x in range(len(self.values))]
+
+    def _find_lowest(self, x: int) -> float:
+        low, high = self._range
+        if self.noise.family == "laplace":
+            return min(max(float(self.values[x]), low), high)
+        steps = self.values - self.values[x]
+
+        def slope(y: float) -> float:
+            logs = self.noise.log_density(y - self.values) - self._inside
+            return float(np.sum(self.prior.probabilities * steps * np.exp(logs - logs.max())))
+
+        if steps.max() == 0:
+            return high  # falls as far as there are reports
+        if steps.min() == 0:
+            return low
+        return min(max(_crossing(slope, float(self.values[x]), self.noise.scale), low), high)
+
+    @cached_property
+    def _ends(self) -> list[tuple[Floats, float]]:
+        """The reports that have a probability of their own: the ends of clamped noise. P(y|v_i) for each, and P(y)."""
+        if self.noise.bounds is None or self.noise.outside == "resample":
+            return []
+        low, high = self.noise.bounds
+        rows = (self.noise.below(low - self.values), self.noise.below(self.values - high))
+        return [(row, float(self.prior.probabilities @ row)) for row in rows]
+
+    @cached_property
+    def epsilon(self) -> float:
+        """The largest leakage of any report, or its limit for ever larger ones."""
+        inner = (-self._log_d(x, y) for x, y in enumerate(self._lowest))
+        ends = (math.log(float(row.max()) / rho) for row, rho in self._ends)
+        return max([*inner, *ends, 0.0])
+
+    def leakage(self, report: float) -> float:
+        """l(X→y) of one report."""
+        low, high = self._range
+        if not low <= report <= high:
+            raise OptionError(
+                f"must lie between {low:g} and {high:g}",
+                parameter="report",
+                given=report,
+                remedy="see `bounds`",
+            )
+        for end, (row, rho) in zip(self._range, self._ends, strict=False):
+            if report == end:
+                return max(math.log(float(row.max()) / rho), 0.0)
+        return max([0.0, *(-self._log_d(x, report) for x in range(len(self.values)))])
+
+    def tail(self, epsilon: float) -> float:
+        """P[l(X→Y) > epsilon]; excesses up to 1e-12 are rounding and do not count."""
+        level = -(epsilon + ROUNDING)
+        pieces = [piece for x in range(len(self.values)) if (piece := self._where(x, level)) is not None]
+        inner = sum(float(self.prior.probabilities @ self._chances(piece)) for piece in _union(pieces))
+        ends = sum(rho for row, rho in self._ends if math.log(float(row.max()) / rho) > -level)
+        return min(inner + ends, 1.0)
+
+    def envelope(self, delta: float) -> float:
+        """How much the worst share delta of all reports can tell, as `measures.envelope` does for mechanisms."""
+        if not 0 < delta <= 1:
+            raise OptionError(
+                "must be a probability above 0 and at most 1",
+                parameter="delta",
+                given=delta,
+                remedy="e.g. 0.01",
+            )
+        best = max(self._largest(x, delta) for x in range(len(self.values)))
+        return min(max(math.log(best / delta), 0.0), self.epsilon)
+
+    def _largest(self, x: int, delta: float) -> float:
+        """L_x(δ): the event takes reports by decreasing lift, the last ones in part."""
+        low = min([self._log_d(x, self._lowest[x]), *(self._end_log_d(x, k) for k in range(len(self._ends)))])
+        low, high = low - 1e-9, 800.0
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            if self._event(x, middle)[1] <= delta:
+                low = middle
+            else:
+                high = middle
+        (sure, share), (more, larger) = self._event(x, low), self._event(x, high)
+        part = (delta - share) / (larger - share) if larger > share else 0.0
+        return float(sure + part * (more - sure))
+
+    def _end_log_d(self, x: int, k: int) -> float:
+        row, rho = self._ends[k]
+        return math.log(rho / row[x]) if row[x] > 0 else math.inf
+
+    def _event(self, x: int, level: float) -> tuple[float, float]:
+        """P(E|v_x) and P(E) for the reports with log D_x at most `level`."""
+        piece = self._where(x, level)
+        chances = np.zeros(len(self.values)) if piece is None else self._chances(piece)
+        for k, (row, _) in enumerate(self._ends):
+            if self._end_log_d(x, k) <= level:
+                chances = chances + row
+        return float(chances[x]), float(self.prior.probabilities @ chances)
+
+    def _where(self, x: int, level: float) -> Piece | None:
+        """The interval of reports with log D_x at most `level`."""
+        lowest, (low, high) = self._lowest[x], self._range
+
+        def excess(y: float) -> float:
+            return self._log_d(x, y) - level
+
+        if excess(lowest) > 0:
+            return None
+        start = lowest
+        if math.isinf(start):  # a report at which D_x is low enough
+            step = self.noise.scale
+            start = float(self.values[x])
+            while excess(start) > 0:
+                start += math.copysign(step, lowest)
+                step *= 2
+        below = low if excess(low) <= 0 else -_crossing(lambda t: excess(-t), -start, self.noise.scale)
+        above = high if excess(high) <= 0 else _crossing(excess, start, self.noise.scale)
+        return max(below, low), min(above, high)
+
+    def _chances(self, piece: Piece) -> Floats:
+        """P(Y in piece | v_i) for every value, ends of clamped noise left out."""
+        low, high = piece
+        return (self.noise.below(high - self.values) - self.noise.below(low - self.values)) * np.exp(
+            -self._inside
+        )
+
+    @cached_property
+    def efficiency(self) -> float:
+        """Of the plain mean of unbounded reports: the variance of X over that of Y. 0.25: ask four times as many."""
+        pi = self.prior.probabilities
+        spread = float(pi @ (self.values - pi @ self.values) ** 2)
+        return spread / (spread + self.noise.variance)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.noise}: leakage up to {at_most(self.epsilon)} nats, a factor of {at_most(math.exp(self.epsilon))}",
+            f"one report in a hundred tells at most {at_most(self.envelope(0.01))} nats, one in ten "
+            f"{at_most(self.envelope(0.1))}; "
+            f"a report leaks more than half of the worst with probability {chance(self.tail(self.epsilon / 2))}",
+        ]
+        if self.noise.bounds is None:
+            lines.append(
+                f"the mean of the reports has an efficiency of {number(self.efficiency)}; "
+                "`ex.design(prior, epsilon, ex.mean(values))` gives the best at the same leakage"
+            )
+        return "\n".join(lines)
+
+
+def audit(prior: Prior, noise: Noise) -> NoiseAudit:
+    """What a number with this prior gives away when noise is added to it.
+
+    The labels of the prior are the numbers. See `geometric` for noise in whole numbers, which gives a mechanism.
+    """
+    if not isinstance(noise, Noise):
+        raise MechanismError(
+            "audit takes laplace(...) or gaussian(...)", given=repr(noise)[:60], remedy="e.g. `laplace(2.0)`"
+        )
+    made = NoiseAudit(check_prior(prior), noise)
+    _values(prior)
+    return made
+
+
+def _values(prior: Prior) -> Floats:
+    labels = check_prior(prior).labels
+    if any(isinstance(x, bool) or not isinstance(x, int | float) or not math.isfinite(x) for x in labels):
+        raise PriorError(
+            "the labels must be numbers to add noise to",
+            given=", ".join(repr(x)[:20] for x in labels[:3]),
+            remedy="e.g. `Prior({0: 0.5, 1: 0.3, 2: 0.2})`",
+        )
+    return np.array([float(x) for x in labels])  # type: ignore[arg-type]
+
+
+def _crossing(rising: Callable[[float], float], start: float, step: float) -> float:
+    """Where `rising` becomes positive, looking both ways from start."""
+    low = high = start
+    fine = 1e-15 * step
+    while rising(low) > 0:
+        low, step = low - step, 2 * step
+    while rising(high) <= 0:
+        high, step = high + step, 2 * step
+    return float(brentq(rising, low, high, xtol=fine, rtol=1e-15))
+
+
+def _union(pieces: Sequence[Piece]) -> list[Piece]:
+    """Disjoint intervals that cover the same."""
+    joined: list[Piece] = []
+    for low, high in sorted(pieces):
+        if joined and low <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], high))
+        else:
+            joined.append((low, high))
+    return joined

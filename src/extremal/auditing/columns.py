@@ -9,8 +9,9 @@ import numpy as np
 
 from ..certification.certify import Released, as_mechanism
 from ..errors import MechanismError, PriorError
+from ..model.labels import Labels, shorten
 from ..model.mechanism import Mechanism, check_size
-from ..model.prior import Labels, Prior, check_prior, shorten
+from ..model.prior import Prior, check_prior
 from ..model.processing import seen_from
 from .audit import Audit, audit
 

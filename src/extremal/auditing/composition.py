@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from .._types import Floats, Ints
 from ..certification.certify import Released, as_mechanism
 from ..errors import MechanismError, OptionError, SizeError
+from ..model.labels import Labels, shorten
 from ..model.leakage import ROUNDING, LeakageDistribution, epsilon_pml, first_largest, ldp_epsilon
 from ..model.mechanism import Mechanism, check_size
-from ..model.prior import Labels, Prior, shorten
+from ..model.prior import Prior
 
 LARGEST_TYPES = 20_000_000  # entries of the table of counts times inputs: 160 MB
 MOST_TUPLES = 3_000_000  # combinations of reports of a joint release: each is a label, some 20 seconds

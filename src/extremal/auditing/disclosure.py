@@ -17,9 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._types import Bools, Floats
+from ..model.labels import Labels
 from ..model.leakage import RULED_OUT, lift
 from ..model.mechanism import Mechanism, common_labels
-from ..model.prior import Labels, Prior
+from ..model.prior import Prior
 
 EQUAL = 1e-12  # lifts that differ by no more than this, relatively, are attained together
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._plot import empty_axes
+from ..model.labels import Labels
 from ..model.leakage import LeakageDistribution
-from ..model.prior import Labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

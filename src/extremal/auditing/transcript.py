@@ -16,9 +16,10 @@ import numpy as np
 from .._types import Bools, Floats
 from ..certification.certify import Released, as_mechanism
 from ..errors import MechanismError, PriorError
+from ..model.labels import Labels, shorten
 from ..model.leakage import ROUNDING
 from ..model.mechanism import Mechanism, check_match, check_size, common_labels
-from ..model.prior import Labels, Prior, check_prior, shorten
+from ..model.prior import Prior, check_prior
 from ..model.regions import SMALLEST_MASS, check_epsilon
 
 

@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import CertificationError, FormatError, MechanismError, PriorError, SizeError
+from ..model.labels import Labels, check_labels
 from ..model.leakage import RULED_OUT, pml
 from ..model.mechanism import Mechanism, check_match
 from ..model.notion import MaximalLeakage, Notion
-from ..model.prior import Labels, Prior, check_labels
+from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
 from ..release.certificate import Certificate

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from .._files import file_name, open_file, reason
 from .._json import parse_json
 from ..errors import FileError, FormatError, PriorError
-from ..model.prior import Labels, check_labels
+from ..model.labels import Labels, check_labels
 from .proof import Run, column_runs
 
 FORMAT = "extremal-mechanism"

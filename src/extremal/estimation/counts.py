@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from ..certification.certify import Certified, as_mechanism
 from ..errors import MechanismError, ValuesError
+from ..model.labels import Labels, brief, is_missing, shorten
 from ..model.mechanism import Mechanism
-from ..model.prior import Labels, Prior, brief, is_missing, shorten
+from ..model.prior import Prior
 from ..release.alphabet import Alphabet
 from ..release.arrays import as_column
 from ..release.columns import Column

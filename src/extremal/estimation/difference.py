@@ -7,7 +7,7 @@ import numpy as np
 from .._confidence import check_confidence
 from .._types import Floats
 from ..errors import MechanismError, OptionError, ValuesError
-from ..model.prior import shorten
+from ..model.labels import shorten
 from .contrasts import each_symbol
 from .estimate import Estimate
 from .interval_table import IntervalTable

@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._confidence import check_confidence
+from .._html import html_table
 from .._types import Floats
 from ..certification.certify import Certified, as_mechanism
 from ..errors import MechanismError, OptionError, ValuesError
+from ..model.labels import Labels, shorten
 from ..model.mechanism import Mechanism, check_match
-from ..model.prior import Labels, Prior, html_table, shorten
+from ..model.prior import Prior
 from .binomial import MOST_COUNTED
 from .contrasts import Channel, each_symbol
 from .counts import ReportCounts, count_reports, reference_prior

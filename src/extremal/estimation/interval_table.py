@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._html import html_table
 from .._types import Floats
-from ..model.prior import Labels, html_table
+from ..model.labels import Labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,8 +12,9 @@ from .._confidence import check_confidence
 from .._types import Floats
 from ..certification.certify import Certified, as_mechanism
 from ..errors import MechanismError, OptionError
+from ..model.labels import Labels, shorten
 from ..model.mechanism import Mechanism, check_match
-from ..model.prior import Labels, Prior, shorten
+from ..model.prior import Prior
 from ..model.utility import Utility, mutual_information
 from ..optimization.design import design
 from ..theory.randomized_response import randomized_response_for_pml

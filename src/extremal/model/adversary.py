@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike
 
 from .._types import Floats
 from ..errors import MechanismError, UtilityError
+from .labels import shorten
 from .leakage import lift
 from .mechanism import Mechanism, check_match, check_size
-from .prior import Prior, check_prior, shorten
+from .prior import Prior, check_prior
 
 
 @dataclass(frozen=True, init=False, eq=False)

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._html import heat_cell, html_table
 from .._types import Floats
 from ..errors import MechanismError, PriorError, SizeError
-from .prior import Labels, Prior, as_floats, check_labels, check_prior, heat_cell, html_table, shorten
+from .labels import Labels, check_labels, shorten
+from .prior import Prior, check_prior
+from .vectors import as_floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set, ValuesView
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -12,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._html import heat_cell, html_table
 from .._types import Floats
 from ..errors import PriorError
 from . import regions
+from .labels import Labels, check_labels, count_values, shorten
+from .vectors import as_vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Labels = tuple[Hashable, ...]
-
-LONGEST_SHOWN = 40  # characters of a value in a message
 SUM_TOLERANCE = 1e-9  # probabilities given may miss 1 by this much; they are then divided by their sum
 ROUNDED = 4e-16  # the sum of probabilities that were divided by theirs: within this they stay as they are
 
@@ -253,106 +252,6 @@ def check_prior(prior: Any) -> Prior:
     return prior
 
 
-def check_labels(labels: Iterable[Any], size: int | None, what: str) -> Labels:
-    """The labels as a tuple of distinct hashable Python values, one for each of `size` symbols if given."""
-    if isinstance(labels, str | bytes | Set) or not isinstance(labels, Iterable):
-        raise PriorError(
-            f"labels of {what} must be a sequence with an order",
-            given=repr(labels)[:80],
-            remedy="give a list",
-        )
-    names = tuple(_plain(label) for label in as_list(labels))
-    if size is not None and len(names) != size:
-        raise PriorError(
-            f"{what} must have one label for each of its {size} symbols",
-            given=f"{len(names)} labels",
-            remedy="give as many, or none for 0, 1, 2, …",
-        )
-    try:
-        distinct = set(names)
-    except TypeError:
-        bad = next(name for name in names if not is_hashable(name))
-        raise PriorError(
-            f"labels of {what} must be hashable",
-            given=repr(bad)[:80],
-            remedy="use strings, numbers or tuples",
-        ) from None
-    missing = [name for name in names if is_missing(name)]
-    if missing:
-        raise PriorError(
-            f"labels of {what} must not be missing",
-            given=f"{missing[0]!r}",
-            remedy="name the missing answer, e.g. 'no answer'",
-        )
-    if len(distinct) < len(names):
-        twice = [name for name, times in Counter(names).items() if times > 1]
-        raise PriorError(
-            f"labels of {what} must be distinct",
-            given=f"{shorten(twice, 5)} more than once",
-            remedy="rename them, or add up the probabilities of equal ones",
-        )
-    return names
-
-
-def count_values(values: Iterable[Any]) -> dict[Hashable, int]:
-    """How often each value occurs in a list, array or column; a missing value is refused with its count."""
-    if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
-        raise PriorError(
-            "must be a column of labels",
-            parameter="values",
-            given=repr(values)[:80],
-            remedy="give a list of values, or counts to `Prior.from_counts(...)`",
-        )
-    if len(getattr(values, "shape", (0,))) != 1:
-        raise PriorError(
-            "must be one column",
-            parameter="values",
-            given=f"shape {getattr(values, 'shape', None)}",
-            remedy="choose a column of it",
-        )
-    try:
-        counts: dict[Hashable, int] = Counter(as_list(values))
-    except TypeError:
-        raise PriorError(
-            "must be hashable",
-            parameter="values",
-            given="one that is not",
-            remedy="use strings, numbers or tuples",
-        ) from None
-    missing = sum(times for value, times in counts.items() if is_missing(value))
-    if missing:
-        raise PriorError(
-            "must not be missing",
-            parameter="values",
-            given=f"{missing} missing values",
-            remedy="drop them or name them, e.g. 'no answer'",
-        )
-    return dict(counts)
-
-
-def shorten(labels: Sequence[Any], most: int = 8) -> str:
-    """The labels as a list for a message, cut to the first few."""
-    shown = ", ".join(brief(label) for label in labels[:most])
-    return f"[{shown}{f', … {len(labels) - most} more' if len(labels) > most else ''}]"
-
-
-def brief(value: Any) -> str:
-    """A value for a message, cut: what was read from data is never repeated at length."""
-    text = repr(value[: 2 * LONGEST_SHOWN] if isinstance(value, str | bytes) else value)
-    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
-
-
-def heat_cell(p: float, largest: float) -> str:
-    """A table cell for a probability, shaded in proportion to the largest in the table."""
-    share = 0.6 * p / largest if largest > 0 else 0.0
-    return f"<td style='text-align:right;background-color:rgba(31,119,180,{share:.2f})'>{p:.4g}</td>"
-
-
-def html_table(caption: str, rows: Iterable[str]) -> str:
-    """An HTML table of finished rows."""
-    return f"<table><caption>{escape(caption)}</caption>{''.join(rows)}</table>"
-
-
 def _labelled(values: Any, labels: Iterable[Any] | None, what: str) -> tuple[Floats, Labels]:
     """The numbers and the labels of a sequence, a mapping or a pandas Series."""
     if isinstance(values, Mapping):
@@ -373,36 +272,6 @@ def _labelled(values: Any, labels: Iterable[Any] | None, what: str) -> tuple[Flo
         values = list(values)
     p = as_vector(values, what)
     return p, check_labels(range(len(p)) if labels is None else labels, len(p), what)
-
-
-def as_floats(values: Any) -> Floats:
-    """A fresh array of the numbers given. Text raises TypeError, though numpy would convert it."""
-    if isinstance(values, np.ma.MaskedArray):
-        values = np.ma.filled(values.astype(np.float64), np.nan)
-    raw = np.asarray(values)
-    text = raw.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in raw.flat)
-    if text or raw.dtype.kind not in "biufO":
-        raise TypeError("not numbers")
-    return np.array(raw, dtype=np.float64)
-
-
-def as_vector(values: Any, what: str) -> Floats:
-    """A fresh vector of the numbers given."""
-    try:
-        p = as_floats(values)
-    except (TypeError, ValueError, OverflowError):
-        raise PriorError(
-            f"{what} must be numbers",
-            given=repr(values)[:80],
-            remedy="give numbers, not text",
-        ) from None
-    if p.ndim != 1:
-        raise PriorError(
-            f"{what} must be one-dimensional",
-            given=f"shape {p.shape}",
-            remedy="give a flat list of numbers",
-        )
-    return p
 
 
 def _check_masses(p: Floats, names: Labels) -> None:
@@ -433,35 +302,3 @@ def _check_masses(p: Floats, names: Labels) -> None:
 
 def _named(names: Labels, where: NDArray[np.bool_]) -> str:
     return shorten([name for name, hit in zip(names, where, strict=True) if hit], 5)
-
-
-def _plain(label: Any) -> Any:
-    """A numpy scalar as the Python value it stands for; times stay, their Python values would lose digits."""
-    return label.item() if isinstance(label, np.generic) and label.dtype.kind not in "mM" else label
-
-
-def is_hashable(value: Any) -> bool:
-    """Whether the value can be a label."""
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def is_missing(value: Any) -> bool:
-    """None, NaN, NaT, and pandas' NA, which refuses to be compared."""
-    try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError):
-        return True
-
-
-def as_list(values: Iterable[Any]) -> list[Any]:
-    """The values of a list, array, Series or arrow column as Python values; times of numpy stay as they are."""
-    if isinstance(values, np.ndarray):
-        return list(values if values.dtype.kind in "mM" else values.tolist())
-    for convert in ("to_list", "to_pylist"):  # pandas and polars, arrow
-        if hasattr(values, convert):
-            return list(getattr(values, convert)())
-    return list(values)

@@ -19,7 +19,9 @@ from numpy.typing import ArrayLike
 from .._confidence import check_confidence
 from .._types import Floats, Ints
 from ..errors import PriorError
-from .prior import Labels, Prior, as_vector, check_labels, check_prior, shorten
+from .labels import Labels, check_labels, shorten
+from .prior import Prior, check_prior
+from .vectors import as_vector
 
 WHOLE_SIMPLEX = 2.0  # no two distributions are further apart
 SLACK = 1e-12  # how far outside of a set rounding may put a prior that belongs to it

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import MechanismError, PriorError
+from .labels import Labels, check_labels, shorten
 from .mechanism import Mechanism, check_match, check_mechanism, check_size, common_labels
-from .prior import Labels, Prior, check_labels, check_prior, shorten
+from .prior import Prior, check_prior
 
 Function = Callable[[Any], Hashable] | Mapping[Any, Hashable]
 

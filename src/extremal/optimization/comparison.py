@@ -14,10 +14,11 @@ from functools import partial
 from html import escape
 from typing import Any
 
+from .._html import html_table
 from ..model.leakage import ROUNDING, epsilon_pml, ldp_epsilon, lip_epsilon, maximal_leakage
 from ..model.mechanism import Mechanism
 from ..model.notion import LDP, LIP, MaximalLeakage, Notion
-from ..model.prior import Prior, html_table
+from ..model.prior import Prior
 from ..model.regions import check_epsilon
 from ..model.utility import Utility, mutual_information
 from ..theory.randomized_response import randomized_response_for_pml

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..model.prior import Labels
+from ..model.labels import Labels
 
 
 @dataclass(frozen=True, eq=False)

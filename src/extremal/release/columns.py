@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ValuesError
-from ..model.prior import brief, is_hashable
+from ..model.labels import brief, is_hashable
 from .alphabet import Alphabet
 from .sampler import smallest_unsigned, unsigned
 

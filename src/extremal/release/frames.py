@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import PriorError, ValuesError
-from ..model.prior import Prior, is_missing, shorten
+from ..model.labels import is_missing, shorten
+from ..model.prior import Prior
 from .alphabet import Alphabet
 from .arrays import as_column
 from .arrow_schema import released_schema, unordered

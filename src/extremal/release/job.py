@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import KeyingError, ValuesError
-from ..model.prior import is_hashable, is_missing, shorten
+from ..model.labels import is_hashable, is_missing, shorten
 from . import self_check
 from .alphabet import Alphabet
 from .certificate import Certificate, sampler_of

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PriorError, SizeError, ValuesError
-from ..model.prior import Labels, Prior, shorten
+from ..model.labels import Labels, shorten
+from ..model.prior import Prior
 from .alphabet import Alphabet
 from .columns import Array, Column, Kept, Rows, label_rows
 from .sampler import Sampler, smallest_unsigned

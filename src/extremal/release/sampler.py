@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import OptionError, SizeError, ValuesError
-from ..model.prior import Labels
+from ..model.labels import Labels
 from .alphabet import Alphabet
 
 Array = NDArray[Any]

@@ -36,7 +36,7 @@ except ImportError as error:
 from .. import errors
 from .._files import file_name
 from ..errors import ExtremalError, FileError, ValuesError
-from ..model.prior import brief, shorten
+from ..model.labels import brief, shorten
 from . import spark_checks as checks
 from .alphabet import Alphabet
 from .arrays import as_column

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from ..errors import KeyingError, ValuesError
-from ..model.prior import is_missing, shorten
+from ..model.labels import is_missing, shorten
 from .alphabet import Alphabet
 from .arrays import as_column
 from .columns import Column, shown

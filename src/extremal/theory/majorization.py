@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._types import Floats
 from ..errors import PriorError
-from ..model.prior import as_vector
+from ..model.vectors import as_vector
 
 TOLERANCE = 1e-12
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..model.labels import Labels
 from ..model.mechanism import Mechanism, check_match, common_labels
-from ..model.prior import Labels, Prior
+from ..model.prior import Prior
 
 
 def pair_outputs(prior: Prior, mechanism: Mechanism) -> Mechanism:

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from ..._confidence import check_confidence
 from ..._types import Ints
 from ...errors import OptionError, ValuesError
-from ...model.prior import Prior, check_prior, is_missing, shorten
+from ...model.labels import is_missing, shorten
+from ...model.prior import Prior, check_prior
 from ...model.regions import check_epsilon
 from .. import text as audit_text
 from ..audit import plain

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..._types import Bools, Floats, Ints
 from ...errors import ValuesError
-from ...model.prior import as_list
+from ...model.labels import as_list
 
 MOST_REPORTS = 40  # single reports that are tested
 MOST_VIEWED = 10  # values of each part of a report

@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 
 from ..._types import Floats
+from ...model.labels import Labels
 from ...model.mechanism import Mechanism
-from ...model.prior import Labels
 from ...theory.arc import arc_columns
 from ...theory.lift_vectors import lift_vertices
 from .budget import EVALUATED, ROUND, Budget

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ...errors import KeyingError, ValuesError
-from ...model.prior import shorten
+from ...model.labels import shorten
 from ..alphabet import Alphabet
 from ..columns import Array, Column, Kept
 from ..job import Drawn, Job

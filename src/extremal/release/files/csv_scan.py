@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FileError
-from ...model.prior import shorten
+from ...model.labels import shorten
 from ..texts import Places, Texts
 
 BLOCK = 1 << 23  # bytes that are read at a time

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ...errors import FileError
-from ...model.prior import shorten
+from ...model.labels import shorten
 from ..alphabet import Alphabet
 from ..arrays import as_column
 from ..arrow_schema import released_schema, unordered

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from ..._files import file_name, reason
 from ...errors import FileError, ValuesError
-from ...model.prior import brief, shorten
+from ...model.labels import brief, shorten
 from ..certificate import Certificate
 from ..frequencies import far_from_prior
 from ..job import Job, check_columns, choose_randomness, plan

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import ValuesError
-from ...model.prior import Labels, is_missing
+from ...model.labels import Labels, is_missing
 from ..alphabet import Alphabet
 from ..product import labels_at
 from ..texts import Texts

@@ -1,0 +1,136 @@
+"""Labels: distinct hashable values in an order, columns of them, and how they are shown in a message."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from typing import Any
+
+import numpy as np
+
+from ..errors import PriorError
+
+Labels = tuple[Hashable, ...]
+
+LONGEST_SHOWN = 40  # characters of a value in a message
+
+
+def check_labels(labels: Iterable[Any], size: int | None, what: str) -> Labels:
+    """The labels as a tuple of distinct hashable Python values, one for each of `size` symbols if given."""
+    if isinstance(labels, str | bytes | Set) or not isinstance(labels, Iterable):
+        raise PriorError(
+            f"labels of {what} must be a sequence with an order",
+            given=repr(labels)[:80],
+            remedy="give a list",
+        )
+    names = tuple(plain_value(label) for label in as_list(labels))
+    if size is not None and len(names) != size:
+        raise PriorError(
+            f"{what} must have one label for each of its {size} symbols",
+            given=f"{len(names)} labels",
+            remedy="give as many, or none for 0, 1, 2, …",
+        )
+    try:
+        distinct = set(names)
+    except TypeError:
+        bad = next(name for name in names if not is_hashable(name))
+        raise PriorError(
+            f"labels of {what} must be hashable",
+            given=repr(bad)[:80],
+            remedy="use strings, numbers or tuples",
+        ) from None
+    missing = [name for name in names if is_missing(name)]
+    if missing:
+        raise PriorError(
+            f"labels of {what} must not be missing",
+            given=f"{missing[0]!r}",
+            remedy="name the missing answer, e.g. 'no answer'",
+        )
+    if len(distinct) < len(names):
+        twice = [name for name, times in Counter(names).items() if times > 1]
+        raise PriorError(
+            f"labels of {what} must be distinct",
+            given=f"{shorten(twice, 5)} more than once",
+            remedy="rename them, or add up the probabilities of equal ones",
+        )
+    return names
+
+
+def count_values(values: Iterable[Any]) -> dict[Hashable, int]:
+    """How often each value occurs in a list, array or column; a missing value is refused with its count."""
+    if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
+        raise PriorError(
+            "must be a column of labels",
+            parameter="values",
+            given=repr(values)[:80],
+            remedy="give a list of values, or counts to `Prior.from_counts(...)`",
+        )
+    if len(getattr(values, "shape", (0,))) != 1:
+        raise PriorError(
+            "must be one column",
+            parameter="values",
+            given=f"shape {getattr(values, 'shape', None)}",
+            remedy="choose a column of it",
+        )
+    try:
+        counts: dict[Hashable, int] = Counter(as_list(values))
+    except TypeError:
+        raise PriorError(
+            "must be hashable",
+            parameter="values",
+            given="one that is not",
+            remedy="use strings, numbers or tuples",
+        ) from None
+    missing = sum(times for value, times in counts.items() if is_missing(value))
+    if missing:
+        raise PriorError(
+            "must not be missing",
+            parameter="values",
+            given=f"{missing} missing values",
+            remedy="drop them or name them, e.g. 'no answer'",
+        )
+    return dict(counts)
+
+
+def shorten(labels: Sequence[Any], most: int = 8) -> str:
+    """The labels as a list for a message, cut to the first few."""
+    shown = ", ".join(brief(label) for label in labels[:most])
+    return f"[{shown}{f', … {len(labels) - most} more' if len(labels) > most else ''}]"
+
+
+def brief(value: Any) -> str:
+    """A value for a message, cut: what was read from data is never repeated at length."""
+    text = repr(value[: 2 * LONGEST_SHOWN] if isinstance(value, str | bytes) else value)
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
+
+
+def is_hashable(value: Any) -> bool:
+    """Whether the value can be a label."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, NaT, and pandas' NA, which refuses to be compared."""
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):
+        return True
+
+
+def as_list(values: Iterable[Any]) -> list[Any]:
+    """The values of a list, array, Series or arrow column as Python values; times of numpy stay as they are."""
+    if isinstance(values, np.ndarray):
+        return list(values if values.dtype.kind in "mM" else values.tolist())
+    for convert in ("to_list", "to_pylist"):  # pandas and polars, arrow
+        if hasattr(values, convert):
+            return list(getattr(values, convert)())
+    return list(values)
+
+
+def plain_value(label: Any) -> Any:
+    """A numpy scalar as the Python value it stands for; times stay, their Python values would lose digits."""
+    return label.item() if isinstance(label, np.generic) and label.dtype.kind not in "mM" else label

@@ -32,7 +32,7 @@ import extremal as ex
 
 prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
 certified = ex.certify(prior, ex.design(prior, 0.6).mechanism, 0.6)
-assert ex.from_json(certified.to_json()) == certified
+assert ex.Certified.from_json(certified.to_json()) == certified
 assert len(certified.privatize(["never", "once", "often"] * 100)) == 300
 '
 said=$("$check/bin/extremal" --version)

@@ -1,10 +1,9 @@
 """Optimal privacy mechanisms under pointwise maximal leakage: design, certify, privatize, estimate, audit."""
 
 from . import composition, datasets, errors, keys, measures, noise, planning, randomness, theory, utilities
-from .auditing.audit import Audit, audit, audit_attribute
-from .auditing.columns import audit_columns
+from .auditing.audit import Audit, audit
 from .auditing.pairs.audit import audit_pairs
-from .certification.certify import Certified, certify, from_json, load
+from .certification.certify import Certified, certify, load
 from .certification.check import check_design
 from .estimation.counts import ReportCounts, count_reports
 from .estimation.difference import difference
@@ -17,12 +16,10 @@ from .model.prior_set import PriorSet
 from .model.utility import ExpectedGain, FDivergence, FInformation, Utility, mutual_information
 from .optimization.comparison import compare
 from .optimization.design import design
-from .optimization.quadratic.purposes import Purpose, Quadratic, groups, mean, shares
+from .optimization.quadratic.purposes import groups, mean, shares
 from .optimization.result import Design
 from .optimization.tradeoff import tradeoff
-from .release.frames import joint_prior
 from .release.privatize import privatize
-from .release.product import product_prior
 
 __version__: str
 
@@ -41,13 +38,9 @@ __all__ = [
     "Mechanism",
     "Prior",
     "PriorSet",
-    "Purpose",
-    "Quadratic",
     "ReportCounts",
     "Utility",
     "audit",
-    "audit_attribute",
-    "audit_columns",
     "audit_pairs",
     "certify",
     "check_design",
@@ -60,9 +53,7 @@ __all__ = [
     "epsilon_pml",
     "errors",
     "estimate",
-    "from_json",
     "groups",
-    "joint_prior",
     "keys",
     "load",
     "mean",
@@ -72,7 +63,6 @@ __all__ = [
     "planning",
     "pml",
     "privatize",
-    "product_prior",
     "randomness",
     "shares",
     "theory",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .auditing.budget import PerRelease, epsilon_per_release, leakage_limit, releases_within
+from .auditing.columns import audit_columns
 from .auditing.composition import (
     Composition,
     added_with_ldp,
@@ -18,6 +19,7 @@ __all__ = [
     "Transcript",
     "adaptive",
     "added_with_ldp",
+    "audit_columns",
     "compose_releases",
     "epsilon_per_release",
     "joint_release",

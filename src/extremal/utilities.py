@@ -14,11 +14,14 @@ from .model.utility import (
     mutual_information,
     total_variation,
 )
+from .optimization.quadratic.purposes import Purpose, Quadratic
 
 __all__ = [
     "ExpectedGain",
     "FDivergence",
     "FInformation",
+    "Purpose",
+    "Quadratic",
     "Utility",
     "check_sub_linear",
     "chi_squared",

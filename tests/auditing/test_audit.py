@@ -180,17 +180,17 @@ def test_a_certified_mechanism_is_audited_by_its_integers():
 
 
 def test_an_attribute_leaks_no_more_than_the_answer():
-    about = ex.audit_attribute(PRIOR, SKEWED, lambda x: x != "never")
+    about = ex.audit(PRIOR, SKEWED, attribute=lambda x: x != "never")
     assert about.prior.labels == (False, True)
     assert about.prior.probabilities == pytest.approx([0.5, 0.5])
     # P(high | ever) = (0.3 * 0.5 + 0.2) / 0.5 = 0.7, P(high) = 0.35
     assert about.epsilon == pytest.approx(math.log(2))
-    mapped = ex.audit_attribute(PRIOR, SKEWED, {"never": 0, "once": 1, "often": 1})
+    mapped = ex.audit(PRIOR, SKEWED, attribute={"never": 0, "once": 1, "often": 1})
     assert mapped.epsilon == pytest.approx(about.epsilon)
     certified = ex.certify(PRIOR, SKEWED, ex.epsilon_pml(PRIOR, SKEWED))
-    assert ex.audit_attribute(PRIOR, certified, lambda x: x != "never").epsilon == pytest.approx(
-        about.epsilon
-    )
+    assert ex.audit(certified, attribute=lambda x: x != "never").epsilon == pytest.approx(about.epsilon)
+    with pytest.raises(ex.errors.PriorError, match="under one prior, got a set of priors"):
+        ex.audit(ex.PriorSet.l1_ball(PRIOR, 0.1), SKEWED, attribute=lambda x: x != "never")
 
 
 @given(pairs(), st.data())
@@ -199,7 +199,7 @@ def test_an_attribute_leaks_no_more_than_the_answer_whatever_it_is(pair, data):
     values = data.draw(st.lists(st.integers(0, 2), min_size=prior.size, max_size=prior.size))
     if len(set(values)) < 2:
         return
-    about = ex.audit_attribute(prior, mechanism, dict(enumerate(values)))
+    about = ex.audit(prior, mechanism, attribute=dict(enumerate(values)))
     assert np.all(about.leakage <= ex.pml(prior, mechanism) + 1e-12)
     # the same by hand: l(U→y) = log max_u P(u|y) / P(u)
     for j, outcome in enumerate(about.outcomes):
@@ -338,14 +338,14 @@ def test_the_plot_is_axes_with_the_worst_report_marked(n):
         (lambda: ex.audit(PRIOR, SKEWED).guess_bound(1.5), ex.errors.OptionError, "probability in"),
         (lambda: ex.audit(PRIOR, SKEWED).tail(-1), ex.errors.EpsilonError, "finite and >= 0"),
         (
-            lambda: ex.audit_attribute(PRIOR, SKEWED, {"never": 1}),
+            lambda: ex.audit(PRIOR, SKEWED, attribute={"never": 1}),
             ex.errors.MechanismError,
             "KeyError for 'once'",
         ),
-        (lambda: ex.audit_attribute(PRIOR, SKEWED, lambda x: 1), ex.errors.PriorError, "at least 2 values"),
-        (lambda: ex.audit_attribute(PRIOR, SKEWED, lambda x: [x]), ex.errors.MechanismError, "hashable"),
+        (lambda: ex.audit(PRIOR, SKEWED, attribute=lambda x: 1), ex.errors.PriorError, "at least 2 values"),
+        (lambda: ex.audit(PRIOR, SKEWED, attribute=lambda x: [x]), ex.errors.MechanismError, "hashable"),
         (
-            lambda: ex.audit_attribute(PRIOR, SKEWED, ex.Mechanism(np.eye(2))),
+            lambda: ex.audit(PRIOR, SKEWED, attribute=ex.Mechanism(np.eye(2))),
             ex.errors.MechanismError,
             "got 3 and 2",
         ),

@@ -40,7 +40,7 @@ def by_summation(joint, tables, about):
 @pytest.mark.parametrize("released", [[1], [0], [0, 1], [1, 0]])
 def test_leakage_about_a_column_through_reports_of_others_is_the_sum_over_records(about, released):
     tables = [(k, [AGE, INCOME][k]) for k in released]
-    audit = ex.audit_columns(
+    audit = ex.composition.audit_columns(
         JOINT,
         {NAMES[k]: mechanism for k, mechanism in tables},
         about=None if about is None else NAMES[about],
@@ -50,26 +50,28 @@ def test_leakage_about_a_column_through_reports_of_others_is_the_sum_over_record
 
 
 def test_positions_name_columns_where_no_names_are_given():
-    one = ex.audit_columns(JOINT, {1: INCOME}, about=0)
-    other = ex.audit_columns(JOINT, {"income": INCOME}, about="age", names=NAMES)
+    one = ex.composition.audit_columns(JOINT, {1: INCOME}, about=0)
+    other = ex.composition.audit_columns(JOINT, {"income": INCOME}, about="age", names=NAMES)
     assert one.to_dict() == other.to_dict()
     assert one.prior.labels == ("young", "old")
 
 
 def test_a_column_leaks_about_another_no_more_than_about_itself_and_nothing_when_independent():
-    itself = ex.audit_columns(JOINT, {1: INCOME}, about=1)
-    other = ex.audit_columns(JOINT, {1: INCOME}, about=0)
+    itself = ex.composition.audit_columns(JOINT, {1: INCOME}, about=1)
+    other = ex.composition.audit_columns(JOINT, {1: INCOME}, about=0)
     assert itself.epsilon == pytest.approx(ex.epsilon_pml(ex.Prior([0.5, 0.5]), INCOME))
     assert 0 < other.epsilon < itself.epsilon
     independent = ex.Prior([0.5 * 0.4, 0.5 * 0.6, 0.5 * 0.4, 0.5 * 0.6], JOINT.labels)
-    assert ex.audit_columns(independent, {1: INCOME}, about=0).epsilon == pytest.approx(0, abs=1e-12)
+    assert ex.composition.audit_columns(independent, {1: INCOME}, about=0).epsilon == pytest.approx(
+        0, abs=1e-12
+    )
 
 
 def test_columns_drawn_together_take_one_mechanism_on_tuples():
     together = ex.design(JOINT, 0.5, ex.mutual_information).mechanism
-    audit = ex.audit_columns(JOINT, {("age", "income"): together}, about="age", names=NAMES)
+    audit = ex.composition.audit_columns(JOINT, {("age", "income"): together}, about="age", names=NAMES)
     assert audit.epsilon <= 0.5 + 1e-9
-    whole = ex.audit_columns(JOINT, {("age", "income"): together}, names=NAMES)
+    whole = ex.composition.audit_columns(JOINT, {("age", "income"): together}, names=NAMES)
     assert whole.epsilon == pytest.approx(ex.epsilon_pml(JOINT, together))
 
 
@@ -81,40 +83,48 @@ def test_a_frame_is_audited_from_its_joint_prior():
             "income": ["low"] * 30 + ["high"] * 10 + ["low"] * 20 + ["high"] * 40,
         }
     )
-    joint = ex.joint_prior(frame, NAMES)
+    joint = ex.Prior.joint(frame, NAMES)
     certified = ex.certify(ex.Prior.from_data(frame["income"], labels=["low", "high"]), INCOME, 0.7)
-    audit = ex.audit_columns(joint, {"income": certified}, about="age", names=NAMES)
-    assert audit.epsilon == pytest.approx(ex.audit_columns(JOINT, {1: INCOME}, about=0).epsilon, abs=1e-12)
+    audit = ex.composition.audit_columns(joint, {"income": certified}, about="age", names=NAMES)
+    assert audit.epsilon == pytest.approx(
+        ex.composition.audit_columns(JOINT, {1: INCOME}, about=0).epsilon, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize(
     ("call", "kind", "words"),
     [
         (
-            lambda: ex.audit_columns(ex.Prior.uniform(3), {0: AGE}),
+            lambda: ex.composition.audit_columns(ex.Prior.uniform(3), {0: AGE}),
             ex.errors.PriorError,
             "tuples of equal length",
         ),
-        (lambda: ex.audit_columns(JOINT, {}), ex.errors.MechanismError, "must map columns"),
-        (lambda: ex.audit_columns(JOINT, INCOME), ex.errors.MechanismError, "must map columns"),
-        (lambda: ex.audit_columns(JOINT, {"income": INCOME}), ex.errors.PriorError, "must name a column"),
+        (lambda: ex.composition.audit_columns(JOINT, {}), ex.errors.MechanismError, "must map columns"),
+        (lambda: ex.composition.audit_columns(JOINT, INCOME), ex.errors.MechanismError, "must map columns"),
         (
-            lambda: ex.audit_columns(JOINT, {1: INCOME}, about=2),
+            lambda: ex.composition.audit_columns(JOINT, {"income": INCOME}),
+            ex.errors.PriorError,
+            "must name a column",
+        ),
+        (
+            lambda: ex.composition.audit_columns(JOINT, {1: INCOME}, about=2),
             ex.errors.PriorError,
             "about must name a column",
         ),
         (
-            lambda: ex.audit_columns(JOINT, {1: AGE}),
+            lambda: ex.composition.audit_columns(JOINT, {1: AGE}),
             ex.errors.MechanismError,
             "every value that the joint prior",
         ),
         (
-            lambda: ex.audit_columns(JOINT, {1: INCOME}, names=["a"]),
+            lambda: ex.composition.audit_columns(JOINT, {1: INCOME}, names=["a"]),
             ex.errors.PriorError,
             "2 different names",
         ),
         (
-            lambda: ex.audit_columns(JOINT, {1: INCOME, (0, 1): ex.Mechanism(np.eye(4), JOINT.labels)}),
+            lambda: ex.composition.audit_columns(
+                JOINT, {1: INCOME, (0, 1): ex.Mechanism(np.eye(4), JOINT.labels)}
+            ),
             ex.errors.MechanismError,
             "released once",
         ),

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import extremal as ex
 from extremal.certification import file as mechanism_file
-from extremal.certification.certify import Certified, certify, from_json, load
+from extremal.certification.certify import Certified, certify, load
 from extremal.certification.proof import column_runs
 from extremal.errors import ExtremalError, FileError, FormatError
 from extremal.model.mechanism import constant, identity
@@ -82,7 +82,7 @@ def test_a_saved_mechanism_comes_back_bit_by_bit(c, tmp_path):
 
 @pytest.mark.parametrize("c", CASES, ids=repr)
 def test_a_mechanism_from_a_file_draws_what_it_drew_before(c):
-    back = from_json(c.to_json())
+    back = Certified.from_json(c.to_json())
     values = [c.inputs[k % len(c.inputs)] for k in range(100)]
     reports = [x.privatize(values, source=ex.randomness.SeededWords(3)) for x in (c, back)]
     assert reports[0] == reports[1]
@@ -109,7 +109,7 @@ def typed(label):
 @given(st.lists(labels, min_size=2, max_size=6, unique=True))
 def test_labels_keep_their_types(names):
     c = certify(ex.Prior.uniform(names), ex.Mechanism(np.eye(len(names)), names, names), 2.0)
-    back = from_json(c.to_json())
+    back = Certified.from_json(c.to_json())
     assert [typed(label) for label in back.inputs] == [typed(label) for label in names]
     assert [typed(label) for label in back.outputs] == [typed(label) for label in names]
 
@@ -143,7 +143,7 @@ def test_one_and_one_are_four_different_labels():
     digests = set()
     for label in (1, 1.0, True, "1"):
         c = certify(ex.Prior([0.5, 0.5], ["x", label]), ex.Mechanism(np.eye(2)), 1.0)
-        assert type(from_json(c.to_json()).inputs[1]) is type(label)
+        assert type(Certified.from_json(c.to_json()).inputs[1]) is type(label)
         digests.add(c.digest)
     assert len(digests) == 4
 
@@ -151,7 +151,7 @@ def test_one_and_one_are_four_different_labels():
 @given(seed=st.integers(0, 2**32), n=st.integers(2, 9))
 def test_probabilities_come_back_bit_by_bit(seed, n):
     prior = ex.Prior.from_counts(np.random.default_rng(seed).dirichlet(np.full(n, 0.2)) + 1e-12)
-    back = from_json(certify(prior, constant(prior), 0.0).to_json())
+    back = Certified.from_json(certify(prior, constant(prior), 0.0).to_json())
     assert back.prior.probabilities.tobytes() == prior.probabilities.tobytes()
 
 
@@ -251,7 +251,7 @@ def altered():
 @pytest.mark.parametrize(("what", "document"), list(altered()), ids=lambda x: x if isinstance(x, str) else "")
 def test_a_false_claim_is_refused_even_with_a_matching_digest(what, document):
     with pytest.raises(FormatError) as caught:
-        from_json(json.dumps(document))
+        Certified.from_json(json.dumps(document))
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 400
 
@@ -261,7 +261,7 @@ def test_only_truth_is_left_when_digests_match():
     document = json.loads(small().to_json())
     document["epsilon"] = "0.8"
     document["outputs"] = ["maybe", "never"]
-    c = from_json(json.dumps(redigest(document)))
+    c = Certified.from_json(json.dumps(redigest(document)))
     assert (c.epsilon, c.outputs) == (0.8, ("maybe", "never"))
     assert c.digest != small().digest
 
@@ -275,12 +275,12 @@ def test_a_wrong_digest_is_refused():
     ):
         assert other != text
         with pytest.raises(FormatError, match="altered or damaged"):
-            from_json(other)
+            Certified.from_json(other)
     for wrong in ("0" * 64, None, 5, "", small().digest.upper()):
         document = json.loads(text)
         document["digest"] = wrong
         with pytest.raises(FormatError, match="altered or damaged"):
-            from_json(json.dumps(document))
+            Certified.from_json(json.dumps(document))
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_a_wrong_digest_is_refused():
 )
 def test_what_is_no_mechanism_file_is_refused_in_one_line(text):
     with pytest.raises(FormatError) as caught:
-        from_json(text)
+        Certified.from_json(text)
     assert "\n" not in str(caught.value)
 
 
@@ -314,7 +314,7 @@ def test_a_member_that_occurs_twice_is_refused():
     text = small().to_json()
     twice = text.replace('  "bits": 62,', '  "bits": 62,\n  "bits": 62,')
     with pytest.raises(FormatError, match="twice"):
-        from_json(twice)
+        Certified.from_json(twice)
 
 
 def test_bytes_that_are_no_text_and_files_too_large_are_refused(tmp_path, monkeypatch):
@@ -327,7 +327,7 @@ def test_bytes_that_are_no_text_and_files_too_large_are_refused(tmp_path, monkey
     with pytest.raises(FormatError, match="at most 100 bytes"):
         load(path)
     with pytest.raises(FormatError, match="at most 100"):
-        from_json(small().to_json())
+        Certified.from_json(small().to_json())
 
 
 @pytest.mark.parametrize("path", [None, 3, True, "", b"", "a\0b", ["m.json"]])
@@ -356,7 +356,7 @@ def test_what_the_system_refuses_is_said_in_one_line_with_the_path_that_was_give
 @pytest.mark.parametrize("text", [None, 3, b"{}", {"format": "extremal-mechanism"}])
 def test_only_text_is_the_text_of_a_file(text):
     with pytest.raises(FormatError, match=f"got {type(text).__name__}"):
-        from_json(text)
+        Certified.from_json(text)
 
 
 def test_a_file_cannot_ask_for_more_memory_than_it_is_worth():
@@ -366,7 +366,7 @@ def test_a_file_cannot_ask_for_more_memory_than_it_is_worth():
     document["prior"] = ["0.0002"] * 5000
     document["weights"] = [[]] * 5000
     with pytest.raises(FormatError, match="5000 inputs x 5000 outputs"):
-        from_json(json.dumps(redigest(document)))
+        Certified.from_json(json.dumps(redigest(document)))
 
 
 def test_the_work_is_that_of_the_file_not_of_the_table(monkeypatch):
@@ -389,7 +389,7 @@ def test_the_work_is_that_of_the_file_not_of_the_table(monkeypatch):
 
     for name in ("file", "certify"):
         monkeypatch.setattr(f"extremal.certification.{name}.column_runs", counted)
-    c = from_json(json.dumps(redigest(document)))
+    c = Certified.from_json(json.dumps(redigest(document)))
     assert c.weights.shape == (n, n)
     assert set(seen) == {1}
 
@@ -405,14 +405,14 @@ def test_numbers_of_many_digits_are_refused(digits):
         if path[0] == "outputs" and digits <= 4300:
             continue  # a name like any other
         with pytest.raises(FormatError) as caught:
-            from_json(json.dumps(redigest(document)))
+            Certified.from_json(json.dumps(redigest(document)))
         assert len(str(caught.value)) < 400
 
 
 def is_valid_or_refused(text):
     """Whatever it is, it is refused, or it is a mechanism that satisfies its own epsilon."""
     try:
-        c = from_json(text)
+        c = Certified.from_json(text)
     except FormatError as error:
         refusal = str(error)
     else:
@@ -422,7 +422,7 @@ def is_valid_or_refused(text):
         return
     assert [sum(row) for row in c.weights.tolist()] == [2**62] * c.prior.size
     assert ex.epsilon_pml(c.prior, c.mechanism) <= c.epsilon + 1e-12
-    assert from_json(c.to_json()) == c
+    assert Certified.from_json(c.to_json()) == c
 
 
 def paths(value, here=()):
@@ -634,7 +634,7 @@ def test_the_code_on_the_page_gives_the_vectors():
     document = json.loads(text)
     page = code_of_the_page()
     tables = [page["table"](row) for row in weights_of(document)]
-    assert from_json(text) == vector_mechanism()
+    assert Certified.from_json(text) == vector_mechanism()
     for record, column, occasion, value, expected, report in vectors():
         row = document["inputs"].index(value)
         word = page["word"](KEY, document["digest"], column, record, row, occasion)
@@ -720,7 +720,7 @@ def test_a_false_set_of_priors_is_refused(what, change):
     document = json.loads(CASES[-5].to_json())
     document["prior_set"] = change
     with pytest.raises(FormatError) as caught:
-        from_json(json.dumps(redigest(document)))
+        Certified.from_json(json.dumps(redigest(document)))
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500
 
@@ -729,7 +729,7 @@ def test_a_single_prior_in_place_of_a_set_is_another_claim():
     document = json.loads(CASES[-5].to_json())
     document["prior_set"] = None
     with pytest.raises(FormatError, match="realised epsilon"):
-        from_json(json.dumps(redigest(document)))
+        Certified.from_json(json.dumps(redigest(document)))
 
 
 def test_notes_do_not_change_the_digest_and_all_else_does():
@@ -739,7 +739,7 @@ def test_notes_do_not_change_the_digest_and_all_else_does():
     noted = Certified(*parts, "another way", "extremal 99.0")
     assert noted == c
     assert noted.digest == c.digest
-    assert from_json(noted.to_json()).method == "another way"
+    assert Certified.from_json(noted.to_json()).method == "another way"
     swapped = c.weights[:, ::-1]
     others = [
         Certified(ex.Prior([0.25, 0.75], ["yes", "nein"]), c.outputs, c.weights, 0.7),
@@ -760,7 +760,7 @@ def test_numbers_that_are_equal_are_written_alike():
     assert a.digest == b.digest
     assert a.to_json() == b.to_json()
     with pytest.raises(FormatError):
-        from_json(json.dumps(redigest({**json.loads(a.to_json()), "epsilon": "-0.0"})))
+        Certified.from_json(json.dumps(redigest({**json.loads(a.to_json()), "epsilon": "-0.0"})))
 
 
 @pytest.mark.parametrize("c", CASES[:5], ids=repr)

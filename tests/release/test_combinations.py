@@ -27,13 +27,12 @@ from extremal.release.files.parquet import ParquetData
 from extremal.release.files.privatize import privatize_file
 from extremal.release.frames import privatize_frame
 from extremal.release.keys import write_key
-from extremal.release.product import product_prior
 from extremal.release.sampler import SecureWords, SeededWords
 from tests.support.cli_cases import run
 from tests.support.joint import Released, all_findings, findings, promise
 
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-PAIRS = product_prior(PRIOR, PRIOR)
+PAIRS = ex.Prior.product(PRIOR, PRIOR)
 C = certify(PRIOR, ex.theory.randomized_response(PRIOR, 1.0), 1.0)
 D = certify(PRIOR, ex.theory.randomized_response_for_pml(PRIOR, 0.5), 0.5)
 BOTH = certify(PAIRS, ex.theory.randomized_response(PAIRS, 1.0), 1.0)

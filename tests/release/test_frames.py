@@ -20,7 +20,6 @@ from extremal.model.mechanism import identity
 from extremal.release import frames
 from extremal.release.columns import from_list
 from extremal.release.frames import privatize_frame
-from extremal.release.product import product_prior
 from extremal.release.sampler import SeededWords
 from tests.support.falsifier import finds_more_than
 
@@ -238,7 +237,7 @@ def test_what_makes_no_sense_is_refused_in_one_line(call, error, message):
 
 
 def test_a_column_is_released_once():
-    pairs = product_prior(WORDS, WORDS)
+    pairs = ex.Prior.product(WORDS, WORDS)
     joint = certify(pairs, identity(pairs), 4.0)
     frame = pd.DataFrame({"x": ["a"], "y": ["a"]})
     for mechanisms in ({"x": C, ("x", "y"): joint}, {("x", "x"): joint}):

@@ -15,7 +15,6 @@ from extremal.certification import file as mechanism_file
 from extremal.certification.certify import certify
 from extremal.errors import InstallationError
 from extremal.release import job, keys, sampler, self_check
-from extremal.release.product import product_prior
 from extremal.release.sampler import SeededWords
 from extremal.release.texts import LETTERED, Texts
 from tests.support.containers import CONTAINERS, Draw, release
@@ -32,7 +31,7 @@ from tests.support.joint import (
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
 C = certify(PRIOR, ex.theory.randomized_response(PRIOR, 1.0), 1.0)
 D = certify(PRIOR, ex.theory.randomized_response_for_pml(PRIOR, 0.5), 0.5)
-PAIRS = product_prior(PRIOR, PRIOR)
+PAIRS = ex.Prior.product(PRIOR, PRIOR)
 KEY, OTHER_KEY = bytes(range(150, 182)), bytes(range(151, 183))
 N = 3000
 PEOPLE = {

@@ -114,7 +114,7 @@ def test_ids_that_are_written_differently_are_the_same_people(ledger):
 
 
 def test_a_column_released_with_others_is_released(ledger):
-    pairs = ex.product_prior(PRIOR, PRIOR)
+    pairs = ex.Prior.product(PRIOR, PRIOR)
     joint = certify(pairs, ex.theory.randomized_response_for_pml(pairs, 0.3), 0.3)
     frame = pd.DataFrame({"id": [1, 2], "x": ["a", "b"], "y": ["a", "c"]})
     how = {"key": KEY, "ids": "id", "ledger": ledger}

@@ -13,13 +13,13 @@ import extremal as ex
 from extremal.certification.certify import certify
 from extremal.errors import PriorError, ValuesError
 from extremal.model.mechanism import identity
-from extremal.release.frames import joint_prior, privatize_frame
-from extremal.release.product import Product, product_prior
+from extremal.release.frames import privatize_frame
+from extremal.release.product import Product
 from extremal.release.sampler import SeededWords
 
 SEX = ex.Prior({"f": 0.5, "m": 0.5})
 AGE = ex.Prior({20: 0.25, 40: 0.25, 60: 0.5})
-BOTH = product_prior(SEX, AGE)
+BOTH = ex.Prior.product(SEX, AGE)
 FRAME = {"sex": ["f", "m", "f", "m", "f", "f"], "age": [20, 40, 60, 20, 60, 60], "n": [1, 2, 3, 4, 5, 6]}
 
 KINDS = {
@@ -39,21 +39,23 @@ def pairs(frame):
 def test_the_product_of_priors_is_the_prior_of_independent_attributes():
     assert BOTH.labels == (("f", 20), ("f", 40), ("f", 60), ("m", 20), ("m", 40), ("m", 60))
     assert BOTH.probabilities.tolist() == [0.125, 0.125, 0.25] * 2
-    assert product_prior(SEX, SEX, SEX).size == 8
+    assert ex.Prior.product(SEX, SEX, SEX).size == 8
     assert BOTH.entropy == pytest.approx(SEX.entropy + AGE.entropy)
     for wrong in ((SEX,), (), (SEX, [0.5, 0.5])):
-        with pytest.raises(PriorError, match="a product must be of"):
-            product_prior(*wrong)
+        with pytest.raises(PriorError, match=r"a product must be of at least 2|must be a Prior"):
+            ex.Prior.product(*wrong)
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_joint_prior_counts_combinations(kind):
-    prior = joint_prior(KINDS[kind](FRAME), ["sex", "age"])
+    prior = ex.Prior.joint(KINDS[kind](FRAME), ["sex", "age"])
     assert prior.labels == (("f", 20), ("f", 60), ("m", 20), ("m", 40))
     assert prior.probabilities.tolist() == pytest.approx([1 / 6, 1 / 2, 1 / 6, 1 / 6])
     assert all(type(sex) is str and type(age) is int for sex, age in prior.labels)
     assert prior.labels == ex.Prior.from_data(pairs(pd.DataFrame(FRAME))).labels
-    whole = joint_prior(KINDS[kind](FRAME), ["sex", "age"], pseudocount=1, labels=[["m", "f"], [20, 40, 60]])
+    whole = ex.Prior.joint(
+        KINDS[kind](FRAME), ["sex", "age"], pseudocount=1, labels=[["m", "f"], [20, 40, 60]]
+    )
     assert whole.labels == tuple((sex, age) for sex in ("m", "f") for age in (20, 40, 60))
     assert whole.probabilities.tolist() == pytest.approx([2 / 12, 2 / 12, 1 / 12, 2 / 12, 1 / 12, 4 / 12])
 
@@ -62,16 +64,16 @@ def test_a_joint_prior_that_cannot_be_is_refused():
     frame = pd.DataFrame(FRAME)
     for columns in (["sex"], "sex", ["sex", "sex"], ["sex", "size"]):
         with pytest.raises(PriorError, match="at least 2 different columns"):
-            joint_prior(frame, columns)
+            ex.Prior.joint(frame, columns)
     with pytest.raises(PriorError, match=r"got \('f', 60\)"):
-        joint_prior(frame, ["sex", "age"], labels=[["f", "m"], [20, 40]])
+        ex.Prior.joint(frame, ["sex", "age"], labels=[["f", "m"], [20, 40]])
     with pytest.raises(PriorError, match="one list for each of the 2 columns"):
-        joint_prior(frame, ["sex", "age"], labels=[["f", "m"]])
+        ex.Prior.joint(frame, ["sex", "age"], labels=[["f", "m"]])
     for gap in (None, np.nan):
         with pytest.raises(PriorError, match="2 rows with missing values"):
-            joint_prior(pd.DataFrame({"a": ["x", gap, "y"], "b": [1, 2, gap]}), ["a", "b"])
+            ex.Prior.joint(pd.DataFrame({"a": ["x", gap, "y"], "b": [1, 2, gap]}), ["a", "b"])
     with pytest.raises(PriorError, match="positive"):
-        joint_prior(frame, ["sex", "age"], labels=[["f", "m"], [20, 40, 60]])
+        ex.Prior.joint(frame, ["sex", "age"], labels=[["f", "m"], [20, 40, 60]])
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
@@ -89,7 +91,7 @@ def test_columns_drawn_together_get_the_reports_of_their_tuples(kind):
 
 
 def test_the_order_of_the_names_decides_and_not_that_of_the_columns():
-    turned = product_prior(AGE, SEX)
+    turned = ex.Prior.product(AGE, SEX)
     same = certify(turned, identity(turned), 3.0)
     frame = pd.DataFrame(FRAME)
     assert privatize_frame(frame, {("age", "sex"): same}).equals(frame)
@@ -98,7 +100,7 @@ def test_the_order_of_the_names_decides_and_not_that_of_the_columns():
 
 
 def test_a_combination_without_a_label_is_unknown():
-    prior = joint_prior(pd.DataFrame(FRAME), ["sex", "age"])  # nobody is ("f", 40)
+    prior = ex.Prior.joint(pd.DataFrame(FRAME), ["sex", "age"])  # nobody is ("f", 40)
     same = certify(prior, identity(prior), 3.0)
     strange = pd.DataFrame({"sex": ["f", "f", "m", None], "age": [20, 40, 20, 20], "n": [1, 2, 3, 4]})
     with pytest.raises(ValuesError, match=r"got others in 2 of 4 rows: \('f', 40\) \(1\)"):

@@ -32,7 +32,6 @@ from extremal.errors import ExtremalError, FileError, KeyingError, ValuesError
 from extremal.model.mechanism import identity
 from extremal.release.frames import privatize_frame
 from extremal.release.job import Randomness, plan
-from extremal.release.product import product_prior
 from extremal.release.spark import COMMITTER, Reports, counts_spark, privatize_spark
 from extremal.release.spark_checks import check_storage
 from tests.support.falsifier import finds_more_than
@@ -421,7 +420,7 @@ def test_columns_of_other_types_keep_them(spark, kind, labels):
 
 
 def test_columns_taken_together_are_released_as_a_frame_is(spark, frame, table):
-    prior = product_prior(WORDS, NUMBERS)
+    prior = ex.Prior.product(WORDS, NUMBERS)
     joint = certify(prior, ex.theory.randomized_response(prior, 1.0), 1.0)
     together = {("answer", "number"): joint}
     rows = privatize_spark(frame, together, key=KEY, id_column="id").orderBy("id").collect()

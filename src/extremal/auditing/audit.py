@@ -18,7 +18,7 @@ import numpy as np
 from .._types import Floats
 from ..certification import proof
 from ..certification.certify import Certified, as_mechanism, exact_masses
-from ..errors import MechanismError, OptionError
+from ..errors import MechanismError, OptionError, PriorError
 from ..model.adversary import Attribute, worst_attribute
 from ..model.contraction import chi_squared_contraction, dobrushin
 from ..model.leakage import (
@@ -323,16 +323,24 @@ class Audit:
         return audit_text.page(self.to_dict())
 
 
-def audit(prior: Prior | PriorSet | Certified, mechanism: Mechanism | Certified | None = None) -> Audit:
+def audit(
+    prior: Prior | PriorSet | Certified,
+    mechanism: Mechanism | Certified | None = None,
+    *,
+    attribute: Mechanism | Function | None = None,
+) -> Audit:
     """What the mechanism leaks about X, by report and in the worst case.
 
     audit(certified) takes the prior, or the set of priors, that the mechanism is certified for. With another
     prior the audit says what the mechanism leaks about people who follow that one, and with a set of priors what
     it leaks in the worst case over the set. For a certified mechanism the leakages are those of its integer
     weights, computed exactly and rounded up.
+
+    With an `attribute` of X, a function or mapping of its labels or a channel from them, the audit is about that
+    attribute alone, under one prior, and so is its prior. It never leaks more than X itself.
     """
     if isinstance(prior, Certified) and mechanism is None:
-        return audit(prior.prior_set or prior.prior, prior)
+        return audit(prior.prior_set or prior.prior, prior, attribute=attribute)
     if mechanism is None or isinstance(prior, Certified):
         raise MechanismError(
             "audit takes a prior and a mechanism, or a certified mechanism alone",
@@ -341,6 +349,14 @@ def audit(prior: Prior | PriorSet | Certified, mechanism: Mechanism | Certified 
         )
     priors = prior if isinstance(prior, PriorSet) else None
     nominal = check_prior(prior if priors is None else priors.nominal)
+    if attribute is not None:
+        if priors is not None:
+            raise PriorError(
+                "an attribute must be audited under one prior",
+                given="a set of priors",
+                remedy="e.g. audit(priors.nominal, mechanism, attribute=attribute)",
+            )
+        return audit(*seen_from(nominal, as_mechanism(mechanism), attribute))
     known = nominal if priors is None else priors
     if isinstance(mechanism, Certified):
         check_match(nominal, mechanism.mechanism)
@@ -367,14 +383,6 @@ def _exact_leakage(prior: Prior | PriorSet, mechanism: Certified) -> Floats:
             for runs in proof.column_runs(mechanism.weights)
         ]
     )
-
-
-def audit_attribute(prior: Prior, mechanism: Mechanism | Certified, attribute: Mechanism | Function) -> Audit:
-    """What the mechanism leaks about one attribute of X: a function or mapping of its labels, or a channel.
-
-    Never more than it leaks about X itself. The audit's prior is that of the attribute.
-    """
-    return audit(*seen_from(prior, as_mechanism(mechanism), attribute))
 
 
 def plain(label: Any) -> Any:

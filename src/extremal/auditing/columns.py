@@ -24,7 +24,7 @@ def audit_columns(
 ) -> Audit:
     """What the reports of some columns, taken together, leak about one column or about the whole record.
 
-    `joint` is a prior on tuples (joint_prior makes one), `mechanisms` maps a column, or a tuple of columns
+    `joint` is a prior on tuples (Prior.joint makes one), `mechanisms` maps a column, or a tuple of columns
     that are drawn together, to its mechanism, and `about` is the column that somebody wants to know; None is
     the whole record. Columns are named by `names`, or by their positions 0, 1, …. Reports of separate columns
     are drawn independently given the record, as privatize_frame does; their outcomes are tuples, in the order
@@ -97,7 +97,7 @@ def _columns(joint: Prior, names: Sequence[Any] | None) -> Labels:
         raise PriorError(
             "a joint prior must have tuples of equal length as labels",
             given=shorten(labels, 3),
-            remedy="make it with joint_prior(frame, columns)",
+            remedy="make it with Prior.joint(frame, columns)",
         )
     columns = tuple(range(width)) if names is None else tuple(names)
     if len(columns) != width or len(set(columns)) != width:
@@ -105,7 +105,7 @@ def _columns(joint: Prior, names: Sequence[Any] | None) -> Labels:
             f"must be {width} different names, one for each column of the joint prior",
             parameter="names",
             given=shorten(columns),
-            remedy="they stand in the order in which joint_prior got them",
+            remedy="they stand in the order in which Prior.joint got them",
         )
     return columns
 

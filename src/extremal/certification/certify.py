@@ -160,6 +160,35 @@ class Certified(Certificate):
 
         return arrays.privatize_codes(self, codes, arrays.Draws(key, ids, column, occasion, source))
 
+    @classmethod
+    def from_json(cls, text: str) -> Certified:
+        """The certified mechanism that a text holds, proved anew."""
+        stored = mechanism_file.decode(text)
+        try:
+            prior = Prior(stored.probabilities, stored.inputs)
+            if prior.probabilities.tolist() != stored.probabilities:
+                raise PriorError(
+                    "its prior does not sum to 1",
+                )
+            prior_set = None if stored.prior_set is None else _read_set(prior, stored.prior_set)
+            if stored.bits != BITS:
+                raise CertificationError(
+                    f"its bits must be {BITS}",
+                    given=stored.bits,
+                )
+            notes = (stored.method, stored.library)
+            certified = cls(prior, stored.outputs, stored.weights, stored.epsilon, *notes, prior_set)
+        except (ValueError, OverflowError) as error:
+            raise FormatError(
+                f"mechanism file is refused: {error}",
+            ) from None
+        if certified.realised_epsilon != stored.realised_epsilon:
+            raise FormatError(
+                f"mechanism file is refused: its realised epsilon must be {certified.realised_epsilon!r}",
+                given=f"{stored.realised_epsilon!r}",
+            )
+        return certified
+
     def to_json(self) -> str:
         """The text of a mechanism file (docs/file-format.md)."""
         return mechanism_file.to_text(self._document())
@@ -327,36 +356,7 @@ def as_mechanism(mechanism: Any) -> Mechanism:
 
 def load(path: str | os.PathLike[str]) -> Certified:
     """The certified mechanism in a file, proved anew: a file that claims too much is refused."""
-    return from_json(mechanism_file.read_text(path))
-
-
-def from_json(text: str) -> Certified:
-    """The certified mechanism that a text holds, proved anew."""
-    stored = mechanism_file.decode(text)
-    try:
-        prior = Prior(stored.probabilities, stored.inputs)
-        if prior.probabilities.tolist() != stored.probabilities:
-            raise PriorError(
-                "its prior does not sum to 1",
-            )
-        prior_set = None if stored.prior_set is None else _read_set(prior, stored.prior_set)
-        if stored.bits != BITS:
-            raise CertificationError(
-                f"its bits must be {BITS}",
-                given=stored.bits,
-            )
-        notes = (stored.method, stored.library)
-        certified = Certified(prior, stored.outputs, stored.weights, stored.epsilon, *notes, prior_set)
-    except (ValueError, OverflowError) as error:
-        raise FormatError(
-            f"mechanism file is refused: {error}",
-        ) from None
-    if certified.realised_epsilon != stored.realised_epsilon:
-        raise FormatError(
-            f"mechanism file is refused: its realised epsilon must be {certified.realised_epsilon!r}",
-            given=f"{stored.realised_epsilon!r}",
-        )
-    return certified
+    return Certified.from_json(mechanism_file.read_text(path))
 
 
 def _largest_lift(prior: Prior | PriorSet, weights: NDArray[Any]) -> Lift:

@@ -104,9 +104,9 @@ def make(
     return design
 
 
-def utility_of(name: str) -> ex.Utility | ex.Purpose:
+def utility_of(name: str) -> ex.Utility | ex.utilities.Purpose:
     """The utility or purpose of that name on the command line; the parser lets no other name pass."""
-    found: ex.Utility | ex.Purpose = ex.shares
+    found: ex.Utility | ex.utilities.Purpose = ex.shares
     return found if name == "shares" else getattr(ex.utilities, name.replace("-", "_"))
 
 

@@ -117,7 +117,7 @@ def parse_prior(text: str) -> ex.Prior:
         if text.lstrip()[:1] == "{":
             document = read_json(text, "a prior")
             if document.get("format") == "extremal-mechanism":
-                return ex.from_json(text).prior
+                return ex.Certified.from_json(text).prior
     return read_table(text).prior()
 
 
@@ -127,7 +127,7 @@ def parse_mechanism(text: str) -> ex.Certified | ex.Mechanism:
         return _matrix_csv(text)
     document = read_json(text, "a mechanism")
     if isinstance(document, dict) and "format" in document:
-        return ex.from_json(text)
+        return ex.Certified.from_json(text)
     if isinstance(document, dict) and isinstance(document.get("mechanism"), dict):
         document = document["mechanism"]  # what `extremal design --json` prints
     if isinstance(document, list):

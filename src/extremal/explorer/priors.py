@@ -49,7 +49,7 @@ def read_prior(text: str, kind: str = "auto", pseudocount: float = 0.0) -> tuple
 def parse(text: str) -> Table:
     """Labels and numbers in any form that is understood; a mechanism file stands for its prior."""
     if text.lstrip("\ufeff \t\r\n")[:1] == "{" and '"extremal-mechanism"' in text:
-        prior = ex.from_json(text.removeprefix("\ufeff")).prior
+        prior = ex.Certified.from_json(text.removeprefix("\ufeff")).prior
         return Table(list(prior.labels), prior.probabilities.tolist())
     return read_table(text)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from html import escape
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .._html import heat_cell, html_table
 from .._types import Floats
 from ..errors import PriorError
 from . import regions
+from .frames import count_combinations
 from .labels import Labels, check_labels, count_values, shorten
 from .vectors import as_vector
 
@@ -158,6 +160,32 @@ class Prior:
                 remedy="give data",
             )
         return cls.from_counts([observed.get(name, 0) for name in names], pseudocount, names)
+
+    @classmethod
+    def joint(
+        cls,
+        frame: Any,
+        columns: Sequence[Any],
+        pseudocount: float = 0,
+        labels: Sequence[Iterable[Any]] | None = None,
+    ) -> Prior:
+        """Relative frequencies of the combinations of several columns of a frame: labels are tuples.
+
+        Without `labels` the symbols are the combinations that occur, sorted if they can be. With `labels`, one
+        list for each column, they are all combinations of these: one that does not occur counts 0, so it needs a
+        pseudocount.
+        """
+        return cls.from_counts(count_combinations(frame, columns, labels), pseudocount)
+
+    @classmethod
+    def product(cls, *priors: Prior) -> Prior:
+        """The prior of independent attributes taken together: tuples of labels, the last one changing fastest."""
+        if len(priors) < 2:
+            raise PriorError("a product must be of at least 2 priors", given=len(priors))
+        masses = np.ones(1)
+        for prior in priors:
+            masses = np.outer(masses, check_prior(prior).probabilities).ravel()
+        return cls(masses, list(product(*(prior.labels for prior in priors))))
 
     @property
     def size(self) -> int:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
 
-from ..errors import PriorError, ValuesError
-from ..model.labels import is_missing, shorten
-from ..model.prior import Prior
+from ..errors import ValuesError
+from ..model.frames import eager_frame
 from .alphabet import Alphabet
 from .arrays import as_column
 from .arrow_schema import released_schema, unordered
@@ -38,7 +36,7 @@ def privatize_frame(
     """A frame of the same kind in which each named column holds reports; other columns, index and order stay.
 
     Any eager frame that narwhals knows: pandas, polars, arrow tables and others. `mechanisms` maps a column
-    to its certified mechanism, or a tuple of columns to one mechanism on tuples (joint_prior makes a prior
+    to its certified mechanism, or a tuple of columns to one mechanism on tuples (Prior.joint makes a prior
     for it): these columns are drawn together, once. Separate columns get independent words.
 
     With `key` and `ids` (a column of the frame by name, or one id a row) a report is a function of key,
@@ -95,89 +93,6 @@ def _check_index(eager: Any, job: Job) -> None:
                 )
 
 
-def joint_prior(
-    frame: Any,
-    columns: Sequence[Any],
-    pseudocount: float = 0,
-    labels: Sequence[Iterable[Any]] | None = None,
-) -> Prior:
-    """Relative frequencies of the combinations of several columns: a prior whose labels are tuples.
-
-    Without `labels` its symbols are the combinations that occur, sorted if they can be. With `labels`, one
-    list for each column, they are all combinations of these: one that does not occur counts 0, so it needs a
-    pseudocount.
-    """
-    import narwhals
-
-    eager = eager_frame(frame)
-    names = [columns] if isinstance(columns, str) else list(columns)
-    absent = [name for name in names if name not in eager.columns]
-    if absent or len(set(names)) < 2 or len(set(names)) < len(names):
-        raise PriorError(
-            f"a joint prior must be of at least 2 different columns among {shorten(eager.columns, 20)}",
-            given=names,
-        )
-    counted = eager.select(*names).group_by(*names).agg(narwhals.len().alias(_another(names)))
-    counts = {tuple(map(_plain, row[:-1])): int(row[-1]) for row in counted.rows()}
-    gaps = sum(n for label, n in counts.items() if any(map(is_missing, label)))
-    if gaps:
-        raise PriorError(
-            "must not be missing",
-            parameter="values",
-            given=f"{gaps} rows with missing values in {names}",
-            remedy="drop them or name them, e.g. 'no answer'",
-        )
-    if labels is None:
-        return Prior.from_counts({label: counts[label] for label in _in_order(counts)}, pseudocount)
-    if len(labels) != len(names):
-        raise PriorError(
-            f"must be one list for each of the {len(names)} columns",
-            parameter="labels",
-            given=len(labels),
-        )
-    symbols = list(product(*labels))
-    strange = sorted(map(repr, counts.keys() - set(symbols)))
-    if strange:
-        raise PriorError(
-            "every combination must be one of the labels",
-            given=", ".join(strange[:5]),
-            remedy="add to labels or drop them",
-        )
-    return Prior.from_counts([counts.get(symbol, 0) for symbol in symbols], pseudocount, symbols)
-
-
-def eager_frame(frame: Any) -> Any:
-    """The frame as a narwhals DataFrame, if it is one that holds its values."""
-    import narwhals
-
-    try:
-        wrapped = narwhals.from_native(frame)
-    except (TypeError, narwhals.exceptions.NarwhalsError) as error:
-        raise ValuesError(
-            "must be a pandas, polars or arrow table, or another eager frame with distinct column names",
-            parameter="frame",
-            given=f"{type(frame).__name__}: {' '.join(str(error).split())[:80]}",
-        ) from None
-    if isinstance(wrapped, narwhals.LazyFrame):
-        raise ValuesError(
-            "must hold its values",
-            parameter="frame",
-            given=(
-                f"a lazy {type(frame).__name__}: an engine may evaluate it more than once, "
-                "and two draws of one record are two releases"
-            ),
-            remedy="collect it first, and for Spark use extremal.release.spark",
-        )
-    if any(isinstance(name, tuple) for name in wrapped.columns):
-        raise ValuesError(
-            "must be named by strings",
-            parameter="columns",
-            given="tuples",
-            remedy="flatten the columns first",
-        )
-    return wrapped
-
-
 def _replaced(eager: Any, job: Job, drawn: Drawn) -> Any:
     """The frame with the columns that were drawn, and without the rows that were dropped."""
     import narwhals
@@ -198,21 +113,3 @@ def _replaced(eager: Any, job: Job, drawn: Drawn) -> Any:
     elif hasattr(native, "attrs"):
         native.attrs = {}
     return narwhals.from_native(native, eager_only=True)
-
-
-def _in_order(labels: Iterable[Any]) -> list[Any]:
-    try:
-        return sorted(labels)
-    except TypeError:
-        return sorted(labels, key=repr)  # engines count in any order: the prior must not depend on it
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _another(names: Sequence[Any]) -> str:
-    name = "n"
-    while name in names:
-        name += "n"
-    return name

@@ -10,40 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PriorError, SizeError, ValuesError
+from ..errors import SizeError, ValuesError
 from ..model.labels import Labels, shorten
-from ..model.prior import Prior
 from .alphabet import Alphabet
 from .columns import Array, Column, Kept, Rows, label_rows
 from .sampler import Sampler, smallest_unsigned
 
 LARGEST_STEP = 1 << 26  # entries of a table that leads from the first columns to one more
-
-
-def product_prior(*priors: Prior) -> Prior:
-    """The prior of independent attributes taken together: tuples of labels, the last one changing fastest."""
-    for prior in priors:
-        if not isinstance(prior, Prior):
-            raise PriorError(
-                "a product must be of Priors",
-                given=repr(prior)[:80],
-                remedy="e.g. Prior.uniform(4)",
-            )
-    if len(priors) < 2:
-        raise PriorError(
-            "a product must be of at least 2 priors",
-            given=len(priors),
-        )
-    masses = np.ones(1)
-    for prior in priors:
-        masses = np.outer(masses, prior.probabilities).ravel()
-    return Prior(masses, list(product(*(prior.labels for prior in priors))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +41,7 @@ class Product:
                     f"a mechanism for the columns {list(names)} must have {what} that are "
                     f"tuples of {len(names)} labels",
                     given=shorten(wrong, 3),
-                    remedy="design it for these columns together, with `joint_prior(...)`",
+                    remedy="design it for these columns together, with `Prior.joint(...)`",
                 )
         places = range(len(names))
         parts = (Alphabet(labels_at(sampler.inputs, k), labels_at(sampler.outputs, k)) for k in places)

@@ -27,7 +27,6 @@ from extremal.release.files import parquet as parquet_files
 from extremal.release.files.privatize import privatize_file
 from extremal.release.files.source import open_data
 from extremal.release.frames import privatize_frame
-from extremal.release.product import product_prior
 from extremal.release.sampler import SecureWords, SeededWords
 from tests.support.falsifier import finds_more_than
 from tests.support.file_cases import (
@@ -151,7 +150,7 @@ def test_several_columns_one_by_one_and_together(source, target):
     columns = rows_of(300)
     columns["twin"] = columns["answer"][1:] + columns["answer"][:1]
     write(source, columns)
-    both = product_prior(WORDS, WORDS)
+    both = ex.Prior.product(WORDS, WORDS)
     joint = certify(both, identity(both), 4.0)
     privatize_file(source, target, {("twin", "answer"): joint})
     assert read(target) == read(source)

@@ -1,4 +1,4 @@
-"""Hypothesis profiles, and tests that share a process.
+"""Hypothesis profiles, tests that share a process, and the browser.
 
 Choose a profile with HYPOTHESIS_PROFILE; the default gives the same examples every time.
 """
@@ -7,6 +7,8 @@ import os
 
 import pytest
 from hypothesis import settings
+
+from tests.support.browser import started
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("explore", derandomize=False, deadline=None, max_examples=2000)
@@ -26,3 +28,10 @@ def pytest_collection_modifyitems(config, items):
         group = item.get_closest_marker("xdist_group")
         if group is not None and not item.nodeid.endswith(ending := f"@{group.args[0]}"):
             item._id = item._id.parse(item.nodeid + ending)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """One for the tests of a file. While it runs, other files of the same process could not use asyncio."""
+    with started() as found:
+        yield found

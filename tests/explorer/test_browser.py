@@ -1,15 +1,6 @@
-"""The explorer in a real browser: Debian's chromium, driven by Playwright.
+"""The explorer in a real browser: see tests/support/browser.py."""
 
-Without them the tests are skipped, unless EXTREMAL_REQUIRE_BROWSER=1 (.ci/run sets it). EXTREMAL_SCREENSHOTS=DIR keeps
-pictures of the page there, to look at.
-"""
-
-import importlib.util
 import json
-import os
-import shutil
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,12 +11,12 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from extremal.explorer.server import redirect_file, running
+from tests.support.browser import DESKTOP, PHONE, chromium, screenshot, until
 
 pytestmark = pytest.mark.xdist_group("browser")  # one process, so that the browser is started once
 
 THREE = "never, 0.5\nonce, 0.3\noften, 0.2"
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-DESKTOP, PHONE = {"width": 1400, "height": 1000}, {"width": 390, "height": 844}
 MATRIX_DATA = "document.getElementById('matrix').dataset"
 MATRIX = """() => {
     const { epsilon, final } = document.getElementById("matrix").dataset;
@@ -39,32 +30,11 @@ MATRIX = """() => {
 }"""
 
 
-def chromium():
-    """The path of the browser; a skip, or a failure where it is required, if there is none."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None or importlib.util.find_spec("playwright") is None:
-        if os.environ.get("EXTREMAL_REQUIRE_BROWSER") == "1":
-            pytest.fail("EXTREMAL_REQUIRE_BROWSER=1, but there is no chromium or no playwright")
-        pytest.skip("needs chromium and playwright")
-    return found
-
-
 @pytest.fixture(scope="module")
 def link():
     chromium()
     with running() as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = chromium()
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        yield started
-        started.close()
 
 
 @pytest.fixture
@@ -96,14 +66,6 @@ def choose(page, prior, epsilon):
     done(page, epsilon)
 
 
-def until(page, expression, seconds=60):
-    """Wait until an expression holds; the page's security policy forbids it to do this itself."""
-    end = time.monotonic() + seconds
-    while not page.evaluate(expression):
-        assert time.monotonic() < end, f"not true after {seconds} s: {expression}"
-        page.wait_for_timeout(10)
-
-
 def done(page, epsilon=None):
     """Wait until the result for this level is there, and final."""
     at = (
@@ -121,12 +83,6 @@ def done(page, epsilon=None):
 def library_matrix(prior, epsilon, utility=ex.mutual_information):
     """What the library certifies."""
     return ex.certify(prior, ex.design(prior, epsilon, utility).mechanism, epsilon).mechanism.matrix
-
-
-def screenshot(page, name):
-    folder = os.environ.get("EXTREMAL_SCREENSHOTS")
-    if folder:
-        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
 
 def test_the_page_shows_everything_at_once(page):

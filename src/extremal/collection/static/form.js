@@ -1,0 +1,462 @@
+// The survey on the device of the person who answers. What they choose lives in the state of the inputs and nowhere
+// else: it is read once, when the report is drawn, and erased. What is kept and sent is the report.
+//
+// The order is draw, keep, show, send. A reload before the report is kept finds nothing drawn that anybody has seen; a
+// reload after it finds the report. So nobody, by any reload, crash or second tab, gets two reports about one person.
+
+const PREFIX = `extremal:${location.pathname.replace(/index\.html$/, "")}:`;
+const TIMEOUT = 30e3; // of one attempt to send
+const LONGEST_WAIT = 60e3; // between two attempts
+const OLD = "This browser is too old for this survey: it cannot draw a private report. " +
+  "Nothing has been sent. Please use a current browser.";
+
+const $ = (id) => document.getElementById(id);
+
+let survey;
+let questions; // the survey's, each with its verified mechanisms
+let key; // of the report in this browser's storage
+let token = "";
+let unkept = null; // the record, where the browser keeps nothing
+let attempts = 0;
+let busy = false;
+let timer;
+
+/** An element; its children are text or elements, never markup. */
+function make(tag, properties, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+/** Shows one part of the page and moves the reader to its heading. */
+function show(id) {
+  for (const part of ["intro", "questions", "confirm", "report", "done"]) $(part).hidden = part !== id;
+  const heading = id === "questions" ? $("fields").querySelector("input") : $(`${id}-title`);
+  scrollTo(0, 0);
+  if (heading) heading.focus({ preventScroll: true });
+}
+
+function notice(text, kind = "") {
+  $("notices").append(make("p", { className: `notice ${kind}`, dir: "auto" }, text));
+}
+
+function stop(text) {
+  show("");
+  notice(text, "wrong");
+}
+
+// ---- What this browser keeps: {body, state}, where body is the text that is sent. Never an answer.
+
+function kept() {
+  let text = unkept;
+  try {
+    text = localStorage.getItem(key) || unkept;
+  } catch {
+    // It keeps nothing: see keeps().
+  }
+  return text && JSON.parse(text);
+}
+
+function keep(record) {
+  const text = JSON.stringify(record);
+  try {
+    localStorage.setItem(key, text);
+    unkept = null;
+  } catch {
+    unkept = text;
+    $("forgetful").hidden = false;
+  }
+}
+
+function keeps() {
+  try {
+    localStorage.setItem(`${PREFIX}test`, "");
+    localStorage.removeItem(`${PREFIX}test`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// ---- Loading: everything at once, the same for everybody.
+
+async function get(address, tries = 3) {
+  try {
+    const answer = await fetch(address, { credentials: "omit" });
+    if (answer.ok) return await answer.text();
+  } catch {
+    // Networks of phones come and go.
+  }
+  if (tries === 1) throw new TypeError(`${address} is missing`);
+  await new Promise((resolve) => { setTimeout(resolve, 1000); });
+  return get(address, tries - 1);
+}
+
+function labelText(label) {
+  if (label === null || typeof label !== "object") return String(label);
+  return label.float || label.int || JSON.stringify(label);
+}
+
+/** The question with its mechanisms, if they are what the survey says: verified, and about these answers. */
+async function prepare(load, question) {
+  const { kind, answers, form } = question;
+  const mechanisms = await Promise.all(question.mechanisms.map(async (address) => load(await get(address))));
+  for (const mechanism of mechanisms) await mechanism.verify();
+  const expected =
+    kind !== "several" ? answers
+    : form === "each" ? ["no", "yes"]
+    : Array.from({ length: 2 ** answers.length }, (_, i) => i.toString(2).padStart(answers.length, "0"));
+  const wanted = kind === "clear" ? 0 : form === "each" ? answers.length : 1;
+  const fits = (mechanism) => mechanism.inputs.map(labelText).sort().join("\0") === [...expected].sort().join("\0");
+  if (mechanisms.length !== wanted || !mechanisms.every(fits)) {
+    throw new Error("The files of this survey do not fit together.");
+  }
+  return { ...question, mechanisms };
+}
+
+async function begin() {
+  if (typeof BigInt !== "function" || !window.crypto || !crypto.getRandomValues || !window.structuredClone) {
+    return stop(OLD);
+  }
+  let load;
+  try {
+    const [text, module] = await Promise.all([get("survey.json"), import("./extremal.js")]);
+    load = module.load;
+    survey = JSON.parse(text);
+    questions = await Promise.all(survey.questions.map((question) => prepare(load, question)));
+  } catch (error) {
+    if (error instanceof SyntaxError && !load) return stop(OLD); // extremal.js, in a browser that cannot read it
+    if (error instanceof TypeError || error instanceof SyntaxError) {
+      stop("The survey could not be loaded. Please check your connection. Nothing has been sent.");
+      $("notices").append(make("button", { type: "button", onclick: () => location.reload() }, "Try again"));
+      return undefined;
+    }
+    return stop(`This survey cannot be trusted, so you cannot answer it here. ${error.message} Nothing has been sent.`);
+  }
+  document.title = $("title").textContent = survey.title;
+  if (survey.invitation) {
+    token = (/^#([0-9a-f]{32})$/.exec(location.hash) || ["", ""])[1];
+    if (!token) return stop("This survey is by invitation. Please open the whole link that you were sent.");
+  }
+  key = `${PREFIX}${survey.digest}:${token}`;
+  addEventListener("storage", (event) => event.key === key && resume());
+  return resume() || introduce();
+}
+
+function introduce() {
+  $("introduction").textContent = survey.introduction || "";
+  $("contact").textContent = survey.contact ? `Contact: ${survey.contact}` : "";
+  const mechanisms = questions.flatMap((question) => question.mechanisms);
+  $("promise").hidden = mechanisms.length === 0;
+  $("open").hidden = questions.every((question) => question.kind !== "clear");
+  const limit = Math.exp(Math.max(...questions.map((question) => question.mechanisms.reduce((sum, m) => sum + m.epsilon, 0))));
+  $("check").textContent =
+    "Checked just now by this device, in exact arithmetic: the report on one question makes no guess about your answer " +
+    `more than ${times(limit)} as likely to be right. This holds for someone who knows only how common each answer is.`;
+  if (!keeps()) {
+    $("forgetful").hidden = false;
+  } else if (Object.keys(localStorage).some((name) => name.startsWith(PREFIX))) {
+    notice("Someone has already answered a survey at this address on this device: an earlier version of it, or with " +
+      "another invitation. If it was you, note that two reports together can tell more about you than one.");
+  }
+  ask();
+  show("intro");
+}
+
+// ---- Asking
+
+function ask() {
+  $("fields").replaceChildren(...questions.map((question, q) => {
+    const { kind, help, answers, required } = question;
+    const text = questions.length > 1 ? `${q + 1}. ${question.text}` : question.text;
+    const several = kind === "several";
+    const choices = several ? [...answers, "None of these"]
+      : required || kind !== "clear" ? answers : [...answers, "I prefer not to answer"];
+    const field = make("fieldset", { id: `question-${q}` },
+      make("legend", { dir: "auto" }, text),
+      kind === "clear" ? make("span", { className: "mark open" }, "Not private: sent as it is")
+        : make("span", { className: "mark" }, "Private: stays on this device"));
+    if (help) field.append(make("p", { className: "small text", dir: "auto", id: `help-${q}` }, help));
+    if (help) field.setAttribute("aria-describedby", `help-${q}`);
+    if (several) field.append(make("p", { className: "small" }, "Choose all that apply."));
+    choices.forEach((choice, i) => field.append(make("label", {},
+      make("input", { type: several ? "checkbox" : "radio", name: `question-${q}`, value: i }),
+      make("span", { dir: "auto" }, choice))));
+    field.addEventListener("change", ({ target }) => {
+      field.className = "";
+      $("missing").textContent = "";
+      if (several) exclude(target, answers.length);
+    });
+    return field;
+  }));
+}
+
+/** "None of these" and the items exclude each other. */
+function exclude(changed, none) {
+  if (!changed.checked) return;
+  for (const input of inputsOf(changed.closest("fieldset"))) {
+    if ((Number(input.value) === none) !== (Number(changed.value) === none)) input.checked = false;
+  }
+}
+
+function inputsOf(field) {
+  return [...field.querySelectorAll("input")];
+}
+
+/** Whether every question has an answer; leads to the first that has none. */
+function complete() {
+  const lacking = questions.map((question, q) => {
+    const optional = question.kind === "clear" && !question.required;
+    const field = $(`question-${q}`);
+    const lacks = !optional && !inputsOf(field).some((input) => input.checked);
+    field.className = lacks ? "lacking" : "";
+    return lacks;
+  });
+  const first = lacking.indexOf(true);
+  if (first < 0) return true;
+  $("missing").textContent = questions.length > 1 ? `Please answer question ${first + 1}.` : "Please choose an answer.";
+  inputsOf($(`question-${first}`))[0].focus();
+  return false;
+}
+
+// ---- Drawing
+
+/** What is sent for one question. For a private one this is the only place where an answer is read. */
+function drawn(question, q) {
+  const checked = inputsOf($(`question-${q}`)).map((input) => input.checked);
+  const { kind, answers, form, mechanisms } = question;
+  const draw = (mechanism, answer) => mechanism.draw(mechanism.inputs.find((label) => labelText(label) === answer));
+  if (kind === "several") {
+    const bits = answers.map((_, i) => (checked[i] ? 1 : 0));
+    return form === "each" ? mechanisms.map((mechanism, i) => draw(mechanism, ["no", "yes"][bits[i]]))
+      : draw(mechanisms[0], bits.join(""));
+  }
+  const answer = answers[checked.indexOf(true)];
+  return kind === "clear" ? (answer === undefined ? null : answer) : draw(mechanisms[0], answer);
+}
+
+/** Draws and keeps the report, unless one is kept already, and erases the answers. */
+function draw() {
+  if (!kept()) {
+    if (!complete()) return show("questions"); // Back and forward have erased them
+    const id = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0"));
+    const reports = Object.fromEntries(questions.map((question, q) => [question.name, drawn(question, q)]));
+    const body = { survey: survey.digest, id: id.join(""), reports };
+    if (token) body.token = token;
+    keep({ body: JSON.stringify(body), state: "drawn" });
+  }
+  return resume();
+}
+
+/** Goes on where the record says; false if nothing was drawn yet. */
+function resume() {
+  const record = kept();
+  if (!record) return false;
+  $("questions").reset();
+  $("fields").replaceChildren();
+  if (record.body) describe(record.body);
+  if (record.state === "sent") {
+    finish(record);
+  } else {
+    $("progress").textContent = "";
+    show("report");
+    if (record.state === "queued") send();
+  }
+  return true;
+}
+
+// ---- Explaining
+
+/** A factor, rounded up. */
+function times(factor) {
+  return `${(Math.ceil(factor * 10) / 10).toFixed(1)} times`;
+}
+
+/** A probability as a percentage that never hides what is certain or ruled out. */
+function percent(p) {
+  if (p === 0) return "ruled out";
+  if (p === 1) return "certain";
+  const rounded = Math.round(100 * p);
+  return rounded === 0 ? "under 1%" : rounded === 100 ? "over 99%" : `${rounded}%`;
+}
+
+/** For every answer or item: its text and its probability before and after the report is known. */
+function tells({ kind, answers, form, mechanisms }, report) {
+  if (kind !== "several") return mechanisms[0].reveals(report).map((row) => ({ ...row, text: labelText(row.answer) }));
+  const share = (rows, which, has) => rows.reduce((sum, row) => sum + (has(row.answer) ? row[which] : 0), 0);
+  return answers.map((text, i) => {
+    const rows = form === "each" ? mechanisms[i].reveals(report[i]) : mechanisms[0].reveals(report);
+    const has = (label) => (form === "each" ? label === "yes" : labelText(label)[i] === "1");
+    return { text, before: share(rows, "before", has), after: share(rows, "after", has) };
+  });
+}
+
+/** How many times likelier this report makes any guess, at most. */
+function leak({ form, mechanisms }, report) {
+  const largest = (mechanism, value) => Math.max(...mechanism.reveals(value).map((row) => row.after / row.before));
+  return form === "each" ? mechanisms.reduce((product, mechanism, i) => product * largest(mechanism, report[i]), 1)
+    : largest(mechanisms[0], report);
+}
+
+function explain(question, report) {
+  const rows = tells(question, report);
+  const several = question.kind === "several";
+  const named = (row) => `${several ? "that you chose " : ""}“\u2068${row.text}\u2069”`; // isolated: it may run right to left
+  const most = rows.reduce((a, b) => (b.after / b.before > a.after / a.before ? b : a));
+  const gone = rows.filter((row) => row.after === 0).map(named);
+  const mixed = question.form === "joint" && question.mechanisms[0].reveals(report).some((row) => row.after === 0);
+  const sentences = [
+    most.after > most.before
+      ? `With it, it looks more likely ${several ? "" : "that your answer is "}${named(most)}: ` +
+        `${percent(most.after)} instead of ${percent(most.before)}.`
+      : `With it, ${several ? "nothing in the list" : "no answer"} looks more likely than before.`,
+    gone.length ? `It rules out ${gone.join(", ")}.` : mixed ? "It rules out some combinations." : "",
+    `It makes no guess about your answer more than ${times(leak(question, report))} as likely to be right.`,
+  ];
+  const table = make("table", {},
+    make("thead", {}, make("tr", {}, ...[several ? "You chose" : "Your answer is", "Before", "With it"]
+      .map((text) => make("th", { scope: "col" }, text)))),
+    make("tbody", {}, ...rows.map((row) => make("tr", {}, make("th", { scope: "row", dir: "auto" }, row.text),
+      make("td", {}, percent(row.before)), make("td", {}, percent(row.after))))));
+  const said = question.form === "each" ? question.answers.map((item, i) => `${item}: ${labelText(report[i])}`).join("; ")
+    : labelText(report);
+  return [
+    make("p", { dir: "auto" }, "Report: ", make("b", { dir: "auto" }, said)),
+    make("p", { dir: "auto" }, sentences.filter(Boolean).join(" ")),
+    make("details", {}, make("summary", {}, "How likely each answer looks"), table),
+  ];
+}
+
+function describe(body) {
+  const { reports } = JSON.parse(body);
+  $("reports").replaceChildren(...questions.map((question) => {
+    const report = reports[question.name];
+    const clear = question.kind === "clear";
+    const sent = make("p", { dir: "auto" }, "Answer, sent as it is: ", make("b", {}, report === null ? "none" : String(report)));
+    return make("div", { className: "card" }, make("h3", { dir: "auto" }, question.text),
+      ...(clear ? [sent] : explain(question, report)));
+  }));
+  const known = "“Likely” is meant for someone who knows only how common each answer is, and sees this report.";
+  $("together").textContent = [questions.some(({ kind }) => kind !== "clear") ? known : "", survey.together]
+    .filter(Boolean).join("\n");
+  $("body").textContent = body;
+  if (survey.post === null) $("send").textContent = "Save my report as a file";
+}
+
+// ---- Sending
+
+function save(name, text, type) {
+  const link = make("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60e3);
+}
+
+/** "accepted", "refused: why", or "later" where the report may or may not have arrived. */
+async function post(body) {
+  const abort = new AbortController();
+  const limit = setTimeout(() => abort.abort(), TIMEOUT);
+  try {
+    const answer = await fetch(survey.post, {
+      method: "POST", headers: { "Content-Type": "application/json" }, body,
+      credentials: "omit", cache: "no-store", redirect: "error", signal: abort.signal,
+    });
+    if (answer.status === 429 || answer.status >= 500) return "later";
+    const document = await answer.json(); // a hotel's login page is not JSON
+    if (answer.ok) return document.accepted === true ? "accepted" : "later";
+    return `refused: ${document.error}`;
+  } catch {
+    return "later";
+  } finally {
+    clearTimeout(limit);
+  }
+}
+
+async function send() {
+  const record = kept();
+  if (busy || !record || record.state === "sent") return;
+  if (survey.post === null) {
+    save(`report-${JSON.parse(record.body).id.slice(0, 8)}.json`, record.body, "application/json");
+    finish(record);
+    return;
+  }
+  busy = true;
+  clearTimeout(timer);
+  keep({ ...record, state: "queued" });
+  $("sending").hidden = true;
+  $("drawn").hidden = true;
+  if (!attempts) $("progress").textContent = "Sending…";
+  const result = await post(record.body);
+  busy = false;
+  if (kept().state === "sent") {
+    resume(); // another tab was faster
+  } else if (result === "accepted") {
+    keep({ ...record, state: "sent" });
+    finish(record);
+  } else if (result === "later") {
+    $("progress").textContent = "Your report has not been confirmed yet. Your device keeps it and tries again by itself: " +
+      "keep this page open, or come back to it later. It counts once, however often it is sent.";
+    timer = setTimeout(send, Math.min(LONGEST_WAIT, 1000 * 2 ** attempts) * (0.5 + Math.random() / 2));
+    attempts += 1;
+  } else {
+    keep({ ...record, state: "drawn" });
+    $("sending").hidden = false;
+    $("progress").textContent = `Your report was not accepted. ${result.slice(9)}`;
+  }
+}
+
+function sendNow() {
+  const record = key && kept();
+  if (record && record.state === "queued") send();
+}
+
+function finish({ body }) {
+  const file = survey.post === null;
+  $("thanks").textContent = !file ? "Your report has arrived. Your private answers never left this device."
+    : `Your report is saved as a file. Please send that file${survey.contact ? ` to ${survey.contact}` : " on"}. ` +
+      "Your private answers are not in it.";
+  for (const part of ["number", "receipt", "look", "forget"]) $(part).hidden = !body;
+  $("receipt").hidden = $("forget").hidden = !body || file;
+  if (body) $("id").textContent = JSON.parse(body).id;
+  $("sending").hidden = !file;
+  $("drawn").hidden = true;
+  $("progress").textContent = "";
+  $("report-title").textContent = file ? "This is what is in the file" : "This was sent";
+  show("done");
+}
+
+function receipt() {
+  const { id, reports } = JSON.parse(kept().body);
+  const lines = questions.map(({ name, text }) => `${text}\n  ${JSON.stringify(reports[name])}`);
+  save(`receipt-${id.slice(0, 8)}.txt`,
+    `Receipt: ${survey.title}\n\nReport number ${id}\nSurvey ${survey.digest}\n\nWhat was sent:\n${lines.join("\n")}\n`,
+    "text/plain");
+}
+
+/** Keeps only that this device has answered. */
+function forget() {
+  keep({ state: "sent" });
+  for (const part of ["reports", "id", "body"]) $(part).textContent = "";
+  finish({});
+}
+
+/** A click, but not the second one of a double click, which was meant for what stood there before. */
+function onClick(id, action) {
+  $(id).addEventListener("click", (event) => event.detail < 2 && action());
+}
+
+onClick("start", () => show("questions"));
+onClick("change", () => show("questions"));
+onClick("draw", draw);
+onClick("send", send);
+onClick("receipt", receipt);
+onClick("look", () => show("report"));
+onClick("forget", forget);
+$("questions").addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (complete()) show("confirm");
+});
+addEventListener("online", sendNow);
+addEventListener("visibilitychange", () => document.hidden || sendNow());
+addEventListener("hashchange", () => location.reload());
+addEventListener("pagehide", () => $("questions").reset()); // the next person's Back button finds no answers
+begin().finally(() => $("waiting").remove());

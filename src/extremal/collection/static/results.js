@@ -1,0 +1,146 @@
+// The researcher's page: reports so far, shares with intervals, progress. The secret comes after the # of the link, so
+// that it is in no log; it is kept in memory alone, and taken out of the address that others may see.
+
+const REFRESH = 4000;
+const $ = (id) => document.getElementById(id);
+const whole = new Intl.NumberFormat("en");
+
+let secret = location.hash.slice(1);
+let shown = ""; // the answer that the page shows
+let timer;
+
+history.replaceState(null, "", location.pathname);
+
+function make(tag, properties, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+function percent(share) {
+  return `${(100 * share).toFixed(1)}%`;
+}
+
+function problem(text) {
+  $("problem").textContent = text;
+  $("problem").hidden = !text;
+}
+
+/** A fetch with the secret in a header. */
+async function ask(address) {
+  const answer = await fetch(address, { headers: { Authorization: `Bearer ${secret}` }, credentials: "omit", cache: "no-store" });
+  if (answer.status === 401 || answer.status === 403) {
+    secret = "";
+    throw new Error("This secret is not the right one. The terminal that runs the survey shows the link.");
+  }
+  if (!answer.ok) throw new Error("The server cannot give results at the moment. This page tries again.");
+  return answer;
+}
+
+async function refresh() {
+  clearTimeout(timer);
+  if (!secret) {
+    $("unlock").hidden = false;
+    $("results").hidden = true;
+    return;
+  }
+  try {
+    const text = await (await ask("results.json")).text();
+    if (text !== shown) render(JSON.parse(text));
+    shown = text;
+    $("updated").textContent = `As of ${new Date().toLocaleTimeString()}.`;
+    problem("");
+  } catch (error) {
+    problem(error instanceof TypeError ? "The server does not answer. This page tries again." : error.message);
+    if (!secret) return refresh();
+  }
+  timer = setTimeout(refresh, document.hidden ? 10 * REFRESH : REFRESH);
+  return undefined;
+}
+
+function render(results) {
+  document.title = `${whole.format(results.reports)} reports: ${results.title}`;
+  $("title").textContent = results.title;
+  $("count").textContent = whole.format(results.reports);
+  $("counted").textContent = results.reports === 1 ? "report so far" : "reports so far";
+  progress(results);
+  $("questions").replaceChildren(...results.questions.map((question) => card(question, results)));
+  $("exports").replaceChildren(...results.exports.map((name) =>
+    make("button", { type: "button", onclick: () => download(name) }, `Save ${name}`)));
+  $("unlock").hidden = true;
+  $("results").hidden = false;
+}
+
+/** How far the collection is: towards what the questions need for the wanted width, or the wanted number of people. */
+function progress({ reports, wanted, questions }) {
+  const needed = Math.max(0, ...questions.map((question) => question.needed || 0));
+  const goal = needed || (wanted && wanted.people) || 0;
+  $("progress").hidden = !goal;
+  const sentences = [];
+  if (goal) {
+    $("progress").max = goal;
+    $("progress").value = Math.min(reports, goal);
+    $("progress").setAttribute("aria-label", `${whole.format(reports)} of ${whole.format(goal)} reports`);
+  }
+  if (needed && wanted) {
+    sentences.push(`About ${whole.format(needed)} reports give every interval a width of ${percent(wanted.width)} or less.`);
+  }
+  if (goal) sentences.push(reports < goal ? `${whole.format(goal - reports)} more to go.` : "That many have arrived.");
+  if (wanted && wanted.people && needed) sentences.push(`Planned: ${whole.format(wanted.people)} people.`);
+  $("wanted").textContent = sentences.join(" ");
+}
+
+function bar({ share, low, high }) {
+  const band = make("i", {});
+  band.style.left = percent(low);
+  band.style.width = percent(high - low);
+  const mark = make("b", {});
+  mark.style.left = percent(share);
+  const track = make("div", { className: "track" }, band, mark);
+  track.setAttribute("aria-hidden", "true"); // the figures stand beside it
+  return track;
+}
+
+function card({ text, rows, mean, needed, note }, { confidence, reports }) {
+  const level = `${Math.round(100 * confidence)}% interval`;
+  const head = ["Answer", "Share", level, ""].map((title) =>
+    title ? make("th", { scope: "col" }, title) : make("td", { className: "bar" }));
+  const lines = rows.flatMap((row) => {
+    const wide = make("td", { className: "bar" }, bar(row));
+    const narrow = make("tr", { className: "bar" }, make("td", { colSpan: 3 }, bar(row)));
+    return [
+      make("tr", {}, make("th", { scope: "row", dir: "auto" }, row.label), make("td", {}, percent(row.share)),
+        make("td", {}, `${percent(row.low)} – ${percent(row.high)}`), wide),
+      narrow,
+    ];
+  });
+  const section = make("section", { className: "card" }, make("h2", { dir: "auto" }, text));
+  if (rows.length) {
+    section.append(make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...lines)));
+  }
+  if (mean) section.append(make("p", {}, `Mean score ${mean.value.toFixed(2)} (${level} ${mean.low.toFixed(2)} – ${mean.high.toFixed(2)})`));
+  if (needed && reports < needed) {
+    section.append(make("p", { className: "small" }, `${whole.format(needed - reports)} more reports for the wanted width.`));
+  }
+  if (note) section.append(make("p", { className: "small" }, note));
+  return section;
+}
+
+async function download(name) {
+  try {
+    const link = make("a", { href: URL.createObjectURL(await (await ask(name)).blob()), download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60e3);
+  } catch (error) {
+    problem(error.message);
+  }
+}
+
+$("unlock").addEventListener("submit", (event) => {
+  event.preventDefault();
+  secret = $("secret").value.trim().replace(/^.*#/, "");
+  $("secret").value = "";
+  refresh();
+});
+addEventListener("visibilitychange", () => document.hidden || refresh());
+refresh();

@@ -1,0 +1,443 @@
+"""The respondent's page in a real browser: what leaves it, what it keeps, and that one person gives one report."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+
+from extremal.release.sampler import Sampler
+from tests.support.browser import PHONE, until
+from tests.support.survey_site import DIGEST, certified, serving, subsets, survey
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+VISITS = certified({"never": 0.5, "once": 0.3, "often": 0.2}, 0.4)
+PILLS = certified(subsets([0.3, 0.2]), 0.5)
+DEBTS = [certified({"no": 0.7, "yes": 0.3}, 0.3), certified({"no": 0.6, "yes": 0.4}, 0.3)]
+QUESTIONS = [
+    (
+        {"name": "visits", "text": "How often?", "kind": "single", "answers": ["never", "once", "often"]},
+        [VISITS],
+    ),
+    (
+        {"name": "pills", "text": "Which?", "kind": "several", "form": "joint", "answers": ["A", "B"]},
+        [PILLS],
+    ),
+    (
+        {
+            "name": "debts",
+            "text": "For what?",
+            "kind": "several",
+            "form": "each",
+            "answers": ["car", "house"],
+        },
+        DEBTS,
+    ),
+    ({"name": "age", "text": "Age?", "kind": "clear", "answers": ["young", "old"], "required": False}, []),
+]
+FILES = survey(QUESTIONS)
+ONE = survey(QUESTIONS[:1])
+KEY = f"extremal:/:{DIGEST}:"
+KEPT = f"localStorage.getItem('{KEY}')"
+# Everything a page could leave behind, as text.
+TRACES = """async () => JSON.stringify([
+    document.documentElement.outerHTML, location.href, history.length, JSON.stringify(history.state), document.cookie,
+    Object.entries(localStorage), Object.entries(sessionStorage), await indexedDB.databases(), window.name,
+    await caches.keys(), performance.getEntriesByType("resource").map(entry => entry.name).sort(),
+])"""
+
+
+@pytest.fixture(scope="module")
+def site():
+    with serving(FILES) as found:
+        yield found
+
+
+@pytest.fixture
+def visit(browser, site):
+    """Opens the survey on a new device; tells what the console said, and that nothing failed."""
+    contexts, wrong = [], []
+
+    def opened(files=FILES, script="", path="", context=None, **options):
+        site.restart(files)
+        context = context or browser.new_context(viewport=PHONE, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.said = []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda message: page.said.append(message.text))
+        if script:
+            page.add_init_script(script)
+        page.goto(site.address + path)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def choose(page, *choices):
+    """Tick the numbered choices of each question, by clicks on the labels."""
+    for q, chosen in enumerate(choices):
+        for i in chosen:
+            page.locator(f"#question-{q} label").nth(i).click()
+
+
+def answer(page, *choices):
+    page.click("#start")
+    choose(page, *choices)
+    page.click("text=Continue")
+
+
+def arrived(page):
+    page.wait_for_selector("#done:visible")
+    assert "has arrived" in page.inner_text("#thanks")
+
+
+def word_for(mechanism, answer, report):
+    """A 64-bit word from which this answer gives this report."""
+    inputs, outputs = mechanism.mechanism.inputs, mechanism.mechanism.outputs
+    sampler = Sampler(mechanism.weights, inputs, outputs, b"")
+    words = np.random.default_rng(3).integers(0, 2**64, size=1000, dtype=np.uint64)
+    out = np.zeros(len(words), dtype=np.uint64)
+    codes = np.full(len(words), inputs.index(answer), dtype=np.uint64)
+    identity = np.arange(len(inputs) + 1, dtype=np.uint32)
+
+    def fill(start, target):
+        target[:] = words[start : start + len(target)]
+
+    assert sampler.draw(codes, identity, fill, out)
+    return int(words[[outputs[int(k)] for k in out].index(report)])
+
+
+def randomness(*words):
+    """A script that replaces the browser's randomness: 16 bytes for the id, then these words."""
+    chunks = [list(range(16)), *(list(word.to_bytes(8, "little")) for word in words)]
+    return f"""
+        const chunks = {json.dumps(chunks)};
+        Crypto.prototype.getRandomValues = (array) => {{ array.set(chunks.shift()); return array; }};
+    """
+
+
+def common_report(mechanism):
+    """A report that every answer can give."""
+    return mechanism.mechanism.outputs[int(np.argmax(mechanism.mechanism.matrix.min(axis=0)))]
+
+
+def test_all_that_leaves_or_stays_depends_on_the_answers_only_through_the_reports(visit, site):
+    """Equal reports by chosen randomness, every answer of every question: all requests and traces are equal bytes."""
+    reports = [common_report(mechanism) for mechanism in (VISITS, PILLS, *DEBTS)]
+    seen = set()
+    bits = ["00", "01", "10", "11"]
+    for k in range(4):
+        visits, pills, debts = k % 3, bits[k], bits[(k + 1) % 4]
+        words = [
+            word_for(VISITS, ["never", "once", "often"][visits], reports[0]),
+            word_for(PILLS, pills, reports[1]),
+            *(
+                word_for(m, "yes" if b == "1" else "no", r)
+                for m, b, r in zip(DEBTS, debts, reports[2:], strict=True)
+            ),
+        ]
+        page = visit(script=randomness(*words))
+        page.click("#start")
+        ticks = [[i for i in (0, 1) if chosen[i] == "1"] or [2] for chosen in (pills, debts)]
+        choose(page, [visits], *ticks, [1])
+        page.locator("#questions h2, legend").first.click()  # the focus is nowhere
+        answered = page.evaluate(TRACES)
+        page.click("text=Continue")
+        confirmed = page.evaluate(TRACES)
+        page.click("#draw")
+        drawn = page.evaluate(TRACES)
+        assert page.locator("input").count() == 0
+        page.click("#send")
+        arrived(page)
+        left = sorted(request for request in site.requests if not request[0].startswith("POST"))
+        sent = [request for request in site.requests if request[0].startswith("POST")]
+        assert json.loads(sent[0][2])["reports"] == {
+            "visits": reports[0],
+            "pills": reports[1],
+            "debts": reports[2:],
+            "age": "old",
+        }
+        assert len(sent) == 1
+        assert page.said == []
+        seen.add(json.dumps([answered, confirmed, drawn, page.evaluate(TRACES), repr(left), repr(sent)]))
+    assert len(seen) == 1
+
+
+def test_a_device_gives_one_report_whatever_is_reloaded_and_when(visit, site):
+    page = visit(ONE)
+    answer(page, [1])
+    page.reload()
+    page.wait_for_selector("#start:visible")  # nothing was drawn
+    assert page.evaluate(KEPT) is None
+    answer(page, [1])
+    page.click("#draw")
+    kept = json.loads(page.evaluate(KEPT))["body"]
+    for _ in range(2):
+        page.reload()
+        page.wait_for_selector("#send:visible")
+        assert page.text_content("#body") == kept
+        assert page.locator("input").count() == 0
+    site.replies.append((None, None, True))  # stored, and the reply is lost
+    page.click("#send")
+    until(page, "document.getElementById('progress').textContent.includes('not been confirmed')")
+    page.reload()  # it is sent again without a click
+    arrived(page)
+    page.reload()
+    arrived(page)
+    assert len(site.bodies) >= 2
+    assert {body.decode() for body in site.bodies} == {kept}
+    assert list(site.stored.values()) == [kept.encode()]
+    page.click("#forget")
+    page.reload()
+    page.wait_for_selector("#done:visible")
+    assert json.loads(page.evaluate(KEPT)) == {"state": "sent"}
+    assert page.is_hidden("#receipt")
+
+
+def test_a_crash_between_drawing_and_keeping_has_shown_and_sent_nothing(visit, site):
+    """The report is kept before anything else happens to it."""
+    page = visit(ONE, script="Storage.prototype.setItem = function () { throw new Error('crash'); };")
+    assert "keeps nothing" in page.inner_text("#forgetful")
+    page = visit(
+        ONE,
+        script="""window.order = [];
+        const set = Storage.prototype.setItem, draw = Crypto.prototype.getRandomValues;
+        Storage.prototype.setItem = function (...a) { order.push("keep"); return set.apply(this, a); };
+        Crypto.prototype.getRandomValues = function (...a) { order.push("draw"); return draw.apply(this, a); };""",
+    )
+    page.wait_for_selector("#start:visible")
+    page.evaluate(
+        "order.length = 0; new MutationObserver(() => order.at(-1) === 'show' || order.push('show'))"
+        ".observe(document.getElementById('reports'), { childList: true })"
+    )
+    answer(page, [2])
+    page.click("#draw")
+    assert page.evaluate("order") == ["draw", "draw", "keep", "show"]
+
+
+def test_offline_then_online_counts_once(visit, site):
+    page = visit(ONE)
+    page.wait_for_selector("#start:visible")
+    page.context.set_offline(True)
+    answer(page, [0])
+    page.click("#draw")
+    page.click("#send")
+    until(page, "document.getElementById('progress').textContent.includes('tries again')")
+    assert site.bodies == []
+    page.context.set_offline(False)
+    arrived(page)
+    assert len(site.stored) == 1
+
+
+def test_busy_servers_and_login_pages_of_hotels_are_tried_again(visit, site):
+    page = visit(ONE)
+    answer(page, [0])
+    site.replies += [(503, {"error": "full"}, False), (200, ["welcome to our hotel"], False)]
+    page.click("#draw")
+    page.dblclick("#send")
+    arrived(page)
+    assert len(site.bodies) == 3
+    assert len(set(site.bodies)) == len(site.stored) == 1
+
+
+def test_refusals_are_shown_and_the_report_is_kept(visit, site):
+    page = visit(ONE)
+    answer(page, [0])
+    site.replies += [(409, {"error": "The survey has changed."}, False)]
+    page.click("#draw")
+    page.click("#send")
+    until(page, "document.getElementById('progress').textContent.includes('The survey has changed.')")
+    page.click("#send")
+    arrived(page)
+    assert len(set(site.bodies)) == 1
+
+
+def test_a_double_click_neither_draws_twice_nor_sends_unseen(visit, site):
+    page = visit(
+        ONE,
+        script="window.draws = 0; const draw = Crypto.prototype.getRandomValues;"
+        "Crypto.prototype.getRandomValues = function (a) { window.draws += 1; return draw.call(this, a); };",
+    )
+    answer(page, [0])
+    page.dblclick("#draw")
+    page.wait_for_timeout(100)
+    assert page.evaluate("draws") == 2  # the id and one word
+    assert page.is_visible("#send")
+    assert site.bodies == []
+
+
+def test_two_tabs_share_one_report(visit, site):
+    first = visit(ONE)
+    second = visit(ONE, context=first.context)
+    answer(first, [0])
+    answer(second, [2])
+    first.click("#draw")
+    second.wait_for_selector("#send:visible")  # it follows by itself
+    assert second.locator("input").count() == 0
+    first.click("#send")
+    second.wait_for_selector("#done:visible")
+    assert len(site.stored) == 1
+    assert first.inner_text("#id") == second.inner_text("#id")
+
+
+def test_where_the_browser_keeps_nothing_the_survey_still_works(visit, site):
+    page = visit(
+        ONE, script="Object.defineProperty(window, 'localStorage', { get() { throw new Error('no'); } });"
+    )
+    assert "answer only once" in page.inner_text("#forgetful")
+    answer(page, [0])
+    page.click("#draw")
+    site.replies += [(None, None, True)]
+    page.click("#send")
+    arrived(page)
+    assert len(site.bodies) == 2
+    assert len(site.stored) == 1
+
+
+@pytest.mark.parametrize(
+    ("script", "files", "sentence"),
+    [
+        ("delete window.BigInt;", ONE, "too old"),
+        ("delete Crypto.prototype.getRandomValues;", ONE, "too old"),
+        ("Object.defineProperty(window, 'crypto', { value: undefined });", ONE, "too old"),
+        ("", {"/survey.json": "<!doctype html>"}, "check your connection"),
+        ("", {**ONE, "/mechanisms/visits-0.json": "{}"}, "cannot be trusted"),
+        ("", {**ONE, "/mechanisms/visits-0.json": DEBTS[0].to_json()}, "do not fit together"),
+        (
+            "",
+            {
+                **ONE,
+                "/mechanisms/visits-0.json": VISITS.to_json().replace('"epsilon": "0.4"', '"epsilon": "0.3"'),
+            },
+            "leaks more",
+        ),
+        ("", survey(QUESTIONS[:1], invitation=True), "by invitation"),
+    ],
+)
+def test_where_nothing_can_be_promised_nothing_is_asked(visit, site, script, files, sentence):
+    page = visit(files, script=script)
+    page.wait_for_selector("#notices p")
+    assert sentence in page.inner_text("#notices")
+    assert page.is_hidden("#start")
+    assert page.locator("input").count() == 0
+    assert site.bodies == []
+
+
+def test_without_javascript_there_is_a_sentence(visit):
+    page = visit(java_script_enabled=False)
+    text = page.inner_text("main")
+    assert "needs JavaScript" in text
+    assert "Loading" not in text
+
+
+def test_an_invitation_is_sent_with_the_report_and_separates_people(visit, site):
+    files = survey(QUESTIONS[:1], invitation=True)
+    token = "ab" * 16
+    page = visit(files, path=f"#{token}")
+    answer(page, [0])
+    page.click("#draw")
+    page.click("#send")
+    arrived(page)
+    assert json.loads(site.bodies[0])["token"] == token
+    assert [line for line, _, _ in site.requests if token in line] == []
+    other = visit(files, path=f"#{'cd' * 16}", context=page.context)
+    other.wait_for_selector("#start:visible")
+    assert "already answered" in other.inner_text("#notices")
+
+
+def test_a_survey_without_a_server_gives_a_file(visit, site, tmp_path):
+    page = visit(survey(QUESTIONS[:1], post=None), accept_downloads=True)
+    answer(page, [0])
+    page.click("#draw")
+    with page.expect_download() as waiting:
+        page.click("#send")
+    kept = json.loads(page.evaluate(KEPT))["body"]
+    assert waiting.value.path().read_text() == kept
+    assert waiting.value.suggested_filename == f"report-{json.loads(kept)['id'][:8]}.json"
+    assert "Ada, ada@example.org" in page.inner_text("#thanks")
+    page.reload()
+    page.wait_for_selector("#send:visible")
+    assert json.loads(page.evaluate(KEPT))["body"] == kept
+    assert site.bodies == []
+
+
+def test_the_receipt_holds_what_was_sent(visit, site):
+    page = visit(accept_downloads=True)
+    answer(page, [0], [2], [0, 1], [])
+    page.click("#draw")
+    page.click("#send")
+    arrived(page)
+    with page.expect_download() as waiting:
+        page.click("#receipt")
+    text = waiting.value.path().read_text(encoding="utf-8")
+    sent = json.loads(site.bodies[0])
+    assert sent["reports"]["age"] is None
+    assert sent["id"] in text
+    assert sent["id"] == page.inner_text("#id")
+    for (question, _), report in zip(QUESTIONS, sent["reports"].values(), strict=True):
+        assert f"{question['text']}\n  {json.dumps(report, separators=(',', ':'))}" in text
+
+
+def test_what_a_report_can_tell_is_what_the_library_computes(visit):
+    page = visit(ONE)
+    answer(page, [random.randrange(3)])
+    page.click("#draw")
+    report = json.loads(json.loads(page.evaluate(KEPT))["body"])["reports"]["visits"]
+    column = VISITS.mechanism.matrix[:, VISITS.mechanism.outputs.index(report)]
+    joint = column * VISITS.prior.probabilities
+    page.click("#reports summary")
+    cells = page.locator("#reports tbody td").all_inner_texts()
+    expected = [
+        f"{100 * p:.0f}%" if p else "ruled out"
+        for pair in zip(VISITS.prior.probabilities, joint / joint.sum(), strict=True)
+        for p in pair
+    ]
+    assert cells == expected
+    leak = np.ceil(10 * column.max() / joint.sum()) / 10
+    assert f"more than {leak:.1f} times as likely" in page.inner_text("#reports")
+
+
+def test_every_question_that_needs_an_answer_gets_one(visit):
+    page = visit()
+    answer(page, [], [0])
+    assert page.inner_text("#missing") == "Please answer question 1."
+    assert page.evaluate("document.activeElement.closest('fieldset').id") == "question-0"
+    choose(page, [0], [2], [2, 0])
+    checked = "[...document.querySelectorAll('#question-{} input')].map(i => i.checked)"
+    assert page.evaluate(checked.format(1)) == [False, False, True]  # none of these: the item is unticked
+    assert page.evaluate(checked.format(2)) == [True, False, False]
+    page.click("text=Continue")
+    page.wait_for_selector("#confirm:visible")
+    page.click("#change")
+    assert page.evaluate(checked.format(1)) == [False, False, True]
+    page.evaluate("dispatchEvent(new Event('pagehide'))")
+    assert page.locator("input:checked").count() == 0
+
+
+def test_the_survey_is_answered_by_keyboard_alone(visit, site):
+    page = visit()
+    page.wait_for_selector("#start:visible")
+    press = page.keyboard.press
+    press("Tab"), press("Enter")  # start
+    assert page.evaluate("document.activeElement.name") == "question-0"
+    press("Space"), press("ArrowDown"), press("Tab")
+    press("Space"), press("Tab"), press("Tab"), press("Tab")  # A; B; none
+    press("Tab"), press("Tab"), press("Space"), press("Tab")  # none of these debts
+    press("Tab")  # past the open question
+    assert page.inner_text(":focus") == "Continue"
+    press("Enter")
+    assert page.inner_text(":focus") == "Are your answers right?"
+    press("Tab"), press("Enter")  # draw
+    assert page.inner_text(":focus") == "This is what will be sent"
+    for _ in range(5):
+        press("Tab")
+    assert page.inner_text(":focus") == "Send"
+    press("Enter")
+    arrived(page)
+    assert page.inner_text(":focus") == "Thank you"
+    assert json.loads(site.bodies[0])["reports"]["age"] is None

@@ -1,0 +1,147 @@
+"""A survey as files, and a small server that hands them out and records every byte it is asked for.
+
+The real server is tested with the real page elsewhere; this one can also fail, and shows what leaves the browser.
+"""
+
+import contextlib
+import itertools
+import json
+import math
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import extremal as ex
+
+STATIC = Path(ex.__file__).parent / "collection" / "static"
+KINDS = {".js": "text/javascript", ".css": "text/css", ".html": "text/html; charset=utf-8"}
+DIGEST = "d1" * 32
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def certified(prior, epsilon):
+    prior = ex.Prior(prior)
+    return ex.certify(prior, ex.design(prior, epsilon).mechanism, epsilon)
+
+
+def subsets(shares):
+    """The prior of every set of items that are chosen independently, as texts of 0 and 1."""
+    bits = itertools.product((0, 1), repeat=len(shares))
+    return {
+        "".join(map(str, chosen)): math.prod(
+            p if bit else 1 - p for bit, p in zip(chosen, shares, strict=True)
+        )
+        for chosen in bits
+    }
+
+
+def survey(questions, **members):
+    """survey.json, from (question without mechanisms, mechanisms)."""
+    files = {}
+    listed = []
+    for question, mechanisms in questions:
+        names = [f"mechanisms/{question['name']}-{i}.json" for i in range(len(mechanisms))]
+        files |= {f"/{name}": m.to_json() for name, m in zip(names, mechanisms, strict=True)}
+        listed.append({"help": None, "required": True, "form": None, **question, "mechanisms": names})
+    document = {
+        "format": "extremal-survey",
+        "version": 1,
+        "title": "Health at work",
+        "introduction": "We ask about habits. It takes two minutes.",
+        "contact": "Ada, ada@example.org",
+        "digest": DIGEST,
+        "invitation": False,
+        "post": "reports",
+        "together": "All reports of one person together make no guess more than 5.0 times as likely to be right.",
+        "questions": listed,
+        **members,
+    }
+    return {"/survey.json": json.dumps(document), **files}
+
+
+@dataclass
+class Site:
+    """What the server hands out and what it was asked; `replies` are (status, document) or None for no reply."""
+
+    files: dict
+    requests: list = field(default_factory=list)
+    stored: dict = field(default_factory=dict)
+    replies: list = field(default_factory=list)
+    address: str = ""
+
+    @property
+    def bodies(self):
+        return [body for line, _, body in self.requests if line.startswith("POST")]
+
+    def restart(self, files=None):
+        self.files = self.files if files is None else files
+        self.requests.clear(), self.stored.clear(), self.replies.clear()
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    site: Site
+
+    def log_message(self, *_):
+        pass
+
+    def record(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.site.requests.append((self.requestline, bytes(self.headers), body))
+        return body
+
+    def reply(self, status, content, kind):
+        self.send_response(status)
+        for name, value in {**HEADERS, "Content-Type": kind, "Content-Length": str(len(content))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def do_GET(self):
+        self.record()
+        path = "/form.html" if self.path == "/" else "/results.html" if self.path == "/results" else self.path
+        if path in self.site.files:
+            content = self.site.files[path].encode()
+            self.reply(200, content, "text/html" if path.endswith(".html") else "application/json")
+        elif (STATIC / path[1:]).is_file():
+            self.reply(200, (STATIC / path[1:]).read_bytes(), KINDS[Path(path).suffix])
+        else:
+            self.reply(404, b"{}", "application/json")
+
+    def do_POST(self):
+        body = self.record()
+        status, document, stores = (self.site.replies or [(200, {"accepted": True}, True)]).pop(0)
+        if stores:
+            self.site.stored.setdefault(json.loads(body)["id"], body)
+        if (
+            status is None
+        ):  # the reply is lost on the way; without its first bytes the browser itself would try again
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{")
+            self.close_connection = True
+            return
+        self.reply(status, json.dumps(document).encode(), "application/json")
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, request, client_address):
+        """Browsers drop connections: not news."""
+
+
+@contextlib.contextmanager
+def serving(files):
+    """A site on this machine, until the block ends."""
+    site = Site(files)
+    with Server(("127.0.0.1", 0), type("Bound", (Handler,), {"site": site})) as server:
+        site.address = f"http://127.0.0.1:{server.server_port}/"
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        yield site
+        server.shutdown()

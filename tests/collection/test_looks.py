@@ -53,7 +53,7 @@ FILES = survey(
     ],
     introduction=f"{LONG}.\n\n{LONG}.",
 )
-# What a person could not read, reach or name. Contrast as WCAG 2.2 defines it, of every text against what lies below it.
+# What a person could not read, reach or name. Contrast as WCAG 2.2 defines it, of every text on its ground.
 CHECKS = """() => {
     const wrong = [];
     const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
@@ -94,7 +94,7 @@ CHECKS = """() => {
         if (e.tabIndex < 0) wrong.push(`no keyboard: ${e.outerHTML}`);
     }
     for (const e of document.querySelectorAll("fieldset")) {
-        if (e.firstElementChild.tagName !== "LEGEND" || !e.firstElementChild.innerText) wrong.push("a group without a name");
+        if (!e.querySelector(":scope > legend:first-child")?.innerText) wrong.push("a group without a name");
     }
     const ids = [...document.querySelectorAll("[id]")].map(e => e.id);
     if (new Set(ids).size < ids.length) wrong.push("an id twice");

@@ -307,9 +307,9 @@ function explain(question, report) {
   const mixed = question.form === "joint" && question.mechanisms[0].reveals(report).some((row) => row.after === 0);
   const sentences = [
     most.after > most.before
-      ? `With it, it looks more likely ${several ? "" : "that your answer is "}${named(most)}: ` +
+      ? `With this report it looks more likely ${several ? "" : "that your answer is "}${named(most)}: ` +
         `${percent(most.after)} instead of ${percent(most.before)}.`
-      : `With it, ${several ? "nothing in the list" : "no answer"} looks more likely than before.`,
+      : `With this report ${several ? "nothing in the list" : "no answer"} looks more likely than before.`,
     gone.length ? `It rules out ${gone.join(", ")}.` : mixed ? "It rules out some combinations." : "",
     `It makes no guess about your answer more than ${times(leak(question, report))} as likely to be right.`,
   ];
@@ -318,7 +318,7 @@ function explain(question, report) {
       .map((text) => make("th", { scope: "col" }, text)))),
     make("tbody", {}, ...rows.map((row) => make("tr", {}, make("th", { scope: "row", dir: "auto" }, row.text),
       make("td", {}, percent(row.before)), make("td", {}, percent(row.after))))));
-  const said = question.form === "each" ? question.answers.map((item, i) => `${item}: ${labelText(report[i])}`).join("; ")
+  const said = question.form === "each" ? question.answers.map((item, i) => `\u2068${item}\u2069: ${labelText(report[i])}`).join("; ")
     : labelText(report);
   return [
     make("p", { dir: "auto" }, "Report: ", make("b", { dir: "auto" }, said)),

@@ -7,6 +7,7 @@ paper's baseline and, here, an independent check of everything faster.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -121,22 +122,27 @@ class _Face:
     """A face of the cone: the constraints it meets with equality, and vectors that span it."""
 
     active: frozenset[int]
-    basis: list[list[Fraction]]
+    basis: list[list[int]]
 
 
 class _Cone:
-    """{x >= 0 : x <= c (pi . x)} in fractions: its extreme rays are the extremal lift vectors."""
+    """{x >= 0 : x <= c (pi . x)}: its extreme rays are the extremal lift vectors.
+
+    In whole numbers, which take a fraction of the time of fractions: the length of a vector does not matter.
+    """
 
     def __init__(self, pi: list[Fraction], c: Fraction) -> None:
-        self.pi, self.c, self.n = pi, c, len(pi)
+        whole = math.lcm(*(p.denominator for p in pi))
+        self.pi, self.n = [int(p * whole) for p in pi], len(pi)
+        self.high, self.low = c.numerator, c.denominator * whole  # low x_i <= high (pi . x)
 
-    def active(self, x: Sequence[Fraction]) -> frozenset[int] | None:
+    def active(self, x: Sequence[int]) -> frozenset[int] | None:
         """The constraints x meets with equality: i for x_i = 0, n + i for x_i = c pi . x; None if outside."""
-        top = self.c * sum(p * v for p, v in zip(self.pi, x, strict=True))
-        if min(x) < 0 or max(x) > top:
+        top = self.high * sum(p * v for p, v in zip(self.pi, x, strict=True))
+        if min(x) < 0 or self.low * max(x) > top:
             return None
         return frozenset(k for k, v in enumerate(x) if v == 0) | {
-            self.n + k for k, v in enumerate(x) if v == top
+            self.n + k for k, v in enumerate(x) if self.low * v == top
         }
 
     def faces(self) -> list[_Face]:
@@ -144,14 +150,15 @@ class _Cone:
         rays = {}
         for j in range(self.n):
             others = [k for k in range(self.n) if k != j]
-            for high in itertools.product((False, True), repeat=self.n - 1):
-                x = [Fraction(0)] * self.n
-                for k, full in zip(others, high, strict=True):
-                    x[k] = self.c if full else Fraction(0)
-                x[j] = (1 - sum(p * v for p, v in zip(self.pi, x, strict=True))) / self.pi[j]
+            for full in itertools.product((False, True), repeat=self.n - 1):
+                x = [0] * self.n
+                for k in itertools.compress(others, full):
+                    x[k] = self.high * self.pi[j]
+                x[j] = self.low - self.high * sum(self.pi[k] for k in itertools.compress(others, full))
                 active = self.active(x)
                 if active is not None:
-                    rays[tuple(x)] = active
+                    divisor = math.gcd(*x)
+                    rays[tuple(v // divisor for v in x)] = active
         # A face is the set of rays that share some constraints: all intersections of the rays' sets.
         shared = set(rays.values())
         while True:
@@ -167,20 +174,18 @@ class _Cone:
     def split(self, chosen: Sequence[_Face]) -> list[list[Fraction]] | None:
         """The vector 1 as a sum of one vector inside each face, if it is one and in one way only."""
         vectors = [vector for face in chosen for vector in face.basis]
-        weights = _solve([[*row, Fraction(1)] for row in zip(*vectors, strict=True)], len(vectors))
-        if weights is None:
+        solved = _solve([[*row, 1] for row in zip(*vectors, strict=True)], len(vectors))
+        if solved is None:
             return None
+        weights, divisor = solved
         columns = []
         for face in chosen:
             own, weights = weights[: len(face.basis)], weights[len(face.basis) :]
-            x = [
-                sum(w * v[i] for w, v in zip(own, face.basis, strict=True)) + Fraction(0)
-                for i in range(self.n)
-            ]
+            x = [sum(w * v[i] for w, v in zip(own, face.basis, strict=True)) for i in range(self.n)]
             if self.active(x) != face.active:
                 return None
             columns.append(x)
-        return columns
+        return [[Fraction(v, divisor) for v in x] for x in columns]
 
 
 def _as_fractions(pi: Floats) -> list[Fraction]:
@@ -202,35 +207,39 @@ def _check_number(n: int) -> None:
         )
 
 
-def _independent(vectors: list[list[Fraction]]) -> list[list[Fraction]]:
+def _independent(vectors: list[list[int]]) -> list[list[int]]:
     """The first vectors of a list that span all of it."""
-    basis: list[list[Fraction]] = []
-    reduced: list[list[Fraction]] = []
+    basis: list[list[int]] = []
+    reduced: list[list[int]] = []
     for vector in vectors:
         rest = list(vector)
         for row in reduced:
             pivot = next(k for k, v in enumerate(row) if v != 0)
             if rest[pivot] != 0:
-                factor = rest[pivot] / row[pivot]
-                rest = [a - factor * b for a, b in zip(rest, row, strict=True)]
+                rest = [row[pivot] * a - rest[pivot] * b for a, b in zip(rest, row, strict=True)]
         if any(rest):
             reduced.append(rest)
             basis.append(vector)
     return basis
 
 
-def _solve(rows: list[list[Fraction]], unknowns: int) -> list[Fraction] | None:
-    """The solution of a linear system in fractions, rows ending with their right side; None unless unique."""
+def _solve(rows: list[list[int]], unknowns: int) -> tuple[list[int], int] | None:
+    """Whole numbers w and d > 0 such that w / d solves a linear system, rows ending with their right side.
+
+    None unless the solution is unique. Bareiss's elimination: every division leaves no remainder.
+    """
+    before = 1
     for k in range(unknowns):
         pivot = next((r for r in range(k, len(rows)) if rows[r][k] != 0), None)
         if pivot is None:
             return None
         rows[k], rows[pivot] = rows[pivot], rows[k]
-        rows[k] = [x / rows[k][k] for x in rows[k]]
-        for r in range(len(rows)):
-            if r != k and rows[r][k] != 0:
-                factor = rows[r][k]
-                rows[r] = [x - factor * y for x, y in zip(rows[r], rows[k], strict=True)]
+        top = rows[k]
+        for r, row in enumerate(rows):
+            if r != k:
+                rows[r] = [(top[k] * x - row[k] * y) // before for x, y in zip(row, top, strict=True)]
+        before = top[k]
     if any(row[-1] != 0 for row in rows[unknowns:]):
         return None
-    return [row[-1] for row in rows[:unknowns]]
+    sign = 1 if before > 0 else -1
+    return [sign * row[-1] for row in rows[:unknowns]], abs(before)

@@ -129,6 +129,8 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats) -> Mixture:
             if after <= (1 - 0.01 * far) * before or after < 1e-13:
                 break
             far *= 0.5
+        else:  # no step helps: no mixture has mean 0, or this one is as good as rounding allows
+            break
         q, s, eta, inverse, W, gain = new_q, new_s, new_eta, new_inverse, new_W, new_gain
     error = float(np.abs(E.T @ q - target).max())
     return Mixture(

@@ -48,6 +48,8 @@ HEAVY = [
     "polars",
     "pyarrow",
     "pyspark",
+    "segno",
+    "sqlalchemy",
     "starlette",
     "uvicorn",
 ]

@@ -13,10 +13,12 @@ ExtremalError
 ├── FileError           a data file that cannot be read, or a target that must not be written
 ├── ValuesError         a column that cannot be privatised: unknown or missing values, a wrong type or length
 ├── KeyingError         a secret key, a key file or record ids that cannot be used for keyed draws
+├── SurveyError         a survey file, a report from a respondent, or a store that cannot be used
+├── StoreError          a database that does not answer or has no room left
 ├── SolverError         a linear program that ended without an answer
 └── InstallationError   compiled code that is missing, does not fit its sources or fails its self-check
 
-All of them are ValueErrors, except the last two, which are RuntimeErrors: they never are the caller's fault.
+All of them are ValueErrors, except the last three, which are RuntimeErrors: they never are the caller's fault.
 Every error has fields that say what is wrong, what was given and what to do; its text is made of them. The command
 line and the explorer phrase the same fields for their own readers.
 """
@@ -133,6 +135,14 @@ class ValuesError(ExtremalError, ValueError):
 
 class KeyingError(ExtremalError, ValueError):
     """A secret key, a key file or record ids that cannot be used for keyed draws."""
+
+
+class SurveyError(ExtremalError, ValueError):
+    """A survey file, a report from a respondent, or a store of reports that cannot be used."""
+
+
+class StoreError(ExtremalError, RuntimeError):
+    """A database that does not answer or has no room left; nothing that was acknowledged is lost."""
 
 
 class InstallationError(ExtremalError, RuntimeError):

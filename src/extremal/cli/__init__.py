@@ -18,7 +18,7 @@ import typer.core
 
 import extremal as ex
 
-from . import audit, certify, demo, design, estimate, explore, key, privatize, reproduce, tradeoff
+from . import audit, certify, demo, design, estimate, explore, key, privatize, reproduce, survey, tradeoff
 from .failure import BAD, INTERRUPTED, complain, status_of
 
 # Each runs in a test, in this order, in a folder that holds survey.csv (columns id, answer) and habits.csv (columns id,
@@ -139,13 +139,24 @@ def root(
         print(context.get_help())
 
 
-for _name, _command in COMMANDS.items():
-    _examples = "\n  ".join(EXAMPLES[_name])
-    _summary = (_command.__doc__ or "").partition("\n")[
-        0
-    ]  # given apart it is not cut off in the list of commands
-    # \b: lines stay as they are
-    app.command(_name, cls=Command, short_help=_summary, epilog=f"\b\nExamples:\n  {_examples}")(_command)
+def register(to: typer.Typer, commands: dict[str, Callable[..., None]], examples: dict[str, list[str]]) -> None:
+    """Commands with their examples."""
+    for name, command in commands.items():
+        lines = "\n  ".join(examples[name])
+        summary = (command.__doc__ or "").partition("\n")[0]  # given apart it is not cut off in the list of commands
+        # \b: lines stay as they are
+        to.command(name, cls=Command, short_help=summary, epilog=f"\b\nExamples:\n  {lines}")(command)
+
+
+register(app, COMMANDS, EXAMPLES)
+survey_app = typer.Typer(
+    help="Ask people through their own devices: the draw happens there, and only reports arrive.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+)
+register(survey_app, survey.COMMANDS, survey.EXAMPLES)
+app.add_typer(survey_app, name="survey")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

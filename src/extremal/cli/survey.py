@@ -1,0 +1,335 @@
+"""extremal survey: ask people who never hand over the truth."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from extremal.errors import FileError, SurveyError
+
+from . import options, show
+from .output import check_target, write_text
+from .progress import progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from extremal.collection.published import Published
+    from extremal.collection.questionnaire import Findings
+    from extremal.collection.store import Store
+
+File = Annotated[str, typer.Argument(metavar="SURVEY", help="The survey: survey.toml.")]
+Database = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        metavar="FILE|URL",
+        help="Where reports are stored: a file for SQLite, by default beside the survey, or postgresql://…",
+    ),
+]
+MOST_INVITATIONS = 1_000_000
+
+
+def check(survey: File, as_json: options.Json = False) -> None:
+    """Check a survey, design its mechanisms, and tell what a full set of reports can give away about one person.
+
+    Mechanisms are designed once and written beside the survey, with a lock file that says what they were made for. They
+    are kept as long as the survey asks the same.
+    """
+    from extremal.collection.designs import check as check_survey
+    from extremal.collection.survey import read_survey
+
+    with progress("designing") as bar:
+        published, findings = check_survey(read_survey(survey), bar)
+    if as_json:
+        show.print_json({"digest": published.digest, **findings.to_dict()})
+        return
+    _tell(show.console(), published, findings)
+
+
+def _tell(out: Console, published: Published, findings: Findings) -> None:
+    show.heading(out, published.title)
+    levels = {leakage.question: leakage for leakage in findings.leakages}
+    rows = []
+    for question in published.questions:
+        level = levels.get(question.name)
+        own = "in the clear" if level is None else f"{level.own:.4g}"
+        everything = "" if level is None else f"{'' if level.exact else '≤ '}{level.all:.4g}"
+        reports = " x ".join(str(len(m.outputs)) for m in question.mechanisms)
+        rows.append((question.name, question.kind, str(len(question.answers)), reports, own, everything))
+    head = ("question", "kind", "answers", "reports", "own report tells", "everything tells (nats)")
+    out.print(show.table(head, rows, (0, 1)))
+    show.heading(out, "What one person's reports give away, together")
+    show.sentences(out, findings.sentences)
+    if findings.warnings:
+        show.heading(out, "Not covered by these figures")
+        show.sentences(out, findings.warnings)
+    show.heading(out, "Respondents read")
+    show.sentences(out, [findings.together])
+
+
+def serve(
+    survey: File,
+    database: Database = None,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines in.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8600,
+    url: Annotated[
+        str | None,
+        typer.Option("--url", metavar="URL", help="The public address of the survey, if a proxy stands in front."),
+    ] = None,
+    tls_cert: Annotated[
+        str | None, typer.Option("--tls-cert", metavar="FILE", help="A TLS certificate, for https.")
+    ] = None,
+    tls_key: Annotated[str | None, typer.Option("--tls-key", metavar="FILE", help="Its key.")] = None,
+    origin: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", help="Another site whose page may post reports, e.g. https://forms.example.org."),
+    ] = None,
+    secret_file: Annotated[
+        str | None,
+        typer.Option(
+            "--secret-file",
+            metavar="FILE",
+            help="Keeps the secret of the results page from one start to the next; made if it is not there.",
+        ),
+    ] = None,
+) -> None:
+    """Serve the questionnaire, store reports, and show results to whoever has the link on the terminal.
+
+    Only this machine can reach it unless --host says otherwise. Ctrl-C ends it; nothing that was acknowledged is lost.
+    """
+    with _extra():
+        from extremal.collection import server
+        from extremal.collection.store import create_store
+
+        published = _published(survey)
+        if (tls_cert is None) != (tls_key is None):
+            raise SurveyError("--tls-cert and --tls-key must be given together")
+        tls = None if tls_cert is None else server.Certificate(_existing(tls_cert), _existing(str(tls_key)))
+        settings = server.Settings(_secret(secret_file), origins=frozenset(origin or ()))
+        with server.listen(host, port) as bound, create_store(_place(survey, database), published) as store:
+            base = url.rstrip("/") + "/" if url else _address(bound.getsockname(), tls is not None)
+            _announce(store, base, settings.secret)
+            if url is None and tls is None and not server.is_loopback(bound.getsockname()[0]):
+                print("Nothing is encrypted on the way: use --tls-cert or a proxy. Browsers draw over https only.")
+            server.serve(store, bound, settings, tls)
+
+
+def form(
+    survey: File,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="A new folder.")],
+) -> None:
+    """Write the questionnaire as a static folder for any web host.
+
+    Reports are posted to the address `post` of the survey; without one, respondents save them as files and send them.
+    """
+    from extremal.collection.form import write_form
+
+    written = write_form(_published(survey), output)
+    print(f"{len(written)} files in {output}; README.txt says what to do with them")
+
+
+def invite(
+    survey: File,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, max=MOST_INVITATIONS, help="How many.")],
+    url: Annotated[str, typer.Option("--url", metavar="URL", help="The public address of the survey.")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help='CSV of links; "-" for a pipe.')],
+    database: Database = None,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Make single-use links for a survey with invitation = true.
+
+    The store keeps a hash of each link until it is used and then nothing. The file of links is the only place where
+    they stand: whoever has it can answer.
+    """
+    with _extra():
+        from extremal.collection.store import create_store
+
+        published = _published(survey)
+        if not published.invitation:
+            raise SurveyError("this survey needs no invitations", remedy="write invitation = true in it")
+        check_target(output, overwrite)
+        with create_store(_place(survey, database), published) as store:
+            links = "".join(f"{url.rstrip('/')}/#{token}\n" for token in store.invite(count))
+            write_text(output, "link\n" + links, overwrite)
+
+
+def add(
+    survey: File,
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Reports that respondents saved.")],
+    database: Database = None,
+) -> None:
+    """Put reports that people saved as files into the store, with the same checks as those that are posted.
+
+    A file that was added before counts once. Exit status 1: some were refused.
+    """
+    from .failure import CheckFailed
+
+    with _extra():
+        from extremal.collection.guard import LARGEST_BODY, Refusal
+        from extremal.collection.store import Verdict, create_store
+        from extremal.collection.submission import parse_submission
+
+        published = _published(survey)
+        good, refused = [], []
+        for name in files:
+            try:
+                with open(name, "rb") as file:
+                    good.append((name, parse_submission(published, file.read(LARGEST_BODY + 1))))
+            except Refusal as refusal:
+                refused.append(f"{name}: {refusal.message}")
+        with create_store(_place(survey, database), published) as store:
+            before = store.count()
+            for (name, _), verdict in zip(good, store.add(s for _, s in good), strict=True):
+                if verdict is not Verdict.ACCEPTED:
+                    refused.append(f"{name}: {verdict.value}")
+            after = store.count()
+    print(f"{after - before} added, {len(files) - len(refused) - (after - before)} there before, {len(refused)} refused")
+    for line in refused:
+        print(show.visible(line))
+    if refused:
+        raise CheckFailed("")
+
+
+def export(
+    survey: File,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help='.csv or .parquet; "-" for CSV in a pipe.')
+    ],
+    database: Database = None,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Write the reports as CSV or Parquet: one row a person in random order, never anything about invitations."""
+    with _extra():
+        from extremal.collection.export import csv_text, parquet_bytes
+        from extremal.collection.store import open_store
+        from extremal.release.files.atomic import new_file
+
+        check_target(output, overwrite)
+        with open_store(_place(survey, database)) as store:
+            if output.lower().endswith((".parquet", ".pq")):
+                with new_file(output, overwrite, 0o644) as file:
+                    file.write(parquet_bytes(store))
+            else:
+                write_text(output, csv_text(store), overwrite)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "check": check,
+    "serve": serve,
+    "form": form,
+    "invite": invite,
+    "add": add,
+    "export": export,
+}
+
+# Each but serve runs in a test, in a folder that holds survey.toml.
+EXAMPLES = {
+    "check": ["extremal survey check survey.toml", "extremal survey check survey.toml --json"],
+    "serve": [
+        "extremal survey serve survey.toml",
+        "extremal survey serve survey.toml --database postgresql://me@localhost/study",
+        "extremal survey serve survey.toml --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem",
+        "extremal survey serve survey.toml --url https://survey.example.org/",
+    ],
+    "form": ["extremal survey form survey.toml -o form"],
+    "invite": ["extremal survey invite survey.toml --count 100 --url https://survey.example.org/ -o links.csv"],
+    "add": ["extremal survey add survey.toml report-1.json report-2.json"],
+    "export": [
+        "extremal survey export survey.toml -o reports.csv",
+        "extremal survey export survey.toml -o reports.parquet",
+    ],
+}
+
+
+class _extra:
+    """Says what to install where a package of the extra `survey` is missing."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
+        if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("extremal"):
+            raise ImportError(
+                f'surveys need more: pip install ".[survey]" in the project\'s folder ({error})'
+            ) from None
+
+
+def _published(survey: str) -> Published:
+    from extremal.collection.designs import load_designs
+    from extremal.collection.survey import read_survey
+
+    return load_designs(read_survey(survey))
+
+
+def _place(survey: str, database: str | None) -> str:
+    """The database that was asked for, or a file beside the survey."""
+    return database if database is not None else str(Path(survey).with_suffix(".db"))
+
+
+def _existing(path: str) -> str:
+    if not os.path.isfile(path):
+        raise FileError("must be a file that can be read", given=path)
+    return path
+
+
+def _secret(path: str | None) -> str:
+    """The secret of the results page: from a file that only its owner reads, or new each time."""
+    import secrets
+
+    if path is None:
+        return secrets.token_urlsafe(24)
+    if not os.path.exists(path):
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(24) + "\n")
+    text = Path(path).read_text(encoding="utf-8").strip()
+    if len(text) < 16 or not text.isascii() or not text.isprintable():
+        raise FileError("a secret must have at least 16 ASCII characters", given=path, remedy="delete the file")
+    return text
+
+
+def _address(name: tuple[Any, ...], https: bool) -> str:
+    """The address for a browser; of a server that listens everywhere, the one that other machines see."""
+    import socket
+
+    host, port = name[:2]
+    if host in ("0.0.0.0", "::"):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:  # nothing is sent
+            try:
+                probe.connect(("192.0.2.1", 9))
+                host = probe.getsockname()[0]
+            except OSError:
+                host = "127.0.0.1"
+    shown = f"[{host}]" if ":" in host else host
+    return f"http{'s' if https else ''}://{shown}:{port}/"
+
+
+def _announce(store: Store, base: str, secret: str) -> None:
+    import segno
+
+    out = show.console()
+    show.heading(out, store.published.title)
+    out.print(f"Survey:  {base}", soft_wrap=True)
+    out.print(f"Results: {base}results#{secret}  (for you alone: do not pass it on)", soft_wrap=True)
+    out.print(f"Reports are stored in {store.place}; {store.count()} so far. Ctrl-C ends the server.", soft_wrap=True)
+    if store.published.invitation:
+        out.print(f"{store.open_invitations()} invitations are open; make more with: extremal survey invite")
+    elif out.is_terminal:
+        _draw(out, [list(row) for row in segno.make(base, micro=False).matrix_iter(border=2)])
+
+
+def _draw(out: Console, rows: list[list[int]]) -> None:
+    """A QR code, two rows of it in a line of text."""
+    from rich.text import Text
+
+    for k in range(0, len(rows), 2):
+        pair = zip(rows[k], rows[k + 1] if k + 1 < len(rows) else [0] * len(rows[k]), strict=True)
+        line = "".join(" ▄▀█"[2 * bool(top) + bool(bottom)] for top, bottom in pair)
+        out.print(Text(line, style="black on white"))

@@ -1,0 +1,217 @@
+"""The mechanisms of a survey: designed once, kept in files beside it, so that every respondent draws from the same.
+
+`check` designs what is missing and writes a lock file that says what each mechanism was made for; `load` reads them
+and refuses what is missing or does not fit any more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .._json import parse_json
+from ..certification.certify import Certified, certify, load
+from ..certification.file import write_text
+from ..errors import ExtremalError, FileError, SurveyError
+from ..optimization.design import design
+from ..optimization.quadratic.purposes import mean, shares
+from . import questionnaire
+from .published import Asked, Published, canonical
+from .several import choose
+from .survey import Question, Survey, read_text, subsets_of
+
+FORMAT = "extremal-survey-lock"
+VERSION = 1
+
+Progress = Callable[[int, int, str], None]
+
+
+def lock_path(survey: Survey) -> Path:
+    """Where the lock file of a survey lies."""
+    return survey.path.with_name(f"{survey.path.stem}.lock.json")
+
+
+def check(survey: Survey, progress: Progress | None = None) -> tuple[Published, questionnaire.Findings]:
+    """The survey with its mechanisms, designed and written where they were missing, and what it leaks in all."""
+    before = _read_lock(survey)
+    asked, entries = [], {}
+    for k, question in enumerate(survey.questions):
+        if progress is not None:
+            progress(k, len(survey.questions), question.name)
+        entry = before.get("questions", {}).get(question.name, {})
+        found = _kept(survey, question, entry)
+        note = entry.get("note") if found is not None else None
+        if found is None:
+            found, note = _made(question)
+            for path, mechanism in zip(_paths(survey, found), found.mechanisms, strict=True):
+                if question.mechanism is None:
+                    mechanism.save(path)
+        asked.append(found)
+        entries[question.name] = {
+            "made_for": specification(question),
+            "form": found.form,
+            "note": note,
+            "mechanisms": [m.digest for m in found.mechanisms],
+        }
+    notes = [entry["note"] for entry in entries.values() if entry["note"]]
+    findings = questionnaire.findings(tuple(asked), survey.joint, notes)
+    lock = {
+        "format": FORMAT,
+        "version": VERSION,
+        "questions": entries,
+        "joint": _joint_digest(survey),
+        "together": findings.together,
+    }
+    write_text(lock_path(survey), json.dumps(lock, indent=2, ensure_ascii=False) + "\n")
+    return _published(survey, asked, findings.together), findings
+
+
+def load_designs(survey: Survey) -> Published:
+    """The survey with the mechanisms that `check` designed for it."""
+    lock = _read_lock(survey)
+    remedy = f"run: extremal survey check {survey.path}"
+    if not lock:
+        raise SurveyError(
+            "the survey was not checked yet", given=f"no {lock_path(survey).name} beside it", remedy=remedy
+        )
+    asked = []
+    for question in survey.questions:
+        found = _kept(survey, question, lock["questions"].get(question.name, {}))
+        if found is None:
+            raise SurveyError(
+                f"{question.place}: the mechanism of question {question.name!r} is missing or does not fit what the "
+                "survey says now",
+                remedy=remedy,
+            )
+        asked.append(found)
+    if list(lock["questions"]) != [q.name for q in survey.questions] or lock["joint"] != _joint_digest(survey):
+        raise SurveyError("the survey has changed since it was checked", remedy=remedy)
+    return _published(survey, asked, str(lock["together"]))
+
+
+def specification(question: Question) -> str:
+    """A digest of what a mechanism depends on."""
+    prior = question.prior
+    parts: list[Any] = [
+        question.kind,
+        list(question.answers),
+        question.scores,
+        question.purpose,
+        question.epsilon,
+        None if prior is None else [list(prior.labels), prior.probabilities.tolist()],
+        question.independent,
+        None if question.mechanism is None else load(question.mechanism).digest,
+    ]
+    return hashlib.sha256(canonical(parts).encode()).hexdigest()
+
+
+def _joint_digest(survey: Survey) -> str | None:
+    if survey.joint is None:
+        return None
+    labels = [list(label) for label in survey.joint.prior.labels]  # type: ignore[call-overload]
+    parts = [list(survey.joint.questions), labels, survey.joint.prior.probabilities.tolist()]
+    return hashlib.sha256(canonical(parts).encode()).hexdigest()
+
+
+def _made(question: Question) -> tuple[Asked, str | None]:
+    """The question with mechanisms made for it, and what was chosen, in words."""
+    if question.kind == "clear":
+        return _asked(question, None, ()), None
+    if question.mechanism is not None:
+        return _given(question, load(question.mechanism)), None
+    assert question.prior is not None
+    assert question.epsilon is not None
+    try:
+        if question.kind == "several":
+            form, mechanisms, note = choose(question)
+            return _asked(question, form, mechanisms), note
+        purpose = mean(question.scores) if question.purpose == "mean" and question.scores else shares
+        return _asked(question, None, (certify(design(question.prior, question.epsilon, purpose)),)), None
+    except ExtremalError as error:
+        raise SurveyError(f"{question.place}: question {question.name!r}: {error}") from None
+
+
+def _given(question: Question, mechanism: Certified) -> Asked:
+    """The question with a mechanism from a file, if that is about its answers."""
+    expected: tuple[Any, ...] = question.answers
+    form = None
+    if question.kind == "several":
+        expected, form = subsets_of(len(question.answers)), "joint"
+    if set(mechanism.inputs) != set(expected):
+        raise SurveyError(
+            f"{question.place}: the mechanism of question {question.name!r} must have its answers as inputs",
+            given=", ".join(map(str, mechanism.inputs[:6])),
+            remedy=f"design one for {', '.join(expected[:6])}",
+        )
+    return _asked(question, form, (mechanism,))
+
+
+def _asked(question: Question, form: str | None, mechanisms: tuple[Certified, ...]) -> Asked:
+    return Asked(
+        question.name,
+        question.text,
+        question.kind,
+        question.answers,
+        question.scores,
+        question.help,
+        question.required,
+        question.purpose,
+        form,
+        mechanisms,
+    )
+
+
+def _kept(survey: Survey, question: Question, entry: dict[str, Any]) -> Asked | None:
+    """The question with the mechanisms that lie beside the survey, if they were made for what it says now."""
+    if entry.get("made_for") != specification(question):
+        return None
+    if question.mechanism is not None or question.kind == "clear":
+        return _made(question)[0]
+    items = len(question.answers) if entry["form"] == "each" else 1
+    draft = _asked(question, entry["form"], (None,) * items)  # type: ignore[arg-type]
+    try:
+        mechanisms = tuple(load(path) for path in _paths(survey, draft))
+    except FileError:
+        return None
+    if [m.digest for m in mechanisms] != entry["mechanisms"]:
+        return None
+    return _asked(question, entry["form"], mechanisms)
+
+
+def _paths(survey: Survey, asked: Asked) -> list[Path]:
+    return [survey.path.with_name(f"{survey.path.stem}.{name}.mechanism.json") for name in asked.files]
+
+
+def _read_lock(survey: Survey) -> dict[str, Any]:
+    """What the lock file says; nothing if there is none."""
+    path = lock_path(survey)
+    if not path.exists():
+        return {}
+    try:
+        lock = parse_json(read_text(str(path)))
+        if lock["format"] != FORMAT or lock["version"] != VERSION or not isinstance(lock["questions"], dict):
+            raise ValueError("another format or version")
+        _ = lock["joint"], lock["together"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise SurveyError(
+            f"{path.name} cannot be read", given=str(error)[:80], remedy="delete it and check the survey again"
+        ) from None
+    return dict(lock)
+
+
+def _published(survey: Survey, asked: list[Asked], together: str) -> Published:
+    return Published(
+        survey.title,
+        survey.introduction,
+        survey.contact,
+        survey.invitation,
+        survey.post,
+        survey.width,
+        survey.people,
+        survey.confidence,
+        together,
+        tuple(asked),
+    )

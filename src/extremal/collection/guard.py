@@ -1,0 +1,132 @@
+"""Who may post to a survey's server, how much and how often. Nothing about anybody is written down.
+
+Reports come from the survey's own page: a request that a browser sent for another site is refused by its Origin and
+Sec-Fetch-Site headers. Limits of rate live in memory: addresses are turned into numbers under a key that only this
+process knows, and are forgotten after a minute without requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import ipaddress
+import secrets
+import time
+from collections.abc import AsyncIterable, Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+LARGEST_BODY = 16 << 10  # bytes
+READ_SECONDS = 20.0  # until a body must be there
+MOST_CLIENTS = 100_000  # remembered at once
+FORGET_SECONDS = 60.0
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+
+
+@dataclass(frozen=True)
+class Refusal(Exception):
+    """A request that is not served: its status and a sentence for a person."""
+
+    status: int
+    message: str
+
+
+def check_origin(headers: Mapping[str, str], origins: frozenset[str]) -> None:
+    """Refuse what another site made a browser send. Programs that send no such headers pass."""
+    origin, host = headers.get("origin"), headers.get("host", "")
+    if origin is not None and (origin in origins or urlsplit(origin).netloc.lower() == host.lower()):
+        return  # a proxy may speak https for us: the scheme is not compared
+    site = headers.get("sec-fetch-site")
+    if origin is not None or site not in (None, "same-origin", "none"):
+        raise Refusal(403, "Reports must come from the survey's own page.")
+
+
+async def read_body(chunks: AsyncIterable[bytes], headers: Mapping[str, str]) -> bytes:
+    """The body of a request, while it is not too large and not too slow."""
+    length = headers.get("content-length", "0")
+    if not length.isdecimal() or int(length) > LARGEST_BODY:
+        raise Refusal(413, f"A report has at most {LARGEST_BODY} bytes.")
+    body = bytearray()
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            async for chunk in chunks:
+                body += chunk
+                if len(body) > LARGEST_BODY:
+                    raise Refusal(413, f"A report has at most {LARGEST_BODY} bytes.")
+    except TimeoutError:
+        raise Refusal(408, "The report did not arrive in time. Please try again.") from None
+    return bytes(body)
+
+
+@dataclass
+class Bucket:
+    """So many at once, and so many a second on average."""
+
+    burst: float
+    rate: float
+    clock: Callable[[], float] = time.monotonic
+    left: float = field(init=False)
+    at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.left, self.at = self.burst, self.clock()
+
+    def take(self) -> bool:
+        """Whether one more is allowed."""
+        now = self.clock()
+        self.left = min(self.burst, self.left + (now - self.at) * self.rate)
+        self.at = now
+        if self.left < 1:
+            return False
+        self.left -= 1
+        return True
+
+
+@dataclass
+class Limits:
+    """At most so many posts, from all and from each address; addresses of this machine are proxies and not counted."""
+
+    everybody: Bucket
+    burst: float = 300.0  # a class of pupils behind one address
+    rate: float = 10.0
+    clock: Callable[[], float] = time.monotonic
+    _key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+    _clients: dict[bytes, Bucket] = field(default_factory=dict, repr=False)
+
+    def check(self, address: str | None) -> None:
+        """Refuse what is too much."""
+        busy = Refusal(429, "Too many reports at once. Please try again in a minute.")
+        if address is not None and not _is_here(address) and not self._client(address).take():
+            raise busy
+        if not self.everybody.take():
+            raise busy
+
+    def _client(self, address: str) -> Bucket:
+        name = hashlib.blake2b(address.encode(), key=self._key, digest_size=8).digest()
+        if name not in self._clients:
+            if len(self._clients) >= MOST_CLIENTS or (self._clients and len(self._clients) % 1000 == 0):
+                since = self.clock() - FORGET_SECONDS
+                self._clients = {n: b for n, b in self._clients.items() if b.at > since}
+            if len(self._clients) >= MOST_CLIENTS:
+                self._clients.clear()
+            self._clients[name] = Bucket(self.burst, self.rate, self.clock)
+        return self._clients[name]
+
+
+def _is_here(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+    except ValueError:
+        return False

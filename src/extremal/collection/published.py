@@ -1,0 +1,187 @@
+"""A survey as it is served, stored and estimated from: questions with their certified mechanisms.
+
+It can be written as one JSON document and read back, so a store needs no other file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from .._json import parse_json
+from ..certification.certify import Certified, from_json
+from ..certification.file import encode_label
+from ..errors import SurveyError
+from .survey import Kind
+
+FORMAT = "extremal-survey"
+VERSION = 1
+DIGEST_PURPOSE = b"extremal-survey-digest-1\0"
+LONGEST_ID = 32  # hexadecimal digits
+
+
+def canonical(value: Any) -> str:
+    """One text for each JSON value."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """One question with what reports are drawn from: no mechanism in the clear, one for each item with form "each"."""
+
+    name: str
+    text: str
+    kind: Kind
+    answers: tuple[str, ...]
+    scores: tuple[float, ...] | None
+    help: str | None
+    required: bool
+    purpose: str
+    form: str | None  # "joint" or "each", with several answers
+    mechanisms: tuple[Certified, ...]
+
+    @cached_property
+    def reports(self) -> tuple[frozenset[str], ...]:
+        """For each part of a report the JSON texts that it can be."""
+        if self.kind == "clear":
+            return (frozenset(canonical(x) for x in (*self.answers, *([] if self.required else [None]))),)
+        return tuple(frozenset(canonical(encode_label(y)) for y in m.outputs) for m in self.mechanisms)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of the mechanism files, without their folder."""
+        if self.form == "each":
+            return tuple(f"{self.name}.{k}" for k in range(1, len(self.mechanisms) + 1))
+        return (self.name,) if self.mechanisms else ()
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value from outside can be a report to this question."""
+        if self.form != "each":
+            return canonical(value) in self.reports[0]
+        return (
+            isinstance(value, list)
+            and len(value) == len(self.reports)
+            and all(canonical(v) in known for v, known in zip(value, self.reports, strict=True))
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """What people are asked, what stands on the page, and what the collection is to reach."""
+
+    title: str
+    introduction: str
+    contact: str | None
+    invitation: bool
+    post: str | None
+    width: float | None
+    people: int | None
+    confidence: float
+    together: str
+    questions: tuple[Asked, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """Names the questions, their answers and mechanisms: reports to one digest can be counted together."""
+        covered = [
+            [q.name, q.text, q.kind, list(q.answers), q.form, [m.digest for m in q.mechanisms]]
+            for q in self.questions
+        ]
+        return hashlib.sha256(DIGEST_PURPOSE + canonical(covered).encode()).hexdigest()
+
+    def question(self, name: str) -> Asked:
+        """The question of that name."""
+        for question in self.questions:
+            if question.name == name:
+                return question
+        known = ", ".join(q.name for q in self.questions)
+        raise SurveyError("must be one of the survey's questions", parameter="question", given=repr(name), remedy=known)
+
+    def page(self, post: str | None) -> dict[str, Any]:
+        """survey.json: what the respondent's page needs; reports are posted to `post`."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "title": self.title,
+            "introduction": self.introduction,
+            "contact": self.contact,
+            "digest": self.digest,
+            "invitation": self.invitation,
+            "post": post,
+            "together": self.together,
+            "questions": [
+                {
+                    "name": q.name,
+                    "text": q.text,
+                    "help": q.help,
+                    "kind": q.kind,
+                    "answers": list(q.answers),
+                    "required": q.required,
+                    "mechanisms": [f"mechanisms/{name}.json" for name in q.files],
+                    "form": q.form,
+                }
+                for q in self.questions
+            ],
+        }
+
+    def mechanism_files(self) -> dict[str, str]:
+        """The text of each mechanism file by its name, without folder and ending."""
+        pairs = ((name, m) for q in self.questions for name, m in zip(q.files, q.mechanisms, strict=True))
+        return {name: m.to_json() for name, m in pairs}
+
+    def content(self, reports: Any) -> str:
+        """The reports of one person as the text that is stored; SurveyError if they do not fit the questions."""
+        names = [q.name for q in self.questions]
+        if not isinstance(reports, Mapping) or list(reports) != names:
+            raise SurveyError("the reports do not fit the questions of this survey")
+        for question in self.questions:
+            if not question.accepts(reports[question.name]):
+                raise SurveyError(f"the report to {question.name!r} is none that this survey knows")
+        return canonical([reports[name] for name in names])
+
+    def to_json(self) -> str:
+        """The whole as one document, mechanism files included."""
+        own = ("title", "introduction", "contact", "invitation", "post", "width", "people", "confidence", "together")
+        parts = ("name", "text", "kind", "answers", "scores", "help", "required", "purpose", "form")
+        return canonical(
+            {
+                "format": FORMAT + "-store",
+                "version": VERSION,
+                **{name: getattr(self, name) for name in own},
+                "questions": [
+                    {
+                        **{name: getattr(q, name) for name in parts},
+                        "mechanisms": [m.to_json() for m in q.mechanisms],
+                    }
+                    for q in self.questions
+                ],
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Published:
+        """What `to_json` wrote; mechanisms are proved anew."""
+        try:
+            document = parse_json(text)
+            if document.pop("format") != FORMAT + "-store" or document.pop("version") != VERSION:
+                raise ValueError("another format or version")
+            questions = tuple(
+                Asked(
+                    **{
+                        **q,
+                        "answers": tuple(q["answers"]),
+                        "scores": None if q["scores"] is None else tuple(q["scores"]),
+                        "mechanisms": tuple(from_json(m) for m in q["mechanisms"]),
+                    }
+                )
+                for q in document["questions"]
+            )
+            return cls(**{**document, "questions": questions})
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise SurveyError(
+                "the survey in the store cannot be read", given=str(error)[:120], remedy="is it a store of extremal?"
+            ) from None

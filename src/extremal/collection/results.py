@@ -1,0 +1,201 @@
+"""From the reports in a store to figures: shares with intervals, means of scales, and how many people are needed."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._json import parse_json
+from .._types import Floats
+from ..certification.certify import Certified
+from ..certification.file import decode_label
+from ..errors import MechanismError
+from ..estimation.contrasts import Channel
+from ..estimation.counts import ReportCounts
+from ..estimation.estimate import Estimate, estimate
+from ..estimation.interval_table import IntervalTable
+from ..estimation.intervals import target_intervals
+from ..estimation.planning import sample_size
+from ..model.mechanism import Mechanism, identity
+from ..model.prior import Prior
+from .published import Asked
+from .several import members
+from .store import Store
+
+MOST_PEOPLE = 10**8  # a width that takes more is called out of reach
+
+
+@dataclass(frozen=True, eq=False)
+class Collected:
+    """The reports to one question: mechanisms and how often each report came, part by part.
+
+    There is one part, or one for each item of a question whose items are drawn one by one. `skipped` counts those who
+    left out a question in the clear.
+    """
+
+    question: Asked
+    mechanisms: tuple[Certified | Mechanism, ...]
+    counts: tuple[ReportCounts, ...]
+    skipped: int = 0
+
+    @property
+    def reports(self) -> int:
+        """How many people's reports there are."""
+        return self.counts[0].total
+
+    def estimates(self, confidence: float = 0.95) -> tuple[Estimate, ...]:
+        """An estimate for each part; several hold together."""
+        level = 1 - (1 - confidence) / len(self.counts)
+        return tuple(estimate(m, c, level) for m, c in zip(self.mechanisms, self.counts, strict=True))
+
+    def table(self, confidence: float = 0.95) -> IntervalTable:
+        """The shares of the answers, or of the items, with intervals that hold together."""
+        found = self.estimates(confidence)
+        if self.question.form == "joint":
+            return found[0].group(members(self.question.answers))
+        if self.question.form != "each":
+            return found[0].table
+        rows = [f.group({item: ["yes"]}) for item, f in zip(self.question.answers, found, strict=True)]
+        return IntervalTable(
+            f"{len(rows)} items from {self.reports} reports",
+            self.question.answers,
+            *(np.concatenate([getattr(r, name) for r in rows]) for name in ("estimates", "lower", "upper")),
+            np.concatenate([r.standard_errors for r in rows]),
+            np.concatenate([r.identified for r in rows]),
+            confidence,
+        )
+
+    def mean(self, confidence: float = 0.95) -> IntervalTable | None:
+        """The mean score of a scale, with its interval."""
+        if self.question.scores is None:
+            return None
+        scores = dict(zip(self.question.answers, self.question.scores, strict=True))
+        return self.estimates(confidence)[0].group({"mean": scores})
+
+    def needed(self, width: float, confidence: float = 0.95) -> int | None:
+        """People from whom intervals are expected to be at most `width` wide; None if no number is enough.
+
+        For a scale that is designed for its mean, `width` is a share of the range of its scores.
+        """
+        question = self.question
+        if question.kind == "clear":
+            return None
+        if question.form is None and question.purpose == "shares":
+            (certified,) = question.mechanisms
+            try:
+                return sample_size(certified.prior, certified, width, confidence)
+            except MechanismError:
+                return None
+        level = (1 - confidence) / len(question.mechanisms)
+        parts = [_people(m, _targets(question, m), width, level) for m in question.mechanisms]
+        return None if None in parts else max(p for p in parts if p is not None)
+
+
+def _targets(question: Asked, certified: Certified) -> Floats:
+    """What is estimated from one part, as coefficients of its inputs; ranges of scores are 1."""
+    if question.form == "each":
+        return np.array([[float(x == "yes") for x in certified.inputs]])
+    if question.form == "joint":
+        return np.array([[float(str(x)[k]) for x in certified.inputs] for k in range(len(question.answers))])
+    scores = dict(zip(question.answers, question.scores or (), strict=True))
+    spread = max(scores.values()) - min(scores.values())
+    return np.array([[scores[str(x)] / spread for x in certified.inputs]])
+
+
+def _people(certified: Certified, targets: Floats, width: float, error: float) -> int | None:
+    """A number of reports that is enough where one a hundredth smaller is not."""
+    channel = Channel(certified.mechanism.matrix, certified.prior.probabilities)
+    if not channel.identified(targets).all():
+        return None
+
+    def enough(n: float) -> bool:
+        bounds = target_intervals(channel, n * channel.outputs, targets, error)
+        return bool(np.max(bounds.upper - bounds.lower) <= width)
+
+    low, high = 1.0, 16.0
+    while not enough(high):
+        low, high = high, 2 * high
+        if high > MOST_PEOPLE:
+            return None
+    while high - low > max(1.0, 0.01 * high):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return math.ceil(high)
+
+
+def collected(store: Store) -> dict[str, Collected]:
+    """What came in, question by question."""
+    questions = store.published.questions
+    tallies = [[Counter[str]() for _ in q.reports] for q in questions]
+    for content, times in store.tallies().items():
+        for question, counters, value in zip(questions, tallies, parse_json(content), strict=True):
+            parts = value if question.form == "each" else [value]
+            for counter, part in zip(counters, parts, strict=True):
+                counter[repr(decode_label(part)) if part is not None else ""] += times
+    return {q.name: _collected(q, counters) for q, counters in zip(questions, tallies, strict=True)}
+
+
+def _collected(question: Asked, counters: list[Counter[str]]) -> Collected:
+    mechanisms: tuple[Certified | Mechanism, ...] = question.mechanisms
+    if question.kind == "clear":
+        mechanisms = (identity(Prior.uniform(question.answers)),)
+    counts = tuple(
+        ReportCounts(m.outputs, [counter[repr(y)] for y in m.outputs])
+        for m, counter in zip(mechanisms, counters, strict=True)
+    )
+    return Collected(question, mechanisms, counts, counters[0][""])
+
+
+def results(store: Store) -> dict[str, Any]:
+    """results.json."""
+    published = store.published
+    found = collected(store)
+    total = store.count()
+    wanted = None
+    if published.width is not None or published.people is not None:
+        wanted = {"width": published.width, "people": published.people}
+    return {
+        "title": published.title,
+        "reports": total,
+        "wanted": wanted,
+        "questions": [_result(found[q.name], published.width, published.confidence) for q in published.questions],
+        "confidence": published.confidence,
+        "exports": ["reports.csv"],
+    }
+
+
+def _result(found: Collected, width: float | None, confidence: float) -> dict[str, Any]:
+    question = found.question
+    rows, mean, notes = [], None, []
+    if found.reports:
+        table = found.table(confidence)
+        rows = [
+            {"label": r["label"], "share": r["estimate"], "low": r["lower"], "high": r["upper"]} for r in table.rows()
+        ]
+        if not table.identified.all():
+            notes.append("The reports are made for the mean: single shares stay uncertain.")
+        scored = found.mean(confidence)
+        if scored is not None:
+            (row,) = scored.rows()
+            mean = {"label": "mean", "share": row["estimate"], "low": row["lower"], "high": row["upper"]}
+        notes += [
+            note[:1].upper() + note[1:] + "."
+            for e in found.estimates(confidence)
+            for note in e.notes()
+            if note.startswith("WARNING")
+        ]
+    if question.kind == "clear":
+        notes.append("Asked in the clear." + (f" {found.skipped} left it out." if found.skipped else ""))
+    return {
+        "name": question.name,
+        "text": question.text,
+        "kind": question.kind,
+        "rows": rows,
+        "mean": mean,
+        "needed": None if width is None else found.needed(width, confidence),
+        "note": " ".join(notes) or None,
+    }

@@ -1,0 +1,79 @@
+"""The tables of a store, and how its database is opened.
+
+Three tables that nothing joins: `reports` (a random id made by the respondent's device, and the reports), `invitations`
+(hashes of links that were not used yet; a used one is deleted) and `survey` (the questionnaire itself). No times, no
+addresses, no order of arrival: keys are random, and SQLite keeps rows by key alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+import sqlalchemy as sql
+
+from ..errors import SurveyError
+
+WAIT_SECONDS = 20  # for another process that writes to the same database
+
+metadata = sql.MetaData()
+survey_table = sql.Table(
+    "survey",
+    metadata,
+    sql.Column("name", sql.Text, primary_key=True),
+    sql.Column("value", sql.Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+reports_table = sql.Table(
+    "reports",
+    metadata,
+    sql.Column("id", sql.Text, primary_key=True),
+    sql.Column("content", sql.Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+invitations_table = sql.Table(
+    "invitations", metadata, sql.Column("hash", sql.Text, primary_key=True), sqlite_with_rowid=False
+)
+
+
+def database_url(place: str | os.PathLike[str]) -> sql.URL:
+    """The URL of a database: as given, or that of an SQLite file."""
+    text = os.fspath(place)
+    if re.match(r"postgres(ql)?(\+\w+)?://", text):
+        try:
+            return sql.make_url(text).set(drivername="postgresql+psycopg")
+        except (sql.exc.ArgumentError, ValueError):
+            pass
+    elif "://" not in text:
+        return sql.URL.create("sqlite", database=os.path.abspath(text))
+    raise SurveyError(
+        "the database must be a file for SQLite or an address like postgresql://user@host/name",
+        given=re.sub(r"//[^@/]*@", "//…@", text)[:80],
+    )
+
+
+def shown(url: sql.URL) -> str:
+    """The database in words, without a password."""
+    return str(url.database) if url.drivername == "sqlite" else url.render_as_string(hide_password=True)
+
+
+def make_engine(url: sql.URL) -> sql.Engine:
+    """An engine whose commits are on disk when they return."""
+    if url.drivername != "sqlite":
+        return sql.create_engine(url, pool_pre_ping=True, pool_size=4, connect_args={"connect_timeout": 10})
+    engine = sql.create_engine(url, connect_args={"timeout": WAIT_SECONDS})
+
+    @sql.event.listens_for(engine, "connect")
+    def settings(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # transactions begin below, not where the driver guesses
+        # A rollback journal, not a write-ahead log: a log keeps the order of arrival until it is emptied.
+        for name, value in (("journal_mode", "TRUNCATE"), ("synchronous", "FULL"), ("secure_delete", "ON")):
+            connection.execute(f"PRAGMA {name}={value}")
+
+    @sql.event.listens_for(engine, "begin")
+    def begin(connection: sql.Connection) -> None:
+        writes = connection.get_execution_options().get("writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine

@@ -1,0 +1,272 @@
+"""The survey's web server: hands out the questionnaire, takes reports, and shows results to the researcher.
+
+It listens on this machine only unless told otherwise, keeps no access log and sets no cookies. A refused request leaves
+one line in the log, without its body and its address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import ipaddress
+import json
+import logging
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..errors import OptionError, StoreError
+from .export import csv_text
+from .guard import RAW_HEADERS, Bucket, Limits, Refusal, check_origin, read_body
+from .results import results
+from .store import Store, Verdict
+from .submission import parse_submission
+
+STATIC = Path(__file__).parent / "static"
+PAGES = {
+    "/": ("form.html", "text/html"),
+    "/form.js": ("form.js", "text/javascript"),
+    "/form.css": ("form.css", "text/css"),
+    "/extremal.js": ("extremal.js", "text/javascript"),
+    "/results": ("results.html", "text/html"),
+    "/results.js": ("results.js", "text/javascript"),
+    "/results.css": ("results.css", "text/css"),
+}
+STATUS = {Verdict.ACCEPTED: 200, Verdict.UNKNOWN_INVITATION: 403, Verdict.OTHER_CONTENT: 409}
+SENTENCES = {
+    Verdict.UNKNOWN_INVITATION: "This invitation is unknown or was used already.",
+    Verdict.OTHER_CONTENT: "Another report was sent under this number.",
+}
+LATER = "The report could not be stored now. Please try again later."
+MOST_CONNECTIONS = 2000
+RATE = 3000.0  # posts a second from everybody
+
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a server is to behave."""
+
+    secret: str  # of the researcher
+    origins: frozenset[str] = frozenset()  # other sites whose pages may post
+    rate: float = RATE
+    log: Log = lambda line: print(line, flush=True)
+
+
+def create_app(store: Store, settings: Settings) -> ASGIApp:
+    """The application for a store and its survey."""
+    published = store.published
+    limits = Limits(Bucket(2 * settings.rate, settings.rate))
+    survey_json = json.dumps(published.page("reports"), ensure_ascii=False)
+    mechanisms = published.mechanism_files()
+    figures = Figures(store)
+
+    async def page(request: Request) -> Response:
+        name, media = PAGES[request.url.path]
+        return Response((STATIC / name).read_bytes(), media_type=media)
+
+    async def survey(_: Request) -> Response:
+        return Response(survey_json, media_type="application/json")
+
+    async def mechanism(request: Request) -> Response:
+        text = mechanisms.get(request.path_params["name"])
+        if text is None:
+            raise Refusal(404, "There is no such mechanism.")
+        return Response(text, media_type="application/json")
+
+    async def post(request: Request) -> Response:
+        headers = request.headers
+        check_origin(headers, settings.origins)
+        limits.check(request.client.host if request.client else None)
+        if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise Refusal(415, "A report must be sent as application/json.")
+        submission = parse_submission(published, await read_body(request.stream(), headers))
+        verdict = await asyncio.shield(asyncio.wrap_future(store.submit(submission)))
+        if verdict is not Verdict.ACCEPTED:
+            raise Refusal(STATUS[verdict], SENTENCES[verdict])
+        return JSONResponse({"accepted": True})
+
+    def check_secret(request: Request) -> None:
+        given = request.headers.get("authorization", "")
+        if not hmac.compare_digest(given.encode(), f"Bearer {settings.secret}".encode()):
+            raise Refusal(401, "Results need the link that the terminal shows.")
+
+    async def results_json(request: Request) -> Response:
+        check_secret(request)
+        return Response(await asyncio.to_thread(figures.text), media_type="application/json")
+
+    async def reports_csv(request: Request) -> Response:
+        check_secret(request)
+        text = await asyncio.to_thread(csv_text, store)
+        headers = {"Content-Disposition": 'attachment; filename="reports.csv"'}
+        return Response(text, media_type="text/csv", headers=headers)
+
+    routes = [
+        *(Route(path, page) for path in PAGES),
+        Route("/survey.json", survey),
+        Route("/mechanisms/{name}.json", mechanism),
+        Route("/reports", post, methods=["POST"]),
+        Route("/results.json", results_json),
+        Route("/reports.csv", reports_csv),
+    ]
+    return Door(Starlette(routes=routes), settings)
+
+
+class Figures:
+    """The results, computed again when reports have come in since, by one request at a time."""
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.lock = store, threading.Lock()
+        self.count, self.kept = -1, ""
+
+    def text(self) -> str:
+        """results.json."""
+        with self.lock:
+            count = self.store.count()
+            if count != self.count:
+                self.kept = json.dumps(results(self.store), ensure_ascii=False, allow_nan=False)
+                self.count = count
+            return self.kept
+
+
+class Door:
+    """Adds the protecting headers to every answer, turns refusals into answers, and logs them."""
+
+    def __init__(self, app: Any, settings: Settings) -> None:
+        self.app, self.settings = app, settings
+        app.add_exception_handler(Refusal, self.refused)
+        app.add_exception_handler(StoreError, self.unavailable)
+        app.add_exception_handler(404, self.missing)
+        app.add_exception_handler(405, self.missing)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
+        foreign = origin in self.settings.origins
+        if foreign and scope["method"] == "OPTIONS":
+            await self.preflight(origin)(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *RAW_HEADERS]
+                if foreign:
+                    message["headers"] += [(b"access-control-allow-origin", origin.encode()), (b"vary", b"origin")]
+            await send(message)
+
+        await self.app(scope, receive, guarded)
+
+    def preflight(self, origin: str) -> Response:
+        """What a browser asks before a page of another site that is allowed may post."""
+        allowed = {"Origin": origin, "Methods": "POST", "Headers": "content-type", "Max-Age": "600"}
+        headers = {f"Access-Control-{'' if name == 'Max-Age' else 'Allow-'}{name}": v for name, v in allowed.items()}
+        return Response(status_code=204, headers={**headers, "Vary": "Origin"})
+
+    async def refused(self, request: Request, error: Refusal) -> Response:
+        self.settings.log(f"refused {error.status} {request.method} {request.url.path[:60]!r}: {error.message}")
+        # The rest of a body that was refused is not read: the connection ends with the answer.
+        headers = {"Connection": "close"} if error.status in (408, 413) else {}
+        if error.status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        return JSONResponse({"error": error.message}, error.status, headers)
+
+    async def unavailable(self, request: Request, error: StoreError) -> Response:
+        self.settings.log(f"refused 503 {request.method} {request.url.path[:60]!r}: {error}")
+        return JSONResponse({"error": LATER}, 503, {"Retry-After": "5"})
+
+    async def missing(self, request: Request, error: Any) -> Response:
+        self.settings.log(f"refused {error.status_code} {request.method} {request.url.path[:60]!r}")
+        return JSONResponse({"error": "There is nothing here."}, error.status_code)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at this address, if it is free."""
+    with contextlib.ExitStack() as undo:
+        try:
+            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            bound = undo.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+            bound.listen(1024)
+        except (OSError, OverflowError) as error:
+            raise OptionError(
+                "the survey must have a free address on this machine",
+                given=f"{host} port {port}: {error}",
+                remedy="choose another port, or 0 for any",
+            ) from None
+        undo.pop_all()
+    return bound
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine can reach a numeric address."""
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Files with a TLS certificate and its key."""
+
+    certificate: str
+    key: str
+
+
+def make_server(store: Store, settings: Settings, tls: Certificate | None = None) -> uvicorn.Server:
+    """The server, not yet running."""
+    secured = {} if tls is None else {"ssl_certfile": tls.certificate, "ssl_keyfile": tls.key}
+    config = uvicorn.Config(
+        create_app(store, settings),
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        ws="none",
+        lifespan="off",
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=5,
+        **secured,
+    )
+    return uvicorn.Server(config)
+
+
+def serve(
+    store: Store, bound: socket.socket, settings: Settings, tls: Certificate | None = None
+) -> None:
+    """Serve until Ctrl-C or SIGTERM; the caller closes the store."""
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    with contextlib.suppress(KeyboardInterrupt), bound:
+        make_server(store, settings, tls).run(sockets=[bound])
+
+
+@contextmanager
+def running(store: Store, settings: Settings | None = None, port: int = 0) -> Iterator[tuple[str, str]]:
+    """Serve from a thread, for tests and notebooks: the base address and the secret; ends with the block."""
+    chosen = settings or Settings(secrets.token_urlsafe(24), log=lambda line: None)
+    bound = listen("127.0.0.1", port)
+    server = make_server(store, chosen)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}/", chosen.secret
+    finally:
+        server.should_exit = True
+        thread.join(15)
+        bound.close()
+

@@ -1,0 +1,116 @@
+"""Check all that apply: one draw for the whole set of items, or one draw for each item, whichever errs less.
+
+Both leak the same in all: at most epsilon about the set of items. The error is the sum of the variances of the items'
+estimated shares, per report.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..certification.certify import Certified, certify
+from ..errors import SizeError
+from ..model.leakage import epsilon_pml
+from ..model.mechanism import Mechanism
+from ..model.prior import Prior
+from ..optimization.design import design
+from ..optimization.quadratic.purposes import groups, mean
+from .survey import Question
+
+MOST_JOINT = 6  # items up to which a mechanism on their subsets is designed: 64 inputs
+LOOSE = 0.2  # the distance to the optimum to be proven where there are many subsets; the search ends sooner
+STEPS = 30  # of the bisection for dependent items
+NO, YES = "no", "yes"
+
+
+def members(items: tuple[str, ...]) -> dict[str, list[str]]:
+    """For each item the subsets, as texts of 0 and 1, that it is in."""
+    from .survey import subsets_of
+
+    return {item: [s for s in subsets_of(len(items)) if s[k] == "1"] for k, item in enumerate(items)}
+
+
+def choose(question: Question) -> tuple[str, tuple[Certified, ...], str]:
+    """The form, its mechanisms, and the reason in words."""
+    prior, epsilon, items = question.prior, question.epsilon, question.answers
+    assert prior is not None
+    assert epsilon is not None
+    each, per_item = _each(prior, epsilon, len(items), question.independent)
+    error_each = math.fsum(_variance(p.prior, p) for p in each)
+    if len(items) > MOST_JOINT:
+        return "each", each, (
+            f"{question.name}: {len(items)} items are drawn one by one, {per_item:.3g} nats each; one draw for the "
+            f"whole set would err less, but is designed for at most {MOST_JOINT} items."
+        )
+    purpose = groups(members(items))
+    made = design(prior, epsilon, purpose, tolerance=None if len(items) < MOST_JOINT else LOOSE)
+    A = purpose.loss(prior)
+    direct = float(np.diagonal(A) @ prior.probabilities - prior.probabilities @ A @ prior.probabilities)
+    error_joint = direct / made.value if made.value > 0 else math.inf
+    times = error_each / error_joint
+    if error_joint <= error_each:
+        return "joint", (certify(made),), (
+            f"{question.name}: one draw for the whole set of items. One draw for each item, {per_item:.3g} nats each, "
+            f"leaks as much in all and needs {times:.2g} times as many people."
+        )
+    return "each", each, (
+        f"{question.name}: one draw for each item, {per_item:.3g} nats each. One draw for the whole set leaks as much "
+        f"and needs {1 / times:.2g} times as many people."
+    )
+
+
+def _each(prior: Prior, epsilon: float, items: int, independent: bool) -> tuple[tuple[Certified, ...], float]:
+    """Mechanisms for the items that together leak at most epsilon about the set, and the level of each."""
+    if independent:  # leakages of independent items add up
+        level = epsilon / items * (1 - 1e-12)
+        return _items(prior, level, items), level
+    low, high = epsilon / items / 64, epsilon
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        if set_leakage(prior, _items(prior, middle, items)) <= epsilon:
+            low = middle
+        else:
+            high = middle
+        if high - low < 1e-4 * low:
+            break
+    return _items(prior, low, items), low
+
+
+def _items(prior: Prior, level: float, items: int) -> tuple[Certified, ...]:
+    return tuple(certify(design(p, level, mean([0, 1]))) for p in item_priors(prior, items))
+
+
+def item_priors(prior: Prior, items: int) -> list[Prior]:
+    """For each item the prior of "no" and "yes", from that of the subsets."""
+    bits = np.array([[c == "1" for c in str(label)] for label in prior.labels])
+    shares = prior.probabilities @ bits
+    return [Prior([1 - share, share], [NO, YES]) for share in shares[:items].tolist()]
+
+
+def set_leakage(prior: Prior, mechanisms: tuple[Certified, ...]) -> float:
+    """What one report for each item leak together about the set, exactly."""
+    return epsilon_pml(prior, set_mechanism(prior, mechanisms))
+
+
+def set_mechanism(prior: Prior, mechanisms: tuple[Certified, ...]) -> Mechanism:
+    """The mechanism from subsets to the reports of all items."""
+    matrix: Any = np.ones((prior.size, 1))
+    outputs: list[tuple[Any, ...]] = [()]
+    for k, certified in enumerate(mechanisms):
+        rows = [certified.inputs.index(YES if str(label)[k] == "1" else NO) for label in prior.labels]
+        if matrix.shape[1] * len(certified.outputs) * prior.size > 1 << 24:
+            raise SizeError("too many combinations of reports", given=len(mechanisms), remedy="ask fewer items")
+        part = certified.mechanism.matrix[rows]
+        matrix = np.einsum("ij,ik->ijk", matrix, part).reshape(prior.size, -1)
+        outputs = [(*done, y) for done in outputs for y in certified.outputs]
+    return Mechanism(matrix, prior.labels, outputs)
+
+
+def _variance(prior: Prior, certified: Certified) -> float:
+    """Of the estimated share of "yes", per report."""
+    share = float(prior.probabilities[1])
+    value = mean([0, 1])(prior, certified.mechanism)
+    return share * (1 - share) / value if value > 0 else math.inf

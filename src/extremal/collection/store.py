@@ -1,0 +1,367 @@
+"""The store of reports: durable, each report once, and nothing that tells who sent which.
+
+One thread writes. It takes all submissions that wait, puts them into one transaction and answers them when that is on
+disk: many respondents share the cost of one flush. A submission may be repeated: the same id with the same content is
+accepted again and counts once. The use of an invitation and the report that it allows are one transaction.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import queue
+import re
+import secrets
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import sqlalchemy as sql
+from sqlalchemy.dialects import postgresql, sqlite
+
+from .._json import parse_json
+from ..errors import SurveyError, StoreError
+from .published import Published
+from .schema import (
+    database_url,
+    invitations_table,
+    make_engine,
+    metadata,
+    reports_table,
+    shown,
+    survey_table,
+)
+
+HEX = re.compile(r"[0-9a-f]{32}")
+LARGEST_BATCH = 500  # submissions in one transaction
+MOST_WAITING = 5000  # more are turned away until some are written
+PART = 10_000  # rows read at once: no reader keeps writers waiting for long
+IDLE_SECONDS = 5.0  # after which the traces of used invitations are removed
+
+
+class Verdict(Enum):
+    """What became of a submission."""
+
+    ACCEPTED = "accepted"
+    UNKNOWN_INVITATION = "this invitation is unknown or was used"
+    OTHER_CONTENT = "this id holds another report"
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The reports of one person: an id that their device made, the content, and the hash of the invitation."""
+
+    id: str
+    content: str
+    invitation: str | None = None
+
+
+def token_hash(token: str) -> str:
+    """What the store keeps of an invitation: enough to recognise it, not to make it."""
+    return hashlib.sha256(b"extremal-invitation\0" + token.encode()).hexdigest()
+
+
+class Store:
+    """A database with reports to one survey. Use it as a context manager, or close it."""
+
+    def __init__(self, engine: sql.Engine, published: Published) -> None:
+        self.engine, self.published = engine, published
+        self._waiting: queue.Queue[tuple[Submission, Future[Verdict]] | None] = queue.Queue(MOST_WAITING)
+        self._writer: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def place(self) -> str:
+        """The database in words."""
+        return shown(self.engine.url)
+
+    # Writing
+
+    def submit(self, submission: Submission) -> Future[Verdict]:
+        """The verdict, when it is on disk. StoreError in the future, or at once, if it could not be stored."""
+        with self._lock:
+            if self._closed:
+                raise StoreError("the store is closed")
+            if self._writer is None:
+                self._writer = threading.Thread(target=self._write_all, name="extremal-store", daemon=True)
+                self._writer.start()
+            future: Future[Verdict] = Future()
+            try:
+                self._waiting.put_nowait((submission, future))
+            except queue.Full:
+                raise StoreError("too many reports wait to be written", remedy="try again later") from None
+            return future
+
+    def add(self, submissions: Iterable[Submission]) -> list[Verdict]:
+        """The verdicts of several submissions, written at once."""
+        given, found = list(submissions), []
+        for k in range(0, len(given), LARGEST_BATCH):
+            found += self._write(given[k : k + LARGEST_BATCH])
+        return found
+
+    def invite(self, count: int) -> list[str]:
+        """New single-use invitations; the store keeps their hashes only."""
+        tokens = [secrets.token_hex(16) for _ in range(count)]
+        rows = [{"hash": token_hash(token)} for token in tokens]
+        with self._transaction() as connection:
+            for k in range(0, count, PART):
+                connection.execute(sql.insert(invitations_table), rows[k : k + PART])
+        return tokens
+
+    def close(self) -> None:
+        """Write what waits, forget the order in which reports came, and let go of the database."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        if self._writer is not None:
+            self._waiting.put(None)
+            self._writer.join()
+        with contextlib.suppress(StoreError):
+            self.forget_order()
+        self.engine.dispose()
+
+    def _write_all(self) -> None:
+        """The writer's loop: a transaction for all that wait, then their answers."""
+        used = False
+        while True:
+            try:
+                first = self._waiting.get(timeout=IDLE_SECONDS if used else None)
+            except queue.Empty:
+                used = False
+                with contextlib.suppress(StoreError):
+                    self._forget_invitations()
+                continue
+            batch, last = _drained(first, self._waiting)
+            if batch:
+                try:
+                    verdicts = self._write([submission for submission, _ in batch])
+                except BaseException as error:
+                    for _, future in batch:
+                        future.set_exception(error)
+                else:
+                    used = used or any(submission.invitation for submission, _ in batch)
+                    for (_, future), verdict in zip(batch, verdicts, strict=True):
+                        future.set_result(verdict)
+            if last:
+                return
+
+    def _write(self, batch: list[Submission]) -> list[Verdict]:
+        """One transaction; the verdicts hold when this returns."""
+        fresh: dict[str, Submission] = {}
+        with self._transaction() as connection:
+            known = _contents(connection, {s.id for s in batch})
+            spent: set[str] = set()
+            for s in batch:
+                if s.id not in known and s.id not in fresh and not (s.invitation and s.invitation in spent):
+                    fresh[s.id] = s
+                    spent |= {s.invitation} if s.invitation else set()
+            allowed = _spend(connection, spent)
+            ready = [s for s in fresh.values() if s.invitation is None or s.invitation in allowed]
+            inserted = self._insert(connection, ready)
+            # Another server may have stored the same id since we looked: then its invitation was not needed here.
+            back = [s.invitation for s in ready if s.invitation and s.id not in inserted]
+            if back:
+                connection.execute(sql.insert(invitations_table), [{"hash": h} for h in sorted(back)])
+            known |= {s.id: s.content for s in ready if s.id in inserted}
+            known |= _contents(connection, {s.id for s in batch} - known.keys())
+        return [_verdict(s, known) for s in batch]
+
+    def _insert(self, connection: sql.Connection, ready: list[Submission]) -> set[str]:
+        """The ids that were stored by this; one that is there already stays as it is."""
+        if not ready:
+            return set()
+        dialect: Any = postgresql if self.engine.dialect.name == "postgresql" else sqlite
+        rows = [{"id": s.id, "content": s.content} for s in sorted(ready, key=lambda s: s.id)]
+        statement = dialect.insert(reports_table).values(rows).on_conflict_do_nothing()
+        return set(connection.scalars(statement.returning(reports_table.c.id)))
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sql.Connection]:
+        try:
+            with self.engine.connect().execution_options(writes=True) as connection, connection.begin():
+                yield connection
+        except (sql.exc.SQLAlchemyError, OSError) as error:
+            raise _failure(self.place, error) from None
+
+    # Reading
+
+    def count(self) -> int:
+        """How many people's reports there are."""
+        with self._reading() as connection:
+            return int(connection.scalar(sql.select(sql.func.count()).select_from(reports_table)) or 0)
+
+    def open_invitations(self) -> int:
+        """How many invitations were not used yet."""
+        with self._reading() as connection:
+            return int(connection.scalar(sql.select(sql.func.count()).select_from(invitations_table)) or 0)
+
+    def rows(self) -> Iterator[tuple[str, list[Any]]]:
+        """Ids and reports, by id; in parts, so that nobody waits for a long read."""
+        last = ""
+        while True:
+            query = sql.select(reports_table).where(reports_table.c.id > last).order_by(reports_table.c.id)
+            with self._reading() as connection:
+                part = connection.execute(query.limit(PART)).all()
+            for id, content in part:
+                yield id, parse_json(content)
+            if len(part) < PART:
+                return
+            last = part[-1][0]
+
+    def tallies(self) -> Counter[str]:
+        """How often each content occurs."""
+        query = sql.select(reports_table.c.content, sql.func.count()).group_by(reports_table.c.content)
+        with self._reading() as connection:
+            return Counter({content: int(count) for content, count in connection.execute(query)})
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[sql.Connection]:
+        try:
+            with self.engine.connect() as connection:
+                yield connection
+        except (sql.exc.SQLAlchemyError, OSError) as error:
+            raise _failure(self.place, error) from None
+
+    # Forgetting
+
+    def forget_order(self) -> None:
+        """Rewrite the tables by key, so that their bytes no longer show in which order rows came."""
+        if self.engine.dialect.name == "sqlite":
+            self._alone("VACUUM")
+            return
+        # Rows of PostgreSQL carry the number of the transaction that wrote them: all get the same new one.
+        moved = "WITH moved AS (DELETE FROM reports RETURNING id, content) "
+        with self._transaction() as connection:
+            connection.exec_driver_sql("LOCK TABLE reports IN ACCESS EXCLUSIVE MODE")
+            connection.exec_driver_sql(moved + "INSERT INTO reports SELECT id, content FROM moved ORDER BY id")
+        self._alone("VACUUM FULL reports")
+        self._forget_invitations()
+
+    def _forget_invitations(self) -> None:
+        """Remove what is left of deleted rows; SQLite overwrites them when they are deleted."""
+        if self.engine.dialect.name == "postgresql":
+            self._alone("VACUUM FULL invitations")
+
+    def _alone(self, command: str) -> None:
+        try:
+            with self.engine.connect() as connection:
+                raw: Any = connection.connection.dbapi_connection
+                if self.engine.dialect.name == "postgresql":
+                    connection.rollback()
+                    raw.autocommit = True
+                    try:
+                        raw.execute(command)
+                    finally:
+                        raw.autocommit = False
+                else:
+                    raw.execute(command)
+        except Exception as error:
+            raise _failure(self.place, error) from None
+
+
+def create_store(place: str | os.PathLike[str], published: Published) -> Store:
+    """The store at a file or address for this survey; new, or one that holds reports to the same questions."""
+    url = database_url(place)
+    engine = _engine(url)
+    try:
+        metadata.create_all(engine)
+        with engine.connect().execution_options(writes=True) as connection, connection.begin():
+            stored = dict(connection.execute(sql.select(survey_table)).tuples().all())
+            if not stored:
+                rows = [
+                    {"name": "digest", "value": published.digest},
+                    {"name": "document", "value": published.to_json()},
+                ]
+                connection.execute(sql.insert(survey_table), rows)
+    except (sql.exc.SQLAlchemyError, OSError) as error:
+        raise _failure(shown(url), error) from None
+    if stored and stored.get("digest") != published.digest:
+        raise SurveyError(
+            f"{shown(url)} holds reports to other questions, answers or mechanisms",
+            remedy="choose another database for this version of the survey",
+        )
+    return Store(engine, published)
+
+
+def open_store(place: str | os.PathLike[str]) -> Store:
+    """A store that exists, with the survey that it holds."""
+    url = database_url(place)
+    if url.drivername == "sqlite" and not os.path.isfile(str(url.database)):
+        raise SurveyError(f"there is no store {place}", remedy="give the file that `extremal survey serve` wrote")
+    engine = _engine(url)
+    try:
+        with engine.connect() as connection:
+            stored = dict(connection.execute(sql.select(survey_table)).tuples().all())
+    except (sql.exc.OperationalError, sql.exc.ProgrammingError, sql.exc.DatabaseError) as error:
+        if "no such table" in str(error) or "does not exist" in str(error) or "not a database" in str(error):
+            raise SurveyError(
+                f"{shown(url)} is not a store of reports", remedy="give the one that a survey was served with"
+            ) from None
+        raise _failure(shown(url), error) from None
+    if "document" not in stored:
+        raise SurveyError(f"{shown(url)} is not a store of reports", remedy="it holds no survey")
+    return Store(engine, Published.from_json(stored["document"]))
+
+
+def _engine(url: sql.URL) -> sql.Engine:
+    try:
+        return make_engine(url)
+    except ImportError as error:
+        raise ImportError(f'PostgreSQL needs more: pip install "extremal[survey]" ({error})') from None
+
+
+def _drained(first: Any, waiting: queue.Queue[Any]) -> tuple[list[tuple[Submission, Future[Verdict]]], bool]:
+    """All that waits, up to a batch, and whether the end was among it."""
+    batch, item = [], first
+    while True:
+        if item is None:
+            return batch, True
+        batch.append(item)
+        if len(batch) >= LARGEST_BATCH:
+            return batch, False
+        try:
+            item = waiting.get_nowait()
+        except queue.Empty:
+            return batch, False
+
+
+def _contents(connection: sql.Connection, ids: set[str]) -> dict[str, str]:
+    """The contents that some ids hold already."""
+    if not ids:
+        return {}
+    query = sql.select(reports_table).where(reports_table.c.id.in_(sorted(ids)))
+    return dict(connection.execute(query).tuples().all())
+
+
+def _spend(connection: sql.Connection, hashes: set[str]) -> set[str]:
+    """Those of the invitations that were open; they are used by this."""
+    if not hashes:
+        return set()
+    condition = invitations_table.c.hash.in_(sorted(hashes))
+    return set(connection.scalars(sql.delete(invitations_table).where(condition).returning(invitations_table.c.hash)))
+
+
+def _verdict(submission: Submission, known: dict[str, str]) -> Verdict:
+    if submission.id not in known:
+        return Verdict.UNKNOWN_INVITATION
+    return Verdict.ACCEPTED if known[submission.id] == submission.content else Verdict.OTHER_CONTENT
+
+
+def _failure(place: str, error: BaseException) -> StoreError:
+    cause = str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__]
+    return StoreError(
+        "the database cannot be used now", given=f"{place}: {cause[0][:120]}", remedy="what was acknowledged is safe"
+    )

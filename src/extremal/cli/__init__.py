@@ -139,11 +139,15 @@ def root(
         print(context.get_help())
 
 
-def register(to: typer.Typer, commands: dict[str, Callable[..., None]], examples: dict[str, list[str]]) -> None:
+def register(
+    to: typer.Typer, commands: dict[str, Callable[..., None]], examples: dict[str, list[str]]
+) -> None:
     """Commands with their examples."""
     for name, command in commands.items():
         lines = "\n  ".join(examples[name])
-        summary = (command.__doc__ or "").partition("\n")[0]  # given apart it is not cut off in the list of commands
+        summary = (command.__doc__ or "").partition("\n")[
+            0
+        ]  # given apart it is not cut off in the list of commands
         # \b: lines stay as they are
         to.command(name, cls=Command, short_help=summary, epilog=f"\b\nExamples:\n  {lines}")(command)
 

@@ -81,7 +81,9 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8600,
     url: Annotated[
         str | None,
-        typer.Option("--url", metavar="URL", help="The public address of the survey, if a proxy stands in front."),
+        typer.Option(
+            "--url", metavar="URL", help="The public address of the survey, if a proxy stands in front."
+        ),
     ] = None,
     tls_cert: Annotated[
         str | None, typer.Option("--tls-cert", metavar="FILE", help="A TLS certificate, for https.")
@@ -89,7 +91,9 @@ def serve(
     tls_key: Annotated[str | None, typer.Option("--tls-key", metavar="FILE", help="Its key.")] = None,
     origin: Annotated[
         list[str] | None,
-        typer.Option(metavar="URL", help="Another site whose page may post reports, e.g. https://forms.example.org."),
+        typer.Option(
+            metavar="URL", help="Another site whose page may post reports, e.g. https://forms.example.org."
+        ),
     ] = None,
     secret_file: Annotated[
         str | None,
@@ -117,7 +121,9 @@ def serve(
             base = url.rstrip("/") + "/" if url else _address(bound.getsockname(), tls is not None)
             _announce(store, base, settings.secret)
             if url is None and tls is None and not server.is_loopback(bound.getsockname()[0]):
-                print("Nothing is encrypted on the way: use --tls-cert or a proxy. Browsers draw over https only.")
+                print(
+                    "Nothing is encrypted on the way: use --tls-cert or a proxy. Browsers draw over https only."
+                )
             server.serve(store, bound, settings, tls)
 
 
@@ -139,7 +145,9 @@ def invite(
     survey: File,
     count: Annotated[int, typer.Option("--count", "-n", min=1, max=MOST_INVITATIONS, help="How many.")],
     url: Annotated[str, typer.Option("--url", metavar="URL", help="The public address of the survey.")],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help='CSV of links; "-" for a pipe.')],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help='CSV of links; "-" for a pipe.')
+    ],
     database: Database = None,
     overwrite: options.Overwrite = False,
 ) -> None:
@@ -190,7 +198,8 @@ def add(
                 if verdict is not Verdict.ACCEPTED:
                     refused.append(f"{name}: {verdict.value}")
             after = store.count()
-    print(f"{after - before} added, {len(files) - len(refused) - (after - before)} there before, {len(refused)} refused")
+    added = after - before
+    print(f"{added} added, {len(files) - len(refused) - added} there before, {len(refused)} refused")
     for line in refused:
         print(show.visible(line))
     if refused:
@@ -239,7 +248,9 @@ EXAMPLES = {
         "extremal survey serve survey.toml --url https://survey.example.org/",
     ],
     "form": ["extremal survey form survey.toml -o form"],
-    "invite": ["extremal survey invite survey.toml --count 100 --url https://survey.example.org/ -o links.csv"],
+    "invite": [
+        "extremal survey invite survey.toml --count 100 --url https://survey.example.org/ -o links.csv"
+    ],
     "add": ["extremal survey add survey.toml report-1.json report-2.json"],
     "export": [
         "extremal survey export survey.toml -o reports.csv",
@@ -291,7 +302,9 @@ def _secret(path: str | None) -> str:
             file.write(secrets.token_urlsafe(24) + "\n")
     text = Path(path).read_text(encoding="utf-8").strip()
     if len(text) < 16 or not text.isascii() or not text.isprintable():
-        raise FileError("a secret must have at least 16 ASCII characters", given=path, remedy="delete the file")
+        raise FileError(
+            "a secret must have at least 16 ASCII characters", given=path, remedy="delete the file"
+        )
     return text
 
 
@@ -318,11 +331,15 @@ def _announce(store: Store, base: str, secret: str) -> None:
     show.heading(out, store.published.title)
     out.print(f"Survey:  {base}", soft_wrap=True)
     out.print(f"Results: {base}results#{secret}  (for you alone: do not pass it on)", soft_wrap=True)
-    out.print(f"Reports are stored in {store.place}; {store.count()} so far. Ctrl-C ends the server.", soft_wrap=True)
+    out.print(
+        f"Reports are stored in {store.place}; {store.count()} so far. Ctrl-C ends the server.",
+        soft_wrap=True,
+    )
     if store.published.invitation:
         out.print(f"{store.open_invitations()} invitations are open; make more with: extremal survey invite")
     elif out.is_terminal:
         _draw(out, [list(row) for row in segno.make(base, micro=False).matrix_iter(border=2)])
+    out.file.flush()
 
 
 def _draw(out: Console, rows: list[list[int]]) -> None:

@@ -21,7 +21,8 @@ from ..optimization.quadratic.purposes import mean, shares
 from . import questionnaire
 from .published import Asked, Published, canonical
 from .several import choose
-from .survey import Question, Survey, read_text, subsets_of
+from .survey import Question, Survey
+from .tables import read_text
 
 FORMAT = "extremal-survey-lock"
 VERSION = 1
@@ -37,7 +38,8 @@ def lock_path(survey: Survey) -> Path:
 def check(survey: Survey, progress: Progress | None = None) -> tuple[Published, questionnaire.Findings]:
     """The survey with its mechanisms, designed and written where they were missing, and what it leaks in all."""
     before = _read_lock(survey)
-    asked, entries = [], {}
+    asked: list[Asked] = []
+    entries: dict[str, dict[str, Any]] = {}
     for k, question in enumerate(survey.questions):
         if progress is not None:
             progress(k, len(survey.questions), question.name)
@@ -87,7 +89,9 @@ def load_designs(survey: Survey) -> Published:
                 remedy=remedy,
             )
         asked.append(found)
-    if list(lock["questions"]) != [q.name for q in survey.questions] or lock["joint"] != _joint_digest(survey):
+    if list(lock["questions"]) != [q.name for q in survey.questions] or lock["joint"] != _joint_digest(
+        survey
+    ):
         raise SurveyError("the survey has changed since it was checked", remedy=remedy)
     return _published(survey, asked, str(lock["together"]))
 
@@ -136,17 +140,14 @@ def _made(question: Question) -> tuple[Asked, str | None]:
 
 def _given(question: Question, mechanism: Certified) -> Asked:
     """The question with a mechanism from a file, if that is about its answers."""
-    expected: tuple[Any, ...] = question.answers
-    form = None
-    if question.kind == "several":
-        expected, form = subsets_of(len(question.answers)), "joint"
+    expected = question.inputs
     if set(mechanism.inputs) != set(expected):
         raise SurveyError(
             f"{question.place}: the mechanism of question {question.name!r} must have its answers as inputs",
             given=", ".join(map(str, mechanism.inputs[:6])),
             remedy=f"design one for {', '.join(expected[:6])}",
         )
-    return _asked(question, form, (mechanism,))
+    return _asked(question, "joint" if question.kind == "several" else None, (mechanism,))
 
 
 def _asked(question: Question, form: str | None, mechanisms: tuple[Certified, ...]) -> Asked:
@@ -197,7 +198,9 @@ def _read_lock(survey: Survey) -> dict[str, Any]:
         _ = lock["joint"], lock["together"]
     except (ValueError, TypeError, KeyError) as error:
         raise SurveyError(
-            f"{path.name} cannot be read", given=str(error)[:80], remedy="delete it and check the survey again"
+            f"{path.name} cannot be read",
+            given=str(error)[:80],
+            remedy="delete it and check the survey again",
         ) from None
     return dict(lock)
 

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import Any
 
 from .published import Asked
 from .store import Store
@@ -38,20 +38,12 @@ def _cell(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
-def write_csv(store: Store, file: TextIO) -> int:
-    """The reports as CSV; how many people's there are."""
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns(store))
-    count = 0
-    for count, row in enumerate(cells(store), start=1):
-        writer.writerow(["" if value is None else value for value in row])
-    return count
-
-
 def csv_text(store: Store) -> str:
-    """The same as text."""
+    """The reports as CSV."""
     text = io.StringIO()
-    write_csv(store, text)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns(store))
+    writer.writerows(["" if value is None else value for value in row] for row in cells(store))
     return text.getvalue()
 
 

@@ -11,7 +11,12 @@ from ..errors import FileError, SurveyError
 from .published import Published
 
 STATIC = Path(__file__).parent / "static"
-FILES = {"form.html": "index.html", "form.js": "form.js", "form.css": "form.css", "extremal.js": "extremal.js"}
+FILES = {
+    "form.html": "index.html",
+    "form.js": "form.js",
+    "form.css": "form.css",
+    "extremal.js": "extremal.js",
+}
 CONNECT = "connect-src 'self'"
 
 README = """{title}

@@ -42,7 +42,12 @@ class Places:
     def name(self, table: str = "", number: int = 0, key: str = "") -> str:
         """The file and the line of a key; of its table where the key has none."""
         parent, _, _ = table.partition(".")
-        for place in ((table, number, key), (f"{table}.{key}", 0, ""), (table, number, ""), (parent, number, "")):
+        for place in (
+            (table, number, key),
+            (f"{table}.{key}", 0, ""),
+            (table, number, ""),
+            (parent, number, ""),
+        ):
             if place in self.lines:
                 return f"{self.file}, line {self.lines[place]}"
         return self.file

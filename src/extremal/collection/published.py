@@ -99,7 +99,9 @@ class Published:
             if question.name == name:
                 return question
         known = ", ".join(q.name for q in self.questions)
-        raise SurveyError("must be one of the survey's questions", parameter="question", given=repr(name), remedy=known)
+        raise SurveyError(
+            "must be one of the survey's questions", parameter="question", given=repr(name), remedy=known
+        )
 
     def page(self, post: str | None) -> dict[str, Any]:
         """survey.json: what the respondent's page needs; reports are posted to `post`."""
@@ -145,7 +147,17 @@ class Published:
 
     def to_json(self) -> str:
         """The whole as one document, mechanism files included."""
-        own = ("title", "introduction", "contact", "invitation", "post", "width", "people", "confidence", "together")
+        own = (
+            "title",
+            "introduction",
+            "contact",
+            "invitation",
+            "post",
+            "width",
+            "people",
+            "confidence",
+            "together",
+        )
         parts = ("name", "text", "kind", "answers", "scores", "help", "required", "purpose", "form")
         return canonical(
             {
@@ -183,5 +195,7 @@ class Published:
             return cls(**{**document, "questions": questions})
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise SurveyError(
-                "the survey in the store cannot be read", given=str(error)[:120], remedy="is it a store of extremal?"
+                "the survey in the store cannot be read",
+                given=str(error)[:120],
+                remedy="is it a store of extremal?",
             ) from None

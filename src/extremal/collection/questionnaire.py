@@ -18,9 +18,10 @@ from ..model.leakage import epsilon_pml, ldp_epsilon
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.processing import seen_from
+from .priors import item_prior
 from .published import Asked
 from .several import set_mechanism
-from .survey import Joint, item_prior, subsets_of
+from .survey import Joint
 
 LARGEST = 1 << 24  # entries of the joint mechanism
 
@@ -67,7 +68,8 @@ def findings(asked: tuple[Asked, ...], joint: Joint | None, notes: list[str]) ->
     own = {name: epsilon_pml(prior, mechanism) for name, (prior, mechanism) in channels.items()}
     inside = [q for q in asked if joint is not None and q.name in joint.questions]
     alone = math.fsum(own[q.name] for q in private if q not in inside)
-    exact, joint_level, about = True, 0.0, {}
+    exact, joint_level = True, 0.0
+    about: dict[str, float] = {}
     if joint is not None and any(q.mechanisms for q in inside):
         joint_level, about, exact = _together(joint, inside, channels)
     leakages = []
@@ -118,7 +120,8 @@ def _together(
             raise SizeError("too many combinations")
         record = record_mechanism(joint.prior, mechanisms, joint.questions)
     except SizeError:
-        return joint.prior.epsilon_max, {name: _marginal(joint, k).epsilon_max for name, k in zip(names, places, strict=True)}, False
+        most = {name: _marginal(joint, k).epsilon_max for name, k in zip(names, places, strict=True)}
+        return joint.prior.epsilon_max, most, False
     labels: list[Any] = list(joint.prior.labels)
     secret = {x: tuple(x[k] for k in places) for x in labels}
     about = {
@@ -200,8 +203,14 @@ def _for_people(private: list[Asked], clear: list[Asked], epsilon: float, joint:
     told = []
     if private:
         one = len(private) == 1
-        what = "What is sent for the private question" if one else "Everything that is sent for the private questions"
-        unless = "" if one or joint is not None else ", if your answers to different questions are independent"
+        what = (
+            "What is sent for the private question"
+            if one
+            else "Everything that is sent for the private questions"
+        )
+        unless = (
+            "" if one or joint is not None else ", if your answers to different questions are independent"
+        )
         told.append(
             f"{what} makes no guess about your {'answer' if one else 'answers'} more than {factor(epsilon)} times as "
             f"likely to be right{unless}."
@@ -209,6 +218,3 @@ def _for_people(private: list[Asked], clear: list[Asked], epsilon: float, joint:
     if clear:
         told.append("Answers to the questions marked as not private are sent as they are.")
     return " ".join(told)
-
-
-__all__ = ["Findings", "Leakage", "channel", "findings", "subsets_of"]

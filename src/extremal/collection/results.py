@@ -60,14 +60,12 @@ class Collected:
         if self.question.form != "each":
             return found[0].table
         rows = [f.group({item: ["yes"]}) for item, f in zip(self.question.answers, found, strict=True)]
-        return IntervalTable(
-            f"{len(rows)} items from {self.reports} reports",
-            self.question.answers,
-            *(np.concatenate([getattr(r, name) for r in rows]) for name in ("estimates", "lower", "upper")),
-            np.concatenate([r.standard_errors for r in rows]),
-            np.concatenate([r.identified for r in rows]),
-            confidence,
-        )
+        joined = {
+            name: np.concatenate([getattr(row, name) for row in rows])
+            for name in ("estimates", "lower", "upper", "standard_errors", "identified")
+        }
+        title = f"{len(rows)} items from {self.reports} reports"
+        return IntervalTable(title, self.question.answers, **joined, confidence=confidence)
 
     def mean(self, confidence: float = 0.95) -> IntervalTable | None:
         """The mean score of a scale, with its interval."""
@@ -162,7 +160,9 @@ def results(store: Store) -> dict[str, Any]:
         "title": published.title,
         "reports": total,
         "wanted": wanted,
-        "questions": [_result(found[q.name], published.width, published.confidence) for q in published.questions],
+        "questions": [
+            _result(found[q.name], published.width, published.confidence) for q in published.questions
+        ],
         "confidence": published.confidence,
         "exports": ["reports.csv"],
     }
@@ -174,7 +174,8 @@ def _result(found: Collected, width: float | None, confidence: float) -> dict[st
     if found.reports:
         table = found.table(confidence)
         rows = [
-            {"label": r["label"], "share": r["estimate"], "low": r["lower"], "high": r["upper"]} for r in table.rows()
+            {"label": r["label"], "share": r["estimate"], "low": r["lower"], "high": r["upper"]}
+            for r in table.rows()
         ]
         if not table.identified.all():
             notes.append("The reports are made for the mean: single shares stay uncertain.")

@@ -64,16 +64,16 @@ def make_engine(url: sql.URL) -> sql.Engine:
         return sql.create_engine(url, pool_pre_ping=True, pool_size=4, connect_args={"connect_timeout": 10})
     engine = sql.create_engine(url, connect_args={"timeout": WAIT_SECONDS})
 
-    @sql.event.listens_for(engine, "connect")
     def settings(connection: Any, _: Any) -> None:
         connection.isolation_level = None  # transactions begin below, not where the driver guesses
         # A rollback journal, not a write-ahead log: a log keeps the order of arrival until it is emptied.
         for name, value in (("journal_mode", "TRUNCATE"), ("synchronous", "FULL"), ("secure_delete", "ON")):
             connection.execute(f"PRAGMA {name}={value}")
 
-    @sql.event.listens_for(engine, "begin")
     def begin(connection: sql.Connection) -> None:
         writes = connection.get_execution_options().get("writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
+    sql.event.listen(engine, "connect", settings)
+    sql.event.listen(engine, "begin", begin)
     return engine

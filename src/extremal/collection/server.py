@@ -168,7 +168,10 @@ class Door:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *RAW_HEADERS]
                 if foreign:
-                    message["headers"] += [(b"access-control-allow-origin", origin.encode()), (b"vary", b"origin")]
+                    message["headers"] += [
+                        (b"access-control-allow-origin", origin.encode()),
+                        (b"vary", b"origin"),
+                    ]
             await send(message)
 
         await self.app(scope, receive, guarded)
@@ -176,11 +179,15 @@ class Door:
     def preflight(self, origin: str) -> Response:
         """What a browser asks before a page of another site that is allowed may post."""
         allowed = {"Origin": origin, "Methods": "POST", "Headers": "content-type", "Max-Age": "600"}
-        headers = {f"Access-Control-{'' if name == 'Max-Age' else 'Allow-'}{name}": v for name, v in allowed.items()}
+        headers = {
+            f"Access-Control-{'' if name == 'Max-Age' else 'Allow-'}{name}": v for name, v in allowed.items()
+        }
         return Response(status_code=204, headers={**headers, "Vary": "Origin"})
 
     async def refused(self, request: Request, error: Refusal) -> Response:
-        self.settings.log(f"refused {error.status} {request.method} {request.url.path[:60]!r}: {error.message}")
+        self.settings.log(
+            f"refused {error.status} {request.method} {request.url.path[:60]!r}: {error.message}"
+        )
         # The rest of a body that was refused is not read: the connection ends with the answer.
         headers = {"Connection": "close"} if error.status in (408, 413) else {}
         if error.status == 401:
@@ -246,9 +253,7 @@ def make_server(store: Store, settings: Settings, tls: Certificate | None = None
     return uvicorn.Server(config)
 
 
-def serve(
-    store: Store, bound: socket.socket, settings: Settings, tls: Certificate | None = None
-) -> None:
+def serve(store: Store, bound: socket.socket, settings: Settings, tls: Certificate | None = None) -> None:
     """Serve until Ctrl-C or SIGTERM; the caller closes the store."""
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     with contextlib.suppress(KeyboardInterrupt), bound:
@@ -269,4 +274,3 @@ def running(store: Store, settings: Settings | None = None, port: int = 0) -> It
         server.should_exit = True
         thread.join(15)
         bound.close()
-

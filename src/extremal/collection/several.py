@@ -18,6 +18,7 @@ from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..optimization.design import design
 from ..optimization.quadratic.purposes import groups, mean
+from .priors import subsets_of
 from .survey import Question
 
 MOST_JOINT = 6  # items up to which a mechanism on their subsets is designed: 64 inputs
@@ -28,8 +29,6 @@ NO, YES = "no", "yes"
 
 def members(items: tuple[str, ...]) -> dict[str, list[str]]:
     """For each item the subsets, as texts of 0 and 1, that it is in."""
-    from .survey import subsets_of
-
     return {item: [s for s in subsets_of(len(items)) if s[k] == "1"] for k, item in enumerate(items)}
 
 
@@ -41,9 +40,13 @@ def choose(question: Question) -> tuple[str, tuple[Certified, ...], str]:
     each, per_item = _each(prior, epsilon, len(items), question.independent)
     error_each = math.fsum(_variance(p.prior, p) for p in each)
     if len(items) > MOST_JOINT:
-        return "each", each, (
-            f"{question.name}: {len(items)} items are drawn one by one, {per_item:.3g} nats each; one draw for the "
-            f"whole set would err less, but is designed for at most {MOST_JOINT} items."
+        return (
+            "each",
+            each,
+            (
+                f"{question.name}: {len(items)} items are drawn one by one, {per_item:.3g} nats each; one draw for the "
+                f"whole set would err less, but is designed for at most {MOST_JOINT} items."
+            ),
         )
     purpose = groups(members(items))
     made = design(prior, epsilon, purpose, tolerance=None if len(items) < MOST_JOINT else LOOSE)
@@ -52,13 +55,21 @@ def choose(question: Question) -> tuple[str, tuple[Certified, ...], str]:
     error_joint = direct / made.value if made.value > 0 else math.inf
     times = error_each / error_joint
     if error_joint <= error_each:
-        return "joint", (certify(made),), (
-            f"{question.name}: one draw for the whole set of items. One draw for each item, {per_item:.3g} nats each, "
-            f"leaks as much in all and needs {times:.2g} times as many people."
+        return (
+            "joint",
+            (certify(made),),
+            (
+                f"{question.name}: one draw for the whole set of items. One draw for each item, {per_item:.3g} nats "
+                f"each, leaks as much in all and needs {times:.2g} times as many people."
+            ),
         )
-    return "each", each, (
-        f"{question.name}: one draw for each item, {per_item:.3g} nats each. One draw for the whole set leaks as much "
-        f"and needs {1 / times:.2g} times as many people."
+    return (
+        "each",
+        each,
+        (
+            f"{question.name}: one draw for each item, {per_item:.3g} nats each. One draw for the whole set leaks as "
+            f"much and needs {1 / times:.2g} times as many people."
+        ),
     )
 
 
@@ -102,7 +113,9 @@ def set_mechanism(prior: Prior, mechanisms: tuple[Certified, ...]) -> Mechanism:
     for k, certified in enumerate(mechanisms):
         rows = [certified.inputs.index(YES if str(label)[k] == "1" else NO) for label in prior.labels]
         if matrix.shape[1] * len(certified.outputs) * prior.size > 1 << 24:
-            raise SizeError("too many combinations of reports", given=len(mechanisms), remedy="ask fewer items")
+            raise SizeError(
+                "too many combinations of reports", given=len(mechanisms), remedy="ask fewer items"
+            )
         part = certified.mechanism.matrix[rows]
         matrix = np.einsum("ij,ik->ijk", matrix, part).reshape(prior.size, -1)
         outputs = [(*done, y) for done in outputs for y in certified.outputs]

@@ -25,7 +25,7 @@ import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
 from .._json import parse_json
-from ..errors import SurveyError, StoreError
+from ..errors import StoreError, SurveyError
 from .published import Published
 from .schema import (
     database_url,
@@ -246,7 +246,9 @@ class Store:
         moved = "WITH moved AS (DELETE FROM reports RETURNING id, content) "
         with self._transaction() as connection:
             connection.exec_driver_sql("LOCK TABLE reports IN ACCESS EXCLUSIVE MODE")
-            connection.exec_driver_sql(moved + "INSERT INTO reports SELECT id, content FROM moved ORDER BY id")
+            connection.exec_driver_sql(
+                moved + "INSERT INTO reports SELECT id, content FROM moved ORDER BY id"
+            )
         self._alone("VACUUM FULL reports")
         self._forget_invitations()
 
@@ -300,7 +302,9 @@ def open_store(place: str | os.PathLike[str]) -> Store:
     """A store that exists, with the survey that it holds."""
     url = database_url(place)
     if url.drivername == "sqlite" and not os.path.isfile(str(url.database)):
-        raise SurveyError(f"there is no store {place}", remedy="give the file that `extremal survey serve` wrote")
+        raise SurveyError(
+            f"there is no store {place}", remedy="give the file that `extremal survey serve` wrote"
+        )
     engine = _engine(url)
     try:
         with engine.connect() as connection:
@@ -325,7 +329,8 @@ def _engine(url: sql.URL) -> sql.Engine:
 
 def _drained(first: Any, waiting: queue.Queue[Any]) -> tuple[list[tuple[Submission, Future[Verdict]]], bool]:
     """All that waits, up to a batch, and whether the end was among it."""
-    batch, item = [], first
+    batch: list[tuple[Submission, Future[Verdict]]] = []
+    item = first
     while True:
         if item is None:
             return batch, True
@@ -351,7 +356,9 @@ def _spend(connection: sql.Connection, hashes: set[str]) -> set[str]:
     if not hashes:
         return set()
     condition = invitations_table.c.hash.in_(sorted(hashes))
-    return set(connection.scalars(sql.delete(invitations_table).where(condition).returning(invitations_table.c.hash)))
+    return set(
+        connection.scalars(sql.delete(invitations_table).where(condition).returning(invitations_table.c.hash))
+    )
 
 
 def _verdict(submission: Submission, known: dict[str, str]) -> Verdict:
@@ -363,5 +370,7 @@ def _verdict(submission: Submission, known: dict[str, str]) -> Verdict:
 def _failure(place: str, error: BaseException) -> StoreError:
     cause = str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__]
     return StoreError(
-        "the database cannot be used now", given=f"{place}: {cause[0][:120]}", remedy="what was acknowledged is safe"
+        "the database cannot be used now",
+        given=f"{place}: {cause[0][:120]}",
+        remedy="what was acknowledged is safe",
     )

@@ -27,4 +27,6 @@ def parse_submission(published: Published, body: bytes) -> Submission:
         content = published.content(document["reports"])
     except (SurveyError, ValueError, TypeError) as error:
         raise Refusal(400, f"{str(error)[:1].upper()}{str(error)[1:200]}.") from None
-    return Submission(document["id"], content, token_hash(document["token"]) if published.invitation else None)
+    return Submission(
+        document["id"], content, token_hash(document["token"]) if published.invitation else None
+    )

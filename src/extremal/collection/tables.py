@@ -1,0 +1,104 @@
+"""Tables of a TOML document, read strictly: every error names the file, the line and what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .._files import open_file, reason
+from ..errors import FileError, SurveyError
+from ..model.reading import number
+from .places import Places
+
+LARGEST = 1 << 20  # bytes of a survey or of counts
+
+
+def read_text(name: str) -> str:
+    """The text of a file that is not too large."""
+    try:
+        with open_file(name) as file:
+            raw = file.read(LARGEST + 1)
+    except OSError as error:
+        raise FileError(
+            "the file must be one that can be read", given=f"{name}: {reason(error)}", remedy="check the path"
+        ) from None
+    if len(raw) > LARGEST:
+        raise FileError(f"the file must have at most {LARGEST} bytes", given=f"more: {name}")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FileError("the file must be UTF-8 text", given=f"other bytes: {name}") from None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the document, with readers that name the line of what is wrong."""
+
+    values: Mapping[str, Any]
+    places: Places
+    folder: Path
+    table: str = ""
+    number: int = 0
+
+    def at(self, key: str = "") -> str:
+        return self.places.name(self.table, self.number, key)
+
+    def wrong(self, key: str, problem: str, given: object = None, remedy: str | None = None) -> SurveyError:
+        shown = None if given is None else (given if isinstance(given, str) else repr(given))[:80]
+        return SurveyError(f"{self.at(key)}: {key or self.table} {problem}", given=shown, remedy=remedy)
+
+    def only(self, known: list[str]) -> None:
+        for key in self.values:
+            if key not in known:
+                near = difflib.get_close_matches(key, known, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+                raise SurveyError(f"{self.at(key)}: unknown key {key!r:.60}", remedy=hint)
+
+    def text(self, key: str, required: bool = False) -> str | None:
+        value = self.values.get(key)
+        if value is None and not required:
+            return None
+        if not isinstance(value, str) or not value.strip():
+            raise self.wrong(key, "must be text", "nothing" if value is None else value, f'e.g. {key} = "…"')
+        return value.strip()
+
+    def flag(self, key: str, default: bool) -> bool:
+        value = self.values.get(key, default)
+        if not isinstance(value, bool):
+            raise self.wrong(key, "must be true or false", value)
+        return value
+
+    def number_of(self, key: str, holds: Callable[[float], bool], what: str) -> float | None:
+        if key not in self.values:
+            return None
+        given = self.values[key]
+        value: Any = number(given) if isinstance(given, str) and given.strip().endswith("%") else given
+        if not is_number(value) or not holds(value):
+            raise self.wrong(key, f"must be {what}", given)
+        return float(value)
+
+    def share(self, key: str) -> float | None:
+        return self.number_of(key, lambda x: 0 < x < 1, 'a number between 0 and 1, e.g. 0.1 or "10%"')
+
+    def whole(self, key: str) -> int | None:
+        found = self.number_of(key, lambda x: x >= 1 and x == int(x), "a whole number from 1")
+        return None if found is None else int(found)
+
+    def file(self, key: str) -> Path:
+        """The file that a key names, beside the survey."""
+        name = self.text(key, required=True) or ""
+        path = self.folder / name
+        if not path.is_file():
+            raise self.wrong(
+                key, "must name a file beside the survey that can be read", f"{name}: there is none"
+            )
+        return path
+
+
+def is_number(value: object) -> bool:
+    """Whether it is a number, and finite; truth values are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from .._json import parse_json
-from ..certification.certify import Certified, from_json
+from ..certification.certify import Certified
 from ..certification.file import encode_label
 from ..errors import SurveyError
 from .survey import Kind
@@ -187,7 +187,7 @@ class Published:
                         **q,
                         "answers": tuple(q["answers"]),
                         "scores": None if q["scores"] is None else tuple(q["scores"]),
-                        "mechanisms": tuple(from_json(m) for m in q["mechanisms"]),
+                        "mechanisms": tuple(Certified.from_json(m) for m in q["mechanisms"]),
                     }
                 )
                 for q in document["questions"]

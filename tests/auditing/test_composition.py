@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import extremal as ex
 from extremal.auditing.composition import repeated_epsilon
+from tests.support import oracles
 from tests.support.strategies import mechanisms, pairs, priors
 
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
@@ -57,7 +58,7 @@ def test_repeated_releases_through_counts_are_what_all_sequences_give(pair, n):
     sequences = by_sequences(prior, [mechanism] * n)
     assert repeated.epsilon == pytest.approx(max(l for l, _ in sequences.values()), abs=1e-10)
     assert repeated.distribution.mean == pytest.approx(sum(l * p for l, p in sequences.values()), abs=1e-10)
-    assert repeated.distribution.log_mean_exp == pytest.approx(
+    assert oracles.log_mean_exp(repeated.distribution) == pytest.approx(
         math.log(sum(math.exp(l) * p for l, p in sequences.values())), abs=1e-10
     )
     assert len(repeated.worst) == n
@@ -70,7 +71,7 @@ def test_a_thousand_releases_are_counted_not_enumerated():
     assert 0.5 < thousand.epsilon <= PRIOR.epsilon_max
     assert math.fsum(thousand.distribution.probabilities) == pytest.approx(1)
     # By the law of total probability the mean of e^l is at most e^(worst l).
-    assert thousand.distribution.log_mean_exp <= thousand.epsilon + 1e-12
+    assert oracles.log_mean_exp(thousand.distribution) <= thousand.epsilon + 1e-12
 
 
 @given(pairs(max_size=4, max_outputs=4), st.integers(1, 3))
@@ -82,9 +83,9 @@ def test_repeated_maximal_leakage_agrees_with_qif(pair, n):
     for _ in range(n - 1):
         joint = qif.channel.compose.parallel(joint, C)
     theirs = math.log(qif.measure.bayes_vuln.mult_capacity(np.asfortranarray(joint)))
-    assert ex.composition.repeat_release(prior, mechanism, n).distribution.log_mean_exp == pytest.approx(
-        theirs, abs=1e-9
-    )
+    assert oracles.log_mean_exp(
+        ex.composition.repeat_release(prior, mechanism, n).distribution
+    ) == pytest.approx(theirs, abs=1e-9)
     assert ex.measures.maximal_leakage(ex.composition.joint_release(*[mechanism] * n)) == pytest.approx(
         theirs, abs=1e-9
     )
@@ -104,7 +105,7 @@ def test_a_composition_of_two_agrees_with_dit():
             masses.append(p)
     theirs = dit.other.maximal_leakage(dit.Distribution(outcomes, masses), [0], [1, 2]) * math.log(2)
     both = ex.composition.compose_releases(PRIOR, one, other)
-    assert both.distribution.log_mean_exp == pytest.approx(theirs, abs=1e-9)
+    assert oracles.log_mean_exp(both.distribution) == pytest.approx(theirs, abs=1e-9)
 
 
 # What may be added, and what may not
@@ -434,7 +435,6 @@ def test_the_level_for_each_of_n_releases_keeps_the_budget_and_uses_it(family, n
     assert plan.total > 0.79
     assert plan.epsilon == pytest.approx(ex.epsilon_pml(PRIOR, plan.mechanism))
     assert ex.composition.releases_within(PRIOR, plan.mechanism, 0.8) >= n
-    assert plan.naive == 0.8 / n
     if n == 1:
         assert plan.epsilon == pytest.approx(0.8, abs=1e-3)
 

@@ -55,8 +55,10 @@ def test_lifts_average_to_one_over_inputs_and_over_outputs(pair):
 def test_the_mean_of_exp_leakage_is_the_maximal_leakage(pair):
     prior, mechanism = pair
     distribution = ex.measures.leakage_distribution(prior, mechanism)
-    assert distribution.log_mean_exp == pytest.approx(ex.measures.maximal_leakage(mechanism), abs=1e-12)
-    assert distribution.mean <= distribution.log_mean_exp + 1e-12
+    assert oracles.log_mean_exp(distribution) == pytest.approx(
+        ex.measures.maximal_leakage(mechanism), abs=1e-12
+    )
+    assert distribution.mean <= oracles.log_mean_exp(distribution) + 1e-12
     assert ex.measures.maximal_leakage(mechanism) <= ex.epsilon_pml(prior, mechanism) + 1e-12
 
 

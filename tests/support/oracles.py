@@ -190,6 +190,11 @@ def all_bases(pi, c):
 # Exact fractions
 
 
+def log_mean_exp(distribution):
+    """log E[exp l(X→Y)] of a distribution of the leakage: the maximal leakage."""
+    return math.log(math.fsum(np.exp(distribution.values) * distribution.probabilities))
+
+
 def exact_lift(pi, P):
     """P(y|x) / P_Y(y) in fractions; None in columns that never occur."""
     n, m = len(P), len(P[0])
@@ -224,3 +229,19 @@ def exact_chi_squared(t):
 def exact_guessing(pi, P):
     """The probability of guessing X right from Y."""
     return sum(max(pi[i] * P[i][j] for i in range(len(pi))) for j in range(len(P[0])))
+
+
+def polytope_system(pi, c):
+    """Lemma 1 as (upper, sums): upper p <= 0, sums p = 1 and p >= 0 for p the N x N mechanism, row by row.
+
+    p_ij - c sum_i' pi_i' p_i'j <= 0 for masses pi and c = e^epsilon. Fractions in, fractions out.
+    """
+    n = len(pi)
+    zero, one = c - c, c / c
+    upper, sums = np.full((n * n, n * n), zero), np.full((n, n * n), zero)
+    for i in range(n):
+        sums[i, i * n : (i + 1) * n] = one
+        for j in range(n):
+            upper[i * n + j, j::n] = [-c * p for p in pi]
+            upper[i * n + j, i * n + j] += one
+    return upper, sums

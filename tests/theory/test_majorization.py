@@ -8,8 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.theory.majorization import majorizes, schur_convex_on, transfer
+from extremal.theory.majorization import majorizes
 from tests.support.strategies import priors
+
+
+def transfer(p, rich, poor, share):
+    """p after moving `share` of half the difference from one element to a smaller one: p majorizes the result."""
+    q = p.copy()
+    amount = share * (q[rich] - q[poor]) / 2
+    q[rich] -= amount
+    q[poor] += amount
+    return q
 
 
 def test_the_papers_example():
@@ -47,17 +56,8 @@ def test_max_is_schur_convex_and_min_and_entropy_are_schur_concave(prior, data, 
     order = np.argsort(p)
     i, j = sorted(data.draw(st.tuples(*[st.integers(0, prior.size - 1)] * 2)))
     q = transfer(p, order[j], order[i], share)
-    assert schur_convex_on(np.max, p, q)
-    assert schur_convex_on(lambda x: -np.min(x), p, q)
-    assert schur_convex_on(lambda x: float(np.sum(x * np.log(x))), p, q)
-
-
-def test_schur_convexity_fails_visibly_for_the_wrong_sign():
-    assert not schur_convex_on(np.min, [0.9, 0.1], [0.5, 0.5])
-    assert not schur_convex_on(np.min, [0.5, 0.5], [0.9, 0.1])
-    assert schur_convex_on(
-        lambda x: -x[0], [0.6, 0.2, 0.2], [0.5, 0.4, 0.1]
-    )  # not comparable: nothing to respect
+    for phi in (np.max, lambda x: -np.min(x), lambda x: np.sum(x * np.log(x))):
+        assert phi(p) >= phi(q) - 1e-12
 
 
 @given(priors(), st.data(), st.floats(0, 1), st.floats(0, 20))
@@ -68,4 +68,5 @@ def test_proposition_1_the_leakage_of_randomized_response_is_schur_convex_in_the
     order = np.argsort(p)
     i, j = sorted(data.draw(st.tuples(*[st.integers(0, prior.size - 1)] * 2)))
     q = transfer(p, order[j], order[i], share)
-    assert schur_convex_on(lambda x: ex.theory.randomized_response_epsilon(ex.Prior(x), level), p, q)
+    leakages = [ex.theory.randomized_response_epsilon(ex.Prior(x), level) for x in (p, q)]
+    assert leakages[0] >= leakages[1] - 1e-12

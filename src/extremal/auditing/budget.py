@@ -27,7 +27,7 @@ GRID = 16  # levels tried before the search narrows
 class PerRelease:
     """A mechanism that may be released `releases` times: together they leak `total` <= `budget`.
 
-    `epsilon` is what one release leaks. `naive` is budget / releases, which is no guarantee.
+    `epsilon` is what one release leaks.
     """
 
     releases: int
@@ -35,11 +35,6 @@ class PerRelease:
     epsilon: float
     total: float
     mechanism: Mechanism
-
-    @property
-    def naive(self) -> float:
-        """The budget divided by the number of releases; it may be too much, or needlessly little."""
-        return self.budget / self.releases
 
 
 def leakage_limit(prior: Prior, mechanism: Released) -> float:

@@ -103,11 +103,6 @@ class LeakageDistribution:
         """E[l(X→Y)]."""
         return float(self.values @ self.probabilities)
 
-    @property
-    def log_mean_exp(self) -> float:
-        """log E[exp l(X→Y)], which is the maximal leakage."""
-        return math.log(math.fsum(np.exp(self.values) * self.probabilities))
-
 
 def leakage_distribution(prior: Prior, mechanism: Mechanism) -> LeakageDistribution:
     """The distribution of l(X→Y) when Y is drawn by the mechanism; outcomes equal up to rounding are one."""

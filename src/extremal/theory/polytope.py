@@ -11,10 +11,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._types import Floats
 from ..errors import EpsilonError, PriorError, SizeError
@@ -24,34 +22,6 @@ from ..model.regions import largest_lift, rounding
 LARGEST = 4  # symbols: see polytope_vertices
 
 SMALL_LIFT = 1e-6  # larger lifts are real however small the mass
-
-
-@dataclass(frozen=True)
-class Constraints:
-    """{p : upper p <= 0, sums p = 1, p >= 0} for p the N x N mechanism, row by row."""
-
-    upper: NDArray[Any]
-    sums: NDArray[Any]
-
-
-def constraints(pi: Sequence[Any], c: Any) -> Constraints:
-    """Lemma 1: p_ij - c sum_i' pi_i' p_i'j <= 0 and sum_j p_ij = 1, for masses pi and c = e^epsilon.
-
-    Fractions in, fractions out.
-    """
-    n = len(pi)
-    kind: Any = object if isinstance(c, Fraction) else np.float64
-    upper = np.zeros((n * n, n * n), dtype=kind)
-    sums = np.zeros((n, n * n), dtype=kind)
-    if kind is object:
-        upper += Fraction(0)
-        sums += Fraction(0)
-    for i in range(n):
-        sums[i, i * n : (i + 1) * n] = c / c
-        for j in range(n):
-            upper[i * n + j, j::n] = [-c * p for p in pi]
-            upper[i * n + j, i * n + j] += c / c
-    return Constraints(upper, sums)
 
 
 def polytope_vertices(prior: Prior, epsilon: float) -> Floats:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -83,11 +82,6 @@ class PairsAudit:
     def violation(self) -> bool:
         """Whether the claimed epsilon is refuted at the stated confidence; False if none was claimed."""
         return self.claimed is not None and self.epsilon_lower > self.claimed
-
-    @cached_property
-    def by_report(self) -> tuple[PairTest, ...]:
-        """The tests of single reports, the largest bound first."""
-        return tuple(sorted((t for t in self.tests if t.single), key=lambda test: -test.lower))
 
     @property
     def verdict(self) -> str:

@@ -18,7 +18,6 @@ from functools import cached_property
 
 import numpy as np
 
-from ..._native.library import library
 from ..._types import Bools, Floats, Ints
 from ...model.regions import rounding
 
@@ -150,10 +149,6 @@ class Separable:
     def empty_value(self, y: Floats) -> float:
         """mu(lambda) - y . lambda of lambda = low everywhere, from which searches count profits."""
         return float(np.sum(self.pi * self.ends[0] - y * self.low))
-
-    def warm_up(self) -> None:
-        """Load the compiled loops before any clock is started."""
-        library()
 
     def explore(self, y: Floats, tries: int, free: int, seed: int) -> tuple[Floats, Floats]:
         """Columns found by large-neighbourhood search, as lifts in rows, and their reduced values."""

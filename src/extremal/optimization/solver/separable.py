@@ -46,14 +46,14 @@ def column_generation(
         lattice=None if counts is None else Lattice(problem, counts),
         vertices=vertex_table(problem),
     )
-    return generate(_prepared(problem, tolerance, budget, start, progress, pricer.vertices is None), pricer)
+    return generate(_prepared(problem, tolerance, budget, start, progress), pricer)
 
 
 def chord_generation(
     problem: Separable, tolerance: float, budget: Budget, progress: Progress | None = None
 ) -> Solution:
     """The same without exact pricing: its bound is by chords alone and holds for any finer prior, see `merging`."""
-    return generate(_prepared(problem, tolerance, budget, None, progress, True), Search(problem, patience=8))
+    return generate(_prepared(problem, tolerance, budget, None, progress), Search(problem, patience=8))
 
 
 def _prepared(
@@ -62,13 +62,10 @@ def _prepared(
     budget: Budget,
     start: Floats | None,
     progress: Progress | None,
-    compiled: bool,
 ) -> Run:
     """A feasible master program and the analytic bound."""
     n, pi = problem.size, problem.pi
     with clean_interrupts():
-        if compiled:
-            problem.warm_up()
         dual = problem.analytic_dual()
         upper = math.fsum(dual)
         # Where the utility vanishes, what rounding left of it is no scale.

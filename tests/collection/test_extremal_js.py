@@ -6,57 +6,19 @@ import os
 import random
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.release.sampler import Sampler
+from tests.support.draws import by_node, by_python
 
 pytestmark = pytest.mark.skipif(
     shutil.which("node") is None and not os.environ.get("EXTREMAL_REQUIRE_NODE"), reason="needs node"
 )
 
-MODULE = Path(ex.__file__).parent / "collection" / "static" / "extremal.js"
 PAGE = Path(__file__).parents[2] / "docs" / "file-format.md"
-
-# Reads {"files": [text...], "draws": [[file, answer, word as text]...]} and answers with what happened to each.
-DRIVER = """
-import { load } from "%s";
-let text = "";
-for await (const chunk of process.stdin) text += chunk;
-const { files, draws } = JSON.parse(text);
-const verdicts = [];
-const mechanisms = [];
-for (const file of files) {
-  try {
-    const mechanism = load(file);
-    verdicts.push(await mechanism.verify());
-    mechanisms.push(mechanism);
-  } catch (error) {
-    verdicts.push(`${error.constructor.name}: ${error.message}`);
-    mechanisms.push(null);
-  }
-}
-const reports = draws.map(([k, answer, word]) => mechanisms[k].draw(answer, BigInt(word)));
-console.log(JSON.stringify({ verdicts, reports }));
-"""
-
-
-def node(files, draws=()):
-    program = DRIVER % MODULE.as_uri()
-    done = subprocess.run(
-        ["node", "--input-type=module", "-e", program],
-        input=json.dumps({"files": list(files), "draws": list(draws)}),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
-    return answer["verdicts"], answer["reports"]
 
 
 def some_mechanisms():
@@ -90,7 +52,7 @@ def test_sets_of_priors_are_verified_exactly(priors):
     certified = ex.certify(priors, ex.design(priors, 0.5).mechanism, 0.5)
     document = json.loads(certified.to_json())
     document["epsilon"] = repr(math.nextafter(certified.realised_epsilon, 0) * (1 - 1e-14))
-    fits, leaks = node([certified.to_json(), json.dumps(document)])[0]
+    fits, leaks = by_node([certified.to_json(), json.dumps(document)])[0]
     assert fits["digest"] == certified.digest
     assert "leaks more" in leaks
 
@@ -100,29 +62,19 @@ def test_the_same_words_give_the_same_reports_as_in_python():
     made = some_mechanisms()
     draws, expected = [], []
     for k, certified in enumerate(made):
-        sampler = Sampler(certified.weights, certified.mechanism.inputs, certified.mechanism.outputs, b"")
-        for _ in range(300):
-            row = random.randrange(len(sampler.inputs))
-            word = random.choice(
-                [random.getrandbits(64), random.choice([0, 2**64 - 1, 2**63, 2**62, 2**63 - 1])]
-            )
-            out = np.zeros(1, dtype=np.uint64)
-
-            def fill(start, words, word=word):
-                words[:] = word
-
-            identity = np.arange(len(sampler.inputs) + 1, dtype=np.uint32)
-            assert sampler.draw(np.array([row], dtype=np.uint64), identity, fill, out)
-            draws.append([k, sampler.inputs[row], str(word)])
-            expected.append(sampler.outputs[int(out[0])])
-    verdicts, reports = node([certified.to_json() for certified in made], draws)
+        edges = [0, 2**64 - 1, 2**63, 2**62, 2**63 - 1]
+        words = [random.choice([random.getrandbits(64), random.choice(edges)]) for _ in range(300)]
+        answers = random.choices(certified.mechanism.inputs, k=300)
+        draws += [[k, answer, str(word)] for answer, word in zip(answers, words, strict=True)]
+        expected += by_python(certified, answers, words)
+    verdicts, reports = by_node([certified.to_json() for certified in made], draws)
     assert [verdict["digest"] for verdict in verdicts] == [certified.digest for certified in made]
     assert reports == expected
 
 
 def test_the_vectors_of_the_file_format_page_are_accepted():
     text = re.search(r"<!-- vectors:file -->\n```json\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)[1]
-    verdicts, _ = node([text])
+    verdicts, _ = by_node([text])
     assert verdicts[0]["epsilon"] == 0.75
 
 
@@ -142,7 +94,7 @@ def test_the_level_is_compared_exactly(epsilon, enough):
     prior = ex.Prior([0.5, 0.5], ["a", "b"])
     document = json.loads(ex.certify(prior, ex.Mechanism(np.eye(2), ["a", "b"], ["a", "b"]), 1.0).to_json())
     document["epsilon"] = epsilon
-    (verdict,), _ = node([json.dumps(document)])
+    (verdict,), _ = by_node([json.dumps(document)])
     # Where the level is enough, what is left to find is that the digest no longer fits.
     assert ("altered" if enough else "leaks more") in verdict
 
@@ -169,5 +121,5 @@ def test_altered_files_are_refused(change):
     prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
     document = json.loads(ex.certify(prior, ex.design(prior, 0.6).mechanism, 0.6).to_json())
     change(document)
-    (verdict,), _ = node([json.dumps(document)])
+    (verdict,), _ = by_node([json.dumps(document)])
     assert str(verdict).startswith("ExtremalError: ")

@@ -6,8 +6,8 @@ import random
 import numpy as np
 import pytest
 
-from extremal.release.sampler import Sampler
 from tests.support.browser import PHONE, until
+from tests.support.draws import by_python
 from tests.support.survey_site import DIGEST, certified, serving, subsets, survey
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -98,18 +98,8 @@ def arrived(page):
 
 def word_for(mechanism, answer, report):
     """A 64-bit word from which this answer gives this report."""
-    inputs, outputs = mechanism.mechanism.inputs, mechanism.mechanism.outputs
-    sampler = Sampler(mechanism.weights, inputs, outputs, b"")
-    words = np.random.default_rng(3).integers(0, 2**64, size=1000, dtype=np.uint64)
-    out = np.zeros(len(words), dtype=np.uint64)
-    codes = np.full(len(words), inputs.index(answer), dtype=np.uint64)
-    identity = np.arange(len(inputs) + 1, dtype=np.uint32)
-
-    def fill(start, target):
-        target[:] = words[start : start + len(target)]
-
-    assert sampler.draw(codes, identity, fill, out)
-    return int(words[[outputs[int(k)] for k in out].index(report)])
+    words = [random.Random(k).getrandbits(64) for k in range(1000)]
+    return words[by_python(mechanism, [answer] * 1000, words).index(report)]
 
 
 def randomness(*words):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.browser import PHONE, screenshot, until
+from tests.support.browser import PHONE, barriers, screenshot, until
 from tests.support.survey_site import certified, serving, subsets, survey
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -53,65 +53,6 @@ FILES = survey(
     ],
     introduction=f"{LONG}.\n\n{LONG}.",
 )
-# What a person could not read, reach or name. Contrast as WCAG 2.2 defines it, of every text on its ground.
-CHECKS = """() => {
-    const wrong = [];
-    const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
-    const rgba = (color) => {
-        canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1);
-        return [...canvas.getImageData(0, 0, 1, 1).data];
-    };
-    const luminance = (color) => rgba(color).slice(0, 3)
-        .map(x => x / 255).map(x => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)
-        .reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);
-    const below = (e) => {
-        for (; e; e = e.parentElement) {
-            const color = getComputedStyle(e).backgroundColor;
-            if (rgba(color)[3] === 255) return color;
-        }
-        return "white";
-    };
-    const visible = (e) => e.checkVisibility({ visibilityProperty: true, opacityProperty: true });
-    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    let texts = 0;
-    while (walker.nextNode()) {
-        const e = walker.currentNode.parentElement;
-        if (!walker.currentNode.data.trim() || !visible(e)) continue;
-        texts += 1;
-        const style = getComputedStyle(e);
-        const [a, b] = [luminance(style.color), luminance(below(e))];
-        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-        if (ratio < 4.5) wrong.push(`contrast ${ratio.toFixed(2)}: ${walker.currentNode.data}`);
-        if (parseFloat(style.fontSize) < 13) wrong.push(`small: ${walker.currentNode.data}`);
-    }
-    if (!texts) wrong.push("nothing to read");
-    for (const e of document.querySelectorAll("input, button, summary, progress")) {
-        if (!visible(e)) continue;
-        const name = [...(e.labels || [])].map(l => l.innerText).join() || e.innerText || e.getAttribute("aria-label");
-        if (!name) wrong.push(`no name: ${e.outerHTML}`);
-        const box = (e.closest("label") || e).getBoundingClientRect();
-        if (e.tagName !== "PROGRESS" && (box.height < 36 || box.width < 36)) wrong.push(`hard to hit: ${e.outerHTML}`);
-        if (e.tabIndex < 0) wrong.push(`no keyboard: ${e.outerHTML}`);
-    }
-    for (const e of document.querySelectorAll("fieldset")) {
-        if (!e.querySelector(":scope > legend:first-child")?.innerText) wrong.push("a group without a name");
-    }
-    const ids = [...document.querySelectorAll("[id]")].map(e => e.id);
-    if (new Set(ids).size < ids.length) wrong.push("an id twice");
-    for (const name of ["aria-labelledby", "aria-describedby", "for"]) {
-        for (const e of document.querySelectorAll(`[${name}]`)) {
-            if (!ids.includes(e.getAttribute(name))) wrong.push(`${name} leads nowhere`);
-        }
-    }
-    const levels = [...document.querySelectorAll("h1, h2, h3")].filter(visible).map(e => Number(e.tagName[1]));
-    if (levels[0] !== 1 || levels.some((level, i) => i && level > levels[i - 1] + 1)) wrong.push(`headings ${levels}`);
-    if (document.documentElement.scrollWidth > innerWidth) wrong.push("wider than the screen");
-    for (const e of document.querySelectorAll("body *")) {
-        if (visible(e) && e.getBoundingClientRect().right > innerWidth + 0.5) wrong.push(`too wide: ${e.outerHTML}`);
-    }
-    if (!document.documentElement.lang || !document.title || !document.querySelector("main")) wrong.push("no frame");
-    return wrong;
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +69,7 @@ def test_every_step_can_be_read_reached_and_named_on_a_phone(browser, site, sche
 
     def looks_right(step):
         screenshot(page, f"form-{step}-{scheme}")
-        assert page.evaluate(CHECKS) == []
+        assert barriers(page) == []
 
     page.goto(site.address)
     page.wait_for_selector("#start:visible")

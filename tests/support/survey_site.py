@@ -108,7 +108,7 @@ class Handler(BaseHTTPRequestHandler):
         path = "/form.html" if self.path == "/" else "/results.html" if self.path == "/results" else self.path
         if path in self.site.files:
             content = self.site.files[path].encode()
-            self.reply(200, content, "text/html" if path.endswith(".html") else "application/json")
+            self.reply(200, content, KINDS.get(Path(path).suffix, "application/json"))
         elif (STATIC / path[1:]).is_file():
             self.reply(200, (STATIC / path[1:]).read_bytes(), KINDS[Path(path).suffix])
         else:

@@ -360,7 +360,7 @@ async function post(body) {
       method: "POST", headers: { "Content-Type": "application/json" }, body,
       credentials: "omit", cache: "no-store", redirect: "error", signal: abort.signal,
     });
-    if (answer.status === 429 || answer.status >= 500) return "later";
+    if ([408, 429].includes(answer.status) || answer.status >= 500) return "later";
     const document = await answer.json(); // a hotel's login page is not JSON
     if (answer.ok) return document.accepted === true ? "accepted" : "later";
     return `refused: ${document.error}`;

@@ -37,6 +37,7 @@ async function ask(address) {
   return answer;
 }
 
+/** Shows what there is now, and goes on. */
 async function refresh() {
   clearTimeout(timer);
   if (!secret) {
@@ -83,10 +84,11 @@ function progress({ reports, wanted, questions }) {
     $("progress").setAttribute("aria-label", `${whole.format(reports)} of ${whole.format(goal)} reports`);
   }
   if (needed && wanted) {
-    sentences.push(`About ${whole.format(needed)} reports give every interval a width of ${percent(wanted.width)} or less.`);
+    const width = Number((100 * wanted.width).toFixed(2));
+    sentences.push(`About ${whole.format(needed)} reports reach the width you want (${width}%) for every private question.`);
   }
   if (goal) sentences.push(reports < goal ? `${whole.format(goal - reports)} more to go.` : "That many have arrived.");
-  if (wanted && wanted.people && needed) sentences.push(`Planned: ${whole.format(wanted.people)} people.`);
+  if (wanted && wanted.people) sentences.push(`You planned for ${whole.format(wanted.people)} people.`);
   $("wanted").textContent = sentences.join(" ");
 }
 
@@ -118,7 +120,10 @@ function card({ text, rows, mean, needed, note }, { confidence, reports }) {
   if (rows.length) {
     section.append(make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...lines)));
   }
-  if (mean) section.append(make("p", {}, `Mean score ${mean.value.toFixed(2)} (${level} ${mean.low.toFixed(2)} – ${mean.high.toFixed(2)})`));
+  if (mean) {
+    const [share, low, high] = [mean.share, mean.low, mean.high].map((score) => score.toFixed(2));
+    section.append(make("p", {}, `Mean score ${share} (${level} ${low} – ${high})`));
+  }
   if (needed && reports < needed) {
     section.append(make("p", { className: "small" }, `${whole.format(needed - reports)} more reports for the wanted width.`));
   }

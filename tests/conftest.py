@@ -1,9 +1,10 @@
-"""Hypothesis profiles, tests that share a process, and the browser.
+"""Hypothesis profiles, interrupts, tests that share a process, and the browser.
 
 Choose a profile with HYPOTHESIS_PROFILE; the default gives the same examples every time.
 """
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -13,6 +14,10 @@ from tests.support.browser import started
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("explore", derandomize=False, deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+# A shell lets what runs in its background ignore interrupts, and so do the programs that tests start there.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,5 +1,6 @@
 """design(): every method keeps its promises, they agree wherever two apply, and what is certified is true."""
 
+import itertools
 import json
 import math
 import os
@@ -71,7 +72,7 @@ def assert_optimal(design, best):
     assert design.upper_bound - design.value <= allowed + drowned
 
 
-def assert_keeps_its_promises(design):
+def assert_keeps_its_promises(design, tolerance=1e-6):
     prior, mechanism = design.prior, design.mechanism
     assert np.abs(mechanism.matrix.sum(axis=1) - 1).max() <= 1e-12
     assert ex.epsilon_pml(prior, mechanism) <= design.epsilon + 1e-12
@@ -85,7 +86,7 @@ def assert_keeps_its_promises(design):
     assert design.value == pytest.approx(design.utility(prior, mechanism), rel=1e-11, abs=1e-14)
     assert design.value <= design.upper_bound
     assert design.region == prior.region(design.epsilon)
-    assert design.proven <= (design.gap <= 1e-6)
+    assert design.proven <= (design.gap <= tolerance)
 
 
 def assert_checked(design):
@@ -292,7 +293,7 @@ def test_the_uniform_prior_on_five_hundred_symbols_is_certified_both_ways(epsilo
     assert theorem.method == "uniform"
     assert theorem.value == pytest.approx(closed_form.uniform_mutual_information(500, epsilon), rel=1e-12)
     assert theorem.gap <= 1e-12
-    made = ex.design(prior, epsilon, ex.mutual_information, method="column-generation", time_limit=60)
+    made = ex.design(prior, epsilon, ex.mutual_information, method="column-generation")
     assert made.proven
     assert made.value == pytest.approx(theorem.value, rel=1e-6)
     for design in (theorem, made):
@@ -415,9 +416,9 @@ def test_designs_up_to_thirty_six_symbols_pass_the_independent_check(size):
         ex.Prior.from_counts(rng.integers(1, 100, size)),
     ):
         for epsilon in (0.2, 1.5):
-            design = ex.design(prior, epsilon, ex.mutual_information, time_limit=2)
+            design = ex.design(prior, epsilon, ex.mutual_information, tolerance=1e-4)
             assert design.gap <= 1e-4
-            assert_keeps_its_promises(design)
+            assert_keeps_its_promises(design, 1e-4)
             assert_checked(design)
 
 
@@ -425,9 +426,9 @@ def test_designs_up_to_thirty_six_symbols_pass_the_independent_check(size):
 @pytest.mark.parametrize(("size", "epsilon"), [(100, 0.7), (300, 1.5)])
 def test_designs_of_hundreds_of_symbols_pass_it_by_their_chords(name, size, epsilon):
     prior = ex.Prior(families(size)[name])
-    design = ex.design(prior, epsilon, ex.mutual_information, time_limit=3)
+    design = ex.design(prior, epsilon, ex.mutual_information, tolerance=1e-3)
     assert design.gap <= 1e-3
-    assert_keeps_its_promises(design)
+    assert_keeps_its_promises(design, 1e-3)
     assert_checked(design)
 
 
@@ -529,45 +530,49 @@ def test_the_value_of_arcs_without_a_matrix_is_that_of_the_mechanism(design, uti
 
 
 @pytest.mark.parametrize("size", [16, 30, 60])
-@pytest.mark.parametrize("stop", [1, 3])
-def test_an_interrupt_from_the_callback_leaves_the_best_so_far_with_a_valid_bound(size, stop):
+def test_an_interrupt_from_the_callback_leaves_the_best_so_far_with_a_valid_bound(size):
     weights = 1 / np.arange(1, size + 1)
     prior = ex.Prior(weights / weights.sum())
-    best = ex.design(prior, 0.7, ex.mutual_information, time_limit=10)
-    calls = []
+    best = ex.design(prior, 0.7, ex.mutual_information)
+    for stop in (1, 3):
+        calls = itertools.count(1)
 
-    def interrupt(value, upper):
-        calls.append(value)
-        if len(calls) == stop:
-            raise KeyboardInterrupt
+        def interrupt(value, upper, stop=stop, calls=calls):
+            if next(calls) == stop:
+                raise KeyboardInterrupt
 
-    design = ex.design(prior, 0.7, ex.mutual_information, tolerance=0.0, progress=interrupt)
-    assert design.stats.interrupted
-    assert "interrupted, this is the best so far" in str(design)
-    assert_keeps_its_promises(design)
-    assert design.value <= best.upper_bound
-    assert design.upper_bound >= best.value
-    assert not design.proven
-    assert_checked(design)
+        design = ex.design(prior, 0.7, ex.mutual_information, tolerance=0.0, progress=interrupt)
+        assert design.stats.interrupted
+        assert "interrupted, this is the best so far" in str(design)
+        assert_keeps_its_promises(design)
+        assert design.value <= best.upper_bound
+        assert design.upper_bound >= best.value
+        assert not design.proven
+        assert_checked(design)
 
 
 def test_a_real_interrupt_leaves_the_best_so_far_or_a_clean_exit():
-    """SIGINT at several moments of a search that would go on for minutes: before, between and inside its loops."""
+    """SIGINT at several moments of a search without end: before it, and, from the first round on, amid its loops."""
     script = """
-        import json, os, signal, threading
+        import json, math, os, signal, threading
         import numpy as np
         import extremal as ex
         from extremal.certification.check import check_claim
         weights = 1 + 0.1 * np.random.default_rng(36).random(36)  # hard: nearly equal masses
         prior = ex.Prior(weights / weights.sum())
-        ex.design(prior, 0.7, ex.mutual_information, time_limit=0)  # loads what is compiled
-        for delay in (0.0, 0.003, 0.03, 0.3, 1.0):
+        for delay, amid in ((0.0, False), (0.003, False), (0.0, True), (0.003, True), (0.1, True)):
             timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
+            def begun(value, upper):
+                if not timer.ident:
+                    timer.start()
             try:
-                timer.start()
-                design = ex.design(prior, 0.7, ex.mutual_information, tolerance=0.0, time_limit=600)
+                if not amid:
+                    timer.start()
+                design = ex.design(
+                    prior, 0.7, ex.mutual_information, tolerance=0.0, time_limit=math.inf, progress=begun
+                )
             except KeyboardInterrupt:
-                print(json.dumps(None))
+                assert not amid
                 continue
             print(json.dumps(dict(
                 interrupted=design.stats.interrupted,
@@ -576,27 +581,23 @@ def test_a_real_interrupt_leaves_the_best_so_far_or_a_clean_exit():
                 upper=design.upper_bound,
                 leakage=ex.epsilon_pml(prior, design.mechanism),
                 checked=check_claim(prior, 0.7, ex.mutual_information, design).ok,
-                seconds=design.stats.seconds,
             )))
     """
-    outcomes = [json.loads(line) for line in run(script).splitlines()]
-    assert len(outcomes) == 5
-    left = [outcome for outcome in outcomes if outcome is not None]
-    assert left  # at least the last ones came while the search was on
+    left = [json.loads(line) for line in run(script).splitlines()]
+    assert len(left) >= 3
     for outcome in left:
         assert outcome["interrupted"]
         assert not outcome["certified"]
         assert outcome["checked"]
         assert outcome["leakage"] <= 0.7 + 1e-12
         assert max(o["value"] for o in left) <= outcome["upper"]
-        assert outcome["seconds"] < 60
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
 def test_an_interrupt_in_this_process_is_clean_too():
     """Whatever the moment: a design that says it was interrupted, a finished one, or KeyboardInterrupt."""
     prior = ex.Prior(np.random.default_rng(1).dirichlet(np.ones(16)))
-    best = ex.design(prior, 0.7, ex.mutual_information, time_limit=10)
+    best = ex.design(prior, 0.7, ex.mutual_information)
     before = signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
     try:
         for delay in (0.001, 0.005, 0.02):
@@ -615,9 +616,9 @@ def test_an_interrupt_in_this_process_is_clean_too():
 
 
 @pytest.mark.parametrize("size", [12, 24, 36, 60, 150])
-def test_a_tiny_time_limit_still_gives_a_design_that_holds(size):
+def test_without_any_time_there_still_is_a_design_that_holds(size):
     prior = ex.Prior(np.random.default_rng(size).dirichlet(np.ones(size)))
-    design = ex.design(prior, 0.6, ex.mutual_information, time_limit=1e-3)
+    design = ex.design(prior, 0.6, ex.mutual_information, time_limit=0)
     assert_keeps_its_promises(design)
     assert design.gap < 0.1
     assert not design.stats.interrupted
@@ -711,7 +712,7 @@ def test_outputs_carry_the_labels_they_agree_with_most_often():
 
 def test_the_same_question_has_the_same_answer():
     prior = ex.Prior(families(40)["Zipf 1"])
-    one, other = (ex.design(prior, 1.0, ex.mutual_information, time_limit=30) for _ in range(2))
+    one, other = (ex.design(prior, 1.0, ex.mutual_information) for _ in range(2))
     assert one.mechanism == other.mechanism
     assert one.upper_bound == other.upper_bound
 

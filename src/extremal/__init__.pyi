@@ -8,6 +8,8 @@ from .certification.check import check_design
 from .estimation.counts import ReportCounts, count_reports
 from .estimation.difference import difference
 from .estimation.estimate import Estimate, estimate
+from .estimation.regression.regress import regress
+from .estimation.regression.result import Regression
 from .model.leakage import epsilon_pml, pml
 from .model.mechanism import Mechanism
 from .model.notion import LDP, LIP, PML, MaximalLeakage
@@ -38,6 +40,7 @@ __all__ = [
     "Mechanism",
     "Prior",
     "PriorSet",
+    "Regression",
     "ReportCounts",
     "Utility",
     "audit",
@@ -64,6 +67,7 @@ __all__ = [
     "pml",
     "privatize",
     "randomness",
+    "regress",
     "shares",
     "theory",
     "tradeoff",

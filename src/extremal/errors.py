@@ -12,6 +12,7 @@ ExtremalError
 ├── FormatError         a mechanism file that is malformed, altered or too large
 ├── FileError           a data file that cannot be read, or a target that must not be written
 ├── ValuesError         a column that cannot be privatised: unknown or missing values, a wrong type or length
+├── RegressionError     a model that the data, or the mechanism, do not determine
 ├── KeyingError         a secret key, a key file or record ids that cannot be used for keyed draws
 ├── SurveyError         a survey file, a report from a respondent, or a store that cannot be used
 ├── StoreError          a database that does not answer or has no room left
@@ -131,6 +132,10 @@ class FileError(ExtremalError, ValueError):
 
 class ValuesError(ExtremalError, ValueError):
     """A column that cannot be privatised: unknown or missing values, a wrong type or length."""
+
+
+class RegressionError(ExtremalError, ValueError):
+    """A model that the data, or the mechanism, do not determine: collinear, separated or not identified."""
 
 
 class KeyingError(ExtremalError, ValueError):

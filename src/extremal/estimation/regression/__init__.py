@@ -1,0 +1,1 @@
+"""Regression with private columns: everything follows from the likelihood of the reports."""

@@ -1,0 +1,224 @@
+"""From an assembly to its coefficients: starts, the climb, and whether the data determine what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..._types import Floats
+from ...errors import RegressionError
+from .assembly import Assembly, Prepared, shares_of, typical
+from .climb import Peak, climb
+from .families import Discrete
+from .likelihood import Channel, Problem
+from .structure import Parameter, brief_text
+
+EXTRA_STARTS = 2
+LARGEST_SAMPLE = 50_000  # rows of the first climb, if there are many
+LARGEST_SEARCH = (
+    4_000_000  # rows x linear predictors x columns up to which a fit is repeated from other starts
+)
+UNDETERMINED = 1e-6  # information about a direction that moves the linear predictors of a row by 1
+FAR = 12.0  # linear predictors beyond: shares of 6e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The most likely coefficients, and the coordinates in which they were found."""
+
+    prepared: Prepared
+    peak: Peak
+    coefficients: Floats
+
+    @property
+    def log_likelihood(self) -> float:
+        return self.peak.at.value
+
+
+def fit(assembly: Assembly, rows: int, starts: int | None = None) -> Fit:
+    """The most likely coefficients; RegressionError if there are none, or more than one.
+
+    Parameters
+    ----------
+    assembly
+        The model and its rows.
+    rows
+        How many rows there are, equal ones included.
+    starts
+        How many starts to climb from; by default three for problems that are small.
+    """
+    _check_rows(len(assembly.names), rows)
+    prepared = assembly.problem()
+    _check_rows(len(prepared.parameters), rows)
+    problem = prepared.problem
+    if starts is None:
+        work = problem.designs[0].size * problem.family.predictors * len(problem.designs)
+        starts = 1 + EXTRA_STARTS if work <= LARGEST_SEARCH and not _exact(problem) else 1
+    best: Peak | None = None
+    for count, start in enumerate(_starts(assembly, problem)):
+        if count >= starts and best is not None and (best.converged or count >= 8):
+            break
+        found = climb(problem, _sampled(problem, start))
+        if best is None or _rank(found) > _rank(best):
+            best = found
+    assert best is not None
+    _check(prepared, best)
+    return Fit(prepared, best, prepared.back @ best.theta)
+
+
+def _check_rows(coefficients: int, rows: int) -> None:
+    if rows < coefficients:
+        raise RegressionError(
+            f"a model of {coefficients} coefficients needs at least as many rows",
+            given=rows,
+            remedy="leave terms out, or merge answers",
+        )
+
+
+def _rank(peak: Peak) -> tuple[bool, float]:
+    return peak.converged, peak.at.value
+
+
+def _exact(problem: Problem) -> bool:
+    """Whether every report tells the answer: the likelihood of all models here is concave then."""
+    return len(problem.designs) == 1 and all(
+        bool(((c.table > 0).sum(axis=(0, 1)) <= 1).all()) for c in problem.channels
+    )
+
+
+def _starts(assembly: Assembly, problem: Problem) -> Iterator[Floats]:
+    """Constants first; with private predictors, those that take expected values for the truth; then others near by."""
+    first = _constants(assembly, problem)
+    if len(problem.designs) > 1 and all(
+        c.table.shape[0] == 1 or c.table.shape[1] == 1 for c in problem.channels
+    ):
+        first = _calibrated(problem, first)
+    yield first
+    generator = np.random.default_rng(0)
+    while True:
+        for scale in (0.5, 0.1, 0.02):
+            start = first + scale * generator.standard_normal(len(first))
+            if np.isfinite(problem.value(start)):
+                yield start
+                break
+        else:
+            yield first
+
+
+def _sampled(problem: Problem, start: Floats) -> Floats:
+    """The maximum for a part of very many rows, from where the climb with all of them is short."""
+    n = len(problem.weights)
+    if n < 4 * LARGEST_SAMPLE:
+        return start
+    rows = slice(None, None, n // LARGEST_SAMPLE)
+    part = replace(
+        problem,
+        designs=tuple(np.ascontiguousarray(X[:, rows]) for X in problem.designs),
+        channels=tuple(Channel(c.codes[rows], c.table) for c in problem.channels),
+        weights=problem.weights[rows],
+        outcome=None if problem.outcome is None else problem.outcome[rows],
+        covariates=None if problem.covariates is None else np.ascontiguousarray(problem.covariates[:, rows]),
+    )
+    peak = climb(part, start)
+    near = peak.converged and np.linalg.norm(peak.theta - start) < 50
+    return peak.theta if near and np.isfinite(problem.value(peak.theta)) else start
+
+
+def _constants(assembly: Assembly, problem: Problem) -> Floats:
+    """Coordinates of the linear predictors that are the same in every row and fit the reports as a whole."""
+    eta = problem.family.constants(typical(assembly))
+    ones = np.mean([X.mean(axis=1) for X in problem.designs], axis=0)
+    theta = np.asarray(problem.contrast.T @ np.outer(eta, ones).ravel())
+    if problem.covariates is None:
+        return theta
+    log_w = np.log(_first_shares(problem))
+    ones = problem.covariates.mean(axis=1)
+    return np.concatenate([theta, np.outer(log_w[1:] - log_w[0], ones).ravel()])
+
+
+def _first_shares(problem: Problem) -> Floats:
+    """Shares of the combinations of private predictors, from their reports alone."""
+    K = len(problem.designs)
+    if problem.log_shares is not None:
+        return np.exp(problem.log_shares)
+    shares = np.full(K, 1 / K)
+    for channel in problem.channels:
+        if channel.table.shape[1] > 1:  # each channel tells about its own columns: others are equal there
+            found = shares_of(channel, problem.weights).sum(axis=0)
+            shares = shares * found
+    shares = shares / shares.sum()
+    return np.asarray(0.95 * shares + 0.05 / K)
+
+
+def _calibrated(problem: Problem, first: Floats) -> Floats:
+    """The fit to the designs that are expected given the reports: consistent up to second order in the slopes."""
+    w = _first_shares(problem)
+    n = len(problem.weights)
+    r = problem.seen(slice(0, n))[1] * w[:, None]
+    r /= r.sum(axis=0)
+    X = sum((r[k] * X for k, X in enumerate(problem.designs)), np.zeros_like(problem.designs[0]))
+    channels = tuple(c for c in problem.channels if c.table.shape[0] > 1)
+    simple = replace(problem, designs=(X,), channels=channels, covariates=None, log_shares=None)
+    q = problem.contrast.shape[1]
+    peak = climb(simple, first[:q])
+    start = np.concatenate([peak.theta, first[q:]])
+    return start if np.isfinite(problem.value(start)) and np.linalg.norm(peak.theta) < 20 else first
+
+
+def _check(prepared: Prepared, peak: Peak) -> None:
+    """Refuse coefficients that run off, or that other coefficients could replace."""
+    problem = prepared.problem
+    values, vectors = np.linalg.eigh(-peak.at.hessian)
+    scale = problem.weights.sum() / len(problem.weights)
+    weak = values < UNDETERMINED * max(scale, 1e-300)
+    if peak.converged and not weak.any():
+        return
+    q = problem.contrast.shape[1]
+    directions = prepared.back @ vectors[:, weak] if weak.any() else prepared.back
+    named = _named(prepared, directions)
+    B, _ = problem.coefficients(peak.theta)
+    far = max(float(np.abs(B @ X).max(initial=0.0)) for X in problem.designs)
+    if (
+        isinstance(problem.family, Discrete)
+        and far > FAR
+        and np.abs(vectors[:q, weak]).max(initial=0.0) > 0.1
+    ):
+        raise RegressionError(
+            f"has no finite solution: {named} run off to infinity. The reports fit best if an answer has share 0 or 1 "
+            "among some rows (separation, or an empty cell)",
+            parameter="the model",
+            remedy="leave the term out, merge rare levels or answers, or collect more reports",
+        )
+    if weak.any():
+        raise RegressionError(
+            f"is not identified: other values of {named} explain the reports as well",
+            parameter="the model",
+            remedy="leave terms out, or use a mechanism that tells these answers apart",
+        )
+    raise RegressionError(
+        f"did not converge in {peak.steps} steps: the likelihood has no clear maximum",
+        parameter="the model",
+        remedy="leave terms out, or collect more reports",
+    )
+
+
+def _named(prepared: Prepared, directions: Floats) -> str:
+    """The coefficients that move the linear predictors most along the directions that the data leave open."""
+    parameters, assembly = prepared.parameters, prepared.assembly
+    length = np.sqrt(np.mean([(X * X).mean(axis=0) for X in assembly.designs], axis=0))
+    lengths = dict(zip(assembly.names, length.tolist(), strict=True))
+    scale = [lengths.get(p.column, 1.0) if p.part == "" else 1.0 for p in parameters]
+    moved = directions * np.array(scale)[:, None]
+    size = np.abs(moved / np.linalg.norm(moved, axis=0)).max(axis=1)
+    order = [k for k in np.argsort(-size, kind="stable") if size[k] > 0.1]
+    shown = [text_of(parameters[k]) for k in order[:4]]
+    return ", ".join(shown) + (f" and {len(order) - 4} more" if len(order) > 4 else "")
+
+
+def text_of(parameter: Parameter) -> str:
+    """A coefficient in words."""
+    if parameter.answer is None:
+        return parameter.column
+    return f"{parameter.column} ({brief_text(parameter.answer)})"

@@ -1,0 +1,144 @@
+"""Tests of terms: Wald's, and the ratio of likelihoods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.special
+
+from ...errors import OptionError
+from .fit import fit
+from .table import aligned, frame_of
+
+if TYPE_CHECKING:
+    from .result import Regression
+
+
+@dataclass(frozen=True)
+class Test:
+    """A statistic that follows a chi-squared distribution if the hypothesis holds, approximately."""
+
+    name: str
+    statistic: float
+    degrees: int
+    p_value: float
+
+    def __str__(self) -> str:
+        p = "p < 0.0001" if self.p_value < 0.0001 else f"p = {self.p_value:.4f}"
+        return f"{self.name}: chi2({self.degrees}) = {self.statistic:.3f}, {p}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TestTable:
+    """The tests of each term, one a row."""
+
+    tests: tuple[tuple[str, Test, Test | None], ...]  # term, Wald, likelihood ratio
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Heading -> values; None where there is no likelihood-ratio test."""
+        return {
+            "term": [term for term, *_ in self.tests],
+            "degrees": [wald.degrees for _, wald, _ in self.tests],
+            "wald": [wald.statistic for _, wald, _ in self.tests],
+            "wald_p": [wald.p_value for _, wald, _ in self.tests],
+            "likelihood_ratio": [None if lr is None else lr.statistic for *_, lr in self.tests],
+            "likelihood_ratio_p": [None if lr is None else lr.p_value for *_, lr in self.tests],
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One mapping for each row."""
+        columns = self.columns()
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """A frame, of pandas, polars or pyarrow."""
+        found = self.columns()
+        return frame_of({name: x for name, x in found.items() if None not in x}, backend)
+
+    def __str__(self) -> str:
+        head = ["term", "df", "Wald chi2", "P>chi2", "LR chi2", "P>chi2"]
+        body = []
+        for term, wald, lr in self.tests:
+            row = [term, str(wald.degrees), f"{wald.statistic:.3f}", f"{wald.p_value:.4f}"]
+            row += ["-", "-"] if lr is None else [f"{lr.statistic:.3f}", f"{lr.p_value:.4f}"]
+            body.append(row)
+        return "\n".join(aligned([head, *body], 1))
+
+    __repr__ = __str__
+
+
+def wald(result: Regression, term: str | None) -> Test:
+    """That the coefficients of a term, or of all terms but the intercept, are 0."""
+    terms = result.assembly.terms
+    if term is not None and term not in terms:
+        raise OptionError(f"must be a term of {', '.join(terms)}", parameter="term", given=repr(term)[:40])
+    tested = [name for name in terms if (name == term if term is not None else name != "1")]
+    names = {result.assembly.names[k] for name in tested for k in terms[name]}
+    chosen = [k for k, p in enumerate(result.parameters) if p.part == "" and p.column in names]
+    if not chosen:
+        raise OptionError("the model has no such coefficients to test", given=repr(term)[:40])
+    b, V = result.coefficients[chosen], result.covariance[np.ix_(chosen, chosen)]
+    statistic = float(b @ np.linalg.solve(V, b))
+    return _test(f"Wald test of {term or 'all terms'}", statistic, len(chosen))
+
+
+def likelihood_ratio(result: Regression, other: Regression | str) -> Test:
+    """Against a nested model: the same rows and reports, fewer coefficients."""
+    if result.errors != "information":
+        raise OptionError(
+            "a likelihood-ratio test needs errors from the information",
+            given=f'errors="{result.errors}"',
+            remedy="use the Wald test",
+        )
+    if isinstance(other, str):
+        if other not in result.assembly.terms:
+            raise OptionError(
+                f"must be a term of {', '.join(result.assembly.terms)}",
+                parameter="term",
+                given=repr(other)[:40],
+            )
+        nested = fit(result.assembly.without(other), result.rows)
+        size, value = len(nested.coefficients), nested.log_likelihood
+        name = f"likelihood-ratio test of {other}"
+    else:
+        _check_nested(result, other)
+        size, value = len(other.coefficients), other.log_likelihood
+        name = f"likelihood-ratio test against {other.formula}"
+    degrees = len(result.coefficients) - size
+    return _test(name, max(0.0, 2 * (result.log_likelihood - value)), degrees)
+
+
+def _check_nested(result: Regression, other: Regression) -> None:
+    """Refuse models that are not nested, as far as rows, columns and the model tell."""
+    same = (
+        other.rows == result.rows
+        and other.model == result.model
+        and other.answers == result.answers
+        and other.private == result.private
+        and other.errors == result.errors
+        and np.isclose(other.assembly.total, result.assembly.total)
+    )
+    if not same or len(other.coefficients) >= len(result.coefficients):
+        raise OptionError(
+            "the other model must be nested in this one: the same rows, model and mechanism, fewer terms",
+            given=f"{other.model} of {other.rows} rows and {len(other.coefficients)} coefficients, "
+            f"{result.model} of {result.rows} rows and {len(result.coefficients)}",
+        )
+
+
+def tests(result: Regression) -> TestTable:
+    """Of each term but the intercept."""
+    found = []
+    for term in result.assembly.terms:
+        if term != "1":
+            ratio = likelihood_ratio(result, term) if result.errors == "information" else None
+            found.append((term, wald(result, term), ratio))
+    if not found:
+        raise OptionError("the model has no terms to test", given=repr(result.formula))
+    return TestTable(tuple(found))
+
+
+def _test(name: str, statistic: float, degrees: int) -> Test:
+    return Test(name, statistic, degrees, float(scipy.special.gammaincc(degrees / 2, statistic / 2)))

@@ -1,0 +1,208 @@
+"""What a regression found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..._types import Floats
+from . import effects, hypotheses, summary
+from .assembly import Assembly
+from .covariance import variance_ratios
+from .fit import Fit
+from .formula import Design, Parsed
+from .private import Combinations, Release
+from .structure import Parameter
+from .table import FigureTable, frame_of, quantile, two_sided
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """What new rows are read with: the formula, the private columns and the frame that was fitted."""
+
+    parsed: Parsed
+    releases: tuple[Release, ...]
+    combinations: Combinations
+    design: Design
+    covariate_design: Design | None
+    frame: Any
+    weights: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regression:
+    """Coefficients of a model of true answers, estimated from reports.
+
+    `coefficients` and `covariance` are in the order of `parameters`. A parameter has an `answer` (of a multinomial
+    model: the odds are those against the first of `answers`), a `column` of the design, and a `part`: "" for
+    coefficients, "threshold" and "scale" for the rest of the model, "private" for the shares of private predictors.
+    """
+
+    formula: str
+    model: str
+    answers: tuple[Any, ...]
+    private: tuple[str, ...]
+    predictors: str | None  # how private predictors depend on the rest; None if there are none
+    rows: int
+    dropped: Mapping[str, int]  # column -> rows without a value there; "rows" is how many went
+    weighted: bool
+    clusters: int | None
+    errors: str
+    confidence: float
+    coefficients: Floats
+    covariance: Floats
+    log_likelihood: float
+    fitted: Fit = field(repr=False)
+    assembly: Assembly = field(repr=False)
+    source: Source = field(repr=False)
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What each coefficient belongs to."""
+        return self.fitted.prepared.parameters
+
+    @property
+    def standard_errors(self) -> Floats:
+        """Of each coefficient."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def z(self) -> Floats:
+        """Coefficients in standard errors."""
+        return np.asarray(self.coefficients / self.standard_errors)
+
+    @property
+    def p_values(self) -> Floats:
+        """Two-sided, for a coefficient of 0."""
+        return two_sided(self.z)
+
+    @property
+    def lower(self) -> Floats:
+        """Lower ends of the intervals, each of which holds by itself."""
+        return self.coefficients - quantile(self.confidence) * self.standard_errors
+
+    @property
+    def upper(self) -> Floats:
+        """Upper ends of the intervals, each of which holds by itself."""
+        return self.coefficients + quantile(self.confidence) * self.standard_errors
+
+    @cached_property
+    def variance_ratios(self) -> Floats:
+        """How many times larger the variance of each coefficient is than from as many true answers."""
+        return variance_ratios(self.fitted)
+
+    @property
+    def aic(self) -> float:
+        """Akaike's information criterion."""
+        return 2 * len(self.coefficients) - 2 * self.log_likelihood
+
+    @property
+    def bic(self) -> float:
+        """The Bayesian information criterion."""
+        return float(np.log(self.rows)) * len(self.coefficients) - 2 * self.log_likelihood
+
+    @cached_property
+    def table(self) -> FigureTable:
+        """The coefficients of the model, without those of private predictors' shares."""
+        return self._table([k for k, p in enumerate(self.parameters) if p.part != "private"])
+
+    def _table(self, chosen: list[int]) -> FigureTable:
+        several = len({self.parameters[k].answer for k in chosen}) > 1
+        keys = ("answer", "term") if several else ("term",)
+        labels = tuple(
+            (self.parameters[k].answer, self.parameters[k].column)
+            if several
+            else (self.parameters[k].column,)
+            for k in chosen
+        )
+        return FigureTable(
+            f"{summary.title(self)}, {self.rows} rows",
+            keys,
+            labels,
+            self.coefficients[chosen],
+            self.covariance[np.ix_(chosen, chosen)],
+            self.confidence,
+        )
+
+    def wald(self, term: str | None = None) -> hypotheses.Test:
+        """The Wald test that all coefficients of a term are 0; without one, of all terms but the intercept."""
+        return hypotheses.wald(self, term)
+
+    def likelihood_ratio(self, other: Regression | str) -> hypotheses.Test:
+        """The likelihood-ratio test against a nested model, or against this one without a term.
+
+        Not for weighted or clustered rows, whose likelihood is none of the sample: use `wald`.
+        """
+        return hypotheses.likelihood_ratio(self, other)
+
+    def tests(self) -> hypotheses.TestTable:
+        """For each term the Wald test and, where rows are unweighted, the likelihood-ratio test."""
+        return hypotheses.tests(self)
+
+    def shares(self, data: Any = None, *, at: Mapping[str, Any] | None = None) -> FigureTable:
+        """Predicted shares of the answers, or the predicted mean, on average over the rows.
+
+        Parameters
+        ----------
+        data
+            Other rows than those that were fitted; private columns are not needed.
+        at
+            Column -> value that every row gets, e.g. {"age": 40}; of a private predictor, one of its labels.
+        """
+        return effects.shares(self, data, at)
+
+    def predict(self, data: Any = None) -> Floats:
+        """The probability of every answer for each row, or its mean: (rows, answers)."""
+        return effects.predict(self, data)
+
+    def effects(self, *variables: str) -> FigureTable:
+        """Average marginal effects on the share of each answer, or on the mean.
+
+        Of a number the derivative; of a category or a private predictor the difference to its first level.
+        """
+        return effects.effects(self, variables)
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """The coefficients as a frame of pandas, polars or pyarrow, with what privacy cost each."""
+        return frame_of(summary.columns(self), backend)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in types that JSON knows as far as the labels are."""
+        return summary.document(self)
+
+    def to_json(self) -> str:
+        """The same as text; a label that JSON does not know is written as its str()."""
+        return json.dumps(self.to_dict(), default=str, ensure_ascii=False, allow_nan=False)
+
+    def notes(self) -> list[str]:
+        """What a reader of the figures must know, in words."""
+        return summary.notes(self)
+
+    def summary(self) -> str:
+        """A table of text, as statistics packages print it."""
+        return summary.text(self)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"Regression({self.formula!r}, {self.model}, {self.rows} rows)"
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_() + "".join(
+            f"<p>{note}</p>" for note in map(summary.escaped, self.notes())
+        )
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Axes with every coefficient and its interval, the intercepts left out."""
+        from .plot import draw
+
+        return draw(self, axes)

@@ -1,0 +1,145 @@
+"""The text of a regression: a table, and what its reader must know."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .models import TITLES
+from .table import aligned
+
+if TYPE_CHECKING:
+    from .result import Regression
+
+escaped = escape
+
+ERRORS = {
+    "information": "from the observed information",
+    "robust": "robust (sandwich)",
+    "cluster": "robust, between clusters",
+}
+PREDICTORS = {
+    "covariates": "their shares depend on the other covariates (a multinomial logit fitted along with the model)",
+    "shares": "their shares are the same for everybody, whatever the other covariates, and fitted along with the model",
+    "prior": "their shares are those of the mechanism's prior, for everybody, and taken as given",
+}
+
+
+def title(result: Regression) -> str:
+    """The model in words."""
+    what = TITLES[result.model]
+    return f"{what[:1].upper()}{what[1:]} of {result.source.parsed.outcome}"
+
+
+def columns(result: Regression) -> dict[str, list[Any]]:
+    """Every coefficient, heading -> values."""
+    return {
+        "part": [p.part or "coefficient" for p in result.parameters],
+        "answer": ["" if p.answer is None else p.answer for p in result.parameters],
+        "term": [p.column for p in result.parameters],
+        "estimate": result.coefficients.tolist(),
+        "standard_error": result.standard_errors.tolist(),
+        "z": result.z.tolist(),
+        "p_value": result.p_values.tolist(),
+        "lower": result.lower.tolist(),
+        "upper": result.upper.tolist(),
+        "variance_ratio": result.variance_ratios.tolist(),
+    }
+
+
+def document(result: Regression) -> dict[str, Any]:
+    """Everything, for JSON."""
+    found = columns(result)
+    rows = [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
+    return {
+        "formula": result.formula,
+        "model": result.model,
+        "answers": list(result.answers),
+        "private": list(result.private),
+        "predictors": result.predictors,
+        "rows": result.rows,
+        "dropped": dict(result.dropped),
+        "errors": result.errors,
+        "clusters": result.clusters,
+        "confidence": result.confidence,
+        "log_likelihood": result.log_likelihood,
+        "aic": result.aic,
+        "bic": result.bic,
+        "coefficients": rows,
+        "notes": notes(result),
+    }
+
+
+def notes(result: Regression) -> list[str]:
+    """What a reader of the figures must know, in words."""
+    found = []
+    if result.dropped:
+        each = ", ".join(f"{n} in {name!r}" for name, n in result.dropped.items() if name != "rows")
+        found.append(f"{result.dropped['rows']} rows dropped because values are missing: {each}")
+    ratios = result.variance_ratios[[p.part != "private" for p in result.parameters]]
+    low, high = float(ratios.min()), float(ratios.max())
+    if high > 1 + 1e-9:
+        span = f"{low:.1f}" if f"{low:.1f}" == f"{high:.1f}" else f"{low:.1f} to {high:.1f}"
+        found.append(f"privacy costs precision: variances are {span} times those from as many true answers")
+    if result.predictors is not None:
+        outcome = result.source.parsed.outcome
+        names = ", ".join(name for name in result.private if name != outcome)
+        found.append(f"private predictors ({names}): {PREDICTORS[result.predictors]}")
+    if result.answers and result.model == "multinomial":
+        found.append(f"coefficients are log odds against {result.answers[0]!r}")
+    if result.weighted:
+        found.append(
+            "rows are weighted: the log-likelihood is that of the weighted rows, and tests are Wald's"
+        )
+    found.append(f"each interval holds by itself with probability {result.confidence:g}, approximately")
+    return found
+
+
+def text(result: Regression) -> str:
+    """The summary as statistics packages print it."""
+    facts = [
+        ("Outcome", result.source.parsed.outcome, "Rows", f"{result.rows}"),
+        ("Model", TITLES[result.model], "Log-likelihood", f"{result.log_likelihood:.3f}"),
+        ("Private", ", ".join(result.private), "AIC", f"{result.aic:.2f}"),
+        ("Errors", ERRORS[result.errors], "BIC", f"{result.bic:.2f}"),
+    ]
+    head = aligned([[f"{a}:", b, f"{c}:", d] for a, b, c, d in facts], 3)
+    lines = [result.formula, *head]
+    parts = np.array([p.part == "private" for p in result.parameters])
+    answers = dict.fromkeys(p.answer for p, own in zip(result.parameters, parts, strict=True) if not own)
+    body: list[str] = []
+    for answer in answers:
+        chosen = [k for k, p in enumerate(result.parameters) if not parts[k] and p.answer == answer]
+        own = table_lines(result, chosen)
+        if answer is not None:
+            body.append(f"{result.source.parsed.outcome} = {answer}")
+        body += own
+        body.append("")
+    width = max(map(len, [*lines, *body]))
+    return "\n".join([*lines, "=" * width, *body[:-1], "=" * width, *_sentences(notes(result))])
+
+
+def table_lines(result: Regression, chosen: list[int]) -> list[str]:
+    """Some coefficients as lines, with what privacy cost each."""
+    low = (1 - result.confidence) / 2
+    head = ["", "coef", "std err", "z", "P>|z|", f"[{low:.3f}", f"{1 - low:.3f}]", "privacy"]
+    body = [
+        [
+            result.parameters[k].column,
+            f"{result.coefficients[k]:.4f}",
+            f"{result.standard_errors[k]:.4f}",
+            f"{result.z[k]:.3f}",
+            f"{result.p_values[k]:.3f}",
+            f"{result.lower[k]:.4f}",
+            f"{result.upper[k]:.4f}",
+            f"x {result.variance_ratios[k]:.2f}",
+        ]
+        for k in chosen
+    ]
+    return aligned([head, *body], 1)
+
+
+def _sentences(found: list[str]) -> list[str]:
+    return [note[:1].upper() + note[1:] + "." for note in found]

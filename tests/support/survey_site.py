@@ -17,12 +17,11 @@ import extremal as ex
 STATIC = Path(ex.__file__).parent / "collection" / "static"
 KINDS = {".js": "text/javascript", ".css": "text/css", ".html": "text/html; charset=utf-8"}
 DIGEST = "d1" * 32
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
+HEADERS = {"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
+)
 
 
 def certified(prior, epsilon):
@@ -74,6 +73,7 @@ class Site:
     stored: dict = field(default_factory=dict)
     replies: list = field(default_factory=list)
     address: str = ""
+    policy: str = POLICY
 
     @property
     def bodies(self):
@@ -98,7 +98,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def reply(self, status, content, kind):
         self.send_response(status)
-        for name, value in {**HEADERS, "Content-Type": kind, "Content-Length": str(len(content))}.items():
+        about = {"Content-Type": kind, "Content-Length": str(len(content))}
+        for name, value in {**HEADERS, "Content-Security-Policy": self.site.policy, **about}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(content)
@@ -118,7 +119,8 @@ class Handler(BaseHTTPRequestHandler):
         body = self.record()
         status, document, stores = (self.site.replies or [(200, {"accepted": True}, True)]).pop(0)
         if stores:
-            self.site.stored.setdefault(json.loads(body)["id"], body)
+            name = json.loads(body)["id"] if body.startswith(b"{") else None
+            self.site.stored.setdefault(name, body)
         if (
             status is None
         ):  # the reply is lost on the way; without its first bytes the browser itself would try again

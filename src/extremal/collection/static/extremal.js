@@ -5,9 +5,9 @@
 //   await mechanism.verify();                  // throws unless the file keeps its promise, in exact arithmetic
 //   const report = mechanism.draw("never");    // send this, and nothing else
 //
-// No dependencies. It reads no clock, stores nothing, sends nothing and needs no network. The file format, the
-// tables and the draws are specified in the page "file format" of extremal's documentation; Python draws the same
-// reports from the same random words, bit for bit. Licence: Apache-2.0.
+// No dependencies. It reads no clock, sends nothing and needs no network; only drawOnce() stores something, the report.
+// The file format, the tables and the draws are specified in the page "file format" of extremal's documentation; Python
+// draws the same reports from the same random words, bit for bit. Licence: Apache-2.0.
 
 const BITS = 62n;
 const WHOLE = 1n << BITS;
@@ -130,6 +130,25 @@ class Mechanism {
     const row = this.#rows.get(keyOf(answer));
     must(row !== undefined, "This is not one of the possible answers.");
     return structuredClone(this.#file.outputs[drawn(this.#tables[row], word)]);
+  }
+
+  /**
+   * The report that this browser keeps for a question, whatever the answer is now; drawn and kept if there is none. So
+   * whoever submits a form twice sends the same report. The answer is not kept. Where a browser keeps nothing, it draws.
+   */
+  drawOnce(answer, question) {
+    const name = `extremal:${this.#file.digest}:${question}`;
+    let report = null;
+    try {
+      report = JSON.parse(localStorage.getItem(name));
+    } catch {}
+    if (report === null) {
+      report = this.draw(answer);
+      try {
+        localStorage.setItem(name, JSON.stringify(report));
+      } catch {}
+    }
+    return report;
   }
 
   /**

@@ -7,9 +7,10 @@ from .certification.certify import Certified, certify, load
 from .certification.check import check_design
 from .estimation.counts import ReportCounts, count_reports
 from .estimation.difference import difference
-from .estimation.estimate import Estimate, estimate
+from .estimation.estimate import estimate
 from .estimation.regression.regress import regress
 from .estimation.regression.result import Regression
+from .estimation.result import Estimate
 from .model.leakage import epsilon_pml, pml
 from .model.mechanism import Mechanism
 from .model.notion import LDP, LIP, PML, MaximalLeakage

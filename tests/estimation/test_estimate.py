@@ -371,7 +371,6 @@ def test_an_estimate_prints_and_becomes_json_html_and_a_picture():
         ({}, ex.errors.ValuesError, r"must not be empty"),
         ({"never": 0}, ex.errors.ValuesError, r"must not be empty"),
         ("never", ex.errors.ValuesError, r"one column of labels"),
-        (pd.DataFrame({"a": REPORTS}), ex.errors.ValuesError, r"one column of labels"),
         (np.zeros((2, 2)), ex.errors.ValuesError, r"one column"),
         (ex.ReportCounts(("x", "y"), [1, 2]), ex.errors.MechanismError, r"counts of the outputs"),
     ],

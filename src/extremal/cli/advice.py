@@ -11,6 +11,7 @@ import extremal as ex
 from . import show
 
 if TYPE_CHECKING:
+    from extremal.estimation.grouped import GroupedEstimate
     from extremal.release.files.source import Data
 
 MOST_RANKED = 200  # symbols up to which it is found out how exactly shares can be estimated
@@ -97,7 +98,7 @@ def shares(
     import numpy as np
 
     from extremal.estimation.contrasts import Channel
-    from extremal.estimation.estimate import standard_errors
+    from extremal.estimation.result import standard_errors
 
     if prior.size > MOST_RANKED:
         return []
@@ -113,7 +114,7 @@ def shares(
     return [f"With {n} people, {NOTHING_ABOUT_SHARES}{todo}."]
 
 
-def estimated(found: ex.Estimate) -> list[str]:
+def estimated(found: ex.Estimate | GroupedEstimate) -> list[str]:
     """That estimated shares are worth next to nothing, where they formally are identified."""
     known = [row for row in found.table.rows() if row["identified"]]
     unsure = any(

@@ -11,7 +11,8 @@ from extremal.model.reading import split_labels
 
 from . import advice, options, show
 from .failure import CheckFailed
-from .inputs import chosen_columns, load_mechanism, named_label, report_counts
+from .inputs import check_columns, chosen_columns, file_or_stdin, load_mechanism, named_label, report_counts
+from .output import check_table, check_target, write_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from extremal.estimation.interval_table import IntervalTable
 
 Method = Literal["maximum-likelihood", "inverse", "map"]
+Found = Any  # an Estimate, or a GroupedEstimate with --by
 
 
 def command(
@@ -28,8 +30,28 @@ def command(
     mechanism: options.Mechanism,
     column: options.ReportColumn = None,
     columns: options.Columns = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Also for every group in this column; A,B for combinations of columns."
+        ),
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The column with each person's sampling weight.")
+    ] = None,
+    strata: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The column that says in which stratum a person was drawn."),
+    ] = None,
+    clusters: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The column that says who was drawn together.")
+    ] = None,
     missing: options.Missing = "refuse",
-    confidence: Annotated[float, typer.Option(help="Simultaneous confidence level of all intervals.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    intervals: Annotated[
+        Literal["all", "each"],
+        typer.Option(help='"all": all intervals hold together; "each": ordinary ones, each by itself.'),
+    ] = "all",
     method: Annotated[Method, typer.Option(help="How to estimate.")] = "maximum-likelihood",
     group: Annotated[
         list[str] | None,
@@ -39,85 +61,160 @@ def command(
             "answer that holds a comma.",
         ),
     ] = None,
+    mean: Annotated[
+        bool, typer.Option("--mean", help="Also the mean of the answers, which must be numbers.")
+    ] = False,
+    scores: Annotated[
+        str | None,
+        typer.Option(metavar="A=0,B=1", help="Also the mean of scores: a number for each answer."),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write the table to a .csv, .parquet or .json file."
+        ),
+    ] = None,
+    overwrite: options.Overwrite = False,
     as_json: options.Json = False,
     format: options.Format = None,
     delimiter: options.Delimiter = None,
 ) -> None:
-    """Estimate how frequent each answer is from reports, with simultaneous confidence intervals.
+    """Estimate how frequent each answer is from reports, with confidence intervals, for everybody or by group.
 
     Exit status 1: the reports do not look like those of this mechanism.
     """
+    check_target(output, overwrite, as_json)
+    check_table(output)
     certified = load_mechanism(mechanism)
     chosen = chosen_columns(column, columns)
     if group and columns is not None:
         raise ex.errors.OptionError(
             "--group and --columns must not be combined", remedy="the shares of each column are shown anyway"
         )
-    counts = report_counts(source, chosen, certified, missing=missing, format=format, delimiter=delimiter)
-    found = ex.estimate(certified, counts, confidence, method=method)
-    sums = found.group(dict(_group(certified, text) for text in group)) if group else None
-    each = _marginals(found, chosen) if isinstance(chosen, tuple) else {}
+    how: Any = {"confidence": confidence, "intervals": intervals, "method": method}
+    names = {"by": by, "weights": weights, "strata": strata, "clusters": clusters}
+    file: Any = {"missing": missing, "format": format, "delimiter": delimiter}
+    found: Found
+    if any(names.values()):
+        found = _with_columns(source, chosen, certified, names, file, how)
+    else:
+        found = ex.estimate(certified, report_counts(source, chosen, certified, **file), **how)
+    tables = _tables(found, certified, chosen, group, mean, scores)
+    write_table(found.table.records(), output, overwrite)
     notes = [note[:1].upper() + note[1:] + "." for note in found.notes()]
-    warnings = [note for note in notes if note.startswith("WARNING")]
+    warnings = [note for note in notes if "WARNING" in note]
     unsure = advice.estimated(found)
     if as_json:
-        vectors = {
-            "labels": list(found.labels),
-            "frequencies": found.frequencies.tolist(),
-            "lower": found.lower.tolist(),
-            "upper": found.upper.tolist(),
-        }
-        groups = None if sums is None else sums.to_dict()
-        facts = {**found.to_dict(), **vectors, "groups": groups, "warnings": [*warnings, *unsure]}
-        if each:
-            facts["columns"] = {name: table.to_dict() for name, table in each.items()}
-        show.print_json(facts)
+        show.print_json(_facts(found, tables, [*warnings, *unsure]))
     else:
         out = show.console()
         show.warnings(out, warnings)
         show.heading(out, found.table.title)
         out.print(_intervals(out, found.table))
         show.sentences(out, [*unsure, *(note for note in notes if note not in warnings)])
-        for name, table in each.items():
-            show.heading(out, f"Column {show.name_of(name)} alone")
+        for title, table in tables.items():
+            show.heading(out, title)
             out.print(_intervals(out, table))
-        if sums is not None:
-            show.heading(out, sums.title)
-            out.print(_intervals(out, sums))
+        if output is not None:
+            out.print(f"\nTable in {output}", soft_wrap=True)
     if warnings:
         raise CheckFailed("")  # it has been said
 
 
-def _marginals(found: ex.Estimate, names: tuple[str, ...]) -> dict[str, IntervalTable]:
-    """The shares of each column alone: sums over the combinations."""
+def _with_columns(
+    source: str, chosen: Any, certified: ex.Certified, names: dict[str, str | None], file: Any, how: Any
+) -> Found:
+    """The estimate from a file that has more than reports."""
+    from extremal.estimation.sample import read_table
+    from extremal.release.files.source import only_column, open_data
+
+    check_columns(chosen, certified)
+    groups = None if names["by"] is None else split_labels(names["by"])
+    others = [*(groups or []), *(name for key, name in names.items() if name and key != "by")]
+    with file_or_stdin(source, file["format"]) as (path, format):
+        reading = {"format": format, "delimiter": file["delimiter"]}
+        reports = chosen or only_column(open_data(path, [], **reading))
+        table = read_table(path, reports, others, missing=file["missing"], **reading)
+    given: Any = {key: name for key, name in names.items() if key != "by"}
+    by = groups[0] if groups is not None and len(groups) == 1 else groups
+    return ex.estimate(certified, table, column=reports, by=by, **given, **how)
+
+
+def _tables(
+    found: Found,
+    certified: ex.Certified,
+    chosen: Any,
+    group: list[str] | None,
+    mean: bool,
+    scores: str | None,
+) -> dict[str, IntervalTable]:
+    """What was asked for beside the shares, by its title."""
     tables = {}
-    for k, name in enumerate(names):
-        members: dict[str, list[Any]] = {}
-        for label in found.labels:
-            members.setdefault(str(label[k]), []).append(label)  # type: ignore[index]
-        tables[name] = found.group(members)
+    if isinstance(chosen, tuple):
+        for k, name in enumerate(chosen):
+            members: dict[str, list[Any]] = {}
+            for label in found.labels:
+                members.setdefault(str(label[k]), []).append(label)
+            tables[f"Column {show.name_of(name)} alone"] = found.group(members)
+    if group:
+        sums = found.group(dict(_group(certified, text) for text in group))
+        tables[sums.title] = sums
+    if mean or scores is not None:
+        means = found.mean(None if scores is None else _scores(scores))
+        tables[means.title] = means
     return tables
 
 
+def _facts(found: Found, tables: dict[str, IntervalTable], warnings: list[str]) -> dict[str, Any]:
+    facts = {**found.to_dict(), "labels": list(found.labels), "frequencies": found.frequencies.tolist()}
+    facts |= {"lower": found.lower.tolist(), "upper": found.upper.tolist(), "warnings": warnings}
+    columns = {title[7:-6]: table for title, table in tables.items() if title.startswith("Column ")}
+    if columns:
+        facts["columns"] = {name: table.to_dict() for name, table in columns.items()}
+    sums = [t for title, t in tables.items() if not title.startswith(("Column ", "mean"))]
+    facts["groups"] = sums[0].to_dict() if sums else None
+    means = [t for title, t in tables.items() if title.startswith("mean")]
+    if means:
+        facts["mean"] = means[0].to_dict()
+    return facts
+
+
 def _intervals(out: Console, table: IntervalTable) -> Any:
-    top = max(float(table.upper.max()), 1e-9)
+    """All rows of a table; with a picture of the intervals where it fits."""
+    low, top = min(float(table.lower.min()), 0.0), max(float(table.upper.max()), 1e-9)
     rows = [
         (
+            *(show.name_of(row[name]) for name in table.by),
             show.name_of(row["label"]),
-            f"{row['estimate']:.4f}",
-            f"{row['lower']:.4f}",
-            f"{row['upper']:.4f}",
-            _error(row["standard_error"]),
-            show.interval(row["lower"], row["estimate"], row["upper"], top, show.room(out)),
+            _figure(row["estimate"], top),
+            _figure(row["lower"], top),
+            _figure(row["upper"], top),
+            _error(row["standard_error"], top),
+            show.interval(
+                row["lower"] - low, row["estimate"] - low, row["upper"] - low, top - low, show.room(out)
+            ),
         )
         for row in table.rows()
     ]
-    return show.table(("", "share", "lower", "upper", "std error", f"0 … {top:.3g}"), rows, (0, 5))
+    head = (
+        *table.by,
+        "",
+        "share" if top <= 1 else "estimate",
+        "lower",
+        "upper",
+        "std error",
+        f"{low:.3g} … {top:.3g}",
+    )
+    return show.table(head, rows, (*range(len(table.by) + 1), len(head) - 1), most=None)
 
 
-def _error(value: float | None) -> str:
-    """A standard error of a share; above 1 the figure tells nothing."""
-    return "not identified" if value is None else "–" if value > 1 else f"{value:.4f}"
+def _figure(value: float, top: float) -> str:
+    return f"{value:.4f}" if top <= 10 else f"{value:.6g}"
+
+
+def _error(value: float | None, top: float) -> str:
+    """A standard error; of a share one above 1 tells nothing."""
+    return "not identified" if value is None else "–" if value > max(top, 1) else _figure(value, top)
 
 
 def _group(certified: ex.Certified, text: str) -> tuple[str, list[Any]]:
@@ -127,3 +224,16 @@ def _group(certified: ex.Certified, text: str) -> tuple[str, list[Any]]:
             f"a group must be like NAME=A,B with labels of the mechanism, got {text!r:.60}"
         )
     return name, [named_label(certified.inputs, member) for member in split_labels(members)]
+
+
+def _scores(text: str) -> dict[str, float]:
+    scores = {}
+    for part in split_labels(text):
+        label, equals, value = part.rpartition("=")
+        try:
+            scores[label] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals or not label:
+            raise ex.errors.ValuesError(f"--scores must be like A=0,B=1, got {text!r:.60}")
+    return scores

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import extremal as ex
 from extremal.errors import FileError
@@ -52,6 +54,30 @@ def write_text(output: str, text: str, overwrite: bool) -> None:
 
     with new_file(output, overwrite, 0o644) as file:
         file.write(text.encode("utf-8"))
+
+
+def check_table(output: str | None) -> None:
+    """Refuse the name of a table whose ending says nothing known."""
+    if output is not None and output != "-":
+        from extremal._frames import table_kind
+
+        table_kind(output)
+
+
+def write_table(records: Sequence[Mapping[str, Any]], output: str | None, overwrite: bool) -> None:
+    """The table as CSV, Parquet or JSON, by the name of the target; CSV on standard output."""
+    if output is None:
+        return
+    from extremal._frames import encode_table, table_kind
+
+    if output == "-":
+        write_text("-", encode_table(records, "csv").decode(), overwrite)
+        return
+    from extremal.release.files.atomic import new_file
+
+    content = encode_table(records, table_kind(output))
+    with new_file(output, overwrite, 0o644) as file:
+        file.write(content)
 
 
 def write_mechanism(certified: ex.Certified, output: str | None, overwrite: bool) -> None:

@@ -65,9 +65,15 @@ def warnings(out: Console, lines: Sequence[str]) -> None:
 
 
 def table(
-    head: Sequence[str], rows: Sequence[Sequence[str | RenderableType]], left: Sequence[int] = (0,)
+    head: Sequence[str],
+    rows: Sequence[Sequence[str | RenderableType]],
+    left: Sequence[int] = (0,),
+    most: int | None = MOST_ROWS,
 ) -> RenderableType:
-    """A table without lines; the columns in `left` are aligned to the left, numbers to the right."""
+    """A table without lines; the columns in `left` are aligned to the left, numbers to the right.
+
+    At most `most` rows are shown, all of them if it is None.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -76,10 +82,10 @@ def table(
         made.add_column(
             Text(name), justify="left" if k in left else "right", no_wrap=k not in left, overflow="ellipsis"
         )
-    for row in rows[:MOST_ROWS]:
+    for row in rows[:most]:
         made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
-    if len(rows) > MOST_ROWS:
-        made.add_row(Text(f"… {len(rows) - MOST_ROWS} more"), *[""] * (len(head) - 1))
+    if most is not None and len(rows) > most:
+        made.add_row(Text(f"… {len(rows) - most} more"), *[""] * (len(head) - 1))
     return made
 
 

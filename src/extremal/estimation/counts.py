@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +11,12 @@ from numpy.typing import NDArray
 
 from ..certification.certify import Certified, as_mechanism
 from ..errors import MechanismError, ValuesError
-from ..model.labels import Labels, brief, is_missing, shorten
+from ..model.labels import Labels, brief, shorten
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..release.alphabet import Alphabet
 from ..release.arrays import as_column
-from ..release.columns import Column
+from .labels import label_finder, report_codes
 
 Counts = NDArray[np.int64]
 
@@ -128,8 +127,23 @@ def _count(outputs: Labels, reports: Any) -> ReportCounts:
 
 
 def _from_mapping(outputs: Labels, reports: Mapping[Any, Any]) -> list[Any]:
-    known = set(outputs)
-    unknown = {label: count for label, count in reports.items() if label not in known}
+    find = label_finder(outputs)
+    counts: list[Any] = [0] * len(outputs)
+    unknown: dict[Any, Any] = {}
+    taken: dict[int, Any] = {}
+    for label, count in reports.items():
+        place = find(label)
+        if place < 0:
+            unknown[label] = count
+        elif place in taken:
+            raise ValuesError(
+                "must be one count for each label",
+                parameter="reports",
+                given=f"{brief(taken[place])} and {brief(label)}",
+                remedy="add them up first",
+            )
+        else:
+            taken[place], counts[place] = label, count
     if unknown:
         named = ", ".join(f"{brief(label)} ({count})" for label, count in list(unknown.items())[:5])
         more = f", {len(unknown) - 5} more labels" if len(unknown) > 5 else ""
@@ -138,12 +152,13 @@ def _from_mapping(outputs: Labels, reports: Mapping[Any, Any]) -> list[Any]:
             given=f"counts of others: {named}{more}",
             remedy="correct them, or load the mechanism that made these reports",
         )
-    return [reports.get(label, 0) for label in outputs]
+    return counts
 
 
 def _from_column(outputs: Labels, reports: Any) -> Counts:
     """The counts of a column: its codes are counted, then added up by label."""
-    column = as_column(Alphabet(outputs, outputs), reports)
+    values = list(reports) if isinstance(reports, Iterator) else reports
+    column = as_column(Alphabet(outputs, outputs), values)
     codes, rows = column.codes, column.rows
     if len(codes) == 0:
         return np.zeros(len(outputs), dtype=np.int64)
@@ -155,25 +170,9 @@ def _from_column(outputs: Labels, reports: Any) -> Counts:
     by_code = np.bincount(signed, minlength=last + 1)
     by_code = np.append(by_code[:last], by_code[last:].sum())
     by_row = np.bincount(rows, weights=by_code, minlength=len(outputs) + 1).astype(np.int64)
-    if by_row[len(outputs)]:
-        raise _unknown(outputs, column)
+    if by_row[len(outputs)]:  # values that are no labels may be written like some
+        return np.bincount(report_codes(outputs, values), minlength=len(outputs))
     return by_row[: len(outputs)]
-
-
-def _unknown(outputs: Labels, column: Column) -> ValuesError:
-    """One line that names the values that are no output label, and how many there are."""
-    last = np.array(len(column.rows) - 1, dtype=column.codes.dtype)
-    where = np.flatnonzero(column.rows[np.minimum(column.codes, last)] == len(outputs))
-    found: Counter[str] = Counter()
-    for value in column.values_at(where):
-        found["missing" if is_missing(value) else repr(value)[:60]] += 1
-    named = ", ".join(f"{name} ({times})" for name, times in found.most_common(5))
-    more = f", {len(found) - 5} more values" if len(found) > 5 else ""
-    return ValuesError(
-        f"every report must be one of the output labels {shorten(outputs)}",
-        given=f"others in {len(where)} of {len(column.codes)} rows: {named}{more}",
-        remedy="correct or drop them, or load the mechanism that made these reports",
-    )
 
 
 def _integers(given: Any, outputs: Labels) -> Counts:

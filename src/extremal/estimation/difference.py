@@ -8,18 +8,20 @@ from .._confidence import check_confidence
 from .._types import Floats
 from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import shorten
+from .approximate import two_sided_quantile, wald_intervals
 from .contrasts import each_symbol
-from .estimate import Estimate
-from .interval_table import IntervalTable
+from .interval_table import IntervalTable, Promise
 from .intervals import BENTKUS, VARIANCE_SHARE, Bounds, Spread, deviation, mean_intervals, normal_quantile
+from .result import Estimate
 
 
 def difference(one: Estimate, other: Estimate, confidence: float | None = None) -> IntervalTable:
-    """Frequencies of `one` minus those of `other`, with simultaneous intervals of their own.
+    """Frequencies of `one` minus those of `other`, with intervals of their own, of the kind that both have.
 
     The two collections must be of different people. The difference of two means of weights is a sum of independent
     bounded variables, so the inequality behind the other intervals applies to it as a whole. As a rule
     that is narrower than subtracting intervals, but not where one collection is much larger, or both are small.
+    Ordinary intervals, and those with weights, are the difference plus and minus a multiple of its standard error.
     """
     for each in (one, other):
         if not isinstance(each, Estimate):
@@ -42,20 +44,36 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
             remedy="give confidence=",
         )
     level = one.confidence if confidence is None else check_confidence(confidence)
+    if one.intervals != other.intervals:
+        raise OptionError(
+            "must be the same for two estimates that are subtracted",
+            parameter="intervals",
+            given=f"{one.intervals!r} and {other.intervals!r}",
+        )
     targets = each_symbol(len(one.labels))
-    lower, upper = _difference_bounds(one, other, targets, (1 - level) / len(targets))
-    values = one.frequencies - other.frequencies
+    values, exact = one.frequencies - other.frequencies, one.promise.exact and other.promise.exact
+    errors = np.hypot(one.standard_errors, other.standard_errors)
+    if exact:
+        lower, upper = _difference_bounds(one, other, targets, (1 - level) / len(targets))
+    else:
+        share = (1 - level) / (len(targets) if one.intervals == "all" else 1)
+        degrees = [e.survey.degrees for e in (one, other) if e.survey is not None]
+        ends = np.stack((-np.ones(len(targets)), np.ones(len(targets))), axis=1)
+        centers = one.linear(targets) @ one.shares - other.linear(targets) @ other.shares
+        quantile = two_sided_quantile(share, min(degrees) if degrees else None)
+        lower, upper = wald_intervals(ends, centers, errors, quantile)
     if "inverse" not in (one.method, other.method):
         lower, upper = np.minimum(lower, values), np.maximum(upper, values)
+    weighted = one.survey is not None or other.survey is not None
     return IntervalTable(
         f"{len(targets)} differences between {one.reports} and {other.reports} reports",
         one.labels,
         values,
         lower,
         upper,
-        np.hypot(one.standard_errors, other.standard_errors),
+        errors,
         one.identified & other.identified,
-        level,
+        Promise(level, one.intervals, exact, weighted),
     )
 
 

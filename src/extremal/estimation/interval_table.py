@@ -1,4 +1,4 @@
-"""Estimates beside their intervals: as numbers, text, HTML, JSON or a picture."""
+"""Estimates beside their intervals: as numbers, text, HTML, JSON, a frame or a picture."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._frames import to_frame
 from .._html import html_table
 from .._types import Floats
 from ..model.labels import Labels
@@ -19,14 +20,38 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-MOST = 40  # rows that are printed
+@dataclass(frozen=True)
+class Promise:
+    """What the intervals of a table promise."""
+
+    confidence: float
+    kind: str = "all"  # "all": together, "each": every one by itself
+    exact: bool = True  # for every number of reports; else in the limit of many
+    weighted: bool = False
+
+    def __str__(self) -> str:
+        if self.exact:
+            return f"all intervals together hold with probability {self.confidence:g} or more"
+        if self.kind == "all":
+            said = f"all intervals together hold with probability about {self.confidence:g}"
+        else:
+            said = (
+                f"each interval by itself holds with probability about {self.confidence:g}, not all together"
+            )
+        if self.weighted:
+            said += (
+                "; with weights, strata or clusters this is a large-sample approximation, not a guarantee "
+                "for every number of reports"
+            )
+        return said
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IntervalTable:
-    """Estimates with intervals that hold for all rows together with probability `confidence`.
+    """Estimates with intervals; `promise` says what these hold with.
 
-    A standard error is infinite where the reports do not identify the figure.
+    A standard error is infinite where the reports do not identify the figure. With groups, `by` is what they are
+    called and `groups` has the group of each row.
     """
 
     title: str
@@ -36,15 +61,30 @@ class IntervalTable:
     upper: Floats
     standard_errors: Floats
     identified: NDArray[np.bool_]
-    confidence: float
+    promise: Promise
+    design_effects: Floats | None = None
+    by: tuple[str, ...] = ()
+    groups: Labels = ()
 
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def confidence(self) -> float:
+        """Of the intervals: of all together, or of each."""
+        return self.promise.confidence
+
+    @property
+    def intervals(self) -> str:
+        """ "all" if the intervals hold together, "each" if every one holds by itself."""
+        return self.promise.kind
+
     def rows(self) -> list[dict[str, Any]]:
         """One mapping for each row, for tables and files; null for an infinite standard error."""
-        return [
-            {
+        found = []
+        for k, label in enumerate(self.labels):
+            row = {
+                **self._group(k),
                 "label": label,
                 "estimate": float(self.estimates[k]),
                 "lower": float(self.lower[k]),
@@ -52,29 +92,50 @@ class IntervalTable:
                 "standard_error": _finite(float(self.standard_errors[k])),
                 "identified": bool(self.identified[k]),
             }
-            for k, label in enumerate(self.labels)
-        ]
+            if self.design_effects is not None:
+                row["design_effect"] = _finite(float(self.design_effects[k]))
+            found.append(row)
+        return found
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows with the confidence and the kind of their intervals, so that a file says what it shows."""
+        said = {"confidence": self.confidence, "intervals": self.intervals}
+        return [{**row, **said} for row in self.rows()]
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """A frame of pandas, polars or pyarrow: of the library named, else of the first one installed."""
+        return to_frame(self.records(), library)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that JSON knows as far as the labels are."""
-        return {"title": self.title, "confidence": self.confidence, "rows": self.rows()}
+        return {
+            "title": self.title,
+            "confidence": self.confidence,
+            "intervals": self.intervals,
+            "promise": str(self.promise),
+            "rows": self.rows(),
+        }
 
     def to_json(self) -> str:
         """The same as text; a label that JSON does not know is written as its str()."""
         return json.dumps(self.to_dict(), default=str, ensure_ascii=False, allow_nan=False)
 
     def lines(self) -> list[str]:
-        """The rows as text, the first of a long table."""
-        wide = max([5, *(len(str(label)) for label in self.labels[:MOST])])
-        rows = [f"{'':{wide}}  estimate     lower     upper  std error"]
-        for k, label in enumerate(self.labels[:MOST]):
+        """The rows as text, all of them."""
+        names = [[str(part) for part in (*self._group(k).values(), x)] for k, x in enumerate(self.labels)]
+        head = [*self.by, ""]
+        wide = [max([len(head[j]), *(len(row[j]) for row in names)], default=0) for j in range(len(head))]
+        wide[-1] = max(wide[-1], 5)
+        effect = "" if self.design_effects is None else "  design effect"
+        rows = [f"{_padded(head, wide)}  estimate     lower     upper  std error{effect}"]
+        for k, row in enumerate(names):
             error = self.standard_errors[k]
             shown = f"{error:9.4f}" if math.isfinite(error) else "        -"
+            if self.design_effects is not None:
+                shown += f"  {self.design_effects[k]:13.3f}"
             mark = "" if self.identified[k] else "  not identified"
             figures = f"{self.estimates[k]:8.4f}  {self.lower[k]:8.4f}  {self.upper[k]:8.4f}  {shown}"
-            rows.append(f"{label!s:{wide}}  {figures}{mark}")
-        if len(self) > MOST:
-            rows.append(f"… {len(self) - MOST} more")
+            rows.append(f"{_padded(row, wide)}  {figures}{mark}")
         return rows
 
     def __str__(self) -> str:
@@ -84,21 +145,21 @@ class IntervalTable:
 
     @property
     def note(self) -> str:
-        """What the intervals promise."""
-        return f"all intervals together hold with probability {self.confidence:g} or more"
+        """What the intervals promise, in words."""
+        return str(self.promise)
 
     def _repr_html_(self) -> str:
+        names = "".join(f"<th>{escape(name)}</th>" for name in (*self.by, ""))
         rows = [
-            "<tr><th></th><th>estimate</th><th>lower</th><th>upper</th><th>standard error</th><th></th></tr>"
+            f"<tr>{names}<th>estimate</th><th>lower</th><th>upper</th><th>standard error</th><th></th></tr>"
         ]
-        for row in self.rows()[:MOST]:
+        for k, row in enumerate(self.rows()):
             error = "–" if row["standard_error"] is None else f"{row['standard_error']:.4f}"
             cells = [f"{row[name]:.4f}" for name in ("estimate", "lower", "upper")]
             figures = "".join(f"<td style='text-align:right'>{cell}</td>" for cell in [*cells, error])
             mark = "" if row["identified"] else "not identified"
-            rows.append(f"<tr><th>{escape(str(row['label']))}</th>{figures}<td>{mark}</td></tr>")
-        if len(self) > MOST:
-            rows.append(f"<tr><td colspan='6'>… {len(self) - MOST} more</td></tr>")
+            named = "".join(f"<th>{escape(str(x))}</th>" for x in (*self._group(k).values(), row["label"]))
+            rows.append(f"<tr>{named}{figures}<td>{mark}</td></tr>")
         return html_table(f"{self.title}; {self.note}", rows)
 
     def plot(self, axes: Axes | None = None) -> Axes:
@@ -112,11 +173,23 @@ class IntervalTable:
         for known, face in ((True, "tab:blue"), (False, "white")):
             chosen = self.identified == known
             axes.plot(self.estimates[chosen], places[chosen], "o", color="tab:blue", markerfacecolor=face)
-        axes.set_yticks(places, [str(label)[:30] for label in self.labels])
+        names = [", ".join(str(x) for x in (*self._group(k).values(), y)) for k, y in enumerate(self.labels)]
+        axes.set_yticks(places, [name[:30] for name in names])
         axes.invert_yaxis()
-        axes.set_xlabel(f"estimate, with simultaneous intervals at {self.confidence:g}")
+        kind = "simultaneous" if self.intervals == "all" else "separate"
+        axes.set_xlabel(f"estimate, with {kind} intervals at {self.confidence:g}")
         axes.set_title(self.title, fontsize="medium")
         return axes
+
+    def _group(self, k: int) -> dict[str, Any]:
+        if not self.by:
+            return {}
+        group: Any = self.groups[k]
+        return dict(zip(self.by, group if len(self.by) > 1 else (group,), strict=True))
+
+
+def _padded(parts: list[str], wide: list[int]) -> str:
+    return "  ".join(f"{part:{width}}" for part, width in zip(parts, wide, strict=True))
 
 
 def _finite(value: float) -> float | None:

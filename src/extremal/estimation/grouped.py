@@ -1,0 +1,287 @@
+"""Estimates for every group in one table, and a test of whether the groups differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._html import html_table
+from .._types import Floats
+from ..errors import ValuesError
+from ..model.labels import Labels, shorten
+from .approximate import two_sided_quantile, wald_intervals
+from .contrasts import RANK_TOLERANCE, Channel, each_symbol
+from .difference import difference
+from .interval_table import IntervalTable, Promise
+from .labels import label_finder
+from .likelihood import maximize
+from .result import Estimate
+from .survey import Totals
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class GroupTest:
+    """A test of the hypothesis that all groups have the same frequencies."""
+
+    statistic: float
+    degrees: tuple[int, ...]  # of chi-squared, or the two of F
+    p_value: float
+    name: str  # "score" or "Wald"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in types that JSON knows."""
+        return {
+            "test": self.name,
+            "statistic": self.statistic,
+            "degrees_of_freedom": list(self.degrees),
+            "p_value": self.p_value,
+        }
+
+    def __str__(self) -> str:
+        figure = "chi-squared" if len(self.degrees) == 1 else "F"
+        degrees = " and ".join(map(str, self.degrees))
+        p = f"p = {self.p_value:.4f}" if self.p_value >= 1e-4 else f"p = {self.p_value:.1e}"
+        said = f"{self.name} test that all groups have the same frequencies: {figure} = {self.statistic:.2f}"
+        return f"{said} with {degrees} degrees of freedom, {p}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupedEstimate:
+    """An Estimate for every group: `found["a"]` for the group "a", `found.table` for all of them."""
+
+    by: tuple[str, ...]
+    groups: Labels
+    estimates: tuple[Estimate, ...]
+    confidence: float
+    intervals: str
+    totals: Totals | None
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.groups)
+
+    def __getitem__(self, group: Any) -> Estimate:
+        return self.estimates[self._place(group)]
+
+    @property
+    def labels(self) -> Labels:
+        """The input labels."""
+        return self.estimates[0].labels
+
+    @property
+    def reports(self) -> int:
+        """How many reports there were in all groups."""
+        return sum(e.reports for e in self.estimates)
+
+    @property
+    def frequencies(self) -> Floats:
+        """A row for each group."""
+        return np.array([e.frequencies for e in self.estimates])
+
+    @property
+    def standard_errors(self) -> Floats:
+        """A row for each group."""
+        return np.array([e.standard_errors for e in self.estimates])
+
+    @property
+    def lower(self) -> Floats:
+        """A row for each group."""
+        return np.array([e.lower for e in self.estimates])
+
+    @property
+    def upper(self) -> Floats:
+        """A row for each group."""
+        return np.array([e.upper for e in self.estimates])
+
+    @property
+    def promise(self) -> Promise:
+        """What the intervals of the whole table hold with."""
+        first = self.estimates[0].promise
+        return Promise(self.confidence, self.intervals, first.exact, first.weighted)
+
+    @cached_property
+    def table(self) -> IntervalTable:
+        """Every group with every answer."""
+        return self._stacked("frequencies", [e.table for e in self.estimates])
+
+    def mean(self, scores: Any = None) -> IntervalTable:
+        """The mean of scores in every group: label -> number, or the labels themselves if they are numbers."""
+        return self._stacked("means", [e.mean(scores) for e in self.estimates])
+
+    def group(self, groups: Any) -> IntervalTable:
+        """Sums over labels, name -> labels, in every group of people."""
+        return self._stacked("sums", [e.group(groups) for e in self.estimates])
+
+    def difference(self, one: Any, other: Any) -> IntervalTable:
+        """Frequencies of one group minus those of another, with intervals of their own.
+
+        Where clusters reach over groups, what they share is accounted for.
+        """
+        first, second = self._place(one), self._place(other)
+        a, b = self.estimates[first], self.estimates[second]
+        if self.totals is None:
+            return difference(a, b, self.confidence)
+        targets, size = each_symbol(len(a.labels)), a.mechanism.shape[1]
+        W = np.zeros((len(targets), len(self.totals.totals)))
+        W[:, first * size : (first + 1) * size] = a.linear(targets)
+        W[:, second * size : (second + 1) * size] -= b.linear(targets)
+        A = W @ self.totals.linear(size)
+        errors = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", A, self.totals.covariance, A), 0.0))
+        known = a.identified & b.identified
+        errors = np.where(known, errors, np.inf)
+        share = (1 - self.confidence) / (len(targets) if self.intervals == "all" else 1)
+        values = a.frequencies - b.frequencies
+        ends = np.stack((-np.ones(len(targets)), np.ones(len(targets))), axis=1)
+        bounds = wald_intervals(ends, values, errors, two_sided_quantile(share, self.totals.degrees))
+        title = f"{len(targets)} differences between {one!r} and {other!r}"
+        return IntervalTable(title, a.labels, values, *bounds, errors, known, self.promise)
+
+    @cached_property
+    def test(self) -> GroupTest:
+        """Whether the groups differ: a score test, or with weights, strata or clusters an adjusted Wald test.
+
+        Both look at the reports in the directions that the mechanism lets through, so its noise is accounted for. The
+        score test of a mechanism that reports the truth is Pearson's chi-squared test.
+        """
+        if len(self) < 2:
+            raise ValuesError("a test needs at least 2 groups", given=len(self))
+        return _score_test(self.estimates) if self.totals is None else _wald_test(self.estimates, self.totals)
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """The table as a frame of pandas, polars or pyarrow: of the library named, else of the first installed."""
+        return self.table.to_frame(library)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in types that JSON knows as far as the labels are."""
+        return {
+            **self.table.to_dict(),
+            "by": list(self.by),
+            "estimates": [
+                {"group": group, **{k: v for k, v in e.to_dict().items() if k not in ("title", "promise")}}
+                for group, e in zip(self.groups, self.estimates, strict=True)
+            ],
+            "test": None if len(self) < 2 else self.test.to_dict(),
+            "reports": self.reports,
+        }
+
+    def to_json(self) -> str:
+        """The same as text; a label that JSON does not know is written as its str()."""
+        return json.dumps(self.to_dict(), default=str, ensure_ascii=False, allow_nan=False)
+
+    def notes(self) -> list[str]:
+        """What a reader of the figures must know, in words."""
+        found = [self.table.note]
+        for group, e in zip(self.groups, self.estimates, strict=True):
+            # What is not identified depends on the mechanism alone, so it is said once.
+            said = [note for note in e.other_notes() if not note.startswith("the logarithm")]
+            found += [f"group {group!s}: {note}" if "WARNING" in note else note for note in said]
+        if len(self) > 1:
+            found.append(str(self.test))
+        return list(dict.fromkeys(found))
+
+    def __str__(self) -> str:
+        return "\n".join([self.table.title, *self.table.lines(), *self.notes()])
+
+    def __repr__(self) -> str:
+        return f"GroupedEstimate({len(self)} groups by {', '.join(self.by)}, {self.reports} reports)"
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_() + html_table("; ".join(self.notes()[1:]), [])
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Axes with every frequency of every group and its interval."""
+        return self.table.plot(axes)
+
+    def _place(self, group: Any) -> int:
+        place = label_finder(self.groups)(group)
+        if place < 0:
+            raise ValuesError(
+                f"must be one of {shorten(self.groups)}", parameter="group", given=repr(group)[:60]
+            )
+        return place
+
+    def _stacked(self, what: str, tables: list[IntervalTable]) -> IntervalTable:
+        """The tables of all groups below each other."""
+        each = self.estimates[0]
+        effects = [table.design_effects for table in tables if table.design_effects is not None]
+        said = f"{what} in {len(self)} groups from {self.reports} reports by {each.method}"
+        return IntervalTable(
+            said if each.survey is None else f"{said}, with {each.survey.words}",
+            tuple(label for table in tables for label in table.labels),
+            np.concatenate([table.estimates for table in tables]),
+            np.concatenate([table.lower for table in tables]),
+            np.concatenate([table.upper for table in tables]),
+            np.concatenate([table.standard_errors for table in tables]),
+            np.concatenate([table.identified for table in tables]),
+            self.promise,
+            np.concatenate(effects) if effects else None,
+            self.by,
+            tuple(group for group, table in zip(self.groups, tables, strict=True) for _ in table.labels),
+        )
+
+
+def _directions(estimates: tuple[Estimate, ...], pooled: Floats, n: float) -> Floats:
+    """Weights of the outputs that span what reports tell about frequencies, best for those of everybody together."""
+    first = estimates[0]
+    P = first.mechanism.matrix
+    start = maximize(P, pooled * n, first.channel.expected).theta * n + first.prior.probabilities
+    channel = Channel(P, start / start.sum())
+    _, S, V = channel.svd
+    B = np.zeros((int((S > RANK_TOLERANCE).sum()), P.shape[1]))
+    B[:, channel.possible] = V[: len(B)] / np.sqrt(channel.outputs[channel.possible])
+    return B
+
+
+def _score_test(estimates: tuple[Estimate, ...]) -> GroupTest:
+    from scipy.special import chdtrc
+
+    counts = np.array([e.counts.counts for e in estimates], dtype=np.float64)
+    sizes = counts.sum(axis=1)
+    pooled = counts.sum(axis=0) / sizes.sum()
+    B = _directions(estimates, pooled, float(sizes.sum()))
+    means = counts @ B.T / sizes[:, None]
+    center = B @ pooled
+    inverse, rank = _inverse((B * pooled) @ B.T - np.multiply.outer(center, center))
+    off = means - center
+    statistic = float(np.sum(sizes * np.einsum("ij,jk,ik->i", off, inverse, off)))
+    degrees = rank * (len(estimates) - 1)
+    return GroupTest(statistic, (degrees,), float(chdtrc(degrees, statistic)) if degrees else 1.0, "score")
+
+
+def _wald_test(estimates: tuple[Estimate, ...], totals: Totals) -> GroupTest:
+    from scipy.special import fdtrc
+
+    groups, size = len(estimates), estimates[0].mechanism.shape[1]
+    whole = totals.totals.reshape(groups, size)
+    pooled = whole.sum(axis=0) / whole.sum()
+    B = _directions(estimates, pooled, float(sum(e.reports for e in estimates)))
+    f = np.array([e.shares for e in estimates])
+    D = np.zeros(((groups - 1) * len(B), groups * size))  # every group minus the last
+    for k in range(groups - 1):
+        D[k * len(B) : (k + 1) * len(B), k * size : (k + 1) * size] = B
+        D[k * len(B) : (k + 1) * len(B), (groups - 1) * size :] = -B
+    A = D @ totals.linear(size)
+    inverse, rank = _inverse(A @ totals.covariance @ A.T)
+    off = D @ f.ravel()
+    rest = max(totals.degrees - rank + 1, 1)
+    statistic = float(off @ inverse @ off) * rest / (max(totals.degrees, 1) * max(rank, 1))
+    p = float(fdtrc(rank, rest, max(statistic, 0.0))) if rank else 1.0
+    return GroupTest(statistic, (rank, rest), p, "Wald")
+
+
+def _inverse(covariance: Floats) -> tuple[Floats, int]:
+    """The generalised inverse of a covariance and its rank."""
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > 1e-10 * max(float(values[-1]), 1e-300)
+    V = vectors[:, kept]
+    return np.asarray((V / values[kept]) @ V.T), int(kept.sum())

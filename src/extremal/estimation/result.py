@@ -1,0 +1,367 @@
+"""Estimate: frequencies of the inputs, and what the reports say about how far off they can be."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._confidence import check_confidence
+from .._html import html_table
+from .._types import Floats
+from ..errors import ValuesError
+from ..model.labels import Labels, shorten
+from ..model.mechanism import Mechanism
+from ..model.prior import Prior
+from .approximate import is_sum, score_intervals, two_sided_quantile, wald_intervals
+from .contrasts import Channel, each_symbol
+from .counts import ReportCounts
+from .frequency_polytope import narrowed
+from .interval_table import IntervalTable, Promise
+from .intervals import Bounds, target_intervals, within_simplex
+from .likelihood import maximize
+from .survey import Shares
+from .targets import score_target, target_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MISFIT = 1e-3  # reports less likely than this under every input distribution are pointed out
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimate:
+    """Frequencies of the inputs, and what the reports say about how far off they can be.
+
+    `gap` bounds how much larger the log-likelihood (of all reports, in nats) could be; it is None for the
+    inverse, which maximises nothing. `survey` has the weighted shares of the reports and their covariance where there
+    are weights, strata or clusters. Intervals, standard errors and the like are computed when they are asked for.
+    """
+
+    mechanism: Mechanism
+    prior: Prior  # the frequencies that were expected; uniform if nobody said
+    counts: ReportCounts
+    confidence: float
+    method: str
+    frequencies: Floats
+    gap: float | None
+    channel: Channel = field(repr=False)
+    intervals: str = "all"
+    survey: Shares | None = None
+
+    @property
+    def labels(self) -> Labels:
+        """The input labels, in the order of the frequencies."""
+        return self.mechanism.inputs
+
+    @property
+    def reports(self) -> int:
+        """How many reports there were."""
+        return self.counts.total
+
+    @property
+    def shares(self) -> Floats:
+        """Of the outputs among the reports, weighted if there are weights."""
+        return np.asarray(self.counts.counts / self.reports) if self.survey is None else self.survey.shares
+
+    @property
+    def lower(self) -> Floats:
+        """Lower ends of the intervals."""
+        return self._bounds.lower
+
+    @property
+    def upper(self) -> Floats:
+        """Upper ends of the intervals."""
+        return self._bounds.upper
+
+    @cached_property
+    def standard_errors(self) -> Floats:
+        """Of the frequencies: the mechanism's noise and that of the sample; infinite if not identified.
+
+        With weights, strata or clusters they are linearised (sandwich) standard errors.
+        """
+        return self._standard_errors(each_symbol(len(self.labels)))
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """Of the frequencies, for those that are identified."""
+        return self._covariance(each_symbol(len(self.labels)))
+
+    @cached_property
+    def design_effects(self) -> Floats | None:
+        """Variance over that of as many equally weighted people drawn one by one; None without a survey's design."""
+        return None if self.survey is None else self._design_effects(each_symbol(len(self.labels)))
+
+    @cached_property
+    def identified(self) -> NDArray[np.bool_]:
+        """For each symbol, whether the distribution of reports determines its frequency."""
+        return self.channel.identified(each_symbol(len(self.labels)))
+
+    @property
+    def indistinguishable(self) -> list[list[Any]]:
+        """Groups of symbols that the reports cannot tell apart completely; the sum over each is identified."""
+        return [[self.labels[i] for i in group] for group in self.channel.components()]
+
+    def identifies(self, coefficients: Mapping[Any, float] | Iterable[Any]) -> bool:
+        """Whether a combination of frequencies, label -> coefficient or labels to sum over, is determined."""
+        return bool(self.channel.identified(target_of(self.labels, coefficients)[None])[0])
+
+    @cached_property
+    def misfit(self) -> float:
+        """A bound on the probability of reports that fit as badly as these, whatever the input frequencies are.
+
+        P[KL(shares, probabilities) >= x] <= e^(-nx) (e n x / (k - 1))^(k - 1) for k outputs (Agrawal, 2020). Near 0,
+        these reports were not made by this mechanism. Weights play no part: each report is a draw of the mechanism,
+        whatever the weight of the person.
+        """
+        fit = maximize(self.mechanism.matrix, self.counts.counts, self.channel.expected, 0.0)
+        counts, k = self.counts.counts, int(self.channel.possible.sum())
+        seen = counts > 0
+        q = (fit.theta @ self.mechanism.matrix)[seen]
+        c = counts[seen].astype(np.float64)
+        x = float(c @ np.log(c / self.reports / q))
+        if k < 2 or x <= k - 1:
+            return 1.0
+        return math.exp(min(0.0, -x + (k - 1) * (1 + math.log(x / (k - 1)))))
+
+    @property
+    def promise(self) -> Promise:
+        """What the intervals hold with."""
+        exact = self.intervals == "all" and self.survey is None
+        return Promise(self.confidence, self.intervals, exact, self.survey is not None)
+
+    @cached_property
+    def table(self) -> IntervalTable:
+        """Frequencies, intervals and standard errors, for printing and plotting."""
+        return IntervalTable(
+            f"{len(self.labels)} frequencies {self._source}",
+            self.labels,
+            self.frequencies,
+            self.lower,
+            self.upper,
+            self.standard_errors,
+            self.identified,
+            self.promise,
+            self.design_effects,
+        )
+
+    def group(self, groups: Any, confidence: float | None = None) -> IntervalTable:
+        """Sums over groups of symbols, with intervals of their own, which hold together for all groups or each.
+
+        A group is its labels, or a mapping label -> coefficient for any other linear combination. The intervals
+        are as a rule narrower than sums of the symbols' intervals, but not always: the error allowed is divided over
+        the groups asked for, and an interval of a symbol also knows that frequencies sum to 1.
+        """
+        if not isinstance(groups, Mapping) or not groups:
+            raise ValuesError(
+                "must be a mapping name -> labels",
+                parameter="groups",
+                given=repr(groups)[:80],
+                remedy='e.g. {"ever": ["once", "often"]}',
+            )
+        targets = np.array([target_of(self.labels, members) for members in groups.values()])
+        title = f"{len(groups)} {'group' if len(groups) == 1 else 'groups'}"
+        return self.combinations(title, tuple(groups), targets, confidence)
+
+    def mean(self, scores: Any = None, confidence: float | None = None) -> IntervalTable:
+        """The mean of scores, label -> number or in the order of the labels; of the labels if they are numbers."""
+        target = score_target(self.labels, scores)
+        return self.combinations("mean of scores", ("mean",), target[None], confidence)
+
+    def combinations(
+        self, title: str, names: Labels, targets: Floats, confidence: float | None = None
+    ) -> IntervalTable:
+        """Linear combinations of the frequencies, a row of coefficients each, with intervals of their own."""
+        level = self.confidence if confidence is None else check_confidence(confidence)
+        values = targets @ self.frequencies
+        return IntervalTable(
+            f"{title} {self._source}",
+            names,
+            values,
+            *_around(self.bounds(targets, 1 - level), values, self.method),
+            self._standard_errors(targets),
+            self.channel.identified(targets),
+            Promise(level, self.intervals, self.promise.exact, self.promise.weighted),
+            None if self.survey is None else self._design_effects(targets),
+        )
+
+    def bounds(self, targets: Floats, error: float) -> Bounds:
+        """Intervals for the targets: all wrong together, or each wrong, with probability at most `error`."""
+        if self.promise.exact:
+            return target_intervals(self.channel, self.counts.counts, targets, error)
+        share = error / len(targets) if self.intervals == "all" else error
+        known = self.channel.identified(targets)
+        lower, upper = np.empty(len(targets)), np.empty(len(targets))
+        if not known.all():
+            lower[~known], upper[~known] = self._possible(targets[~known], share)
+        quantile = two_sided_quantile(share, None if self.survey is None else self.survey.degrees)
+        W = self.linear(targets)
+        sums = known & is_sum(targets) if self.survey is None else np.zeros(len(targets), dtype=bool)
+        rest = known & ~sums
+        lower[rest], upper[rest] = wald_intervals(
+            targets[rest], W[rest] @ self.shares, self._standard_errors(targets[rest]), quantile
+        )
+        theta = np.maximum(self.frequencies, 0.0)
+        lower[sums], upper[sums] = score_intervals(
+            targets[sums],
+            W[sums],
+            self.mechanism.matrix,
+            self.shares,
+            theta / theta.sum(),
+            self.channel.expected,
+            self.reports,
+            quantile,
+        )
+        return Bounds(lower, upper)
+
+    def linear(self, targets: Floats) -> Floats:
+        """Weights of the outputs whose mean over the reports is the estimate of each target, to first order."""
+        if self.method == "inverse":
+            return self.channel.weights(targets)
+        # Frequencies of 0 have no place in a channel; the expected ones, as one report, keep them away from it.
+        start = np.maximum(self.frequencies, 0.0) * self.reports + self.prior.probabilities
+        return Channel(self.mechanism.matrix, start / start.sum()).weights(targets)
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """The table as a frame of pandas, polars or pyarrow: of the library named, else of the first installed."""
+        return self.table.to_frame(library)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in types that JSON knows as far as the labels are."""
+        found = {
+            **self.table.to_dict(),
+            "method": self.method,
+            "reports": self.reports,
+            "log_likelihood_gap": self.gap,
+            "misfit": self.misfit,
+            "indistinguishable": self.indistinguishable,
+        }
+        if self.survey is not None:
+            found["survey"] = {
+                "uses": self.survey.words,
+                "total_weight": self.survey.total,
+                "effective_reports": self.survey.effective,
+                "degrees_of_freedom": self.survey.degrees,
+            }
+        return found
+
+    def to_json(self) -> str:
+        """The same as text; a label that JSON does not know is written as its str()."""
+        return json.dumps(self.to_dict(), default=str, ensure_ascii=False, allow_nan=False)
+
+    def notes(self) -> list[str]:
+        """What a reader of the figures must know, in words."""
+        return [self.table.note, *self.other_notes()]
+
+    def other_notes(self) -> list[str]:
+        """The notes that are not about the intervals."""
+        found = []
+        if self.gap is not None:
+            what = "posterior density" if self.method == "map" else "likelihood"
+            found.append(
+                f"the logarithm of the {what} is within {max(self.gap, 1e-6):.0e} nats of its maximum"
+            )
+        found += [
+            f"not identified: the mechanism cannot tell {shorten(group)} apart completely, only their sum; "
+            "their intervals hold what the reports leave possible"
+            for group in self.indistinguishable
+        ]
+        if self.misfit < MISFIT:
+            found.append(
+                "WARNING: no frequencies explain these reports (probability "
+                f"{self.misfit:.1e} or less); were they made by this mechanism?"
+            )
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join([self.table.title, *self.table.lines(), *self.notes()])
+
+    def __repr__(self) -> str:
+        # Without the intervals: they can take seconds where much is not identified.
+        return f"Estimate({len(self.labels)} frequencies {self._source})"
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_() + html_table("; ".join(self.notes()[1:]), [])
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Axes with every frequency and its interval."""
+        return self.table.plot(axes)
+
+    @property
+    def _source(self) -> str:
+        said = f"from {self.reports} reports by {self.method}"
+        return said if self.survey is None else f"{said}, with {self.survey.words}"
+
+    @cached_property
+    def _bounds(self) -> Bounds:
+        bounds = self.bounds(each_symbol(len(self.labels)), 1 - self.confidence)
+        if self.promise.exact:
+            bounds = within_simplex(bounds)
+        lower, upper = _around(bounds, self.frequencies, self.method)
+        lower.setflags(write=False)
+        upper.setflags(write=False)
+        return Bounds(lower, upper)
+
+    def _covariance(self, targets: Floats) -> Floats:
+        W = self.linear(targets)
+        if self.survey is not None:
+            return np.asarray(W @ self.survey.covariance @ W.T)
+        return _sampling(W, self._expected_shares) / self.reports
+
+    def _standard_errors(self, targets: Floats) -> Floats:
+        W = self.linear(targets)
+        if self.survey is not None:
+            variance = np.einsum("ij,jk,ik->i", W, self.survey.covariance, W, optimize=True)
+        else:
+            q = self._expected_shares
+            variance = ((W * W) @ q - (W @ q) ** 2) / self.reports
+        return np.where(self.channel.identified(targets), np.sqrt(np.maximum(variance, 0.0)), np.inf)
+
+    @property
+    def _expected_shares(self) -> Floats:
+        if self.method == "inverse":
+            return self.shares
+        return np.asarray(self.frequencies @ self.mechanism.matrix)
+
+    def _design_effects(self, targets: Floats) -> Floats:
+        W, f = self.linear(targets), self.shares
+        simple = np.maximum((W * W) @ f - (W @ f) ** 2, 0.0) / max(self.reports - 1, 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.where(simple > 0, self._standard_errors(targets) ** 2 / simple, np.nan))
+
+    def _possible(self, targets: Floats, error: float) -> Bounds:
+        """What the reports leave possible of targets that they do not identify."""
+        low, high = targets.min(axis=1), targets.max(axis=1)
+        if self.survey is None:
+            return target_intervals(self.channel, self.counts.counts, targets, error * len(targets))
+        quantile = two_sided_quantile(error / len(self.shares), self.survey.degrees)
+        away = quantile * np.sqrt(np.maximum(np.diag(self.survey.covariance), 0.0))
+        box = np.maximum(self.shares - away, 0.0), np.minimum(self.shares + away, 1.0)
+        return Bounds(*narrowed(self.mechanism.matrix.T, *box, targets, low, high))
+
+
+def standard_errors(channel: Channel, targets: Floats, n: float) -> Floats:
+    """Of the best unbiased estimates of the targets from n reports at the expected frequencies; else infinite."""
+    W = channel.weights(targets)
+    mean = W @ channel.outputs
+    variance = np.maximum((W * W) @ channel.outputs - mean * mean, 0.0)
+    return np.where(channel.identified(targets), np.sqrt(variance / n), np.inf)
+
+
+def _sampling(W: Floats, q: Floats) -> Floats:
+    """The covariance of weights of one report."""
+    mean = W @ q
+    return np.asarray((W * q) @ W.T - np.multiply.outer(mean, mean))
+
+
+def _around(bounds: Bounds, values: Floats, method: str) -> Bounds:
+    """Intervals that hold their estimates, unless these may lie outside of what is possible."""
+    if method == "inverse":
+        return bounds
+    return Bounds(np.minimum(bounds.lower, values), np.maximum(bounds.upper, values))

@@ -1,0 +1,198 @@
+"""Reports with what stands beside them: from columns, from a frame, or from a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._types import Ints
+from ..errors import OptionError, ValuesError
+from ..model.labels import Labels, as_list, is_missing, shorten
+from .counts import ReportCounts
+from .labels import factorize, report_codes
+from .survey import SurveyDesign, check_weights
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Named columns in memory."""
+
+    names: tuple[str, ...]
+    columns: Mapping[str, Any]
+    where: str = "the frame"
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.names:
+            raise ValuesError(
+                f"{self.where} must have the column {name!r}",
+                given=shorten(self.names, 12),
+                remedy="name another",
+            )
+        return self.columns[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """For each person the number of the report and of the group; the design of the survey, if there is one."""
+
+    codes: Ints
+    by: tuple[str, ...]
+    groups: Ints | None
+    group_labels: Labels
+    design: SurveyDesign | None
+
+
+def read_table(
+    path: Any,
+    column: str | Sequence[str],
+    others: Sequence[str],
+    *,
+    missing: str = "refuse",
+    format: str | None = None,
+    delimiter: str | None = None,
+) -> Table:
+    """Columns of a CSV or Parquet file in memory; with missing="drop" without records that have no report."""
+    from ..release.files.csv import INTEGER, CsvData
+    from ..release.files.read import read_texts
+    from ..release.files.source import open_data
+
+    name = os.fspath(path)
+    reports = [column] if isinstance(column, str) else list(column)
+    wanted = list(dict.fromkeys([*reports, *others]))
+    data = open_data(name, wanted, format, delimiter)
+    columns = {each: read_texts(data, each) for each in wanted}
+    if missing == "drop":
+        kept = [
+            k
+            for k, row in enumerate(zip(*(columns[r] for r in reports), strict=True))
+            if not any(map(is_missing, row))
+        ]
+        columns = {each: [values[k] for k in kept] for each, values in columns.items()}
+    if isinstance(data, CsvData):
+        for each in others:  # groups are numbers if all of them are written as integers, as labels are
+            if each not in reports and all(
+                value is None or INTEGER.fullmatch(value) for value in columns[each]
+            ):
+                columns[each] = [None if value is None else int(value) for value in columns[each]]
+    return Table(tuple(wanted), columns, "the file")
+
+
+def table_of(reports: Any, column: Any, others: Sequence[Any]) -> Table | None:
+    """The columns of a frame or of a file; None if the reports are a column already."""
+    if isinstance(reports, Table):
+        return reports
+    if isinstance(reports, str | os.PathLike):
+        if column is None:
+            raise OptionError("must name the column of reports in the file", parameter="column", given="none")
+        return read_table(reports, column, [name for each in others for name in _names(each)])
+    if isinstance(reports, Mapping) or not hasattr(reports, "columns"):
+        return None
+    from ..model.frames import eager_frame
+
+    eager = eager_frame(reports)
+    return Table(tuple(eager.columns), {name: eager.get_column(name).to_native() for name in eager.columns})
+
+
+def gather(
+    outputs: Labels, reports: Any, column: Any, weights: Any, by: Any, strata: Any, clusters: Any
+) -> Sample:
+    """Everything that estimation needs of each person, as numbers."""
+    table = table_of(reports, column, [weights, by, strata, clusters])
+    if table is None and isinstance(reports, Mapping | ReportCounts):
+        raise OptionError(
+            "weights, groups, strata and clusters need one report for each person",
+            given="counts",
+            remedy="give a column of reports, a frame or a file",
+        )
+    codes = report_codes(outputs, _reports(table, reports, column))
+    n = len(codes)
+    names, groups, labels = _groups(table, by, n)
+    design = None
+    if not (weights is None and strata is None and clusters is None):
+        w = None if weights is None else check_weights(_column(table, weights, "weights"))
+        s, strata_labels = (
+            (None, ()) if strata is None else factorize(_column(table, strata, "strata"), "strata")
+        )
+        c = None if clusters is None else factorize(_column(table, clusters, "clusters"), "clusters")[0]
+        for name, values in (("weights", w), ("strata", s), ("clusters", c)):
+            _check_length(name, values, n)
+        design = SurveyDesign(w, s, strata_labels, c)
+    return Sample(codes, names, groups, labels, design)
+
+
+def _reports(table: Table | None, reports: Any, column: Any) -> Any:
+    if table is None:
+        if column is not None:
+            raise OptionError(
+                "must come with a frame or a file", parameter="column", given="a column of reports"
+            )
+        return reports
+    if column is None:
+        if len(table.names) == 1:
+            return table[table.names[0]]
+        raise OptionError(
+            "must name the column of reports", parameter="column", given=f"none of {shorten(table.names, 12)}"
+        )
+    if isinstance(column, str):
+        return table[column]
+    return list(zip(*(as_list(table[name]) for name in column), strict=True))
+
+
+def _groups(table: Table | None, by: Any, n: int) -> tuple[tuple[str, ...], Ints | None, Labels]:
+    if by is None:
+        return (), None, ()
+    if table is not None and (isinstance(by, str) or _is_names(by, table)):
+        names = (by,) if isinstance(by, str) else tuple(by)
+        values = (
+            table[by] if isinstance(by, str) else list(zip(*(as_list(table[x]) for x in names), strict=True))
+        )
+        for name in names if len(names) > 1 else ():
+            factorize(table[name], f"by={name!r}")  # refuses what is missing
+    else:
+        named = getattr(by, "name", None)
+        names, values = (named if isinstance(named, str) and named else "group",), _column(table, by, "by")
+    groups, labels = factorize(values, "by")
+    _check_length("by", groups, n)
+    return names, groups, labels
+
+
+def _is_names(by: Any, table: Table) -> bool:
+    return (
+        isinstance(by, list | tuple)
+        and len(by) > 0
+        and all(isinstance(x, str) and x in table.names for x in by)
+    )
+
+
+def _names(given: Any) -> list[str]:
+    """The names of columns that an argument gives."""
+    if isinstance(given, str):
+        return [given]
+    return [x for x in given if isinstance(x, str)] if isinstance(given, list | tuple) else []
+
+
+def _column(table: Table | None, given: Any, what: str) -> Any:
+    if not isinstance(given, str):
+        return given
+    if table is None:
+        raise OptionError(
+            "must be a column: a name needs a frame or a file",
+            parameter=what,
+            given=repr(given)[:60],
+            remedy="give the frame as `reports`, and `column=`",
+        )
+    return table[given]
+
+
+def _check_length(what: str, values: Any, n: int) -> None:
+    if values is not None and len(values) != n:
+        raise ValuesError(f"must be one for each of the {n} reports", parameter=what, given=len(values))
+
+
+def counts_in(codes: Ints, outputs: Labels) -> ReportCounts:
+    """How often each output was reported."""
+    return ReportCounts(outputs, np.bincount(codes, minlength=len(outputs)))

@@ -1,0 +1,196 @@
+"""Weights, strata and clusters: shares of the reports, and their variance between clusters.
+
+A person in a cell (a group and a report) adds his weight to the total of that cell. The covariance of the totals is
+estimated as if the clusters of a stratum were drawn with replacement,
+
+    B = sum_h n_h / (n_h - 1) sum_c (T_hc - mean_h)(T_hc - mean_h)',
+
+T_hc the totals of cluster c of stratum h. Without clusters each person is one, without strata there is one stratum.
+Everything else is linear in the totals to first order, so its covariance is A B A'. R's package `survey` calls this
+Taylor linearisation and does the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._types import Floats, Ints
+from ..errors import ValuesError
+from ..model.labels import Labels, as_list, brief, is_missing, shorten
+from ..model.vectors import as_floats
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyDesign:
+    """Who was asked with which weight, in which stratum and cluster; None where nobody said."""
+
+    weights: Floats | None = None
+    strata: Ints | None = None
+    strata_labels: Labels = ()
+    clusters: Ints | None = None
+
+    @property
+    def words(self) -> str:
+        """What it uses, for a sentence."""
+        named = [
+            name
+            for name, given in (
+                ("weights", self.weights),
+                ("strata", self.strata),
+                ("clusters", self.clusters),
+            )
+            if given is not None
+        ]
+        return " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """Weighted totals of cells, their covariance, and how many people, clusters and strata are behind them."""
+
+    design: SurveyDesign
+    counts: Ints  # people in each cell
+    totals: Floats
+    squares: Floats  # sums of squared weights
+    covariance: Floats
+    clusters: Ints  # distinct clusters in which a block of cells occurs, for each block
+    strata: Ints
+    degrees: int  # all clusters minus all strata
+
+    def shares(self, block: int, size: int) -> Shares:
+        """Of the cells of one block, for example the reports of one group."""
+        cells = slice(block * size, (block + 1) * size)
+        total = float(self.totals[cells].sum())
+        f = self.totals[cells] / total
+        A = (np.eye(size) - f[:, None]) / total
+        covariance = A @ self.covariance[cells, cells] @ A.T
+        kish = total**2 / float(self.squares[cells].sum())
+        degrees = int(self.clusters[block] - self.strata[block])
+        return Shares(f, covariance, total, kish, degrees, self.design.words)
+
+    def linear(self, size: int) -> Floats:
+        """The matrix that leads from errors of totals to errors of the shares within each block."""
+        blocks = len(self.totals) // size
+        A = np.zeros((len(self.totals), len(self.totals)))
+        for block in range(blocks):
+            cells = slice(block * size, (block + 1) * size)
+            total = float(self.totals[cells].sum())
+            A[cells, cells] = (np.eye(size) - (self.totals[cells] / total)[:, None]) / total
+        return A
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Weighted shares of the reports with their design-based covariance."""
+
+    shares: Floats
+    covariance: Floats
+    total: float  # sum of the weights
+    effective: float  # Kish's number of equally weighted people worth as much
+    degrees: int  # clusters minus strata
+    words: str
+
+
+def survey_totals(cells: Ints, blocks: int, size: int, design: SurveyDesign) -> Totals:
+    """Weighted totals of `blocks * size` cells, one of which each person is in."""
+    n, width = len(cells), blocks * size
+    w = np.ones(n) if design.weights is None else design.weights
+    strata = np.zeros(n, dtype=np.int64) if design.strata is None else design.strata
+    counts = np.bincount(cells, minlength=width)
+    totals = np.asarray(np.bincount(cells, weights=w, minlength=width), dtype=np.float64)
+    squares = np.asarray(np.bincount(cells, weights=w * w, minlength=width), dtype=np.float64)
+    if design.clusters is None:
+        sizes = np.bincount(strata)
+        factor = _factors(sizes, design)
+        squared = np.bincount(cells, weights=w * w * factor[strata], minlength=width)
+        second: Floats = np.diag(np.asarray(squared, dtype=np.float64))
+        each = np.bincount(cells // size, minlength=blocks)
+    else:
+        pairs, units = np.unique(
+            strata * (int(design.clusters.max()) + 1) + design.clusters, return_inverse=True
+        )
+        of_unit = pairs // (int(design.clusters.max()) + 1)
+        sizes = np.bincount(of_unit)
+        factor = _factors(sizes, design)
+        second = _between(units, cells, w, width, factor[of_unit])
+        each = np.bincount(np.unique(units * blocks + cells // size) % blocks, minlength=blocks)
+    by_stratum = np.bincount(strata * width + cells, weights=w, minlength=len(sizes) * width)
+    means = by_stratum.reshape(len(sizes), width)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = np.where(sizes > 0, factor / sizes, 0.0)
+    covariance = second - (means * scale[:, None]).T @ means
+    found = np.bincount(np.unique(strata * blocks + cells // size) % blocks, minlength=blocks)
+    degrees = int(sizes.sum() - np.count_nonzero(sizes))
+    return Totals(design, counts, totals, squares, covariance, each, found, degrees)
+
+
+def _between(units: Ints, cells: Ints, w: Floats, width: int, factor: Floats) -> Floats:
+    """Sum over clusters of factor T T', T the totals of a cluster."""
+    from scipy.sparse import coo_array
+
+    T = coo_array((w, (units, cells)), shape=(len(factor), width)).tocsr()
+    scaled = T.multiply(np.sqrt(factor)[:, None]).tocsr()
+    return np.asarray((scaled.T @ scaled).todense())
+
+
+def _factors(sizes: Ints, design: SurveyDesign) -> Floats:
+    """n_h / (n_h - 1) for every stratum; refuses one with a single cluster, whose variance nobody can tell."""
+    if (sizes == 1).any():
+        what = "person" if design.clusters is None else "cluster"
+        if design.strata is None:
+            raise ValuesError(
+                f"a variance needs at least 2 {'people' if what == 'person' else 'clusters'}", given="1"
+            )
+        lonely = [design.strata_labels[k] for k in np.flatnonzero(sizes == 1)]
+        raise ValuesError(
+            f"every stratum must have at least 2 {'people' if what == 'person' else 'clusters'}",
+            given=f"one {what} in {shorten(lonely, 5)}",
+            remedy="merge it with a similar stratum",
+        )
+    return np.asarray(sizes / np.maximum(sizes - 1, 1), dtype=np.float64)
+
+
+def check_weights(values: Any) -> Floats:
+    """The weights as numbers, none missing or negative, not all 0."""
+    listed = None
+    try:
+        w = as_floats(values)
+    except (TypeError, ValueError, OverflowError):
+        listed = as_list(values)
+        w = np.array([_number(value) for value in listed], dtype=np.float64)
+    bad = ~np.isfinite(w)
+    if w.ndim != 1:
+        raise ValuesError("must be one column", parameter="weights", given=f"shape {w.shape}")
+    if bad.any():
+        texts = [value for value, wrong in zip(listed or [], bad, strict=False) if wrong]
+        texts = [value for value in texts if not is_missing(value)]
+        raise ValuesError(
+            "must be a finite number for every person",
+            parameter="weights",
+            given=f"{int(bad.sum())} of {len(w)} missing or not a number" + _examples(texts),
+            remedy="drop these rows, or give each of them a weight",
+        )
+    if (w < 0).any():
+        raise ValuesError(
+            "must not be negative",
+            parameter="weights",
+            given=f"{int((w < 0).sum())} below 0, the least {w.min():g}",
+            remedy="correct them",
+        )
+    if not w.any():
+        raise ValuesError("must not all be 0", parameter="weights", remedy="give weights")
+    return w
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return float("nan")
+
+
+def _examples(texts: list[Any]) -> str:
+    return f", e.g. {brief(texts[0])}" if texts else ""

@@ -46,6 +46,7 @@ EXAMPLES = {
     "estimate": [
         "extremal estimate private.csv --column answer --mechanism mechanism.json",
         "extremal estimate private.csv --column answer --mechanism mechanism.json --group ever=once,often --json",
+        "extremal estimate private.csv --column answer --mechanism mechanism.json --intervals each -o estimates.csv",
         "extremal estimate together.csv --columns smokes,drinks --mechanism joint.json",
     ],
     "audit": [

@@ -107,7 +107,7 @@ def command(
     if as_json:
         show.print_json(_facts(found, tables, [*warnings, *unsure]))
     else:
-        out = show.console()
+        out = show.console(to_stderr=output == "-")
         show.warnings(out, warnings)
         show.heading(out, found.table.title)
         out.print(_intervals(out, found.table))
@@ -115,7 +115,7 @@ def command(
         for title, table in tables.items():
             show.heading(out, title)
             out.print(_intervals(out, table))
-        if output is not None:
+        if output is not None and output != "-":
             out.print(f"\nTable in {output}", soft_wrap=True)
     if warnings:
         raise CheckFailed("")  # it has been said

@@ -12,6 +12,12 @@ LONGEST = 600  # characters of a message
 
 # What a parameter, or code that the library recommends, is called on the command line.
 WORDS = {
+    "by": "--by",
+    "clusters": "--clusters",
+    "intervals": "--intervals",
+    "scores": "--scores",
+    "strata": "--strata",
+    "weights": "--weights",
     "confidence": "--confidence",
     "delimiter": "--delimiter",
     "epsilon": "--epsilon",

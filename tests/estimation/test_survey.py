@@ -1,0 +1,374 @@
+"""Weights, strata, clusters and groups: against other packages, textbook variances, and by rearranging the rows."""
+
+import json
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.stats import chi2_contingency
+
+import extremal as ex
+from extremal.estimation.labels import label_finder
+
+PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+RESPONSE = ex.theory.randomized_response_for_pml(PRIOR, 0.9)
+CERTIFIED = ex.certify(PRIOR, RESPONSE, 0.9)
+WIDE = ex.design(PRIOR, 0.8).mechanism  # more outputs than inputs
+TRUTH = ex.Mechanism(np.eye(3), inputs=PRIOR.labels, outputs=PRIOR.labels)
+
+
+def people(n=600, seed=0):
+    """Reports with weights, strata, and clusters nested in them."""
+    rng = np.random.default_rng(seed)
+    strata = rng.integers(0, 5, n)
+    frame = pd.DataFrame(
+        {
+            "report": np.array(PRIOR.labels)[rng.choice(3, n, p=PRIOR.probabilities)],
+            "w": rng.uniform(0.3, 4, n),
+            "stratum": np.array(["north", "east", "south", "west", "city"])[strata],
+            "school": rng.integers(0, 9, n) + 100 * strata,
+            "sex": rng.choice(["f", "m"], n),
+        }
+    )
+    return frame
+
+
+def variance_between_clusters(frame, value):
+    """Of the weighted mean of a column, cluster by cluster, as the textbook writes it."""
+    mean = (frame.w * frame[value]).sum() / frame.w.sum()
+    z = (frame.w * (frame[value] - mean) / frame.w.sum()).groupby([frame.stratum, frame.school]).sum()
+    return sum(
+        len(part) / (len(part) - 1) * ((part - part.mean()) ** 2).sum() for _, part in z.groupby(level=0)
+    )
+
+
+# Weights, strata, clusters
+
+
+def test_standard_errors_are_those_of_the_linear_estimate_between_clusters():
+    """The estimate by the inverse is the weighted mean of a score for each report."""
+    frame = people()
+    e = ex.estimate(
+        RESPONSE,
+        frame,
+        column="report",
+        weights="w",
+        strata="stratum",
+        clusters="school",
+        method="inverse",
+    )
+    inverse = np.linalg.inv(RESPONSE.matrix)
+    for k, label in enumerate(PRIOR.labels):
+        frame["score"] = inverse[[RESPONSE.outputs.index(y) for y in frame.report], k]
+        assert e.frequencies[k] == pytest.approx((frame.w * frame.score).sum() / frame.w.sum(), abs=1e-12)
+        assert e.standard_errors[k] ** 2 == pytest.approx(variance_between_clusters(frame, "score"), rel=1e-9)
+        assert label == e.labels[k]
+    assert e.survey.degrees == frame.school.nunique() - 5
+    assert e.survey.effective == pytest.approx(frame.w.sum() ** 2 / (frame.w**2).sum())
+    assert "not a guarantee for every number of reports" in str(e)
+    likely = ex.estimate(RESPONSE, frame, column="report", weights="w", strata="stratum", clusters="school")
+    assert likely.frequencies == pytest.approx(e.frequencies, abs=1e-8)  # the inverse is a distribution here
+    assert likely.standard_errors == pytest.approx(e.standard_errors, rel=1e-9)
+
+
+@pytest.mark.slow
+def test_weights_strata_and_clusters_equal_samplics_and_statsmodels():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import statsmodels.api as sm
+        from samplics import TaylorEstimator
+        from samplics.utils.types import PopParam
+
+        frame = people()
+        e = ex.estimate(TRUTH, frame, column="report", weights="w", strata="stratum", clusters="school")
+        other = TaylorEstimator(PopParam.prop)
+        other.estimate(
+            y=frame.report.to_numpy(),
+            samp_weight=frame.w.to_numpy(),
+            stratum=frame.stratum.to_numpy(),
+            psu=frame.school.to_numpy(),
+        )
+        for k, label in enumerate(e.labels):
+            assert e.frequencies[k] == pytest.approx(other.point_est[label], abs=1e-9)
+            assert e.standard_errors[k] == pytest.approx(other.stderror[label], rel=1e-9)
+        one = np.ones(len(frame))
+        for label in e.labels:
+            y = (frame.report == label).astype(float)
+            k = e.labels.index(label)
+            model = sm.WLS(y, one, weights=frame.w)
+            weighted = ex.estimate(TRUTH, frame, column="report", weights="w")
+            robust = model.fit(cov_type="HC1")
+            assert weighted.frequencies[k] == pytest.approx(robust.params.iloc[0], abs=1e-9)
+            assert weighted.standard_errors[k] == pytest.approx(robust.bse.iloc[0], rel=1e-9)
+            clustered = ex.estimate(TRUTH, frame, column="report", weights="w", clusters="school")
+            robust = model.fit(cov_type="cluster", cov_kwds={"groups": frame.school})
+            assert clustered.standard_errors[k] == pytest.approx(robust.bse.iloc[0], rel=1e-9)
+
+
+def test_equal_weights_alone_change_nothing_but_the_divisor():
+    """n - 1 people instead of n, and a design effect of 1."""
+    frame = people()
+    plain = ex.estimate(CERTIFIED, frame.report)
+    weighted = ex.estimate(CERTIFIED, frame.report, weights=np.full(len(frame), 2.5))
+    assert weighted.frequencies == pytest.approx(plain.frequencies, abs=1e-9)
+    n = len(frame)
+    assert weighted.standard_errors == pytest.approx(plain.standard_errors * math.sqrt(n / (n - 1)), rel=1e-6)
+    assert weighted.design_effects == pytest.approx(np.ones(3), rel=1e-9)
+    assert weighted.survey.effective == pytest.approx(n)
+
+
+def test_results_do_not_depend_on_the_order_of_rows_or_labels_or_on_the_container():
+    frame = people()
+    how = {"column": "report", "weights": "w", "strata": "stratum", "clusters": "school", "by": "sex"}
+    found = ex.estimate(CERTIFIED, frame, **how)
+    shuffled = ex.estimate(CERTIFIED, frame.sample(frac=1, random_state=1), **how)
+    renamed = frame.assign(school=frame.school.map(lambda s: f"school {9999 - s}"))
+    for other in (
+        shuffled,
+        ex.estimate(CERTIFIED, pl.from_pandas(frame), **how),
+        ex.estimate(CERTIFIED, renamed, **how),
+    ):
+        assert other.groups == found.groups
+        assert other.frequencies == pytest.approx(found.frequencies, abs=1e-9)
+        assert other.standard_errors == pytest.approx(found.standard_errors, abs=1e-9)
+        assert other.test.p_value == pytest.approx(found.test.p_value, abs=1e-9)
+    order = [2, 0, 1]
+    turned = ex.Mechanism(RESPONSE.matrix[np.ix_(order, order)], *[[PRIOR.labels[i] for i in order]] * 2)
+    one = ex.estimate(RESPONSE, frame.report, intervals="each")
+    other = ex.estimate(turned, frame.report, intervals="each")
+    for name in ("frequencies", "lower", "upper", "standard_errors"):
+        assert getattr(other, name) == pytest.approx(getattr(one, name)[order], abs=1e-7)
+
+
+def test_a_file_a_frame_and_columns_give_the_same(tmp_path):
+    frame = people()
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_parquet(tmp_path / "a.parquet")
+    columns = ex.estimate(CERTIFIED, frame.report, weights=frame.w, by=frame.sex, clusters=frame.school)
+    for path in ("a.csv", "a.parquet"):
+        found = ex.estimate(
+            CERTIFIED, tmp_path / path, column="report", weights="w", by="sex", clusters="school"
+        )
+        assert found.table.rows() == columns.table.rows()
+    assert columns.by == ("sex",)
+    two = ex.estimate(CERTIFIED, tmp_path / "a.csv", column="report", by=["sex", "stratum"])
+    assert two.by == ("sex", "stratum")
+    assert ("f", "city") in two.groups
+    assert len(two.table) == 10 * 3
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"weights": "v"}, r"must have the column 'v'"),
+        ({"column": "answer"}, r"must have the column 'answer'"),
+        ({"column": None}, "column must name the column of reports"),
+        ({"by": "nobody"}, r"must have the column 'nobody'"),
+        ({"weights": [1.0] * 599}, "weights must be one for each of the 600 reports, got 599"),
+        ({"weights": [-1.0, *[1.0] * 599]}, "weights must not be negative, got 1 below 0, the least -1"),
+        (
+            {"weights": [math.nan, *[1.0] * 599]},
+            "weights must be a finite number for every person, got 1 of 600",
+        ),
+        ({"weights": ["x", *["1"] * 599]}, "1 of 600 missing or not a number, e.g. 'x'"),
+        ({"weights": [0.0] * 600}, "weights must not all be 0"),
+        ({"by": [None, *["a"] * 599]}, "by must not be missing, got 1 of 600 rows"),
+        ({"strata": ["lone", *["a"] * 599]}, r"at least 2 people, got one person in \['lone'\]"),
+        (
+            {"strata": ["x"] * 300 + ["y"] * 300, "clusters": [1] * 300 + list(range(300))},
+            r"one cluster in \['x'\]",
+        ),
+        ({"clusters": ["one"] * 600}, "a variance needs at least 2 clusters"),
+        ({"intervals": "both"}, "intervals must be one of all, each"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_a_reason(change, message):
+    with pytest.raises(ex.errors.ExtremalError, match=message):
+        ex.estimate(CERTIFIED, people(), **{"column": "report", **change})
+
+
+def test_counts_have_no_weights_and_names_need_a_frame():
+    with pytest.raises(ex.errors.OptionError, match="one report for each person, got counts"):
+        ex.estimate(CERTIFIED, {"never": 3, "once": 5}, weights=[1, 2])
+    with pytest.raises(ex.errors.OptionError, match="weights must be a column: a name needs a frame"):
+        ex.estimate(CERTIFIED, people().report, weights="w")
+    impossible = ex.Mechanism([[1, 0, 0], [0.5, 0.5, 0]], outputs=["a", "b", "c"])
+    with pytest.raises(ex.errors.MechanismError, match="1 of 'c', which no input gives"):
+        ex.estimate(impossible, ["a", "b", "c"], by=[1, 1, 1])
+
+
+def test_labels_written_as_text_match_integers_and_the_other_way_round():
+    numbers = ex.Mechanism([[0.8, 0.2], [0.3, 0.7]], inputs=[1, 2], outputs=[1, 2])
+    texts = ex.Mechanism([[0.8, 0.2], [0.3, 0.7]], inputs=["1", "2"], outputs=["1", "2"])
+    whole = ex.estimate(numbers, [1, 1, 2, 1, 2]).frequencies
+    for mechanism in (numbers, texts):
+        for reports in (["1", "1", "2", "1", "2"], np.array([1, 1, 2, 1, 2]), {"1": 3, "2": 2}, {1: 3, 2: 2}):
+            assert np.array_equal(ex.estimate(mechanism, reports).frequencies, whole)
+        assert ex.estimate(mechanism, [1.0, 2.0]).group({"x": ["1"], "y": [2]}).labels == ("x", "y")
+    find = label_finder((1, "1"))  # here the two are different answers
+    assert (find(1), find("1"), find("2")) == (0, 1, -1)
+    pairs = label_finder(((1, "a"), (2, "b")))
+    assert (pairs(("2", "b")), pairs((2, "a"))) == (1, -1)
+    with pytest.raises(ex.errors.ValuesError, match="one count for each label, got 1 and '1'"):
+        ex.estimate(numbers, {1: 3, "1": 2})
+
+
+# Groups
+
+
+def test_the_score_test_is_pearsons_for_reports_of_a_square_mechanism():
+    """An invertible mechanism maps equal shares to equal reports and unequal ones to unequal ones."""
+    frame = people()
+    found = ex.estimate(RESPONSE, frame, column="report", by="stratum")
+    table = pd.crosstab(frame.stratum, frame.report)
+    expected = chi2_contingency(table, correction=False)
+    assert found.test.statistic == pytest.approx(expected.statistic, rel=1e-9)
+    assert found.test.degrees == (expected.dof,)
+    assert found.test.p_value == pytest.approx(expected.pvalue, rel=1e-6)
+
+
+def test_a_mechanism_with_many_reports_is_tested_only_in_what_it_tells():
+    """More outputs than inputs: 2 directions, whatever the number of outputs."""
+    rng = np.random.default_rng(3)
+    wide = ex.Mechanism(rng.dirichlet(np.ones(7), 3), inputs=PRIOR.labels, outputs=list("abcdefg"))
+    reports = rng.choice(list("abcdefg"), 500, p=PRIOR.probabilities @ wide.matrix)
+    found = ex.estimate(wide, reports, by=rng.integers(0, 4, 500))
+    assert found.test.degrees == (6,)
+    merged = ex.Mechanism([[0.9, 0.1], [0.2, 0.8], [0.2, 0.8]], inputs=PRIOR.labels, outputs=["y", "n"])
+    assert ex.estimate(merged, ["y", "n"] * 9, by=[1, 2, 3] * 6).test.degrees == (2,)
+
+
+def test_the_table_of_groups_says_what_its_intervals_hold_with():
+    frame = people()
+    together = ex.estimate(RESPONSE, frame, column="report", by="sex")
+    assert str(together.table.promise) == "all intervals together hold with probability 0.95 or more"
+    alone = ex.estimate(RESPONSE, frame[frame.sex == "f"].report, confidence=0.975)
+    assert together["f"].lower == pytest.approx(alone.lower)  # the error is divided over two groups
+    each = ex.estimate(RESPONSE, frame, column="report", by="sex", intervals="each")
+    assert (each.upper - each.lower < together.upper - together.lower).all()
+    assert "each interval by itself" in str(each)
+    assert len(str(each).splitlines()) == 1 + 1 + 6 + 2  # title, head, every row, promise, test
+    records = json.loads(each.to_json())
+    assert [row["sex"] for row in records["rows"]] == ["f"] * 3 + ["m"] * 3
+    assert records["intervals"] == "each"
+    by_hand = each["f"].frequencies - each["m"].frequencies
+    apart = each.difference("f", "m")
+    assert apart.estimates == pytest.approx(by_hand)
+    assert apart.standard_errors == pytest.approx(
+        np.hypot(each["f"].standard_errors, each["m"].standard_errors)
+    )
+    with pytest.raises(ex.errors.ValuesError, match=r"group must be one of \['f', 'm'\]"):
+        each["x"]
+
+
+def test_a_frame_has_every_row_and_says_which_intervals_it_shows():
+    many = ex.Prior.uniform(60)
+    mechanism = ex.theory.randomized_response(many, 2.0)
+    e = ex.estimate(mechanism, list(range(60)) * 5)
+    assert len(str(e).splitlines()) == 2 + 60 + 2
+    assert len(e.to_frame()) == 60
+    for library in ("pandas", "polars", "pyarrow"):
+        frame = e.to_frame(library)
+        assert type(frame).__module__.startswith(library)
+        assert frame.shape == (60, 8)
+    assert set(e.to_frame("pandas").intervals) == {"all"}
+    with pytest.raises(ex.errors.OptionError, match="library must be one of"):
+        e.to_frame("excel")
+
+
+# Textbook variances
+
+
+def test_means_of_scores_have_the_variance_of_their_scores():
+    frame = people()
+    e = ex.estimate(TRUTH, frame.report, intervals="each")
+    scores = {"never": 0, "once": 1, "often": 5}
+    values = frame.report.map(scores)
+    mean = e.mean(scores)
+    assert mean.estimates[0] == pytest.approx(values.mean())
+    assert mean.standard_errors[0] == pytest.approx(values.std(ddof=0) / math.sqrt(len(values)))
+    assert mean.upper[0] == pytest.approx(values.mean() + 1.959964 * mean.standard_errors[0])
+    assert e.mean([0, 1, 5]).estimates == pytest.approx(mean.estimates)
+    with pytest.raises(ex.errors.OptionError, match="scores must be given where labels are not numbers"):
+        e.mean()
+    with pytest.raises(ex.errors.OptionError, match=r"none for \['often'\]"):
+        e.mean({"never": 0, "once": 1})
+
+
+@pytest.mark.parametrize(
+    ("matrix", "variance"),
+    [
+        # Warner: the statement or its opposite with probability p; lambda = share of "yes"
+        pytest.param(
+            [[0.7, 0.3], [0.3, 0.7]], lambda s, n: s * (1 - s) / n / (2 * 0.7 - 1) ** 2, id="Warner"
+        ),
+        # Forced response: "yes" with 1/6, "no" with 1/12, the truth otherwise
+        pytest.param(
+            [[1 / 6 + 0.75, 1 / 12], [1 / 6, 1 / 12 + 0.75]],
+            lambda s, n: s * (1 - s) / n / 0.75**2,
+            id="forced",
+        ),
+        # Unrelated question with a known share of 0.25, the sensitive one with probability 0.6
+        pytest.param(
+            [[0.6 + 0.4 * 0.25, 0.4 * 0.75], [0.4 * 0.25, 0.6 + 0.4 * 0.75]],
+            lambda s, n: s * (1 - s) / n / 0.6**2,
+            id="unrelated",
+        ),
+        # Crosswise: "both or neither" with a known share of 0.2 (Yu, Tian, Tang 2008)
+        pytest.param(
+            [[0.2, 0.8], [0.8, 0.2]], lambda s, n: s * (1 - s) / n / (2 * 0.2 - 1) ** 2, id="crosswise"
+        ),
+    ],
+)
+def test_classical_designs_have_their_textbook_variance_and_wilsons_interval(matrix, variance):
+    yes, n = 437, 1000
+    mechanism = ex.Mechanism(matrix, inputs=["yes", "no"], outputs=["yes", "no"])
+    e = ex.estimate(mechanism, {"yes": yes, "no": n - yes}, intervals="each")
+    share = yes / n
+    (a, _), (b, _) = matrix
+    assert e.frequencies[0] == pytest.approx((share - b) / (a - b), abs=1e-9)
+    assert e.standard_errors[0] ** 2 == pytest.approx(variance(share, n), rel=1e-9)
+    z = 1.959963984540054
+    middle = (share + z * z / 2 / n) / (1 + z * z / n)
+    away = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / 4 / n / n)
+    ends = sorted(((middle - away - b) / (a - b), (middle + away - b) / (a - b)))
+    assert [e.lower[0], e.upper[0]] == pytest.approx(ends, abs=1e-9)
+
+
+# Coverage
+
+
+def coverage(mechanism, n, rounds, weighted=False):
+    """How often each ordinary interval covers the truth."""
+    rng = np.random.default_rng(n)
+    hits = np.zeros(len(PRIOR.labels))
+    for _ in range(rounds):
+        if weighted:  # people with a large weight answer otherwise
+            heavy = rng.random(n) < 0.4
+            theta = np.where(heavy[:, None], [0.2, 0.3, 0.5], [0.6, 0.3, 0.1])
+            x = (rng.random(n)[:, None] > theta.cumsum(axis=1)).sum(axis=1)
+            w = np.where(heavy, 3.0, 1.0)
+            truth = (0.4 * 3 * np.array([0.2, 0.3, 0.5]) + 0.6 * np.array([0.6, 0.3, 0.1])) / 1.8
+        else:
+            x, w, truth = rng.choice(3, n, p=PRIOR.probabilities), None, PRIOR.probabilities
+        y = (rng.random(n)[:, None] > mechanism.matrix.cumsum(axis=1)[x]).sum(axis=1)
+        reports = np.array(mechanism.outputs)[np.minimum(y, mechanism.shape[1] - 1)]
+        e = ex.estimate(mechanism, reports, weights=w, intervals="each", prior=PRIOR)
+        hits += (e.lower <= truth) & (truth <= e.upper)
+    return hits / rounds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize(
+    ("mechanism", "n"),
+    [(TRUTH, 1000), (RESPONSE, 2000), (WIDE, 10_000)],
+    ids=["truth", "response", "design"],
+)
+def test_ordinary_intervals_cover_the_truth_in_95_of_100_surveys(mechanism, n, weighted):
+    found = coverage(mechanism, n, 2000, weighted)
+    assert found.min() > 0.93
+    assert found.max() < 0.97

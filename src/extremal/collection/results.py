@@ -16,10 +16,11 @@ from ..certification.file import decode_label
 from ..errors import MechanismError
 from ..estimation.contrasts import Channel
 from ..estimation.counts import ReportCounts
-from ..estimation.estimate import Estimate, estimate
-from ..estimation.interval_table import IntervalTable
+from ..estimation.estimate import estimate
+from ..estimation.interval_table import IntervalTable, Promise
 from ..estimation.intervals import target_intervals
 from ..estimation.planning import sample_size
+from ..estimation.result import Estimate
 from ..model.mechanism import Mechanism, identity
 from ..model.prior import Prior
 from .published import Asked
@@ -60,12 +61,12 @@ class Collected:
         if self.question.form != "each":
             return found[0].table
         rows = [f.group({item: ["yes"]}) for item, f in zip(self.question.answers, found, strict=True)]
-        joined = {
+        joined: Any = {
             name: np.concatenate([getattr(row, name) for row in rows])
             for name in ("estimates", "lower", "upper", "standard_errors", "identified")
         }
         title = f"{len(rows)} items from {self.reports} reports"
-        return IntervalTable(title, self.question.answers, **joined, confidence=confidence)
+        return IntervalTable(title, self.question.answers, **joined, promise=Promise(confidence))
 
     def mean(self, confidence: float = 0.95) -> IntervalTable | None:
         """The mean score of a scale, with its interval."""

@@ -126,6 +126,8 @@ class Limits:
 
 
 def _is_here(address: str) -> bool:
+    if address in ("127.0.0.1", "::1"):
+        return True
     try:
         return ipaddress.ip_address(address.partition("%")[0]).is_loopback
     except ValueError:

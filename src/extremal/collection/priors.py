@@ -9,12 +9,14 @@ import numpy as np
 
 from ..model.prior import Prior
 from ..model.reading import csv_rows, number, read_counts, read_table, table_of
-from .tables import Table, read_text
+from .tables import Table, is_number, read_text
 
 
 def read_prior(table: Table, answers: tuple[str, ...], several: bool, key: str) -> tuple[Prior, bool]:
     """The prior of the answers, or of the subsets of items, and whether it was given item by item."""
-    labels, numbers = _numbers(table, key)
+    labels, numbers = _numbers(table, key, several)
+    if several and labels is not None and all(set(label) <= {"0", "1"} for label in labels):
+        labels = [label.zfill(len(answers)) for label in labels]  # 0110 in a CSV file may have lost its zero
     subsets = several and labels is not None and set(labels) <= set(subsets_of(len(answers)))
     expected = subsets_of(len(answers)) if subsets else answers
     if labels is None and numbers == "uniform":
@@ -38,9 +40,15 @@ def read_prior(table: Table, answers: tuple[str, ...], several: bool, key: str) 
     return Prior(values, expected), False
 
 
-def _numbers(table: Table, key: str) -> tuple[list[str] | None, Any]:
+def _numbers(table: Table, key: str, several: bool) -> tuple[list[str] | None, Any]:
     """Labels, if there are any, and numbers; percentages are texts."""
     given = table.values[key]
+    if several and isinstance(given, list | dict):  # shares of items need not sum to 1
+        values = list(given.values()) if isinstance(given, dict) else given
+        numbers = [number(x) if isinstance(x, str) else x for x in values]
+        if not all(map(is_number, numbers)):
+            raise table.wrong(key, "must be numbers or percentages", given)
+        return list(given) if isinstance(given, dict) else None, numbers
     if isinstance(given, str):
         if key == "counts":
             counts = read_counts(read_text(str(table.file(key))))
@@ -65,10 +73,6 @@ def _in_order(
         if len(numbers) != len(expected):
             raise table.wrong(key, f"must be {len(expected)} numbers, one for each answer", f"{len(numbers)}")
         return [float(x) for x in numbers]
-    if len(expected[0]) > 1 and set(expected) == set(subsets_of(len(expected[0]))):
-        labels = [
-            label.zfill(len(expected[0])) for label in labels
-        ]  # 0110 in a CSV file may have lost its zero
     by_label = dict(zip(labels, numbers, strict=True))
     unknown = [label for label in by_label if label not in expected]
     missing = [label for label in expected if label not in by_label]

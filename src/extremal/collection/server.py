@@ -31,6 +31,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..errors import OptionError, StoreError
 from .export import csv_text
 from .guard import RAW_HEADERS, Bucket, Limits, Refusal, check_origin, read_body
+from .inbox import Inbox
 from .results import results
 from .store import Store, Verdict
 from .submission import parse_submission
@@ -73,7 +74,7 @@ def create_app(store: Store, settings: Settings) -> ASGIApp:
     limits = Limits(Bucket(2 * settings.rate, settings.rate))
     survey_json = json.dumps(published.page("reports"), ensure_ascii=False)
     mechanisms = published.mechanism_files()
-    figures = Figures(store)
+    figures, inbox = Figures(store), Inbox(store)
 
     async def page(request: Request) -> Response:
         name, media = PAGES[request.url.path]
@@ -95,10 +96,10 @@ def create_app(store: Store, settings: Settings) -> ASGIApp:
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refusal(415, "A report must be sent as application/json.")
         submission = parse_submission(published, await read_body(request.stream(), headers))
-        verdict = await asyncio.shield(asyncio.wrap_future(store.submit(submission)))
+        verdict = await inbox.put(submission)
         if verdict is not Verdict.ACCEPTED:
             raise Refusal(STATUS[verdict], SENTENCES[verdict])
-        return JSONResponse({"accepted": True})
+        return Response(b'{"accepted":true}', media_type="application/json")
 
     def check_secret(request: Request) -> None:
         given = request.headers.get("authorization", "")
@@ -116,10 +117,10 @@ def create_app(store: Store, settings: Settings) -> ASGIApp:
         return Response(text, media_type="text/csv", headers=headers)
 
     routes = [
+        Route("/reports", post, methods=["POST"]),
         *(Route(path, page) for path in PAGES),
         Route("/survey.json", survey),
         Route("/mechanisms/{name}.json", mechanism),
-        Route("/reports", post, methods=["POST"]),
         Route("/results.json", results_json),
         Route("/reports.csv", reports_csv),
     ]

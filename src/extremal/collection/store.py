@@ -1,7 +1,6 @@
 """The store of reports: durable, each report once, and nothing that tells who sent which.
 
-One thread writes. It takes all submissions that wait, puts them into one transaction and answers them when that is on
-disk: many respondents share the cost of one flush. A submission may be repeated: the same id with the same content is
+A submission may be repeated: the same id with the same content is
 accepted again and counts once. The use of an invitation and the report that it allows are one transaction.
 """
 
@@ -10,13 +9,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import queue
 import re
 import secrets
-import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -39,9 +35,7 @@ from .schema import (
 
 HEX = re.compile(r"[0-9a-f]{32}")
 LARGEST_BATCH = 500  # submissions in one transaction
-MOST_WAITING = 5000  # more are turned away until some are written
 PART = 10_000  # rows read at once: no reader keeps writers waiting for long
-IDLE_SECONDS = 5.0  # after which the traces of used invitations are removed
 
 
 class Verdict(Enum):
@@ -71,10 +65,6 @@ class Store:
 
     def __init__(self, engine: sql.Engine, published: Published) -> None:
         self.engine, self.published = engine, published
-        self._waiting: queue.Queue[tuple[Submission, Future[Verdict]] | None] = queue.Queue(MOST_WAITING)
-        self._writer: threading.Thread | None = None
-        self._lock = threading.Lock()
-        self._closed = False
 
     def __enter__(self) -> Store:
         return self
@@ -89,23 +79,8 @@ class Store:
 
     # Writing
 
-    def submit(self, submission: Submission) -> Future[Verdict]:
-        """The verdict, when it is on disk. StoreError in the future, or at once, if it could not be stored."""
-        with self._lock:
-            if self._closed:
-                raise StoreError("the store is closed")
-            if self._writer is None:
-                self._writer = threading.Thread(target=self._write_all, name="extremal-store", daemon=True)
-                self._writer.start()
-            future: Future[Verdict] = Future()
-            try:
-                self._waiting.put_nowait((submission, future))
-            except queue.Full:
-                raise StoreError("too many reports wait to be written", remedy="try again later") from None
-            return future
-
     def add(self, submissions: Iterable[Submission]) -> list[Verdict]:
-        """The verdicts of several submissions, written at once."""
+        """The verdicts of submissions, in one transaction for each batch of them; they hold when this returns."""
         given, found = list(submissions), []
         for k in range(0, len(given), LARGEST_BATCH):
             found += self._write(given[k : k + LARGEST_BATCH])
@@ -121,45 +96,13 @@ class Store:
         return tokens
 
     def close(self) -> None:
-        """Write what waits, forget the order in which reports came, and let go of the database."""
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-        if self._writer is not None:
-            self._waiting.put(None)
-            self._writer.join()
+        """Forget the order in which reports came, and let go of the database."""
         with contextlib.suppress(StoreError):
             self.forget_order()
         self.engine.dispose()
 
-    def _write_all(self) -> None:
-        """The writer's loop: a transaction for all that wait, then their answers."""
-        used = False
-        while True:
-            try:
-                first = self._waiting.get(timeout=IDLE_SECONDS if used else None)
-            except queue.Empty:
-                used = False
-                with contextlib.suppress(StoreError):
-                    self._forget_invitations()
-                continue
-            batch, last = _drained(first, self._waiting)
-            if batch:
-                try:
-                    verdicts = self._write([submission for submission, _ in batch])
-                except BaseException as error:
-                    for _, future in batch:
-                        future.set_exception(error)
-                else:
-                    used = used or any(submission.invitation for submission, _ in batch)
-                    for (_, future), verdict in zip(batch, verdicts, strict=True):
-                        future.set_result(verdict)
-            if last:
-                return
-
     def _write(self, batch: list[Submission]) -> list[Verdict]:
-        """One transaction; the verdicts hold when this returns."""
+        """One transaction."""
         fresh: dict[str, Submission] = {}
         with self._transaction() as connection:
             known = _contents(connection, {s.id for s in batch})
@@ -185,8 +128,8 @@ class Store:
             return set()
         dialect: Any = postgresql if self.engine.dialect.name == "postgresql" else sqlite
         rows = [{"id": s.id, "content": s.content} for s in sorted(ready, key=lambda s: s.id)]
-        statement = dialect.insert(reports_table).values(rows).on_conflict_do_nothing()
-        return set(connection.scalars(statement.returning(reports_table.c.id)))
+        statement = dialect.insert(reports_table).on_conflict_do_nothing().returning(reports_table.c.id)
+        return set(connection.scalars(statement, rows))
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sql.Connection]:
@@ -250,9 +193,9 @@ class Store:
                 moved + "INSERT INTO reports SELECT id, content FROM moved ORDER BY id"
             )
         self._alone("VACUUM FULL reports")
-        self._forget_invitations()
+        self.forget_invitations()
 
-    def _forget_invitations(self) -> None:
+    def forget_invitations(self) -> None:
         """Remove what is left of deleted rows; SQLite overwrites them when they are deleted."""
         if self.engine.dialect.name == "postgresql":
             self._alone("VACUUM FULL invitations")
@@ -276,71 +219,60 @@ class Store:
 
 def create_store(place: str | os.PathLike[str], published: Published) -> Store:
     """The store at a file or address for this survey; new, or one that holds reports to the same questions."""
-    url = database_url(place)
-    engine = _engine(url)
-    try:
+    with _opened(database_url(place)) as engine:
         metadata.create_all(engine)
         with engine.connect().execution_options(writes=True) as connection, connection.begin():
-            stored = dict(connection.execute(sql.select(survey_table)).tuples().all())
+            stored = _stored_survey(connection)
             if not stored:
                 rows = [
                     {"name": "digest", "value": published.digest},
                     {"name": "document", "value": published.to_json()},
                 ]
                 connection.execute(sql.insert(survey_table), rows)
-    except (sql.exc.SQLAlchemyError, OSError) as error:
-        raise _failure(shown(url), error) from None
-    if stored and stored.get("digest") != published.digest:
-        raise SurveyError(
-            f"{shown(url)} holds reports to other questions, answers or mechanisms",
-            remedy="choose another database for this version of the survey",
-        )
-    return Store(engine, published)
+        if stored and stored.get("digest") != published.digest:
+            raise SurveyError(
+                f"{shown(engine.url)} holds reports to other questions, answers or mechanisms",
+                remedy="choose another database for this version of the survey",
+            )
+        return Store(engine, published)
 
 
 def open_store(place: str | os.PathLike[str]) -> Store:
     """A store that exists, with the survey that it holds."""
     url = database_url(place)
     if url.drivername == "sqlite" and not os.path.isfile(str(url.database)):
-        raise SurveyError(
-            f"there is no store {place}", remedy="give the file that `extremal survey serve` wrote"
-        )
-    engine = _engine(url)
-    try:
+        raise SurveyError(f"there is no store {place}", remedy="give the one that a survey was served with")
+    with _opened(url) as engine:
         with engine.connect() as connection:
-            stored = dict(connection.execute(sql.select(survey_table)).tuples().all())
-    except (sql.exc.OperationalError, sql.exc.ProgrammingError, sql.exc.DatabaseError) as error:
-        if "no such table" in str(error) or "does not exist" in str(error) or "not a database" in str(error):
+            stored = _stored_survey(connection)
+        if "document" not in stored:
+            raise SurveyError(f"{shown(url)} is not a store of reports", remedy="it holds no survey")
+        return Store(engine, Published.from_json(stored["document"]))
+
+
+@contextlib.contextmanager
+def _opened(url: sql.URL) -> Iterator[sql.Engine]:
+    """An engine that is let go of if something is wrong with its database."""
+    try:
+        engine = make_engine(url)
+    except ImportError as error:
+        raise ImportError(f'PostgreSQL needs more: pip install "extremal[survey]" ({error})') from None
+    try:
+        yield engine
+    except (sql.exc.SQLAlchemyError, OSError) as error:
+        engine.dispose()
+        if any(words in str(error) for words in ("no such table", "does not exist", "not a database")):
             raise SurveyError(
                 f"{shown(url)} is not a store of reports", remedy="give the one that a survey was served with"
             ) from None
         raise _failure(shown(url), error) from None
-    if "document" not in stored:
-        raise SurveyError(f"{shown(url)} is not a store of reports", remedy="it holds no survey")
-    return Store(engine, Published.from_json(stored["document"]))
+    except BaseException:
+        engine.dispose()
+        raise
 
 
-def _engine(url: sql.URL) -> sql.Engine:
-    try:
-        return make_engine(url)
-    except ImportError as error:
-        raise ImportError(f'PostgreSQL needs more: pip install "extremal[survey]" ({error})') from None
-
-
-def _drained(first: Any, waiting: queue.Queue[Any]) -> tuple[list[tuple[Submission, Future[Verdict]]], bool]:
-    """All that waits, up to a batch, and whether the end was among it."""
-    batch: list[tuple[Submission, Future[Verdict]]] = []
-    item = first
-    while True:
-        if item is None:
-            return batch, True
-        batch.append(item)
-        if len(batch) >= LARGEST_BATCH:
-            return batch, False
-        try:
-            item = waiting.get_nowait()
-        except queue.Empty:
-            return batch, False
+def _stored_survey(connection: sql.Connection) -> dict[str, str]:
+    return {row.name: row.value for row in connection.execute(sql.select(survey_table))}
 
 
 def _contents(connection: sql.Connection, ids: set[str]) -> dict[str, str]:
@@ -348,7 +280,7 @@ def _contents(connection: sql.Connection, ids: set[str]) -> dict[str, str]:
     if not ids:
         return {}
     query = sql.select(reports_table).where(reports_table.c.id.in_(sorted(ids)))
-    return dict(connection.execute(query).tuples().all())
+    return {row.id: row.content for row in connection.execute(query)}
 
 
 def _spend(connection: sql.Connection, hashes: set[str]) -> set[str]:

@@ -1,0 +1,193 @@
+"""Surveys: reports a second through the real server with every one flushed to disk, kill -9 under load, page weight.
+
+Targets: 1,000 reports a second on 2 cores, in SQLite and in PostgreSQL (where EXTREMAL_POSTGRESQL names one); no report
+that was acknowledged is lost when the server is killed, and none is stored twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from report import Report
+
+import extremal as ex
+from extremal.collection.designs import check
+from extremal.collection.published import Published
+from extremal.collection.store import open_store
+from extremal.collection.survey import read_survey
+
+CONNECTIONS = 64
+REPORTS = {"tiny": 200, "quick": 5_000, "normal": 30_000, "full": 200_000}
+SURVEY = """
+title = "Visits"
+[[question]]
+name = "visits"
+text = "How often did you see a doctor last year?"
+answers = ["never", "once", "often"]
+epsilon = 0.7
+prior = [0.5, 0.3, 0.2]
+"""
+
+
+def run(report: Report) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        survey = Path(folder, "survey.toml")
+        survey.write_text(SURVEY, encoding="utf-8")
+        published, _ = check(read_survey(survey))
+        places = {"SQLite": str(Path(folder, "survey.db"))}
+        if "EXTREMAL_POSTGRESQL" in os.environ:
+            places["PostgreSQL"] = os.environ["EXTREMAL_POSTGRESQL"]
+        _load(report, survey, published, places)
+        _killed(report, survey, published, str(Path(folder, "killed.db")))
+    _weight(report)
+
+
+def _load(report: Report, survey: Path, published: Published, places: dict[str, str]) -> None:
+    table = report.table(
+        f"Reports through the server, {CONNECTIONS} connections",
+        {"store": "<12", "reports": "8d", "seconds": "8.2f", "a second": "9.0f", "cpu ms each": "11.3f"},
+        note="every report is on disk before it is acknowledged; cpu: of the server",
+    )
+    count = REPORTS[report.level]
+    for name, place in places.items():
+        with serving(survey, place) as (process, address):
+            asyncio.run(post_all(address, requests(published, 100)))  # a warm start
+            before = _processor(process.pid)
+            begin = time.perf_counter()
+            answers = asyncio.run(post_all(address, requests(published, count)))
+            seconds = time.perf_counter() - begin
+            cpu = (_processor(process.pid) - before) / count
+        if len(answers) != count:
+            report.broke(f"{name}: {count - len(answers)} of {count} reports were not acknowledged")
+        rate = count / seconds
+        met = report.check(f"{name}: 1,000 reports a second", rate >= 1000)
+        table.row(name, count, seconds, rate, 1000 * cpu, ok=met)
+
+
+def _killed(report: Report, survey: Path, published: Published, place: str) -> None:
+    table = report.table(
+        "kill -9 under load",
+        {"round": "5d", "acknowledged": "12d", "stored": "8d", "lost": "5d", "extra": "6d"},
+        note="extra: stored, but the server was killed before it could say so",
+    )
+    acknowledged: set[str] = set()
+    sent = 0
+    for k in range(2 if report.level == "tiny" else 5):
+        with serving(survey, place) as (process, address):
+            batch = requests(published, REPORTS[report.level])
+            sent += len(batch)
+            acknowledged |= asyncio.run(
+                post_all(address, batch, lambda: process.kill(), after=len(batch) // 4 * (k + 1) // 2)
+            )
+        with open_store(place) as store:
+            stored = {id for id, _ in store.rows()}
+        lost = len(acknowledged - stored)
+        met = report.check(f"kill -9, round {k + 1}: nothing that was acknowledged is lost", lost == 0)
+        table.row(k + 1, len(acknowledged), len(stored), lost, len(stored - acknowledged), ok=met)
+
+
+def _weight(report: Report) -> None:
+    table = report.table("Page weight", {"file": "<14", "bytes": "7d", "gzip": "7d"})
+    static = Path(ex.__file__).parent / "collection" / "static"
+    total = 0
+    for name in ("form.html", "form.css", "form.js", "extremal.js"):
+        text = (static / name).read_bytes()
+        total += len(text)
+        table.row(name, len(text), len(gzip.compress(text)))
+    table.row("in all", total, None, ok=report.check("the page weighs less than 100 kB", total < 100_000))
+
+
+def requests(published: Published, count: int) -> dict[str, bytes]:
+    """Id -> the bytes of an HTTP request; reports are drawn as a phone would."""
+    mechanism = published.questions[0].mechanisms[0]
+    reports = mechanism.privatize(["never"] * count)
+    found = {}
+    for report in reports:
+        id = secrets.token_hex(16)
+        body = json.dumps({"survey": published.digest, "id": id, "reports": {"visits": report}}).encode()
+        head = "POST /reports HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        head += f"Content-Length: {len(body)}\r\n\r\n"
+        found[id] = head.encode() + body
+    return found
+
+
+async def post_all(
+    address: tuple[str, int], given: dict[str, bytes], event: Any = None, after: int = 0
+) -> set[str]:
+    """The ids that the server acknowledged; `event` is called once `after` of them were."""
+    waiting, done = list(given.items()), set()
+
+    async def phone() -> None:
+        reader, writer = await asyncio.open_connection(*address)
+        try:
+            while waiting:
+                id, request = waiting.pop()
+                writer.write(request)
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = re.search(rb"content-length: (\d+)", head)
+                await reader.readexactly(int(length[1]) if length else 0)
+                if head.startswith(b"HTTP/1.1 200"):
+                    done.add(id)
+                    if event is not None and len(done) == after:
+                        event()
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    await asyncio.gather(*(phone() for _ in range(CONNECTIONS)))
+    return done
+
+
+@contextmanager
+def serving(survey: Path, place: str) -> Iterator[tuple[subprocess.Popen[str], tuple[str, int]]]:
+    """A server of its own process, and where it listens."""
+    command = [
+        sys.executable,
+        "-m",
+        "extremal",
+        "survey",
+        "serve",
+        str(survey),
+        "--port",
+        "0",
+        "--database",
+        place,
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            found = re.search(r"http://([\d.]+):(\d+)/$", line.strip())
+            if found:
+                yield process, (found[1], int(found[2]))
+                break
+        else:
+            raise RuntimeError("the server did not start")
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+        process.stdout.close()
+
+
+def _processor(pid: int) -> float:
+    """Seconds of processor time that a process has used, where the system tells."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except OSError:
+        return float("nan")

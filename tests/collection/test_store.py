@@ -1,0 +1,278 @@
+"""The store: every report once, nothing lost, nothing that tells who sent which. On SQLite and on PostgreSQL."""
+
+import json
+import secrets
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("sqlalchemy")
+
+import sqlalchemy
+
+from extremal.collection import store as store_module
+from extremal.collection.published import Published
+from extremal.collection.store import Submission, Verdict, create_store, open_store, token_hash
+from extremal.errors import StoreError, SurveyError
+from tests.support.phones import drawn, published
+
+pytestmark = pytest.mark.xdist_group("postgresql")
+ACCEPTED, UNKNOWN, OTHER = Verdict.ACCEPTED, Verdict.UNKNOWN_INVITATION, Verdict.OTHER_CONTENT
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request, tmp_path):
+    """An empty database of each kind."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "survey.db")
+        return
+    cluster = request.getfixturevalue("postgres_cluster")
+    yield cluster.url
+    engine = sqlalchemy.create_engine(cluster.url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE IF EXISTS survey, reports, invitations")
+    engine.dispose()
+
+
+def submission(seed=0, token=None, id=None):
+    content = published().content(drawn(published(), seed))
+    return Submission(id or secrets.token_hex(16), content, token and token_hash(token))
+
+
+def test_a_report_is_stored_once_however_often_it_is_sent(place):
+    one, two = submission(1), submission(2)
+    with create_store(place, published()) as store:
+        assert store.add([one, two, one]) == [ACCEPTED] * 3
+        assert store.add([one]) == [ACCEPTED]
+        assert store.add([replace(one, content=submission(3).content)]) == [OTHER]
+        assert store.count() == 2
+    with open_store(place) as store:  # by itself: the survey lies in it
+        assert store.published.digest == published().digest
+        assert dict(store.rows()) == {s.id: json.loads(s.content) for s in (one, two)}
+        assert sum(store.tallies().values()) == 2
+
+
+def test_an_invitation_is_good_for_one_report_and_its_repetition(place):
+    with create_store(place, published()) as store:
+        a, b = store.invite(2)
+        first = submission(1, a)
+        assert store.add([first, submission(2, a)]) == [ACCEPTED, UNKNOWN]
+        assert store.add([first, submission(3, a), submission(4, secrets.token_hex(16))]) == [
+            ACCEPTED,
+            UNKNOWN,
+            UNKNOWN,
+        ]
+        assert (store.count(), store.open_invitations()) == (1, 1)
+        # An id that holds another report: the invitation stays good.
+        assert store.add([submission(5, b, id=first.id)]) in ([OTHER], [ACCEPTED])
+        assert store.open_invitations() == 1
+        assert store.add([submission(6, b)]) == [ACCEPTED]
+        assert (store.count(), store.open_invitations()) == (2, 0)
+
+
+def test_fifty_uses_of_one_invitation_at_once_through_two_servers_count_once(place):
+    with create_store(place, published()) as one, create_store(place, published()) as two:
+        (token,) = one.invite(1)
+        tries = [submission(k, token) for k in range(50)]
+        with ThreadPoolExecutor(8) as pool:
+            verdicts = list(pool.map(lambda k: (one, two)[k % 2].add([tries[k]])[0], range(50)))
+        assert sorted(v.name for v in verdicts) == ["ACCEPTED"] + ["UNKNOWN_INVITATION"] * 49
+        assert one.count() == two.count() == 1
+
+
+def test_one_report_sent_to_two_servers_at_once_counts_once(place):
+    with create_store(place, published()) as one, create_store(place, published()) as two:
+        tokens = one.invite(10)
+        for k, token in enumerate(tokens):
+            same = submission(k, token)
+            with ThreadPoolExecutor(4) as pool:
+                verdicts = list(pool.map(lambda n, s=same: (one, two)[n % 2].add([s])[0], range(4)))
+            assert verdicts == [ACCEPTED] * 4
+        assert (one.count(), one.open_invitations()) == (10, 0)
+
+
+def test_rows_come_in_parts_by_id(place, monkeypatch):
+    monkeypatch.setattr(store_module, "PART", 7)
+    monkeypatch.setattr(store_module, "LARGEST_BATCH", 5)
+    with create_store(place, published()) as store:
+        given = [submission(k) for k in range(30)]
+        assert store.add(given) == [ACCEPTED] * 30
+        assert [id for id, _ in store.rows()] == sorted(s.id for s in given)
+
+
+def test_a_store_of_another_survey_is_refused(place):
+    create_store(place, published()).close()
+    asked = published().questions
+    other = replace(published(), questions=(replace(asked[0], text="Another question?"), *asked[1:]))
+    with pytest.raises(SurveyError, match="other questions"):
+        create_store(place, other)
+    # A title may be corrected while people answer.
+    create_store(place, replace(published(), title="Corrected")).close()
+
+
+def test_what_is_no_store_is_refused_in_one_line(tmp_path):
+    (tmp_path / "text.db").write_text("no database " * 200)
+    sqlite3.connect(tmp_path / "empty.db").close()
+    for name in ("missing.db", "text.db", "empty.db"):
+        with pytest.raises(SurveyError) as caught:
+            open_store(tmp_path / name)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(SurveyError, match="postgresql://"):
+        open_store("mysql://me:secret@host/name")
+    with pytest.raises(StoreError) as caught:
+        open_store("postgresql://me:secret@127.0.0.1:1/name")
+    assert "secret" not in str(caught.value)
+
+
+def test_the_survey_in_a_store_is_what_was_published():
+    again = Published.from_json(published().to_json())
+    assert again.digest == published().digest
+    assert again.to_json() == published().to_json()
+    with pytest.raises(SurveyError):
+        Published.from_json('{"format": "other"}')
+
+
+# What the bytes tell
+
+
+def test_the_file_of_sqlite_tells_neither_the_order_nor_the_invitations_that_were_used(tmp_path):
+    path = tmp_path / "survey.db"
+    with create_store(path, published()) as store:
+        tokens = store.invite(200)
+        used, spared = tokens[:100], tokens[100:]
+        for token in used:
+            store.add([submission(1, token)])
+        while_running = path.read_bytes()
+        ids = [id for id, _ in store.rows()]
+    after = path.read_bytes()
+    for content in (while_running, after):
+        assert not any(token_hash(token).encode() in content for token in used)
+        assert all(token_hash(token).encode() in content for token in spared)
+        assert not any(token.encode() in content for token in tokens)
+    # A journal is empty after each commit, and there is no write-ahead log.
+    assert [p.name for p in tmp_path.iterdir() if p.name.endswith("-wal")] == []
+    journal = tmp_path / "survey.db-journal"
+    assert not journal.exists() or journal.stat().st_size == 0
+    # Rewritten by key: where ids stand on their pages follows from the ids, not from when they came.
+    page = 4096
+    offsets = [after.index(id.encode()) for id in ids]
+    for number in {offset // page for offset in offsets}:
+        there = [offset for offset in offsets if offset // page == number]
+        assert there in (sorted(there), sorted(there, reverse=True))
+
+
+def test_sqlite_orders_rows_by_arrival_on_a_page_until_the_store_is_closed(tmp_path):
+    """What docs/threat-model.md admits, so that nobody claims more."""
+    path = tmp_path / "survey.db"
+    store = create_store(path, published())
+    given = [submission(k) for k in range(12)]
+    for s in given:
+        store.add([s])
+    content = path.read_bytes()
+    offsets = [content.index(s.id.encode()) for s in given]
+    assert offsets == sorted(offsets, reverse=True)
+    store.close()
+    content = path.read_bytes()
+    offsets = [content.index(s.id.encode()) for s in given]
+    assert offsets != sorted(offsets, reverse=True)
+
+
+def test_rows_of_postgresql_share_one_transaction_once_the_order_is_forgotten(postgres_cluster):
+    url = postgres_cluster.url
+    store = create_store(url, published())
+    try:
+        for token in store.invite(5):
+            store.add([submission(1, token)])
+        query = sqlalchemy.text("SELECT count(DISTINCT xmin::text), count(*) FROM reports")
+        dead = sqlalchemy.text("SELECT pg_relation_size('invitations')")
+        with store.engine.connect() as connection:
+            assert tuple(connection.execute(query).one()) == (5, 5)
+            assert connection.scalar(dead) > 0
+        store.forget_order()
+        with store.engine.connect() as connection:
+            assert tuple(connection.execute(query).one()) == (1, 5)
+            assert connection.scalar(dead) == 0  # nothing is left of deleted rows
+            order = sqlalchemy.text("SELECT id FROM reports ORDER BY ctid")
+            ids = list(connection.scalars(order))
+            assert ids == sorted(ids)
+            connection.exec_driver_sql("DROP TABLE survey, reports, invitations")
+            connection.commit()
+    finally:
+        store.engine.dispose()
+
+
+# When the database fails
+
+
+def test_a_full_disk_loses_nothing_and_stores_nothing_by_halves(tmp_path):
+    path = tmp_path / "survey.db"
+    with create_store(path, published()) as store:
+        kept = [submission(k) for k in range(20)]
+        assert store.add(kept) == [ACCEPTED] * 20
+
+        def limit(connection, _, pages=None):
+            pages = connection.execute("PRAGMA page_count").fetchone()[0]
+            connection.execute(f"PRAGMA max_page_count={pages}")
+
+        store.engine.dispose()
+        sqlalchemy.event.listen(store.engine, "connect", limit)
+        batch = [submission(k) for k in range(400)]
+        with pytest.raises(StoreError, match="full"):
+            store.add(batch)
+        assert store.count() == 20
+        sqlalchemy.event.remove(store.engine, "connect", limit)
+        store.engine.dispose()
+        assert store.add(batch + kept) == [ACCEPTED] * 420  # the client tries again
+        assert store.count() == 420
+
+
+def test_a_lost_connection_is_an_error_and_the_next_try_counts_once(postgres_cluster):
+    store = create_store(postgres_cluster.url, published())
+    try:
+        first, second = submission(1), submission(2)
+        assert store.add([first]) == [ACCEPTED]
+        postgres_cluster.stop()
+        with pytest.raises(StoreError):
+            store.add([second])
+        postgres_cluster.start()
+        assert store.add([second, first]) == [ACCEPTED] * 2
+        assert store.count() == 2
+        with store.engine.begin() as connection:
+            connection.exec_driver_sql("DROP TABLE survey, reports, invitations")
+    finally:
+        store.engine.dispose()
+
+
+def test_a_connection_that_is_lost_in_the_middle_of_a_transaction_stores_nothing(
+    postgres_cluster, monkeypatch
+):
+    store = create_store(postgres_cluster.url, published())
+    original = store_module.Store._insert
+
+    def cut(self, connection, ready):
+        done = original(self, connection, ready)
+        other = sqlalchemy.create_engine(self.engine.url)
+        with other.connect() as killer:
+            killer.exec_driver_sql(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+                "AND backend_type = 'client backend'"
+            )
+        other.dispose()
+        return done
+
+    try:
+        (token,) = store.invite(1)
+        one = submission(1, token)
+        monkeypatch.setattr(store_module.Store, "_insert", cut)
+        with pytest.raises(StoreError):
+            store.add([one])
+        monkeypatch.setattr(store_module.Store, "_insert", original)
+        assert (store.count(), store.open_invitations()) == (0, 1)
+        assert store.add([one]) == [ACCEPTED]
+        assert (store.count(), store.open_invitations()) == (1, 0)
+        with store.engine.begin() as connection:
+            connection.exec_driver_sql("DROP TABLE survey, reports, invitations")
+    finally:
+        store.engine.dispose()

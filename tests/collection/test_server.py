@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import re
 import secrets
 import signal
 import socket
@@ -206,15 +207,13 @@ REFUSED = {
 def test_malformed_and_forged_reports_are_refused_with_one_line_and_nothing_stored(site, what):
     make, expected = REFUSED[what]
     before, logged = site.store.count(), len(site.log)
-    content = make()
-    status, answer = post(site.base, content)
+    status, answer = post(site.base, make())
     assert (status, list(answer)) == (expected, ["error"])
     assert len(site.log) == logged + 1
     assert "\n" not in site.log[-1]
     assert len(site.log[-1]) < 400
     assert "127.0.0.1" not in site.log[-1]
-    if b'"id"' in content:
-        assert str(json.loads(content.replace(b"NaN", b"1")).get("id")) not in site.log[-1]
+    assert not re.search(r"[0-9a-f]{32}", site.log[-1])
     assert site.store.count() == before
 
 

@@ -85,7 +85,7 @@ def drawn(survey, seed):
     return found
 
 
-def body(survey, seed=0, **changes):
+def body(survey, seed=0, /, **changes):
     """What a phone posts."""
     made = {"survey": survey.digest, "id": secrets.token_hex(16), "reports": drawn(survey, seed), **changes}
     return json.dumps(made).encode()

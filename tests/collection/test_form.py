@@ -1,5 +1,6 @@
 """The respondent's page in a real browser: what leaves it, what it keeps, and that one person gives one report."""
 
+import contextlib
 import json
 import random
 
@@ -73,6 +74,7 @@ def visit(browser, site):
         return page
 
     yield opened
+    site.delay = 0.0
     for context in contexts:
         context.close()
     assert wrong == []
@@ -208,6 +210,33 @@ def test_a_crash_between_drawing_and_keeping_has_shown_and_sent_nothing(visit, s
     answer(page, [2])
     page.click("#draw")
     assert page.evaluate("order") == ["draw", "draw", "keep", "show"]
+
+
+def test_a_tab_that_crashes_after_the_draw_leaves_the_report(visit, site):
+    page = visit(ONE)
+    answer(page, [1])
+    page.click("#draw")
+    kept = page.evaluate(KEPT)
+    with contextlib.suppress(Exception):  # nobody is left to reply
+        page.goto("chrome://crash")
+    again = visit(ONE, context=page.context)
+    again.wait_for_selector("#send:visible")
+    assert again.evaluate(KEPT) == kept
+
+
+def test_slow_networks_are_waited_for(visit, site):
+    site.delay = 0.3
+    page = visit(ONE)
+    assert "Loading the survey" in page.inner_text("main")
+    answer(page, [1])
+    page.click("#draw")
+    page.click("#send")
+    assert page.inner_text("#progress") == "Sending…"
+    assert page.is_hidden("#send")
+    page.evaluate("for (let i = 0; i < 9; i++) document.getElementById('send').click()")
+    arrived(page)
+    assert len(site.bodies) == 1
+    assert page.locator("#waiting").count() == 0
 
 
 def test_offline_then_online_counts_once(visit, site):

@@ -8,6 +8,7 @@ import itertools
 import json
 import math
 import threading
+import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -74,6 +75,7 @@ class Site:
     replies: list = field(default_factory=list)
     address: str = ""
     policy: str = POLICY
+    delay: float = 0.0  # seconds until a reply
 
     @property
     def bodies(self):
@@ -97,6 +99,7 @@ class Handler(BaseHTTPRequestHandler):
         return body
 
     def reply(self, status, content, kind):
+        time.sleep(self.site.delay)
         self.send_response(status)
         about = {"Content-Type": kind, "Content-Length": str(len(content))}
         for name, value in {**HEADERS, "Content-Security-Policy": self.site.policy, **about}.items():

@@ -7,7 +7,7 @@
 const PREFIX = `extremal:${location.pathname.replace(/index\.html$/, "")}:`;
 const TIMEOUT = 30e3; // of one attempt to send
 const LONGEST_WAIT = 60e3; // between two attempts
-const OLD = "This browser is too old for this survey: it cannot draw a private report. " +
+const OLD = "This browser is too old for this survey: it cannot make a private report. " +
   "Nothing has been sent. Please use a current browser.";
 
 const $ = (id) => document.getElementById(id);
@@ -319,7 +319,7 @@ function explain(question, report) {
     make("tbody", {}, ...rows.map((row) => make("tr", {}, make("th", { scope: "row", dir: "auto" }, row.text),
       make("td", {}, percent(row.before)), make("td", {}, percent(row.after))))));
   const said = question.form === "each" ? question.answers.map((item, i) => `\u2068${item}\u2069: ${labelText(report[i])}`).join("; ")
-    : labelText(report);
+    : typeof report === "number" ? `number ${report}` : labelText(report);
   return [
     make("p", { dir: "auto" }, "Report: ", make("b", { dir: "auto" }, said)),
     make("p", { dir: "auto" }, sentences.filter(Boolean).join(" ")),

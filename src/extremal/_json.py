@@ -81,3 +81,8 @@ def _finite(text: str) -> float:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number")
+
+
+def finite_or_none(value: float) -> float | None:
+    """The number, or None in place of NaN and infinities, which JSON cannot hold."""
+    return value if math.isfinite(value) else None

@@ -43,6 +43,48 @@ def test_every_outcome_has_the_leakage_and_probability_of_exact_fractions(pair):
 
 
 @given(pairs())
+def test_an_answer_is_nearly_certain_where_exact_fractions_leave_little_and_less_doubt(pair):
+    """At least 95% likely after some report, and no more than half of the doubt is left; whatever the prior."""
+    prior, mechanism = pair
+    pi = [Fraction(p) for p in prior.probabilities.tolist()]
+    P = [[Fraction(p) for p in row] for row in mechanism.matrix.tolist()]
+    doubts = []
+    for column in zip(*oracles.exact_lift(pi, P), strict=True):
+        if column[0] is not None:
+            rest = [(max(1 - p * x, 0), 1 - p) for p, x in zip(pi, column, strict=True)]
+            doubts += [max(after / Fraction(1, 20), 2 * after / before) for after, before in rest]
+    if min(abs(doubt - 1) for doubt in doubts) < 1e-9:
+        return  # rounding decides
+    found = ex.audit(prior, mechanism).near_certainty
+    assert (found is not None) == (min(doubts) < 1)
+    if found is not None:
+        x, y = prior.labels.index(found.answer), mechanism.outputs.index(found.report)
+        rho = sum(p * row[y] for p, row in zip(pi, P, strict=True))
+        assert found.before == prior.probabilities[x]
+        assert found.after == pytest.approx(float(pi[x] * P[x][y] / rho), abs=1e-12)
+
+
+def test_even_odds_are_nearly_given_away_from_log_1_9_on():
+    """The posterior of the optimal report is e^epsilon / 2; that of an answer that was likely before means little."""
+    fair = ex.Prior({"yes": 0.5, "no": 0.5})
+    for epsilon, near in ((0.5, False), (0.64, False), (0.645, True), (0.69, True), (math.log(2), True)):
+        audit = ex.audit(fair, ex.design(fair, epsilon).mechanism)
+        assert (audit.near_certainty is not None) == audit.nearly_discloses == near
+        assert ("near certainty: after report “yes”" in str(audit)) == near
+        assert ("nearly certain: after report “yes”" in audit.to_markdown()) == near
+    found = ex.audit(ex.certify(ex.design(fair, 0.69))).near_certainty
+    assert (found.report, found.answer, found.before) == ("yes", "yes", 0.5)
+    assert found.after == pytest.approx(math.exp(0.69) / 2)
+    assert found.probability == pytest.approx(1)
+    likely = ex.Prior([0.94, 0.06])
+    assert ex.audit(likely, ex.Mechanism([[0.6, 0.4], [0.4, 0.6]])).near_certainty is None  # 0.959 after
+    rare = ex.audit(PRIOR, ex.Mechanism([[0.1, 0.9], [0, 1], [0, 1]], PRIOR.labels))
+    assert rare.near_certainty.answer == "never"
+    assert rare.near_certainty.probability == pytest.approx(0.05)
+    assert not rare.nearly_discloses
+
+
+@given(pairs())
 def test_the_constructed_worst_attribute_attains_the_reported_leakage(pair):
     prior, mechanism = pair
     audit = ex.audit(prior, mechanism)
@@ -258,14 +300,14 @@ def test_the_page_says_what_a_data_protection_officer_asks():
     ],
 )
 def test_printed_bounds_are_rounded_so_that_they_hold(value, above, below):
-    from extremal.auditing.text import at_least, at_most
+    from extremal.auditing.wording import at_least, at_most
 
     assert (at_most(value), at_least(value)) == (above, below)
 
 
 @given(st.floats(1e-6, 1e6))
 def test_printed_bounds_hold(value):
-    from extremal.auditing.text import at_least, at_most
+    from extremal.auditing.wording import at_least, at_most
 
     assert float(at_least(value)) * (1 - 1e-11) <= value <= float(at_most(value)) * (1 + 1e-11)
     assert float(at_most(value)) <= value * 1.0011

@@ -76,7 +76,25 @@ def test_an_epsilon_that_allows_everything_is_warned_of_everywhere(umfrage):
     facts = json.loads(run("design", "--prior", PRIOR, "-e", "5", "--json").out)
     assert facts["full_disclosure"]
     assert facts["warnings"] == [warning]
-    assert "WARNING" not in run("design", "--prior", PRIOR, "-e", "1.6").out
+
+
+def test_reports_that_are_nearly_the_answers_are_warned_of_everywhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    how = ["design", "--prior", "yes=0.5,no=0.5", "-e"]
+    warning = (
+        "WARNING: reports are close to the answers themselves: the best guess from a report is right with probability "
+        "0.997, 0.5 without one"
+    )
+    assert run(*how, "0.69", "-o", "m.json").out.splitlines()[0] == warning
+    assert json.loads(run(*how, "0.69", "--json").out)["warnings"] == [warning]
+    assert run("audit", "m.json").out.splitlines()[0] == warning
+    assert run("audit", "m.json", "--prior", "yes=0.5,no=0.5").out.splitlines()[0] == warning
+    Path("s.csv").write_text("answer\nyes\nno\n")
+    assert run("privatize", "s.csv", "-o", "p.csv", "-m", "m.json").out.splitlines()[0] == warning
+    assert "WARNING" not in run(*how, "0.6").out
+    rarely = run("design", "--prior", PRIOR, "-e", "0.7").out  # some reports prove the likeliest answer
+    assert "WARNING" not in rarely
+    assert "Near certainty: after report" in rarely
 
 
 def test_a_mechanism_that_tells_less_than_epsilon_allows_is_not_called_the_true_answer(umfrage):

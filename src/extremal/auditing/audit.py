@@ -20,7 +20,6 @@ from ..certification import proof
 from ..certification.certify import Certified, as_mechanism, exact_masses
 from ..errors import MechanismError, OptionError, PriorError
 from ..model.adversary import Attribute, worst_attribute
-from ..model.contraction import chi_squared_contraction, dobrushin
 from ..model.leakage import (
     LeakageDistribution,
     first_largest,
@@ -36,18 +35,20 @@ from ..model.prior_set import PriorSet
 from ..model.processing import Function, seen_from
 from ..model.utility import mutual_information
 from . import text as audit_text
-from .disclosure import Disclosure, Outcome, disclosures, outcomes
+from .disclosure import (
+    Disclosure,
+    NearCertainty,
+    Outcome,
+    disclosures,
+    near_certainty,
+    nearly_certain,
+    outcomes,
+)
 from .envelope import Envelope
+from .figures import figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-BLIND = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5)  # chances before, for which the bound is spelled out
-QUANTILES = (0.5, 0.9, 0.95, 0.99)
-SHARES = (0.001, 0.01, 0.1, 0.5)  # of all reports, for which the envelope is given
-MOST_COMPARED = 1 << 30  # differences of probabilities, beyond which the contraction is not worth its time
-MOST_LISTED = 20  # labels of a list in to_dict(); the count stands beside it
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,11 @@ class Audit:
     def disclosures(self) -> tuple[Disclosure, ...]:
         """The events that some report confirms, the least likely first: it rules all other answers out."""
         return disclosures(self.prior, self.mechanism)
+
+    @cached_property
+    def near_certainty(self) -> NearCertainty | None:
+        """The report that comes closest to giving an answer away, if some make one at least 95% likely."""
+        return near_certainty(self.prior, self.mechanism)
 
     @cached_property
     def distribution(self) -> LeakageDistribution:
@@ -156,6 +162,11 @@ class Audit:
         """The probability of guessing X right after the report that helps most."""
         return max(outcome.guess_probability for outcome in self.outcomes if outcome.probability > 0)
 
+    @property
+    def nearly_discloses(self) -> bool:
+        """Whether reports are as good as answers: the best guess from one is nearly certain on average."""
+        return bool(nearly_certain(self.average_guess, self.prior_guess))
+
     def guess_bound(self, before: Any) -> float:
         """The chance of guessing any attribute after any report, for whom it was `before` without one.
 
@@ -200,103 +211,7 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """All figures as plain numbers, strings and lists; None stands for an infinite figure."""
-        return {
-            "inputs": self.mechanism.shape[0],
-            "outputs": self.mechanism.shape[1],
-            "prior": [
-                {"label": plain(x), "probability": p}
-                for x, p in zip(self._labels, self.prior.probabilities.tolist(), strict=True)
-            ],
-            "prior_set": None
-            if self.prior_set is None
-            else {"description": self.prior_set.description, "confidence": self.prior_set.confidence},
-            "exact": self.exact,
-            "certified_epsilon": self.certified_epsilon,
-            "epsilon": self.epsilon,
-            "factor": math.exp(self.epsilon),
-            "epsilon_max": self.prior.epsilon_max,
-            "region": self.prior.region(self.epsilon),
-            "measures": {
-                "maximal_leakage": self.maximal_leakage,
-                "mutual_information": self.mutual_information,
-                "entropy": self.prior.entropy,
-                "ldp_epsilon": _finite(self.ldp_epsilon),
-                "lip_epsilon": _finite(self.lip_epsilon),
-                "lip_lower": _finite(self.lip_lower),
-                **self._contraction_dict(),
-            },
-            "leakage": self._distribution_dict(),
-            "guessing": self._guessing_dict(),
-            "certainty": self._certainty_dict(),
-            "worst_case": {
-                "report": plain(self.worst_case.report),
-                "symbol": plain(self.worst_case.symbol),
-                "before": self.worst_case.before,
-                "after": self.worst_case.after,
-            },
-            "outcomes": [_outcome_dict(outcome) for outcome in self.outcomes],
-        }
-
-    def _distribution_dict(self) -> dict[str, Any]:
-        d = self.distribution
-        return {
-            "mean": d.mean,
-            "quantiles": [{"share": q, "leakage": d.quantile(q)} for q in QUANTILES],
-            "envelope": [{"share": d, "leakage": min(self.envelope(d), self.epsilon)} for d in SHARES],
-            "distribution": [
-                {"leakage": v, "probability": p}
-                for v, p in zip(d.values.tolist(), d.probabilities.tolist(), strict=True)
-            ],
-        }
-
-    def _contraction_dict(self) -> dict[str, float | None]:
-        n, m = self.mechanism.shape
-        feasible = n * n * m <= MOST_COMPARED
-        return {
-            "dobrushin": dobrushin(self.mechanism) if feasible else None,
-            "chi_squared_contraction": chi_squared_contraction(self.prior, self.mechanism)
-            if feasible
-            else None,
-        }
-
-    def _guessing_dict(self) -> dict[str, Any]:
-        average = math.exp(self.maximal_leakage)
-        return {
-            "bounds": [
-                {
-                    "before": p,
-                    "after_any_report": self.guess_bound(p),
-                    "after_on_average": min(1.0, average * p),
-                }
-                for p in BLIND
-            ],
-            "secret": {
-                "before": self.prior_guess,
-                "after_on_average": self.average_guess,
-                "after_worst_report": self.worst_guess,
-            },
-        }
-
-    def _certainty_dict(self) -> dict[str, Any]:
-        n = self.prior.size
-        return {
-            "least_probability_that_can_be_confirmed": math.exp(-self.epsilon),
-            "most_answers_that_can_be_excluded": min(self.prior.region(self.epsilon), n) - 1,
-            "disclosures": [
-                {
-                    "reports": _listed(d.reports),
-                    "report_count": len(d.reports),
-                    "probability": d.probability,
-                    "possible": _listed(d.possible),
-                    "possible_count": len(d.possible),
-                    "possible_probability": d.possible_probability,
-                    "excluded": _listed(d.excluded),
-                    "excluded_count": len(d.excluded),
-                    "left": d.left,
-                }
-                for d in self.disclosures
-            ],
-        }
+        return figures(self)
 
     def to_json(self) -> str:
         """to_dict() as JSON text, without NaN or infinities."""
@@ -383,36 +298,3 @@ def _exact_leakage(prior: Prior | PriorSet, mechanism: Certified) -> Floats:
             for runs in proof.column_runs(mechanism.weights)
         ]
     )
-
-
-def plain(label: Any) -> Any:
-    """A label as JSON can hold it: numbers, strings and lists as they are, everything else in words."""
-    if isinstance(label, bool | int | str) or (isinstance(label, float) and math.isfinite(label)):
-        return label
-    if isinstance(label, tuple | list):
-        return [plain(part) for part in label]
-    return str(label)
-
-
-def _outcome_dict(outcome: Outcome) -> dict[str, Any]:
-    return {
-        "report": plain(outcome.output),
-        "probability": outcome.probability,
-        "leakage": outcome.leakage,
-        "factor": math.exp(outcome.leakage),
-        "symbols": _listed(outcome.symbols),
-        "symbol_count": len(outcome.symbols),
-        "excluded": _listed(outcome.excluded),
-        "excluded_count": len(outcome.excluded),
-        "excluded_probability": outcome.excluded_probability,
-        "guess": plain(outcome.guess),
-        "guess_probability": outcome.guess_probability,
-    }
-
-
-def _listed(labels: tuple[Hashable, ...]) -> list[Any]:
-    return [plain(label) for label in labels[:MOST_LISTED]]
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

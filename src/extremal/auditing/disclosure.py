@@ -13,16 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .._types import Bools, Floats
 from ..model.labels import Labels
-from ..model.leakage import RULED_OUT, lift
+from ..model.leakage import RULED_OUT, first_largest, lift
 from ..model.mechanism import Mechanism, common_labels
 from ..model.prior import Prior
 
 EQUAL = 1e-12  # lifts that differ by no more than this, relatively, are attained together
+NEARLY = 0.95  # the probability from which an answer is nearly certain
+DOUBT_LEFT = (
+    0.5  # the share of the doubt before that is left then, at most: of 94% and 96%, the report said little
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,20 @@ class Disclosure:
     possible_probability: float
     excluded: Labels
     left: float
+
+
+@dataclass(frozen=True)
+class NearCertainty:
+    """The report that leaves the least doubt about an answer, one of those that make an answer nearly certain.
+
+    `before` and `after` are the probabilities of the answer. `probability` is how often such reports come out.
+    """
+
+    report: Hashable
+    answer: Hashable
+    before: float
+    after: float
+    probability: float
 
 
 def outcomes(prior: Prior, mechanism: Mechanism, leakage: Floats) -> tuple[Outcome, ...]:
@@ -109,6 +128,33 @@ def disclosures(prior: Prior, mechanism: Mechanism) -> tuple[Disclosure, ...]:
             )
         )
     return tuple(sorted(found, key=lambda d: d.possible_probability))
+
+
+def nearly_certain(after: Any, before: Any) -> Any:
+    """Whether a probability of at least 95% leaves at most half of the doubt that there was before."""
+    return (after >= NEARLY) & (1 - after <= DOUBT_LEFT * (1 - before))
+
+
+def near_certainty(prior: Prior, mechanism: Mechanism) -> NearCertainty | None:
+    """What comes closest to giving an answer away, if reports make some answer nearly certain.
+
+    They do if the answer is at least 95% likely after the report, and at most half of the doubt about it is left.
+    """
+    labels = common_labels(prior.labels, mechanism.inputs)
+    rho, after = mechanism.output_distribution(prior), prior.probabilities[:, None] * lift(prior, mechanism)
+    best, reports = after.argmax(axis=0), np.arange(after.shape[1])
+    posterior, before = np.minimum(after[best, reports], 1.0), prior.probabilities[best]
+    near = nearly_certain(posterior, before) & (rho > 0)
+    if not near.any():
+        return None
+    j = first_largest(np.where(near, posterior, 0.0))
+    return NearCertainty(
+        mechanism.outputs[j],
+        labels[int(best[j])],
+        float(before[j]),
+        float(posterior[j]),
+        min(float(rho[near].sum()), 1.0),
+    )
 
 
 def ruled_out(mechanism: Mechanism, ratio: Floats) -> Bools:

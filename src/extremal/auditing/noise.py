@@ -30,7 +30,7 @@ from ..errors import MechanismError, OptionError, PriorError
 from ..model.leakage import ROUNDING
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior, check_prior
-from .text import at_most, chance, number
+from .wording import at_most, chance, number
 
 HALVINGS = 60  # of the range of levels: to rounding
 

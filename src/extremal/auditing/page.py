@@ -17,8 +17,10 @@ from ..model.prior_set import PriorSet
 from ..optimization.tradeoff import Tradeoff
 from . import svg
 from . import text as audit_text
-from .audit import Audit, audit, plain
+from .audit import Audit, audit
 from .disclosure import Disclosure
+from .figures import plain
+from .wording import MOST_NAMES, at_most, chance, quoted
 
 T = TypeVar("T")
 
@@ -142,7 +144,7 @@ def leakage_section(made: Audit) -> Section:
         values, counts = np.unique(rounded, return_counts=True)
         values, counts = values[::-1][:MOST_BARS], counts[::-1][:MOST_BARS]
         labels = [f"{count} reports" if count > 1 else "1 report" for count in counts]
-    texts = [f"{audit_text.at_most(value)} ({audit_text.at_most(math.exp(value))}x)" for value in values]
+    texts = [f"{at_most(value)} ({at_most(math.exp(value))}x)" for value in values]
     picture = svg.bars(labels, values, texts, "leakage of reports in nats", made.epsilon)
     caption = (
         "Leakage in nats, at most, and the factor by which a report can raise any chance of guessing right."
@@ -167,7 +169,7 @@ def risk_sections(made: Audit) -> list[Section]:
 def _is_long(found: Sequence[Disclosure]) -> bool:
     """Whether a sentence on the first of them leaves something out."""
     lists = (found[0].reports, found[0].possible, found[0].excluded) if found else ()
-    return len(found) > 1 or any(len(labels) > audit_text.MOST_NAMES for labels in lists)
+    return len(found) > 1 or any(len(labels) > MOST_NAMES for labels in lists)
 
 
 def _all_disclosures(found: Sequence[Disclosure]) -> Folded:
@@ -177,8 +179,8 @@ def _all_disclosures(found: Sequence[Disclosure]) -> Folded:
             _labels(d.reports),
             _labels(d.excluded),
             _labels(d.possible),
-            audit_text.chance(d.possible_probability),
-            audit_text.chance(d.probability),
+            chance(d.possible_probability),
+            chance(d.probability),
         )
         for d in _fitting(found, [len(d.reports) + len(d.excluded) + len(d.possible) for d in found])
     ]
@@ -191,9 +193,9 @@ def _all_reports(made: Audit) -> Folded:
     rows = [
         (
             _labels((o.output,)),
-            audit_text.chance(o.probability),
-            audit_text.at_most(o.leakage),
-            audit_text.at_most(math.exp(o.leakage)),
+            chance(o.probability),
+            at_most(o.leakage),
+            at_most(math.exp(o.leakage)),
             _labels(o.symbols) if o.probability > 0 else "",
         )
         for o in _fitting(order, [1 + len(o.symbols) for o in order])
@@ -213,7 +215,7 @@ def _summary(what: str, shown: int, all_of_them: int) -> str:
 
 
 def _labels(labels: Sequence[object]) -> str:
-    return ", ".join(audit_text.quoted(plain(label)) for label in labels)
+    return ", ".join(quoted(plain(label)) for label in labels)
 
 
 def curve_section(curve: Tradeoff, epsilon: float | None = None) -> Section:

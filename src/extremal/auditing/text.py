@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from .wording import (
+    MOST_ROWS,
+    Table,
+    at_least,
+    at_most,
+    chance,
+    counted,
+    html_table,
+    inert,
+    label,
+    markdown_table,
+    names,
+    number,
+    quoted,
+    times,
+)
+
 Figures = Mapping[str, Any]
 
-MOST_ROWS = 20  # of a table
 SILENT = 1 + 1e-12  # a factor that is 1 up to rounding
-MOST_NAMES = 5  # labels in a sentence
 
 
 def short(figures: Figures) -> str:
@@ -34,6 +49,8 @@ def short(figures: Figures) -> str:
         )
     else:
         lines.append("certainty: no report excludes any answer")
+    if figures["certainty"]["near_certainty"] is not None:
+        lines.append("near certainty: " + nearly_certain(figures))
     return "\n".join(lines)
 
 
@@ -59,28 +76,23 @@ def markdown(figures: Figures) -> str:
     parts = ["# Privacy audit"]
     for title, lines in sections(figures):
         parts += [f"## {title}", *lines]
-    return _inert("\n\n".join(parts)) + "\n"
-
-
-def _inert(text: str) -> str:
-    """Markdown in which no label becomes a tag, a link or a picture, which would be fetched; no text here has any."""
-    return text.replace("<", "&lt;").replace("](", "]\\(")
+    return inert("\n\n".join(parts)) + "\n"
 
 
 def page(figures: Figures) -> str:
     """The audit as HTML for notebooks: the short words, the risk of being guessed, the reports."""
     text = "<br>".join(escape(line) for line in short(figures).splitlines())
-    return f"<p>{text}</p>{_html(*_guess_table(figures))}{_html(*_report_table(figures))}"
+    return f"<p>{text}</p>{html_table(*_guess_table(figures))}{html_table(*_report_table(figures))}"
 
 
 def sections(figures: Figures) -> list[tuple[str, list[str]]]:
     """Titles and paragraphs, tables included, in reading order."""
     return [
         ("In short", _summary(figures)),
-        ("What an observer can guess", [*_guessing(figures), _table(*_guess_table(figures))]),
+        ("What an observer can guess", [*_guessing(figures), markdown_table(*_guess_table(figures))]),
         ("What can become certain", _certainty(figures)),
-        ("The reports", [*_spread(figures), _table(*_report_table(figures))]),
-        ("Other measures", [_table(*_measure_table(figures))]),
+        ("The reports", [*_spread(figures), markdown_table(*_report_table(figures))]),
+        ("Other measures", [markdown_table(*_measure_table(figures))]),
         ("What this rests on", _assumptions(figures)),
     ]
 
@@ -112,12 +124,25 @@ def _summary(figures: Figures) -> list[str]:
             "of the nominal one."
         )
     lines.append(_ruled_out_in_short(figures))
+    if figures["certainty"]["near_certainty"] is not None:
+        lines.append(f"A report can make an answer nearly certain: {nearly_certain(figures)}.")
     if figures["exact"]:
         lines.append(
             "The figures for each report are those of the integers that are drawn from, computed exactly and "
             f"rounded up; the mechanism is certified for ε = {number(figures['certified_epsilon'])}."
         )
     return lines
+
+
+def nearly_certain(figures: Figures) -> str:
+    """How close reports come to giving answers away, where some make an answer nearly certain."""
+    near, right = figures["certainty"]["near_certainty"], figures["guessing"]["secret"]["after_on_average"]
+    return (
+        f"after report {quoted(near['report'])} the answer is {quoted(near['answer'])} with probability "
+        f"{chance(near['after'])}, {chance(near['before'])} before; such reports come out with probability "
+        f"{chance(near['probability'])}; the best guess from a report is right with probability {chance(right)} on "
+        "average"
+    )
 
 
 def _ruled_out_in_short(figures: Figures) -> str:
@@ -151,7 +176,7 @@ def _certainty(figures: Figures) -> list[str]:
     lines = [
         "Whatever the mechanism, at this ε no report can confirm with certainty an event that had a "
         f"probability below {at_least(limit)}, and none can make "
-        + ("any answer" if most == 0 else f"more than {_count(most, 'answer')} at once")
+        + ("any answer" if most == 0 else f"more than {counted(most, 'answer')} at once")
         + " impossible. An answer counts as ruled out when a report leaves it less than a millionth of its "
         "probability."
     ]
@@ -160,7 +185,7 @@ def _certainty(figures: Figures) -> list[str]:
         lines.append(
             "This mechanism rules nothing out: after every report every answer is still possible, so no "
             "attribute becomes certain."
-            + (f" A report makes an answer at most {_times(lower)} times less likely." if lower else "")
+            + (f" A report makes an answer at most {times(lower)} times less likely." if lower else "")
         )
         return lines
     first = found[0]
@@ -205,7 +230,7 @@ def _spread(figures: Figures) -> list[str]:
         "its chance alone says how much likelier it can make an answer"
         + ("" if figures["prior_set"] is None else " (under the nominal prior)")
         + ":",
-        _table(*_event_table(figures)),
+        markdown_table(*_event_table(figures)),
     ]
 
 
@@ -227,9 +252,6 @@ def _assumptions(figures: Figures) -> list[str]:
             )
         )
     ]
-
-
-Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
 def _guess_table(figures: Figures) -> Table:
@@ -286,117 +308,3 @@ def _measure_table(figures: Figures) -> Table:
         *((name, f"{number(value)} nats" if value is not None else number(value)) for name, value in rows),
         *((name, f"{value:.2%} is left in the reports") for name, value in kept if value is not None),
     ]
-
-
-def _table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    rows = [head, ["---"] * len(head), *body]
-    return "\n".join("| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows)
-
-
-def _html(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body)
-    return f"<table><tr>{top}</tr>{rows}</table>"
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
-
-
-def names(labels: Sequence[Any], count: int) -> str:
-    """The first few labels of `count`, for a sentence."""
-    shown = ", ".join(quoted(x) for x in labels[:MOST_NAMES])
-    return shown + (f" and {count - MOST_NAMES} more" if count > MOST_NAMES else "")
-
-
-def quoted(value: Any) -> str:
-    """A label as it stands in a sentence."""
-    return f"“{label(value)}”"
-
-
-def label(value: Any) -> str:
-    """A label as text; parts of a tuple are separated by commas."""
-    text = ", ".join(label(part) for part in value) if isinstance(value, list) else str(value)
-    return " ".join(text.split())[:80]
-
-
-def number(value: float | None) -> str:
-    """A figure with four digits; infinite where there is none."""
-    return "infinite" if value is None else f"{value:.4g}"
-
-
-def at_most(value: float) -> str:
-    """A bound from above with four digits, rounded up: what is printed must hold too."""
-    return _rounded(value, math.inf)
-
-
-def at_least(value: float) -> str:
-    """A bound from below with four digits, rounded down."""
-    return _rounded(value, -math.inf)
-
-
-def _times(nats: float) -> str:
-    return at_most(math.exp(nats)) if nats < 700 else f"e^{at_most(nats)}"  # beyond doubles
-
-
-def _rounded(value: float, towards: float) -> str:
-    if not 1e-290 < value < 1e290:
-        return f"{value:.4g}"  # 0, and figures that nobody reads
-    digits = 3 - math.floor(math.log10(value))
-    scaled = value * 10.0**digits
-    # A figure that has four digits anyway stays as it is.
-    whole = round(scaled) if abs(scaled - round(scaled)) < 1e-8 else math.floor(scaled) + (towards > 0)
-    return f"{whole / 10.0**digits:.4g}"
-
-
-def chance(p: float) -> str:
-    """A probability with three digits, never rounded to certainty or impossibility."""
-    if 0 < p < 1 and f"{p:.3g}" == "1":
-        return "more than 0.999"
-    return f"{p:.3g}"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'s' if n != 1 else ''}"
-
-
-def pairs_markdown(figures: Figures) -> str:
-    """An audit of observed pairs as a Markdown page."""
-    parts = [
-        "# Audit of observed reports",
-        _sentence_case(figures["verdict"]) + ".",
-        f"{figures['pairs']} pairs of a secret and its report were examined: {figures['secrets']} different "
-        f"secrets, {figures['reports']} different reports. A part of the pairs decided what to test; "
-        f"{len(figures['tests'])} tests on the other {figures['tested_pairs']} pairs gave the bounds, all of "
-        f"which hold at once with confidence {figures['confidence']:.4g}. The prior was {figures['prior']}.",
-        "A system that keeps its promise is accused with probability at most "
-        f"{1 - figures['confidence']:.3g}. That nothing was found is no proof that nothing leaks.",
-        _table(*_pairs_table(figures)),
-    ]
-    return _inert("\n\n".join(parts)) + "\n"
-
-
-def pairs_page(text: str, figures: Figures) -> str:
-    """An audit of observed pairs as HTML for notebooks."""
-    lines = "<br>".join(escape(line) for line in text.splitlines())
-    return f"<p>{lines}</p>{_html(*_pairs_table(figures))}"
-
-
-def _pairs_table(figures: Figures) -> Table:
-    tests = sorted(figures["tests"], key=lambda t: -t["lower"])
-    body = [
-        (
-            t["event"],
-            label(t["secret"]),
-            f"{t['together']} of {t['event_count']}",
-            f"{t['secret_count']} of {figures['tested_pairs']}",
-            number(t["estimate"]),
-            at_least(t["lower"]),
-        )
-        for t in tests[:MOST_ROWS]
-    ]
-    return ("when", "the secret was", "how often", "overall", "estimate in nats", "at least"), body
-
-
-def _sentence_case(text: str) -> str:
-    return text[:1].upper() + text[1:]

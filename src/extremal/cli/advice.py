@@ -52,15 +52,27 @@ def counted_prior(source: str | None, output: str | None) -> list[str]:
     ]
 
 
-def full_disclosure(certified: ex.Certified) -> list[str]:
-    """That epsilon allows everything, where it does."""
+def disclosure(certified: ex.Certified) -> list[str]:
+    """That epsilon allows everything, where it does; else that reports nearly are the answers, where they are."""
     top = certified.prior.epsilon_max
     if certified.epsilon < top:
-        return []
+        return near_disclosure(ex.audit(certified.prior, certified.mechanism))
     said = f"WARNING: epsilon {certified.epsilon:g} is not below epsilon_max = {top:.4g} of this prior: "
     if bool(((certified.mechanism.matrix > 0).sum(axis=0) == 1).all()):
         return [said + "every report is the true answer"]
     return [said + "it rules nothing out, not even to report the true answer"]
+
+
+def near_disclosure(audit: ex.Audit) -> list[str]:
+    """That reports are nearly as good as the answers, where they are."""
+    if not audit.nearly_discloses:
+        return []
+    from extremal.auditing.wording import chance
+
+    return [
+        "WARNING: reports are close to the answers themselves: the best guess from a report is right with probability "
+        f"{chance(audit.average_guess)}, {chance(audit.prior_guess)} without one"
+    ]
 
 
 def labels(names: Iterable[Any]) -> list[str]:

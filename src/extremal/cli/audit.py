@@ -89,7 +89,11 @@ def command(
     elif markdown:
         print(show.visible(made.to_markdown()), end="")
     else:
-        _tell_audit(made, advice.full_disclosure(found) if isinstance(found, ex.Certified) else [])
+        if isinstance(found, ex.Certified) and prior is None:
+            warnings = advice.disclosure(found)
+        else:
+            warnings = advice.near_disclosure(made)
+        _tell_audit(made, warnings)
         if report_file is not None:
             show.console().print(f"\nPage in {report_file}", soft_wrap=True)
     if epsilon is not None and made.epsilon > epsilon + (0.0 if made.exact else 1e-9):

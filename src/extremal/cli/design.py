@@ -57,7 +57,7 @@ def command(
     certified = ex.certify(made)
     write_mechanism(certified, output, overwrite)
     warnings = [
-        *advice.full_disclosure(certified),
+        *advice.disclosure(certified),
         *advice.counted_prior(source.data, output),
         *advice.labels(nominal.labels),
     ]

@@ -238,7 +238,7 @@ def percent(p: float) -> str:
 
 def prior_dict(prior: ex.Prior) -> list[dict[str, Any]]:
     """The prior for JSON: what --prior reads again."""
-    from extremal.auditing.audit import plain
+    from extremal.auditing.figures import plain
 
     return [
         {"label": plain(label), "probability": p}
@@ -248,7 +248,7 @@ def prior_dict(prior: ex.Prior) -> list[dict[str, Any]]:
 
 def mechanism_dict(mechanism: ex.Mechanism) -> dict[str, Any]:
     """The matrix for JSON: what `extremal certify` and `extremal audit` read again."""
-    from extremal.auditing.audit import plain
+    from extremal.auditing.figures import plain
 
     return {
         "inputs": [plain(label) for label in mechanism.inputs],

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import extremal as ex
+from extremal._json import finite_or_none
 from extremal.auditing import text as audit_text
-from extremal.auditing.audit import plain
+from extremal.auditing.figures import plain
 from extremal.optimization.tradeoff import Tradeoff
 
 from .priors import read_prior
@@ -142,8 +143,8 @@ def design_figures(made: Made) -> Figures:
         "factor": math.exp(certified.realised_epsilon),
         "utility": design.utility.name,
         "value": design.value,
-        "upper_bound": _finite(design.upper_bound),
-        "gap": _finite(design.gap),
+        "upper_bound": finite_or_none(design.upper_bound),
+        "gap": finite_or_none(design.gap),
         "ceiling": ceiling,
         "response": design.utility(prior, response),
         "method": design.method,
@@ -188,9 +189,9 @@ def error_figures(state: State, made: Made) -> Figures:
         "probabilities": prior.probabilities.tolist(),
         **{
             name: {
-                "errors": [_finite(e) for e in errors.standard_errors.tolist()],
+                "errors": [finite_or_none(e) for e in errors.standard_errors.tolist()],
                 "widths": errors.widths.tolist(),
-                "root_mean_square": _finite(errors.root_mean_square),
+                "root_mean_square": finite_or_none(errors.root_mean_square),
             }
             for name, errors in (("optimal", ours), ("response", theirs))
         },
@@ -277,7 +278,3 @@ def privatize_sample(state: State, made: Made, text: str) -> Figures:
             for row in estimate.table.rows()
         ],
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

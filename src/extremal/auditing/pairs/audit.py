@@ -22,8 +22,9 @@ from ...errors import OptionError, ValuesError
 from ...model.labels import is_missing, shorten
 from ...model.prior import Prior, check_prior
 from ...model.regions import check_epsilon
-from .. import text as audit_text
-from ..audit import plain
+from ..figures import plain
+from ..wording import at_least
+from . import text as pairs_text
 from .bounds import better_read, bound_drawn, bound_estimated, bound_given
 from .data import Coded, Event, encode, events, read_column, shown
 
@@ -86,7 +87,7 @@ class PairsAudit:
     @property
     def verdict(self) -> str:
         """One sentence about the claim."""
-        level, low = f"{self.confidence:.4g}", audit_text.at_least(self.epsilon_lower)
+        level, low = f"{self.confidence:.4g}", at_least(self.epsilon_lower)
         if self.claimed is None:
             return f"with confidence {level} the leakage is at least {low} nats"
         claim = f"{self.claimed:.6g}"
@@ -133,7 +134,7 @@ class PairsAudit:
 
     def to_markdown(self) -> str:
         """The audit as a page for readers who are no statisticians."""
-        return audit_text.pairs_markdown(self.to_dict())
+        return pairs_text.markdown(self.to_dict())
 
     def __str__(self) -> str:
         lines = [self.verdict]
@@ -151,7 +152,7 @@ class PairsAudit:
         return f"PairsAudit({self.pairs} pairs, epsilon_lower={self.epsilon_lower:.6g}{claim})"
 
     def _repr_html_(self) -> str:
-        return audit_text.pairs_page(str(self), self.to_dict())
+        return pairs_text.page(str(self), self.to_dict())
 
 
 def audit_pairs(

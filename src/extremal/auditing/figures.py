@@ -1,0 +1,168 @@
+"""An audit as plain figures, which JSON can hold and words are made from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+from .._json import finite_or_none
+from ..model.contraction import chi_squared_contraction, dobrushin
+from ..model.mechanism import common_labels
+from .disclosure import Outcome
+
+if TYPE_CHECKING:
+    from .audit import Audit
+
+BLIND = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5)  # chances before, for which the bound is spelled out
+QUANTILES = (0.5, 0.9, 0.95, 0.99)
+SHARES = (0.001, 0.01, 0.1, 0.5)  # of all reports, for which the envelope is given
+MOST_COMPARED = 1 << 30  # differences of probabilities, beyond which the contraction is not worth its time
+MOST_LISTED = 20  # labels of a list; the count stands beside it
+
+
+def figures(audit: Audit) -> dict[str, Any]:
+    """All figures as plain numbers, strings and lists; None stands for an infinite figure."""
+    return {
+        "inputs": audit.mechanism.shape[0],
+        "outputs": audit.mechanism.shape[1],
+        "prior": [
+            {"label": plain(x), "probability": p}
+            for x, p in zip(
+                common_labels(audit.prior.labels, audit.mechanism.inputs),
+                audit.prior.probabilities.tolist(),
+                strict=True,
+            )
+        ],
+        "prior_set": None
+        if audit.prior_set is None
+        else {"description": audit.prior_set.description, "confidence": audit.prior_set.confidence},
+        "exact": audit.exact,
+        "certified_epsilon": audit.certified_epsilon,
+        "epsilon": audit.epsilon,
+        "factor": math.exp(audit.epsilon),
+        "epsilon_max": audit.prior.epsilon_max,
+        "region": audit.prior.region(audit.epsilon),
+        "measures": {
+            "maximal_leakage": audit.maximal_leakage,
+            "mutual_information": audit.mutual_information,
+            "entropy": audit.prior.entropy,
+            "ldp_epsilon": finite_or_none(audit.ldp_epsilon),
+            "lip_epsilon": finite_or_none(audit.lip_epsilon),
+            "lip_lower": finite_or_none(audit.lip_lower),
+            **_contraction(audit),
+        },
+        "leakage": _distribution(audit),
+        "guessing": _guessing(audit),
+        "certainty": _certainty(audit),
+        "worst_case": {
+            "report": plain(audit.worst_case.report),
+            "symbol": plain(audit.worst_case.symbol),
+            "before": audit.worst_case.before,
+            "after": audit.worst_case.after,
+        },
+        "outcomes": [_outcome(outcome) for outcome in audit.outcomes],
+    }
+
+
+def _distribution(audit: Audit) -> dict[str, Any]:
+    d = audit.distribution
+    return {
+        "mean": d.mean,
+        "quantiles": [{"share": q, "leakage": d.quantile(q)} for q in QUANTILES],
+        "envelope": [{"share": d, "leakage": min(audit.envelope(d), audit.epsilon)} for d in SHARES],
+        "distribution": [
+            {"leakage": v, "probability": p}
+            for v, p in zip(d.values.tolist(), d.probabilities.tolist(), strict=True)
+        ],
+    }
+
+
+def _contraction(audit: Audit) -> dict[str, float | None]:
+    n, m = audit.mechanism.shape
+    feasible = n * n * m <= MOST_COMPARED
+    return {
+        "dobrushin": dobrushin(audit.mechanism) if feasible else None,
+        "chi_squared_contraction": chi_squared_contraction(audit.prior, audit.mechanism)
+        if feasible
+        else None,
+    }
+
+
+def _guessing(audit: Audit) -> dict[str, Any]:
+    average = math.exp(audit.maximal_leakage)
+    return {
+        "bounds": [
+            {
+                "before": p,
+                "after_any_report": audit.guess_bound(p),
+                "after_on_average": min(1.0, average * p),
+            }
+            for p in BLIND
+        ],
+        "secret": {
+            "before": audit.prior_guess,
+            "after_on_average": audit.average_guess,
+            "after_worst_report": audit.worst_guess,
+        },
+    }
+
+
+def _certainty(audit: Audit) -> dict[str, Any]:
+    n, near = audit.prior.size, audit.near_certainty
+    return {
+        "near_certainty": None
+        if near is None
+        else {
+            "report": plain(near.report),
+            "answer": plain(near.answer),
+            "before": near.before,
+            "after": near.after,
+            "probability": near.probability,
+        },
+        "least_probability_that_can_be_confirmed": math.exp(-audit.epsilon),
+        "most_answers_that_can_be_excluded": min(audit.prior.region(audit.epsilon), n) - 1,
+        "disclosures": [
+            {
+                "reports": _listed(d.reports),
+                "report_count": len(d.reports),
+                "probability": d.probability,
+                "possible": _listed(d.possible),
+                "possible_count": len(d.possible),
+                "possible_probability": d.possible_probability,
+                "excluded": _listed(d.excluded),
+                "excluded_count": len(d.excluded),
+                "left": d.left,
+            }
+            for d in audit.disclosures
+        ],
+    }
+
+
+def plain(label: Any) -> Any:
+    """A label as JSON can hold it: numbers, strings and lists as they are, everything else in words."""
+    if isinstance(label, bool | int | str) or (isinstance(label, float) and math.isfinite(label)):
+        return label
+    if isinstance(label, tuple | list):
+        return [plain(part) for part in label]
+    return str(label)
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "report": plain(outcome.output),
+        "probability": outcome.probability,
+        "leakage": outcome.leakage,
+        "factor": math.exp(outcome.leakage),
+        "symbols": _listed(outcome.symbols),
+        "symbol_count": len(outcome.symbols),
+        "excluded": _listed(outcome.excluded),
+        "excluded_count": len(outcome.excluded),
+        "excluded_probability": outcome.excluded_probability,
+        "guess": plain(outcome.guess),
+        "guess_probability": outcome.guess_probability,
+    }
+
+
+def _listed(labels: tuple[Hashable, ...]) -> list[Any]:
+    return [plain(label) for label in labels[:MOST_LISTED]]

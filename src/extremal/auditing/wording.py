@@ -1,0 +1,94 @@
+"""Figures, labels and tables as they stand in text; what is rounded still holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+MOST_NAMES = 5  # labels in a sentence
+MOST_ROWS = 20  # of a table
+
+Table = tuple[Sequence[str], Sequence[Sequence[str]]]
+
+
+def markdown_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    rows = [head, ["---"] * len(head), *body]
+    return "\n".join("| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows)
+
+
+def html_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body)
+    return f"<table><tr>{top}</tr>{rows}</table>"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def inert(text: str) -> str:
+    """Markdown in which no label becomes a tag, a link or a picture, which would be fetched; no text here has any."""
+    return text.replace("<", "&lt;").replace("](", "]\\(")
+
+
+def names(labels: Sequence[Any], count: int) -> str:
+    """The first few labels of `count`, for a sentence."""
+    shown = ", ".join(quoted(x) for x in labels[:MOST_NAMES])
+    return shown + (f" and {count - MOST_NAMES} more" if count > MOST_NAMES else "")
+
+
+def quoted(value: Any) -> str:
+    """A label as it stands in a sentence."""
+    return f"“{label(value)}”"
+
+
+def label(value: Any) -> str:
+    """A label as text; parts of a tuple are separated by commas."""
+    text = ", ".join(label(part) for part in value) if isinstance(value, list) else str(value)
+    return " ".join(text.split())[:80]
+
+
+def number(value: float | None) -> str:
+    """A figure with four digits; infinite where there is none."""
+    return "infinite" if value is None else f"{value:.4g}"
+
+
+def at_most(value: float) -> str:
+    """A bound from above with four digits, rounded up: what is printed must hold too."""
+    return _rounded(value, math.inf)
+
+
+def at_least(value: float) -> str:
+    """A bound from below with four digits, rounded down."""
+    return _rounded(value, -math.inf)
+
+
+def times(nats: float) -> str:
+    return at_most(math.exp(nats)) if nats < 700 else f"e^{at_most(nats)}"  # beyond doubles
+
+
+def _rounded(value: float, towards: float) -> str:
+    if not 1e-290 < value < 1e290:
+        return f"{value:.4g}"  # 0, and figures that nobody reads
+    digits = 3 - math.floor(math.log10(value))
+    scaled = value * 10.0**digits
+    # A figure that has four digits anyway stays as it is.
+    whole = round(scaled) if abs(scaled - round(scaled)) < 1e-8 else math.floor(scaled) + (towards > 0)
+    return f"{whole / 10.0**digits:.4g}"
+
+
+def chance(p: float) -> str:
+    """A probability with three digits, never rounded to certainty or impossibility."""
+    if 0 < p < 1 and f"{p:.3g}" == "1":
+        return "more than 0.999"
+    return f"{p:.3g}"
+
+
+def counted(n: int, what: str) -> str:
+    return f"{n} {what}{'s' if n != 1 else ''}"
+
+
+def sentence_case(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,259 @@
+"""The pages with the real server and store: a phone answers, the researcher sees it."""
+
+import csv
+import gzip
+import io
+import json
+import random
+import secrets
+
+import pytest
+
+pytest.importorskip("sqlalchemy")
+pytest.importorskip("starlette")
+
+from extremal.collection.designs import check
+from extremal.collection.form import write_form
+from extremal.collection.results import results
+from extremal.collection.server import STATIC, running
+from extremal.collection.store import Submission, create_store
+from extremal.collection.survey import parse_survey
+from tests.support.browser import DESKTOP, PHONE, barriers, screenshot, until
+from tests.support.survey_site import serving
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+SURVEY = """
+title = "Habits at work"
+introduction = "Four questions about habits."
+contact = "ada@example.org"
+width = 0.2
+people = 900
+
+[[question]]
+name = "drinks"
+text = "How often did you drink at work last month?"
+kind = "single"
+answers = ["never", "once", "often"]
+epsilon = 0.6
+prior = [0.5, 0.3, 0.2]
+
+[[question]]
+name = "mood"
+text = "How content are you?"
+kind = "scale"
+answers = {"1" = 1, "2" = 2, "3" = 3}
+epsilon = 0.6
+prior = [0.2, 0.5, 0.3]
+
+[[question]]
+name = "pills"
+text = "Which have you taken?"
+kind = "several"
+answers = ["sleeping pills", "stimulants"]
+epsilon = 0.8
+prior = [0.3, 0.2]
+
+[[question]]
+name = "age"
+text = "How old are you?"
+kind = "clear"
+answers = ["under 40", "40 or older"]
+required = false
+"""
+
+
+def published_in(folder, text=SURVEY):
+    return check(parse_survey(text, folder / "survey.toml"))[0]
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    return published_in(tmp_path_factory.mktemp("survey"))
+
+
+@pytest.fixture
+def served(published, tmp_path):
+    """A store and its running server: (store, address, secret)."""
+    with create_store(tmp_path / "survey.db", published) as store, running(store) as (address, secret):
+        yield store, address, secret
+
+
+@pytest.fixture
+def device(browser):
+    """Makes new phones; nothing may fail on their pages."""
+    contexts, wrong = [], []
+
+    def made(**options):
+        context = browser.new_context(**{"viewport": PHONE, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        return page
+
+    yield made
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def answer(page, *choices):
+    page.click("#start")
+    for q, i in enumerate(choices):
+        page.locator(f"#question-{q} label").nth(i).click()
+    page.click("text=Continue")
+    page.click("#draw")
+
+
+def test_a_phone_answers_and_the_store_holds_what_it_kept(served, device):
+    store, address, _ = served
+    page = device()
+    page.goto(address)
+    answer(page, 1, 2, 0, 1)
+    page.click("#send")
+    page.wait_for_selector("#done:visible")
+    kept = json.loads(json.loads(page.evaluate("Object.values(localStorage)[0]"))["body"])
+    assert list(store.rows()) == [(kept["id"], list(kept["reports"].values()))]
+    assert kept["reports"]["age"] == "40 or older"
+
+
+def test_a_lost_reply_counts_once(served, device):
+    store, address, _ = served
+    page = device()
+    page.goto(address)
+    answer(page, 0, 0, 2)
+    lost = []
+
+    def lose(route):
+        lost.append(route.fetch().json())
+        route.abort()
+
+    page.route("**/reports", lose, times=1)
+    page.click("#send")
+    page.wait_for_selector("#done:visible")
+    assert lost == [{"accepted": True}]
+    assert store.count() == 1
+
+
+def test_an_invitation_works_once_and_says_so(device, tmp_path):
+    published = published_in(tmp_path, SURVEY.replace("width = 0.2", "width = 0.2\ninvitation = true"))
+    with create_store(tmp_path / "survey.db", published) as store, running(store) as (address, _):
+        (token,) = store.invite(1)
+        pages = [device(), device()]
+        for page in pages:
+            page.goto(f"{address}#{token}")
+            answer(page, 0, 0, 0)
+            page.click("#send")
+        pages[0].wait_for_selector("#done:visible")
+        until(pages[1], "document.getElementById('progress').textContent.includes('was used already')")
+        assert store.count() == 1
+
+
+def some_reports(published, size):
+    """Reports of a few hundred people, drawn by the library."""
+    rng = random.Random(1)
+    answers = {
+        "drinks": rng.choices(["never", "once", "often"], [5, 3, 2], k=size),
+        "mood": rng.choices(["1", "2", "3"], [2, 5, 3], k=size),
+        "pills": rng.choices(["00", "01", "10", "11"], [5, 2, 2, 1], k=size),
+        "age": rng.choices(["under 40", "40 or older", None], k=size),
+    }
+    columns = []
+    for question in published.questions:
+        if question.form == "each":
+            parts = [
+                m.privatize([("no", "yes")[int(a[i])] for a in answers[question.name]])
+                for i, m in enumerate(question.mechanisms)
+            ]
+            columns.append([list(row) for row in zip(*parts, strict=True)])
+        elif question.mechanisms:
+            columns.append(question.mechanisms[0].privatize(answers[question.name]))
+        else:
+            columns.append(answers[question.name])
+    names = [question.name for question in published.questions]
+    for row in zip(*columns, strict=True):
+        yield Submission(secrets.token_hex(16), published.content(dict(zip(names, row, strict=True))), None)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_researcher_watches_the_results(served, published, device, scheme):
+    store, address, secret = served
+    page = device(color_scheme=scheme, accept_downloads=True)
+    requests = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(f"{address}results#{secret}")
+    page.wait_for_selector("#results:visible")
+    assert page.inner_text("#count") == "0"
+    assert barriers(page) == []
+    store.add(some_reports(published, 300))
+    until(page, "document.getElementById('count').textContent === '300'")
+    screenshot(page, f"results-{scheme}")
+    assert barriers(page) == []
+    figures = results(store)
+    shown = [
+        [cell.strip() for cell in row.locator("th, td").all_inner_texts()][:3]
+        for row in page.locator("tbody tr:not(.bar)").all()
+    ]
+    assert shown == [
+        [
+            row["label"],
+            f"{100 * row['share']:.1f}%",
+            f"{100 * row['low']:.1f}% – {100 * row['high']:.1f}%",
+        ]
+        for question in figures["questions"]
+        for row in question["rows"]
+    ]
+    mean = next(question["mean"] for question in figures["questions"] if question["mean"])
+    assert f"Mean score {mean['share']:.2f}" in page.inner_text("#questions")
+    needed = max(question["needed"] or 0 for question in figures["questions"])
+    assert f"{needed - 300:,} more to go." in page.inner_text("#wanted")
+    assert page.evaluate("document.getElementById('progress').value") == 300
+    with page.expect_download() as waiting:
+        page.click("text=Save reports.csv")
+    rows = list(csv.DictReader(io.StringIO(waiting.value.path().read_text(encoding="utf-8"))))
+    assert len(rows) == 300
+    assert [url for url in requests if secret in url.partition("#")[0]] == []
+    assert secret not in page.url
+    assert page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
+    page.set_viewport_size(DESKTOP)
+    screenshot(page, f"results-desktop-{scheme}")
+    assert barriers(page) == []
+
+
+def test_results_need_the_secret(served, device):
+    _, address, secret = served
+    page = device()
+    page.goto(f"{address}results#wrong")
+    page.wait_for_selector("#unlock:visible")
+    assert "not the right one" in page.inner_text("#problem")
+    assert barriers(page) == []
+    page.fill("#secret", f"{address}results#{secret}")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#results:visible")
+    assert page.is_hidden("#problem")
+
+
+def test_the_static_folder_gives_a_file_that_fits_the_survey(published, device, tmp_path):
+    folder = tmp_path / "form"
+    files = {
+        f"/{path.relative_to(folder)}": path.read_text("utf-8") for path in write_form(published, folder)
+    }
+    with serving(files) as site:
+        page = device(accept_downloads=True)
+        page.goto(site.address + "index.html")
+        answer(page, 2, 1, 1)
+        with page.expect_download() as waiting:
+            page.click("#send")
+        document = json.loads(waiting.value.path().read_text(encoding="utf-8"))
+        assert document["survey"] == published.digest
+        published.content(document["reports"])  # raises if it does not fit
+        assert site.bodies == []
+
+
+def test_the_page_is_light(published):
+    """What a phone loads: readable sources, no build step."""
+    own = {name: (STATIC / name).read_bytes() for name in ("form.html", "form.css", "form.js")}
+    assert sum(map(len, own.values())) < 30_000
+    module = (STATIC / "extremal.js").read_bytes()
+    assert len(module) < 15_000
+    assert sum(len(gzip.compress(text)) for text in [*own.values(), module]) < 18_000

@@ -15,7 +15,7 @@ from pathlib import Path
 from report import Report
 
 HERE = Path(__file__).parent
-MODULES = ("design", "families", "peers", "privatize", "files", "spark", "estimate", "survey")
+MODULES = ("design", "families", "peers", "privatize", "files", "spark", "estimate", "survey", "regress")
 
 
 def main(arguments: list[str] | None = None) -> int:

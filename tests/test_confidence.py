@@ -15,7 +15,7 @@ ESTIMATE = ex.estimate(SOFT, {0: 30, 1: 20}, prior=PRIOR)
 SAMPLES = {  # whoever draws conclusions from a sample can never be certain
     "sets from counts": lambda c: ex.PriorSet.from_counts([3, 4], confidence=c),
     "estimates": lambda c: ex.estimate(SOFT, {0: 30, 1: 20}, c, prior=PRIOR),
-    "differences": lambda c: ex.difference(ESTIMATE, ESTIMATE, c),
+    "differences": lambda c: ESTIMATE.difference(ESTIMATE, c),
     "plans": lambda c: ex.planning.expected_error(PRIOR, SOFT, 1000, c),
     "pairs": lambda c: ex.audit_pairs([0, 1] * 10, [0, 1] * 10, confidence=c),
 }

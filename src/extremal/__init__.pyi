@@ -5,8 +5,7 @@ from .auditing.audit import Audit, audit
 from .auditing.pairs.audit import audit_pairs
 from .certification.certify import Certified, certify, load
 from .certification.check import check_design
-from .estimation.counts import ReportCounts, count_reports
-from .estimation.difference import difference
+from .estimation.counts import ReportCounts
 from .estimation.estimate import estimate
 from .estimation.regression.regress import regress
 from .estimation.regression.result import Regression
@@ -50,10 +49,8 @@ __all__ = [
     "check_design",
     "compare",
     "composition",
-    "count_reports",
     "datasets",
     "design",
-    "difference",
     "epsilon_pml",
     "errors",
     "estimate",

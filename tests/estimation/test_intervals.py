@@ -202,7 +202,7 @@ def difference_misses(runs, seed, n=(400, 900)):
             )
             for k, t in zip(n, (truth, others), strict=True)
         )
-        d = ex.difference(one, other)
+        d = one.difference(other)
         real = truth - others
         missed += not ((d.lower <= real) & (real <= d.upper)).all()
     return missed
@@ -213,7 +213,7 @@ def test_intervals_of_differences_cover_and_are_narrower_than_differences_of_int
     P, prior, truth = CASES["designed, five symbols, zeros"]
     mechanism = ex.Mechanism(P, outputs=range(P.shape[1]))
     e = ex.estimate(mechanism, dict(enumerate(np.round(1e5 * truth @ P).astype(int).tolist())), prior=prior)
-    d = ex.difference(e, e)
+    d = e.difference(e)
     assert ((d.upper - d.lower) < 0.9 * 2 * (e.upper - e.lower)).all()
 
 
@@ -263,6 +263,6 @@ def test_an_interval_of_a_difference_is_narrower_only_where_both_collections_are
 
     for sizes, narrower in (((10_000, 10_000), True), ((1000, 10**6), False)):
         one, other = (widths(n, 0.95)[0] for n in sizes)
-        table = ex.difference(one, other)
+        table = one.difference(other)
         subtracted = sum(widths(n, 0.975)[1] for n in sizes)  # both hold with probability 0.95
         assert ((table.upper - table.lower < subtracted) == narrower).all()

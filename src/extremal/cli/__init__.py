@@ -154,8 +154,10 @@ def register(
 
 
 register(app, COMMANDS, EXAMPLES)
+SURVEY = "Ask people through their own devices: the draw happens there, and only reports arrive."
 survey_app = typer.Typer(
-    help="Ask people through their own devices: the draw happens there, and only reports arrive.",
+    help=SURVEY,
+    short_help=SURVEY,  # given apart it is not cut off
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,

@@ -100,7 +100,7 @@ def count_reports(mechanism: Certified | Mechanism, reports: Any) -> ReportCount
                 f"must be counts of the outputs {shorten(outputs)} of the mechanism",
                 parameter="reports",
                 given=f"counts of {shorten(reports.outputs)}",
-                remedy="count them with count_reports(mechanism, reports)",
+                remedy="count them anew: `ReportCounts(mechanism.outputs).add(reports)`",
             )
         return reports
     return _count(outputs, reports)

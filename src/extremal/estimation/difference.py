@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from .._confidence import check_confidence
 from .._types import Floats
-from ..errors import MechanismError, OptionError, ValuesError
+from ..errors import MechanismError, OptionError
 from ..model.labels import shorten
 from .approximate import two_sided_quantile, wald_intervals
 from .contrasts import each_symbol
 from .interval_table import IntervalTable, Promise
 from .intervals import BENTKUS, VARIANCE_SHARE, Bounds, Spread, deviation, mean_intervals, normal_quantile
-from .result import Estimate
+
+if TYPE_CHECKING:
+    from .result import Estimate
 
 
 def difference(one: Estimate, other: Estimate, confidence: float | None = None) -> IntervalTable:
-    """Frequencies of `one` minus those of `other`, with intervals of their own, of the kind that both have.
-
-    The two collections must be of different people. The difference of two means of weights is a sum of independent
-    bounded variables, so the inequality behind the other intervals applies to it as a whole. As a rule
-    that is narrower than subtracting intervals, but not where one collection is much larger, or both are small.
-    Ordinary intervals, and those with weights, are the difference plus and minus a multiple of its standard error.
-    """
-    for each in (one, other):
-        if not isinstance(each, Estimate):
-            raise ValuesError(
-                "a difference must be of two estimates",
-                given=repr(each)[:80],
-                remedy="make each with estimate(...)",
-            )
+    """Frequencies of `one` minus those of `other`, see Estimate.difference."""
     if one.labels != other.labels:
         raise MechanismError(
             "estimates that are subtracted must be of the same inputs in the same order",

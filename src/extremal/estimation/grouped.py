@@ -16,7 +16,6 @@ from ..errors import ValuesError
 from ..model.labels import Labels, shorten
 from .approximate import two_sided_quantile, wald_intervals
 from .contrasts import RANK_TOLERANCE, Channel, each_symbol
-from .difference import difference
 from .interval_table import IntervalTable, Promise
 from .labels import label_finder
 from .likelihood import maximize
@@ -130,7 +129,7 @@ class GroupedEstimate:
         first, second = self._place(one), self._place(other)
         a, b = self.estimates[first], self.estimates[second]
         if self.totals is None:
-            return difference(a, b, self.confidence)
+            return a.difference(b, self.confidence)
         targets, size = each_symbol(len(a.labels)), a.mechanism.shape[1]
         W = np.zeros((len(targets), len(self.totals.totals)))
         W[:, first * size : (first + 1) * size] = a.linear(targets)

@@ -22,6 +22,7 @@ from ..model.prior import Prior
 from .approximate import is_sum, score_intervals, two_sided_quantile, wald_intervals
 from .contrasts import Channel, each_symbol
 from .counts import ReportCounts
+from .difference import difference
 from .frequency_polytope import narrowed
 from .interval_table import IntervalTable, Promise
 from .intervals import Bounds, target_intervals, within_simplex
@@ -168,6 +169,22 @@ class Estimate:
         targets = np.array([target_of(self.labels, members) for members in groups.values()])
         title = f"{len(groups)} {'group' if len(groups) == 1 else 'groups'}"
         return self.combinations(title, tuple(groups), targets, confidence)
+
+    def difference(self, other: Estimate, confidence: float | None = None) -> IntervalTable:
+        """These frequencies minus those of another estimate, with intervals of their own, of the kind that both have.
+
+        The two collections must be of different people. The difference of two means of weights is a sum of independent
+        bounded variables, so the inequality behind the other intervals applies to it as a whole. As a rule
+        that is narrower than subtracting intervals, but not where one collection is much larger, or both are small.
+        Ordinary intervals, and those with weights, are the difference plus and minus a multiple of its standard error.
+        """
+        if not isinstance(other, Estimate):
+            raise ValuesError(
+                "a difference must be of two estimates",
+                given=repr(other)[:80],
+                remedy="make each with estimate(...)",
+            )
+        return difference(self, other, confidence)
 
     def mean(self, scores: Any = None, confidence: float | None = None) -> IntervalTable:
         """The mean of scores, label -> number or in the order of the labels; of the labels if they are numbers."""

@@ -215,7 +215,7 @@ def _privatise(
             ex.privatize(source, {COLUMN: c}, target=target, overwrite=True, words=words, unmarked=allowed)
             found[name] = match_labels(read_counts(str(target), COLUMN), c.outputs)
         else:
-            found[name] = ex.count_reports(c, c.privatize(answers, source=words)).to_dict()
+            found[name] = ex.ReportCounts(c.outputs).add(c.privatize(answers, source=words)).to_dict()
     return found
 
 

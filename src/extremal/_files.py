@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from pathlib import Path
 from typing import Any, BinaryIO
 
-from .errors import ExtremalError
+from .errors import ExtremalError, FileError
 
 
 def file_name(path: Any, what: str, refusal: type[ExtremalError], kind: str = "file") -> str:
@@ -30,6 +31,20 @@ def open_file(name: str) -> BinaryIO:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
     raise OSError(errno.EINVAL, "not a regular file", name)
+
+
+def make_folder(output: str | os.PathLike[str]) -> Path:
+    """The folder for the output of a command, made if it is not there."""
+    folder = Path(output)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(
+            "must be a folder, or a place for one",
+            parameter="output",
+            given=f"{str(folder)!r}: {reason(error)}",
+        ) from None
+    return folder
 
 
 def reason(error: OSError) -> str:

@@ -20,6 +20,7 @@ import extremal as ex
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("starlette")
 
+from extremal._web import listen
 from extremal.collection import guard, server
 from extremal.collection.guard import LARGEST_BODY, Bucket, Limits, Refusal
 from extremal.collection.server import Settings, running
@@ -350,11 +351,12 @@ def test_a_lost_connection_to_postgresql_is_503_and_the_retry_counts_once(postgr
 
 SERVE = """
 import sys
+from extremal._web import listen
 from extremal.collection.designs import load_designs
-from extremal.collection.server import Settings, listen, serve
+from extremal.collection.server import Settings, serve
 from extremal.collection.store import create_store
 from extremal.collection.survey import read_survey
-bound = listen("127.0.0.1", 0)
+bound = listen("127.0.0.1", 0, "the survey")
 print(bound.getsockname()[1], flush=True)
 with create_store(sys.argv[2], load_designs(read_survey(sys.argv[1]))) as store:
     serve(store, bound, Settings("secret-of-the-test"))
@@ -433,7 +435,7 @@ def test_two_servers_on_one_store_count_together(tmp_path):
 def test_https_with_a_certificate(tmp_path):
     pair = certificate(tmp_path)
     with create_store(tmp_path / "survey.db", published()) as store:
-        bound = server.listen("127.0.0.1", 0)
+        bound = listen("127.0.0.1", 0, "the survey")
         made = server.make_server(store, Settings(SECRET), pair)
         thread = threading.Thread(target=made.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()

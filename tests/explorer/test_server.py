@@ -20,10 +20,11 @@ import extremal as ex
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
+from extremal._web import is_loopback
 from extremal.explorer import compute, files, guard, priors, serve
 from extremal.explorer.guard import LARGEST_BODY, is_own_name
 from extremal.explorer.pool import module_path
-from extremal.explorer.server import is_loopback, redirect_file, running
+from extremal.explorer.server import redirect_file, running
 from extremal.explorer.worker import Worker, read_frame
 
 THREE = "never, 0.5\nonce, 0.3\noften, 0.2"

@@ -58,13 +58,7 @@ class Envelope:
 
         A fraction if the corners are.
         """
-        if not 0 < delta <= 1:
-            raise OptionError(
-                "must be a probability above 0 and at most 1",
-                parameter="delta",
-                given=delta,
-                remedy="e.g. 0.01",
-            )
+        check_share(delta)
         share = Fraction(delta) if self.shares.dtype == object else delta
         return max(self._largest(x, share) for x in range(len(self.shares))) / share
 
@@ -101,3 +95,14 @@ def envelope(prior: Prior | Certified, mechanism: Mechanism | None = None) -> En
     known, found = check_prior(prior), check_mechanism(mechanism)
     check_match(known, found)
     return Envelope.of(known.probabilities, found.matrix)
+
+
+def check_share(delta: Any) -> None:
+    """Refuse what is no share of all reports."""
+    if not 0 < delta <= 1:
+        raise OptionError(
+            "must be a probability above 0 and at most 1",
+            parameter="delta",
+            given=delta,
+            remedy="e.g. 0.01",
+        )

@@ -30,6 +30,7 @@ from ..errors import MechanismError, OptionError, PriorError
 from ..model.leakage import ROUNDING
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior, check_prior
+from .envelope import check_share
 from .wording import at_most, chance, number
 
 HALVINGS = 60  # of the range of levels: to rounding
@@ -226,13 +227,7 @@ class NoiseAudit:
 
     def envelope(self, delta: float) -> float:
         """How much the worst share delta of all reports can tell, as `measures.envelope` does for mechanisms."""
-        if not 0 < delta <= 1:
-            raise OptionError(
-                "must be a probability above 0 and at most 1",
-                parameter="delta",
-                given=delta,
-                remedy="e.g. 0.01",
-            )
+        check_share(delta)
         best = max(self._largest(x, delta) for x in range(len(self.values)))
         return min(max(math.log(best / delta), 0.0), self.epsilon)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from extremal._web import is_loopback, listen
 from extremal.errors import FileError, SurveyError
 
 from . import options, show
@@ -117,10 +118,13 @@ def serve(
             raise SurveyError("--tls-cert and --tls-key must be given together")
         tls = None if tls_cert is None else server.Certificate(_existing(tls_cert), _existing(str(tls_key)))
         settings = server.Settings(_secret(secret_file), origins=frozenset(origin or ()))
-        with server.listen(host, port) as bound, create_store(_place(survey, database), published) as store:
+        with (
+            listen(host, port, "the survey") as bound,
+            create_store(_place(survey, database), published) as store,
+        ):
             base = url.rstrip("/") + "/" if url else _address(bound.getsockname(), tls is not None)
             _announce(store, base, settings.secret)
-            if url is None and tls is None and not server.is_loopback(bound.getsockname()[0]):
+            if url is None and tls is None and not is_loopback(bound.getsockname()[0]):
                 print(
                     "Nothing is encrypted on the way: use --tls-cert or a proxy. Browsers draw over https only."
                 )

@@ -9,30 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import ipaddress
 import secrets
 import time
 from collections.abc import AsyncIterable, Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from .._web import is_loopback
+
 LARGEST_BODY = 16 << 10  # bytes
 READ_SECONDS = 20.0  # until a body must be there
 MOST_CLIENTS = 100_000  # remembered at once
 FORGET_SECONDS = 60.0
-
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-    "Cache-Control": "no-store",
-}
-RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 
 @dataclass(frozen=True)
@@ -129,6 +117,6 @@ def _is_here(address: str) -> bool:
     if address in ("127.0.0.1", "::1"):
         return True
     try:
-        return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+        return is_loopback(address)
     except ValueError:
         return False

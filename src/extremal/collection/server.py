@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
-import ipaddress
 import json
 import logging
 import secrets
@@ -28,9 +27,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..errors import OptionError, StoreError
+from .._web import RAW_HEADERS, listen
+from ..errors import StoreError
 from .export import csv_text
-from .guard import RAW_HEADERS, Bucket, Limits, Refusal, check_origin, read_body
+from .guard import Bucket, Limits, Refusal, check_origin, read_body
 from .inbox import Inbox
 from .results import results
 from .store import Store, Verdict
@@ -204,30 +204,6 @@ class Door:
         return JSONResponse({"error": "There is nothing here."}, error.status_code)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket at this address, if it is free."""
-    with contextlib.ExitStack() as undo:
-        try:
-            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-            bound = undo.enter_context(socket.socket(family, socket.SOCK_STREAM))
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(address)
-            bound.listen(1024)
-        except (OSError, OverflowError) as error:
-            raise OptionError(
-                "the survey must have a free address on this machine",
-                given=f"{host} port {port}: {error}",
-                remedy="choose another port, or 0 for any",
-            ) from None
-        undo.pop_all()
-    return bound
-
-
-def is_loopback(address: str) -> bool:
-    """Whether only this machine can reach a numeric address."""
-    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
-
-
 @dataclass(frozen=True)
 class Certificate:
     """Files with a TLS certificate and its key."""
@@ -265,7 +241,7 @@ def serve(store: Store, bound: socket.socket, settings: Settings, tls: Certifica
 def running(store: Store, settings: Settings | None = None, port: int = 0) -> Iterator[tuple[str, str]]:
     """Serve from a thread, for tests and notebooks: the base address and the secret; ends with the block."""
     chosen = settings or Settings(secrets.token_urlsafe(24), log=lambda line: None)
-    bound = listen("127.0.0.1", port)
+    bound = listen("127.0.0.1", port, "the survey")
     server = make_server(store, chosen)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()

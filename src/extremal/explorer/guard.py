@@ -15,20 +15,11 @@ from collections.abc import AsyncIterable
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from extremal._web import RAW_HEADERS
+
 LARGEST_BODY = 8 << 20  # bytes of one request
 MOST_TASKS = 8  # at once, those that wait for a process included: their bodies are in memory
 READ_SECONDS = 20.0  # until a body must be there
-
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
 
 
 class Guard:
@@ -45,10 +36,7 @@ class Guard:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [
-                    *message["headers"],
-                    *((name.lower().encode(), value.encode()) for name, value in HEADERS.items()),
-                ]
+                message["headers"] = [*message["headers"], *RAW_HEADERS]
             await send(message)
 
         refused = self.refusal(scope)

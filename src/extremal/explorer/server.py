@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import ipaddress
 import json
 import logging
 import secrets
@@ -30,7 +29,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from extremal._json import parse_json
-from extremal.errors import OptionError
+from extremal._web import is_loopback, listen
 from extremal.studies.data import anes96
 from extremal.studies.demo.survey import ORDER
 
@@ -123,30 +122,6 @@ def example() -> str:
     return editor_text(ORDER, [counts[label] for label in ORDER])
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket at this address, if it is free."""
-    with contextlib.ExitStack() as undo:
-        try:
-            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-            bound = undo.enter_context(socket.socket(family, socket.SOCK_STREAM))
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(address)
-            bound.listen()  # so that whoever connects before the server runs waits instead of failing
-        except (OSError, OverflowError) as error:
-            raise OptionError(
-                "the explorer must have a free address on this machine",
-                given=f"{host} port {port}: {error}",
-                remedy="choose another port, or 0 for any",
-            ) from None
-        undo.pop_all()
-    return bound
-
-
-def is_loopback(address: str) -> bool:
-    """Whether only this machine can reach a numeric address."""
-    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
-
-
 def address_of(bound: socket.socket, host: str) -> str:
     """The address for a browser."""
     port = bound.getsockname()[1]
@@ -190,7 +165,7 @@ def redirect_file(link: str) -> Iterator[Path]:
 
 def run(host: str, port: int, open_browser: bool) -> None:
     """Serve until Ctrl-C."""
-    bound = listen(host, port)
+    bound = listen(host, port, "the explorer")
     token = secrets.token_urlsafe(32)
     link = link_of(bound, host, token)
     print(f"Explorer at {link} (Ctrl-C ends it). Data stays in memory.", flush=True)
@@ -210,7 +185,7 @@ def run(host: str, port: int, open_browser: bool) -> None:
 @contextmanager
 def running(host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
     """Serve from a thread, for tests and notebooks; gives the link and ends with the block."""
-    bound = listen(host, port)
+    bound = listen(host, port, "the explorer")
     token = secrets.token_urlsafe(32)
     server = _server(host, token)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FileError
-from ...model.labels import shorten
 from ..texts import Places, Texts
 
 BLOCK = 1 << 23  # bytes that are read at a time
@@ -93,16 +92,7 @@ def read_header(path: str, wanted: Sequence[str], delimiter: str | None, likely:
         )
     distinct = [h for h in headers if len(set(h.columns)) == len(h.columns)] or headers[:1]
     most = max(distinct, key=lambda h: len(h.columns))
-    header = next((h for h in headers if wanted and set(wanted) <= set(h.columns)), most)
-    twice = sorted({name for name in header.columns if header.columns.count(name) > 1})
-    if twice:
-        raise FileError(
-            "must have distinct names",
-            parameter="columns",
-            given=f"{shorten(twice, 4)} more than once in {path}",
-            remedy="rename them",
-        )
-    return header
+    return next((h for h in headers if wanted and set(wanted) <= set(h.columns)), most)
 
 
 def whole_records(file: BinaryIO, path: str) -> Iterator[bytes]:

@@ -15,7 +15,6 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ...errors import FileError
-from ...model.labels import shorten
 from ..alphabet import Alphabet
 from ..arrays import as_column
 from ..arrow_schema import released_schema, unordered
@@ -50,17 +49,9 @@ class ParquetData:
             state = os.stat(path)
             with parquet.ParquetFile(path) as file:
                 data = cls(path, state, file.schema_arrow, file.metadata)
-            names = data.columns
+            _ = data.columns  # decoded, or refused
         except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
             raise _unreadable(path, error) from None
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise FileError(
-                "must have distinct names",
-                parameter="columns",
-                given=f"{shorten(twice, 4)} more than once in {path}",
-                remedy="rename them",
-            )
         return data
 
     @property

@@ -5,11 +5,13 @@ from __future__ import annotations
 import difflib
 import os
 import stat
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from ..._files import reason
 from ...errors import FileError, ValuesError
+from ...model.labels import shorten
 from .csv import CsvData
 from .parquet import ParquetData
 
@@ -38,6 +40,14 @@ def open_data(
             parameter=what,
             given=path,
             remedy='or say which: `format="csv"` or `format="parquet"`',
+        )
+    twice = [name for name, times in Counter(data.columns).items() if times > 1]
+    if twice:
+        raise FileError(
+            "must have distinct names",
+            parameter="columns",
+            given=f"{shorten(twice, 4)} more than once in {path}",
+            remedy="rename them",
         )
     for name in wanted:
         if name not in data.columns:

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 import extremal as ex
+from extremal._files import make_folder
 from extremal.auditing.pairs.audit import PairsAudit
-from extremal.errors import EpsilonError, FileError
+from extremal.errors import EpsilonError
 from extremal.model.regions import check_epsilon
 from extremal.optimization.tradeoff import Tradeoff
 from extremal.release.files.atomic import new_file
@@ -120,7 +121,7 @@ def run(
     Reports are drawn with the operating system's randomness, so figures differ a little from run to run, unless a seed
     is given. `progress` is called with (steps done, steps, the next one).
     """
-    folder, level = _folder(output), check_epsilon(epsilon)
+    folder, level = make_folder(output), check_epsilon(epsilon)
     steps = iter(range(len(STEPS)))
 
     def step() -> None:
@@ -217,19 +218,6 @@ def _privatise(
         else:
             found[name] = ex.ReportCounts(c.outputs).add(c.privatize(answers, source=words)).to_dict()
     return found
-
-
-def _folder(output: str | os.PathLike[str]) -> Path:
-    folder = Path(output)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(
-            "must be a folder, or a place for one",
-            parameter="output",
-            given=f"{str(folder)!r}: {error.strerror}",
-        ) from None
-    return folder
 
 
 def _column(path: Path) -> list[str]:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from extremal.errors import FileError, OptionError
+from extremal._files import make_folder
+from extremal.errors import OptionError
 
 from . import beyond_neighbours, beyond_prior, beyond_size, beyond_survey, examples
 from .figure_1 import figure_1a, figure_1b
@@ -88,15 +89,7 @@ def reproduce(
             given=f"{seed!r}",
             remedy=f"leave it out for {SEED}",
         )
-    folder = Path(output)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(
-            "must be a folder, or a place for one",
-            parameter="output",
-            given=f"{str(folder)!r}: {error}",
-        ) from None
+    folder = make_folder(output)
     panels: list[Panel] = []
     seconds: list[float] = []
     files: list[Path] = []

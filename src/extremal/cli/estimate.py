@@ -8,11 +8,13 @@ import typer
 
 import extremal as ex
 from extremal.model.reading import split_labels
+from extremal.release.files.stored import is_store
 
 from . import advice, options, show
 from .failure import CheckFailed
 from .inputs import check_columns, chosen_columns, file_or_stdin, load_mechanism, named_label, report_counts
 from .output import check_table, check_target, write_table
+from .stored import estimate_store
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,9 +27,22 @@ Found = Any  # an Estimate, or a GroupedEstimate with --by
 
 def command(
     source: Annotated[
-        str, typer.Argument(metavar="FILE", help='CSV or Parquet file with reports; "-" for a pipe.')
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help='CSV or Parquet file with reports, or the store of a survey; "-" for a pipe.',
+        ),
     ],
-    mechanism: options.Mechanism,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            "--mechanism", "-m", metavar="FILE", help="A certified mechanism file; a store has its own."
+        ),
+    ] = None,
+    question: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of a store: which question; all of them if left out."),
+    ] = None,
     column: options.ReportColumn = None,
     columns: options.Columns = None,
     by: Annotated[
@@ -85,14 +100,27 @@ def command(
     """
     check_target(output, overwrite, as_json)
     check_table(output)
+    how: Any = {"confidence": confidence, "intervals": intervals, "method": method}
+    names = {"by": by, "weights": weights, "strata": strata, "clusters": clusters}
+    if is_store(source):
+        if mechanism or column or columns or group or mean or scores or output:
+            raise ex.errors.OptionError(
+                "a store has its own mechanisms", remedy="choose with --question, and leave other options out"
+            )
+        chosen_by = None if by is None else split_labels(by)
+        estimate_store(source, question, {**names, "by": chosen_by}, how, as_json, _intervals)
+        return
+    if mechanism is None or question is not None:
+        raise ex.errors.OptionError(
+            "--mechanism must be given for a file, --question for the store of a survey",
+            given=source,
+        )
     certified = load_mechanism(mechanism)
     chosen = chosen_columns(column, columns)
     if group and columns is not None:
         raise ex.errors.OptionError(
             "--group and --columns must not be combined", remedy="the shares of each column are shown anyway"
         )
-    how: Any = {"confidence": confidence, "intervals": intervals, "method": method}
-    names = {"by": by, "weights": weights, "strata": strata, "clusters": clusters}
     file: Any = {"missing": missing, "format": format, "delimiter": delimiter}
     found: Found
     if any(names.values()):

@@ -178,8 +178,8 @@ def _result(found: Collected, width: float | None, confidence: float) -> dict[st
             {"label": r["label"], "share": r["estimate"], "low": r["lower"], "high": r["upper"]}
             for r in table.rows()
         ]
-        if not table.identified.all():
-            notes.append("The reports are made for the mean: single shares stay uncertain.")
+        if question.kind == "scale" and question.purpose == "mean":
+            notes.append("The reports are made for the mean: single shares are less exact.")
         scored = found.mean(confidence)
         if scored is not None:
             (row,) = scored.rows()

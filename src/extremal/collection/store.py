@@ -99,6 +99,8 @@ class Store:
         """Forget the order in which reports came, and let go of the database."""
         with contextlib.suppress(StoreError):
             self.forget_order()
+            if self.engine.dialect.name == "sqlite":
+                self._alone("PRAGMA journal_mode=DELETE")  # takes the empty journal away
         self.engine.dispose()
 
     def _write(self, batch: list[Submission]) -> list[Verdict]:

@@ -86,8 +86,9 @@ def estimate(
         The certified mechanism that made the reports, or its matrix.
     reports
         A list, numpy array, pandas or polars Series or arrow array of output labels; a mapping label -> count or
-        ReportCounts gathered from a stream; or a frame or the path of a CSV or Parquet file, with `column`. Labels
-        may be text where the mechanism has integers, as after a round trip through a CSV file, and the other way round.
+        ReportCounts gathered from a stream; or a frame, the path of a CSV or Parquet file, or the store of a survey
+        (an SQLite file or postgresql://…), with `column`. Labels may be text where the mechanism has integers, as
+        after a round trip through a CSV file, and the other way round.
     confidence
         Of the intervals.
     weights

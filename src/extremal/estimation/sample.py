@@ -55,16 +55,21 @@ def read_table(
     format: str | None = None,
     delimiter: str | None = None,
 ) -> Table:
-    """Columns of a CSV or Parquet file in memory; with missing="drop" without records that have no report."""
+    """Columns of a CSV or Parquet file, or of a survey's store; missing="drop" leaves out records without a report."""
     from ..release.files.csv import INTEGER, CsvData
     from ..release.files.read import read_texts
     from ..release.files.source import open_data
+    from ..release.files.stored import is_store, read_stored
 
     name = os.fspath(path)
     reports = [column] if isinstance(column, str) else list(column)
     wanted = list(dict.fromkeys([*reports, *others]))
-    data = open_data(name, wanted, format, delimiter)
-    columns = {each: read_texts(data, each) for each in wanted}
+    data = None
+    if is_store(name):
+        columns = read_stored(name).columns(wanted)
+    else:
+        data = open_data(name, wanted, format, delimiter)
+        columns = {each: read_texts(data, each) for each in wanted}
     if missing == "drop":
         kept = [
             k

@@ -1,0 +1,113 @@
+"""extremal estimate on the store of a survey: the questions and their mechanisms lie in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import extremal as ex
+from extremal.errors import OptionError, ValuesError
+
+from . import show
+from .failure import CheckFailed
+
+if TYPE_CHECKING:
+    from extremal.estimation.sample import Table
+    from extremal.release.files.stored import Stored, StoredQuestion
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One column of reports, and what is estimated from it."""
+
+    question: str
+    column: str
+    mechanism: ex.Certified | ex.Mechanism
+    groups: dict[str, list[str]] | None  # items of a set; None for the shares of all answers
+    scores: dict[str, float] | None
+
+
+def estimate_store(
+    source: str,
+    question: str | None,
+    names: dict[str, Any],
+    how: dict[str, Any],
+    as_json: bool,
+    draw: Callable[[Any, Any], Any],
+) -> None:
+    """Shares of the answers to one question, or to every question; `draw` makes a table of intervals."""
+    from extremal.estimation.sample import read_table
+    from extremal.release.files.stored import read_stored
+
+    stored = read_stored(source)
+    if not stored.rows:
+        raise ValuesError("the store has no reports yet", given=source)
+    chosen = [q for q in stored.questions if question in (None, q.name)]
+    if not chosen:
+        known = ", ".join(q.name for q in stored.questions)
+        raise OptionError("--question must be one of the survey", given=question, remedy=f"it asks {known}")
+    by = names.pop("by")
+    others = [*(by or []), *(name for name in names.values() if name)]
+    facts, warned = {}, False
+    out = show.console()
+    for part in (part for q in chosen for part in _parts(q)):
+        table = _named(read_table(source, part.column, others, missing="drop"), others)
+        level = 1 - (1 - how["confidence"]) / _shared(part, stored)
+        given = {**how, "confidence": level}
+        found: Any = ex.estimate(
+            part.mechanism,
+            table,
+            column=part.column,
+            by=by[0] if by and len(by) == 1 else by,
+            **names,
+            **given,
+        )
+        tables = [found.table if part.groups is None else found.group(part.groups)]
+        tables += [] if part.scores is None else [found.mean(part.scores)]
+        notes = [note[:1].upper() + note[1:] + "." for note in found.notes() if "WARNING" in note]
+        warned = warned or bool(notes)
+        facts[part.column] = {"tables": [t.to_dict() for t in tables], "warnings": notes}
+        if not as_json:
+            show.heading(out, f"{part.column}: {tables[0].title}")
+            show.warnings(out, notes)
+            for one in tables:
+                out.print(draw(out, one))
+            show.sentences(out, [tables[0].note[:1].upper() + tables[0].note[1:] + "."])
+    if as_json:
+        show.print_json({"store": source, "reports": len(stored.rows), "questions": facts})
+    if warned:
+        raise CheckFailed("")  # it has been said
+
+
+def _named(table: Table, others: list[str]) -> Table:
+    """The table with a name for the answers in the clear that people left out: they are a group, too."""
+    named = {x: ["no answer" if value is None else value for value in table.columns[x]] for x in others}
+    return replace(table, columns={**table.columns, **named})
+
+
+def _shared(part: Part, stored: Stored) -> int:
+    """Over how many parts of a question the error is divided, so that they hold together."""
+    return next(len(q.columns) for q in stored.questions if q.name == part.question)
+
+
+def _parts(question: StoredQuestion) -> list[Part]:
+    mechanisms: list[Any] = [ex.Certified.from_json(text) for text in question.mechanisms]
+    scores = None
+    if question.scores is not None:
+        scores = dict(zip(question.answers, question.scores, strict=True))
+    if question.kind == "clear":
+        from extremal.model.mechanism import identity
+
+        mechanisms = [identity(ex.Prior.uniform(question.answers))]
+    found = []
+    for k, (column, mechanism) in enumerate(zip(question.columns, mechanisms, strict=True)):
+        groups = None
+        if question.form == "each":
+            groups = {question.answers[k]: ["yes"]}
+        elif question.form == "joint":
+            sets = ["".join(bits) for bits in product("01", repeat=len(question.answers))]
+            groups = {item: [s for s in sets if s[j] == "1"] for j, item in enumerate(question.answers)}
+        found.append(Part(question.name, column, mechanism, groups, scores))
+    return found

@@ -1,0 +1,300 @@
+"""The static form, reports that come as files, exports, estimates from a store; and the commands for all that."""
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import extremal as ex
+
+pytest.importorskip("sqlalchemy")
+
+from extremal.cli import survey as commands
+from extremal.collection.results import collected, results
+from extremal.collection.store import Submission, create_store, open_store
+from tests.support.cli_cases import refuse, run, shell
+from tests.support.phones import INVITED, SURVEY, body, drawn, folder, published
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with a survey that was checked."""
+    monkeypatch.chdir(tmp_path)
+    for path in folder().glob("*.*"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    return tmp_path
+
+
+def filled(place, people=300, survey=None):
+    """A store with reports."""
+    survey = survey or published()
+    with create_store(place, survey) as store:
+        store.add(
+            Submission(f"{k:032x}", survey.content(drawn(survey, k)))
+            for k in np.random.default_rng(0).permutation(people).tolist()
+        )
+    return place
+
+
+# The folder
+
+
+def test_the_form_is_a_folder_of_files_for_any_host(here):
+    done = run("survey", "form", "survey.toml", "-o", "form")
+    assert done.status == 0, done.err
+    names = {str(path.relative_to("form")) for path in Path("form").rglob("*") if path.is_file()}
+    mechanisms = {f"mechanisms/{name}.json" for name in ("visits", "symptoms", "mood")}
+    assert (
+        names
+        == {"index.html", "form.js", "form.css", "extremal.js", "survey.json", "README.txt"} | mechanisms
+    )
+    document = json.loads(Path("form/survey.json").read_text(encoding="utf-8"))
+    assert (document["post"], document["digest"]) == (None, published().digest)
+    for question in document["questions"]:
+        assert all(ex.load(f"form/{path}").epsilon > 0 for path in question["mechanisms"])
+    assert "survey add" in Path("form/README.txt").read_text(encoding="utf-8")
+    assert "toml" not in names
+    refuse("survey", "form", "survey.toml", "-o", "form", says="not empty")
+
+
+def test_a_form_that_posts_may_connect_to_that_host_alone(here):
+    text = SURVEY.replace("width = 0.1", 'post = "https://collect.example.org/a/reports"')
+    Path("survey.toml").write_text(text, encoding="utf-8")
+    assert run("survey", "form", "survey.toml", "-o", "form").status == 0
+    page = Path("form/index.html").read_text(encoding="utf-8")
+    assert "connect-src 'self' https://collect.example.org" in page
+    assert json.loads(Path("form/survey.json").read_text())["post"] == "https://collect.example.org/a/reports"
+
+
+def test_a_form_without_an_address_cannot_check_invitations(here):
+    refuse("survey", "form", "invited.toml", "-o", "form", says="invitation")
+
+
+# Reports that come as files
+
+
+def test_files_are_added_once_and_bad_ones_are_named(here):
+    for k in range(3):
+        Path(f"report-{k}.json").write_bytes(body(published(), k))
+    done = run("survey", "add", "survey.toml", *(f"report-{k}.json" for k in range(3)))
+    assert (done.status, done.out) == (0, "3 added, 0 there before, 0 refused\n")
+    Path("bad.json").write_bytes(body(published(), 4, reports={"visits": 1}))
+    Path("large.json").write_bytes(b" " * 20_000)
+    again = json.loads(Path("report-0.json").read_text()) | {"reports": drawn(published(), 9)}
+    Path("forged.json").write_text(json.dumps(again))
+    done = run("survey", "add", "survey.toml", "report-1.json", "bad.json", "large.json", "forged.json")
+    assert done.status == 1
+    lines = done.out.splitlines()
+    assert lines[0] == "0 added, 1 there before, 3 refused"
+    assert [line.partition(":")[0] for line in lines[1:]] == ["bad.json", "large.json", "forged.json"]
+    with open_store("survey.db") as store:
+        assert store.count() == 3
+
+
+# Exports and estimates
+
+
+def test_exports_hold_the_reports_and_nothing_else(here):
+    pytest.importorskip("pyarrow")
+    filled("survey.db", 50)
+    assert run("survey", "export", "survey.toml", "-o", "reports.csv").status == 0
+    assert run("survey", "export", "survey.toml", "-o", "reports.parquet").status == 0
+    with open("reports.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    expected = [drawn(published(), k) for k in range(50)]  # ids are numbers in this test, and rows are by id
+    assert rows == [
+        {name: "" if value is None else str(value) for name, value in row.items()} for row in expected
+    ]
+    import pyarrow.parquet
+
+    assert pyarrow.parquet.read_table("reports.parquet").to_pylist() == expected
+    refuse("survey", "export", "survey.toml", "-o", "reports.csv", says="--overwrite")
+    piped = run("survey", "export", "survey.toml", "-o", "-")
+    assert piped.out == Path("reports.csv").read_text(encoding="utf-8")
+
+
+def test_the_store_and_the_export_give_the_same_estimates(here):
+    filled("survey.db")
+    run("survey", "export", "survey.toml", "-o", "reports.csv")
+    mechanism = ex.load("survey.visits.mechanism.json")
+    counts = dict.fromkeys(mechanism.outputs, 0)
+    for k in range(300):
+        counts[drawn(published(), k)["visits"]] += 1
+    expected = ex.estimate(mechanism, counts)
+    for source in ("survey.db", "reports.csv"):
+        found = ex.estimate(mechanism, source, column="visits")
+        assert found.counts == expected.counts
+        assert found.frequencies == pytest.approx(expected.frequencies, abs=1e-12)
+    done = run("estimate", "survey.db", "--question", "visits", "--json")
+    assert done.status == 0, done.err
+    rows = json.loads(done.out)["questions"]["visits"]["tables"][0]["rows"]
+    assert [row["estimate"] for row in rows] == pytest.approx(expected.frequencies, abs=1e-9)
+    assert [row["lower"] for row in rows] == pytest.approx(expected.lower, abs=1e-9)
+    with open_store("survey.db") as store:
+        shown = results(store)["questions"][0]["rows"]
+    assert [row["share"] for row in shown] == pytest.approx(expected.frequencies, abs=1e-9)
+    assert [row["high"] for row in shown] == pytest.approx(expected.upper, abs=1e-9)
+
+
+def test_every_question_of_a_store_is_estimated_and_by_answers_in_the_clear(here):
+    filled("survey.db")
+    done = run("estimate", "survey.db")
+    assert done.status == 0, done.err
+    for words in (
+        "visits: 3 frequencies",
+        "symptoms: 2 groups",
+        "mood:",
+        "mean",
+        "age: 2 frequencies",
+        "cough",
+    ):
+        assert words in done.out
+    done = run("estimate", "survey.db", "--question", "visits", "--by", "age", "--json")
+    assert done.status == 0, done.err
+    rows = json.loads(done.out)["questions"]["visits"]["tables"][0]["rows"]
+    assert {row["age"] for row in rows} == {"under 40", "40 and over", "no answer"}
+
+
+def test_shares_come_back_from_many_reports(here):
+    """3,000 people with known answers: the truth lies in all intervals, for every kind of question."""
+    survey = published()
+    rng = np.random.default_rng(3)
+    truth = {
+        "visits": dict(zip(("never", "once", "often"), (0.5, 0.3, 0.2), strict=True)),
+        "symptoms": dict(zip(("00", "01", "10", "11"), (0.6, 0.1, 0.1, 0.2), strict=True)),
+        "mood": dict(zip(("never", "at times", "often"), (0.2, 0.3, 0.5), strict=True)),
+    }
+    columns = {}
+    for question in survey.questions[:3]:
+        answers = rng.choice(list(truth[question.name]), 3000, p=list(truth[question.name].values())).tolist()
+        words = ex.randomness.SeededWords(5)
+        columns[question.name] = question.mechanisms[0].privatize(answers, source=words)
+    with create_store("many.db", survey) as store:
+        rows = zip(*columns.values(), ["under 40"] * 3000, strict=True)
+        names = [q.name for q in survey.questions]
+        store.add(
+            Submission(f"{k:032x}", survey.content(dict(zip(names, row, strict=True))))
+            for k, row in enumerate(rows)
+        )
+        document = {q["name"]: q for q in results(store)["questions"]}
+        needed = {name: found.needed(0.1) for name, found in collected(store).items()}
+    inside = [
+        *((row, truth["visits"][row["label"]]) for row in document["visits"]["rows"]),
+        *zip(document["symptoms"]["rows"], (0.3, 0.3), strict=True),
+        (document["mood"]["mean"], 0.3 + 1.5),
+        (document["age"]["rows"][0], 1.0),
+    ]
+    for row, true in inside:
+        assert row["low"] <= true <= row["high"], row
+    # What is needed for a width is about what gives that width, by the rule that a width shrinks with the root.
+    wide = max(row["high"] - row["low"] for row in document["visits"]["rows"])
+    assert needed["visits"] == pytest.approx(3000 * (wide / 0.1) ** 2, rel=0.25)
+    wide = max(row["high"] - row["low"] for row in document["symptoms"]["rows"])
+    assert needed["symptoms"] == pytest.approx(3000 * (wide / 0.1) ** 2, rel=0.35)
+    assert needed["age"] is None
+
+
+def test_a_store_is_refused_where_it_does_not_fit(here):
+    filled("survey.db", 5)
+    refuse("estimate", "survey.db", "--question", "weight", says="it asks visits, symptoms, mood, age")
+    refuse("estimate", "survey.db", "-m", "survey.visits.mechanism.json", says="its own mechanisms")
+    refuse("estimate", "survey.csv", "--question", "visits", says="--mechanism")
+    create_store("empty.db", published()).close()
+    refuse("estimate", "empty.db", says="no reports yet")
+
+
+# Commands
+
+
+def test_every_command_has_a_help_with_its_examples_and_the_examples_run(here):
+    listed = run("survey", "--help").out
+    for k in (1, 2):
+        Path(f"report-{k}.json").write_bytes(body(published(), k))
+    for name, examples in commands.EXAMPLES.items():
+        assert f"  {name} " in listed
+        shown = run("survey", name, "--help")
+        assert shown.status == 0
+        for example in examples:
+            assert example in shown.out
+            if name == "invite":
+                example = example.replace("survey.toml", "invited.toml")
+            if name != "serve":
+                assert shell(example).status == 0, example
+    assert set(commands.EXAMPLES) == set(commands.COMMANDS)
+
+
+def test_check_tells_what_everything_together_gives_away(here):
+    done = run("survey", "check", "survey.toml")
+    assert done.status == 0
+    assert "All 3 private reports of one person together leak 2.4 nats" in " ".join(done.out.split())
+    assert "age: asked in the clear" in done.out
+    facts = json.loads(run("survey", "check", "survey.toml", "--json").out)
+    assert facts["digest"] == published().digest
+    assert facts["epsilon"] == pytest.approx(2.4)
+    Path("broken.toml").write_text(SURVEY.replace("epsilon = 0.7", "epsilon = -1", 1))
+    refuse("survey", "check", "broken.toml", says="broken.toml, line 11: epsilon must be")
+    refuse("survey", "check", "missing.toml", says="missing.toml")
+    Path("new.toml").write_text(SURVEY)
+    refuse("survey", "serve", "new.toml", says="run: extremal survey check new.toml")
+
+
+def test_invitations_are_links_that_stand_in_one_file(here):
+    Path("invited.toml").write_text(INVITED)
+    arguments = [
+        "survey",
+        "invite",
+        "invited.toml",
+        "-n",
+        3,
+        "--url",
+        "https://survey.example.org/",
+        "-o",
+        "links.csv",
+    ]
+    assert run(*arguments).status == 0
+    lines = Path("links.csv").read_text().splitlines()
+    assert lines[0] == "link"
+    assert all(re.fullmatch(r"https://survey\.example\.org/#[0-9a-f]{32}", line) for line in lines[1:])
+    assert len(set(lines)) == 4
+    refuse(*arguments, says="--overwrite")
+    refuse(
+        *(str(a).replace("invited", "survey").replace("links", "new") for a in arguments),
+        says="invitation = true",
+    )
+    content = Path("invited.db").read_bytes()
+    assert not any(line.rpartition("#")[2].encode() in content for line in lines[1:])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_serve_shows_the_links_and_ends_with_an_interrupt(here):
+    command = [sys.executable, "-m", "extremal", "survey", "serve", "survey.toml", "--port", "0"]
+    command += ["--secret-file", "secret"]
+    source = str(Path(ex.__file__).parents[1])
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONPATH": source},
+    )
+    try:
+        shown = [process.stdout.readline() for _ in range(5)]
+    finally:
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=60)
+    text = "".join(shown)
+    assert re.search(r"Survey: +http://127\.0\.0\.1:\d+/\n", text), text
+    secret = Path("secret").read_text().strip()
+    assert f"/results#{secret}" in text
+    assert oct(Path("secret").stat().st_mode & 0o777) == "0o600"
+    assert "0 so far" in text
+    assert "Traceback" not in rest
+    assert process.returncode in (0, 130)
+    assert not Path("survey.db-journal").exists()

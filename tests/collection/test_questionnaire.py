@@ -1,0 +1,196 @@
+"""What a full set of reports gives away, against enumeration of all answers and all reports in exact fractions."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+import extremal as ex
+from extremal.collection.priors import item_prior
+from extremal.collection.published import Asked
+from extremal.collection.questionnaire import findings
+from extremal.collection.several import MOST_JOINT, choose, set_leakage
+from extremal.collection.survey import Joint, Question
+
+
+def asked(name, mechanisms=(), kind="single", answers=("a", "b", "c"), form=None):
+    return Asked(name, name, kind, answers, None, None, True, "shares", form, tuple(mechanisms))
+
+
+def certified(prior, epsilon):
+    return ex.certify(ex.design(prior, epsilon))
+
+
+FIRST = certified(ex.Prior([0.5, 0.3, 0.2], ["a", "b", "c"]), 0.6)
+SECOND = certified(ex.Prior([0.6, 0.4], ["x", "y"]), 0.4)
+CLEAR = asked("age", kind="clear", answers=("young", "old"))
+WEIGHTS = {
+    ("a", "x", "young"): 8, ("a", "x", "old"): 3, ("a", "y", "young"): 2, ("a", "y", "old"): 4,
+    ("b", "x", "young"): 1, ("b", "x", "old"): 6, ("b", "y", "young"): 3, ("b", "y", "old"): 2,
+    ("c", "x", "young"): 2, ("c", "x", "old"): 1, ("c", "y", "young"): 4, ("c", "y", "old"): 5,
+}  # fmt: skip
+JOINT = Joint(("one", "two", "age"), ex.Prior.from_counts(WEIGHTS))
+
+
+def likelihoods(clear=True):
+    """P(everything that is sent | record) in fractions, for every record and everything that can be sent."""
+    tables = []
+    for c in (FIRST, SECOND):
+        rows = {x: [Fraction(int(w), 1 << 62) for w in c.weights[i]] for i, x in enumerate(c.inputs)}
+        tables.append(rows)
+    sent = list(
+        product(range(len(FIRST.outputs)), range(len(SECOND.outputs)), ("young", "old") if clear else (None,))
+    )
+    return {
+        (record, y): tables[0][record[0]][y[0]]
+        * tables[1][record[1]][y[1]]
+        * (not clear or record[2] == y[2])
+        for record in WEIGHTS
+        for y in sent
+    }, sent
+
+
+def worst(secret, clear=True):
+    """The largest log P(y|secret)/P(y), by enumeration."""
+    table, sent = likelihoods(clear)
+    total = sum(WEIGHTS.values())
+    largest = Fraction(0)
+    for y in sent:
+        p_y = sum(Fraction(w, total) * table[r, y] for r, w in WEIGHTS.items())
+        if p_y == 0:
+            continue
+        values = {secret(r) for r in WEIGHTS}
+        for value in values:
+            mass = sum(w for r, w in WEIGHTS.items() if secret(r) == value)
+            given = sum(Fraction(w, mass) * table[r, y] for r, w in WEIGHTS.items() if secret(r) == value)
+            largest = max(largest, given / p_y)
+    return math.log(largest)
+
+
+def test_leakages_of_independent_questions_add_up_exactly():
+    found = findings((asked("one", [FIRST]), asked("two", [SECOND])), None, [])
+    P, Q = FIRST.mechanism.matrix, SECOND.mechanism.matrix
+    p, q = FIRST.prior.probabilities @ P, SECOND.prior.probabilities @ Q  # independent: products
+    ratio = max(
+        P[i, j] * Q[k, m] / (p[j] * q[m])
+        for i, j, k, m in product(range(P.shape[0]), range(P.shape[1]), range(Q.shape[0]), range(Q.shape[1]))
+    )
+    assert found.epsilon == pytest.approx(math.log(ratio), abs=1e-12)
+    assert found.epsilon == pytest.approx(FIRST.realised_epsilon + SECOND.realised_epsilon, abs=1e-9)
+    assert "independent" in found.together
+    assert any("can tell more about one answer" in text for text in found.warnings)
+
+
+def test_a_joint_prior_gives_what_enumeration_gives_with_answers_in_the_clear():
+    found = findings((asked("one", [FIRST]), asked("two", [SECOND]), CLEAR), JOINT, [])
+    assert found.epsilon == pytest.approx(worst(lambda r: r[:2]), abs=1e-12)
+    by_name = {leakage.question: leakage for leakage in found.leakages}
+    assert by_name["one"].all == pytest.approx(worst(lambda r: r[0]), abs=1e-12)
+    assert by_name["two"].all == pytest.approx(worst(lambda r: r[1]), abs=1e-12)
+    assert by_name["one"].all > by_name["one"].own
+    assert found.exact
+    assert found.warnings == ()
+
+
+def test_a_joint_prior_of_private_questions_alone():
+    two = Joint(("one", "two"), ex.Prior.from_counts({(r[0], r[1]): 0 for r in WEIGHTS} | _marginal()))
+    found = findings((asked("one", [FIRST]), asked("two", [SECOND])), two, [])
+    assert found.epsilon == pytest.approx(worst(lambda r: r[:2], clear=False), abs=1e-12)
+
+
+def _marginal():
+    sums = {}
+    for (one, two, _), weight in WEIGHTS.items():
+        sums[one, two] = sums.get((one, two), 0) + weight
+    return sums
+
+
+def test_a_question_outside_of_the_joint_prior_is_added():
+    third = certified(ex.Prior([0.7, 0.3], ["p", "q"]), 0.3)
+    questions = (asked("one", [FIRST]), asked("two", [SECOND]), CLEAR, asked("three", [third]))
+    found = findings(questions, JOINT, [])
+    assert found.epsilon == pytest.approx(worst(lambda r: r[:2]) + third.realised_epsilon, abs=1e-9)
+
+
+def test_questions_in_the_clear_without_a_joint_prior_are_warned_of():
+    found = findings((asked("one", [FIRST]), CLEAR), None, [])
+    assert found.epsilon == pytest.approx(FIRST.realised_epsilon, abs=1e-9)
+    assert any("age: asked in the clear" in text for text in found.warnings)
+    alone = findings((CLEAR,), None, [])
+    assert alone.epsilon == 0
+    assert "every answer is sent as it is" in alone.sentences[0]
+
+
+def test_a_joint_prior_with_too_many_combinations_gives_a_bound(monkeypatch):
+    monkeypatch.setattr("extremal.collection.questionnaire.LARGEST", 10)
+    found = findings((asked("one", [FIRST]), asked("two", [SECOND]), CLEAR), JOINT, [])
+    assert not found.exact
+    assert found.epsilon >= worst(lambda r: r[:2])
+    assert "at most" in found.sentences[0]
+
+
+# Check all that apply
+
+
+def several(shares, epsilon, prior=None):
+    items = tuple(f"item {k}" for k in range(len(shares)))
+    made = item_prior(list(shares)) if prior is None else prior
+    return Question("q", "?", "several", items, epsilon=epsilon, prior=made, independent=prior is None)
+
+
+def error_of_shares(prior, matrix, targets):
+    """The sum of the variances of the best unbiased estimates, per report: t' (J^+ - pi pi') t."""
+    pi = prior.probabilities
+    keep = pi @ matrix > 0
+    P, q = matrix[:, keep], (pi @ matrix)[keep]
+    J = (P / q) @ P.T
+    covariance = np.linalg.pinv(J, rcond=1e-10) - np.outer(pi, pi)
+    return sum(float(t @ covariance @ t) for t in targets)
+
+
+@pytest.mark.parametrize("shares", [(0.3, 0.1), (0.5, 0.5, 0.2)])
+def test_the_form_with_the_smaller_error_at_equal_leakage_is_chosen(shares):
+    question = several(shares, 1.0)
+    form, mechanisms, note = choose(question)
+    bits = np.array([[float(c) for c in label] for label in question.prior.labels])
+    joint = ex.design(
+        question.prior,
+        1.0,
+        ex.groups({str(k): [x for x in question.prior.labels if x[k] == "1"] for k in range(len(shares))}),
+    )
+    error_joint = error_of_shares(question.prior, joint.mechanism.matrix, bits.T)
+    items = [ex.Prior([1 - s, s]) for s in shares]
+    error_each = sum(
+        error_of_shares(p, ex.design(p, 1.0 / len(shares)).mechanism.matrix, np.array([[0.0, 1.0]]))
+        for p in items
+    )
+    assert form == ("joint" if error_joint <= error_each else "each")
+    assert f"{max(error_joint, error_each) / min(error_joint, error_each):.2g} times" in note
+    assert mechanisms[0].realised_epsilon <= 1.0
+
+
+def test_many_items_are_drawn_one_by_one_within_the_same_leakage():
+    question = several([0.2] * (MOST_JOINT + 1), 2.0)
+    form, mechanisms, note = choose(question)
+    assert (form, len(mechanisms)) == ("each", MOST_JOINT + 1)
+    assert sum(m.realised_epsilon for m in mechanisms) <= 2.0
+    found = findings((asked("q", mechanisms, "several", question.answers, "each"),), None, [note])
+    assert found.epsilon == pytest.approx(2.0, abs=1e-6)
+
+
+def test_items_that_depend_on_each_other_leak_epsilon_together(monkeypatch):
+    prior = ex.Prior([0.55, 0.05, 0.1, 0.3], ["00", "01", "10", "11"])
+    monkeypatch.setattr("extremal.collection.several.MOST_JOINT", 1)
+    _, mechanisms, _ = choose(several([0.4, 0.35], 1.0, prior))
+    together = set_leakage(prior, mechanisms)
+    assert 0.99 < together <= 1.0
+    table = {}
+    for y in product(range(2), range(2)):
+        P = [
+            mechanisms[0].mechanism.matrix[int(x[0]), y[0]] * mechanisms[1].mechanism.matrix[int(x[1]), y[1]]
+            for x in prior.labels
+        ]
+        table[y] = math.log(max(P) / float(prior.probabilities @ P))
+    assert together == pytest.approx(max(table.values()), abs=1e-12)

@@ -1,0 +1,266 @@
+"""survey.toml: what it says, what is wrong with it, and the mechanisms that are designed for it once."""
+
+import json
+import math
+import shutil
+
+import pytest
+
+import extremal as ex
+from extremal.collection.designs import check, load_designs
+from extremal.collection.survey import parse_survey, read_survey
+from extremal.errors import SurveyError
+from tests.support.phones import ONE, SURVEY, folder
+
+
+def read(tmp_path, text):
+    path = tmp_path / "survey.toml"
+    path.write_text(text, encoding="utf-8")
+    return read_survey(path)
+
+
+def test_a_survey_says_what_its_file_says(tmp_path):
+    survey = read(tmp_path, SURVEY)
+    assert (survey.title, survey.width, survey.people, survey.confidence) == ("Health habits", 0.1, 900, 0.95)
+    assert (survey.invitation, survey.post, survey.joint) == (False, None, None)
+    visits, symptoms, mood, age = survey.questions
+    assert visits.prior == ex.Prior([0.5, 0.3, 0.2], ["never", "once", "often"])
+    assert symptoms.prior.labels == ("00", "01", "10", "11")
+    assert symptoms.prior.probabilities == pytest.approx([0.63, 0.07, 0.27, 0.03])
+    assert (mood.answers, mood.scores, mood.purpose) == (("never", "at times", "often"), (0, 1, 3), "mean")
+    assert mood.prior == ex.Prior.uniform(["never", "at times", "often"])
+    assert (age.private, age.required) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "prior = [0.5, 0.3, 0.2]",
+        'prior = ["50%", "30%", "20%"]',
+        "prior = {never = 0.5, often = 0.2, once = 0.3}",
+        'prior = {never = "50%", often = "20%", once = "30%"}',
+        'prior = "never=0.5, once=0.3, often=0.2"',
+        'counts = "census.csv"',
+        "counts = {never = 50, once = 30, often = 20}",
+    ],
+)
+def test_a_prior_can_be_given_in_every_form(tmp_path, line):
+    (tmp_path / "census.csv").write_text("answer,count\nnever,500\nonce,300\noften,200\n")
+    (question,) = read(tmp_path, ONE.replace("prior = [0.5, 0.3, 0.2]", line)).questions
+    assert question.prior.labels == ("never", "once", "often")
+    assert question.prior.probabilities == pytest.approx([0.5, 0.3, 0.2], abs=1e-15)
+
+
+def test_subsets_of_items_can_be_counted(tmp_path):
+    (tmp_path / "sets.csv").write_text("set,count\n00,60\n01,10\n10,20\n11,10\n")
+    text = ONE.replace("prior = [0.5, 0.3, 0.2]", 'counts = "sets.csv"')
+    text = text.replace('answers = ["never", "once", "often"]', 'kind = "several"\nanswers = ["a", "b"]')
+    (question,) = read(tmp_path, text).questions
+    assert question.prior.labels == ("00", "01", "10", "11")
+    assert question.prior.probabilities == pytest.approx([0.6, 0.1, 0.2, 0.1], abs=1e-15)
+    assert not question.independent
+
+
+# What is wrong: a change of the survey, the line that is named, words of the message
+
+PRIOR = "prior = [0.5, 0.3, 0.2]"
+WRONG = {
+    "not TOML": ("epsilon = 0.7", "epsilon = ", 11, "not TOML"),
+    "a key twice": ("epsilon = 0.7", "epsilon = 0.7\nepsilon = 0.8", 12, "not TOML"),
+    "an unknown key": ("epsilon = 0.7", "epsilonn = 0.7", 11, "did you mean epsilon?"),
+    "an unknown key of the survey": ('title = "Health habits"', 'titel = "Health"', 1, "did you mean title?"),
+    "no title": ('title = "Health habits"\n', "", None, "title must be text"),
+    "a number as text": (
+        'text = "How often did you see a doctor last year?"',
+        "text = 3",
+        9,
+        "text must be text",
+    ),
+    "an empty text": ('title = "Health habits"', 'title = " "', 1, "title must be text"),
+    "a width that is none": ("width = 0.1", "width = 10", 4, "between 0 and 1"),
+    "people that are none": ("people = 900", "people = 0.5", 5, "whole number"),
+    "a flag that is none": ("width = 0.1", 'invitation = "yes"', 4, "true or false"),
+    "an unknown kind": (
+        "epsilon = 0.7",
+        'kind = "multiple"\nepsilon = 0.7',
+        11,
+        "single, several, scale, clear",
+    ),
+    "a name with blanks": ('name = "visits"', 'name = "my visits"', 8, "letters, digits"),
+    "one answer": ('["never", "once", "often"]', '["never"]', 10, "2 to"),
+    "answers that are no texts": ('["never", "once", "often"]', "[1, 2, 3]", 10, "texts"),
+    "an answer twice": ('["never", "once", "often"]', '["never", "Never ", "often"]', 10, "different"),
+    "an epsilon of 0": ("epsilon = 0.7", "epsilon = 0", 11, "above 0"),
+    "an epsilon that is text": ("epsilon = 0.7", 'epsilon = "high"', 11, "above 0"),
+    "no epsilon": ("epsilon = 0.7\n", "", 11, "needs epsilon"),
+    "no prior": (PRIOR + "\n", "", 7, "needs epsilon with either prior or counts"),
+    "a prior of another length": (PRIOR, "prior = [0.5, 0.5]", 12, "3 numbers"),
+    "a prior that does not sum to 1": (PRIOR, "prior = [0.5, 0.3, 0.1]", 12, "sum to 1"),
+    "percentages that do not sum to 100": (PRIOR, 'prior = ["50%", "30%", "10%"]', 12, "sum to 100"),
+    "a prior with a zero": (PRIOR, "prior = [0.5, 0.5, 0]", 12, "does not fit"),
+    "a prior of other answers": (PRIOR, "prior = {never = 0.5, once = 0.3, daily = 0.2}", 12, "'daily'"),
+    "a prior that lacks one": (PRIOR, "prior = {never = 0.5, once = 0.5}", 12, "nothing for 'often'"),
+    "a prior and counts": (PRIOR, PRIOR + '\ncounts = "census.csv"', 13, "either prior or counts"),
+    "counts that are not there": (PRIOR, 'counts = "census.csv"', 12, "there is none"),
+    "a mechanism with an epsilon": (PRIOR, 'mechanism = "m.json"', 12, "needs epsilon"),
+    "a mean without scores": (PRIOR, PRIOR + '\npurpose = "mean"', 13, "for a scale"),
+    "a private question to skip": (PRIOR, PRIOR + "\nrequired = false", 13, "skipping tells"),
+    "a clear question with a prior": (PRIOR, PRIOR + '\nkind = "clear"', 11, "in the clear"),
+    "an insecure address": ("width = 0.1", 'post = "http://example.org/x"', 4, "https://"),
+    "a scale without scores": (PRIOR, PRIOR + '\nkind = "scale"', 10, "labels with scores"),
+    "a joint prior that is none": (PRIOR, PRIOR + '\n[joint]\ncounts = "cross.csv"', 14, "there is none"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_an_error_names_the_file_the_line_and_the_remedy(tmp_path, what):
+    old, new, line, words = WRONG[what]
+    assert ONE.count(old) == 1
+    with pytest.raises(SurveyError) as caught:
+        read(tmp_path, ONE.replace(old, new))
+    said = str(caught.value)
+    assert words in said
+    assert "\n" not in said
+    assert len(said) < 500
+    assert said.startswith("survey.toml" if line is None else f"survey.toml, line {line}:"), said
+
+
+def test_the_line_is_found_behind_texts_of_several_lines(tmp_path):
+    text = SURVEY.replace(
+        '"We ask about your health."', '"""\nname = "mood"\n[[question]]\nepsilon = 3\n"""\n# epsilon = 9'
+    ).replace("epsilon = 1.0", "epsilon = -1.0")
+    line = text.splitlines().index("epsilon = -1.0") + 1
+    with pytest.raises(SurveyError, match=rf"survey.toml, line {line}: epsilon"):
+        read(tmp_path, text)
+
+
+def test_names_of_questions_differ(tmp_path):
+    text = SURVEY.replace('name = "mood"', 'name = "Visits"')
+    line = text.splitlines().index('name = "Visits"') + 1
+    with pytest.raises(SurveyError, match=f"line {line}: name must differ"):
+        read(tmp_path, text)
+
+
+def test_a_cross_table_is_read_and_checked(tmp_path):
+    text = SURVEY + '\n[joint]\ncounts = "cross.csv"\n'
+    rows = [
+        f"{v},{a},{n}"
+        for v, a, n in (("never", "under 40", 5), ("often", "40 and over", 3), ("once", "under 40", 2))
+    ]
+    (tmp_path / "cross.csv").write_text("visits,age,count\n" + "\n".join(rows) + "\n")
+    joint = read(tmp_path, text).joint
+    assert joint.questions == ("visits", "age")
+    assert dict(zip(joint.prior.labels, joint.prior.probabilities.tolist(), strict=True)) == pytest.approx(
+        {("never", "under 40"): 0.5, ("once", "under 40"): 0.2, ("often", "40 and over"): 0.3}
+    )
+    for bad, words in (
+        ("visits,height,count\n", "header is like"),
+        ("visits,age,count\nnever,41,3\n", "line 2"),
+    ):
+        (tmp_path / "cross.csv").write_text(bad)
+        with pytest.raises(SurveyError, match=words):
+            read(tmp_path, text)
+
+
+def test_any_text_is_read_or_refused_in_one_line(tmp_path):
+    for text in (
+        "",
+        "[[question]]",
+        "question = 3",
+        "question = [1]",
+        'title = "x"\n[question]\nname = "a"',
+        "\0",
+        "[" * 5000,
+    ):
+        with pytest.raises(SurveyError) as caught:
+            parse_survey(text, tmp_path / "survey.toml")
+        assert "\n" not in str(caught.value)
+
+
+# Mechanisms
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A survey that has been checked, to change."""
+    return shutil.copytree(folder(), tmp_path / "survey") / "survey.toml"
+
+
+def test_mechanisms_are_designed_once_certified_and_what_the_question_asks_for(copied):
+    published = load_designs(read_survey(copied))
+    visits, symptoms, mood, age = published.questions
+    prior = ex.Prior([0.5, 0.3, 0.2], ["never", "once", "often"])
+    (made,) = visits.mechanisms
+    assert (made.prior, made.epsilon) == (prior, 0.7)
+    assert ex.shares(prior, made.mechanism) == pytest.approx(ex.design(prior, 0.7).value, rel=1e-9)
+    (made,) = mood.mechanisms
+    best = ex.design(made.prior, 0.7, ex.mean([0, 1, 3]))
+    assert ex.mean([0, 1, 3])(made.prior, made.mechanism) == pytest.approx(best.value, rel=1e-6)
+    assert symptoms.form == "joint"
+    assert age.mechanisms == ()
+    before = {path.name: path.read_bytes() for path in copied.parent.iterdir()}
+    again, _ = check(read_survey(copied))
+    assert again.digest == published.digest
+    assert {path.name: path.read_bytes() for path in copied.parent.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: path.write_text(path.read_text().replace("epsilon = 1.0", "epsilon = 1.1")),
+        lambda path: path.write_text(path.read_text().replace("[0.5, 0.3, 0.2]", "[0.4, 0.4, 0.2]")),
+        lambda path: path.write_text(path.read_text().replace('"cough", "fever"', '"cough", "fevers"')),
+        lambda path: (path.parent / "survey.visits.mechanism.json").unlink(),
+        lambda path: shutil.copy(
+            path.parent / "survey.mood.mechanism.json", path.parent / "survey.visits.mechanism.json"
+        ),
+        lambda path: (path.parent / "survey.lock.json").unlink(),
+        lambda path: path.write_text(path.read_text().partition('[[question]]\nname = "age"')[0]),
+    ],
+    ids=["epsilon", "prior", "answers", "missing", "swapped", "no lock", "a question less"],
+)
+def test_a_survey_that_was_not_checked_as_it_is_now_is_refused_with_the_command_to_run(copied, change):
+    change(copied)
+    with pytest.raises(SurveyError, match=r"extremal survey check .*survey\.toml"):
+        load_designs(read_survey(copied))
+
+
+def test_a_title_can_be_corrected_without_a_new_design(copied):
+    before = load_designs(read_survey(copied)).digest
+    copied.write_text(copied.read_text().replace("Health habits", "Habits and health"))
+    assert load_designs(read_survey(copied)).digest == before
+
+
+def test_a_mechanism_that_was_altered_is_refused(copied):
+    path = copied.parent / "survey.visits.mechanism.json"
+    path.write_text(path.read_text().replace('"epsilon": "0.7"', '"epsilon": "0.6"'))
+    with pytest.raises(ex.errors.FormatError, match="altered"):
+        load_designs(read_survey(copied))
+
+
+def test_a_lock_that_is_none_is_refused(copied):
+    (copied.parent / "survey.lock.json").write_text("{}")
+    with pytest.raises(SurveyError, match="delete it"):
+        load_designs(read_survey(copied))
+
+
+def test_a_question_takes_a_mechanism_from_a_file(tmp_path):
+    prior = ex.Prior([0.5, 0.3, 0.2], ["often", "once", "never"])  # in any order
+    ex.certify(ex.design(prior, 0.9)).save(tmp_path / "mine.json")
+    text = ONE.replace("epsilon = 0.7\n", "").replace(PRIOR, 'mechanism = "mine.json"')
+    published, findings = check(read(tmp_path, text))
+    assert published.questions[0].mechanisms == (ex.load(tmp_path / "mine.json"),)
+    assert findings.epsilon == pytest.approx(0.9)
+    assert not list(tmp_path.glob("survey.visits*"))
+    assert load_designs(read(tmp_path, text)).digest == published.digest
+    other = ex.Prior([0.5, 0.5], ["yes", "no"])
+    ex.certify(ex.design(other, 0.9)).save(tmp_path / "mine.json")
+    with pytest.raises(SurveyError, match="answers as inputs"):
+        check(read(tmp_path, text))
+
+
+def test_what_the_page_gets_names_the_lowest_and_highest_score_in_order():
+    document = json.loads(json.dumps(load_designs(read_survey(folder() / "survey.toml")).page("reports")))
+    assert document["questions"][2]["answers"] == ["never", "at times", "often"]
+    factor = math.ceil(math.exp(2.4) * 100) / 100
+    assert f"{factor:g} times" in document["together"]

@@ -18,7 +18,20 @@ import typer.core
 
 import extremal as ex
 
-from . import audit, certify, demo, design, estimate, explore, key, privatize, reproduce, survey, tradeoff
+from . import (
+    audit,
+    certify,
+    demo,
+    design,
+    estimate,
+    explore,
+    key,
+    privatize,
+    regress,
+    reproduce,
+    survey,
+    tradeoff,
+)
 from .failure import BAD, INTERRUPTED, complain, status_of
 
 # Each runs in a test, in this order, in a folder that holds survey.csv (columns id, answer) and habits.csv (columns id,
@@ -49,6 +62,10 @@ EXAMPLES = {
         "extremal estimate private.csv --column answer --mechanism mechanism.json --intervals each -o estimates.csv",
         "extremal estimate together.csv --columns smokes,drinks --mechanism joint.json",
     ],
+    "regress": [
+        'extremal regress private.csv "answer ~ age" --mechanism mechanism.json --model ordinal',
+        'extremal regress private.csv "answer ~ age" -m mechanism.json --model ordinal --effects -o coefficients.csv',
+    ],
     "audit": [
         "extremal audit mechanism.json",
         "extremal audit mechanism.json --epsilon 0.7 --json",
@@ -69,6 +86,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "certify": certify.command,
     "privatize": privatize.command,
     "estimate": estimate.command,
+    "regress": regress.command,
     "audit": audit.command,
     "tradeoff": tradeoff.command,
     "key": key.command,

@@ -56,6 +56,14 @@ def sentences(out: Console, lines: Sequence[str]) -> None:
         out.print(Text(visible(line)))
 
 
+def lines(out: Console, texts: Sequence[str]) -> None:
+    """Lines as they are, such as those of a table of text."""
+    from rich.text import Text
+
+    for line in texts:
+        out.print(Text(visible(line)), soft_wrap=True)
+
+
 def warnings(out: Console, lines: Sequence[str]) -> None:
     """Lines that nobody should overlook."""
     from rich.text import Text

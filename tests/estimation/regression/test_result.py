@@ -178,7 +178,7 @@ def test_what_privacy_costs_is_the_ratio_of_variances_in_simulated_surveys(frame
 
 
 def test_the_table_holds_what_the_summary_shows(result):
-    table = result.to_frame()
+    table = result.to_frame("pandas")
     assert isinstance(table, pd.DataFrame)
     assert isinstance(result.to_frame("polars"), pl.DataFrame)
     assert list(table["answer"]) == ["maybe"] * 3 + ["yes"] * 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,22 @@ from .formula import check_columns
 ABSENT = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 
 
+@dataclass(frozen=True)
+class File:
+    """A CSV or Parquet file, with what its name does not say."""
+
+    path: str
+    format: str | None = None
+    delimiter: str | None = None
+
+
 def read(data: Any, wanted: Sequence[str], private: Sequence[str]) -> Any:
     """A pandas frame with the columns wanted; private columns of a CSV file stay text.
 
     Parameters
     ----------
     data
-        Any eager frame that narwhals knows, a mapping name -> array, or the path of a CSV or Parquet file.
+        Any eager frame that narwhals knows, a mapping name -> array, a File or the path of one.
     wanted
         The columns to read.
     private
@@ -34,7 +44,9 @@ def read(data: Any, wanted: Sequence[str], private: Sequence[str]) -> Any:
     import pandas as pd
 
     if isinstance(data, str | os.PathLike):
-        return _from_file(file_name(data, "data", FileError), wanted, private)
+        data = File(file_name(data, "data", FileError))
+    if isinstance(data, File):
+        return _from_file(data, wanted, private)
     if isinstance(data, Mapping):
         check_columns(wanted, [str(name) for name in data])
         columns = {name: data[name] for name in wanted}
@@ -82,16 +94,17 @@ def _plain(column: Any) -> Any:
     return pd.Series(series.to_list(), dtype=object)
 
 
-def _from_file(path: str, wanted: Sequence[str], private: Sequence[str]) -> Any:
+def _from_file(file: File, wanted: Sequence[str], private: Sequence[str]) -> Any:
     import pandas as pd
 
     from ...release.files.csv import CsvData
     from ...release.files.source import open_data
 
+    path, kind, delimiter = file.path, file.format, file.delimiter
     try:
-        opened = open_data(path, list(wanted), None, None)
+        opened = open_data(path, list(wanted), kind, delimiter)
     except ValuesError:  # a column is missing: the same words as for a frame
-        opened = open_data(path, [], None, None)
+        opened = open_data(path, [], kind, delimiter)
         check_columns(wanted, opened.columns)
         raise
     if not isinstance(opened, CsvData):

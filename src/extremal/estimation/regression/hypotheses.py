@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.special
 
+from ..._frames import to_frame
 from ...errors import OptionError
 from .fit import fit
-from .table import aligned, frame_of
+from .table import aligned
 
 if TYPE_CHECKING:
     from .result import Regression
@@ -52,10 +53,9 @@ class TestTable:
         columns = self.columns()
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
-    def to_frame(self, backend: str = "pandas") -> Any:
-        """A frame, of pandas, polars or pyarrow."""
-        found = self.columns()
-        return frame_of({name: x for name, x in found.items() if None not in x}, backend)
+    def to_frame(self, library: str | None = None) -> Any:
+        """A frame of pandas, polars or pyarrow: of the library named, else of the first that is installed."""
+        return to_frame(self.rows(), library)
 
     def __str__(self) -> str:
         head = ["term", "df", "Wald chi2", "P>chi2", "LR chi2", "P>chi2"]

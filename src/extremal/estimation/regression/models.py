@@ -87,11 +87,12 @@ def ordered(labels: Labels, answers: Sequence[Any] | None, model: str) -> tuple[
     """
     if answers is None:
         return tuple(labels)
-    named = [answers] if isinstance(answers, str) or not isinstance(answers, Sequence) else list(answers)
-    known = set(labels)
-    if any(x not in known for x in named) or len(set(named)) < len(named):
+    given = [answers] if isinstance(answers, str) or not isinstance(answers, Sequence) else list(answers)
+    texts = {str(x): x for x in labels}
+    named = [x if x in labels else texts.get(str(x)) for x in given]
+    if None in named or len(set(named)) < len(named):
         raise OptionError(
-            f"must be different labels of {shorten(labels)}", parameter="answers", given=repr(named)[:80]
+            f"must be different labels of {shorten(labels)}", parameter="answers", given=repr(given)[:80]
         )
     if model.startswith("ordinal") and len(named) < len(labels):
         raise OptionError(

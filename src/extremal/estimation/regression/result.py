@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._frames import to_frame
 from ..._types import Floats
 from . import effects, hypotheses, summary
 from .assembly import Assembly
@@ -18,7 +19,7 @@ from .fit import Fit
 from .formula import Design, Parsed
 from .private import Combinations, Release
 from .structure import Parameter
-from .table import FigureTable, frame_of, quantile, two_sided
+from .table import FigureTable, quantile, two_sided
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -170,9 +171,13 @@ class Regression:
         """
         return effects.effects(self, variables)
 
-    def to_frame(self, backend: str = "pandas") -> Any:
-        """The coefficients as a frame of pandas, polars or pyarrow, with what privacy cost each."""
-        return frame_of(summary.columns(self), backend)
+    def records(self) -> list[dict[str, Any]]:
+        """Every coefficient with its figures and what privacy cost it, one mapping for each."""
+        return summary.records(self)
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """The same as a frame of pandas, polars or pyarrow: of the library named, else of the first installed."""
+        return to_frame(self.records(), library)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that JSON knows as far as the labels are."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .models import TITLES
 from .table import aligned
 
@@ -33,26 +31,27 @@ def title(result: Regression) -> str:
     return f"{what[:1].upper()}{what[1:]} of {result.source.parsed.outcome}"
 
 
-def columns(result: Regression) -> dict[str, list[Any]]:
-    """Every coefficient, heading -> values."""
-    return {
-        "part": [p.part or "coefficient" for p in result.parameters],
-        "answer": ["" if p.answer is None else p.answer for p in result.parameters],
-        "term": [p.column for p in result.parameters],
-        "estimate": result.coefficients.tolist(),
-        "standard_error": result.standard_errors.tolist(),
-        "z": result.z.tolist(),
-        "p_value": result.p_values.tolist(),
-        "lower": result.lower.tolist(),
-        "upper": result.upper.tolist(),
-        "variance_ratio": result.variance_ratios.tolist(),
-    }
+def records(result: Regression) -> list[dict[str, Any]]:
+    """Every coefficient, one mapping for each."""
+    return [
+        {
+            "part": p.part or "coefficient",
+            "answer": "" if p.answer is None else p.answer,
+            "term": p.column,
+            "estimate": float(result.coefficients[k]),
+            "standard_error": float(result.standard_errors[k]),
+            "z": float(result.z[k]),
+            "p_value": float(result.p_values[k]),
+            "lower": float(result.lower[k]),
+            "upper": float(result.upper[k]),
+            "variance_ratio": float(result.variance_ratios[k]),
+        }
+        for k, p in enumerate(result.parameters)
+    ]
 
 
 def document(result: Regression) -> dict[str, Any]:
     """Everything, for JSON."""
-    found = columns(result)
-    rows = [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
     return {
         "formula": result.formula,
         "model": result.model,
@@ -67,7 +66,7 @@ def document(result: Regression) -> dict[str, Any]:
         "log_likelihood": result.log_likelihood,
         "aic": result.aic,
         "bic": result.bic,
-        "coefficients": rows,
+        "coefficients": records(result),
         "notes": notes(result),
     }
 
@@ -99,46 +98,49 @@ def notes(result: Regression) -> list[str]:
 
 def text(result: Regression) -> str:
     """The summary as statistics packages print it."""
-    facts = [
+    body: list[str] = []
+    for answer, cells in tables(result).items():
+        if answer is not None:
+            body.append(f"{result.source.parsed.outcome} = {answer}")
+        body += [*aligned(cells, 1), ""]
+    lines = [result.formula, *facts(result)]
+    rule = "=" * max(map(len, [*lines, *body]))
+    return "\n".join([*lines, rule, *body[:-1], rule, *_sentences(notes(result))])
+
+
+def facts(result: Regression) -> list[str]:
+    """What was fitted to what, and how well."""
+    found = [
         ("Outcome", result.source.parsed.outcome, "Rows", f"{result.rows}"),
         ("Model", TITLES[result.model], "Log-likelihood", f"{result.log_likelihood:.3f}"),
         ("Private", ", ".join(result.private), "AIC", f"{result.aic:.2f}"),
         ("Errors", ERRORS[result.errors], "BIC", f"{result.bic:.2f}"),
     ]
-    head = aligned([[f"{a}:", b, f"{c}:", d] for a, b, c, d in facts], 3)
-    lines = [result.formula, *head]
-    parts = np.array([p.part == "private" for p in result.parameters])
-    answers = dict.fromkeys(p.answer for p, own in zip(result.parameters, parts, strict=True) if not own)
-    body: list[str] = []
-    for answer in answers:
-        chosen = [k for k, p in enumerate(result.parameters) if not parts[k] and p.answer == answer]
-        own = table_lines(result, chosen)
-        if answer is not None:
-            body.append(f"{result.source.parsed.outcome} = {answer}")
-        body += own
-        body.append("")
-    width = max(map(len, [*lines, *body]))
-    return "\n".join([*lines, "=" * width, *body[:-1], "=" * width, *_sentences(notes(result))])
+    return aligned([[f"{a}:", b, f"{c}:", d] for a, b, c, d in found], 3)
 
 
-def table_lines(result: Regression, chosen: list[int]) -> list[str]:
-    """Some coefficients as lines, with what privacy cost each."""
+def tables(result: Regression) -> dict[Any, list[list[str]]]:
+    """For each answer, or None, the headings and rows of its coefficients; shares of private predictors have none."""
     low = (1 - result.confidence) / 2
     head = ["", "coef", "std err", "z", "P>|z|", f"[{low:.3f}", f"{1 - low:.3f}]", "privacy"]
-    body = [
-        [
-            result.parameters[k].column,
-            f"{result.coefficients[k]:.4f}",
-            f"{result.standard_errors[k]:.4f}",
-            f"{result.z[k]:.3f}",
-            f"{result.p_values[k]:.3f}",
-            f"{result.lower[k]:.4f}",
-            f"{result.upper[k]:.4f}",
-            f"x {result.variance_ratios[k]:.2f}",
-        ]
-        for k in chosen
-    ]
-    return aligned([head, *body], 1)
+    found: dict[Any, list[list[str]]] = {}
+    z, p_values, ratios = result.z, result.p_values, result.variance_ratios
+    for k, parameter in enumerate(result.parameters):
+        if parameter.part == "private":
+            continue
+        found.setdefault(parameter.answer, [head]).append(
+            [
+                parameter.column,
+                f"{result.coefficients[k]:.4f}",
+                f"{result.standard_errors[k]:.4f}",
+                f"{z[k]:.3f}",
+                f"{p_values[k]:.3f}",
+                f"{result.lower[k]:.4f}",
+                f"{result.upper[k]:.4f}",
+                f"x {ratios[k]:.2f}",
+            ]
+        )
+    return found
 
 
 def _sentences(found: list[str]) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+from ..._frames import to_frame
 from ..._html import html_table
 from ..._types import Floats
 
@@ -92,9 +93,9 @@ class FigureTable:
         columns = self.columns()
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
-    def to_frame(self, backend: str = "pandas") -> Any:
-        """A frame, of pandas, polars or pyarrow; labels that are of several types become text."""
-        return frame_of(self.columns(), backend)
+    def to_frame(self, library: str | None = None) -> Any:
+        """A frame of pandas, polars or pyarrow: of the library named, else of the first that is installed."""
+        return to_frame(self.rows(), library)
 
     def to_json(self) -> str:
         """The rows as text; a label that JSON does not know is written as its str()."""
@@ -105,16 +106,20 @@ class FigureTable:
             allow_nan=False,
         )
 
+    def cells(self) -> list[list[str]]:
+        """The headings, and the rows as they are printed."""
+        low = (1 - self.confidence) / 2
+        tested = ["z", "P>|z|"] if self.tested else []
+        head = [*self.keys, "estimate", "std error", *tested, f"[{low:.3f}", f"{1 - low:.3f}]"]
+        figures = zip(*self._figures(), strict=True)
+        return [
+            head,
+            *([*map(str, labels), *row] for labels, row in zip(self.labels, figures, strict=True)),
+        ]
+
     def lines(self) -> list[str]:
         """The rows as text."""
-        head = [*self.keys, "estimate", "std error"]
-        head += ["z", "P>|z|"] if self.tested else []
-        low = (1 - self.confidence) / 2
-        head += [f"[{low:.3f}", f"{1 - low:.3f}]"]
-        body = []
-        for labels, *figures in zip(self.labels, *self._figures(), strict=True):
-            body.append([*(str(x) for x in labels), *figures])
-        return aligned([head, *body], len(self.keys))
+        return aligned(self.cells(), len(self.keys))
 
     def _figures(self) -> list[list[str]]:
         found = [
@@ -149,19 +154,3 @@ def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
         ).rstrip()
         for row in rows
     ]
-
-
-def frame_of(columns: dict[str, list[Any]], backend: str) -> Any:
-    """A frame of a library that narwhals knows; a column of labels of several types becomes text."""
-    import narwhals as nw
-
-    plain = {
-        name: values if _uniform(values) else [str(x) for x in values]
-        for name, values in columns.items()
-        if values
-    }
-    return nw.from_dict(plain, backend=backend).to_native()  # type: ignore[arg-type]
-
-
-def _uniform(values: list[Any]) -> bool:
-    return len({type(x) for x in values}) <= 1 and not isinstance(values[0], tuple)

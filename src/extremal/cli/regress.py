@@ -1,0 +1,168 @@
+"""extremal regress: models of true answers, from reports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+import extremal as ex
+from extremal.model.reading import split_labels
+
+from . import options, show
+from .inputs import file_or_stdin, load_mechanism
+from .output import check_table, check_target, write_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from extremal.estimation.regression.table import FigureTable
+
+Model = Literal["logit", "probit", "multinomial", "ordinal", "ordinal-probit", "gaussian", "poisson"]
+
+
+def command(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help='CSV or Parquet file with reports and covariates; "-" for a pipe. If the file comes last, the '
+            "mechanism may stand here instead of --mechanism.",
+        ),
+    ],
+    formula: Annotated[str, typer.Argument(metavar="FORMULA", help='Such as "answer ~ age + C(sex)".')],
+    last: Annotated[str | None, typer.Argument(metavar="[FILE]", show_default=False)] = None,
+    mechanism: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mechanism",
+            "-m",
+            metavar="[COLUMN=]FILE",
+            help="The certified mechanism of the outcome. With COLUMN= that of another private column, A,B= that of "
+            "columns whose reports were drawn together; may be repeated.",
+        ),
+    ] = None,
+    model: Annotated[
+        Model | None, typer.Option(help="By default logit or multinomial, by the number of answers.")
+    ] = None,
+    answers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,C",
+            help="Answers in the order of the model: the reference first; for an ordinal model all, the lowest first.",
+        ),
+    ] = None,
+    predictors: Annotated[
+        Literal["covariates", "shares", "prior"],
+        typer.Option(help="What the shares of private predictors depend on."),
+    ] = "covariates",
+    weights: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The column with each person's sampling weight.")
+    ] = None,
+    clusters: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The column that says who was drawn together.")
+    ] = None,
+    errors: Annotated[
+        Literal["information", "robust", "cluster"] | None,
+        typer.Option(help="By default cluster with --clusters, robust with --weights, else information."),
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Of each interval by itself.")] = 0.95,
+    effects: Annotated[
+        bool, typer.Option("--effects", help="Also predicted shares and average marginal effects.")
+    ] = False,
+    tests: Annotated[bool, typer.Option("--tests", help="Also a test of each term.")] = False,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help='The coefficients as .csv, .parquet or .json; "-" for a pipe.',
+        ),
+    ] = None,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+    format: options.Format = None,
+    delimiter: options.Delimiter = None,
+) -> None:
+    """Fit a model of true answers to reports: how answers depend on other columns."""
+    check_target(output, overwrite, as_json)
+    check_table(output)
+    if last is not None:
+        if mechanism:
+            raise ex.errors.OptionError(
+                "a file must be given once", given=f"{source} and {last}", remedy="leave one of them out"
+            )
+        mechanism, source = [source], last
+    given = _mechanisms(mechanism or [])
+    from extremal.estimation.regression.columns import File
+
+    with file_or_stdin(source, format) as (path, kind):
+        found = ex.regress(
+            given,
+            formula,
+            File(path, kind, delimiter),
+            model=model,
+            answers=None if answers is None else split_labels(answers),
+            predictors=predictors,
+            weights=weights,
+            clusters=clusters,
+            errors=errors,
+            confidence=confidence,
+        )
+    write_table(found.records(), output, overwrite)
+    more = {"shares": found.shares(), "effects": found.effects()} if effects else {}
+    tested = found.tests() if tests else None
+    if as_json:
+        facts = {**found.to_dict(), **{name: table.rows() for name, table in more.items()}}
+        show.print_json(facts if tested is None else {**facts, "tests": tested.rows()})
+        return
+    out = show.console(to_stderr=output == "-")
+    _coefficients(out, found)
+    for table in more.values():
+        show.heading(out, table.title)
+        out.print(_figures(table))
+    if tested is not None:
+        show.heading(out, "tests of each term")
+        show.lines(out, str(tested).splitlines())
+    if output is not None and output != "-":
+        out.print(f"\nTable in {output}", soft_wrap=True)
+
+
+def _mechanisms(given: list[str]) -> Any:
+    """The mechanism of the outcome alone, or column -> mechanism."""
+    if not given:
+        raise ex.errors.OptionError(
+            "the mechanism that made the reports is missing", remedy="give --mechanism FILE"
+        )
+    if len(given) == 1 and "=" not in given[0]:
+        return load_mechanism(given[0])
+    found: dict[Any, ex.Certified] = {}
+    for text in given:
+        names, equals, path = text.partition("=")
+        if not equals or not names or not path:
+            raise ex.errors.OptionError(
+                "of several private columns each must be like COLUMN=FILE", given=f"{text!r:.60}"
+            )
+        columns = tuple(split_labels(names))
+        found[columns if len(columns) > 1 else columns[0]] = load_mechanism(path)
+    return found
+
+
+def _coefficients(out: Console, found: ex.Regression) -> None:
+    """The summary: what was fitted, a table for each answer, and what a reader must know."""
+    from extremal.estimation.regression import summary
+
+    show.heading(out, f"{summary.title(found)}: {found.formula}")
+    show.lines(out, summary.facts(found))
+    for answer, table in summary.tables(found).items():
+        if answer is not None:
+            show.heading(out, f"{found.source.parsed.outcome} = {show.name_of(answer)}")
+        head, *rows = table
+        out.print(show.table(head, rows, most=None))
+    show.sentences(out, ["", *(note[:1].upper() + note[1:] + "." for note in found.notes())])
+
+
+def _figures(table: FigureTable) -> Any:
+    head, *rows = table.cells()
+    return show.table(head, rows, range(len(table.keys)), most=None)

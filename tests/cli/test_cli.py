@@ -396,17 +396,12 @@ def test_numbers_and_truth_values_survive_the_way_through_json(tmp_path, monkeyp
 # The installed command, in processes of its own
 
 
-def command(*arguments, folder, cache, **how):
+def command(*arguments, folder, **how):
     words = [sys.executable, "-m", "extremal", *map(str, arguments)]
-    return subprocess.run(words, cwd=folder, env=environment(cache), capture_output=True, text=True, **how)
+    return subprocess.run(words, cwd=folder, env=environment(), capture_output=True, text=True, **how)
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("bytecode")
-
-
-def test_the_golden_path_from_a_csv_file_to_estimates(tmp_path, cache):
+def test_the_golden_path_from_a_csv_file_to_estimates(tmp_path):
     write_survey(tmp_path, people=4000)
     steps = (
         "design --data survey.csv --column answer --epsilon 0.7 -o mechanism.json",
@@ -414,7 +409,7 @@ def test_the_golden_path_from_a_csv_file_to_estimates(tmp_path, cache):
         "estimate private.csv --column answer --mechanism mechanism.json --json --confidence 0.999999",
         "audit mechanism.json --epsilon 0.7",
     )
-    done = [command(*step.split(), folder=tmp_path, cache=cache) for step in steps]
+    done = [command(*step.split(), folder=tmp_path) for step in steps]
     for step, one in zip(steps, done, strict=True):
         assert one.returncode == 0, (step, one.stderr)
         assert one.stderr == ""
@@ -429,33 +424,30 @@ def test_the_golden_path_from_a_csv_file_to_estimates(tmp_path, cache):
 
 
 @pytest.mark.timed
-def test_the_help_starts_in_less_than_three_times_the_time_of_numpy(tmp_path, cache):
+def test_the_help_starts_in_less_than_three_times_the_time_of_numpy(tmp_path):
     def seconds(*words):
         begin = time.perf_counter()
-        subprocess.run([sys.executable, *words], env=environment(cache), check=True, capture_output=True)
+        subprocess.run([sys.executable, *words], env=environment(), check=True, capture_output=True)
         return time.perf_counter() - begin
 
     pairs = [(seconds("-m", "extremal", "--help"), seconds("-c", "import numpy")) for _ in range(6)]
     assert min(ours for ours, _ in pairs) < 3 * min(numpy for _, numpy in pairs)
 
 
-def test_the_help_needs_neither_numpy_nor_rich(cache):
+def test_the_help_needs_neither_numpy_nor_rich():
     program = "import sys, extremal.cli as c; c.main(['--help']); print(*{'numpy', 'rich', 'scipy'} & set(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment(cache), capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == ""
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupt_ends_with_one_line_at_most_and_no_files(tmp_path, cache, number, status):
+def test_an_interrupt_ends_with_one_line_at_most_and_no_files(tmp_path, number, status):
     write_survey(tmp_path)
     assert (
         command(
             *["design", "--prior", "never=0.5,once=0.3,often=0.2", "-e", "0.7", "-o", "m.json"],
             folder=tmp_path,
-            cache=cache,
         ).returncode
         == 0
     )
@@ -467,7 +459,7 @@ def test_an_interrupt_ends_with_one_line_at_most_and_no_files(tmp_path, cache, n
         "extremal",
         *["privatize", "-", "-o", "private.csv", "--column", "answer", "-m", "m.json"],
     ]
-    env = {**environment(cache), "TMPDIR": str(spool)}
+    env = {**environment(), "TMPDIR": str(spool)}
     with subprocess.Popen(
         words,
         cwd=tmp_path,
@@ -494,14 +486,14 @@ def test_an_interrupt_ends_with_one_line_at_most_and_no_files(tmp_path, cache, n
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals")
-def test_a_terminal_gets_colours_unless_it_wants_none(tmp_path, cache):
+def test_a_terminal_gets_colours_unless_it_wants_none(tmp_path):
     import pty
 
     for extra, colours in (({}, True), ({"NO_COLOR": "1"}, False)):
         ours, theirs = pty.openpty()
         words = [sys.executable, "-m", "extremal", "design", "--prior", "0.5,0.3,0.2", "-e", "0.6"]
         words += ["--utility", "mutual-information"]
-        env = {**environment(cache), "TERM": "xterm-256color", **extra}
+        env = {**environment(), "TERM": "xterm-256color", **extra}
         with subprocess.Popen(
             words, stdout=theirs, stderr=theirs, stdin=theirs, env=env, close_fds=True
         ) as process:
@@ -528,20 +520,20 @@ def test_the_command_is_installed_under_its_name():
     assert project["scripts"] == {"extremal": "extremal.cli:main"}
 
 
-@pytest.mark.skipif(shutil.which("sh") is None, reason="no shell")
-def test_a_reader_that_has_gone_ends_a_command_quietly(tmp_path, cache):
-    line = f"{sys.executable} -m extremal tradeoff --prior 0.5,0.3,0.2 --points 400 -o - 2>err | head -n 1"
-    done = subprocess.run(
-        ["sh", "-c", line], cwd=tmp_path, env=environment(cache), capture_output=True, text=True
-    )
-    assert done.stdout.startswith("epsilon,")
-    assert (tmp_path / "err").read_text() == ""
+def test_a_reader_that_has_gone_ends_a_command_quietly():
+    """Gone before the first line, because a program is quicker than whoever reads only some of its lines."""
+    words = ["-m", "extremal", "tradeoff", "--prior", "0.5,0.3,0.2", "--points", "3", "-o", "-"]
+    with subprocess.Popen(
+        [sys.executable, *words], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
 
 
-def test_the_shell_completes_commands_and_values(tmp_path, cache):
+def test_the_shell_completes_commands_and_values(tmp_path):
     for words, expected in (("extremal de", "design"), ("extremal design --utility tot", "total-variation")):
         env = {
-            **environment(cache),
+            **environment(),
             "_EXTREMAL_COMPLETE": "complete_bash",
             "COMP_WORDS": words,
             "COMP_CWORD": str(len(words.split()) - 1),
@@ -551,13 +543,13 @@ def test_the_shell_completes_commands_and_values(tmp_path, cache):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_the_example_of_explore_serves_a_page_until_it_is_interrupted(tmp_path, cache):
+def test_the_example_of_explore_serves_a_page_until_it_is_interrupted(tmp_path):
     pytest.importorskip("uvicorn")
     pytest.importorskip("starlette")
     words = EXAMPLES["explore"][0].replace("8600", "0").split()[1:]
     with subprocess.Popen(
         [sys.executable, "-m", "extremal", *words],
-        env=environment(cache),
+        env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -21,7 +21,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from extremal._web import is_loopback
-from extremal.explorer import compute, files, guard, priors, serve
+from extremal.explorer import compute, files, guard, pool, priors, serve, server
 from extremal.explorer.guard import LARGEST_BODY, is_own_name
 from extremal.explorer.pool import module_path
 from extremal.explorer.server import redirect_file, running
@@ -558,18 +558,36 @@ def test_an_unknown_task_or_page_is_refused(link):
     assert ask(link, "GET", "/api/explore")[0] == 405
 
 
-@pytest.mark.timed
-def test_a_task_that_is_given_up_leaves_the_server_free(link):
-    """The connection is closed in the middle of a search of many seconds."""
+def test_a_task_that_is_given_up_leaves_the_server_free(monkeypatch):
+    """The connection is closed in the middle of a search of many seconds, which does not come to its end."""
+    heard, released = [], []
+
+    class WatchedProcess(pool.Process):
+        async def receive(self):
+            heard.append(message := await super().receive())
+            return message
+
+    class WatchedPool(pool.Pool):
+        async def _release(self, process, done):
+            await super()._release(process, done)
+            released.append(done)
+
+    monkeypatch.setattr(pool, "Process", WatchedProcess)
+    monkeypatch.setattr(server, "Pool", WatchedPool)
     text = " ".join(map(repr, (np.arange(1, 201) / 20100).tolist()))
     body = json.dumps({"state": {"prior": text, "epsilon": 2.0}}).encode()
-    for _ in range(2):
-        with opened_task(link, body) as connection:
-            assert b"200 OK" in connection.recv(4096)
-            time.sleep(0.3)
-    begin = time.monotonic()
-    assert lines(post(link, "explore", {"state": STATE})[2])[-1]["type"] == "errors"
-    assert time.monotonic() - begin < 20  # not the 14 seconds of each search on top of a process's start
+    with running() as link:
+        for times in (1, 2):
+            heard.clear()
+            with opened_task(link, body) as connection:
+                assert b"200 OK" in connection.recv(4096)
+                wait_for(lambda: b'{"type":"working"}' in heard)
+            wait_for(lambda times=times: len(released) == times)
+            assert not any(b'"final":true' in message for message in heard)
+        assert released == [False, False]
+        last = lines(post(link, "explore", {"state": STATE})[2])[-2:]
+        assert [message["type"] for message in last] == ["design", "errors"]
+        assert last[0]["final"]
 
 
 def test_modules_in_the_current_folder_are_not_run(tmp_path):

@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -250,24 +249,26 @@ def test_a_killed_pipe_leaves_no_answer_on_disk(tmp_path, number):
         "--column",
         "answer",
     ]
+    reset = None if number == signal.SIGKILL else signal.signal(number, signal.SIG_DFL)  # `nohup` ignores it
     job = subprocess.Popen(
         [sys.executable, "-m", "extremal", *words],
         stdin=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={**environment(tmp_path / "cache"), "TMPDIR": str(scratch)},
+        env={**environment(), "TMPDIR": str(scratch)},
     )
+    if reset is not None:
+        signal.signal(number, reset)
     try:
         job.stdin.write(b"id,answer\n" + b"1,a\n2,a\n" * 200_000)  # more than a pipe holds: it is being read
         job.stdin.flush()
-        time.sleep(0.05)
         job.send_signal(number)
+        job.stdin.close()  # a signal just before Python begins to read is seen when it has read
         job.wait()
     finally:
         job.kill()
-        job.stdin.close()
         job.wait()
     assert list(scratch.iterdir()) == []
-    assert sorted(p.name for p in tmp_path.iterdir() if p.name != "cache") == ["m.json", "scratch"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.json", "scratch"]
 
 
 def test_nothing_of_a_private_column_survives_in_the_bytes_of_a_parquet_file(tmp_path):

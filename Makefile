@@ -33,7 +33,7 @@ help:
 
 .PHONY: demo
 demo:
-	@$(environment) create .venv -e .
+	@$(environment) create .venv -e ".[survey]"
 	@$(demo_python) -m extremal demo --output build/demo
 
 .PHONY: test

@@ -36,6 +36,9 @@ FILES = {
     "audit.json",
     "tradeoff.csv",
     "report.html",
+    "survey.toml",
+    "survey.lock.json",
+    "survey.db",
 }
 VOID = {"meta", "br", "img", "hr"}
 
@@ -109,6 +112,29 @@ def test_estimates_follow_from_the_files_alone(demo):
     assert done.ways[SHARES].covered == 7
 
 
+def test_the_phones_answer_through_the_server_and_the_report_shows_what_arrived(demo):
+    done, report = demo
+    collection = done.collection
+    assert collection.people == collection.estimate.reports == 300
+    assert sum(collection.truth) == pytest.approx(1)
+    c = ex.load(done.folder / "mechanism.json")
+    again = ex.estimate(c, str(done.folder / "survey.db"), column="party")
+    assert again.frequencies == pytest.approx(collection.estimate.frequencies, abs=1e-12)
+    assert collection.covered == 7  # with this seed; the level is 95 %
+    assert "Collected from 300 phones" in report.read_text(encoding="utf-8")
+
+
+def test_without_the_packages_for_surveys_the_demo_says_so_and_goes_on(demo, monkeypatch, tmp_path):
+    from extremal.studies.demo import phones
+    from extremal.studies.demo.report import phones_section
+
+    monkeypatch.setattr(phones, "available", lambda: False)
+    with phones.collecting(tmp_path, [], [], None) as arriving:
+        assert arriving is None
+    assert list(tmp_path.iterdir()) == []
+    assert phones_section(None).text == [phones.MISSING]
+
+
 def test_a_small_test_from_outside_is_not_said_to_prove_anything(demo):
     done, _ = demo
     assert not done.outside.violation
@@ -144,7 +170,7 @@ def test_the_report_is_one_file_with_pictures_that_fetches_nothing(demo):
     text = report.read_text(encoding="utf-8")
     found = Page(text)
     assert found.fetched == []
-    assert text.count("<svg") == 5
+    assert text.count("<svg") == 6
     assert found.titles >= 6  # of the page, and for those who do not see the pictures
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg|www\.electionstudies)", text)
     assert f"{done.saving:.1f} times as many people" in " ".join(found.text.split())

@@ -26,7 +26,8 @@ def command(
     """Go the whole way on a real survey that ships with the package, and leave a report to look at.
 
     Learn the prior, design, certify, privatise, estimate back with intervals, audit; beside randomized response that
-    leaks as much. Files of the same names in the folder are replaced.
+    leaks as much. Meanwhile 300 simulated phones answer through the survey server, if its packages are installed. Files
+    of the same names in the folder are replaced.
     """
     from extremal.studies.demo.report import make
 
@@ -41,6 +42,7 @@ def command(
 
 def _tell(done: Demo, report: Path) -> None:
     """The demo in a terminal; the report says more."""
+    from extremal.studies.demo.phones import MISSING
     from extremal.studies.demo.report import comparison, summary
     from extremal.studies.demo.run import SHARES
 
@@ -66,6 +68,8 @@ def _tell(done: Demo, report: Path) -> None:
     out.print(show.table(*comparison(done)))
     show.heading(out, "In words")
     show.sentences(out, summary(done))
+    if done.collection is None:
+        show.sentences(out, [MISSING])
     show.sentences(out, advice.counted_prior("answers.csv", "mechanism.json"))
     show.heading(out, "Look at")
     out.print(f"  {report.resolve()}", soft_wrap=True)

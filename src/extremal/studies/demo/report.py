@@ -10,6 +10,7 @@ from extremal._plot import BLUE, ORANGE
 from extremal.auditing import svg
 from extremal.auditing.page import Section, Table, curve_section, leakage_section, page, risk_sections
 
+from . import phones
 from .run import INFORMATION, RESPONSE, SHARES, STEPS, Demo, Progress, run, write
 from .survey import EPSILON
 
@@ -65,8 +66,38 @@ def summary(done: Demo) -> list[str]:
         f"times as many people; of the information in an answer it keeps {response.information:.4f} nats "
         f"where {done.ways[INFORMATION].information:.4f} are possible.",
         f"{way.covered} of {done.prior.size} true shares lie in their intervals.",
+        *([] if done.collection is None else [collected(done.collection)]),
         outside(done),
     ]
+
+
+def collected(collection: phones.Collection) -> str:
+    """What came in through the server."""
+    return (
+        f"{collection.people} simulated phones drew their own reports and posted them to the real server; from what "
+        f"arrived, {collection.covered} of {len(collection.truth)} shares of these people lie in their intervals."
+    )
+
+
+def phones_section(collection: phones.Collection | None) -> Section:
+    """The shares from what the phones sent, beside the answers that stayed in them."""
+    title = f"Collected from {phones.PHONES} phones"
+    if collection is None:
+        return Section(title, [phones.MISSING])
+    found = collection.estimate
+    series = [svg.Series("from the store", found.frequencies, found.lower, found.upper, BLUE, "")]
+    picture = svg.intervals(
+        found.labels, series, collection.truth, "estimated shares with simultaneous 95% intervals"
+    )
+    return Section(
+        title,
+        [
+            "While this demo ran, simulated phones of some of these people answered through the real server: each "
+            "loaded the questionnaire, proved the mechanism, drew a report and posted it. No answer left a phone. "
+            "survey.db holds what arrived; extremal estimate survey.db gives these figures."
+        ],
+        pictures=[(picture, "Marks: the true shares among those who answered, which only the phones know.")],
+    )
 
 
 def outside(done: Demo) -> str:
@@ -111,6 +142,7 @@ def report(done: Demo) -> str:
                 )
             ],
         ),
+        phones_section(done.collection),
         Section(
             "Three mechanisms at the same leakage",
             [
@@ -175,6 +207,16 @@ def report(done: Demo) -> str:
                     ["estimates.json", "shares with intervals, from the reports"],
                     ["audit.md, audit.json", "what the mechanism leaks"],
                     ["tradeoff.csv", "the curve"],
+                    *(
+                        []
+                        if done.collection is None
+                        else [
+                            [
+                                "survey.toml, survey.lock.json, survey.db",
+                                "the survey for phones, and what they sent",
+                            ]
+                        ]
+                    ),
                 ],
             ),
         ),

@@ -1,4 +1,4 @@
-"""The whole way on a real survey: learn, design, certify, privatise, estimate back, audit."""
+"""The whole way on a real survey: learn, design, certify, privatise, collect, estimate back, audit."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from extremal.release.files.atomic import new_file
 from extremal.release.files.read import match_labels, read_counts
 from extremal.studies.data import anes96
 
+from . import phones
 from .survey import EPSILON, ORDER
 
 COLUMN = "party"
@@ -37,6 +38,7 @@ STEPS = (
     "privatising",
     "estimating",
     "auditing",
+    "waiting for the phones",
     "writing the report",
 )
 
@@ -79,6 +81,7 @@ class Demo:
     curve: Tradeoff
     proof: str
     files: tuple[str, ...]
+    collection: phones.Collection | None  # None where the packages for surveys are missing
 
     @property
     def saving(self) -> float:
@@ -107,6 +110,7 @@ class Demo:
             },
             "audit": self.audit.to_dict(),
             "audit_from_outside": self.outside.to_dict(),
+            "collection": None if self.collection is None else self.collection.to_dict(),
         }
 
 
@@ -154,29 +158,33 @@ def run(
     certified = {name: ex.certify(prior, matrix, level) for name, matrix in matrices.items()}
     for name, c in certified.items():
         c.save(folder / FILES[name])
-    step()
-    reports = _privatise(folder, certified, answers, seed)
-    step()
-    ways = {
-        name: Way(
-            name,
-            c,
-            reports[name],
-            ex.estimate(c, reports[name]),
-            ex.planning.expected_error(prior, c, people),
+    with phones.collecting(folder, answers, ORDER, seed) as arriving:
+        step()
+        reports = _privatise(folder, certified, answers, seed)
+        step()
+        ways = {
+            name: Way(
+                name,
+                c,
+                reports[name],
+                ex.estimate(c, reports[name]),
+                ex.planning.expected_error(prior, c, people),
+            )
+            for name, c in certified.items()
+        }
+        write(folder / "estimates.json", ways[SHARES].estimate.to_json() + "\n")
+        step()
+        audit = ex.audit(prior, certified[SHARES])
+        outside = ex.audit_pairs(answers, _column(folder / "private.csv"), epsilon=level)
+        write(folder / "audit.md", audit.to_markdown())
+        write(folder / "audit.json", audit.to_json() + "\n")
+        curve = ex.tradeoff(prior, np.linspace(0, prior.epsilon_max, POINTS + 1), ex.mutual_information)
+        write(
+            folder / "tradeoff.csv",
+            _csv([list(curve.rows()[0]), *(list(row.values()) for row in curve.rows())]),
         )
-        for name, c in certified.items()
-    }
-    write(folder / "estimates.json", ways[SHARES].estimate.to_json() + "\n")
-    step()
-    audit = ex.audit(prior, certified[SHARES])
-    outside = ex.audit_pairs(answers, _column(folder / "private.csv"), epsilon=level)
-    write(folder / "audit.md", audit.to_markdown())
-    write(folder / "audit.json", audit.to_json() + "\n")
-    curve = ex.tradeoff(prior, np.linspace(0, prior.epsilon_max, POINTS + 1), ex.mutual_information)
-    write(
-        folder / "tradeoff.csv", _csv([list(curve.rows()[0]), *(list(row.values()) for row in curve.rows())])
-    )
+        step()
+        collection = None if arriving is None else arriving.result()
     step()
     names = (
         "answers.csv",
@@ -186,6 +194,7 @@ def run(
         "audit.md",
         "audit.json",
         "tradeoff.csv",
+        *(() if collection is None else phones.FILES),
     )
     sure = (
         "Code that shares nothing with the solver confirms"
@@ -199,7 +208,7 @@ def run(
         f"{sure} both bounds."
     )
     files = tuple(str(folder / name) for name in names)
-    return Demo(folder, level, prior, people, ways, audit, outside, curve, proof, files)
+    return Demo(folder, level, prior, people, ways, audit, outside, curve, proof, files, collection)
 
 
 def _privatise(

@@ -7,6 +7,7 @@ from .certification.certify import Certified, certify, load
 from .certification.check import check_design
 from .estimation.counts import ReportCounts
 from .estimation.estimate import estimate
+from .estimation.plan import plan
 from .estimation.regression.regress import regress
 from .estimation.regression.result import Regression
 from .estimation.result import Estimate
@@ -61,6 +62,7 @@ __all__ = [
     "measures",
     "mutual_information",
     "noise",
+    "plan",
     "planning",
     "pml",
     "privatize",

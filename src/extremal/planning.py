@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+from .estimation.plan import Plan, precision_sentence
 from .estimation.planning import ExpectedError, SampleSizes, compare_sample_sizes, expected_error, sample_size
+from .estimation.precision import Precision, precision
 
-__all__ = ["ExpectedError", "SampleSizes", "compare_sample_sizes", "expected_error", "sample_size"]
+__all__ = [
+    "ExpectedError",
+    "Plan",
+    "Precision",
+    "SampleSizes",
+    "compare_sample_sizes",
+    "expected_error",
+    "precision",
+    "precision_sentence",
+    "sample_size",
+]

@@ -119,11 +119,23 @@ def shares(
         return [f"Reports of this mechanism cannot tell the shares of all answers apart{remedy}."]
     n = reports or REPORTS
     errors = standard_errors(Channel(mechanism.matrix, prior.probabilities), np.eye(prior.size), float(n))
-    if not (np.isfinite(errors) & (errors > UNSURE)).any():
+    # No share can be told from 0, or some could be anything.
+    nothing = bool((1.96 * errors >= prior.probabilities).all())
+    if not nothing and not (np.isfinite(errors) & (errors > UNSURE)).any():
         return []
     todo = "; design with --utility shares" if other_way else ""
     todo = "; ask more people, or choose a larger epsilon" if estimation else todo
     return [f"With {n} people, {NOTHING_ABOUT_SHARES}{todo}."]
+
+
+def precision(prior: ex.Prior, mechanism: ex.Mechanism, people: int | None) -> list[str]:
+    """How exactly so many people tell each share, or the usual numbers of people; nothing if not all are identified."""
+    import numpy as np
+
+    if prior.size > MOST_RANKED or int(np.linalg.matrix_rank(mechanism.matrix)) < prior.size:
+        return []
+    asked = () if people is None else (people,)
+    return [ex.planning.precision_sentence(prior, mechanism, asked)]
 
 
 def estimated(found: ex.Estimate | GroupedEstimate) -> list[str]:

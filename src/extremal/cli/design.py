@@ -38,6 +38,10 @@ def command(
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds after which to stop the search; no limit if left out.")
     ] = None,
+    people: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="How many will be asked: how exactly they tell each share."),
+    ] = None,
     output: options.MechanismOutput = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
@@ -50,6 +54,8 @@ def command(
     weights that keep epsilon exactly.
     """
     check_target(output, overwrite, as_json)
+    if people is not None and people < 1:
+        raise ex.errors.OptionError("--people must be at least 1", given=people)
     learned = learn(source)
     priors = prior_set(learned, confidence) if robust else None
     made = make(learned.prior if priors is None else priors, epsilon, utility, method, tolerance, time_limit)
@@ -62,15 +68,16 @@ def command(
         *advice.labels(nominal.labels),
     ]
     other_way = utility != "shares" and epsilon > 0
-    people = (
-        None if source.data is None else learned.observations
-    )  # those of a census are not those who will be asked
+    if people is None and source.data is not None:  # those of a census are not those who will be asked
+        people = learned.observations
     shares = advice.shares(nominal, certified.mechanism, people, other_way, utility == "shares")
+    precise = advice.precision(nominal, certified.mechanism, people)
     if as_json:
         facts = _facts(utility, learned, nominal, made, certified, priors)
-        show.print_json({**facts, "file": output, "warnings": [*warnings, *shares]})
+        facts |= {"precision": " ".join(precise) or None, "file": output, "warnings": [*warnings, *shares]}
+        show.print_json(facts)
         return
-    _tell(learned, nominal, made, certified, output, warnings, shares)
+    _tell(learned, nominal, made, certified, output, warnings, [*shares, *precise])
 
 
 def make(

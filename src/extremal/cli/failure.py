@@ -12,6 +12,13 @@ LONGEST = 600  # characters of a message
 
 # What a parameter, or code that the library recommends, is called on the command line.
 WORDS = {
+    "answer": "--answer",
+    "coefficient": "--coefficient",
+    "difference": "--difference",
+    "n": "--people",
+    "people": "--people",
+    "power": "--power",
+    "width": "--width",
     "by": "--by",
     "clusters": "--clusters",
     "intervals": "--intervals",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from ..model.prior import Prior
 from ..model.utility import Utility, mutual_information
 from ..optimization.design import design
 from ..theory.randomized_response import randomized_response_for_pml
+from .approximate import score_intervals
 from .binomial import MOST_COUNTED
 from .contrasts import Channel, each_symbol
 from .intervals import BENTKUS, normal_quantile, target_intervals, within_simplex
@@ -115,6 +117,14 @@ def expected_error(
 ) -> ExpectedError:
     """Standard errors and interval widths to expect from n reports if the inputs follow the prior."""
     matrix, level = _check(prior, mechanism, confidence)
+    n = check_people(n)
+    channel = Channel(matrix.matrix, prior.probabilities)
+    errors = standard_errors(channel, each_symbol(prior.size), float(n))
+    return ExpectedError(prior.labels, n, level, errors, _widths(channel, float(n), 1 - level))
+
+
+def check_people(n: Any) -> int:
+    """A number of people, or of reports."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n < MOST_COUNTED:
         raise OptionError(
             "must be a whole number of reports from 1 to below 2^53",
@@ -122,18 +132,23 @@ def expected_error(
             given=repr(n)[:40],
             remedy="e.g. 1000",
         )
-    channel = Channel(matrix.matrix, prior.probabilities)
-    errors = standard_errors(channel, each_symbol(prior.size), float(n))
-    return ExpectedError(prior.labels, int(n), level, errors, _widths(channel, float(n), 1 - level))
+    return int(n)
 
 
-def sample_size(prior: Prior, mechanism: Certified | Mechanism, width: Any, confidence: float = 0.95) -> int:
-    """The number of reports from which every simultaneous interval is expected to be at most `width` wide.
+def sample_size(
+    prior: Prior,
+    mechanism: Certified | Mechanism,
+    width: Any,
+    confidence: float = 0.95,
+    *,
+    intervals: str = "all",
+) -> int:
+    """The number of reports from which every interval is expected to be at most `width` wide; one fewer is not enough.
 
     Expected: at the counts that are expected if inputs follow the prior. Chance makes intervals a little wider or
-    narrower. The width does not fall steadily with the number of reports, because weights are chosen anew for
-    each: the search finds a number that is enough where one a thousandth smaller is not, but a much smaller one may be
-    enough, too. expected_error() tells for any given number.
+    narrower. `intervals` says which: "all" hold together and for every number of reports, "each" by itself. The width
+    of the former does not fall steadily with the number of reports, because weights are chosen anew for each, so a
+    smaller number may be enough, too. expected_error() tells for any given number.
     """
     matrix, level = _check(prior, mechanism, confidence)
     if not (isinstance(width, int | float | np.floating) and 0 < width < 1):
@@ -146,7 +161,9 @@ def sample_size(prior: Prior, mechanism: Certified | Mechanism, width: Any, conf
     channel = Channel(matrix.matrix, prior.probabilities)
     known = channel.identified(each_symbol(prior.size))
     if not known.all():
-        best = _widths(channel, float(MOST_REPORTS), 1 - level)
+        best = _widths(
+            channel, float(MOST_REPORTS), 1 - level
+        )  # of ordinary intervals, too, what is possible
         if best.max() > width:
             lost = [label for label, good in zip(prior.labels, known, strict=True) if not good]
             raise MechanismError(
@@ -158,7 +175,8 @@ def sample_size(prior: Prior, mechanism: Certified | Mechanism, width: Any, conf
                     "`randomized_response_for_pml(prior, epsilon)`"
                 ),
             )
-    return _search(channel, float(width), 1 - level)
+    widths = _widths if intervals == "all" else _each_widths
+    return _search(channel, float(width), 1 - level, widths)
 
 
 def compare_sample_sizes(
@@ -185,38 +203,54 @@ def compare_sample_sizes(
     return SampleSizes(float(epsilon), float(width), float(confidence), *counts)
 
 
-def _search(channel: Channel, width: float, error: float) -> int:
-    """The least n up to a thousandth, from where the normal approximation puts it."""
+def _search(channel: Channel, width: float, error: float, widths: Callable[..., Floats]) -> int:
+    """A number that is enough where one fewer is not, near where the normal approximation puts it."""
     size = len(channel.expected)
     z = normal_quantile(error / size / 2 / BENTKUS)
     typical = standard_errors(channel, each_symbol(size), 1.0).max()
     start = (2 * z * typical / width) ** 2 if math.isfinite(typical) else 1e4
-    low, high = 0.0, min(max(start, 10.0), MOST_REPORTS)
-    while _widths(channel, float(math.ceil(high)), error).max() > width:
+
+    def enough(n: int) -> bool:
+        return bool(widths(channel, float(n), error).max() <= width)
+
+    low, high = 0, math.ceil(min(max(start, 10.0), MOST_REPORTS))
+    while not enough(high):
         if high >= MOST_REPORTS:
             raise MechanismError(
                 f"intervals must be able to shrink to {width:g} with {MOST_REPORTS:g} "
-                f"reports, but stay {_widths(channel, high, error).max():.3g} wide",
+                f"reports, but stay {widths(channel, float(high), error).max():.3g} wide",
                 remedy="the mechanism is too noisy, allow more leakage",
             )
-        low, high = high, min(high * 1.25, MOST_REPORTS)
-    if low == 0.0:
-        low = high / 1.25
-        while low > 1 and _widths(channel, float(math.ceil(low)), error).max() <= width:
-            low, high = low / 1.25, low
-    while high - low > max(1.0, 1e-3 * high):
-        middle = (low + high) / 2
-        if _widths(channel, float(math.ceil(middle)), error).max() <= width:
+        low, high = high, min(math.ceil(high * 1.25), MOST_REPORTS)
+    if low == 0:
+        low = int(high / 1.25)
+        while low > 0 and enough(low):
+            low, high = int(low / 1.25), low
+    while high - low > 1:
+        middle = (low + high) // 2
+        if enough(middle):
             high = middle
         else:
             low = middle
-    return math.ceil(high)
+    return high
 
 
 def _widths(channel: Channel, n: float, error: float) -> Floats:
     size = len(channel.expected)
     bounds = within_simplex(target_intervals(channel, n * channel.outputs, each_symbol(size), error))
     return np.asarray(bounds.upper - bounds.lower)
+
+
+def _each_widths(channel: Channel, n: float, error: float) -> Floats:
+    """Of ordinary intervals."""
+    size = len(channel.expected)
+    known = channel.identified(each_symbol(size))
+    targets = each_symbol(size)[known]
+    W, z = channel.weights(targets), normal_quantile(error / 2)
+    bounds = score_intervals(targets, W, channel.P, channel.outputs, channel.expected, channel.expected, n, z)
+    widths = np.ones(size)
+    widths[known] = bounds.upper - bounds.lower
+    return widths
 
 
 def _check(prior: Prior, mechanism: Any, confidence: float) -> tuple[Mechanism, float]:

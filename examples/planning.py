@@ -1,0 +1,19 @@
+"""How many people to ask, and how exact they will be.
+
+Points to each side of a share over the number of people, one curve for each privacy level, with the design that is
+best for shares. Four times as many people halve the error; below ε = 1, half of ε takes about four times as many. The
+dashed line is what true answers would give.
+"""
+
+import sys
+from pathlib import Path
+
+import extremal as ex
+from extremal._plot import picture
+
+prior = ex.Prior([0.20, 0.20, 0.10, 0.05, 0.10, 0.15, 0.20])
+precision = ex.planning.precision(prior, people=[100, 300, 1000, 3000, 10_000, 30_000])
+print(precision)
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/gallery")
+folder.mkdir(parents=True, exist_ok=True)
+picture(folder / "planning", precision.plot, (6.4, 4.4))

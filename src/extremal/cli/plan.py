@@ -1,0 +1,130 @@
+"""extremal plan: how many people, how exact, which epsilon, before anybody is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+import extremal as ex
+from extremal.errors import FileError, OptionError
+
+from . import options, show
+from .inputs import learn, load_mechanism, named_label
+from .output import check_target
+from .progress import progress
+
+
+@options.with_source
+def command(
+    source: options.Source,
+    mechanism: Annotated[
+        str | None, typer.Option("--mechanism", "-m", metavar="FILE", help="A certified mechanism file.")
+    ] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            "--epsilon", "-e", metavar="NATS", help="With a prior: the level to design a mechanism for."
+        ),
+    ] = None,
+    people: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="How many people there are; with a goal, what epsilon they need."),
+    ] = None,
+    width: Annotated[
+        float | None, typer.Option(help="Goal: every interval at most so wide, from end to end, e.g. 0.05.")
+    ] = None,
+    difference: Annotated[
+        float | None, typer.Option(help="Goal: find a difference between two groups, e.g. 0.1 for 10 points.")
+    ] = None,
+    coefficient: Annotated[
+        float | None,
+        typer.Option(
+            help="Goal: find a log odds ratio per standard deviation of a covariate, in a logit model."
+        ),
+    ] = None,
+    power: Annotated[float, typer.Option(help="The probability of finding it.")] = 0.8,
+    answer: Annotated[
+        str | None, typer.Option(help="Whose share differs or is modelled; the hardest answer if left out.")
+    ] = None,
+    intervals: Annotated[
+        Literal["all", "each"],
+        typer.Option(help='Intervals of --width: "all" hold together, "each" by itself.'),
+    ] = "all",
+    confidence: Annotated[
+        float, typer.Option(help="Of intervals; tests are at the level 1 - confidence.")
+    ] = 0.95,
+    picture: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Draw precision over people and epsilon, as .png or .svg."),
+    ] = None,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+) -> None:
+    """Say how many people a goal takes, how exact so many people are, or which epsilon they need.
+
+    The goal is a width of intervals, a difference between groups or a coefficient. Give a mechanism file, a prior with
+    --epsilon, or a prior with --people: then epsilon is what is looked for.
+    """
+    check_target(picture, overwrite)
+    if picture is not None and Path(picture).suffix.lower() not in (".png", ".svg"):
+        raise FileError("a picture must be written as .png or .svg", given=picture, remedy="rename it")
+    if mechanism is not None and (source.prior or source.data or source.counts):
+        raise OptionError("--mechanism must not be combined with a prior", remedy="leave one of them out")
+    certified = None if mechanism is None else load_mechanism(mechanism)
+    prior = learn(source).prior if certified is None else certified.prior
+    goal: Any = {"width": width, "difference": difference, "coefficient": coefficient}
+    asked = people is not None or any(x is not None for x in goal.values())
+    found = None
+    with progress("planning"):
+        if asked or picture is None:
+            found = ex.plan(
+                certified or prior,
+                people=people,
+                epsilon=epsilon,
+                power=power,
+                answer=None if answer is None else named_label(prior.labels, answer),
+                intervals=intervals,
+                confidence=confidence,
+                **goal,
+            )
+        drawn = None if picture is None else ex.planning.precision(prior, confidence=confidence)
+    if drawn is not None and picture is not None:
+        _draw(drawn, picture, overwrite)
+    if as_json:
+        facts: dict[str, Any] = {} if found is None else found.to_dict()
+        show.print_json({**facts, "precision": None if drawn is None else drawn.rows(), "file": picture})
+        return
+    out = show.console()
+    if found is not None:
+        _tell(out, found)
+    if drawn is not None:
+        show.sentences(out, [str(drawn), f"Picture in {picture}"])
+
+
+def _tell(out: Any, found: ex.planning.Plan) -> None:
+    lines = found.lines()
+    show.warnings(out, [line for line in lines if line.startswith("WARNING")])
+    show.sentences(out, [line for line in lines if not line.startswith("WARNING")])
+    rows = [
+        (show.name_of(label), f"{p:.4f}", _points(half), _points(wide / 2))
+        for label, p, half, wide in zip(
+            found.labels, found.prior.probabilities, found.half_widths, found.widths, strict=True
+        )
+    ]
+    show.heading(out, f"What to expect from {found.total:,} people, in points to each side")
+    out.print(show.table(("answer", "share", "each by itself", "all together"), rows, most=None))
+
+
+def _points(half: float) -> str:
+    return f"± {100 * half:.1f}" if half < 1 else "nothing"
+
+
+def _draw(drawn: ex.planning.Precision, target: str, overwrite: bool) -> None:
+    from extremal._plot import rendered
+    from extremal.release.files.atomic import new_file
+
+    (content,) = rendered(drawn.plot, (6.4, 4.4), (Path(target).suffix.lower().lstrip("."),))
+    with new_file(target, overwrite, 0o644) as file:
+        file.write(content)

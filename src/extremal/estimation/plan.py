@@ -1,0 +1,389 @@
+"""plan(): how many people, how exact, or which epsilon, before anybody is asked."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._confidence import check_confidence
+from .._types import Floats
+from ..certification.certify import Certified, as_mechanism
+from ..errors import EpsilonError, MechanismError, OptionError
+from ..model.labels import Labels, brief
+from ..model.mechanism import Mechanism, check_match
+from ..model.prior import Prior, check_prior
+from ..optimization.design import design
+from ..optimization.result import Design
+from .contrasts import Channel, each_symbol
+from .intervals import normal_quantile
+from .planning import check_people, expected_error, sample_size
+from .power import (
+    check_effect,
+    detectable_difference,
+    effort,
+    people_for_coefficient,
+    people_for_difference,
+    place_of,
+)
+from .result import standard_errors
+
+HALVINGS = 14  # of an interval of epsilons: to less than a thousandth of its length
+USUAL = (300, 1000, 3000)  # people, where nobody said how many there are
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """How many people, and how much they tell about the shares.
+
+    `people` is what was asked for or given; with `groups` = 2 it is the size of each group. `half_widths` are those of
+    ordinary intervals, 1.96 standard errors for 95 %, `widths` those of the intervals that hold together. `wanted` says
+    what the plan is for. `epsilon` is None where only a matrix was given.
+    """
+
+    prior: Prior
+    mechanism: Mechanism
+    epsilon: float | None
+    people: int
+    groups: int
+    confidence: float
+    power: float
+    wanted: str
+    design: Design | None = None  # if one was made
+
+    @property
+    def labels(self) -> Labels:
+        """The answers."""
+        return self.prior.labels
+
+    @property
+    def total(self) -> int:
+        """People in all groups together."""
+        return self.people * self.groups
+
+    @cached_property
+    def standard_errors(self) -> Floats:
+        """Of each share from all people together, if answers are as expected."""
+        return standard_errors(self._channel, each_symbol(self.prior.size), float(self.total))
+
+    @property
+    def half_widths(self) -> Floats:
+        """Of an ordinary interval for each share."""
+        return np.asarray(normal_quantile((1 - self.confidence) / 2) * self.standard_errors)
+
+    @cached_property
+    def widths(self) -> Floats:
+        """Of the simultaneous intervals, from end to end."""
+        return expected_error(self.prior, self.mechanism, self.total, self.confidence).widths
+
+    @cached_property
+    def detectable(self) -> float | None:
+        """The smallest difference between two halves of these people that is found with `power`, in any share."""
+        if not np.isfinite(self.standard_errors).all():
+            return None
+        places = list(range(self.prior.size))
+        return detectable_difference(
+            self._channel, places, self.total / 2, effort(self.confidence, self.power)
+        )
+
+    @property
+    def too_small(self) -> bool:
+        """Whether no share could be told from 0: every ordinary interval reaches further than its share."""
+        return bool((self.half_widths >= self.prior.probabilities).all())
+
+    @property
+    def sentence(self) -> str:
+        """How exactly so many people tell each share."""
+        return precision_sentence(self.prior, self.mechanism, [self.total], self.confidence)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in types that JSON knows as far as the labels are."""
+        return {
+            "wanted": self.wanted,
+            "people": self.people,
+            "groups": self.groups,
+            "total": self.total,
+            "epsilon": self.epsilon,
+            "confidence": self.confidence,
+            "power": self.power,
+            "labels": list(self.labels),
+            "standard_errors": [_finite(x) for x in self.standard_errors],
+            "half_widths": [_finite(x) for x in self.half_widths],
+            "widths": self.widths.tolist(),
+            "detectable_difference": self.detectable,
+            "too_small": self.too_small,
+        }
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return json.dumps(self.to_dict(), default=str, ensure_ascii=False, allow_nan=False)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    __repr__ = __str__
+
+    def lines(self) -> list[str]:
+        """The plan in sentences."""
+        said = [self.wanted, self.sentence]
+        if self.detectable is not None:
+            said.append(
+                f"Two halves of them can be told apart if a share differs by {100 * self.detectable:.1f} points "
+                f"(power {self.power:g}, level {1 - self.confidence:.2g})."
+            )
+        if self.too_small:
+            said.append(
+                "WARNING: this is too small to say anything: no share can be told from 0. Ask more people, or "
+                "choose a larger epsilon."
+            )
+        return [line for line in said if line]
+
+    @cached_property
+    def _channel(self) -> Channel:
+        return Channel(self.mechanism.matrix, self.prior.probabilities)
+
+
+def plan(
+    source: Certified | Design | Mechanism | Prior,
+    *,
+    people: int | None = None,
+    width: float | None = None,
+    difference: float | None = None,
+    coefficient: float | None = None,
+    epsilon: float | None = None,
+    power: float = 0.8,
+    answer: Any = None,
+    intervals: str = "all",
+    confidence: float = 0.95,
+    prior: Prior | None = None,
+) -> Plan:
+    """People for a goal, what so many people tell, or the epsilon with which they reach a goal.
+
+    Parameters
+    ----------
+    source
+        A certified mechanism, a design, or a mechanism with `prior=`; or a prior, for which a mechanism is designed.
+    people
+        How many people there are. Alone: what they will tell. With a goal and a prior without `epsilon`: the least
+        epsilon that reaches it.
+    width
+        A goal: intervals at most so wide, from end to end, for every share.
+    difference
+        A goal: a difference between the shares of two groups is found with probability `power`. People are then
+        counted in each group.
+    coefficient
+        A goal: a log odds ratio per standard deviation of a normal covariate, in a logit model of `answer`, is found
+        with probability `power`.
+    epsilon
+        For which to design a mechanism, if a prior is given.
+    power
+        The probability of finding the difference or the coefficient.
+    answer
+        Whose share differs, or which is modelled. If left out, the answer that takes the most people.
+    intervals
+        Those whose width is meant: "all" hold together, "each" by itself.
+    confidence
+        Of the intervals; 1 - confidence is the level of two-sided tests.
+    prior
+        What is expected, if it is not that of the mechanism.
+    """
+    level, chance = check_confidence(confidence), _check_power(power)
+    goal = _Goal(width, difference, coefficient, chance, answer, intervals, level)
+    if isinstance(source, Prior) and epsilon is None:
+        return _least_epsilon(source, people, goal)
+    made, expected, matrix, bound = _mechanism(source, epsilon, prior)
+    channel = Channel(matrix.matrix, expected.probabilities)
+    if goal.count == 0:
+        if people is None:
+            raise OptionError(
+                "a plan needs a goal: width, difference or coefficient, or a number of people",
+                given="none",
+                remedy="e.g. width=0.05",
+            )
+        n = check_people(people)
+        return Plan(expected, matrix, bound, n, 1, level, chance, "", made)
+    if people is not None:
+        raise OptionError(
+            "must be left out where it is asked for, or come with a prior without epsilon",
+            parameter="people",
+            given=people,
+            remedy="leave out people or the goal",
+        )
+    needed = goal.people(expected, matrix, channel)
+    return Plan(
+        expected, matrix, bound, needed, goal.groups, level, chance, goal.words(needed, expected), made
+    )
+
+
+def precision_sentence(
+    prior: Prior, mechanism: Mechanism, people: Sequence[int] = (), confidence: float = 0.95
+) -> str:
+    """ "With 944 people each share is known to about ± 5.5 points", or what the usual numbers of people tell."""
+    one = standard_errors(Channel(mechanism.matrix, prior.probabilities), each_symbol(prior.size), 1.0)
+    if not np.isfinite(one).all():
+        return "These reports cannot tell all shares apart, however many people answer."
+    typical = normal_quantile((1 - confidence) / 2) * math.sqrt(float(np.mean(one**2)))
+    kind = f"ordinary {100 * confidence:g}% intervals"
+    people = people or USUAL
+    points = [f"± {_points(typical / math.sqrt(n))}" for n in people]
+    if len(people) == 1:
+        return f"With {people[0]:,} people each share is known to about {points[0]} points ({kind})."
+    told = [f"{point} points with {n:,} people" for point, n in zip(points, people, strict=True)]
+    return f"Each share is known to about {', '.join(told[:-1])} and {told[-1]} ({kind})."
+
+
+def _points(half: float) -> str:
+    """A half width in percentage points; beyond 100 nothing is known."""
+    return f"{100 * half:.1f}" if half < 1 else "100"
+
+
+@dataclass(frozen=True)
+class _Goal:
+    """What the people are to be enough for."""
+
+    width: Any
+    difference: Any
+    coefficient: Any
+    power: float
+    answer: Any
+    intervals: str
+    confidence: float
+
+    @property
+    def count(self) -> int:
+        return sum(x is not None for x in (self.width, self.difference, self.coefficient))
+
+    @property
+    def groups(self) -> int:
+        return 2 if self.difference is not None else 1
+
+    def people(self, prior: Prior, matrix: Mechanism, channel: Channel) -> int:
+        if self.count > 1:
+            raise OptionError(
+                "a plan has one goal", given="several", remedy="give width, difference or coefficient"
+            )
+        if self.width is not None:
+            return sample_size(prior, matrix, self.width, self.confidence, intervals=self.intervals)
+        work = effort(self.confidence, self.power)
+        places = list(range(prior.size)) if self.answer is None else [place_of(prior.labels, self.answer)]
+        if self.difference is not None:
+            _check_identified(channel, places, prior.labels)
+            return people_for_difference(channel, places, check_effect(self.difference, "difference"), work)
+        size = check_effect(self.coefficient, "coefficient")
+        return max(people_for_coefficient(channel, place, size, work) for place in places)
+
+    def words(self, people: int, prior: Prior) -> str:
+        level = 1 - self.confidence
+        which = "any share" if self.answer is None else f"the share of {brief(self.answer)}"
+        if self.width is not None:
+            kind = "all together" if self.intervals == "all" else "each by itself"
+            return (
+                f"{people:,} people are expected to make every {100 * self.confidence:g}% interval at most "
+                f"{self.width:g} wide, {kind}."
+            )
+        test = f"with probability {self.power:g} (two-sided test at level {level:.2g})"
+        if self.difference is not None:
+            return (
+                f"{people:,} people in each of two groups find a difference of {100 * self.difference:g} points in "
+                f"{which} {test}."
+            )
+        which = "any answer" if self.answer is None else brief(self.answer)
+        return (
+            f"{people:,} people find a log odds ratio of {self.coefficient:g} per standard deviation of a covariate, "
+            f"for {which} against the others, {test}."
+        )
+
+
+def _mechanism(source: Any, epsilon: Any, prior: Any) -> tuple[Design | None, Prior, Mechanism, float | None]:
+    if isinstance(source, Prior):
+        made = design(source, epsilon)
+        return made, source, made.mechanism, made.epsilon
+    if epsilon is not None:
+        raise OptionError(
+            "must come with a prior",
+            parameter="epsilon",
+            given=f"{epsilon} and a mechanism",
+            remedy="leave it out",
+        )
+    if isinstance(source, Design):
+        return source, prior or source.prior, source.mechanism, source.epsilon
+    matrix = as_mechanism(source)
+    expected = prior if prior is not None else source.prior if isinstance(source, Certified) else None
+    if expected is None:
+        raise OptionError(
+            "must come with a plain mechanism",
+            parameter="prior",
+            given="none",
+            remedy="give what is expected",
+        )
+    check_match(check_prior(expected), matrix)
+    return None, expected, matrix, source.epsilon if isinstance(source, Certified) else None
+
+
+def _least_epsilon(prior: Prior, people: Any, goal: _Goal) -> Plan:
+    """The least level at which so many people reach the goal, by halving; designs get better with epsilon."""
+    if people is None or goal.count == 0:
+        raise OptionError(
+            "a plan for a prior needs epsilon, or people and a goal, from which epsilon follows",
+            given=f"{prior.size} answers",
+            remedy="e.g. people=944, width=0.2",
+        )
+    n = check_people(people)
+
+    def needed(level: float) -> tuple[Design, float]:
+        made = design(prior, level)
+        try:
+            return made, goal.people(
+                prior, made.mechanism, Channel(made.mechanism.matrix, prior.probabilities)
+            )
+        except MechanismError:  # too noisy for any number of people
+            return made, math.inf
+
+    low, high = 0.0, prior.epsilon_max
+    best, count = needed(high)
+    if count > n:
+        raise EpsilonError(
+            "no epsilon is enough: even true answers take more people",
+            given=f"{n} people where {count:g} are needed",
+            remedy="ask more people, or want less",
+        )
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        made, count = needed(middle)
+        if count <= n:
+            high, best = middle, made
+        else:
+            low = middle
+    said = goal.words(n, prior).replace("people", f"people and epsilon = {high:.3g}", 1)
+    return Plan(prior, best.mechanism, high, n, goal.groups, goal.confidence, goal.power, said, best)
+
+
+def _check_identified(channel: Channel, places: list[int], labels: Labels) -> None:
+    known = channel.identified(np.eye(len(labels))[places])
+    if not known.all():
+        raise MechanismError(
+            "the mechanism must identify the share",
+            given=f"one that cannot tell {brief(labels[places[int(np.argmin(known))]])} from others",
+            remedy="design one for shares: `design(prior, epsilon)`",
+        )
+
+
+def _check_power(power: Any) -> float:
+    try:
+        return check_confidence(power)
+    except OptionError:
+        raise OptionError(
+            "must be a number above 0 and below 1",
+            parameter="power",
+            given=f"{power!r:.60}",
+            remedy="0.8 is usual",
+        ) from None
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

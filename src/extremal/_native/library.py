@@ -60,6 +60,15 @@ SIGNATURES: dict[str, list[Any]] = {
     "extremal_herd": [
         *(LONG, LONG, ADDRESS, REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS, REAL, LONG, ADDRESS),
     ],
+    "extremal_herd_levels": [
+        *(LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, REAL, REAL, ADDRESS, ADDRESS),
+        *(ADDRESS, ADDRESS, REAL, LONG, ADDRESS, ADDRESS),
+    ],
+    "extremal_bound_levels": [
+        *(LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, REAL, REAL),
+        *(LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, REAL),
+        *(REAL, REAL, REAL, REAL, LONG, ADDRESS, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS),
+    ],
     "extremal_fill": [LONG, LONG, ADDRESS, REAL, ADDRESS, ADDRESS],
     "extremal_number_texts": [ADDRESS, LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS],
     "extremal_read_integers": [ADDRESS, LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS],

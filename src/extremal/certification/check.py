@@ -148,7 +148,14 @@ def _check_purpose(design: CheckedDesign) -> Check:
         )
     A = design.utility.loss(prior)
     found = check_quadratic(
-        prior.probabilities, design.epsilon, A, mechanism.matrix, value, claim, design.certificate
+        prior.probabilities,
+        design.epsilon,
+        A,
+        mechanism.matrix,
+        value,
+        claim,
+        design.certificate,
+        design.prior_set,
     )
     problems, leakage = found.problems, found.leakage
     if design.prior_set is not None:

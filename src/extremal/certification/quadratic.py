@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._types import Floats
+from .prior_sets import most_over_set
 
 EXACT = 1e-12  # what row sums and leakage may be off by
 RELATIVE = 1e-7  # what an efficiency may be off by, relatively
@@ -44,10 +45,12 @@ def check_quadratic(
     value: float,
     upper_bound: float,
     certificate: Any,
+    priors: Any = None,
 ) -> QuadraticCheck:
     """Whether a mechanism has this efficiency under epsilon-PML, and no other a larger one than the bound.
 
-    `certificate` holds `weights` (W, or its diagonal), `prices` (y or None) and `groups` (or None).
+    `certificate` holds `weights` (W, or its diagonal), `prices` (y or None) and `groups` (or None). One that is
+    `over_set` proves a bound for mechanisms that keep epsilon for all of `priors`, see prior_sets.
     """
     pi, P, A = (np.asarray(a, dtype=np.float64) for a in (probabilities, matrix, A))
     problems: list[str] = []
@@ -67,7 +70,7 @@ def check_quadratic(
     if not (math.isfinite(value) and abs(found - value) <= RELATIVE * max(abs(found), abs(value))):
         problems.append(f"efficiency is {found:.12g}, not {value:.12g}")
     try:
-        proved = _bound(pi, epsilon, A, certificate, problems)
+        proved = _bound(pi, epsilon, A, certificate, priors, problems)
     except (ValueError, TypeError, IndexError, AttributeError, np.linalg.LinAlgError):
         problems.append("the certificate is malformed")
         proved = math.inf
@@ -96,7 +99,9 @@ def _efficiency(pi: Floats, A: Floats, P: Floats, q: Floats) -> float:
     return direct / loss if loss > 0 else 0.0
 
 
-def _bound(pi: Floats, epsilon: float, A: Floats, certificate: Any, problems: list[str]) -> float:
+def _bound(
+    pi: Floats, epsilon: float, A: Floats, certificate: Any, priors: Any, problems: list[str]
+) -> float:
     """The upper bound that a certificate proves."""
     if getattr(certificate, "groups", None) is not None:
         groups = np.asarray(certificate.groups, dtype=np.int64)
@@ -116,7 +121,12 @@ def _bound(pi: Floats, epsilon: float, A: Floats, certificate: Any, problems: li
         return math.inf
     W = (W + W.T) / 2
     excess = min(math.expm1(min(epsilon, 700.0)), float((1 / pi - 1).max()))
-    if certificate.prices is None:
+    if getattr(certificate, "over_set", False):
+        if priors is None or getattr(certificate, "groups", None) is not None:
+            problems.append("the certificate is for a set of priors")
+            return math.inf
+        W, most = most_over_set(pi, math.exp(min(epsilon, 700.0)), W, certificate, priors, problems)
+    elif certificate.prices is None:
         most = _by_entries(pi, excess, W)
     else:
         # Lift vectors less 1 are orthogonal to the prior. What W and y have along it proves nothing, and if it were

@@ -9,32 +9,30 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from .._types import Floats
 from ..errors import OptionError, SizeError
-from ..model.leakage import epsilon_pml
 from ..model.mechanism import Mechanism, check_match
 from ..model.mechanism import identity as identity_mechanism
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
 from ..theory.pairing import pair_outputs
-from ..theory.randomized_response import randomized_response_for_pml
 from .quadratic.purposes import Purpose
+from .quadratic.robust import robust_tolerance, solve_set
 from .quadratic.solve import default_tolerance, solve
 from .result import Design, within_lifts
+from .robust.solve import within
 from .solver.column_generation import Progress, Stats, relative_gap
 
 NOTHING = 1e-13  # levels at which lifts are 1 up to rounding
 FINEST = 1e-10  # the smallest gap that doubles can prove
 LARGEST = 2000  # labels: beyond, tables of labels by labels and the search grow out of hand
 SINGULAR = 1e12  # condition of J from which on shares cannot be told apart
-LEVELS = 6  # tried below epsilon for a set of priors
-STEPS = 40  # of a bisection
+MOST_ROBUST = 300  # labels of a set of priors: mixing takes minutes beyond
 
 
 def run_purpose(
@@ -99,64 +97,45 @@ def run_robust_purpose(
     time_limit: float | None,
     progress: Progress | None = None,
 ) -> Design:
-    """A mechanism that keeps epsilon for every prior of a set, with the efficiency under the nominal one.
-
-    Candidates are designs for the nominal prior at epsilon and below, and randomized response, each mixed with just as
-    much of a constant report as the worst prior of the set asks for; the best of them is taken. Every mechanism for
-    the set keeps epsilon for the nominal prior, too, so the bound for that one holds.
-    """
+    """The mechanism of largest efficiency under the nominal prior that keeps epsilon for every prior of a set."""
     begin = time.perf_counter()
-    nominal = priors.nominal
-    best = run_purpose(nominal, epsilon, purpose, tolerance, time_limit, progress)
-    if best.epsilon == 0 or epsilon_pml(priors, best.mechanism) <= best.epsilon:
-        return replace(best, prior_set=priors)
-    found: tuple[float, Mechanism] = (-math.inf, best.mechanism)
-    for candidate in _candidates(best, nominal, purpose, tolerance, time_limit):
-        mechanism = _mixed(priors, candidate, best.epsilon)
-        found = max(found, (purpose(nominal, mechanism), mechanism), key=lambda pair: pair[0])
-    value, mechanism = found
-    goal = default_tolerance(nominal.size, best.epsilon) if tolerance is None else tolerance
-    upper = max(best.upper_bound, value)
-    return replace(
-        best,
-        method="robust mixture",
-        made=pair_outputs(nominal, mechanism),
-        value=value,
-        upper_bound=upper,
-        proven=relative_gap(value, upper) <= goal,
-        stats=replace(best.stats, seconds=time.perf_counter() - begin),
-        prior_set=priors,
+    nominal, epsilon = priors.nominal, check_epsilon(epsilon)
+    if priors.is_point or epsilon <= NOTHING or epsilon >= priors.epsilon_max:
+        found = run_purpose(nominal, epsilon, purpose, tolerance, time_limit, progress)
+        return replace(found, prior_set=priors)
+    if priors.size > MOST_ROBUST:
+        raise SizeError(
+            f"designs for {purpose.name} and a set of priors are for at most {MOST_ROBUST} labels",
+            given=priors.size,
+            remedy="merge rare labels, or design for the nominal prior",
+        )
+    limit = math.inf if time_limit is None else time_limit
+    goal = robust_tolerance(priors.size) if tolerance is None else max(tolerance, FINEST)
+    solved = solve_set(
+        priors, epsilon, purpose.loss(nominal), tolerance=goal, time_limit=limit, progress=progress
     )
-
-
-def _candidates(
-    best: Design, prior: Prior, purpose: Purpose, tolerance: float | None, time_limit: float | None
-) -> Iterator[Mechanism]:
-    yield best.mechanism
-    yield randomized_response_for_pml(prior, best.epsilon)
-    for k in range(1, LEVELS):
-        level = best.epsilon * (1 - k / LEVELS)
-        yield run_purpose(prior, level, purpose, tolerance, time_limit).mechanism
-
-
-def _mixed(priors: PriorSet, mechanism: Mechanism, epsilon: float) -> Mechanism:
-    """The mechanism with as little of its own output distribution mixed in as keeps epsilon for the whole set."""
-    P = mechanism.matrix
-    constant = np.broadcast_to(priors.nominal.probabilities @ P, P.shape)
-
-    def at(share: float) -> Mechanism:
-        return Mechanism((1 - share) * P + share * constant, mechanism.inputs, mechanism.outputs)
-
-    low, high = 0.0, 1.0
-    if epsilon_pml(priors, mechanism) <= epsilon:
-        return mechanism
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        if epsilon_pml(priors, at(middle)) <= epsilon:
-            high = middle
-        else:
-            low = middle
-    return at(high)
+    mechanism = pair_outputs(nominal, within(priors, epsilon, Mechanism(solved.matrix, nominal.labels)))
+    value = purpose(nominal, mechanism)
+    upper = max(min(solved.upper_bound, 1.0), value)
+    return Design(
+        nominal,
+        epsilon,
+        purpose,
+        str(solved.stats["method"]),
+        mechanism,
+        value,
+        upper,
+        None,
+        relative_gap(value, upper) <= goal,
+        Stats(
+            rounds=int(solved.stats["rounds"]),
+            columns=int(solved.stats["columns"]),
+            seconds=time.perf_counter() - begin,
+            stopped=bool(solved.stats["out_of_time"]),
+        ),
+        prior_set=priors,
+        certificate=solved.certificate,
+    )
 
 
 def information(prior: Prior, mechanism: Mechanism) -> Floats:

@@ -65,7 +65,7 @@ def _ldp(task: Task) -> Design:
     gains = task.mu(lifts)
     master = Master(prior.probabilities, 0.0, float(lifts.max()), max(float(np.abs(gains).max()), 1e-300))
     solution = listed_program(master, lifts, gains, task.mu)
-    mechanism = within(task, PriorSet.at_least(prior, 0.0), solution.mechanism(prior.labels))
+    mechanism = within(PriorSet.at_least(prior, 0.0), task.epsilon, solution.mechanism(prior.labels))
     return replace(measured(task, mechanism, solution.upper, solution.dual), method="staircase")
 
 

@@ -1,6 +1,5 @@
 """Designs that hold for every prior of a set."""
 
-import itertools
 import math
 
 import numpy as np
@@ -13,26 +12,7 @@ from extremal.optimization.robust.pricing import LiftProgram, Pricer, admissible
 from extremal.optimization.robust.vertices import climb, nested_columns, robust_vertices
 from extremal.optimization.solver.budget import Budget
 from tests.support.oracles import every_utility
-from tests.support.prior_sets import random_members, some_sets
-
-
-def all_vertices(priors, c):
-    """Vertices of {lambda >= 0, mean 1, lambda_i <= c pi.lambda for all i and pi} by trying all bases."""
-    n, pi = priors.size, priors.nominal.probabilities
-    orders = np.array(list(itertools.permutations(range(n))), dtype=float).T
-    corners = np.unique(np.round(priors.worst_priors(orders).T, 14), axis=0)
-    rows = [np.eye(n)[i] - c * corner for i in range(n) for corner in corners]
-    A = np.unique(np.round(np.vstack((rows, -np.eye(n))), 13), axis=0)
-    found = []
-    choices = np.array(list(itertools.combinations(range(len(A)), n - 1)))
-    for chosen in np.array_split(choices, 1 + len(choices) // 50_000):
-        systems = np.concatenate((A[chosen], np.broadcast_to(pi, (len(chosen), 1, n))), axis=1)
-        regular = np.abs(np.linalg.det(systems)) > 1e-10
-        right = np.zeros((int(regular.sum()), n, 1))
-        right[:, -1] = 1
-        points = np.linalg.solve(systems[regular], right)[..., 0]
-        found.append(points[(points @ A.T <= 1e-9).all(axis=1)])
-    return np.maximum(np.concatenate(found), 0)
+from tests.support.prior_sets import all_vertices, random_members, some_sets
 
 
 def optimum(lifts, gains):

@@ -13,8 +13,15 @@ class Certificate:
 
     Without prices every variance and covariance is at its limit. With `groups` the proof is for the symbols merged into
     these groups, which the purpose does not tell apart; W and y are then over the groups.
+
+    `over_set`: the lift vectors are those that are admissible for every prior of the set, else those for the nominal
+    one. With `cells` (branch, t0, t1, b0, b1, rho, theta, bound) the proof needs no list of them: they cover the levels
+    of all, and `low` is the part of -W that products with the least level pay for, see cone.bound.
     """
 
     weights: Floats
     prices: Floats | None = None
     groups: Ints | None = None
+    over_set: bool = False
+    low: Floats | None = None
+    cells: Floats | None = None

@@ -41,6 +41,10 @@ class Source:
         """How lift vectors are found."""
         return "local search" if self.vertices is None else "all lift vectors"
 
+    def little(self, value: float, upper: float) -> float:
+        """A round that gains less has stalled."""
+        return 0.1 * (upper - value)
+
     def first(self) -> tuple[Floats, Floats]:
         """Vectors to begin with, and weights that balance them."""
         n, y = self.problem.size, self.relaxed.prices(self.problem)
@@ -65,7 +69,12 @@ class Source:
         best = np.argsort(-reduced, kind="stable")[:n]
         return np.concatenate([found, self.vertices[best]])
 
-    def bound(self, mixture: Mixture, listed: bool) -> tuple[float, Certificate]:
+    @property
+    def exhausted(self) -> bool:
+        """Never: another search may find better vectors."""
+        return False
+
+    def bound(self, mixture: Mixture, X: Floats, listed: bool) -> tuple[float, Certificate]:
         """The efficiency that no mechanism exceeds: by the relaxation, or over all vectors by what prices them."""
         if self.vertices is None or not listed:
             return self.upper, self.relaxation

@@ -52,27 +52,35 @@ def limits(problem: Problem) -> Floats:
 
 def relax(problem: Problem, rounds: int) -> Relaxed:
     """The W of a good bound: d by its fixed point, then d and S together by so many rounds of a quasi-Newton method."""
-    n, a = problem.size, problem.most_variance
+    n = problem.size
+    d, _ = fixed_point(problem, problem.most_variance)
+    W = np.diag(d)
+    relaxed = gradient(problem, W)
+    assert relaxed is not None
+    if rounds > 0 and n <= MANY and n > 2:
+        W = _with_pairs(problem, d, rounds)
+        better = gradient(problem, W)
+        relaxed = relaxed if better is None else better
+    return Relaxed(W, relaxed[1][1:, 1:])
+
+
+def fixed_point(problem: Problem, a: Floats) -> tuple[Floats, float]:
+    """A good d for variances that are at most a: d <- d C_ii / a; and tr (G^1/2 H G^1/2)^1/2 for H = B' diag(d) B."""
     d, before = 1 / a, 0.0
-    relaxed = _covariance(problem, np.diag(d))
+    relaxed = gradient(problem, np.diag(d))
     assert relaxed is not None
     for _ in range(FIXED_POINT):
         reached = relaxed[0] ** 2 / float(a @ d)  # the bound with d in its best scale
         if reached - before <= 1e-7 * reached:
             break
-        following = _covariance(problem, np.diag(d * np.diagonal(relaxed[1]) / a))
+        following = gradient(problem, np.diag(d * np.diagonal(relaxed[1]) / a))
         if following is None:
             break
         d, before, relaxed = d * np.diagonal(relaxed[1]) / a, reached, following
-    W = np.diag(d)
-    if rounds > 0 and n <= MANY and n > 2:
-        W = _with_pairs(problem, d, rounds)
-        better = _covariance(problem, W)
-        relaxed = relaxed if better is None else better
-    return Relaxed(W, relaxed[1][1:, 1:])
+    return d, relaxed[0]
 
 
-def _covariance(problem: Problem, W: Floats) -> tuple[float, Floats] | None:
+def gradient(problem: Problem, W: Floats) -> tuple[float, Floats] | None:
     """tr (G^1/2 H G^1/2)^1/2 and its gradient by W, twice the former's: the C with C H C = G, over all symbols."""
     import scipy.linalg as sl
 
@@ -111,7 +119,7 @@ def _with_pairs(problem: Problem, d: Floats, rounds: int) -> Floats:
         return W + np.triu(W, 1).T
 
     def objective(z: Floats) -> tuple[float, Floats]:
-        found = _covariance(problem, matrix(z))
+        found = gradient(problem, matrix(z))
         if found is None:
             return 1e300, np.zeros_like(z)
         slope = np.concatenate([np.diagonal(found[1]) - a, -found[1][upper] - limit[upper]])

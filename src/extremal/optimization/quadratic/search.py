@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from .pruning import SILENT, exactly_balanced, prune
 Progress = Callable[[float, float], None]  # (value, upper bound)
 
 FEW = 4  # outputs for each symbol, unless it takes more to reach the goal
+SPARED = 5e-3  # of the efficiency, at most, for fewer outputs where the goal is missed
 RIDGE = 1e-6  # of the errors of all shares, added to a loss that does not need all of them
 PAIR_ROUNDS, FEW_ROUNDS = 60, 12  # of the bound by variances and covariances, and where symbols are many
 
@@ -72,10 +73,45 @@ def search(
 
     It begins with randomized response, which is also what is left if time is up before the first mixture.
     """
-    problem, many = _ridged(true), true.size > MANY
-    source = find_source(problem, true, FEW_ROUNDS if many else PAIR_ROUNDS)
-    upper, certificate = source.upper, source.relaxation
+    problem = ridged(true)
+    source = find_source(problem, true, FEW_ROUNDS if true.size > MANY else PAIR_ROUNDS)
     simple = closed_forms.randomized_response(true)
+    return improve(problem, true, source, simple, goal, rounds, deadline, progress, start)
+
+
+class Columns(Protocol):
+    """Where lift vectors less 1 come from, and what is proven about all of them: see columns.Source."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def short(self) -> bool: ...
+    @property
+    def upper(self) -> float: ...
+    @property
+    def relaxation(self) -> Certificate: ...
+    @property
+    def exhausted(self) -> bool: ...
+    def little(self, value: float, upper: float) -> float: ...
+    def first(self) -> tuple[Floats, Floats]: ...
+    def more(self, mixture: Mixture, round_: int, listed: bool) -> Floats: ...
+    def bound(self, mixture: Mixture, X: Floats, listed: bool) -> tuple[float, Certificate]: ...
+
+
+def improve(
+    problem: Problem,
+    true: Problem,
+    source: Columns,
+    simple: tuple[Floats, Floats],
+    goal: float,
+    rounds: int,
+    deadline: float,
+    progress: Progress | None,
+    start: Floats | None = None,
+) -> Found:
+    """Mix the vectors so far and look for better ones, again and again; `simple` is what is left if that fails."""
+    many = true.size > MANY
+    upper, certificate = source.upper, source.relaxation
     value = least = efficiency(true, *simple)
     _tell(progress, value, upper)
     X, weights = source.first()
@@ -94,15 +130,16 @@ def search(
         mixture, mixed = following, X
         value = true.direct / float(np.sum(true.loss * mixture.inverse))
         round_ += 1
-        stalled = value - before < 0.1 * (upper - value)
+        stalled = value - before < source.little(value, upper)
         listed = source.short or stalled or round_ == rounds
-        bound, proof = source.bound(mixture, listed)
+        bound, proof = source.bound(mixture, X, listed)
         if bound < upper:
             upper, certificate = bound, proof
         _tell(progress, value, upper)
         gap, before = upper / value - 1, value
         stopped = time.perf_counter() > deadline
-        if gap <= (0.9 if many else 0.5) * goal or stopped or round_ == rounds:
+        enough = gap <= (0.9 if many else 0.5) * goal or (source.exhausted and stalled)
+        if enough or stopped or round_ == rounds:
             break
         most += true.size if stalled else 0
         new = source.more(mixture, round_, listed)
@@ -110,11 +147,10 @@ def search(
         X, weights = _join(X, mixture, most, new)
     stats = {"method": source.name, "rounds": round_, "columns": tried, "out_of_time": stopped}
     if mixture is not None:
-        room = (
-            0.98 * goal - gap
-        )  # the gap may grow to the goal for fewer outputs, and by a tenth where it is missed
+        # The gap may grow to the goal for fewer outputs, and a little where it is missed.
+        room = 0.98 * goal - gap
         with contextlib.suppress(np.linalg.LinAlgError, SolverError):
-            X, q, curve = prune(problem, mixed, mixture, room if room > 0 else gap / 10)
+            X, q, curve = prune(problem, mixed, mixture, room if room > 0 else min(gap / 10, SPARED))
             if efficiency(true, X, q) >= least:
                 return Found(X, q, upper, certificate, stats | {"curve": curve})
     return Found(*simple, upper, certificate, stats | {"method": "randomized response"})
@@ -139,7 +175,7 @@ def _distinct(X: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return rows, np.bincount(place.ravel(), weights=weights).astype(np.float64)
 
 
-def _ridged(problem: Problem) -> Problem:
+def ridged(problem: Problem) -> Problem:
     """The same problem with a loss that needs all shares: a little of the errors of all is added where it does not."""
     G = problem.loss
     shares = _shares(problem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -83,7 +83,7 @@ def solve(
     start : lift vectors worth trying, one a row, e.g. those of a design for a smaller epsilon.
     """
     deadline = time.perf_counter() + time_limit
-    pi, A = _check(probabilities, A)
+    pi, A = check_purpose(probabilities, A)
     epsilon = check_epsilon(epsilon)
     if epsilon == 0:
         raise EpsilonError(
@@ -117,13 +117,13 @@ def solve(
     goal = default_tolerance(size, epsilon) if tolerance is None else tolerance
     given = None if start is None else _given(start, groups, order, problem)
     found = closed(problem) or search(problem, goal, rounds, deadline, progress, given)
-    solution = _solution(found, problem, groups, order)
+    solution = in_order(found, problem, groups, order)
     if progress is not None:
         progress(solution.value, solution.upper_bound)
     return solution
 
 
-def _check(probabilities: ArrayLike, A: ArrayLike) -> tuple[Floats, Floats]:
+def check_purpose(probabilities: ArrayLike, A: ArrayLike) -> tuple[Floats, Floats]:
     pi = Prior(np.asarray(probabilities, dtype=np.float64)).probabilities
     matrix = np.asarray(A, dtype=np.float64)
     if matrix.shape != (len(pi), len(pi)) or not np.isfinite(matrix).all():
@@ -158,7 +158,7 @@ def _given(start: ArrayLike, groups: Ints, order: Ints, problem: Problem) -> Flo
     return np.asarray(X[fits])
 
 
-def _solution(found: Found, problem: Problem, groups: Ints, order: Ints) -> Solution:
+def in_order(found: Found, problem: Problem, groups: Ints, order: Ints) -> Solution:
     """Back to the caller's symbols."""
     place = np.argsort(order)  # of each merged symbol among the sorted ones
     column = place[groups]
@@ -169,4 +169,6 @@ def _solution(found: Found, problem: Problem, groups: Ints, order: Ints) -> Solu
     y = None if proof.prices is None else proof.prices[place]
     merged = None if len(order) == len(groups) else groups
     value = efficiency(problem, found.X, found.weights)
-    return Solution(lifts, found.weights, value, max(found.upper, value), Certificate(W, y, merged), stats)
+    low = None if proof.low is None else proof.low[np.ix_(place, place)]
+    certificate = replace(proof, weights=W, prices=y, groups=merged, low=low)
+    return Solution(lifts, found.weights, value, max(found.upper, value), certificate, stats)

@@ -109,22 +109,22 @@ def _solved(task: Task, priors: PriorSet, solution: Solution) -> Design:
     mechanism = solution.mechanism(task.prior.labels)
     if mechanism.shape[1] > task.prior.size:
         mechanism = reduce_outputs(task.prior, mechanism, task.utility)
-    mechanism = within(task, priors, mechanism)
+    mechanism = within(priors, task.epsilon, mechanism)
     return measured(task, mechanism, solution.upper, solution.dual, solution.stats)
 
 
-def within(task: Task, priors: PriorSet, mechanism: Mechanism) -> Mechanism:
+def within(priors: PriorSet, epsilon: float, mechanism: Mechanism) -> Mechanism:
     """The mechanism, mixed with its own output distribution if rounding put its leakage above epsilon."""
-    c = bounded_exp(task.epsilon)
-    rho = mechanism.output_distribution(task.prior)
+    c = bounded_exp(epsilon)
+    rho = mechanism.output_distribution(priors.nominal)
     for _ in range(5):
         leakage = pml(priors, mechanism)
-        if leakage.max() <= task.epsilon + EXCESS:
+        if leakage.max() <= epsilon + EXCESS:
             break
-        over = leakage > task.epsilon
+        over = leakage > epsilon
         L = (mechanism.matrix / np.where(rho > 0, rho, 1.0))[:, over]
         # t - c h, which mixing must make up for, without the digits that cancel.
-        lack = -L.max(axis=0) * np.expm1(np.maximum(task.epsilon - leakage[over], -700.0))
+        lack = -L.max(axis=0) * np.expm1(np.maximum(epsilon - leakage[over], -700.0))
         share = float(np.max(lack / (L.max(axis=0) - 1 + c * (1 - priors.smallest_means(L)))))
         P = (1 - share) * mechanism.matrix + share * rho
         mechanism = Mechanism(P, mechanism.inputs, mechanism.outputs)

@@ -1,0 +1,287 @@
+/* A bound on sum_i d_i l_i^2 - y_i l_i over all lift vectors l that are admissible for a set of priors.
+
+   Extremal ones have two levels, t on S and b on R, 0 elsewhere, with t pi(S) + b pi(R) = 1 and
+   b h(S and R) + (t - b) h(S) >= t / c, where h is the largest of three linear functions of the set. A branch fixes which
+   of them: h(S and R) is kA + vA(S and R), h(S) is kB + vB(S). For any rho and theta >= 0 no vector of the branch
+   exceeds
+
+       F(t, b) = rho + theta (b kA + (t - b) kB - t / c) + sum_i max(0, g_i(t), g_i(b)),
+
+   g_i the terms of symbol i in S or in R. F is convex in (t, b), so in a cell of levels it is largest in a corner. */
+
+#include "native.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEPS 45
+#define FAR 20 /* steps, each four times the last, to where a multiplier may be */
+#define NEAR 1e-7 /* how well multipliers are found, in parts of their scale */
+#define NEAR_THETA 1e-4
+
+typedef struct {
+    int64_t n;
+    const double *pi, *d, *y, *low, *high; /* the last two: sums of the pairs' weights of each symbol */
+    const double *kA, *kB, *vA, *vB;
+    const double *all; /* 1 for a branch in which every symbol is in S or R */
+    double all_low, all_high, need, scale; /* sums of all pairs' weights; 1 / c; the size of multipliers */
+} program;
+
+typedef struct {
+    double t0, t1, b0, b1, rho, theta, bound;
+    int64_t branch;
+} cell;
+
+/* F, its slopes by rho and theta. */
+typedef struct {
+    double value, by_rho, by_theta;
+} reached;
+
+/* a v^2, or what lies above it and is linear: the tangent in the middle. */
+static inline double square(double a, double v, double middle) {
+    return a >= 0 ? a * v * v : a * middle * (2 * v - middle);
+}
+
+/* F at the levels t and b of a cell; symbols that are too heavy for S there are not in it. `chosen`, if given, gets the
+   level of each symbol: 0, b or t. */
+static reached at(const program *p, const cell *c, double t, double b, double rho, double theta, double *chosen) {
+    const double *vA = p->vA + c->branch * p->n, *vB = p->vB + c->branch * p->n;
+    const bool all = p->all[c->branch] > 0;
+    const double fixed = b * p->kA[c->branch] + (t - b) * p->kB[c->branch] - t * p->need;
+    const double tm = (c->t0 + c->t1) / 2, bm = (c->b0 + c->b1) / 2, least = all ? b : 0.0, rest = all ? c->b0 : 0.0;
+    double total = 0.0, mass = 0.0, held = 0.0;
+    for (int64_t i = 0; i < p->n; i++) {
+        const double inner = b * vA[i] + (t - b) * vB[i], outer = b * vA[i], price = p->y[i] + rho * p->pi[i];
+        double in_S = square(p->d[i] - 2 * p->high[i], t, tm) - t * (price + 2 * p->low[i] * least) + theta * inner;
+        const double in_R = square(all ? p->d[i] - 2 * p->low[i] : p->d[i], b, bm) - b * (price + 2 * p->high[i] * t) +
+                            theta * outer;
+        if (p->pi[i] * c->t0 + (1.0 - p->pi[i]) * rest > 1.0 + 1e-12) in_S = -INFINITY;
+        const bool S = in_S >= in_R && (all || in_S > 0), R = !S && (all || in_R > 0);
+        total += S ? in_S : R ? in_R : 0.0;
+        mass += p->pi[i] * (S ? t : R ? b : 0.0);
+        held += S ? inner : R ? outer : 0.0;
+        if (chosen) chosen[i] = S ? t : R ? b : 0.0;
+    }
+    total += least * least * p->all_low + t * t * p->all_high;
+    const reached r = {rho + theta * fixed + total, 1.0 - mass, fixed + held};
+    return r;
+}
+
+/* The largest F in the corners of a cell, with its slopes; `where` gets the levels of that corner. */
+static reached corners(const program *p, const cell *c, double rho, double theta, double *where) {
+    reached most = {-INFINITY, 0.0, 0.0};
+    for (int k = 0; k < 4; k++) {
+        if ((k & 1 && c->t0 == c->t1) || (k & 2 && c->b0 == c->b1)) continue;
+        const double t = k & 1 ? c->t1 : c->t0, b = k & 2 ? c->b1 : c->b0;
+        const reached r = at(p, c, t, b, rho, theta, NULL);
+        if (r.value > most.value) {
+            most = r;
+            where[0] = t;
+            where[1] = b;
+        }
+    }
+    return most;
+}
+
+/* One side of a minimum of F by rho, and of one by theta: multipliers, slopes, and how much the other side of the
+   former weighs. */
+typedef struct {
+    double rho, below, share;
+    reached r;
+} side;
+
+/* The rho of least F. What is chosen on its two sides can be mixed to have mean 1: `by_theta` is that of the mixture.
+   Ends early where F is at most `enough`. */
+static side least_rho(const program *p, const cell *c, double start, double theta, double enough) {
+    double low = start, high = start, step = 1e-3 * p->scale, where[2];
+    reached l = corners(p, c, start, theta, where), h = l;
+    if (l.by_rho < 0)
+        for (int k = 0; h.by_rho < 0 && h.value > enough && k < FAR; k++) {
+            low = high, l = h, high += step, step *= 4;
+            h = corners(p, c, high, theta, where);
+        }
+    else
+        for (int k = 0; l.by_rho >= 0 && l.value > enough && k < FAR; k++) {
+            high = low, h = l, low -= step, step *= 4;
+            l = corners(p, c, low, theta, where);
+        }
+    for (int k = 0; k < STEPS && high - low > NEAR * p->scale && h.value > enough && l.value > enough; k++) {
+        const double middle = (low + high) / 2;
+        const reached r = corners(p, c, middle, theta, where);
+        if (r.by_rho < 0)
+            low = middle, l = r;
+        else
+            high = middle, h = r;
+    }
+    if (l.value < h.value && l.value <= enough) high = low, h = l;
+    const double slopes = h.by_rho - l.by_rho;
+    side s = {high, low, slopes > 0 ? smaller(larger(-l.by_rho / slopes, 0.0), 1.0) : 1.0, h};
+    s.r.by_theta = s.share * h.by_theta + (1.0 - s.share) * l.by_theta;
+    return s;
+}
+
+/* Multipliers of about the least F in the corners of a cell, or of one of at most `enough`, and that F.
+
+   `l` and `h` get the two sides of theta; mixed they meet all constraints unless the cell holds no vector. */
+static double settle(const program *p, cell *c, double enough, double *low_theta, side *l, side *h) {
+    double low = 0.0, high = larger(c->theta, 1e-3 * p->scale);
+    *l = *h = least_rho(p, c, c->rho, 0.0, enough);
+    if (l->r.by_theta < 0 && l->r.value > enough) {
+        for (int k = 0; k < FAR; k++) {
+            *h = least_rho(p, c, l->rho, high, enough);
+            if (h->r.by_theta >= 0 || h->r.value <= enough) break;
+            low = high, *l = *h;
+            high *= 4;
+        }
+        for (int k = 0; k < STEPS && high - low > NEAR_THETA * high && h->r.value > enough && l->r.value > enough; k++) {
+            const double middle = (low + high) / 2;
+            const side s = least_rho(p, c, h->rho, middle, enough);
+            if (s.r.by_theta < 0)
+                low = middle, *l = s;
+            else
+                high = middle, *h = s;
+        }
+        if (l->r.value < h->r.value) high = low, *h = *l;
+    } else
+        high = low;
+    c->rho = h->rho;
+    c->theta = high;
+    *low_theta = low;
+    return h->r.value;
+}
+
+/* Add `weight` of what is chosen to the lifts and their squares. */
+static void add(const program *p, const cell *c, double rho, double theta, double weight, double *room, double *lifts,
+                double *squares) {
+    at(p, c, c->t0, c->b0, rho, theta, room);
+    for (int64_t i = 0; i < p->n; i++) {
+        lifts[i] += weight * room[i];
+        squares[i] += weight * room[i] * room[i];
+    }
+}
+
+/* The largest value of relaxed vectors with the levels in the middle of a cell, and the vector that attains it; -inf if
+   there is none. */
+static double middle_of(const program *p, const cell *whole, double enough, double *room, double *lifts, double *squares) {
+    cell c = *whole;
+    c.t0 = c.t1 = (whole->t0 + whole->t1) / 2;
+    c.b0 = c.b1 = (whole->b0 + whole->b1) / 2;
+    side l, h;
+    double low;
+    const double value = settle(p, &c, enough, &low, &l, &h);
+    if (value <= enough || h.r.by_theta < -1e-6 || fabs(h.share * h.r.by_rho) > 1e9) return -INFINITY;
+    const double slopes = h.r.by_theta - l.r.by_theta;
+    const double weight = slopes > 0 ? smaller(larger(-l.r.by_theta / slopes, 0.0), 1.0) : 1.0;
+    memset(lifts, 0, (size_t)p->n * sizeof(double));
+    memset(squares, 0, (size_t)p->n * sizeof(double));
+    add(p, &c, h.rho, c.theta, weight * h.share, room, lifts, squares);
+    add(p, &c, h.below, c.theta, weight * (1 - h.share), room, lifts, squares);
+    add(p, &c, l.rho, low, (1 - weight) * l.share, room, lifts, squares);
+    add(p, &c, l.below, low, (1 - weight) * (1 - l.share), room, lifts, squares);
+    return value;
+}
+
+static void sift_up(cell *heap, int64_t k) {
+    while (k > 0 && heap[(k - 1) / 2].bound < heap[k].bound) {
+        const cell c = heap[k];
+        heap[k] = heap[(k - 1) / 2];
+        heap[(k - 1) / 2] = c;
+        k = (k - 1) / 2;
+    }
+}
+
+static void sift_down(cell *heap, int64_t count, int64_t k) {
+    for (;;) {
+        int64_t best = 2 * k + 1;
+        if (best >= count) return;
+        if (best + 1 < count && heap[best + 1].bound > heap[best].bound) best++;
+        if (heap[best].bound <= heap[k].bound) return;
+        const cell c = heap[k];
+        heap[k] = heap[best];
+        heap[best] = c;
+        k = best;
+    }
+}
+
+/* Cells (branch, t0, t1, b0, b1, rho, theta, bound) that cover all levels up to `top` for every branch, at most `most`.
+
+   Cells are split until the largest bound is at most `target`, or within `slack` of a relaxed vector's value, of
+   which the `kept` best are written to `lifts` and `squares` with their values in `values`. Returns the number of
+   cells. */
+EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *d, const double *y,
+                                     const double *low, const double *high, double all_low, double all_high,
+                                     int64_t branches, const double *kA, const double *kB, const double *vA,
+                                     const double *vB, const double *all, double need,
+                                     double top, double target, double slack, double scale, int64_t most,
+                                     double *cells, int64_t kept, double *values, double *lifts, double *squares,
+                                     double *levels) {
+    const program p = {n, pi, d, y, low, high, kA, kB, vA, vB, all, all_low, all_high, need, scale};
+    cell *heap = malloc((size_t)(most + 1) * sizeof(cell));
+    double *room = malloc((size_t)(3 * n) * sizeof(double));
+    if (heap == NULL || room == NULL) {
+        free(heap);
+        free(room);
+        return OUT_OF_MEMORY;
+    }
+    int64_t count = 0, stored = 0;
+    double best = -INFINITY;
+    cell waiting[2];
+    int pending = 0;
+    int64_t branch = 0;
+    for (;;) {
+        cell c;
+        if (pending > 0)
+            c = waiting[--pending];
+        else if (branch < branches) {
+            const cell root = {1.0, top, 0.0, all[branch] > 0 ? 1.0 : top, 0.0, 0.0, INFINITY, branch};
+            branch++;
+            c = root;
+        } else if (count + 1 > most || heap[0].bound <= target || heap[0].bound - best <= slack)
+            break;
+        else { /* split the cell of the largest bound */
+            c = heap[0];
+            heap[0] = heap[--count];
+            sift_down(heap, count, 0);
+            cell other = c;
+            if (c.t1 - c.t0 >= c.b1 - c.b0)
+                c.t1 = other.t0 = (c.t0 + c.t1) / 2;
+            else
+                c.b1 = other.b0 = (c.b0 + c.b1) / 2;
+            waiting[pending++] = other;
+        }
+        const double enough = larger(target, best), rho = c.rho, theta = c.theta, before = c.bound;
+        double low, where[2];
+        side l, h;
+        const bool empty = c.b0 > c.t1; /* the middle level is the smaller one */
+        c.bound = empty ? -INFINITY : settle(&p, &c, enough, &low, &l, &h);
+        if (!empty && isfinite(before)) {
+            const double same = corners(&p, &c, rho, theta, where).value;
+            if (same < c.bound) c.bound = same, c.rho = rho, c.theta = theta;
+        }
+        const double value = c.bound > enough ? middle_of(&p, &c, larger(target, -1e290), room, room + n, room + 2 * n) : -INFINITY;
+        heap[count++] = c;
+        sift_up(heap, count - 1);
+        best = larger(best, value);
+        if (!isfinite(value)) continue;
+        int64_t place = stored < kept ? stored++ : 0;
+        if (place == 0 && stored == kept)
+            for (int64_t k = 1; k < kept; k++)
+                if (values[k] < values[place]) place = k;
+        if (values[place] < value) {
+            values[place] = value;
+            levels[2 * place] = p.all[c.branch] > 0 ? (c.b0 + c.b1) / 2 : 0.0;
+            levels[2 * place + 1] = (c.t0 + c.t1) / 2;
+            memcpy(lifts + place * n, room + n, (size_t)n * sizeof(double));
+            memcpy(squares + place * n, room + 2 * n, (size_t)n * sizeof(double));
+        }
+    }
+    for (int64_t k = 0; k < count; k++) {
+        const cell *c = heap + k;
+        const double row[8] = {(double)c->branch, c->t0, c->t1, c->b0, c->b1, c->rho, c->theta, c->bound};
+        memcpy(cells + 8 * k, row, sizeof(row));
+    }
+    free(heap);
+    free(room);
+    return count;
+}

@@ -1,0 +1,170 @@
+"""What no mechanism for a set of priors exceeds: the part of the check of designs for estimation that is about sets.
+
+Uses numpy alone. The set is {lower <= pi <= upper, |pi - center|_1 <= radius}, and the least probability of symbols A
+over it is h(A) = max(center(A) - radius/2, lower(A), 1 - upper(rest)). Extremal lift vectors are t on a set S, b on a
+set R, 0 elsewhere, with mean 1 under the nominal prior and b h(S and R) + (t - b) h(S) >= t / c.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._types import Floats
+
+LISTED = 16  # symbols whose sets are listed
+ULP = 2.0**-52
+
+
+def most_over_set(
+    pi: Floats, c: float, W: Floats, certificate: Any, priors: Any, problems: list[str]
+) -> tuple[Floats, float]:
+    """W as it was used, and a number that tr(WC) of no mechanism for the set exceeds."""
+    y = np.asarray(certificate.prices, dtype=np.float64)
+    vectors = [np.asarray(v, dtype=np.float64) for v in (priors.center, priors.lower, priors.upper)]
+    if any(v.shape != pi.shape for v in (*vectors, y)) or not np.isfinite(y).all():
+        problems.append("the certificate must hold one finite price for each symbol of the set")
+        return W, math.inf
+    if getattr(certificate, "cells", None) is None:
+        return W, _by_list(pi, c, W, y, vectors, priors.radius / 2)
+    low = np.asarray(certificate.low, dtype=np.float64)
+    if (
+        low.shape != W.shape
+        or not (low >= 0).all()
+        or np.abs(low - low.T).max() > 0
+        or np.diagonal(low).any()
+    ):
+        problems.append("the certificate must weigh products of two lifts by numbers >= 0")
+        return W, math.inf
+    high = np.maximum(-W - low, 0.0)
+    np.fill_diagonal(high, 0.0)
+    W = np.diag(np.diagonal(W)) - low - high
+    cells = np.asarray(certificate.cells, dtype=np.float64)
+    forms = _forms(vectors, priors.radius / 2)
+    top = min(c, 1 / float(pi.min()))
+    numbers = cells[:, 0].astype(np.int64)
+    if not np.isfinite(cells[:, :7]).all() or (cells[:, 6] < 0).any() or (numbers >= len(forms)).any():
+        problems.append("the cells of the certificate are malformed")
+        return W, math.inf
+    for number, form in enumerate(forms):
+        if not _tiles((1.0, top, 0.0, 1.0 if form[4] else top), cells[numbers == number, 1:5]):
+            problems.append("the cells of the certificate leave out lift vectors")
+            return W, math.inf
+    y = y + 2 * W.sum(axis=1)  # prices of lifts, not of lifts less 1
+    largest = max(
+        _by_cells(pi, c, W, y, low, high, form, cells[numbers == number]) for number, form in enumerate(forms)
+    )
+    terms = float(np.abs(W).sum()) * top**2 + float(np.abs(y).sum()) * top
+    rounding = 16 * len(pi) * ULP * (terms + abs(largest))
+    return W, largest + float(y.sum() - W.sum()) + rounding
+
+
+Form = tuple[float, Floats, float, Floats, bool]
+
+
+def _forms(vectors: list[Floats], moved: float) -> list[Form]:
+    """All pairs of linear functions that h of S and R, and h of S, can be; the last ones have all symbols in S or R."""
+    center, lower, upper = vectors
+    outer: list[tuple[float, Floats]] = []
+    if moved < 1:
+        outer.append((-moved, center))
+    if lower.any():
+        outer.append((0.0, lower))
+    if (upper < 1).any():
+        outer.append((1 - math.fsum(upper), upper))
+    inner = list(outer) if lower.any() else [*outer, (0.0, np.zeros(len(lower)))]
+    forms = [(*a, *b, False) for a in outer for b in inner]
+    return forms + [(1.0, np.zeros(len(lower)), *b, True) for b in inner]
+
+
+def _tiles(whole: tuple[float, ...], cells: Floats) -> bool:
+    """Whether cells cover a rectangle, as halves of halves of it."""
+    waiting = [(whole, cells)]
+    while waiting:
+        (t0, t1, b0, b1), inside = waiting.pop()
+        if len(inside) == 0:
+            return False
+        if len(inside) == 1:
+            t = inside[0]
+            if not (t[0] <= t0 and t[1] >= t1 and t[2] <= b0 and t[3] >= b1):
+                return False
+            continue
+        tm, bm = (t0 + t1) / 2, (b0 + b1) / 2
+        if ((inside[:, 1] <= tm) | (inside[:, 0] >= tm)).all():
+            first = inside[:, 1] <= tm
+            halves = ((t0, tm, b0, b1), (tm, t1, b0, b1))
+        elif ((inside[:, 3] <= bm) | (inside[:, 2] >= bm)).all():
+            first = inside[:, 3] <= bm
+            halves = ((t0, t1, b0, bm), (t0, t1, bm, b1))
+        else:
+            return False
+        waiting += [(halves[0], inside[first]), (halves[1], inside[~first])]
+    return True
+
+
+def _by_cells(
+    pi: Floats, c: float, W: Floats, y: Floats, low: Floats, high: Floats, form: Form, cells: Floats
+) -> float:
+    """The largest lambda'W lambda - y.lambda of vectors whose levels lie in the cells.
+
+    Squares are exact at the levels 0, b and t; products of two lifts are at least l (l_i + l_j) - l^2 for l = t and for
+    the least level. For any rho and theta >= 0 the rest is a sum over symbols of the best place for each, convex in t
+    for given b and in b for given t if squares with a negative factor are replaced by tangents: largest in a corner.
+    """
+    kA, vA, kB, vB, everywhere = form
+    cells = cells[cells[:, 3] <= cells[:, 2]]  # b is the smaller level
+    t0, t1, b0, b1, rho, theta = (cells[:, k][:, None] for k in range(1, 7))
+    d, s_low, s_high = np.diagonal(W), low.sum(axis=1), high.sum(axis=1)
+    heavy = pi * t0 + (1 - pi) * (b0 if everywhere else 0.0) > 1 + 1e-12
+    tm, bm = (t0 + t1) / 2, (b0 + b1) / 2
+    most = -math.inf
+    for t in (t0, t1):
+        for b in (b0, b1):
+            least = b if everywhere else 0.0 * b
+            price = y + rho * pi
+            in_S = _square(d - 2 * s_high, t, tm) - t * (price + 2 * s_low * least)
+            in_S = in_S + theta * (b * vA + (t - b) * vB)
+            in_R = _square(d - 2 * s_low if everywhere else d, b, bm) - b * (price + 2 * s_high * t)
+            in_R = in_R + theta * b * vA
+            best = np.where(heavy, in_R, np.maximum(in_S, in_R))
+            total = (best if everywhere else np.maximum(best, 0.0)).sum(axis=1, keepdims=True)
+            total = total + rho + theta * (b * kA + (t - b) * kB - t / c)
+            total = total + least**2 * s_low.sum() + t**2 * s_high.sum()
+            most = max(most, float(total.max(initial=-math.inf)))
+    return most
+
+
+def _square(a: Floats, v: Floats, middle: Floats) -> Floats:
+    """a v^2 where a >= 0, else its tangent in the middle, which lies above it."""
+    return np.where(a >= 0, a * v**2, a * middle * (2 * v - middle))
+
+
+def _by_list(pi: Floats, c: float, W: Floats, y: Floats, vectors: list[Floats], moved: float) -> float:
+    """The largest x'Wx - y.x of all extremal lift vectors 1 + x, listed by their two sets."""
+    n = len(pi)
+    if n > LISTED:
+        return math.inf
+    numbers = np.arange(1, 2**n)
+    members = (numbers[:, None] >> np.arange(n) & 1).astype(np.float64)
+    center, lower, upper = vectors
+    h = np.maximum(
+        np.maximum(members @ center - moved, members @ lower), 1 - (math.fsum(upper) - members @ upper)
+    )
+    mass, need = members @ pi, 1 / c
+    fits = h >= need * (1 - 1e-13)
+    outer, most = np.flatnonzero(fits), _largest(members[fits] / mass[fits, None], W, y)
+    for k in np.flatnonzero(~fits):
+        above = outer[numbers[outer] & numbers[k] == numbers[k]]
+        share = np.clip((need - h[k]) / np.maximum(h[above] - h[k], 1e-300), 0.0, 1.0)[:, None]
+        lifts = members[k] + share * (members[above] - members[k])
+        most = max(most, _largest(lifts / (lifts @ pi)[:, None], W, y))
+    return most
+
+
+def _largest(lifts: Floats, W: Floats, y: Floats) -> float:
+    x = lifts - 1
+    size = np.abs(x)
+    hidden = 1e-15 * len(W) * (np.einsum("ki,ki->k", size @ np.abs(W), size) + size @ np.abs(y))
+    return float((np.einsum("ki,ki->k", x @ W, x) - x @ y + hidden).max(initial=-math.inf))

@@ -1,0 +1,235 @@
+"""The lift vectors that are admissible for every prior of a set: three levels, t on S, b on R and 0 elsewhere.
+
+The set is {lower <= pi <= upper, |pi - center|_1 <= 2 moved}, and the least probability of symbols A over it is
+h(A) = max(center(A) - moved, lower(A), 1 - upper(rest)). See robust/vertices for why two nested sets suffice. The loops
+are in C: `_native/nested.c` and `_native/level_bound.c`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._native.library import address, library, packed
+from ..._types import Floats, Ints
+from ...model.prior_set import PriorSet
+from ...model.regions import bounded_exp
+
+TOP, MIDDLE = 2, 1
+KEPT = 60  # relaxed vectors that a bound returns
+
+
+@dataclass(frozen=True, eq=False)
+class Cone:
+    """A set of priors at a level c = e^epsilon, symbols in decreasing order of the nominal masses pi."""
+
+    pi: Floats
+    center: Floats
+    lower: Floats
+    upper: Floats
+    moved: float
+    c: float
+
+    @classmethod
+    def of(cls, priors: PriorSet, epsilon: float, order: Ints) -> Cone:
+        """The cone of a set with its symbols in this order."""
+        return cls(
+            priors.nominal.probabilities[order],
+            priors.center[order],
+            priors.lower[order],
+            priors.upper[order],
+            priors.radius / 2,
+            bounded_exp(epsilon),
+        )
+
+    @property
+    def size(self) -> int:
+        """The number of symbols."""
+        return len(self.pi)
+
+    def least(self, members: Floats) -> Floats:
+        """h of sets of symbols, given as rows of zeros and ones."""
+        outside = (1 - members) @ self.upper
+        return np.asarray(
+            np.maximum(np.maximum(members @ self.center - self.moved, members @ self.lower), 1 - outside)
+        )
+
+    def starts(self, rng: np.random.Generator, count: int) -> Ints:
+        """Levels of random vectors: sets filled in random orders; one more symbol, or all others, in the middle."""
+        n = self.size
+        orders = np.argsort(rng.random((count, n)), axis=1)
+        sums = [np.cumsum(v[orders], axis=1) for v in (self.center, self.lower, self.upper)]
+        h = np.maximum(np.maximum(sums[0] - self.moved, sums[1]), 1 - (sums[2][:, -1:] - sums[2]))
+        fits = h >= (1 - 1e-12) / self.c
+        full = np.minimum(np.argmax(fits, axis=1), n - 1)
+        # A third of them are smaller: the larger a lift, the fewer symbols have it.
+        full = np.where(np.arange(count) % 3 == 2, (rng.random(count) * (full + 1)).astype(np.int64), full)
+        place = np.argsort(orders, axis=1)
+        levels = np.where(place < full[:, None], TOP, np.where(place == full[:, None], MIDDLE, 0))
+        whole = (np.arange(count) % 2 == 0)[:, None]
+        return np.where(whole & (levels != TOP), MIDDLE, levels).astype(np.int64)
+
+    def simple(self) -> tuple[Floats, Floats]:
+        """Lift vectors less 1 and output distribution of the best randomized response that is admissible."""
+        h = self.least(np.eye(self.size))
+        with np.errstate(divide="ignore"):
+            odds = float(np.where(self.c * h < 1, self.c * (1 - h) / (1 - self.c * h), np.inf).min())
+        odds = min(odds, 1e15)
+        told = 1 + (odds - 1) * self.pi
+        X = np.tile((1 - told)[:, None] / told[:, None], (1, self.size))
+        np.fill_diagonal(X, (odds - 1) * (1 - self.pi) / told)
+        return X, told / told.sum()
+
+    def single(self) -> Floats:
+        """Lift vectors less 1 in which one symbol is raised, or lowered, as far as possible: some mix to mean 0."""
+        n = self.size
+        sets = np.concatenate([np.eye(n), 1 - np.eye(n)])
+        h, mass = self.least(sets), sets @ self.pi
+        share = np.where(self.c * h >= 1, 0.0, (1 / self.c - h) / (1 - h))[:, None]
+        lifts = sets + share * (1 - sets)
+        return np.asarray(lifts / (mass[:, None] + share * (1 - mass[:, None])) - 1)
+
+
+def herd(
+    cone: Cone, inverse: Floats, loss: Floats, y: Floats, pull: Floats, levels: Ints, sweeps: int
+) -> Floats:
+    """Vectors less 1 to which moving single symbols leads from these levels, as x'Wx - y.x rises.
+
+    As in kernels.herd, W = C^-1 G C^-1, and every vector found adds 1/N of itself to C for those after it.
+    """
+    n, count = cone.size, len(levels)
+    whole, W, X = np.zeros((n, n)), np.zeros((n, n)), np.zeros((count, n))
+    whole[1:, 1:] = inverse
+    W[1:, 1:] = inverse @ loss @ inverse
+    vectors = [packed(v, np.float64) for v in (cone.pi, cone.center, cone.lower, cone.upper, y, pull)]
+    moving = np.array(levels, dtype=np.int64, order="C")
+    failed = library().extremal_herd_levels(
+        n,
+        count,
+        *(address(v, np.float64, n) for v in vectors[:4]),
+        cone.moved,
+        cone.c,
+        address(whole, np.float64, n, n),
+        address(W, np.float64, n, n),
+        *(address(v, np.float64, n) for v in vectors[4:]),
+        1 / n,
+        sweeps,
+        address(moving, np.int64, count, n),
+        address(X, np.float64, count, n),
+    )
+    if failed:
+        raise MemoryError
+    return X[np.abs(X).max(axis=1) > 0]
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """What a bound weighs lifts with: d for squares, -low and -high for products of two, prices y."""
+
+    d: Floats
+    low: Floats
+    high: Floats
+    y: Floats
+
+    @property
+    def W(self) -> Floats:
+        """The quadratic form."""
+        return np.asarray(np.diag(self.d) - self.low - self.high)
+
+    @property
+    def base(self) -> float:
+        """What is added to the largest lambda'W lambda - y.lambda for a bound on tr(WC)."""
+        return float(self.y.sum() - self.W.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """Relaxed vectors: means and mean squares of lifts, the least level that products count on, and the largest."""
+
+    lifts: Floats
+    squares: Floats
+    least: Floats
+    largest: Floats
+
+    @classmethod
+    def of(cls, X: Floats) -> Relaxed:
+        """Vectors less 1 as they are."""
+        lifts = 1 + X
+        return cls(lifts, lifts**2, lifts.min(axis=1), lifts.max(axis=1))
+
+    def joined(self, other: Relaxed) -> Relaxed:
+        """Both."""
+        return Relaxed(
+            np.concatenate([self.lifts, other.lifts]),
+            np.concatenate([self.squares, other.squares]),
+            np.append(self.least, other.least),
+            np.append(self.largest, other.largest),
+        )
+
+
+def branches(cone: Cone) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """What h of S and R, and h of S, may be: constants and slopes of both, and whether R is the rest."""
+    n, zero = cone.size, np.zeros(cone.size)
+    each = [(-cone.moved, cone.center)] if cone.moved < 1 else []
+    each += [(0.0, cone.lower)] if cone.lower.any() else []
+    each += [(1 - math.fsum(cone.upper), cone.upper)] if (cone.upper < 1).any() else []
+    inner = each if cone.lower.any() else [*each, (0.0, zero)]
+    pairs = [(a, b, 0.0) for a in each for b in inner] + [((1.0, zero), b, 1.0) for b in inner]
+    return (
+        np.array([a[0] for a, _, _ in pairs]),
+        np.array([b[0] for _, b, _ in pairs]),
+        np.array([a[1] for a, _, _ in pairs]).reshape(-1, n),
+        np.array([b[1] for _, b, _ in pairs]).reshape(-1, n),
+        np.array([whole for _, _, whole in pairs]),
+    )
+
+
+def bound(
+    cone: Cone, weights: Weights, target: float, slack: float, most: int
+) -> tuple[Floats, Relaxed]:
+    """Cells (branch, t0, t1, b0, b1, rho, theta, bound) that cover all vectors, and the best relaxed vectors.
+
+    No vector of a cell has a larger lambda'W lambda - y.lambda than its bound. Ends when the largest is at most
+    `target` or `slack` above a relaxed vector's value, or when there are `most` cells.
+    """
+    n = cone.size
+    kA, kB, vA, vB, whole = (packed(v, np.float64) for v in branches(cone))
+    k = len(kA)
+    cells, values, levels = np.zeros((most, 8)), np.full(KEPT, -math.inf), np.zeros((KEPT, 2))
+    lifts, squares = np.zeros((KEPT, n)), np.zeros((KEPT, n))
+    scale = float(np.abs(weights.d).max() + np.abs(weights.y / cone.pi).max())
+    low, high = weights.low.sum(axis=1), weights.high.sum(axis=1)
+    vectors = [packed(v, np.float64) for v in (cone.pi, weights.d, weights.y, low, high)]
+    count = int(
+        library().extremal_bound_levels(
+            n,
+            *(address(v, np.float64, n) for v in vectors),
+            float(low.sum()),
+            float(high.sum()),
+            k,
+            address(kA, np.float64, k),
+            address(kB, np.float64, k),
+            address(vA, np.float64, k, n),
+            address(vB, np.float64, k, n),
+            address(whole, np.float64, k),
+            1 / cone.c,
+            min(cone.c, 1 / float(cone.pi.min())),
+            target,
+            slack,
+            scale,
+            most,
+            address(cells, np.float64, most, 8),
+            KEPT,
+            address(values, np.float64, KEPT),
+            address(lifts, np.float64, KEPT, n),
+            address(squares, np.float64, KEPT, n),
+            address(levels, np.float64, KEPT, 2),
+        )
+    )
+    if count < 0:
+        raise MemoryError
+    found = np.isfinite(values)
+    relaxed = Relaxed(lifts[found], squares[found], levels[found, 0], levels[found, 1])
+    return cells[:count].copy(), relaxed

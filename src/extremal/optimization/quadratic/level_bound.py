@@ -1,0 +1,151 @@
+"""A bound for a set of priors that needs no list of lift vectors: W = diag(d) - low - high and prices y.
+
+Lifts take the levels 0, b and t. Squares are exact at these levels, and products of two lifts are at least
+l (lambda_i + lambda_j) - l^2 for the least level l (0, or b where no lift is 0) and for the largest, t; `low` and
+`high` weigh the two. What is left is linear in the sets S and R, and a knapsack's bound in two levels covers all vectors
+(cone.bound). The best weights maximise a concave function; what makes it hard is the largest value over all vectors,
+which is taken over the vectors known so far, smoothed, and corrected by those that the bound finds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..._types import Floats
+from .bounds import ULP, efficiency_bound
+from .certificate import Certificate
+from .cone import Cone, Relaxed, Weights, bound
+from .problem import Problem
+from .relaxation import fixed_point, gradient
+
+COOLING = (1e-2, 1e-3, 2e-4)  # of the scale: how far a smooth maximum may be from the true one, in turn
+ROUNDS = 120  # of the quasi-Newton method, each time
+CELLS = 2500
+PRECISION = 3e-3  # of the bound: cells need not be finer
+PATIENCE = 5  # steps without a better bound
+MOST_KNOWN = 1500  # vectors that the maximum is taken over
+
+
+@dataclass(eq=False)
+class LevelBound:
+    """The weights of the best bound so far, to be improved step by step."""
+
+    problem: Problem
+    true: Problem
+    cone: Cone
+    upper: float = math.inf
+    certificate: Certificate | None = None
+    settled: bool = False  # whether another step is not worth it
+    _known: Relaxed | None = None
+    _z: Floats = field(default_factory=lambda: np.zeros(0))
+    _unit: Floats = field(default_factory=lambda: np.zeros(0))
+    _scale: float = 1.0
+    _idle: int = 0  # steps since one that was worth it
+
+    def improve(self, X: Floats, q: Floats) -> None:
+        """One step: the best weights for the vectors known, then a bound over all, which finds others."""
+        known = Relaxed.of(X[q > 0])
+        first = self._known is None
+        if self._known is None:
+            self._begin(X, q)
+        else:
+            known = self._known.joined(known)
+        for cooling in COOLING if first else COOLING[1:]:
+            self._z, weights = self._optimised(known, cooling * self._scale)
+        reached = float(_values(weights, known).max()) + weights.base
+        cells, relaxed = bound(self.cone, weights, -math.inf, PRECISION * reached, CELLS)
+        estimate = efficiency_bound(self.true, weights.W, reached)
+        upper = efficiency_bound(self.true, weights.W, most_by_cells(cells, weights))
+        self._idle = 0 if upper < self.upper * (1 - PRECISION / 3) else self._idle + 1
+        self.settled = upper <= estimate * (1 + 2 * PRECISION) or self._idle == PATIENCE
+        if upper < self.upper:
+            self.upper = upper
+            prices = weights.y - 2 * weights.W.sum(axis=1)
+            self.certificate = Certificate(weights.W, prices, over_set=True, low=weights.low, cells=cells)
+        known = known.joined(relaxed)
+        if len(known.lifts) > MOST_KNOWN:
+            best = np.argsort(-_values(weights, known), kind="stable")[:MOST_KNOWN]
+            known = Relaxed(known.lifts[best], known.squares[best], known.least[best], known.largest[best])
+        self._known = known
+
+    def _begin(self, X: Floats, q: Floats) -> None:
+        """Start from the d that is best if variances are limited to what the mixture has; scales follow from it."""
+        problem, lifts = self.problem, 1 + X
+        a = np.maximum(q @ X**2, 1e-300)
+        d, root = fixed_point(problem, a)
+        d = d * (root / float(a @ d)) ** 2
+        weighed = np.sqrt(np.maximum(q, 0.0))
+        y = np.linalg.lstsq(lifts * weighed[:, None], lifts**2 @ d * weighed, rcond=None)[0]
+        self._scale = float(a @ d)
+        own = np.maximum(d, 1e-3 * float(d.max()))
+        pairs = np.sqrt(np.multiply.outer(own, own))[np.triu_indices(len(d), 1)]
+        self._unit = np.concatenate([own, own, pairs, pairs])
+        self._z = np.concatenate([d, y, 0 * pairs, 0 * pairs]) / self._unit
+
+    def _optimised(self, known: Relaxed, blur: float) -> tuple[Floats, Weights]:
+        """The best weights with the largest value over the known vectors smoothed by so much."""
+        from scipy.optimize import Bounds, minimize
+
+        n, problem, unit = self.problem.size, self.problem, self._unit
+        upper = np.triu_indices(n, 1)
+
+        def objective(z: Floats) -> tuple[float, Floats]:
+            weights = _weights(n, z * unit)
+            found = gradient(problem, weights.W)
+            if found is None:
+                return 1e300, np.zeros_like(z)
+            values = _values(weights, known)
+            most = float(values.max())
+            share = np.exp((values - most) / blur)
+            total = float(share.sum())
+            share /= total
+            C = found[1]
+            pair = C[upper] + 1
+            by_least, by_largest = (
+                pair + float(share @ level**2) - (mean[upper[0]] + mean[upper[1]])
+                for level, mean in (
+                    (level, (share * level) @ known.lifts) for level in (known.least, known.largest)
+                )
+            )
+            slope = np.concatenate(
+                [share @ known.squares - 1 - np.diagonal(C), 1 - share @ known.lifts, by_least, by_largest]
+            )
+            return most + blur * math.log(total) + weights.base - 2 * found[0], slope * unit
+
+        least = np.concatenate([np.full(n, 1e-9), np.full(n, -np.inf), np.zeros(len(unit) - 2 * n)])
+        options = {"maxiter": ROUNDS, "maxfun": 3 * ROUNDS, "maxcor": 30, "ftol": 1e-10}
+        found = minimize(
+            objective, self._z, jac=True, method="L-BFGS-B", bounds=Bounds(least), options=options
+        )
+        return np.asarray(found.x), _weights(n, found.x * unit)
+
+
+def most_by_cells(cells: Floats, weights: Weights) -> float:
+    """No admissible mechanism has a larger tr(WC) than the largest bound of cells says, and what rounding may hide."""
+    largest = float(cells[:, 7].max())
+    top = float(cells[:, 2].max())
+    terms = float(np.abs(weights.W).sum()) * top**2 + float(np.abs(weights.y).sum()) * top
+    return largest + weights.base + 16 * len(weights.d) * ULP * (terms + abs(largest))
+
+
+def _weights(n: int, v: Floats) -> Weights:
+    pairs = n * (n - 1) // 2
+
+    def matrix(values: Floats) -> Floats:
+        M = np.zeros((n, n))
+        M[np.triu_indices(n, 1)] = values / 2
+        return M + M.T
+
+    return Weights(v[:n], matrix(v[2 * n : 2 * n + pairs]), matrix(v[2 * n + pairs :]), v[n : 2 * n])
+
+
+def _values(weights: Weights, known: Relaxed) -> Floats:
+    """What the bound says of vectors: an upper bound of lambda'W lambda - y.lambda for each."""
+    low, high = weights.low.sum(axis=1), weights.high.sum(axis=1)
+    values = known.squares @ weights.d - known.lifts @ weights.y
+    values += known.least * (known.least * low.sum() - 2 * known.lifts @ low)
+    values += known.largest * (known.largest * high.sum() - 2 * known.lifts @ high)
+    return np.asarray(values)

@@ -1,0 +1,135 @@
+"""The mechanism for every prior of a set with the least error of what is estimated, and a proven bound.
+
+The same mixtures as for one prior, of lift vectors that are admissible for the whole set: all of them where they can be
+listed, else by local search, with a bound over the levels of lifts. Efficiency is that under the nominal prior.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._types import Floats
+from ...model.prior_set import PriorSet
+from ..robust.vertices import LARGEST, MOST, Sets, robust_vertices
+from .bounds import efficiency_bound, most_by_entries, most_by_vertices
+from .certificate import Certificate
+from .columns import whole
+from .cone import Cone, herd
+from .level_bound import LevelBound
+from .master import Mixture
+from .problem import Problem, make_problem
+from .relaxation import relax
+from .search import PAIR_ROUNDS, Progress, improve, ridged
+from .solve import ROUNDS, Solution, check_purpose, in_order
+
+SWEEPS = 20
+PULL = 0.2
+SHARE = 5  # the part of the list that is added at once is so many times the number of symbols
+SMALL_GAIN = 1e-3  # of the efficiency: rounds that bring less are stalled
+
+
+def robust_tolerance(size: int) -> float:
+    """The relative gap that is within reach for so many symbols and a set of priors."""
+    return 1e-3 if size <= 12 else 2e-2 if size <= 40 else 5e-2
+
+
+@dataclass(eq=False)
+class RobustColumns:
+    """Finds lift vectors less 1 that are admissible for a set of priors, and proves bounds over all of them."""
+
+    problem: Problem
+    true: Problem
+    cone: Cone
+    vertices: Floats | None
+    levels: LevelBound
+    upper: float
+    relaxation: Certificate
+
+    @property
+    def name(self) -> str:
+        """How lift vectors are found."""
+        return "robust local search" if self.vertices is None else "robust enumeration"
+
+    @property
+    def short(self) -> bool:
+        """Whether the bound is worth taking in every round."""
+        return self.vertices is not None
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the bound does not get better any more."""
+        return self.vertices is None and self.levels.settled
+
+    def little(self, value: float, upper: float) -> float:
+        """A round that gains less has stalled: only then is a bound over levels worth its time."""
+        return SMALL_GAIN * value if self.vertices is None else 0.1 * (upper - value)
+
+    def first(self) -> tuple[Floats, Floats]:
+        """Vectors to begin with, some of which mix to mean 0."""
+        X = self.cone.single()
+        return X, np.full(len(X), 1 / len(X))
+
+    def more(self, mixture: Mixture, round_: int, listed: bool) -> Floats:
+        """Vectors that would improve a mixture."""
+        n = self.problem.size
+        own = np.diagonal(mixture.W)
+        pull = PULL * np.append(own[0], own)
+        starts = self.cone.starts(np.random.default_rng(round_), 2 * n)
+        y = np.append(0.0, mixture.y)
+        found = herd(self.cone, mixture.inverse, self.problem.loss, y, pull, starts, SWEEPS)
+        if self.vertices is None:
+            return found
+        V = self.vertices[:, 1:]
+        reduced = np.einsum("ki,ki->k", V @ mixture.W - mixture.y, V)
+        best = np.argsort(-reduced, kind="stable")[: SHARE * n]
+        return np.concatenate([found, self.vertices[best]])
+
+    def bound(self, mixture: Mixture, X: Floats, listed: bool) -> tuple[float, Certificate]:
+        """The efficiency that no mechanism exceeds, over the list of all vectors or over their levels."""
+        if self.vertices is not None:
+            W, y = whole(mixture)
+            upper = efficiency_bound(self.true, W, most_by_vertices(self.true, W, y, self.vertices))
+            return upper, Certificate(W, y, over_set=True)
+        if listed and not self.levels.settled:
+            self.levels.improve(X, mixture.weights)
+        if self.levels.certificate is None or self.levels.upper >= self.upper:
+            return self.upper, self.relaxation
+        return self.levels.upper, self.levels.certificate
+
+
+def solve_set(
+    priors: PriorSet,
+    epsilon: float,
+    A: Floats,
+    *,
+    tolerance: float | None = None,
+    rounds: int = ROUNDS,
+    time_limit: float = math.inf,
+    progress: Progress | None = None,
+) -> Solution:
+    """The mechanism of largest efficiency under the nominal prior that keeps epsilon for every prior of the set.
+
+    Parameters as those of solve.solve. The level must be > 0 and below that at which everything may be told.
+    """
+    deadline = time.perf_counter() + time_limit
+    pi, A = check_purpose(priors.nominal.probabilities, A)
+    n = priors.size
+    order = np.lexsort((-np.diagonal(A), -pi))
+    true = make_problem(pi[order], epsilon, A[np.ix_(order, order)])
+    problem = ridged(true)
+    cone = Cone.of(priors, epsilon, order)
+    vertices = None
+    if n <= LARGEST and Sets.of(priors, cone.c).pairs <= MOST:
+        vertices = robust_vertices(priors, cone.c)[:, order] - 1
+    nominal = relax(problem, PAIR_ROUNDS)
+    upper = efficiency_bound(true, nominal.W, most_by_entries(true, nominal.W))
+    source = RobustColumns(
+        problem, true, cone, vertices, LevelBound(problem, true, cone), upper, Certificate(nominal.W)
+    )
+    goal = robust_tolerance(n) if tolerance is None else tolerance
+    found = improve(problem, true, source, cone.simple(), goal, rounds, deadline, progress)
+    return in_order(found, true, np.arange(n), order)

@@ -121,7 +121,7 @@ def herd(
     )
     if failed:
         raise MemoryError
-    return X[np.abs(X).max(axis=1) > 0]
+    return np.asarray(X[np.abs(X).max(axis=1) > 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,9 +186,7 @@ def branches(cone: Cone) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     )
 
 
-def bound(
-    cone: Cone, weights: Weights, target: float, slack: float, most: int
-) -> tuple[Floats, Relaxed]:
+def bound(cone: Cone, weights: Weights, target: float, slack: float, most: int) -> tuple[Floats, Relaxed]:
     """Cells (branch, t0, t1, b0, b1, rho, theta, bound) that cover all vectors, and the best relaxed vectors.
 
     No vector of a cell has a larger lambda'W lambda - y.lambda than its bound. Ends when the largest is at most

@@ -2,9 +2,9 @@
 
 Lifts take the levels 0, b and t. Squares are exact at these levels, and products of two lifts are at least
 l (lambda_i + lambda_j) - l^2 for the least level l (0, or b where no lift is 0) and for the largest, t; `low` and
-`high` weigh the two. What is left is linear in the sets S and R, and a knapsack's bound in two levels covers all vectors
-(cone.bound). The best weights maximise a concave function; what makes it hard is the largest value over all vectors,
-which is taken over the vectors known so far, smoothed, and corrected by those that the bound finds.
+`high` weigh the two. What is left is linear in the sets S and R, and a knapsack's bound in two levels covers all
+vectors (cone.bound). The best weights maximise a concave function; what makes it hard is the largest value over all
+vectors, which is taken over the vectors known so far, smoothed, and corrected by those that the bound finds.
 """
 
 from __future__ import annotations
@@ -116,9 +116,13 @@ class LevelBound:
             return most + blur * math.log(total) + weights.base - 2 * found[0], slope * unit
 
         least = np.concatenate([np.full(n, 1e-9), np.full(n, -np.inf), np.zeros(len(unit) - 2 * n)])
-        options = {"maxiter": ROUNDS, "maxfun": 3 * ROUNDS, "maxcor": 30, "ftol": 1e-10}
         found = minimize(
-            objective, self._z, jac=True, method="L-BFGS-B", bounds=Bounds(least), options=options
+            objective,
+            self._z,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=Bounds(least, np.full(len(unit), np.inf)),
+            options={"maxiter": ROUNDS, "maxfun": 3 * ROUNDS, "maxcor": 30, "ftol": 1e-10},
         )
         return np.asarray(found.x), _weights(n, found.x * unit)
 

@@ -3,7 +3,8 @@
 from . import composition, datasets, errors, keys, measures, noise, planning, randomness, theory, utilities
 from .auditing.audit import Audit, audit
 from .auditing.pairs.audit import audit_pairs
-from .certification.certify import Certified, certify, load
+from .certification.certified import Certified, load
+from .certification.certify import certify
 from .certification.check import check_design
 from .estimation.counts import ReportCounts
 from .estimation.estimate import estimate

@@ -16,6 +16,7 @@ from scipy.optimize import linprog
 
 import extremal as ex
 from extremal.certification import bounds as check_bounds
+from extremal.certification import separable
 from extremal.certification.check import check_claim
 from extremal.model.mechanism import constant, identity
 from extremal.model.regions import largest_lift
@@ -205,7 +206,7 @@ def test_a_thousand_symbols_are_bounded_by_their_chords(monkeypatch):
     mechanism, y = closed_form.arc(prior, 1.0), chord_dual(prior, 1.0)
     design = Design(mechanism, ex.mutual_information(prior, mechanism), math.fsum(y), y)
     assert assert_certified(prior, 1.0, ex.mutual_information, design).how == "chords"
-    monkeypatch.setattr(check_bounds, "MOST_PAIRS", 1_000_000)
+    monkeypatch.setattr(separable, "MOST_PAIRS", 1_000_000)
     wrong = replace(design, upper_bound=design.upper_bound * 0.9)
     assert not check_claim(prior, 1.0, ex.mutual_information, wrong).ok
 
@@ -223,7 +224,7 @@ def test_hundreds_of_equal_symbols_are_certified_by_counting():
 def test_a_hundred_thousand_symbols_have_a_chord_bound():
     pi = ex.Prior.from_counts(1 / np.arange(1, 100_001)).probabilities
     y = pi * np.minimum(1.0, -np.log(pi))
-    s = check_bounds.Separable.of(pi, ex.mutual_information.f, y, 0.0, math.e)
+    s = separable.Separable.of(pi, ex.mutual_information.f, y, 0.0, math.e)
     assert math.fsum(y) - 1e-2 <= s.chord <= math.fsum(y) + 1e-9
 
 
@@ -253,9 +254,9 @@ def test_counting_and_meeting_in_the_middle_agree_on_thirty_symbols(epsilon):
     for utility in (ex.mutual_information, ex.utilities.hellinger):
         for size in (1e-3, 0.1):
             y = perturbed_chords(prior, c, utility.f, 4, size)
-            s = check_bounds.Separable.of(prior.probabilities, utility.f, y, 0.0, c)
-            by_counts = check_bounds._count_loss(s, check_bounds._counts(prior.probabilities), math.inf)
-            above, below = (check_bounds._meeting_loss(s, by_counts * (1 + share)) for share in (1e-6, -1e-6))
+            s = separable.Separable.of(prior.probabilities, utility.f, y, 0.0, c)
+            by_counts = separable.count_loss(s, separable.counts_of(prior.probabilities), math.inf)
+            above, below = (separable.meeting_loss(s, by_counts * (1 + share)) for share in (1e-6, -1e-6))
             assert above == pytest.approx(by_counts, rel=1e-7, abs=10 * s.error)
             assert below == by_counts * (1 - 1e-6)
 
@@ -281,12 +282,10 @@ def problems(draw):
 def test_chords_bound_counting_which_bounds_and_finds_the_largest_of_all_vertices(problem):
     prior, c, low, utility, y = problem
     exact = brute_force(prior, c, utility, y, low)
-    s = check_bounds.Separable.of(prior.probabilities, utility.f, y, low, c)
-    counts = check_bounds._counts(prior.probabilities)
-    relaxed, counted = (
-        s.chord - check_bounds._count_loss(s, counts, needed) for needed in (-math.inf, math.inf)
-    )
-    met = s.chord - check_bounds._meeting_loss(s, s.chord - exact + 1.0)
+    s = separable.Separable.of(prior.probabilities, utility.f, y, low, c)
+    counts = separable.counts_of(prior.probabilities)
+    relaxed, counted = (s.chord - separable.count_loss(s, counts, needed) for needed in (-math.inf, math.inf))
+    met = s.chord - separable.meeting_loss(s, s.chord - exact + 1.0)
     near = {"rel": 1e-9, "abs": 1e-12 + s.blur + 3 * s.error}
     assert exact - near["abs"] <= counted <= relaxed + near["abs"]
     assert counted <= s.chord + s.error
@@ -300,13 +299,13 @@ def test_chords_bound_counting_which_bounds_and_finds_the_largest_of_all_vertice
 def test_blocks_of_subsets_give_a_bound_between_the_exact_one_and_the_chords(problem, longest):
     prior, c, low, utility, y = problem
     exact = brute_force(prior, c, utility, y, low)
-    s = check_bounds.Separable.of(prior.probabilities, utility.f, y, low, c)
+    s = separable.Separable.of(prior.probabilities, utility.f, y, low, c)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(check_bounds, "LONGEST", longest)
-        met = s.chord - check_bounds._meeting_loss(s, s.chord - exact + 1.0)
+        patch.setattr(separable, "LONGEST", longest)
+        met = s.chord - separable.meeting_loss(s, s.chord - exact + 1.0)
         assert exact - 1e-13 * (1 + abs(exact)) <= met <= s.chord + s.error + s.blur
-        patch.setattr(check_bounds, "MOST_PAIRS", 1)
-        assert check_bounds._meeting_loss(s, 1.0) == 0.0
+        patch.setattr(separable, "MOST_PAIRS", 1)
+        assert separable.meeting_loss(s, 1.0) == 0.0
 
 
 @settings(max_examples=60)
@@ -348,8 +347,8 @@ def test_no_bound_is_below_the_exact_delta_in_fractions(design, low, seed):
         (ex.utilities.total_variation, oracles.exact_total_variation),
     ):
         exact, size = exact_bound(prior, c, f, y, low)
-        s = check_bounds.Separable.of(prior.probabilities, utility.f, y, low, c)
-        met = s.chord - check_bounds._meeting_loss(s, float(s.chord - exact) + 1.0) + s.error
+        s = separable.Separable.of(prior.probabilities, utility.f, y, low, c)
+        met = s.chord - separable.meeting_loss(s, float(s.chord - exact) + 1.0) + s.error
         found, error, _, _ = check_bounds._enumerated_bound(prior, utility, y, low, c)
         assert min(Fraction(bound) for bound in (s.chord, met)) >= exact - 16 * size / 2**52
         # mu is called with lifts, which are doubles near 1: each may be off by an ulp of 1, not of its term.
@@ -375,11 +374,11 @@ def exact_bound(prior, c, f, y, low):
 
 def test_counts_are_recognised_whatever_their_common_factor_and_nothing_else_is():
     for counts in ([1, 1, 1], [3, 5, 7], [997, 1000, 1003], [20, 30, 50]):
-        found = check_bounds._counts(ex.Prior.from_counts(counts).probabilities)
+        found = separable.counts_of(ex.Prior.from_counts(counts).probabilities)
         assert (found * math.gcd(*counts)).tolist() == counts
-    assert check_bounds._counts(ex.Prior([0.1, 0.2, 0.7]).probabilities).tolist() == [1, 2, 7]
-    assert check_bounds._counts(np.random.default_rng(0).dirichlet(np.ones(4))) is None
-    assert check_bounds._counts(ex.Prior([1 - 1e-9, 1e-9]).probabilities) is None
+    assert separable.counts_of(ex.Prior([0.1, 0.2, 0.7]).probabilities).tolist() == [1, 2, 7]
+    assert separable.counts_of(np.random.default_rng(0).dirichlet(np.ones(4))) is None
+    assert separable.counts_of(ex.Prior([1 - 1e-9, 1e-9]).probabilities) is None
 
 
 # Designs that do not hold what they claim

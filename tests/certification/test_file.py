@@ -19,11 +19,13 @@ from hypothesis import strategies as st
 
 import extremal as ex
 from extremal.certification import file as mechanism_file
-from extremal.certification.certify import Certified, certify, load
+from extremal.certification.certified import Certified, load
+from extremal.certification.certify import certify
 from extremal.certification.proof import column_runs
 from extremal.errors import ExtremalError, FileError, FormatError
 from extremal.model.mechanism import constant, identity
-from extremal.release.keys import draw_key, id_blocks, keyed_words
+from extremal.release.ids import id_blocks
+from extremal.release.keys import draw_key, keyed_words
 from tests.support.aes import aes_256
 
 PAGE = Path(__file__).parents[2] / "docs" / "file-format.md"
@@ -387,7 +389,7 @@ def test_the_work_is_that_of_the_file_not_of_the_table(monkeypatch):
             seen.append(len(runs))
             yield runs
 
-    for name in ("file", "certify"):
+    for name in ("file", "certified"):
         monkeypatch.setattr(f"extremal.certification.{name}.column_runs", counted)
     c = Certified.from_json(json.dumps(redigest(document)))
     assert c.weights.shape == (n, n)

@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import chisquare
 
 import extremal as ex
-from extremal.certification.certify import Certified
+from extremal.certification.certified import Certified
 from tests.support.draws import by_node, by_python
 from tests.support.survey_site import certified, serving
 

@@ -264,7 +264,7 @@ def test_a_copied_key_has_no_ledger_and_its_reports_are_a_second_draw_as_documen
 
 KILLED = """
 import os, sys
-from extremal.certification.certify import load
+from extremal.certification.certified import load
 from extremal.release.files import atomic
 from extremal.release.files.parquet import ParquetData
 from extremal.release.files.privatize import privatize_file

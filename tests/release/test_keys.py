@@ -20,7 +20,8 @@ from extremal.certification.certify import certify
 from extremal.errors import KeyingError
 from extremal.release.files.privatize import privatize_file
 from extremal.release.frames import privatize_frame
-from extremal.release.keys import check_key, draw_key, id_block, id_blocks, keyed_words, read_key, write_key
+from extremal.release.ids import id_block, id_blocks
+from extremal.release.keys import check_key, draw_key, keyed_words, read_key, write_key
 from extremal.release.sampler import SeededWords
 from tests.support.joint import independence
 

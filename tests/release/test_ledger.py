@@ -17,7 +17,7 @@ from extremal.errors import FileError, KeyingError
 from extremal.release import ledger as module
 from extremal.release.files.privatize import privatize_file
 from extremal.release.frames import privatize_frame
-from extremal.release.keys import id_blocks
+from extremal.release.ids import id_blocks
 from extremal.release.ledger import Entry, People
 from tests.support.joint import leakage_of_pairs
 
@@ -296,7 +296,7 @@ def test_a_ledger_must_be_a_file_that_can_be_written(tmp_path):
 PROGRAM = """
 import sys
 import pandas as pd
-from extremal.certification.certify import load
+from extremal.certification.certified import load
 from extremal.errors import KeyingError
 from extremal.release.frames import privatize_frame
 mechanism, ledger, occasion, column = sys.argv[1:]

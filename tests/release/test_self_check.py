@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from extremal.errors import InstallationError
 from extremal.release import job, kernel, self_check
 from extremal.release import sampler as sampling
-from extremal.release.keys import id_blocks
+from extremal.release.ids import id_blocks
 from extremal.release.sampler import Sampler, SecureWords
 from tests.support.alias_tables import alias_table, random_weights, report
 

@@ -10,7 +10,7 @@ import pyarrow
 import pyarrow.parquet
 
 import extremal as ex
-from extremal.certification.certify import load
+from extremal.certification.certified import load
 from tests.support.cli_cases import ANSWERS, write_survey
 
 PATH = os.pathsep.join([str(Path(ex.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])

@@ -17,7 +17,7 @@ import numpy as np
 
 from .._types import Floats
 from ..certification import proof
-from ..certification.certify import Certified, as_mechanism, exact_masses
+from ..certification.certified import Certified, as_mechanism, exact_masses
 from ..errors import MechanismError, OptionError, PriorError
 from ..model.adversary import Attribute, worst_attribute
 from ..model.leakage import (

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..certification.certify import Released, as_mechanism
+from ..certification.certified import Released, as_mechanism
 from ..errors import EpsilonError, OptionError, SizeError
 from ..model.leakage import ROUNDING, epsilon_pml, ldp_epsilon
 from ..model.mechanism import Mechanism, check_match

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..certification.certify import Released, as_mechanism
+from ..certification.certified import Released, as_mechanism
 from ..errors import MechanismError, PriorError
 from ..model.labels import Labels, shorten
 from ..model.mechanism import Mechanism, check_size

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Floats, Ints
-from ..certification.certify import Released, as_mechanism
+from ..certification.certified import Released, as_mechanism
 from ..errors import MechanismError, OptionError, SizeError
 from ..model.labels import Labels, shorten
 from ..model.leakage import ROUNDING, LeakageDistribution, epsilon_pml, first_largest, ldp_epsilon

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certification.certify import Certified
+from ..certification.certified import Certified
 from ..certification.proof import Lift, log_above
 from ..errors import OptionError
 from ..model.mechanism import Mechanism, check_match, check_mechanism

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..certification.certify import Certified
+from ..certification.certified import Certified
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._types import Bools, Floats
-from ..certification.certify import Released, as_mechanism
+from ..certification.certified import Released, as_mechanism
 from ..errors import MechanismError, PriorError
 from ..model.labels import Labels, shorten
 from ..model.leakage import ROUNDING

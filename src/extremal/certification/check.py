@@ -33,8 +33,9 @@ from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
 from ..model.utility import Utility, check_utility
-from .bounds import ULP, Bound, upper_bound
+from .bounds import Bound, upper_bound
 from .quadratic import check_quadratic
+from .separable import ULP
 
 EXACT = 1e-12  # what row sums may be off by; of itself, what epsilon and a lower bound on lifts may be
 RELATIVE = 1e-9  # of itself, what a value or a bound may be off by

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from .._json import parse_json
-from ..certification.certify import Certified, certify, load
+from ..certification.certified import Certified, load
+from ..certification.certify import certify
 from ..certification.file import write_text
 from ..errors import ExtremalError, FileError, SurveyError
 from ..optimization.design import design

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from .._json import parse_json
-from ..certification.certify import Certified
+from ..certification.certified import Certified
 from ..certification.file import encode_label
 from ..errors import SurveyError
 from .survey import Kind

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._json import parse_json
 from .._types import Floats
-from ..certification.certify import Certified
+from ..certification.certified import Certified
 from ..certification.file import decode_label
 from ..errors import MechanismError
 from ..estimation.contrasts import Channel

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..certification.certify import Certified, certify
+from ..certification.certified import Certified
+from ..certification.certify import certify
 from ..errors import SizeError
 from ..model.leakage import epsilon_pml
 from ..model.mechanism import Mechanism

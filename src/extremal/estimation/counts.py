@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certification.certify import Certified, as_mechanism
+from ..certification.certified import Certified, as_mechanism
 from ..errors import MechanismError, ValuesError
 from ..model.labels import Labels, brief, shorten
 from ..model.mechanism import Mechanism

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._confidence import check_confidence
 from .._types import Floats
-from ..certification.certify import Certified, as_mechanism
+from ..certification.certified import Certified, as_mechanism
 from ..errors import MechanismError, OptionError
 from ..model.labels import Labels, shorten
 from ..model.mechanism import Mechanism, check_match

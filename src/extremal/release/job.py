@@ -20,16 +20,8 @@ from . import self_check
 from .alphabet import Alphabet
 from .certificate import Certificate, sampler_of
 from .columns import Array, Column, Kept, Rows, label_rows, shown
-from .keys import (
-    Columns,
-    check_columns_name,
-    check_distinct,
-    check_key,
-    check_occasion,
-    draw_key,
-    id_blocks,
-    keyed_words,
-)
+from .ids import check_distinct, id_blocks
+from .keys import Columns, check_columns_name, check_key, check_occasion, draw_key, keyed_words
 from .ledger import Claim, Entry, ledger_path
 from .product import Product
 from .sampler import Fill, Integers, Sampler, SecureWords, Words

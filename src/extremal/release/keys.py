@@ -13,27 +13,19 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-import re
 import string
-import sys
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._files import file_name, open_file, reason, sync_folder
 from ..errors import KeyingError
 from .columns import Array, Rows, label_rows, shown
+from .ids import utf8, written_integer
 from .sampler import Fill, Integers
-from .texts import LETTERED, OTHER, Places, Texts
 
 KEY_BYTES = 32
 PURPOSE = b"extremal-keyed-draw-2\0"
-
-# The last byte of an id's block: ids of different types are different blocks.
-INTEGER, TEXT, BYTES, LARGE = 0, 1, 2, 3
-LONGEST_INTEGER = 600  # digits: Python reads no longer ones in every configuration
-WRITTEN_INTEGER = re.compile(r"[+-]?[0-9]+")
 
 Columns = str | tuple[str, ...]
 """The column that a report is of, or the columns that are released together as one symbol."""
@@ -153,7 +145,7 @@ def check_columns_name(column: Any) -> Columns:
                 given=f"{shown(name)}: under one name two questions would share their noise",
                 remedy='give column="..."',
             )
-        _utf8(name, "column")
+        utf8(name, "column")
     return tuple(names) if isinstance(column, tuple) else names[0]
 
 
@@ -169,10 +161,10 @@ def check_occasion(occasion: Any) -> int | str | None:
             given=shown(occasion),
             remedy="e.g. a wave: `occasion=2`",
         )
-    number = _integer(plain, "occasion")
+    number = written_integer(plain, "occasion")
     if number is not None:
         return number
-    _utf8(str(plain), "occasion")
+    utf8(str(plain), "occasion")
     return str(plain)
 
 
@@ -215,197 +207,3 @@ def keyed_words(subkey: bytes, blocks: Integers, codes: Array, rows: Rows) -> Fi
         out[:] = chain[: 2 * count : 2]
 
     return fill
-
-
-def id_blocks(ids: Any, count: int) -> Integers:
-    """The 16-byte block of every record id, as (count, 2) little-endian 64-bit words.
-
-    One rule for every container (docs/file-format.md): integers, and text made of an optional sign and ASCII
-    digits, are integers; other text is text; bytes are bytes; anything else names no record and is refused.
-    """
-    column = _as_column(ids)
-    if len(column) != count:
-        raise KeyingError(
-            f"must be one for each of the {count} records",
-            parameter="ids",
-            given=len(column),
-        )
-    if isinstance(column, np.ndarray):
-        return _integer_blocks(column)
-    if isinstance(column, list):
-        if set(map(type, column)) != {str}:
-            return _blocks_one_by_one(column)
-        try:
-            column = Texts.of(column)
-        except UnicodeEncodeError:  # some text is none that UTF-8 can hold
-            return _blocks_one_by_one(column)
-    return _text_blocks(column)
-
-
-def id_block(record: Any) -> bytes:
-    """The 16-byte block of one id."""
-    if isinstance(record, np.generic):
-        record = record.item()
-    if isinstance(record, int | str) and not isinstance(record, bool) and record != "":
-        number = _integer(record, "ids")
-        if number is None:
-            return hashlib.sha256(_utf8(record, "ids")).digest()[:15] + bytes([TEXT])
-        try:
-            return number.to_bytes(15, "little", signed=True) + bytes([INTEGER])
-        except OverflowError:
-            return hashlib.sha256(b"%d" % number).digest()[:15] + bytes([LARGE])
-    if isinstance(record, bytes) and record:
-        return hashlib.sha256(record).digest()[:15] + bytes([BYTES])
-    raise KeyingError(
-        "must be integers, text or bytes",
-        parameter="ids",
-        given=f"{repr(record)[:60]} of type {type(record).__name__}",
-        remedy="an id that is missing, empty or a fraction names no record",
-    )
-
-
-def check_distinct(blocks: Integers, ids: Any) -> None:
-    """Refuse ids that occur twice; "007" and 7 are one id."""
-    first, second = blocks[:, 0], blocks[:, 1]
-    if np.all(first[1:] > first[:-1]):  # already in order, as row numbers are
-        return
-    ordered = np.sort(first)
-    if np.all(ordered[1:] != ordered[:-1]):
-        return
-    order = np.lexsort((first, second))
-    first, second = first[order], second[order]
-    same = np.flatnonzero((first[1:] == first[:-1]) & (second[1:] == second[:-1]))
-    if len(same):
-        column = list(_as_column(ids))
-        twice = sorted({int(order[i + k]) for i in same[:3] for k in (0, 1)})
-        values = dict.fromkeys(shown(column[i]) for i in twice)
-        raise KeyingError(
-            "must be distinct",
-            parameter="ids",
-            given=f"{', '.join(values)} more than once",
-            remedy=REMEDY,
-        )
-
-
-REMEDY = (
-    "a second report tells more than one; give every record an id of its own, and every wave an occasion "
-    "of its own: `occasion=2`"
-)
-
-
-def _integer(value: int | str, what: str) -> int | None:
-    """The integer that an id or occasion is or is written as; None for other text."""
-    if isinstance(value, str):
-        if not WRITTEN_INTEGER.fullmatch(value):
-            if WRITTEN_INTEGER.fullmatch(value.strip()):
-                raise KeyingError(
-                    f"{what} must not have spaces around a number",
-                    given=f"{value[:60]!r}: some readers drop them, others take it for text",
-                    remedy="remove them",
-                )
-            return None
-        if len(value) <= LONGEST_INTEGER:
-            return int(value)
-    elif abs(value) < 10**LONGEST_INTEGER:
-        return int(value)
-    raise KeyingError(
-        f"{what} must have at most {LONGEST_INTEGER} digits",
-        given="a longer number",
-        remedy="shorten it",
-    )
-
-
-def _blocks_one_by_one(column: list[Any]) -> Integers:
-    return np.frombuffer(b"".join(map(id_block, column)), dtype="<u8").reshape(len(column), 2)
-
-
-def _integer_blocks(numbers: NDArray[Any]) -> Integers:
-    """120 bits of two's complement, then the byte of the type, which is 0."""
-    blocks = np.zeros((len(numbers), 2), dtype="<u8")
-    if numbers.dtype.kind == "u":
-        blocks[:, 0] = numbers
-    else:
-        blocks[:, 0] = numbers.astype(np.int64).view(np.uint64)
-        blocks[numbers < 0, 1] = (1 << 56) - 1
-    return blocks
-
-
-def _text_blocks(texts: Texts) -> Integers:
-    """The blocks of texts: short integers all at once, others by what they can be."""
-    numbers, kinds = texts.integers()
-    blocks = _integer_blocks(numbers)
-    lettered, other = (
-        kinds == LETTERED,
-        kinds == OTHER,
-    )  # one with letters is no integer, not even with spaces
-    sha256, end = hashlib.sha256, bytes([TEXT])
-    words = b"".join([sha256(piece).digest()[:15] + end for piece in texts[lettered].pieces()])
-    blocks[lettered] = np.frombuffer(words, dtype="<u8").reshape(-1, 2)
-    blocks[other] = _blocks_one_by_one(list(texts[other]))
-    return blocks
-
-
-def _utf8(text: Any, what: str) -> bytes:
-    try:
-        return bytes(text.encode())
-    except UnicodeEncodeError:
-        raise KeyingError(
-            f"{what} must be text that UTF-8 can hold",
-            given=f"{text[:60]!a}: a lone surrogate is half a character",
-        ) from None
-
-
-def _as_column(ids: Any) -> Any:
-    """An integer array, texts, or a list of Python values."""
-    if isinstance(ids, str | bytes) or not hasattr(ids, "__iter__"):
-        raise KeyingError(
-            "must be a column with one id for each record",
-            parameter="ids",
-            given=type(ids).__name__,
-            remedy="give a list",
-        )
-    if isinstance(ids, range):
-        return np.arange(ids.start, ids.stop, ids.step)
-    if isinstance(ids, Texts):
-        return ids
-    pyarrow = sys.modules.get("pyarrow")  # its arrays come from a program that has imported it
-    if pyarrow and isinstance(ids, pyarrow.Array | pyarrow.ChunkedArray):
-        texts = _texts_of_arrow(ids, pyarrow)
-        if texts is not None:
-            return texts
-    if not hasattr(ids, "__array__"):
-        return list(ids)
-    if np.ma.is_masked(ids):
-        raise KeyingError(
-            "must not be missing",
-            parameter="ids",
-            given="a masked array",
-            remedy="every record needs an id",
-        )
-    try:
-        array = np.asarray(ids)  # numpy, pandas, polars, arrow
-    except Exception:  # a type of theirs that numpy lacks; whichever error their library raises
-        return list(ids)
-    if array.ndim != 1 or array.dtype.kind not in "iuOUST":
-        raise KeyingError(
-            "must be a column of integers, text or bytes",
-            parameter="ids",
-            given=f"{array.dtype} of shape {array.shape}",
-            remedy=("integers with missing ones among them become fractions: every record needs an id"),
-        )
-    return array if array.dtype.kind in "iu" else list(array.tolist())
-
-
-def _texts_of_arrow(ids: Any, pyarrow: Any) -> Texts | None:
-    """The texts of an arrow column of text without gaps; nothing is copied."""
-    whole = ids.combine_chunks() if isinstance(ids, pyarrow.ChunkedArray) else ids
-    of = pyarrow.types
-    if whole.null_count or not (of.is_string(whole.type) or of.is_large_string(whole.type)):
-        return None
-    if not len(whole):
-        return Texts.of([])
-    _, offsets, block = whole.buffers()
-    width = np.int32 if of.is_string(whole.type) else np.int64
-    edges: Places = np.frombuffer(offsets, dtype=width).astype(np.int64)
-    edges = edges[whole.offset : whole.offset + len(whole) + 1]
-    return Texts(b"" if block is None else memoryview(block), edges[:-1], edges[1:])

@@ -42,8 +42,8 @@ from .alphabet import Alphabet
 from .arrays import as_column
 from .certificate import Certificate
 from .columns import Column
+from .ids import id_blocks
 from .job import Job, Randomness, Release, choose_randomness, plan
-from .keys import id_blocks
 
 COMMITTER = "mapreduce.fileoutputcommitter.algorithm.version"
 # The last line of a worker's traceback.

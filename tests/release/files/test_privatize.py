@@ -442,7 +442,7 @@ if hasattr(os, "O_TMPFILE"):
 JOB = """
 import sys, time
 import extremal as ex
-from extremal.certification.certify import load
+from extremal.certification.certified import load
 from extremal.release.files import csv_scan, parquet as parquet_files
 from extremal.release.files.privatize import privatize_file
 csv_scan.BLOCK, parquet_files.MOST_ROWS = 256, 64
@@ -568,7 +568,7 @@ def test_the_falsifier_finds_what_a_careless_copy_keeps(tmp_path):
 MEASURED = """
 import re, sys
 from pathlib import Path
-from extremal.certification.certify import load
+from extremal.certification.certified import load
 from extremal.release.files.privatize import privatize_file
 source, target, mechanism = sys.argv[1:]
 c = load(mechanism)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._types import Floats, Ints
-from ...certification.certify import Certified, as_mechanism
+from ...certification.certified import Certified, as_mechanism
 from ...errors import MechanismError, OptionError, ValuesError
 from ...model.labels import Labels, shorten
 from ...model.mechanism import Mechanism

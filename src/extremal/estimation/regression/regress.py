@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._confidence import check_confidence
 from ..._types import Bools, Floats, Ints
-from ...certification.certify import Certified
+from ...certification.certified import Certified
 from ...errors import OptionError, ValuesError
 from ...model.labels import Labels
 from ...model.mechanism import Mechanism

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...errors import KeyingError
-from ..keys import REMEDY, id_blocks
+from ..ids import REMEDY, id_blocks
 from ..sampler import Integers
 
 MOST_IDS = 1 << 22  # ids that are compared with each other at a time

@@ -1,0 +1,334 @@
+"""Certified mechanisms: integer weights that satisfy epsilon-PML, proved in exact arithmetic when they are built.
+
+What is certified is what is sampled: a row of integers that sums to 2^62, not a row of doubles.
+`integer_weights` makes the integers, `proof` decides, and nothing here uses the code that designs mechanisms.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import CertificationError, FormatError, MechanismError, PriorError
+from ..model.labels import Labels, check_labels
+from ..model.mechanism import Mechanism
+from ..model.prior import Prior
+from ..model.prior_set import PriorSet
+from ..model.regions import check_epsilon
+from ..release.certificate import Certificate
+from ..release.keys import Columns
+from ..release.sampler import Sampler, Words
+from . import file as mechanism_file
+from .proof import (
+    LARGEST_BLOCK,
+    Lift,
+    Masses,
+    column_runs,
+    is_at_most,
+    largest_lift,
+    log_above,
+    prior_masses,
+    set_masses,
+)
+from .weights import BITS, TOTAL
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Certified(Certificate):
+    """A mechanism whose integer weights satisfy epsilon-PML exactly; the proof was done when it was built.
+
+    With a `prior_set` they satisfy it for every prior of the set, and `prior` is the nominal one. `weights` are
+    (N, M) unsigned integers, every row sums to 2**bits. `realised_epsilon` is a double proved to be no less than
+    the true leakage, within a few units in the last place. `digest` names labels, prior (or set of priors),
+    epsilon and weights, and nothing else: keyed draws depend on it, and two mechanisms with one digest are
+    equal, whichever release certified them. `method` and `library` are notes.
+    """
+
+    prior: Prior
+    outputs: Labels
+    weights: NDArray[np.uint64]
+    epsilon: float
+    method: str = "given"
+    library: str = ""
+    prior_set: PriorSet | None = None
+    bits: int = field(default=BITS, init=False)
+    realised_epsilon: float = field(init=False)
+    digest: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set(self, "epsilon", check_epsilon(self.epsilon))
+        _set(self, "weights", _check_weights(self.weights, self.prior.size))
+        try:
+            _set(self, "outputs", check_labels(self.outputs, self.weights.shape[1], "outputs"))
+            for label in (*self.prior.labels, *self.outputs):
+                mechanism_file.encode_label(label)
+        except PriorError as error:
+            raise MechanismError(
+                f"mechanism: {error}",
+            ) from None
+        except ValueError as error:
+            raise CertificationError(str(error)) from None
+        _set(self, "library", self.library or _this_library())
+        if self.prior_set is not None and not is_nominal(self.prior, self.prior_set):
+            raise CertificationError(
+                "must be the nominal prior of prior_set",
+                parameter="prior",
+                given="another",
+                remedy="pass prior_set.nominal",
+            )
+        lift = largest_exact_lift(self.prior_set or self.prior, self.weights)
+        _set(self, "realised_epsilon", log_above(lift))
+        if not is_at_most(lift, self.epsilon):
+            raise too_leaky(self.outputs[lift.output], self.realised_epsilon, self.epsilon)
+        _set(self, "digest", mechanism_file.digest(self._document()))
+
+    @property
+    def inputs(self) -> Labels:
+        """The labels of the rows: those of the prior."""
+        return self.prior.labels
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The matrix of the integers, rounded to doubles; what is sampled is the integers."""
+        return Mechanism(np.ldexp(self.weights.astype(np.float64), -self.bits), self.inputs, self.outputs)
+
+    @cached_property
+    def sampler(self) -> Sampler:
+        """The tables that reports are drawn from."""
+        return Sampler(self.weights, self.inputs, self.outputs, bytes.fromhex(self.digest))
+
+    def privatize(
+        self,
+        values: Any,
+        *,
+        key: bytes | None = None,
+        ids: Any = None,
+        column: Columns | None = None,
+        occasion: int | str | None = None,
+        unknown: str = "refuse",
+        unknown_as: Hashable = None,
+        source: Words | None = None,
+    ) -> Any:
+        """A column of reports of the same kind as the column of values: one exact, independent draw a record.
+
+        Lists, numpy arrays, pandas and polars Series, arrow arrays. With `key` (32 secret bytes) and `ids`
+        (one integer, text or bytes a record, each once) the report is a function of key, occasion, column,
+        digest, id and answer: repeating a job repeats its reports. `column`, which must not be empty, defaults
+        to the name of a Series; of values that are tuples it is the tuple of the columns' names. Another
+        `occasion` (a wave, say: text or an integer) draws a new report.
+
+        A value that is not an input label, or is missing, is refused; unknown="drop" drops its row,
+        unknown_as=label treats it as that label of the alphabet. `source` replaces the operating system's
+        randomness in experiments.
+        """
+        from ..release import arrays
+
+        draws = arrays.Draws(key, ids, column, occasion, source)
+        return arrays.privatize_values(self, values, draws, unknown, unknown_as)
+
+    def privatize_codes(
+        self,
+        codes: NDArray[Any],
+        *,
+        key: bytes | None = None,
+        ids: Any = None,
+        column: Columns | None = None,
+        occasion: int | str | None = None,
+        source: Words | None = None,
+    ) -> NDArray[Any]:
+        """Column numbers of outputs for row numbers of inputs: the fast path, at memory speed.
+
+        Any integer dtype; the same dtype comes back if it can number every output, else the smallest unsigned
+        one.
+        """
+        from ..release import arrays
+
+        return arrays.privatize_codes(self, codes, arrays.Draws(key, ids, column, occasion, source))
+
+    @classmethod
+    def from_json(cls, text: str) -> Certified:
+        """The certified mechanism that a text holds, proved anew."""
+        stored = mechanism_file.decode(text)
+        try:
+            prior = Prior(stored.probabilities, stored.inputs)
+            if prior.probabilities.tolist() != stored.probabilities:
+                raise PriorError(
+                    "its prior does not sum to 1",
+                )
+            prior_set = None if stored.prior_set is None else _read_set(prior, stored.prior_set)
+            if stored.bits != BITS:
+                raise CertificationError(
+                    f"its bits must be {BITS}",
+                    given=stored.bits,
+                )
+            notes = (stored.method, stored.library)
+            certified = cls(prior, stored.outputs, stored.weights, stored.epsilon, *notes, prior_set)
+        except (ValueError, OverflowError) as error:
+            raise FormatError(
+                f"mechanism file is refused: {error}",
+            ) from None
+        if certified.realised_epsilon != stored.realised_epsilon:
+            raise FormatError(
+                f"mechanism file is refused: its realised epsilon must be {certified.realised_epsilon!r}",
+                given=f"{stored.realised_epsilon!r}",
+            )
+        return certified
+
+    def to_json(self) -> str:
+        """The text of a mechanism file (docs/file-format.md)."""
+        return mechanism_file.to_text(self._document())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the mechanism file, replacing what is there only when it is complete."""
+        mechanism_file.write_text(path, self.to_json())
+
+    def _document(self) -> dict[str, Any]:
+        return mechanism_file.encode(
+            mechanism_file.Stored(
+                library=self.library,
+                method=self.method,
+                epsilon=self.epsilon,
+                realised_epsilon=self.realised_epsilon,
+                bits=self.bits,
+                inputs=self.inputs,
+                probabilities=self.prior.probabilities.tolist(),
+                prior_set=None if self.prior_set is None else _stored_set(self.prior_set),
+                outputs=self.outputs,
+                weights=self.weights,
+            )
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self.digest == other.digest if isinstance(other, Certified) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # proved again when unpickled; tables are rebuilt, not sent
+        notes = (self.method, self.library)
+        return Certified, (self.prior, self.outputs, self.weights, self.epsilon, *notes, self.prior_set)
+
+    def __repr__(self) -> str:
+        n, m = self.weights.shape
+        known = "" if self.prior_set is None else f"{self.prior_set.description}, "
+        return (
+            f"Certified({n} inputs, {m} outputs, {known}epsilon={self.epsilon:.6g}, "
+            f"realised_epsilon={self.realised_epsilon:.6g}, digest={self.digest[:12]})"
+        )
+
+
+Released = Mechanism | Certified  # what reports are drawn with
+
+
+def as_mechanism(mechanism: Any) -> Mechanism:
+    """The matrix of a certified mechanism, or the mechanism itself."""
+    if isinstance(mechanism, Certified):
+        return mechanism.mechanism
+    if not isinstance(mechanism, Mechanism):
+        raise MechanismError(
+            "must be a Mechanism or a Certified",
+            parameter="mechanism",
+            given=repr(mechanism)[:80],
+            remedy="load it from its file: load(path), or build one: Mechanism(matrix)",
+        )
+    return mechanism
+
+
+def load(path: str | os.PathLike[str]) -> Certified:
+    """The certified mechanism in a file, proved anew: a file that claims too much is refused."""
+    return Certified.from_json(mechanism_file.read_text(path))
+
+
+def largest_exact_lift(prior: Prior | PriorSet, weights: NDArray[Any]) -> Lift:
+    """The largest lift under the prior, or under any prior of the set and the nominal one.
+
+    The nominal prior is proved by itself: rounding may have put it outside of its set by a part in 1e12.
+    """
+    lifts = (largest_lift(masses, column_runs(weights)) for masses in exact_masses(prior))
+    return max(lifts, key=lambda lift: Fraction(*lift[:2]) if lift.denominator else math.inf)
+
+
+def exact_masses(prior: Prior | PriorSet) -> list[Masses]:
+    """The prior, or the set and its nominal prior, in the integers of the proof."""
+    if isinstance(prior, Prior):
+        return [prior_masses(prior.probabilities.tolist())]
+    bounds = (prior.center.tolist(), prior.lower.tolist(), prior.upper.tolist())
+    return [set_masses(*bounds, prior.radius), *exact_masses(prior.nominal)]
+
+
+def is_nominal(prior: Prior, priors: PriorSet) -> bool:
+    nominal = priors.nominal
+    return prior.labels == nominal.labels and np.array_equal(prior.probabilities, nominal.probabilities)
+
+
+def _stored_set(priors: PriorSet) -> mechanism_file.StoredSet:
+    bounds = (priors.center.tolist(), priors.lower.tolist(), priors.upper.tolist())
+    return mechanism_file.StoredSet(*bounds, priors.radius, priors.confidence, priors.description)
+
+
+def _read_set(nominal: Prior, stored: mechanism_file.StoredSet) -> PriorSet:
+    bounds = (np.array(stored.center), np.array(stored.lower), np.array(stored.upper))
+    return PriorSet(nominal, *bounds, stored.radius, stored.confidence, stored.description)
+
+
+def _check_weights(weights: ArrayLike, n: int) -> NDArray[np.uint64]:
+    """A read-only copy, if its rows are weights out of 2^62."""
+    raw = np.asarray(weights)
+    if raw.ndim != 2 or raw.shape[0] != n or raw.shape[1] == 0 or raw.dtype.kind not in "iu":
+        raise CertificationError(
+            f"must be an integer matrix with one row for each of the {n} inputs",
+            parameter="weights",
+            given=f"shape {raw.shape} of {raw.dtype}",
+        )
+    if np.any(raw < 0) or np.any(raw > TOTAL):
+        raise CertificationError(
+            f"must be between 0 and 2^{BITS}",
+            parameter="weights",
+            remedy="make them with certify(...)",
+        )
+    w = raw.astype(np.uint64, order="C")  # row by row, as the sampler reads them
+    for i, total in enumerate(_row_sums(w)):
+        if total != TOTAL:
+            raise CertificationError(
+                f"every row of weights must sum to 2^{BITS}",
+                given=f"{total} in row {i}",
+            )
+    w.setflags(write=False)
+    return w
+
+
+def _row_sums(w: NDArray[np.uint64]) -> Iterator[int]:
+    """Exact sums, from two halves of each weight: a sum of wrong weights could wrap around to the right one."""
+    step = max(1, LARGEST_BLOCK // w.shape[1])
+    for i in range(0, len(w), step):
+        low = np.bitwise_and(w[i : i + step], np.uint64((1 << 31) - 1)).sum(axis=1).tolist()
+        high = np.right_shift(w[i : i + step], np.uint64(31)).sum(axis=1).tolist()
+        yield from ((a << 31) + b for a, b in zip(high, low, strict=True))
+
+
+def too_leaky(output: Hashable, leakage: float, epsilon: float) -> CertificationError:
+    """The refusal of a mechanism of which one outcome leaks more than it may."""
+    return CertificationError(
+        f"must leak at most epsilon = {epsilon!r}, but the outcome {repr(output)[:60]} leaks "
+        f"{leakage!r} nats",
+        parameter="mechanism",
+        remedy="certify it for that level, or design for this one: `design(prior, epsilon)`",
+    )
+
+
+def _this_library() -> str:
+    package = __name__.partition(".")[0]  # not imported: a module may not depend on the package it is part of
+    return f"{package} {sys.modules[package].__version__}"
+
+
+def _set(value: Certified, name: str, content: Any) -> None:
+    object.__setattr__(value, name, content)

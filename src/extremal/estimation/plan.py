@@ -13,7 +13,7 @@ import numpy as np
 
 from .._confidence import check_confidence
 from .._types import Floats
-from ..certification.certify import Certified, as_mechanism
+from ..certification.certified import Certified, as_mechanism
 from ..errors import EpsilonError, MechanismError, OptionError
 from ..model.labels import Labels, brief
 from ..model.mechanism import Mechanism, check_match

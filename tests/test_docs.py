@@ -267,3 +267,19 @@ def test_every_name_in_the_table_of_the_readme_exists():
                 break  # a module inside, named in full
             assert hasattr(found, part), f"there is no {name}"
             found = getattr(found, part)
+
+
+def test_the_number_at_the_top_of_the_readme_is_what_its_example_prints(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "people.py"), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+    )
+    found = re.search(r"^factor 2: .*, ([\d.]+) times fewer$", done.stdout, re.MULTILINE)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert found
+    assert f"**{found[1]} times fewer people**" in text
+    assert "docs/_static/people.svg" in text
+    assert (ROOT / "docs/_static/people.svg").exists()

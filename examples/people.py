@@ -1,0 +1,45 @@
+"""The same protection from fewer people.
+
+944 people were asked which party they identify with. Publish the shares as exactly as 500 direct answers would give
+them: how many people have to be asked, depending on how much likelier any guess about a person may become? Classical
+randomized response is set to the same limit.
+"""
+
+import math
+import sys
+from pathlib import Path
+
+import extremal as ex
+from extremal._plot import BLUE, GREY, VERMILION, picture
+from extremal.studies.data import anes96
+
+prior = ex.Prior.from_data(anes96()["party"])
+factors = [1.25, 1.5, 2, 2.5, 3, 4]
+people: dict[str, list[float]] = {"randomized response": [], "extremal": []}
+for factor in factors:
+    response = ex.theory.randomized_response_for_pml(prior, math.log(factor))
+    best = ex.design(prior, math.log(factor)).mechanism
+    for name, mechanism in zip(people, (response, best), strict=True):
+        people[name].append(500 / ex.shares(prior, mechanism))
+
+
+def draw(axes):
+    for (name, needed), style in zip(people.items(), ({"c": VERMILION}, {"c": BLUE}), strict=True):
+        axes.plot(factors, needed, "s-" if name == "extremal" else "o--", label=name, **style)
+    i = factors.index(2)
+    high, low = (needed[i] for needed in people.values())
+    axes.annotate("", (2, low * 1.08), (2, high / 1.08), arrowprops={"arrowstyle": "->", "color": GREY})
+    axes.annotate(f"{high / low:.0f} times fewer people", (2.05, 1.6 * low))
+    axes.set(yscale="log", xlabel="a report makes any guess at most … times as likely to be right")
+    axes.set(ylabel="people to ask", yticks=[500, 1000, 3000, 10_000, 30_000, 100_000, 300_000])
+    axes.set_yticklabels(["500", "1,000", "3,000", "10,000", "30,000", "100,000", "300,000"])
+    axes.minorticks_off()
+    axes.legend()
+
+
+for i, factor in enumerate(factors):
+    response, best = people["randomized response"][i], people["extremal"][i]
+    print(f"factor {factor:g}: {response:,.0f} people or {best:,.0f}, {response / best:.1f} times fewer")
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/gallery")
+folder.mkdir(parents=True, exist_ok=True)
+picture(folder / "people", draw, (6.4, 3.8))

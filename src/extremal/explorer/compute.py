@@ -16,11 +16,13 @@ import extremal as ex
 from extremal._json import finite_or_none
 from extremal.auditing import text as audit_text
 from extremal.auditing.figures import plain
+from extremal.optimization.quadratic.purposes import Purpose
 from extremal.optimization.tradeoff import Tradeoff
 
 from .priors import read_prior
 
-UTILITIES = {
+UTILITIES: dict[str, ex.Utility | Purpose] = {
+    "shares": ex.shares,
     "mutual-information": ex.mutual_information,
     "total-variation": ex.utilities.total_variation,
     "chi-squared": ex.utilities.chi_squared,
@@ -29,10 +31,11 @@ UTILITIES = {
 }
 PREVIEW = 0.1  # seconds for a first answer, where the search takes longer
 PREVIEWED = 60  # symbols up to which there is one: beyond, a single round takes longer
-SHOWN = 30  # rows up to which the page gets the matrix as numbers; beyond, as a picture
+SHOWN = 900  # entries up to which the page gets the matrix as numbers; beyond, as a picture
 MOST_ERRORS = 150  # symbols up to which expected errors are computed
 MOST_SAMPLE = 10_000  # answers of a pasted sample
 MOST_DRAWN = 200  # of them shown one by one
+QUICK = 12  # symbols up to which a point of the curve needs no limit
 CURVE_TOLERANCE = 1e-4
 PASSES = (5, 9, 17, 33)  # points of the curve: each pass fills in between those of the last
 
@@ -48,7 +51,7 @@ class State:
     kind: str = "auto"
     pseudocount: float = 0.0
     epsilon: float = 0.5
-    utility: str = "mutual-information"
+    utility: str = "shares"
     reports: int = 1000
     confidence: float = 0.95
 
@@ -142,6 +145,9 @@ def design_figures(made: Made) -> Figures:
         "realised_epsilon": certified.realised_epsilon,
         "factor": math.exp(certified.realised_epsilon),
         "utility": design.utility.name,
+        "efficiency": isinstance(
+            design.utility, Purpose
+        ),  # the value is how many direct answers a report is worth
         "value": design.value,
         "upper_bound": finite_or_none(design.upper_bound),
         "gap": finite_or_none(design.gap),
@@ -158,7 +164,7 @@ def design_figures(made: Made) -> Figures:
 
 
 def _matrix(matrix: NDArray[np.float64]) -> Figures:
-    if max(matrix.shape) <= SHOWN:
+    if matrix.size <= SHOWN:
         return {"matrix": matrix.tolist()}
     levels = np.rint(255 * matrix).astype(np.uint8)
     return {"image": base64.b64encode(levels.tobytes()).decode(), "shape": list(matrix.shape)}
@@ -198,9 +204,12 @@ def error_figures(state: State, made: Made) -> Figures:
     }
 
 
-def curve(prior: ex.Prior, utility: ex.Utility, progress: Callable[[int, int], None]) -> Iterator[Tradeoff]:
+def curve(
+    prior: ex.Prior, utility: ex.Utility | Purpose, progress: Callable[[int, int], None]
+) -> Iterator[Tradeoff]:
     """The trade-off at ever more levels between 0 and epsilon_max; each is the whole curve so far."""
-    limit = 0.5 if prior.size <= PREVIEWED else 2.0
+    limit = None if prior.size <= QUICK else 0.5 if prior.size <= PREVIEWED else 2.0
+    tolerance = None if isinstance(utility, Purpose) else CURVE_TOLERANCE
     top, count = prior.epsilon_max, PASSES[-1] - 1
     last: Tradeoff | None = None
     for points in PASSES:
@@ -211,9 +220,7 @@ def curve(prior: ex.Prior, utility: ex.Utility, progress: Callable[[int, int], N
         def report(done: int, _: int, before: int = before) -> None:
             progress(before + done, PASSES[-1])
 
-        part = ex.tradeoff(
-            prior, levels, utility, tolerance=CURVE_TOLERANCE, time_limit=limit, progress=report
-        )
+        part = ex.tradeoff(prior, levels, utility, tolerance=tolerance, time_limit=limit, progress=report)
         last = part if last is None else _merged(last, part)
         yield last
 
@@ -264,6 +271,7 @@ def privatize_sample(state: State, made: Made, text: str) -> Figures:
     reports = made.certified.privatize(values)
     estimate = ex.estimate(made.certified, reports, state.confidence)
     truly, reported = Counter(values), Counter(reports)
+    named_reports = set(made.certified.outputs)
     return {
         "count": len(values),
         "answers": [plain(value) for value in values[:MOST_DRAWN]],
@@ -273,7 +281,8 @@ def privatize_sample(state: State, made: Made, text: str) -> Figures:
                 **row,
                 "label": plain(row["label"]),
                 "sample": truly[row["label"]] / len(values),
-                "reported": reported[row["label"]] / len(values),
+                # Reports of a design for shares are numbers, not answers.
+                "reported": reported[row["label"]] / len(values) if row["label"] in named_reports else None,
             }
             for row in estimate.table.rows()
         ],

@@ -30,6 +30,7 @@ from starlette.types import ASGIApp
 
 from extremal._json import parse_json
 from extremal._web import is_loopback, listen
+from extremal.optimization.quadratic.purposes import Purpose
 from extremal.studies.data import anes96
 from extremal.studies.demo.survey import ORDER
 
@@ -60,7 +61,10 @@ def create_app(token: str, host: str = "127.0.0.1") -> ASGIApp:
         return FileResponse(STATIC / PAGE[request.url.path])
 
     async def options(_: Request) -> Response:
-        names = {name: utility.name for name, utility in UTILITIES.items()}
+        names = {
+            name: f"estimating {utility.name}" if isinstance(utility, Purpose) else utility.name
+            for name, utility in UTILITIES.items()
+        }
         return JSONResponse({"utilities": names, "files": NAMES, "example": example()})
 
     async def task(request: Request) -> Response:

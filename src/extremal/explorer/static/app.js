@@ -226,11 +226,18 @@ function showDesign(design) {
   showCurve();
   const gain = design.response > 0 ? design.value / design.response : 0;
   const share = design.ceiling > 0 ? design.value / design.ceiling : 0;
+  const bound = design.upper_bound === null ? "" : `; at most ${(Math.ceil(1000 * design.upper_bound) / 10).toFixed(1)} % is possible`;
   $("tiles").replaceChildren(
     tile(`×${short(design.factor)}`, "at most: how much likelier a report can make any guess"),
-    tile(percent(share), `of the answer's ${design.utility} is kept (${short(design.value)})`),
-    tile(gain ? `${short(gain)} ×` : "–", "what randomized response keeps at this leakage"),
-    tile(percent(design.agreement), `of reports are the true answer (${percent(design.response_agreement)} with randomized response)`));
+    ...(design.efficiency ? [
+      tile(percent(design.value), `efficiency for ${design.utility}${bound}`),
+      tile(design.value ? `${short(1 / design.value)} ×` : "–", "as many people as without privacy, for the same accuracy"),
+      tile(gain ? `${short(gain)} ×` : "–", "the efficiency of randomized response at this leakage"),
+    ] : [
+      tile(percent(share), `of the answer's ${design.utility} is kept (${short(design.value)})`),
+      tile(gain ? `${short(gain)} ×` : "–", "what randomized response keeps at this leakage"),
+      tile(percent(design.agreement), `of reports are the true answer (${percent(design.response_agreement)} with randomized response)`),
+    ]));
   const proof = design.upper_bound === null ? "no bound is known"
     : design.gap < 1e-9 ? "proven optimal" : `proven to be at most ${short(100 * design.gap, 2)} % below the best possible`;
   $("method").textContent = `${design.inputs.length} answers, ${design.outputs.length} reports; ${proof}` +
@@ -272,7 +279,7 @@ function showErrors(errors) {
 function showSample(sample) {
   page.reports = sample.reports;
   $("save-reports").disabled = false;
-  const rows = sample.rows.map((row) => [String(row.label), percent(row.sample), percent(row.reported),
+  const rows = sample.rows.map((row) => [String(row.label), percent(row.sample), row.reported === null ? "–" : percent(row.reported),
     percent(row.estimate), `${percent(row.lower)} – ${percent(row.upper)}`]);
   const pairs = sample.answers.slice(0, 8).map((answer, k) => `${answer} → ${sample.reports[k]}`).join("; ");
   $("drawn").replaceChildren(

@@ -142,6 +142,10 @@ function legend() {
 
 export function words(curve, design) {
   if (!design) return `Curve of ${curve.utility} against ε.`;
+  if (design.efficiency) {
+    return `At ε = ${short(design.epsilon)} one report is worth ${short(design.value)} direct answers; ` +
+      `with randomized response at the same leakage it is worth ${short(design.response)}.`;
+  }
   const share = design.ceiling > 0 ? ` (${Math.round(100 * design.value / design.ceiling)} % of the answer's ${short(design.ceiling)})` : "";
   return `At ε = ${short(design.epsilon)} the optimal mechanism keeps ${short(design.value)} of ${design.utility}${share}; ` +
     `randomized response keeps ${short(design.response)} at the same leakage.`;

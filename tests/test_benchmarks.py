@@ -139,6 +139,17 @@ def test_the_peers_run_or_say_why_not(tmp_path):
     assert qif is None or qif <= same[3]
 
 
+@pytest.mark.slow
+def test_a_survey_under_load_loses_nothing(tmp_path):
+    """How many reports a second is for the clock; what was acknowledged must be there."""
+    done = run("--tiny", "--only", "survey", "--output", tmp_path / "survey.json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    load, killed, weight = loaded(tmp_path / "survey.json")["tables"]
+    assert [row["store"] for row in load["rows"]] == ["SQLite"]
+    assert all(row["lost"] == 0 and row["acknowledged"] > 0 for row in killed["rows"])
+    assert weight["rows"][-1]["ok"]
+
+
 def test_the_table_of_the_readme_is_that_of_the_reference_run():
     command = [sys.executable, str(BENCHMARKS / "table.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8")

@@ -17,7 +17,7 @@ import extremal as ex
 pytest.importorskip("sqlalchemy")
 
 from extremal.cli import survey as commands
-from extremal.collection.results import collected, results
+from extremal.collection.results import results
 from extremal.collection.store import Submission, create_store, open_store
 from tests.support.cli_cases import refuse, run, shell
 from tests.support.phones import INVITED, SURVEY, body, drawn, folder, published
@@ -184,7 +184,6 @@ def test_shares_come_back_from_many_reports(here):
             for k, row in enumerate(rows)
         )
         document = {q["name"]: q for q in results(store)["questions"]}
-        needed = {name: found.needed(0.1) for name, found in collected(store).items()}
     inside = [
         *((row, truth["visits"][row["label"]]) for row in document["visits"]["rows"]),
         *zip(document["symptoms"]["rows"], (0.3, 0.3), strict=True),
@@ -195,10 +194,10 @@ def test_shares_come_back_from_many_reports(here):
         assert row["low"] <= true <= row["high"], row
     # What is needed for a width is about what gives that width, by the rule that a width shrinks with the root.
     wide = max(row["high"] - row["low"] for row in document["visits"]["rows"])
-    assert needed["visits"] == pytest.approx(3000 * (wide / 0.1) ** 2, rel=0.25)
+    assert document["visits"]["needed"] == pytest.approx(3000 * (wide / 0.1) ** 2, rel=0.25)
     wide = max(row["high"] - row["low"] for row in document["symptoms"]["rows"])
-    assert needed["symptoms"] == pytest.approx(3000 * (wide / 0.1) ** 2, rel=0.35)
-    assert needed["age"] is None
+    assert document["symptoms"]["needed"] == pytest.approx(3000 * (wide / 0.1) ** 2, rel=0.35)
+    assert document["age"]["needed"] is None
 
 
 def test_a_store_is_refused_where_it_does_not_fit(here):

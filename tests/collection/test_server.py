@@ -1,5 +1,6 @@
 """The survey's server without a browser: what it hands out, what it takes, and what it refuses."""
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -11,6 +12,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -25,7 +27,7 @@ from extremal.collection import guard, server
 from extremal.collection.guard import LARGEST_BODY, Bucket, Limits, Refusal
 from extremal.collection.server import Settings, running
 from extremal.collection.store import create_store, open_store
-from tests.support.phones import ask, body, drawn, folder, post, published
+from tests.support.phones import ask, body, drawn, folder, post, post_many, published
 
 pytestmark = pytest.mark.xdist_group("postgresql")
 SECRET = "correct-horse-battery-staple"
@@ -419,6 +421,25 @@ def test_kill_9_under_load_loses_nothing_that_was_acknowledged_and_stores_nothin
         if kind == "postgresql":
             with store.engine.begin() as connection:
                 connection.exec_driver_sql("DROP TABLE survey, reports, invitations")
+
+
+@pytest.mark.timed
+def test_a_thousand_reports_a_second_are_stored_with_every_one_on_disk(tmp_path):
+    process, base = start("survey", str(tmp_path / "survey.db"))
+    try:
+        bodies = [body(published(), k) for k in range(200)]
+        asyncio.run(post_many(base, bodies))  # a warm start
+        bodies = [body(published(), k) for k in range(200)] + [body(published(), 1) for _ in range(4800)]
+        begin = time.perf_counter()
+        asyncio.run(post_many(base, bodies))
+        seconds = time.perf_counter() - begin
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+        process.stdout.close()
+    with open_store(tmp_path / "survey.db") as store:
+        assert store.count() == 5200
+    assert 5000 / seconds >= 1000
 
 
 def test_two_servers_on_one_store_count_together(tmp_path):

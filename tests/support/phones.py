@@ -1,8 +1,10 @@
 """A small survey with every kind of question, checked once, and what a phone would send."""
 
+import asyncio
 import http.client
 import json
 import random
+import re
 import secrets
 from functools import cache
 from pathlib import Path
@@ -109,3 +111,22 @@ def post(base, content, **headers):
         base, "POST", "/reports", content, **{"content_type": "application/json", **headers}
     )
     return status, json.loads(text)
+
+
+async def post_many(base, contents, connections=64):
+    """Post all of these over a few connections that stay open, as fast as the server takes them."""
+    host, port = base.removeprefix("http://").rstrip("/").split(":")
+    waiting = list(contents)
+
+    async def phone():
+        reader, writer = await asyncio.open_connection(host, int(port))
+        while waiting:
+            content = waiting.pop()
+            head = "POST /reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            writer.write(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
+            answer = await reader.readuntil(b"\r\n\r\n")
+            assert answer.startswith(b"HTTP/1.1 200"), answer
+            await reader.readexactly(int(re.search(rb"content-length: (\d+)", answer)[1]))
+        writer.close()
+
+    await asyncio.gather(*(phone() for _ in range(connections)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ from ..estimation.planning import sample_size
 from ..estimation.result import Estimate
 from ..model.mechanism import Mechanism, identity
 from ..model.prior import Prior
-from .published import Asked
+from .published import Asked, Published
 from .several import members
 from .store import Store
 
@@ -75,23 +76,23 @@ class Collected:
         scores = dict(zip(self.question.answers, self.question.scores, strict=True))
         return self.estimates(confidence)[0].group({"mean": scores})
 
-    def needed(self, width: float, confidence: float = 0.95) -> int | None:
-        """People from whom intervals are expected to be at most `width` wide; None if no number is enough.
 
-        For a scale that is designed for its mean, `width` is a share of the range of its scores.
-        """
-        question = self.question
-        if question.kind == "clear":
+def needed(question: Asked, width: float, confidence: float = 0.95) -> int | None:
+    """People from whom intervals are expected to be at most `width` wide; None if no number is enough.
+
+    For a scale that is designed for its mean, `width` is a share of the range of its scores.
+    """
+    if question.kind == "clear":
+        return None
+    if question.form is None and question.purpose == "shares":
+        (certified,) = question.mechanisms
+        try:
+            return sample_size(certified.prior, certified, width, confidence)
+        except MechanismError:
             return None
-        if question.form is None and question.purpose == "shares":
-            (certified,) = question.mechanisms
-            try:
-                return sample_size(certified.prior, certified, width, confidence)
-            except MechanismError:
-                return None
-        level = (1 - confidence) / len(question.mechanisms)
-        parts = [_people(m, _targets(question, m), width, level) for m in question.mechanisms]
-        return None if None in parts else max(p for p in parts if p is not None)
+    level = (1 - confidence) / len(question.mechanisms)
+    parts = [_people(m, _targets(question, m), width, level) for m in question.mechanisms]
+    return None if None in parts else max(p for p in parts if p is not None)
 
 
 def _targets(question: Asked, certified: Certified) -> Floats:
@@ -149,9 +150,17 @@ def _collected(question: Asked, counters: list[Counter[str]]) -> Collected:
     return Collected(question, mechanisms, counts, counters[0][""])
 
 
-def results(store: Store) -> dict[str, Any]:
-    """results.json."""
+def people_needed(published: Published) -> dict[str, int | None]:
+    """For each question the people that the wanted width takes; it does not depend on what came in."""
+    if published.width is None:
+        return {question.name: None for question in published.questions}
+    return {q.name: needed(q, published.width, published.confidence) for q in published.questions}
+
+
+def results(store: Store, people: Mapping[str, int | None] | None = None) -> dict[str, Any]:
+    """results.json; `people` is what `people_needed` gives, if it is known already."""
     published = store.published
+    people = people_needed(published) if people is None else people
     found = collected(store)
     total = store.count()
     wanted = None
@@ -162,14 +171,14 @@ def results(store: Store) -> dict[str, Any]:
         "reports": total,
         "wanted": wanted,
         "questions": [
-            _result(found[q.name], published.width, published.confidence) for q in published.questions
+            _result(found[q.name], people[q.name], published.confidence) for q in published.questions
         ],
         "confidence": published.confidence,
         "exports": ["reports.csv"],
     }
 
 
-def _result(found: Collected, width: float | None, confidence: float) -> dict[str, Any]:
+def _result(found: Collected, people: int | None, confidence: float) -> dict[str, Any]:
     question = found.question
     rows, mean, notes = [], None, []
     if found.reports:
@@ -198,6 +207,6 @@ def _result(found: Collected, width: float | None, confidence: float) -> dict[st
         "kind": question.kind,
         "rows": rows,
         "mean": mean,
-        "needed": None if width is None else found.needed(width, confidence),
+        "needed": people,
         "note": " ".join(notes) or None,
     }

@@ -32,7 +32,7 @@ from ..errors import StoreError
 from .export import csv_text
 from .guard import Bucket, Limits, Refusal, check_origin, read_body
 from .inbox import Inbox
-from .results import results
+from .results import people_needed, results
 from .store import Store, Verdict
 from .submission import parse_submission
 
@@ -133,13 +133,17 @@ class Figures:
     def __init__(self, store: Store) -> None:
         self.store, self.lock = store, threading.Lock()
         self.count, self.kept = -1, ""
+        self.people: dict[str, int | None] | None = None  # takes a moment, and stays the same
 
     def text(self) -> str:
         """results.json."""
         with self.lock:
             count = self.store.count()
             if count != self.count:
-                self.kept = json.dumps(results(self.store), ensure_ascii=False, allow_nan=False)
+                if self.people is None:
+                    self.people = people_needed(self.store.published)
+                found = results(self.store, self.people)
+                self.kept = json.dumps(found, ensure_ascii=False, allow_nan=False)
                 self.count = count
             return self.kept
 

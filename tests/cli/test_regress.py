@@ -74,10 +74,14 @@ def test_options_reach_the_library():
 
 
 def test_several_private_columns_are_named():
-    words = ["-m", "poor=poor.json", "--predictors", "shares", "--model", "poisson", "--json"]
+    words = ["-m", "poor=poor.json", "--predictors", "corrected", "--model", "poisson", "--json"]
     facts = json.loads(run("regress", "r.csv", "visits ~ poor + age", *words).out)
     found = ex.regress(
-        {"poor": ex.load("poor.json")}, "visits ~ poor + age", "r.csv", model="poisson", predictors="shares"
+        {"poor": ex.load("poor.json")},
+        "visits ~ poor + age",
+        "r.csv",
+        model="poisson",
+        predictors="corrected",
     )
     assert facts == json.loads(found.to_json())
 

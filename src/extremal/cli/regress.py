@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -10,6 +11,7 @@ import extremal as ex
 from extremal.model.reading import split_labels
 
 from . import options, show
+from .failure import CheckFailed
 from .inputs import file_or_stdin, load_mechanism
 from .output import check_table, check_target, write_table
 
@@ -53,7 +55,7 @@ def command(
         ),
     ] = None,
     predictors: Annotated[
-        Literal["covariates", "shares", "prior"],
+        Literal["covariates", "shares", "prior", "corrected"],
         typer.Option(help="What the shares of private predictors depend on."),
     ] = "covariates",
     weights: Annotated[
@@ -85,7 +87,10 @@ def command(
     format: options.Format = None,
     delimiter: options.Delimiter = None,
 ) -> None:
-    """Fit a model of true answers to reports: how answers depend on other columns."""
+    """Fit a model of true answers to reports: how answers depend on other columns.
+
+    Exit status 1: the model does not fit, and coefficients of private predictors are not to be trusted.
+    """
     check_target(output, overwrite, as_json)
     check_table(output)
     if last is not None:
@@ -97,7 +102,8 @@ def command(
     given = _mechanisms(mechanism or [])
     from extremal.estimation.regression.columns import File
 
-    with file_or_stdin(source, format) as (path, kind):
+    with file_or_stdin(source, format) as (path, kind), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what they say is among the notes
         found = ex.regress(
             given,
             formula,
@@ -116,7 +122,13 @@ def command(
     if as_json:
         facts = {**found.to_dict(), **{name: table.rows() for name, table in more.items()}}
         show.print_json(facts if tested is None else {**facts, "tests": tested.rows()})
-        return
+    else:
+        _print(found, more, tested, output)
+    if any(note.startswith("WARNING") for note in found.notes()):
+        raise CheckFailed("")  # it has been said
+
+
+def _print(found: ex.Regression, more: dict[str, FigureTable], tested: Any, output: str | None) -> None:
     out = show.console(to_stderr=output == "-")
     _coefficients(out, found)
     for table in more.values():
@@ -160,7 +172,10 @@ def _coefficients(out: Console, found: ex.Regression) -> None:
             show.heading(out, f"{found.source.parsed.outcome} = {show.name_of(answer)}")
         head, *rows = table
         out.print(show.table(head, rows, most=None))
-    show.sentences(out, ["", *(note[:1].upper() + note[1:] + "." for note in found.notes())])
+    notes = [note[:1].upper() + note[1:] + "." for note in found.notes()]
+    out.print()
+    show.warnings(out, [note for note in notes if note.startswith("WARNING")])
+    show.sentences(out, [note for note in notes if not note.startswith("WARNING")])
 
 
 def _figures(table: FigureTable) -> Any:

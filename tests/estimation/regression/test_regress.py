@@ -218,6 +218,19 @@ def test_intercepts_of_several_answers_are_the_inverse_of_the_mechanism():
         assert table.standard_errors == pytest.approx(np.sqrt(np.diag(V)), abs=1e-9)
 
 
+@pytest.mark.parametrize("model", ["ordinal", "ordinal-probit"])
+def test_an_answer_of_an_ordinal_model_may_have_share_0(model):
+    """Fewer reports of it than false ones alone: the shares are those of the maximum on the simplex."""
+    mechanism = surveys.keep(3, 0.6, ["lo", "mid", "hi"])
+    counts = {"lo": 500, "mid": 100, "hi": 400}
+    r = ex.regress(mechanism, "x ~ 1", {"x": np.repeat(list(counts), list(counts.values()))}, model=model)
+    assert r.shares().estimates == pytest.approx(ex.estimate(mechanism, counts).frequencies, abs=1e-7)
+    assert r.empty == ("mid",)
+    assert r.coefficients[0] == r.coefficients[1]
+    assert "nobody's true answer is 'mid'" in " ".join(r.notes())
+    assert np.isfinite(r.standard_errors).all()
+
+
 def test_groups_have_the_estimators_of_each_group_alone():
     mechanism = surveys.warner(0.8)
     frame = {"g": ["a"] * 500 + ["b"] * 400, "x": ["yes"] * 200 + ["no"] * 300 + ["yes"] * 220 + ["no"] * 180}

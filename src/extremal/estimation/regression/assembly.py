@@ -38,6 +38,9 @@ class Assembly:
     covariates: Floats | None
     covariate_names: tuple[str, ...]
     log_shares: Floats | None
+    corrections: tuple[Floats, ...] | None = None  # for each channel, what takes the place of its table
+    corrected: bool = False
+    empty: frozenset[int] = frozenset()  # answers of an ordinal model that have share 0
 
     def grouped(self) -> Assembly:
         """The same with equal rows as one."""
@@ -77,9 +80,9 @@ class Assembly:
         assembly = _with_constant(self) if isinstance(self.family, Gaussian) else self
         R = factor(assembly.designs, assembly.names)
         ones = _constant(assembly.designs, R)
-        made = structure(assembly.family, assembly.names, assembly.answers, ones)
-        at = coordinates(assembly.designs, R, made.contrast)
-        back, covariates = at.back, None
+        made = structure(assembly.family, assembly.names, assembly.answers, ones, assembly.empty)
+        at = coordinates(assembly.designs, R, made.contrast @ made.merged)
+        back, covariates = made.merged @ at.back, None
         parameters = made.parameters
         if assembly.covariates is not None:
             S = factor([assembly.covariates], assembly.covariate_names)
@@ -92,15 +95,20 @@ class Assembly:
                 for labels in assembly.configurations[1:]
                 for name in assembly.covariate_names
             )
+        channels = assembly.channels
+        if assembly.corrected and assembly.corrections is not None:
+            tables = zip(channels, assembly.corrections, strict=True)
+            channels = tuple(Channel(c.codes, table) for c, table in tables)
         problem = Problem(
             assembly.family,
             at.designs,
             at.contrast,
-            assembly.channels,
+            channels,
             assembly.weights,
             assembly.outcome,
             covariates,
             assembly.log_shares,
+            assembly.corrected,
         )
         return Prepared(problem, back, parameters, made.contrast, assembly)
 

@@ -19,6 +19,7 @@ from scipy import special
 
 from ..._types import Floats, Ints
 
+ROUNDING = 1e-13  # of a difference of probabilities
 ROOT_TWO_PI = float(np.sqrt(2 * np.pi))
 
 
@@ -208,7 +209,9 @@ class Ordinal(Discrete):
 
     def rows(self, eta: Floats, seen: Floats) -> Row:
         p = self.shares(eta)
-        g = np.where(p.min(axis=0) < 0, 0.0, (seen * p).sum(axis=0))  # thresholds out of order: impossible
+        g = np.where(
+            p.min(axis=0) < -ROUNDING, 0.0, (seen * p).sum(axis=0)
+        )  # thresholds out of order: impossible
         c = (seen[:-1] - seen[1:]) / g
         u = c * self.link.density(eta)
         first, second = pairs(self.predictors)

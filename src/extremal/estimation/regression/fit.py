@@ -11,7 +11,7 @@ from ..._types import Floats
 from ...errors import RegressionError
 from .assembly import Assembly, Prepared, shares_of, typical
 from .climb import Peak, climb
-from .families import Discrete
+from .families import Discrete, Ordinal
 from .likelihood import Channel, Problem
 from .structure import Parameter, brief_text
 
@@ -21,6 +21,7 @@ LARGEST_SEARCH = (
     4_000_000  # rows x linear predictors x columns up to which a fit is repeated from other starts
 )
 UNDETERMINED = 1e-6  # information about a direction that moves the linear predictors of a row by 1
+TOUCHING = 1e-3  # thresholds of an ordinal model that are closer leave an answer no share
 FAR = 12.0  # linear predictors beyond: shares of 6e-6
 
 
@@ -37,7 +38,7 @@ class Fit:
         return self.peak.at.value
 
 
-def fit(assembly: Assembly, rows: int, starts: int | None = None) -> Fit:
+def fit(assembly: Assembly, rows: int, starts: int | None = None, start: Floats | None = None) -> Fit:
     """The most likely coefficients; RegressionError if there are none, or more than one.
 
     Parameters
@@ -48,24 +49,53 @@ def fit(assembly: Assembly, rows: int, starts: int | None = None) -> Fit:
         How many rows there are, equal ones included.
     starts
         How many starts to climb from; by default three for problems that are small.
+    start
+        The only start, in the coordinates of the problem.
     """
     _check_rows(len(assembly.names), rows)
     prepared = assembly.problem()
     _check_rows(len(prepared.parameters), rows)
-    problem = prepared.problem
+    best = _best(assembly, prepared.problem, starts, start)
+    while not best.converged and isinstance(assembly.family, Ordinal):
+        closest = _closest(prepared, best)
+        if closest is None:
+            break
+        assembly = replace(assembly, empty=assembly.empty | {closest})
+        whole = prepared.back @ best.theta
+        prepared = assembly.problem()
+        best = climb(prepared.problem, np.asarray(np.linalg.pinv(prepared.back) @ whole))
+    _check(prepared, best)
+    return Fit(prepared, best, prepared.back @ best.theta)
+
+
+def _best(assembly: Assembly, problem: Problem, starts: int | None, start: Floats | None) -> Peak:
+    """The highest of the maxima that were climbed to."""
     if starts is None:
         work = problem.designs[0].size * problem.family.predictors * len(problem.designs)
         starts = 1 + EXTRA_STARTS if work <= LARGEST_SEARCH and not _exact(problem) else 1
     best: Peak | None = None
-    for count, start in enumerate(_starts(assembly, problem)):
+    for count, begin in enumerate([start] if start is not None else _starts(assembly, problem)):
         if count >= starts and best is not None and (best.converged or count >= 8):
             break
-        found = climb(problem, _sampled(problem, start))
+        found = climb(problem, _sampled(problem, begin))
         if best is None or _rank(found) > _rank(best):
             best = found
     assert best is not None
-    _check(prepared, best)
-    return Fit(prepared, best, prepared.back @ best.theta)
+    return best
+
+
+def _closest(prepared: Prepared, peak: Peak) -> int | None:
+    """The answer of an ordinal model whose thresholds have all but met: the reports fit best if nobody gave it."""
+    thresholds = [
+        b
+        for b, p in zip(prepared.back @ peak.theta, prepared.parameters, strict=True)
+        if p.part == "threshold"
+    ]
+    gaps = np.diff(thresholds)
+    gaps[[d - 1 for d in prepared.assembly.empty]] = np.inf
+    if not gaps.size or not gaps.min() < TOUCHING:
+        return None
+    return int(np.argmin(gaps)) + 1
 
 
 def _check_rows(coefficients: int, rows: int) -> None:
@@ -150,6 +180,12 @@ def _first_shares(problem: Problem) -> Floats:
             shares = shares * found
     shares = shares / shares.sum()
     return np.asarray(0.95 * shares + 0.05 / K)
+
+
+def calibrated(assembly: Assembly) -> Floats:
+    """Coordinates of the fit to the designs that are expected given the reports."""
+    problem = assembly.problem().problem
+    return _calibrated(problem, _constants(assembly, problem))
 
 
 def _calibrated(problem: Problem, first: Floats) -> Floats:

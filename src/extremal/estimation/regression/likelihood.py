@@ -66,6 +66,9 @@ class Problem:
     outcome: Floats | None = None
     covariates: Floats | None = None  # (c, n): of P(k | z); None: it is fixed
     log_shares: Floats | None = None  # (K,): P(k), where it is fixed
+    corrected: bool = (
+        False  # tables of predictors hold corrections, and log L is Σ_k a_k log g_k (module corrected)
+    )
 
     @property
     def size(self) -> int:
@@ -131,6 +134,8 @@ class Problem:
             if len(found) == 1:
                 one = np.ones((1, 1))
                 return Parts(found, found[0].value, one, one)
+            if self.corrected:
+                return Parts(found, sum((a[k] * row.value for k, row in enumerate(found)), 0.0 * a[0]), a, a)
             prior = self.log_priors(rows, gamma)
             log_h = np.stack([row.value for row in found]) + np.log(a) + prior
             top = log_h.max(axis=0)
@@ -233,7 +238,10 @@ class _Sums:
         for k, row in enumerate(parts.outcomes):
             X, share, u = problem.designs[k][:, rows], weights * parts.given[k], row.gradient
             self.gradient += (share * u) @ X.T
-            self.packed += weighted_products(share * (row.hessian + u[first] * u[second]), X)
+            bend = row.hessian if problem.corrected else row.hessian + u[first] * u[second]
+            self.packed += weighted_products(share * bend, X)
+        if problem.corrected:
+            return
         G = row_scores(problem, rows, parts)
         self.products += (weights * G) @ G.T
         if problem.covariates is not None:

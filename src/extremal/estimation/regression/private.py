@@ -162,6 +162,13 @@ class Combinations:
                 table[j, k] = P[row]
         return Channel(rows, table)
 
+    def correction(self, release: Release, rows: Ints) -> Floats:
+        """What takes the place of the channel's table in corrected scores: columns of the mechanism's inverse."""
+        place = {x: i for i, x in enumerate(release.mechanism.inputs)}
+        where = [self.names.index(name) for name in release.names]
+        inputs = [place[_whole(release, [labels[k] for k in where])] for labels in self.labels]
+        return np.asarray(corrections(release.mechanism.matrix, rows)[inputs][None])
+
     def log_prior(self, found: Sequence[Release], outcome: str) -> Floats:
         """log P(k) as the mechanisms' priors have it, columns of different mechanisms independent."""
         total = np.zeros(len(self.labels))
@@ -191,6 +198,13 @@ def _at(label: Any, own: Sequence[int], release: Release) -> tuple[Any, ...]:
 
 def _whole(release: Release, labels: Sequence[Any]) -> Any:
     return labels[0] if len(release.names) == 1 else tuple(labels)
+
+
+def corrections(P: Floats, codes: Ints) -> Floats:
+    """The table (inputs, outputs) of least variance for reports as frequent as these."""
+    counts = np.bincount(codes, minlength=P.shape[1]) + 1.0
+    scaled = P / (counts / counts.sum())
+    return np.asarray(np.linalg.solve(scaled @ P.T, scaled))
 
 
 def check_rank(release: Release, why: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -15,18 +16,20 @@ from ...model.labels import Labels
 from ...model.mechanism import Mechanism
 from . import columns, models
 from .assembly import Assembly
+from .corrected import DIFFERENT, fit_corrected, misfit
 from .covariance import ERRORS, covariance
 from .families import Family, Gaussian, Ordinal
 from .fit import fit
 from .formula import Design, Parsed, check_columns, clear_terms, constant, cycled, parse
 from .likelihood import Channel
 from .private import Combinations, Release, check_rank, releases
-from .result import Regression, Source
+from .result import MisfitWarning, Regression, Source
+from .summary import DOUBT
 
 Model = Literal[
     "logit", "probit", "multinomial", "ordinal", "ordinal-probit", "gaussian", "poisson", "binomial"
 ]
-PREDICTORS = ("covariates", "shares", "prior")
+PREDICTORS = ("covariates", "shares", "prior", "corrected")
 
 
 def regress(
@@ -36,7 +39,7 @@ def regress(
     *,
     model: Model | None = None,
     answers: Sequence[Any] | None = None,
-    predictors: Literal["covariates", "shares", "prior"] = "covariates",
+    predictors: Literal["covariates", "shares", "prior", "corrected"] = "covariates",
     weights: Any = None,
     clusters: Any = None,
     errors: Literal["information", "robust", "cluster"] | None = None,
@@ -67,14 +70,16 @@ def regress(
     predictors
         How private predictors depend on the rest: "covariates" (the default) fits a multinomial logit on the terms
         without private columns beside the model, "shares" the same shares for everybody, "prior" takes those that the
-        mechanism was certified for as given.
+        mechanism was certified for as given. These three are likelihoods: where the outcome's model is wrong, private
+        predictors are blamed for it, and a MisfitWarning says so. "corrected" needs neither a likelihood nor a model of
+        the predictors: it corrects scores by the inverse of the mechanism; it is less precise where the model is right.
     weights
         Sampling weights: a column's name, or one number >= 0 a row.
     clusters
         What rows belong together: a column's name, or one value a row.
     errors
         "information", "robust" (sandwich) or "cluster". By default "cluster" if there are clusters, "robust" if there
-        are weights, else "information".
+        are weights or predictors="corrected", else "information".
     confidence
         Of each interval by itself.
 
@@ -91,7 +96,11 @@ def regress(
         raise OptionError(
             f"must be one of {', '.join(PREDICTORS)}", parameter="predictors", given=f"{predictors!r}"
         )
-    how = _errors(errors, weights, clusters)
+    how = _errors(errors, clusters, weights is not None or predictors == "corrected")
+    if predictors == "corrected" and how == "information":
+        raise OptionError(
+            "corrected scores have no information matrix", parameter="errors", remedy='use `errors="robust"`'
+        )
     frame, weight, cluster, dropped, reports = _rows(parsed, found, data, weights, clusters)
     if how != "information":
         weight = weight * (len(weight) / weight.sum())
@@ -118,7 +127,7 @@ def regress(
             number = _number(column, outcome, family)
     design, designs = _designs(parsed, combinations, found, frame)
     covariates, covariate_design = None, None
-    if combinations.names and predictors != "prior":
+    if combinations.names and predictors in ("covariates", "shares"):
         without = combinations.names if predictors == "covariates" else parsed.columns
         right = clear_terms(parsed.terms, set(without))
         covariate_design, covariates = Design.of(right, frame)
@@ -137,10 +146,20 @@ def regress(
         covariates,
         () if covariate_design is None else covariate_design.names,
         combinations.log_prior(found, outcome) if combinations.names and predictors == "prior" else None,
+        _corrections(combinations, found, reports, channels, outcome) if combinations.names else None,
     )
     grouped = assembly.grouped()
     source = Source(parsed, found, combinations, design, covariate_design, frame, weight)
-    fitted = fit(grouped, rows=len(frame))
+    doubt = None
+    if combinations.names and predictors == "corrected":
+        fitted = fit_corrected(grouped, len(frame))
+        grouped = fitted.prepared.assembly
+    else:
+        fitted = fit(grouped, len(frame))
+        if combinations.names and predictors != "prior" and cluster is None:
+            doubt = misfit(fitted, grouped, len(frame))
+    if doubt is not None and doubt < DIFFERENT:
+        warnings.warn(MisfitWarning(f"{parsed.text}: {DOUBT}"), stacklevel=2)
     return Regression(
         formula=parsed.text,
         model=name,
@@ -156,15 +175,33 @@ def regress(
         coefficients=fitted.coefficients,
         covariance=covariance(fitted, grouped, how, len(frame)),
         log_likelihood=fitted.log_likelihood,
+        misfit=doubt,
         fitted=fitted,
         assembly=grouped,
         source=source,
     )
 
 
-def _errors(errors: Any, weights: Any, clusters: Any) -> str:
+def _corrections(
+    combinations: Combinations,
+    found: Sequence[Release],
+    reports: Sequence[Ints],
+    channels: Sequence[Channel],
+    outcome: str,
+) -> tuple[Floats, ...] | None:
+    """For each channel the table of corrections, that of the outcome as it is; None if one holds both."""
+    tables = [channel.table for channel in channels]
+    for k, (release, codes) in enumerate(zip(found, reports, strict=True)):
+        if outcome not in release.names:
+            tables[k] = combinations.correction(release, codes)
+        elif len(release.names) > 1:
+            return None
+    return tuple(tables)
+
+
+def _errors(errors: Any, clusters: Any, robust: bool) -> str:
     if errors is None:
-        return "cluster" if clusters is not None else "robust" if weights is not None else "information"
+        return "cluster" if clusters is not None else "robust" if robust else "information"
     if errors not in ERRORS:
         raise OptionError(f"must be one of {', '.join(ERRORS)}", parameter="errors", given=repr(errors)[:40])
     if errors == "cluster" and clusters is None:

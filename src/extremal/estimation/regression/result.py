@@ -14,6 +14,7 @@ from ..._frames import to_frame
 from ..._types import Floats
 from . import effects, hypotheses, summary
 from .assembly import Assembly
+from .corrected import variance_ratios_corrected
 from .covariance import variance_ratios
 from .fit import Fit
 from .formula import Design, Parsed
@@ -23,6 +24,10 @@ from .table import FigureTable, quantile, two_sided
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+class MisfitWarning(UserWarning):
+    """The outcome's model does not fit, so that coefficients of private predictors are not to be trusted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +47,7 @@ class Source:
 class Regression:
     """Coefficients of a model of true answers, estimated from reports.
 
+    `log_likelihood`, `aic` and `bic` mean nothing for corrected scores, which have no likelihood.
     `coefficients` and `covariance` are in the order of `parameters`. A parameter has an `answer` (of a multinomial
     model: the odds are those against the first of `answers`), a `column` of the design, and a `part`: "" for
     coefficients, "threshold" and "scale" for the rest of the model, "private" for the shares of private predictors.
@@ -61,6 +67,7 @@ class Regression:
     coefficients: Floats
     covariance: Floats
     log_likelihood: float
+    misfit: float | None  # p-value: whether likelihood and corrected scores of private predictors agree
     fitted: Fit = field(repr=False)
     assembly: Assembly = field(repr=False)
     source: Source = field(repr=False)
@@ -95,9 +102,16 @@ class Regression:
         """Upper ends of the intervals, each of which holds by itself."""
         return self.coefficients + quantile(self.confidence) * self.standard_errors
 
+    @property
+    def empty(self) -> tuple[Any, ...]:
+        """Answers of an ordinal model that have share 0 at the maximum: the thresholds beside them coincide."""
+        return tuple(self.answers[k] for k in sorted(self.fitted.prepared.assembly.empty))
+
     @cached_property
     def variance_ratios(self) -> Floats:
         """How many times larger the variance of each coefficient is than from as many true answers."""
+        if self.predictors == "corrected":
+            return variance_ratios_corrected(self.fitted, self.assembly)
         return variance_ratios(self.fitted)
 
     @property

@@ -35,14 +35,23 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """The matrix C (D p, q) and the names of its columns; `offset` is added to the design if it must be."""
+    """The matrix C (D p, q) and the names of its columns.
+
+    `merged` (q, fewer) makes coefficients of those that are free: thresholds that coincide are one.
+    """
 
     contrast: Floats
     parameters: tuple[Parameter, ...]
+    merged: Floats
 
 
-def structure(family: Family, names: Sequence[str], answers: Sequence[Any], ones: Floats) -> Structure:
-    """The coefficients of a model with these columns of the design; `ones` makes a constant of them: X ones = 1."""
+def structure(
+    family: Family, names: Sequence[str], answers: Sequence[Any], ones: Floats, empty: frozenset[int]
+) -> Structure:
+    """The coefficients of a model with these columns of the design; `ones` makes a constant of them: X ones = 1.
+
+    `empty` are answers of an ordinal model that have share 0, so that the thresholds beside them coincide.
+    """
     p, D = len(names), family.predictors
     if isinstance(family, Gaussian):
         used = [k for k, name in enumerate(names) if name]
@@ -50,7 +59,7 @@ def structure(family: Family, names: Sequence[str], answers: Sequence[Any], ones
         C[used, range(len(used))] = 1.0
         C[p:, -1] = ones
         coefficients = tuple(Parameter("", None, names[k]) for k in used)
-        return Structure(C, (*coefficients, Parameter("scale", None, "log standard deviation")))
+        return _free(C, (*coefficients, Parameter("scale", None, "log standard deviation")))
     if isinstance(family, Ordinal):
         slopes = [k for k in range(p) if names[k] != "Intercept"]
         constant = names.index("Intercept")
@@ -59,15 +68,20 @@ def structure(family: Family, names: Sequence[str], answers: Sequence[Any], ones
             C[[d * p + k for k in slopes], range(len(slopes))] = -1.0
             C[d * p + constant, len(slopes) + d] = 1.0
         edges = [f"{brief_text(a)} | {brief_text(b)}" for a, b in pairwise(answers)]
-        return Structure(
-            C,
-            (
-                *(Parameter("", None, names[k]) for k in slopes),
-                *(Parameter("threshold", None, edge) for edge in edges),
-            ),
+        parameters = (
+            *(Parameter("", None, names[k]) for k in slopes),
+            *(Parameter("threshold", None, edge) for edge in edges),
         )
+        group = np.cumsum([0, *(d not in empty for d in range(1, D))])
+        merged = np.zeros((D, int(group[-1]) + 1))
+        merged[range(D), group] = 1.0
+        return Structure(C, parameters, scipy.linalg.block_diag(np.eye(len(slopes)), merged))
     of = answers[1:] if isinstance(family, Multinomial | Binary) else [None]
-    return Structure(np.eye(D * p), tuple(Parameter("", a, name) for a in of for name in names))
+    return _free(np.eye(D * p), tuple(Parameter("", a, name) for a in of for name in names))
+
+
+def _free(contrast: Floats, parameters: tuple[Parameter, ...]) -> Structure:
+    return Structure(contrast, parameters, np.eye(len(parameters)))
 
 
 def brief_text(label: Any) -> str:

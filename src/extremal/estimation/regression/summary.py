@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from .corrected import DIFFERENT
 from .models import TITLES
 from .table import aligned
 
@@ -18,9 +19,14 @@ ERRORS = {
     "robust": "robust (sandwich)",
     "cluster": "robust, between clusters",
 }
+DOUBT = (
+    "the model of the outcome does not fit, and its likelihood blames the private predictors for it: do not trust "
+    'their coefficients, use predictors="corrected"'
+)
 PREDICTORS = {
     "covariates": "their shares depend on the other covariates (a multinomial logit fitted along with the model)",
     "shares": "their shares are the same for everybody, whatever the other covariates, and fitted along with the model",
+    "corrected": "scores are corrected by the inverse of the mechanism, without a model of their shares",
     "prior": "their shares are those of the mechanism's prior, for everybody, and taken as given",
 }
 
@@ -44,7 +50,7 @@ def records(result: Regression) -> list[dict[str, Any]]:
             "p_value": float(result.p_values[k]),
             "lower": float(result.lower[k]),
             "upper": float(result.upper[k]),
-            "variance_ratio": float(result.variance_ratios[k]),
+            "variance_ratio": _finite(float(result.variance_ratios[k])),
         }
         for k, p in enumerate(result.parameters)
     ]
@@ -66,6 +72,7 @@ def document(result: Regression) -> dict[str, Any]:
         "log_likelihood": result.log_likelihood,
         "aic": result.aic,
         "bic": result.bic,
+        "misfit": result.misfit,
         "coefficients": records(result),
         "notes": notes(result),
     }
@@ -74,12 +81,20 @@ def document(result: Regression) -> dict[str, Any]:
 def notes(result: Regression) -> list[str]:
     """What a reader of the figures must know, in words."""
     found = []
+    if result.misfit is not None and result.misfit < DIFFERENT:
+        found.append(f"WARNING: {DOUBT}")
     if result.dropped:
         each = ", ".join(f"{n} in {name!r}" for name, n in result.dropped.items() if name != "rows")
         found.append(f"{result.dropped['rows']} rows dropped because values are missing: {each}")
+    if result.empty:
+        named = " or ".join(map(repr, result.empty))
+        found.append(
+            f"the reports fit best if nobody's true answer is {named}: the thresholds beside it coincide, and their "
+            "errors take that for certain"
+        )
     ratios = result.variance_ratios[[p.part != "private" for p in result.parameters]]
     low, high = float(ratios.min()), float(ratios.max())
-    if high > 1 + 1e-9:
+    if 1 + 1e-9 < high < float("inf"):
         span = f"{low:.1f}" if f"{low:.1f}" == f"{high:.1f}" else f"{low:.1f} to {high:.1f}"
         found.append(f"privacy costs precision: variances are {span} times those from as many true answers")
     if result.predictors is not None:
@@ -110,13 +125,17 @@ def text(result: Regression) -> str:
 
 def facts(result: Regression) -> list[str]:
     """What was fitted to what, and how well."""
+    figures = [("Rows", f"{result.rows}"), ("Log-likelihood", f"{result.log_likelihood:.3f}")]
+    figures += [("AIC", f"{result.aic:.2f}"), ("BIC", f"{result.bic:.2f}")]
+    if result.predictors == "corrected":  # there is no likelihood
+        figures[1:] = [("", "")] * 3
     found = [
-        ("Outcome", result.source.parsed.outcome, "Rows", f"{result.rows}"),
-        ("Model", TITLES[result.model], "Log-likelihood", f"{result.log_likelihood:.3f}"),
-        ("Private", ", ".join(result.private), "AIC", f"{result.aic:.2f}"),
-        ("Errors", ERRORS[result.errors], "BIC", f"{result.bic:.2f}"),
+        ("Outcome", result.source.parsed.outcome, *figures[0]),
+        ("Model", TITLES[result.model], *figures[1]),
+        ("Private", ", ".join(result.private), *figures[2]),
+        ("Errors", ERRORS[result.errors], *figures[3]),
     ]
-    return aligned([[f"{a}:", b, f"{c}:", d] for a, b, c, d in found], 3)
+    return aligned([[f"{a}:", b, f"{c}:" if c else "", d] for a, b, c, d in found], 3)
 
 
 def tables(result: Regression) -> dict[Any, list[list[str]]]:
@@ -137,7 +156,7 @@ def tables(result: Regression) -> dict[Any, list[list[str]]]:
                 f"{p_values[k]:.3f}",
                 f"{result.lower[k]:.4f}",
                 f"{result.upper[k]:.4f}",
-                f"x {ratios[k]:.2f}",
+                f"x {ratios[k]:.2f}" if ratios[k] < 1e6 else "-",
             ]
         )
     return found
@@ -145,3 +164,7 @@ def tables(result: Regression) -> dict[Any, list[list[str]]]:
 
 def _sentences(found: list[str]) -> list[str]:
     return [note[:1].upper() + note[1:] + "." for note in found]
+
+
+def _finite(value: float) -> float | None:
+    return value if value < float("inf") else None

@@ -22,10 +22,11 @@ bench_python := .venv-bench/bin/python
 docs_python := .venv-docs/bin/python
 lock_python := .venv-lock/bin/python
 
-# One process for each core. Tests that share something dear, like Spark, share a process (xdist_group).
-all_cores := --numprocesses auto --dist loadgroup
+# One process for each core. The tests of a file share one, so that what they share, like Spark, is made once.
+all_cores := --numprocesses auto
 # The cores are busy with tests: linear algebra on several threads would only get in their way.
 test test-slow: export OPENBLAS_NUM_THREADS = 1
+lint: export MYPY_NUM_WORKERS = auto
 
 .PHONY: help
 help:
@@ -38,7 +39,7 @@ demo:
 
 .PHONY: test
 test: lint
-	$(test_python) -m pytest $(all_cores) $(PYTEST_ARGS)
+	$(test_python) -m pytest $(all_cores) --dist loadfile $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: test-environment
@@ -49,7 +50,7 @@ lint: test-environment
 # 5 is pytest's status for "no tests collected".
 .PHONY: test-slow
 test-slow: test-environment
-	$(test_python) -m pytest -m "slow and not timed" $(all_cores) $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	$(test_python) -m pytest -m "slow and not timed" $(all_cores) --dist worksteal $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 .PHONY: test-timed
 test-timed: test-environment

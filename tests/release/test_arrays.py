@@ -285,7 +285,7 @@ def test_what_comes_back_is_a_function_of_the_reports_alone(c, name):
     written = {}
     seeds = itertools.count()
     for values in itertools.product(WORDS.labels, repeat=3):
-        for _ in range(12):
+        for _ in range(6):
             reports = c.privatize(TEXT[name](list(values)), source=SeededWords(next(seeds)))
             written.setdefault(tuple(as_list(reports)), set()).add(serialised(reports))
     assert all(len(forms) == 1 for forms in written.values())

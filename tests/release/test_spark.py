@@ -38,10 +38,7 @@ from tests.support.falsifier import finds_more_than
 from tests.support.joint import Released, all_findings, promise
 
 # mapInArrow asks for pandas, and says so of every release that is newer than Spark's; it is not used.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
-    pytest.mark.xdist_group("spark"),  # one process, so that Spark is started once
-]
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
 PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
 KEY = bytes(range(100, 132))

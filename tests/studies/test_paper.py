@@ -33,8 +33,6 @@ from tests.support import oracles
 
 pytest.importorskip("matplotlib")
 
-pytestmark = pytest.mark.xdist_group("paper")  # one process, so that the figures are drawn once
-
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory):

@@ -34,7 +34,19 @@ PACKAGES = [
 ]
 
 # Modules of the root that only gather public names from the packages; nothing inside the packages imports them.
-PUBLIC = {"composition", "datasets", "keys", "measures", "noise", "planning", "randomness", "utilities"}
+PUBLIC = {
+    "compliance",
+    "composition",
+    "datasets",
+    "keys",
+    "measures",
+    "noise",
+    "numeric",
+    "panels",
+    "planning",
+    "randomness",
+    "utilities",
+}
 
 # These use the package as its users do, so they alone may import the package itself.
 USERS = {"studies", "explorer", "cli", "__main__"}

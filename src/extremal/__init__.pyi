@@ -1,6 +1,20 @@
 """Optimal privacy mechanisms under pointwise maximal leakage: design, certify, privatize, estimate, audit."""
 
-from . import composition, datasets, errors, keys, measures, noise, planning, randomness, theory, utilities
+from . import (
+    compliance,
+    composition,
+    datasets,
+    errors,
+    keys,
+    measures,
+    noise,
+    numeric,
+    panels,
+    planning,
+    randomness,
+    theory,
+    utilities,
+)
 from .auditing.audit import Audit, audit
 from .auditing.pairs.audit import audit_pairs
 from .certification.certified import Certified, load
@@ -50,6 +64,7 @@ __all__ = [
     "certify",
     "check_design",
     "compare",
+    "compliance",
     "composition",
     "datasets",
     "design",
@@ -63,6 +78,8 @@ __all__ = [
     "measures",
     "mutual_information",
     "noise",
+    "numeric",
+    "panels",
     "plan",
     "planning",
     "pml",

@@ -153,7 +153,7 @@ def test_the_planned_power_for_a_difference_is_reached():
             ex.estimate(DESIGN.mechanism, dict(enumerate(c.tolist())), intervals="each", prior=PRIOR)
             for c in counts
         )
-        found = ex.difference(b, a)
+        found = b.difference(a)
         hits += not found.lower[2] <= 0 <= found.upper[2]
     assert hits / rounds == pytest.approx(0.8, abs=0.03)
 

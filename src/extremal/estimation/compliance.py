@@ -1,0 +1,305 @@
+"""People who do not answer as asked: what shares can then be, and how many such people there are.
+
+Two kinds are told apart.
+
+- A person enters a safe answer, and the device draws a report for it. To the reports this person looks like one for
+  whom the answer is true, under every mechanism: how many there are is not identified, but if at most a share tau
+  does it, every true share lies between bounds.
+- A person gives a safe report and lets no draw decide, where people draw for themselves. Then a group's reports are
+  distributed like alpha P_g + tau e_k, alpha the frequencies of those who comply, times their share. Two groups with
+  different mechanisms P_g determine tau if e_k is no mixture of their rows (Clark and Desharnais, 1998). This is the
+  likelihood of a mechanism with one more input, so everything that is known about estimates holds for it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._frames import to_frame
+from .._types import Floats
+from ..certification.certify import as_mechanism
+from ..errors import MechanismError, OptionError, ValuesError
+from ..model.labels import Labels, brief, shorten
+from ..model.mechanism import Mechanism
+from ..model.prior import Prior
+from .approximate import two_sided_quantile
+from .counts import count_reports
+from .estimate import estimate
+from .interval_table import IntervalTable, Promise
+from .labels import label_finder
+from .likelihood import maximize
+from .result import Estimate
+from .targets import is_finite
+
+NOBODY = "does not comply"
+ASSUMED = 0.05  # share of these that intervals are made narrowest for
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShareBounds:
+    """What true shares can be if up to `share` of all people answer `label` whatever is true for them.
+
+    `lowest` and `highest` are the ends at the estimated frequencies, `lower` and `upper` have chance in them.
+    """
+
+    labels: Labels
+    label: Any
+    share: float
+    estimates: Floats
+    lowest: Floats
+    highest: Floats
+    lower: Floats
+    upper: Floats
+    promise: Promise
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One mapping for each answer."""
+        names = ("estimates", "lowest", "highest", "lower", "upper")
+        return [
+            {"label": label, **{name: float(getattr(self, name)[k]) for name in names}}
+            for k, label in enumerate(self.labels)
+        ]
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """The rows as a frame of pandas, polars or pyarrow."""
+        return to_frame(self.rows(), library)
+
+    def to_json(self) -> str:
+        """Everything as text."""
+        said = {"label": self.label, "share": self.share, "promise": str(self.promise), "rows": self.rows()}
+        return json.dumps(said, default=str, ensure_ascii=False, allow_nan=False)
+
+    def __str__(self) -> str:
+        wide = max([5, *(len(str(label)) for label in self.labels)])
+        lines = [
+            f"if at most {100 * self.share:g}% of all people answer {brief(self.label)} whatever is true for them",
+            f"{'':{wide}}  as answered    lowest   highest     lower     upper",
+        ]
+        for row in self.rows():
+            ends = "".join(f"  {row[x]:8.4f}" for x in ("lowest", "highest", "lower", "upper"))
+            lines.append(f"{row['label']!s:{wide}}     {row['estimates']:8.4f}{ends}")
+        lines.append("lowest and highest: at the estimated shares; lower and upper: with chance")
+        return "\n".join([*lines, str(self.promise)])
+
+    __repr__ = __str__
+
+
+def bounds(found: Estimate, label: Any, share: float) -> ShareBounds:
+    """What true shares can be if up to `share` of all people answer `label` whatever is true for them.
+
+    Parameters
+    ----------
+    found
+        The estimate from the reports, which is about what people answered.
+    label
+        The answer that feels safe.
+    share
+        The largest share of all people who may give it without regard to the truth.
+
+    Notes ----- Those who comply and give another answer are counted rightly, so another share is at least its
+    estimate and at most larger by `share`; that of the safe answer is at most its estimate. No assumption is made
+    about what is true for those who do not comply, so nothing sharper can be said.
+    """
+    if not is_finite(share) or not 0 <= share <= 1:
+        raise OptionError("must be a number from 0 to 1", parameter="share", given=repr(share)[:40])
+    k = _place(found.labels, label)
+    phi = np.clip(found.frequencies, 0.0, 1.0)
+    lowest, highest = phi.copy(), phi + min(share, float(phi[k]))
+    lowest[k], highest[k] = max(float(phi[k]) - share, 0.0), phi[k]
+    # How many can have moved is limited by the safe answer's share, if its interval holds as well.
+    moved = min(share, float(found.upper[k])) if found.intervals == "all" else share
+    lower, upper = found.lower.copy(), np.minimum(found.upper + moved, 1.0)
+    lower[k], upper[k] = max(float(found.lower[k]) - share, 0.0), found.upper[k]
+    return ShareBounds(
+        found.labels,
+        found.labels[k],
+        float(share),
+        phi,
+        lowest,
+        np.minimum(highest, 1.0),
+        np.maximum(lower, 0.0),
+        upper,
+        found.promise,
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Compliance:
+    """The share of people who give a safe report, or answer, whatever is true for them, and the shares of the others.
+
+    `joint` is the estimate behind it: frequencies of the answers of those who comply, times their share, and `rate`.
+    """
+
+    joint: Estimate
+    label: Any
+    entered: str
+    statistic: float  # likelihood ratio of a rate of 0
+
+    @property
+    def labels(self) -> Labels:
+        """The answers."""
+        return self.joint.labels[:-1]
+
+    @property
+    def identified(self) -> bool:
+        """Whether the reports determine the rate."""
+        return bool(self.joint.identified[-1])
+
+    @property
+    def rate(self) -> float | None:
+        """The estimated share of people who do not comply; None if the reports do not determine it."""
+        return float(self.joint.frequencies[-1]) if self.identified else None
+
+    @property
+    def lower(self) -> float:
+        """The lower end of the interval of the rate."""
+        return float(self.joint.lower[-1])
+
+    @property
+    def upper(self) -> float:
+        """The upper end of the interval of the rate; if it is not identified, what is possible."""
+        return float(self.joint.upper[-1])
+
+    @property
+    def p_value(self) -> float | None:
+        """Of the hypothesis that everybody complies, by the likelihood ratio; a rate cannot be negative."""
+        if not self.identified:
+            return None
+        return 0.5 * math.erfc(math.sqrt(self.statistic / 2)) if self.statistic > 0 else 1.0
+
+    @cached_property
+    def table(self) -> IntervalTable:
+        """The shares among those who comply, with ordinary intervals."""
+        alpha, tau = self.joint.frequencies[:-1], float(self.joint.frequencies[-1])
+        size = len(alpha)
+        shares = alpha / max(1 - tau, 1e-300)
+        # To first order: (d alpha_i + shares_i d tau) / (1 - tau)
+        J = np.hstack((np.eye(size), shares[:, None])) / max(1 - tau, 1e-300)
+        known = self.joint.identified[:-1] & self.identified
+        errors = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", J, self.joint.covariance, J), 0.0))
+        errors = np.where(known, errors, np.inf)
+        away = two_sided_quantile(1 - self.joint.confidence) * errors
+        return IntervalTable(
+            f"{size} frequencies among those who comply, from {self.joint.reports} reports",
+            self.labels,
+            shares,
+            np.clip(shares - away, 0.0, 1.0),
+            np.clip(shares + away, 0.0, 1.0),
+            errors,
+            known,
+            Promise(self.joint.confidence, "each", exact=False),
+        )
+
+    def __str__(self) -> str:
+        what = "report" if self.entered == "report" else "answer"
+        if not self.identified:
+            return (
+                f"how many people give the {what} {brief(self.label)} whatever is true for them is not identified: "
+                "they look like people for whom it is true"
+                + (
+                    ""
+                    if self.entered == "answer"
+                    else " under these mechanisms; give a second group another one"
+                )
+                + f". It can be any share up to {self.upper:.3g}; use bounds(estimate, label, share) for what follows"
+            )
+        said = (
+            f"about {100 * (self.rate or 0):.1f}% of people give the {what} {brief(self.label)} whatever is true for "
+            f"them (from {100 * self.lower:.1f}% to {100 * self.upper:.1f}%)"
+        )
+        p = self.p_value
+        tested = (
+            f"that everybody complies has p = {p:.4f}"
+            if p is not None and p >= 1e-4
+            else "not everybody complies"
+        )
+        return "\n".join([said, tested, str(self.table)])
+
+    __repr__ = __str__
+
+
+def rate(
+    groups: Any,
+    label: Any,
+    *,
+    entered: str = "report",
+    confidence: float = 0.95,
+    intervals: str = "each",
+) -> Compliance:
+    """How many people give one report, or answer, whatever is true for them, from groups with different mechanisms.
+
+    Parameters
+    ----------
+    groups
+        Name of each group -> (mechanism, reports). People must have been assigned to groups at random, so that all
+        groups are alike in their answers and in how many comply.
+    label
+        The report that feels safe, an output of every mechanism; or the answer.
+    entered
+        "report": people draw for themselves, and some give the safe report instead. "answer": a device draws, and some
+        enter a safe answer; that is never identified, and the result says so.
+    confidence, intervals
+        As in `estimate`.
+    """
+    if not isinstance(groups, Mapping) or not groups:
+        raise OptionError(
+            "must be a mapping name -> (mechanism, reports)", parameter="groups", given=repr(groups)[:60]
+        )
+    if entered not in ("report", "answer"):
+        raise OptionError('must be "report" or "answer"', parameter="entered", given=repr(entered)[:40])
+    matrices = {name: as_mechanism(mechanism) for name, (mechanism, _) in groups.items()}
+    counts = {name: count_reports(mechanism, reports) for name, (mechanism, reports) in groups.items()}
+    first = next(iter(matrices.values()))
+    total = sum(c.total for c in counts.values())
+    if total == 0:
+        raise ValuesError("must not be empty", parameter="reports", remedy="give some reports")
+    rows: list[Floats] = []
+    outputs: list[Any] = []
+    for name, matrix in matrices.items():
+        if matrix.inputs != first.inputs:
+            raise MechanismError(
+                "mechanisms of all groups must have the same inputs in the same order",
+                given=f"{shorten(first.inputs)} and {shorten(matrix.inputs)}",
+            )
+        k = _place(matrix.outputs if entered == "report" else matrix.inputs, label)
+        safe = np.eye(matrix.shape[1])[k] if entered == "report" else matrix.matrix[k]
+        rows.append(np.vstack((matrix.matrix, safe)) * (counts[name].total / total))
+        outputs += [(name, y) for y in matrix.outputs]
+    P = np.hstack(rows)
+    inputs = [*first.inputs, NOBODY]
+    seen = np.concatenate([c.counts for c in counts.values()])
+    size = len(first.inputs)
+    expected = Prior([*np.full(size, (1 - ASSUMED) / size), ASSUMED], inputs)
+    joint = estimate(
+        Mechanism(P / P.sum(axis=1, keepdims=True), inputs, outputs),
+        dict(zip(outputs, seen.tolist(), strict=True)),
+        confidence,
+        intervals=intervals,
+        prior=expected,
+    )
+    return Compliance(
+        joint, label, entered, _likelihood_ratio(joint.mechanism.matrix, seen, joint.frequencies)
+    )
+
+
+def _likelihood_ratio(P: Floats, counts: Any, theta: Floats) -> float:
+    """Twice the gain in log-likelihood over nobody who does not comply."""
+    null = maximize(P[:-1], counts, np.full(len(P) - 1, 1 / (len(P) - 1))).theta
+    seen = counts > 0
+    with np.errstate(divide="ignore"):
+        gain = np.log((theta @ P)[seen]) - np.log((null @ P[:-1])[seen])
+    return max(2 * float(counts[seen] @ gain), 0.0)
+
+
+def _place(labels: Labels, label: Any) -> int:
+    place = label_finder(labels)(label)
+    if place < 0:
+        raise OptionError(f"must be one of {shorten(labels)}", parameter="label", given=brief(label))
+    return place

@@ -1,0 +1,211 @@
+"""Numbers as answers: points of a grid by unbiased random rounding, or brackets.
+
+A number between two points of a grid becomes one of them at random, with probabilities that keep its mean: 340
+between 0 and 1000 becomes 1000 with probability 0.34. So the mean of the rounded answers is that of the numbers, and
+any mechanism on the points estimates it without bias. The report is drawn from the point, so what it leaks about the
+number is at most what it leaks about the point, whoever knows how the rounding fell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from .._types import Floats
+from ..errors import OptionError, ValuesError
+from ..model.labels import Labels, as_list, brief, is_missing
+from ..model.prior import Prior
+from ..model.vectors import as_floats
+from ..optimization.quadratic.purposes import Mean, mean
+from .interval_table import IntervalTable
+from .result import Estimate
+
+
+@dataclass(frozen=True, init=False)
+class Grid:
+    """Points to which numbers are rounded at random, so that their mean stays.
+
+    Parameters
+    ----------
+    points
+        At least two different numbers. The first and the last are the least and the largest that numbers can be.
+    """
+
+    points: tuple[float, ...]
+
+    def __init__(self, points: Iterable[float]) -> None:
+        object.__setattr__(self, "points", tuple(_increasing(points, "points", finite=True)))
+
+    @property
+    def labels(self) -> Labels:
+        """The points as labels of answers: integers if all of them are whole."""
+        whole = all(point.is_integer() for point in self.points)
+        return tuple(int(point) if whole else point for point in self.points)
+
+    @property
+    def purpose(self) -> Mean:
+        """What to design for: the mean of the numbers, `ex.mean` of the points."""
+        return mean(dict(zip(self.labels, self.points, strict=True)))
+
+    def round(self, values: Any, *, clip: bool = False, seed: int | None = None) -> list[Any]:
+        """A point for each number, the one below or the one above, with the number as its mean.
+
+        Parameters
+        ----------
+        values
+            A column of numbers within the grid.
+        clip
+            Whether numbers beyond the ends become the ends. The mean is then that of the clipped numbers.
+        seed
+            To repeat the rounding, for examples; chance decides otherwise.
+        """
+        x = self._within(values, clip)
+        below, share = self._split(x)
+        up = np.random.default_rng(seed).random(len(x)) < share
+        labels = np.array(self.labels, dtype=object)
+        return list(labels[below + up])
+
+    def prior(self, values: Any, *, clip: bool = False, pseudocount: float = 0.0) -> Prior:
+        """How often each point is expected if numbers are distributed like these: no chance is left in it.
+
+        Parameters
+        ----------
+        values
+            Numbers from an earlier study or a census.
+        clip
+            As in `round`.
+        pseudocount
+            Added to the count of each point, for points that nobody is near.
+        """
+        x = self._within(values, clip)
+        below, share = self._split(x)
+        size = len(self.points)
+        counts = np.bincount(below, weights=1 - share, minlength=size)
+        counts = counts + np.bincount(np.minimum(below + 1, size - 1), weights=share, minlength=size)
+        return Prior.from_counts(counts, pseudocount, self.labels)
+
+    def _split(self, x: Floats) -> tuple[Any, Floats]:
+        """The point below each number, and how far it is on the way to the next."""
+        points = np.array(self.points)
+        below = np.clip(np.searchsorted(points, x, side="right") - 1, 0, len(points) - 2)
+        return below, (x - points[below]) / (points[below + 1] - points[below])
+
+    def _within(self, values: Any, clip: bool) -> Floats:
+        x = _numbers(values)
+        low, high = self.points[0], self.points[-1]
+        out = (x < low) | (x > high)
+        if out.any() and not clip:
+            raise ValuesError(
+                f"numbers must be from {low:g} to {high:g}",
+                given=f"{int(out.sum())} of {len(x)} beyond, e.g. {x[out][0]:g}",
+                remedy="choose wider points, or `clip=True`",
+            )
+        return np.clip(x, low, high)
+
+
+@dataclass(frozen=True, init=False)
+class Brackets:
+    """Numbers as answers like "500 to 1000": the lower edge belongs to a bracket, the upper one to the next.
+
+    Parameters
+    ----------
+    edges
+        Increasing numbers; the first may be minus infinity, the last infinity.
+    """
+
+    edges: tuple[float, ...]
+
+    def __init__(self, edges: Iterable[float]) -> None:
+        object.__setattr__(self, "edges", tuple(_increasing(edges, "edges", finite=False)))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A label for each bracket."""
+        return tuple(
+            f"below {high:g}"
+            if low == -math.inf
+            else f"{low:g} or more"
+            if high == math.inf
+            else f"{low:g} to {high:g}"
+            for low, high in pairwise(self.edges)
+        )
+
+    def assign(self, values: Any) -> list[str]:
+        """The label of the bracket of each number; the last bracket has its upper edge."""
+        x = _numbers(values)
+        out = (x < self.edges[0]) | (x > self.edges[-1])
+        if out.any():
+            raise ValuesError(
+                f"numbers must be from {self.edges[0]:g} to {self.edges[-1]:g}",
+                given=f"{int(out.sum())} of {len(x)} beyond, e.g. {x[out][0]:g}",
+                remedy="make the first or the last bracket open: -math.inf, math.inf",
+            )
+        place = np.searchsorted(np.array(self.edges), x, side="right") - 1
+        return list(np.array(self.labels, dtype=object)[np.minimum(place, len(self.labels) - 1)])
+
+    def mean(self, found: Estimate, confidence: float | None = None) -> IntervalTable:
+        """The mean if everybody were at the lower edge of his bracket, in its middle, and at the upper edge.
+
+        The true mean is between the first and the last; the middle is a guess.
+        """
+        if not (math.isfinite(self.edges[0]) and math.isfinite(self.edges[-1])):
+            raise OptionError(
+                "must be finite for a mean: an open bracket can hold any number",
+                parameter="edges",
+                given=f"{self.edges[0]:g} and {self.edges[-1]:g}",
+                remedy="give the least and the largest number that is possible",
+            )
+        if tuple(found.labels) != self.labels:
+            raise OptionError("the estimate must be of these brackets", given=brief(found.labels))
+        low, high = np.array(self.edges[:-1]), np.array(self.edges[1:])
+        targets = np.array([low, (low + high) / 2, high])
+        return found.combinations("means", ("lower edges", "middles", "upper edges"), targets, confidence)
+
+
+def _increasing(values: Iterable[float], what: str, finite: bool) -> list[float]:
+    try:
+        x = [float(value) for value in values]
+    except (TypeError, ValueError):
+        x = []
+    inner = x if finite else x[1:-1]
+    if (
+        len(x) < (2 if finite else 3)
+        or any(a >= b for a, b in pairwise(x))
+        or not all(map(math.isfinite, inner))
+    ):
+        least = 2 if finite else 3
+        raise OptionError(
+            f"must be at least {least} increasing numbers",
+            parameter=what,
+            given=repr(values)[:60],
+            remedy="e.g. [0, 500, 1000, 2000]",
+        )
+    return x
+
+
+def _numbers(values: Any) -> Floats:
+    """A column of numbers, none missing."""
+    try:
+        x = as_floats(values)
+    except (TypeError, ValueError, OverflowError):
+        listed = as_list(values)
+        wrong = [value for value in listed if is_missing(value) or isinstance(value, str | bytes)]
+        raise ValuesError(
+            "must be numbers",
+            parameter="values",
+            given=brief(wrong[0] if wrong else values),
+            remedy="convert them",
+        ) from None
+    if x.ndim != 1 or not np.isfinite(x).all():
+        raise ValuesError(
+            "must be one column of finite numbers",
+            parameter="values",
+            given=f"{int((~np.isfinite(x)).sum())} missing or infinite",
+            remedy="drop them, or name them in a question of their own",
+        )
+    return x

@@ -1,0 +1,182 @@
+"""The same people asked twice: how shares and answers changed, from pairs of reports.
+
+Two draws for one person are one draw of the product mechanism, whose inputs are pairs of answers. So the joint
+distribution of answers in both waves, and everything linear in it, is estimated like any other frequencies: the
+change of a share is a difference of two sums, with the dependence between the waves accounted for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from .._types import Floats
+from ..certification.certify import Certified, as_mechanism
+from ..errors import MechanismError, OptionError, ValuesError
+from ..model.labels import Labels, as_list, is_missing, shorten
+from ..model.mechanism import Mechanism, check_size
+from ..model.prior import Prior
+from .approximate import two_sided_quantile, wald_intervals
+from .estimate import estimate
+from .interval_table import IntervalTable, Promise
+from .labels import report_codes
+from .result import Estimate
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Change:
+    """What happened between two waves: shares in each, their change, and who moved where.
+
+    `joint` is the estimate of all pairs of answers; `dropped` counts people who reported in one wave only.
+    """
+
+    labels: Labels
+    joint: Estimate
+    dropped: int
+
+    @cached_property
+    def first(self) -> IntervalTable:
+        """The shares in the first wave."""
+        return self.joint.combinations("shares in the first wave", self.labels, self._sums(1.0, 0.0))
+
+    @cached_property
+    def second(self) -> IntervalTable:
+        """The shares in the second wave."""
+        return self.joint.combinations("shares in the second wave", self.labels, self._sums(0.0, 1.0))
+
+    @cached_property
+    def change(self) -> IntervalTable:
+        """The share of each answer in the second wave minus that in the first."""
+        return self.joint.combinations("changes of shares", self.labels, self._sums(-1.0, 1.0))
+
+    @cached_property
+    def stayed(self) -> IntervalTable:
+        """The share of people whose answer is the same in both waves."""
+        target = np.eye(len(self.labels)).ravel()
+        return self.joint.combinations("people with the same answer", ("stayed",), target[None])
+
+    @property
+    def matrix(self) -> Floats:
+        """From row to column: the share of those with an answer first who have another one then; NaN if nobody."""
+        theta = self.joint.frequencies.reshape(len(self.labels), -1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(theta / theta.sum(axis=1, keepdims=True))
+
+    @cached_property
+    def transitions(self) -> IntervalTable:
+        """Each element of the matrix with an ordinary interval; "never -> once" is from never to once."""
+        size, theta = len(self.labels), self.joint.frequencies
+        shares = np.nan_to_num(self.matrix)
+        start = np.maximum(theta.reshape(size, size).sum(axis=1), 0.0)
+        rows = np.repeat(np.eye(size), size, axis=1)  # the sum over all pairs with the same first answer
+        targets = np.eye(size * size) - shares.ravel()[:, None] * rows[np.repeat(np.arange(size), size)]
+        known = np.repeat(start > 0, size) & self.joint.channel.identified(targets)
+        scale = np.where(known, np.repeat(np.maximum(start, 1e-300), size), 1.0)
+        variance = np.diag(self.joint._covariance(targets / scale[:, None]))
+        errors = np.where(known, np.sqrt(np.maximum(variance, 0.0)), np.inf)
+        survey = self.joint.survey
+        quantile = two_sided_quantile(1 - self.joint.confidence, None if survey is None else survey.degrees)
+        ends = np.tile([0.0, 1.0], (len(targets), 1))
+        bounds = wald_intervals(ends, shares.ravel(), errors, quantile)
+        return IntervalTable(
+            f"{len(targets)} transitions from {self.joint.reports} pairs of reports",
+            tuple(f"{a} -> {b}" for a, b in product(self.labels, self.labels)),
+            shares.ravel(),
+            *bounds,
+            errors,
+            known,
+            Promise(self.joint.confidence, "each", exact=False, weighted=survey is not None),
+        )
+
+    def __str__(self) -> str:
+        lines = [str(self.change), str(self.stayed), str(self.transitions)]
+        if self.dropped:
+            lines.append(f"{self.dropped} people who reported in one wave only were left out")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _sums(self, first: float, second: float) -> Floats:
+        """For each label the coefficients of all pairs: those with it in the first, and in the second wave."""
+        size = len(self.labels)
+        one, both = np.eye(size), np.ones(size)
+        return np.array([first * np.kron(row, both) + second * np.kron(both, row) for row in one])
+
+
+def change(
+    mechanisms: Any,
+    first: Any,
+    second: Any,
+    confidence: float = 0.95,
+    *,
+    intervals: str = "each",
+    weights: Any = None,
+    strata: Any = None,
+    clusters: Any = None,
+) -> Change:
+    """How answers of the same people changed between two waves.
+
+    Parameters
+    ----------
+    mechanisms
+        That of the first and that of the second wave, with the same inputs. They may be the same, but the draws must
+        have been independent.
+    first, second
+        The reports of the waves, columns in the same order of people. Who is missing in one of them is left out; the
+        result says how many.
+    confidence, intervals, weights, strata, clusters
+        As in `estimate`.
+    """
+    if not isinstance(mechanisms, tuple | list) or len(mechanisms) != 2:
+        raise OptionError(
+            "must be those of the two waves", parameter="mechanisms", given=repr(mechanisms)[:60]
+        )
+    one, two = (as_mechanism(m) for m in mechanisms)
+    if one.inputs != two.inputs:
+        raise MechanismError(
+            "mechanisms of both waves must have the same inputs in the same order",
+            given=f"{shorten(one.inputs)} and {shorten(two.inputs)}",
+        )
+    columns = [as_list(first), as_list(second)]
+    if len(columns[0]) != len(columns[1]):
+        raise ValuesError(
+            "both waves must have a row for each person",
+            given=f"{len(columns[0])} and {len(columns[1])}",
+            remedy="put an empty value where somebody did not report",
+        )
+    there = np.array(
+        [not (is_missing(a) or is_missing(b)) for a, b in zip(*columns, strict=True)], dtype=bool
+    )
+    kept = np.flatnonzero(there)
+    codes = [
+        report_codes(m.outputs, [column[i] for i in kept])
+        for m, column in zip((one, two), columns, strict=True)
+    ]
+    joint = product_mechanism(one, two)
+    pairs = codes[0] * two.shape[1] + codes[1]
+    beside: Any = {
+        name: None if given is None else [as_list(given)[i] for i in kept]
+        for name, given in (("weights", weights), ("strata", strata), ("clusters", clusters))
+    }
+    # Codes stand for the pairs of labels: no comparison of tuples for each person.
+    numbered = Mechanism(joint.matrix, joint.inputs)
+    marginals = [m.prior if isinstance(m, Certified) else Prior.uniform(one.inputs) for m in mechanisms]
+    expected = np.kron(marginals[0].probabilities, marginals[1].probabilities)
+    found = estimate(
+        numbered, pairs, confidence, intervals=intervals, prior=Prior(expected, joint.inputs), **beside
+    )
+    return Change(one.inputs, found, len(there) - len(kept))
+
+
+def product_mechanism(one: Mechanism, two: Mechanism) -> Mechanism:
+    """Two independent draws, each from the answer of its wave: inputs and outputs are pairs."""
+    check_size(one.shape[0] * two.shape[0], one.shape[1] * two.shape[1])
+    return Mechanism(
+        np.kron(one.matrix, two.matrix),
+        list(product(one.inputs, two.inputs)),
+        list(product(one.outputs, two.outputs)),
+    )

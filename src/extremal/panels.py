@@ -1,0 +1,8 @@
+"""The same people asked again: what the waves leak together, and how answers changed."""
+
+from __future__ import annotations
+
+from .auditing.panel import PanelLeakage, leakage, markov
+from .estimation.panel import Change, change
+
+__all__ = ["Change", "PanelLeakage", "change", "leakage", "markov"]

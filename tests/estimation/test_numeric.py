@@ -1,0 +1,96 @@
+"""Numbers as answers: rounding that keeps the mean, brackets that bound it, and the whole way from a column."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import extremal as ex
+
+GRID = ex.numeric.Grid([0, 500, 1000, 2500, 5000])
+
+
+def test_a_number_becomes_a_neighbour_with_itself_as_the_mean():
+    """Exact fractions: the prior of one number is the distribution of its rounding."""
+    for x in (0, 1, 250, 499, 500, 700, 2500, 4999, 5000):
+        prior = GRID.prior([x], pseudocount=1e-9)
+        shares = [Fraction(p).limit_denominator(10**6) for p in prior.probabilities]
+        assert float(sum(p * y for p, y in zip(shares, GRID.labels, strict=True))) == pytest.approx(
+            x, abs=0.01
+        )
+        below, above = max(y for y in GRID.labels if y <= x), min(y for y in GRID.labels if y >= x)
+        assert set(GRID.round([x] * 200, seed=1)) <= {below, above}
+    values = np.random.default_rng(0).uniform(0, 5000, 20_000)
+    rounded = np.array(GRID.round(values, seed=2), dtype=float)
+    error = (rounded - values).std() / math.sqrt(len(values))
+    assert abs(rounded.mean() - values.mean()) < 4 * error
+    assert GRID.labels == (0, 500, 1000, 2500, 5000)
+    assert ex.numeric.Grid([0, 0.5]).labels == (0.0, 0.5)
+
+
+def test_from_a_column_of_numbers_to_their_mean():
+    incomes = pd.Series(np.random.default_rng(3).gamma(2.0, 700.0, 4000)).clip(upper=5000)
+    prior = GRID.prior(incomes)
+    certified = ex.certify(ex.design(prior, 1.5, GRID.purpose))
+    reports = certified.privatize(GRID.round(incomes, seed=4), source=ex.randomness.SeededWords(5))
+    found = ex.estimate(certified, reports, intervals="each").mean()
+    assert found.lower[0] <= incomes.mean() <= found.upper[0]
+    assert found.upper[0] - found.lower[0] < 400
+    every = ex.estimate(certified, reports).mean()
+    assert every.upper[0] - every.lower[0] > found.upper[0] - found.lower[0]
+
+
+def test_brackets_bound_the_mean():
+    brackets = ex.numeric.Brackets([0, 500, 1000, 5000])
+    assert brackets.labels == ("0 to 500", "500 to 1000", "1000 to 5000")
+    values = [0, 499.9, 500, 1000, 4999, 5000]
+    answers = brackets.assign(values)
+    assert answers == [brackets.labels[k] for k in (0, 0, 1, 2, 2, 2)]
+    truth = ex.Mechanism(np.eye(3), brackets.labels, brackets.labels)
+    found = brackets.mean(ex.estimate(truth, answers))
+    assert found.estimates * 6 == pytest.approx([500 + 3000, 250 * 2 + 750 + 9000, 1000 + 1000 + 15000])
+    assert found.estimates[0] <= np.mean(values) <= found.estimates[2]
+    opened = ex.numeric.Brackets([-math.inf, 0, 10, math.inf])
+    assert opened.labels == ("below 0", "0 to 10", "10 or more")
+    assert opened.assign([-5, 3, 99]) == list(opened.labels)
+    truth = ex.Mechanism(np.eye(3), opened.labels, opened.labels)
+    with pytest.raises(ex.errors.OptionError, match="an open bracket can hold any number"):
+        opened.mean(ex.estimate(truth, opened.assign([-5, 3, 99])))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ex.numeric.Grid([1]), "at least 2 increasing numbers"),
+        (lambda: ex.numeric.Grid([2, 1]), "increasing"),
+        (lambda: ex.numeric.Grid([0, math.inf]), "increasing"),
+        (lambda: ex.numeric.Brackets(["a", "b", "c"]), "at least 3 increasing numbers"),
+        (lambda: GRID.round([100, 6000]), "from 0 to 5000, got 1 of 2 beyond, e.g. 6000"),
+        (lambda: GRID.round([100, math.nan]), "1 missing or infinite"),
+        (lambda: GRID.round(["100"]), "values must be numbers, got '100'"),
+        (lambda: ex.numeric.Brackets([0, 1, 2]).assign([3]), "make the first or the last bracket open"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make, message):
+    with pytest.raises(ex.errors.ExtremalError, match=message):
+        make()
+    assert GRID.round([6000], clip=True) == [5000]
+
+
+@pytest.mark.slow
+def test_means_of_rounded_numbers_are_covered():
+    rng, rounds = np.random.default_rng(6), 2000
+    prior = ex.Prior([0.2, 0.3, 0.3, 0.15, 0.05], GRID.labels)
+    mechanism = ex.design(prior, 1.0, GRID.purpose).mechanism
+    mean, hits = float(np.minimum(rng.gamma(2.0, 700.0, 4_000_000), 5000).mean()), 0
+    for k in range(rounds):
+        x = np.minimum(rng.gamma(2.0, 700.0, 1000), 5000)
+        rows = [GRID.labels.index(y) for y in GRID.round(x, seed=k)]
+        y = (rng.random(1000)[:, None] > mechanism.matrix.cumsum(axis=1)[rows]).sum(axis=1)
+        counts = np.bincount(y, minlength=mechanism.shape[1]).tolist()
+        reports = dict(zip(mechanism.outputs, counts, strict=True))
+        found = ex.estimate(mechanism, reports, intervals="each", prior=prior).mean()
+        hits += found.lower[0] <= mean <= found.upper[0]
+    assert 0.93 < hits / rounds < 0.97

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .._types import Floats
-from ..certification.certify import Released, as_mechanism
+from ..certification.certified import Released, as_mechanism
 from ..errors import MechanismError, OptionError, PriorError, SizeError
 from ..model.labels import shorten
 from ..model.leakage import epsilon_pml, ldp_epsilon

@@ -24,7 +24,7 @@ import numpy as np
 
 from .._frames import to_frame
 from .._types import Floats
-from ..certification.certify import as_mechanism
+from ..certification.certified import as_mechanism
 from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels, brief, shorten
 from ..model.mechanism import Mechanism

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._types import Floats
-from ..certification.certify import Certified, as_mechanism
+from ..certification.certified import Certified, as_mechanism
 from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels, as_list, is_missing, shorten
 from ..model.mechanism import Mechanism, check_size

@@ -228,6 +228,25 @@ def test_a_full_disk_loses_nothing_and_stores_nothing_by_halves(tmp_path):
         assert store.count() == 420
 
 
+def test_files_that_may_not_grow_are_an_error_and_nothing_is_lost(tmp_path):
+    """The operating system itself refuses to write, as when the disk is full."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    path = tmp_path / "survey.db"
+    with create_store(path, published()) as store:
+        kept, batch = [submission(k) for k in range(20)], [submission(k) for k in range(400)]
+        assert store.add(kept) == [ACCEPTED] * 20
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 4096, hard))
+        try:
+            with pytest.raises(StoreError):
+                store.add(batch)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert store.count() == 20
+        assert store.add(batch) == [ACCEPTED] * 400
+        assert store.count() == 420
+
+
 def test_a_lost_connection_is_an_error_and_the_next_try_counts_once(postgres_cluster):
     store = create_store(postgres_cluster.url, published())
     try:

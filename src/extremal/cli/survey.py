@@ -47,23 +47,41 @@ def check(survey: File, as_json: options.Json = False) -> None:
     with progress("designing") as bar:
         published, findings = check_survey(read_survey(survey), bar)
     if as_json:
-        show.print_json({"digest": published.digest, **findings.to_dict()})
+        from extremal.collection.needed import people_needed
+
+        facts = {"digest": published.digest, **findings.to_dict(), "people_needed": people_needed(published)}
+        show.print_json(facts)
         return
     _tell(show.console(), published, findings)
 
 
 def _tell(out: Console, published: Published, findings: Findings) -> None:
     show.heading(out, published.title)
+    from extremal.collection.needed import people_needed
+
     levels = {leakage.question: leakage for leakage in findings.leakages}
+    people = people_needed(published)
     rows = []
     for question in published.questions:
         level = levels.get(question.name)
         own = "in the clear" if level is None else f"{level.own:.4g}"
         everything = "" if level is None else f"{'' if level.exact else '≤ '}{level.all:.4g}"
         reports = " x ".join(str(len(m.outputs)) for m in question.mechanisms)
-        rows.append((question.name, question.kind, str(len(question.answers)), reports, own, everything))
-    head = ("question", "kind", "answers", "reports", "own report tells", "everything tells (nats)")
+        needed = people[question.name]
+        takes = (
+            ""
+            if level is None or published.width is None
+            else "too many"
+            if needed is None
+            else f"{needed:,}"
+        )
+        rows.append(
+            (question.name, question.kind, str(len(question.answers)), reports, own, everything, takes)
+        )
+    wanted = "" if published.width is None else f"people for {published.width:g}"
+    head = ("question", "kind", "answers", "reports", "report tells", "all reports tell", wanted)
     out.print(show.table(head, rows, (0, 1)))
+    show.sentences(out, ["What reports tell is in nats, about the answer to that question."])
     show.heading(out, "What one person's reports give away, together")
     show.sentences(out, findings.sentences)
     if findings.warnings:
@@ -170,6 +188,8 @@ def invite(
         with create_store(_place(survey, database), published) as store:
             links = "".join(f"{url.rstrip('/')}/#{token}\n" for token in store.invite(count))
             write_text(output, "link\n" + links, overwrite)
+    if output != "-":
+        print(f"{count} links in {output}; whoever has one can answer once")
 
 
 def add(
@@ -231,6 +251,9 @@ def export(
                     file.write(parquet_bytes(store))
             else:
                 write_text(output, csv_text(store), overwrite)
+            count = store.count()
+    if output != "-":
+        print(f"reports of {count} people in {output}")
 
 
 COMMANDS: dict[str, Callable[..., None]] = {

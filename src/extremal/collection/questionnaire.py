@@ -65,7 +65,7 @@ def findings(asked: tuple[Asked, ...], joint: Joint | None, notes: list[str]) ->
     private = [q for q in asked if q.mechanisms]
     clear = [q for q in asked if not q.mechanisms]
     channels = {q.name: channel(q) for q in private}
-    own = {name: epsilon_pml(prior, mechanism) for name, (prior, mechanism) in channels.items()}
+    own = {q.name: _own(q, *channels[q.name]) for q in private}
     inside = [q for q in asked if joint is not None and q.name in joint.questions]
     alone = math.fsum(own[q.name] for q in private if q not in inside)
     exact, joint_level = True, 0.0
@@ -92,6 +92,13 @@ def findings(asked: tuple[Asked, ...], joint: Joint | None, notes: list[str]) ->
         tuple(sentences),
         tuple(warnings),
         _for_people(private, clear, epsilon, joint),
+    )
+
+
+def _own(question: Asked, prior: Prior, mechanism: Mechanism) -> float:
+    """What the report to one question leaks about its answer: as proved, for every prior of a set if there is one."""
+    return (
+        epsilon_pml(prior, mechanism) if question.form == "each" else question.mechanisms[0].realised_epsilon
     )
 
 

@@ -32,7 +32,8 @@ from ..errors import StoreError
 from .export import csv_text
 from .guard import Bucket, Limits, Refusal, check_origin, read_body
 from .inbox import Inbox
-from .results import people_needed, results
+from .needed import people_needed
+from .results import results
 from .store import Store, Verdict
 from .submission import parse_submission
 

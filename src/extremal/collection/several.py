@@ -23,7 +23,7 @@ from .priors import subsets_of
 from .survey import Question
 
 MOST_JOINT = 6  # items up to which a mechanism on their subsets is designed: 64 inputs
-LOOSE = 0.2  # the distance to the optimum to be proven where there are many subsets; the search ends sooner
+LOOSE = 0.3  # the distance to the optimum to be proven where there are many subsets; the search ends sooner
 STEPS = 30  # of the bisection for dependent items
 NO, YES = "no", "yes"
 

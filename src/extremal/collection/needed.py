@@ -1,0 +1,74 @@
+"""How many people a survey takes for the width of intervals that its researcher wants."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._types import Floats
+from ..certification.certified import Certified
+from ..errors import MechanismError
+from ..estimation.contrasts import Channel
+from ..estimation.intervals import target_intervals
+from ..estimation.planning import sample_size
+from .published import Asked, Published
+
+MOST_PEOPLE = 10**8  # a width that takes more is called out of reach
+
+
+def people_needed(published: Published) -> dict[str, int | None]:
+    """For each question the people that the wanted width takes; it does not depend on what came in."""
+    if published.width is None:
+        return {question.name: None for question in published.questions}
+    return {q.name: needed(q, published.width, published.confidence) for q in published.questions}
+
+
+def needed(question: Asked, width: float, confidence: float = 0.95) -> int | None:
+    """People from whom intervals are expected to be at most `width` wide; None if no number is enough.
+
+    For a scale that is designed for its mean, `width` is a share of the range of its scores.
+    """
+    if question.kind == "clear":
+        return None
+    if question.form is None and question.purpose == "shares":
+        (certified,) = question.mechanisms
+        try:
+            return sample_size(certified.prior, certified, width, confidence)
+        except MechanismError:
+            return None
+    level = (1 - confidence) / len(question.mechanisms)
+    parts = [_people(m, _targets(question, m), width, level) for m in question.mechanisms]
+    return None if None in parts else max(p for p in parts if p is not None)
+
+
+def _targets(question: Asked, certified: Certified) -> Floats:
+    """What is estimated from one part, as coefficients of its inputs; ranges of scores are 1."""
+    if question.form == "each":
+        return np.array([[float(x == "yes") for x in certified.inputs]])
+    if question.form == "joint":
+        return np.array([[float(str(x)[k]) for x in certified.inputs] for k in range(len(question.answers))])
+    scores = dict(zip(question.answers, question.scores or (), strict=True))
+    spread = max(scores.values()) - min(scores.values())
+    return np.array([[scores[str(x)] / spread for x in certified.inputs]])
+
+
+def _people(certified: Certified, targets: Floats, width: float, error: float) -> int | None:
+    """A number of reports that is enough where one a hundredth smaller is not."""
+    channel = Channel(certified.mechanism.matrix, certified.prior.probabilities)
+    if not channel.identified(targets).all():
+        return None
+
+    def enough(n: float) -> bool:
+        bounds = target_intervals(channel, n * channel.outputs, targets, error)
+        return bool(np.max(bounds.upper - bounds.lower) <= width)
+
+    low, high = 1.0, 16.0
+    while not enough(high):
+        low, high = high, 2 * high
+        if high > MOST_PEOPLE:
+            return None
+    while high - low > max(1.0, 0.01 * high):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return math.ceil(high)

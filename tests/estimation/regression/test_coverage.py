@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import extremal as ex
+from extremal.estimation.regression.assembly import Assembly
 from extremal.estimation.regression.climb import climb
+from extremal.estimation.regression.covariance import covariance
+from extremal.estimation.regression.fit import Fit
+from extremal.estimation.regression.likelihood import Channel
+from extremal.estimation.regression.models import family_of
+from extremal.estimation.regression.private import corrections
 from tests.support import surveys
 
 SURVEYS = 2000
@@ -129,12 +135,45 @@ def test_intervals_of_a_private_predictor(model, which):
     assert_covered(np.mean(hits, axis=0), (model, which))
 
 
-def _prepared(model, mechanism, z, report, y):
-    """The likelihood of these rows, as regress() makes it, without its reading of frames."""
-    from extremal.estimation.regression.assembly import Assembly
-    from extremal.estimation.regression.likelihood import Channel
-    from extremal.estimation.regression.models import family_of
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["keep", "design", "skew"])
+def test_intervals_of_corrected_scores_hold_where_the_model_is_wrong(which):
+    """Counts that vary three times as much as a Poisson model says; robust errors."""
+    truth, n = np.array([0.2, 0.5, -0.5, 0.3]), 4000
+    mechanism = mechanisms(PRIOR)[which]
+    generator = np.random.default_rng(3)
+    hits = []
+    for _ in range(SURVEYS):
+        z = generator.choice(3, n, p=Z_SHARES)
+        x = np.argmax(np.array([[0.4], [0.2], [0.0]]) + generator.gumbel(size=(3, n)), axis=0)
+        report = surveys.draw(generator, mechanism, x)
+        mean = np.exp(truth[0] + np.array([0.0, truth[1], truth[2]])[x] + truth[3] * Z[z])
+        y = generator.poisson(mean * generator.gamma(1.0, 1.0, n))
+        table = np.zeros((3, len(mechanism.outputs), int(y.max()) + 1))
+        np.add.at(table, (z, report, y), 1)
+        rows = np.nonzero(table)
+        made = replace(
+            _assembly("poisson", mechanism, *rows),
+            weights=table[rows],
+            squares=table[rows],
+            covariates=None,
+            corrections=(corrections(mechanism.matrix, report)[None],),
+            corrected=True,
+        )
+        prepared = made.problem()
+        peak = climb(prepared.problem, np.linalg.solve(prepared.back, truth))
+        V = covariance(Fit(prepared, peak, prepared.back @ peak.theta), made, "robust", n)
+        off = np.abs(prepared.back @ peak.theta - truth)
+        hits.append(peak.converged & (off <= 1.959963984540054 * np.sqrt(np.diag(V))))
+    assert_covered(np.mean(hits, axis=0), which)
 
+
+def _prepared(model, mechanism, z, report, y):
+    return _assembly(model, mechanism, z, report, y).problem()
+
+
+def _assembly(model, mechanism, z, report, y):
+    """These rows as regress() has them, without its reading of frames."""
     n = len(z)
     family = family_of(model, 2 if model == "logit" else 0)
     one, slope = np.ones(n), Z[z]
@@ -157,4 +196,4 @@ def _prepared(model, mechanism, z, report, y):
         np.column_stack([one, slope]),
         ("Intercept", "z"),
         None,
-    ).problem()
+    )

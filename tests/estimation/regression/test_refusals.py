@@ -31,6 +31,7 @@ def data(**more):
         ("x age", "must be text like"),
         ("~ age", "must be text like"),
         ("x ~ 0", "something after the ~"),
+        ("x ~ .", "must name its columns"),
         ("x ~ nothing(age)", "nothing"),
         ("log(x) ~ age", "private column as it stands"),
         ("x ~ age + x", "must stand alone before"),
@@ -93,6 +94,10 @@ def test_data_without_rows_and_of_no_kind_are_refused(tmp_path):
         ex.regress(BINARY, "x ~ age", 3)
     with pytest.raises(ValuesError, match="of one length"):
         ex.regress(BINARY, "x ~ age", {"x": ["no"], "age": [1, 2]})
+    with pytest.raises(ValuesError, match=r"cannot be read, got .*unique"):
+        ex.regress(BINARY, "x ~ age", data().rename(columns={"sex": "age"}))
+    with pytest.raises(ValuesError, match="'age' must hold numbers, text or truth values, got datetime"):
+        ex.regress(BINARY, "x ~ age", data(age=np.datetime64("2020-01-01")))
     with pytest.raises(FileError, match="nowhere"):
         ex.regress(BINARY, "x ~ age", tmp_path / "nowhere.csv")
     (tmp_path / "a.csv").write_text("x,agee\nno,1\n")

@@ -70,6 +70,10 @@ def _from_frame(data: Any, wanted: Sequence[str]) -> Any:
             given=type(data).__name__,
             remedy="collect a lazy frame first",
         ) from None
+    except nw.exceptions.NarwhalsError as error:  # such as two columns of one name
+        raise ValuesError(
+            "cannot be read", parameter="data", given=" ".join(str(error).split())[:120]
+        ) from None
     check_columns(wanted, list(map(str, frame.columns)))
     native = nw.to_native(frame)
     if isinstance(native, pd.DataFrame):
@@ -86,7 +90,10 @@ def _plain(column: Any) -> Any:
         return column.array if isinstance(column, pd.Series) else column
     if isinstance(column, list | tuple | np.ndarray):
         return np.asarray(column) if not isinstance(column, list | tuple) else list(column)
-    series = nw.from_native(column, series_only=True, allow_series=True)
+    try:
+        series = nw.from_native(column, series_only=True, allow_series=True)
+    except TypeError:
+        return np.asarray(column)
     if isinstance(series.dtype, nw.Enum):
         return pd.Categorical(series.to_list(), categories=list(series.dtype.categories))
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
@@ -126,6 +133,16 @@ def _from_file(file: File, wanted: Sequence[str], private: Sequence[str]) -> Any
         raise FileError(
             "must be a CSV file", parameter="data", given=" ".join(str(error).split())[:200]
         ) from None
+
+
+def check_kind(column: Any, name: str) -> None:
+    """Refuse dates and times, of which no model says what they mean."""
+    if column.dtype.kind in "mM":
+        raise ValuesError(
+            f"the column {name!r} must hold numbers, text or truth values",
+            given=str(column.dtype),
+            remedy="convert dates to numbers first, such as years",
+        )
 
 
 def missing(column: Any) -> Bools:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._types import Floats
+from ..._types import Floats, Ints
 from ...errors import InstallationError, OptionError, ValuesError
 from ...model.labels import Labels
 
@@ -55,6 +55,10 @@ def parse(text: Any, *, intercept: bool = False) -> Parsed:
         used = frozenset(map(str, right.required_variables))
         outcome_columns = frozenset(map(str, whole.lhs.required_variables))
     except (formulaic.errors.FormulaicError, AttributeError, SyntaxError) as error:
+        if "`.` operator" in str(error):
+            raise OptionError(
+                "must name its columns", parameter="formula", given=repr(text)[:80], remedy="replace the dot"
+            ) from None
         raise OptionError(
             f"cannot be read: {_one_line(error)}", parameter="formula", given=repr(text)[:80]
         ) from None
@@ -136,32 +140,23 @@ def check_columns(wanted: Sequence[str], there: Sequence[str], what: str = "the 
             )
 
 
-def levels(labels: Labels) -> Any:
-    """The dtype of a private column inside of a design: numbers stay numbers, others are categories."""
-    import pandas as pd
-
-    numeric = all(isinstance(x, int | float | np.number) and not isinstance(x, bool) for x in labels)
-    return np.float64 if numeric else pd.CategoricalDtype([str(x) for x in labels])
-
-
 def constant(label: Any, labels: Labels, n: int) -> Any:
     """A column that holds one label of a private column in every row."""
-    import pandas as pd
-
-    kind = levels(labels)
-    if kind is np.float64:
-        return np.full(n, float(label))
-    return pd.Categorical.from_codes(np.full(n, labels.index(label)), dtype=kind)
+    return _column(labels, np.full(n, labels.index(label)))
 
 
 def cycled(labels: Labels, n: int) -> Any:
     """A column that holds the labels of a private column in turn."""
+    return _column(labels, np.resize(np.arange(len(labels)), n))
+
+
+def _column(labels: Labels, places: Ints) -> Any:
+    """Labels of a private column inside of a design: numbers stay numbers, others are categories."""
     import pandas as pd
 
-    kind, places = levels(labels), np.resize(np.arange(len(labels)), n)
-    if kind is np.float64:
-        return np.array(labels, dtype=np.float64)[places]
-    return pd.Categorical.from_codes(places, dtype=kind)
+    if all(isinstance(x, int | float | np.number) and not isinstance(x, bool) for x in labels):
+        return np.array(labels)[places]
+    return pd.Categorical.from_codes(places, dtype=pd.CategoricalDtype([str(x) for x in labels]))
 
 
 def _formulaic() -> Any:

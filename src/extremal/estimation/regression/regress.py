@@ -233,6 +233,7 @@ def _rows(
             raise ValuesError("clusters must be one for each row", given=f"{len(cluster)} for {n} rows")
         absent["clusters"] = columns.missing(cluster)
     for name in dict.fromkeys([*sorted(parsed.outcome_columns), *sorted(parsed.columns)]):
+        columns.check_kind(frame[name], name)
         absent[name] = columns.missing(frame[name])
     reports = [release.codes(frame) for release in found]
     whole = ~np.any(list(absent.values()), axis=0)

@@ -104,7 +104,7 @@ def until(page, expression, seconds=60):
     end = time.monotonic() + seconds
     while not page.evaluate(expression):
         assert time.monotonic() < end, f"not true after {seconds} s: {expression}"
-        page.wait_for_timeout(10)
+        page.wait_for_timeout(40)
 
 
 def screenshot(page, name):

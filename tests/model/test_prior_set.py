@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from scipy.stats import binom
 
 import extremal as ex
-from extremal.model.prior_set import l1_radius
+from extremal.errors import OptionError
+from extremal.model.counts import l1_radius
 from tests.support.prior_sets import random_members, some_sets
 from tests.support.strategies import priors
 
@@ -134,6 +136,48 @@ def test_the_ball_of_a_sample_holds_the_true_prior_as_often_as_it_says(n, size, 
     for p in (np.full(n, 1 / n), rng.dirichlet(np.ones(n))):
         away = np.abs(rng.multinomial(size, p, size=4000) / size - p).sum(axis=1)
         assert np.mean(away <= radius) >= confidence
+
+
+def coverage(kind, p, size, confidence, draws, rng):
+    """How often the set of a sample of this size holds the prior that it was drawn from."""
+    counts, times = np.unique(rng.multinomial(size, p, size=draws), axis=0, return_counts=True)
+    held = [ex.PriorSet.from_counts(n, confidence, kind=kind).contains(p) for n in counts]
+    return float(np.dot(held, times)) / draws
+
+
+@pytest.mark.parametrize("kind", ["both", "intervals", "l1"])
+def test_the_set_of_a_sample_holds_the_true_prior_as_often_as_it_says(kind):
+    rng = np.random.default_rng(1)
+    assert coverage(kind, np.array([0.6, 0.3, 0.1]), 20, 0.8, 4000, rng) >= 0.8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["both", "intervals", "l1"])
+def test_the_sets_of_many_samples_hold_the_true_prior_as_often_as_they_say(kind):
+    rng = np.random.default_rng(2)
+    for n, size in ((2, 30), (3, 10), (4, 40), (7, 944), (20, 100), (60, 300)):
+        for p in (np.full(n, 1 / n), 1 / np.arange(1, n + 1), rng.dirichlet(np.full(n, 0.3)) + 1e-9):
+            for confidence in (0.8, 0.95):
+                assert coverage(kind, p / p.sum(), size, confidence, 3000, rng) >= confidence
+
+
+def test_intervals_are_those_of_the_binomial_distribution():
+    """The bounds are where the count is just in the tail of the binomial distribution."""
+    found = ex.PriorSet.from_counts([7, 30, 13, 0], 0.9, kind="intervals")
+    tail = 0.1 / 8
+    for k, low, high in zip((7, 30, 13, 0), found.lower, found.upper, strict=True):
+        assert binom.cdf(k, 50, high) == pytest.approx(tail, rel=1e-6)
+        assert low == 0 if k == 0 else binom.sf(k - 1, 50, low) == pytest.approx(tail, rel=1e-6)
+    assert found.radius == 2
+
+
+def test_both_kinds_together_each_get_half_of_what_may_fail():
+    both = ex.PriorSet.from_counts([7, 30, 13], 0.9)
+    assert both.radius == ex.PriorSet.from_counts([7, 30, 13], 0.95, kind="l1").radius
+    assert np.array_equal(both.lower, ex.PriorSet.from_counts([7, 30, 13], 0.95, kind="intervals").lower)
+    assert both.confidence == 0.9
+    with pytest.raises(OptionError, match="kind must be one of"):
+        ex.PriorSet.from_counts([7, 30, 13], kind="ball")
 
 
 def test_the_radius_is_the_smaller_of_both_bounds():

@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike
 from .._confidence import check_confidence
 from .._types import Floats, Ints
 from ..errors import PriorError
+from .counts import WHOLE_SIMPLEX, around
 from .labels import Labels, check_labels, shorten
 from .prior import Prior, check_prior
 from .vectors import as_vector
 
-WHOLE_SIMPLEX = 2.0  # no two distributions are further apart
 SLACK = 1e-12  # how far outside of a set rounding may put a prior that belongs to it
 
 
@@ -74,11 +74,24 @@ class PriorSet:
         counts: Mapping[Any, float] | ArrayLike,
         confidence: float = 0.95,
         labels: Iterable[Any] | None = None,
+        kind: str = "both",
     ) -> PriorSet:
         """All priors near the relative frequencies of a sample: the true one is among them with this confidence.
 
-        An l1 ball, see l1_radius. A symbol that was never seen stays possible: the nominal prior is then smoothed
-        by half an observation a symbol, as far as the ball allows.
+        A symbol that was never seen stays possible: the nominal prior is then smoothed by half an observation a symbol,
+        as far as the set allows.
+
+        Parameters
+        ----------
+        counts
+            How often each label was seen, by label or in order.
+        confidence
+            The probability over the sample with which the set holds the true prior.
+        labels
+            Names, if the counts come without.
+        kind
+            "intervals": simultaneous Clopper-Pearson intervals; "l1": the l1 ball of l1_radius; "both": what lies in
+            both, each with half of 1 - confidence, which allows the best designs over all.
         """
         if isinstance(counts, Iterator | ValuesView):
             counts = list(counts)
@@ -100,16 +113,16 @@ class PriorSet:
                 remedy="use PriorSet.at_least(labels, 0)",
             )
         center = n / total
-        radius = l1_radius(len(n), total, confidence)
+        lower, upper, radius, what = around(n, confidence, kind)
         if n.min() > 0:
             nominal = Prior(center, prior.labels)
         else:
-            away = float(np.abs(prior.probabilities - center).sum())
-            step = min(1.0, 0.5 * radius / away)
-            nominal = Prior(center + step * (prior.probabilities - center), prior.labels)
-        what = f"l1 ball of radius {radius:.4g} around the frequencies of {total:.0f} observations"
-        zero, one = np.zeros(len(n)), np.ones(len(n))
-        return cls(nominal, center, zero, one, radius, float(confidence), what)
+            away = prior.probabilities - center
+            room = np.where(away > 0, upper - center, center - lower)
+            near = np.divide(room, np.abs(away), out=np.ones_like(away), where=away != 0)
+            step = min(1.0, 0.5 * radius / float(np.abs(away).sum()), 0.5 * float(near.min()))
+            nominal = Prior(center + step * away, prior.labels)
+        return cls(nominal, center, lower, upper, radius, float(confidence), what)
 
     @classmethod
     def l1_ball(cls, prior: Prior, radius: float) -> PriorSet:
@@ -298,21 +311,6 @@ class PriorSet:
     def __repr__(self) -> str:
         sure = f", confidence {self.confidence:.6g}" if self.confidence < 1 else ""
         return f"PriorSet({self.size} labels, {self.description}{sure})"
-
-
-def l1_radius(symbols: int, observations: float, confidence: float) -> float:
-    """The l1 distance between relative frequencies and the true prior is at most this, with this confidence.
-
-    The smaller of two bounds, both valid for every prior on N symbols and n independent observations, delta =
-    1 - confidence: sqrt(2 log((2^N - 2)/delta) / n) (Weissman, Ordentlich, Seroussi, Verdu and Weinberger, 2003), and
-    sqrt((N - 1)/n) + sqrt(2 log(1/delta) / n), which is the largest mean of the distance plus McDiarmid's bound on how
-    far it exceeds its mean (one observation moves it by at most 2/n). The second is smaller from about 100 symbols on.
-    """
-    delta = 1 - check_confidence(confidence)
-    subsets = symbols * math.log(2) + math.log1p(-(2.0 ** (1 - min(symbols, 1000))))
-    union = math.sqrt(2 * (subsets - math.log(delta)) / observations)
-    mean = math.sqrt((symbols - 1) / observations) + math.sqrt(-2 * math.log(delta) / observations)
-    return min(union, mean, WHOLE_SIMPLEX)
 
 
 def _check_bounds(l: Floats, u: Floats, names: Labels) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 import extremal as ex
 from extremal._plot import BLUE, GREY, VERMILION
-from extremal.model.prior_set import l1_radius
+from extremal.model.counts import l1_radius
 from extremal.studies.data import anes96
 from extremal.studies.demo.survey import ORDER
 

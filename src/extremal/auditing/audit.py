@@ -1,6 +1,6 @@
 """audit(): what a mechanism leaks, in numbers and in sentences.
 
-The words are made by `audit_text` from the plain figures of `Audit.to_dict`, so that a stored audit can be
+The words are made by `text` from the plain figures of `Audit.to_dict`, so that a stored audit can be
 read out again later.
 """
 

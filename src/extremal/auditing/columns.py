@@ -27,7 +27,7 @@ def audit_columns(
     `joint` is a prior on tuples (Prior.joint makes one), `mechanisms` maps a column, or a tuple of columns
     that are drawn together, to its mechanism, and `about` is the column that somebody wants to know; None is
     the whole record. Columns are named by `names`, or by their positions 0, 1, …. Reports of separate columns
-    are drawn independently given the record, as privatize_frame does; their outcomes are tuples, in the order
+    are drawn independently given the record, as privatize does; their outcomes are tuples, in the order
     of `mechanisms`. A column without a mechanism is not released, and may still be leaked about.
     """
     columns = _columns(joint, names)

@@ -104,7 +104,7 @@ def certify(
         raise SizeError(
             f"a certified mechanism must have at most {mechanism_file.LARGEST_TABLE} weights",
             given=f"{n} inputs x {m} outputs",
-            remedy="merge rare labels or reduce the outputs: `reduce_outputs(...)`",
+            remedy="merge rare labels or reduce the outputs: `theory.reduce_outputs(...)`",
         )
     leakage = pml(prior, mechanism)
     worst = int(np.argmax(leakage))

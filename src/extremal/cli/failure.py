@@ -53,7 +53,7 @@ WORDS = {
     "ledger=path": "--ledger FILE",
     "occasion=2": "--occasion 2",
     "occasion=": "--occasion NAME",
-    "key=read_key(path)": "--key-file FILE",
+    "key=keys.read(path)": "--key-file FILE",
     'method="inverse"': "--method inverse",
     'model="multinomial"': "--model multinomial",
     'model="ordinal"': "--model ordinal",
@@ -65,14 +65,14 @@ WORDS = {
     'order="shuffle"': "--order shuffle",
     "overwrite=True": "--overwrite",
     "prior.epsilon_max": "-log of the smallest share",
-    "randomized_response_for_pml(prior, epsilon)": "one made to estimate shares",
-    "read_key(path)": "--key-file FILE",
-    "reduce_outputs(...)": "fewer answers",
+    "theory.randomized_response_for_pml(prior, epsilon)": "one made to estimate shares",
+    "keys.read(path)": "--key-file FILE",
+    "theory.reduce_outputs(...)": "fewer answers",
     'unknown="drop"': "--missing drop",
     "unknown_as=label": "--unknown-as LABEL",
     "unknown_as={column: label}": "--unknown-as LABEL",
     "utility=ex.mutual_information": "--utility mutual-information",
-    "write_key(path)": "extremal key FILE",
+    "keys.write(path)": "extremal key FILE",
 }
 
 

@@ -172,7 +172,7 @@ def sample_size(
                 "report",
                 remedy=(
                     "ask for sums over groups, or use a mechanism of full rank such as "
-                    "`randomized_response_for_pml(prior, epsilon)`"
+                    "`theory.randomized_response_for_pml(prior, epsilon)`"
                 ),
             )
     widths = _widths if intervals == "all" else _each_widths

@@ -295,14 +295,14 @@ def choose_randomness(
         raise KeyingError(
             "an occasion must come with a key",
             given="an occasion alone: without a key every draw is a new one",
-            remedy="leave it out, or give `key=read_key(path)` as well",
+            remedy="leave it out, or give `key=keys.read(path)` as well",
         )
     if key is None and ids is not None:
         raise KeyingError(
             "must come with a key",
             parameter=word,
             given="it alone",
-            remedy="give `key=read_key(path)` as well",
+            remedy="give `key=keys.read(path)` as well",
         )
     if source is not None and (isinstance(source, type) or not isinstance(source, Words)):
         raise ValuesError(

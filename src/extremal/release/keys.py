@@ -38,7 +38,7 @@ def check_key(key: Any) -> bytes:
             f"must be {KEY_BYTES} bytes",
             parameter="key",
             given=f"a {type(key).__name__}",
-            remedy="read one with `read_key(path)`",
+            remedy="read one with `keys.read(path)`",
         )
     secret = bytes(key)
     if len(secret) != KEY_BYTES:
@@ -46,7 +46,7 @@ def check_key(key: Any) -> bytes:
             f"must be {KEY_BYTES} bytes",
             parameter="key",
             given=len(secret),
-            remedy="make one with `write_key(path)`",
+            remedy="make one with `keys.write(path)`",
         )
     # A random key is one of these with a chance below 1e-13.
     if len(set(secret)) == 1:
@@ -54,14 +54,14 @@ def check_key(key: Any) -> bytes:
             "must be random",
             parameter="key",
             given="the same byte 32 times",
-            remedy="make one with `write_key(path)`",
+            remedy="make one with `keys.write(path)`",
         )
     if set(secret) <= set(string.printable.encode()):
         raise KeyingError(
             "must be random",
             parameter="key",
             given="32 characters of text, which can be guessed",
-            remedy="make one with `write_key(path)`",
+            remedy="make one with `keys.write(path)`",
         )
     return secret
 
@@ -112,7 +112,7 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
         raise KeyingError(
             "key file must be one that can be read",
             given=f"{name}: {reason(error)}",
-            remedy="make one with `write_key(path)`",
+            remedy="make one with `keys.write(path)`",
         ) from None
     if len(content) == KEY_BYTES:
         return check_key(content)
@@ -124,7 +124,7 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
         raise KeyingError(
             f"key file must hold {KEY_BYTES} raw bytes or {2 * KEY_BYTES} hexadecimal digits",
             given=f"{len(content)} other bytes: {name}",
-            remedy="make one with `write_key(path)`",
+            remedy="make one with `keys.write(path)`",
         )
     return check_key(key)
 

@@ -173,7 +173,7 @@ def ledger_path(ledger: Any, key: bytes | None) -> str | None:
         raise KeyingError(
             "a ledger must come with a key",
             given="a ledger alone",
-            remedy="give `key=read_key(path)` as well",
+            remedy="give `key=keys.read(path)` as well",
         )
     return file_name(ledger, "ledger", KeyingError)
 

@@ -33,7 +33,7 @@ def check_frame(frame: Any) -> None:
             "must be a Spark DataFrame",
             parameter="frame",
             given=type(frame).__name__,
-            remedy="for others use privatize_frame",
+            remedy="for others use privatize",
         )
 
 

@@ -1,6 +1,6 @@
 """Bounds over a set of priors that see only three levels of a column, for alphabets whose symbols are small.
 
-A lift vector has a smallest lift A, a largest t, and a level T above which mass is taken from it (`robust_pricing`).
+A lift vector has a smallest lift A, a largest t, and a level T above which mass is taken from it (`pricing`).
 f lies below its chords, and as the mean is 1,
 
     mu(lambda) <= F(A, t)                 F(A, t) = the chord of f over [A, t], at 1,

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 import extremal as ex
 from extremal.optimization.robust.bounds import Cells
 from extremal.optimization.robust.pricing import LiftProgram, Pricer, admissible
-from extremal.optimization.robust.vertices import climb, nested_columns, robust_vertices
+from extremal.optimization.robust.vertices import MOVED, climb, nested_columns, robust_vertices
 from extremal.optimization.solver.budget import Budget
 from tests.support.oracles import every_utility
 from tests.support.prior_sets import all_vertices, random_members, some_sets
@@ -222,7 +222,7 @@ def attack(priors, c, utility, dual, rng, count):
     more = kinds | (rng.random((count, n)) < rng.random((count, 1)))
     lifts = nested_columns(priors, c, kinds, more)
     best = lifts[np.argsort(-reduced(lifts))[:4]]
-    return reduced(climb(priors, c, reduced, best, 2 * n)).max()
+    return reduced(climb(priors, c, reduced, best, Budget())).max()
 
 
 @pytest.mark.parametrize(
@@ -328,3 +328,25 @@ def test_methods_that_know_no_sets_are_refused():
             ex.mutual_information,
             method="enumeration",
         )
+
+
+def test_local_search_is_counted_and_ends_with_the_budget():
+    """A column that rises no more is not looked at again; counted is every lift of every column that is tried."""
+    n, rng = 12, np.random.default_rng(4)
+    priors = ex.PriorSet.l1_ball(ex.Prior(rng.dirichlet(np.full(n, 3.0))), 0.1)
+    pi = priors.nominal.probabilities
+    tried = []
+
+    def reduced(lifts):
+        tried.append(lifts.size)
+        return ex.mutual_information.f(lifts) @ pi - 0.8 * lifts @ pi
+
+    starts = nested_columns(priors, 2.5, np.eye(n, dtype=bool), np.ones((n, n), dtype=bool))
+    budget = Budget()
+    found = climb(priors, 2.5, reduced, starts, budget)
+    assert budget.spent == MOVED * sum(tried[1:])
+    assert np.all(np.diff(tried[1:]) <= 0)
+    assert np.all(reduced(found) >= reduced(starts) - 1e-12)
+    again = climb(priors, 2.5, reduced, found, Budget())
+    np.testing.assert_allclose(again, found)  # nothing is left to gain
+    np.testing.assert_allclose(climb(priors, 2.5, reduced, starts, Budget(0)), starts)

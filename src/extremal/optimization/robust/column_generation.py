@@ -1,7 +1,7 @@
 """Column generation over a set of priors: the program of Theorem 5 over columns made as they are needed.
 
 Columns come from local search, by linear programs and by moving single symbols, and where that ends from the pricing
-that proves a bound: exact for expected gains, branch and bound and the three levels of `robust_bounds` for
+that proves a bound: exact for expected gains, branch and bound and the three levels of `bounds` for
 f-information, none for other utilities.
 """
 
@@ -16,8 +16,8 @@ import numpy as np
 from ..._types import Floats
 from ...model.prior_set import PriorSet
 from ...model.utility import ExpectedGain, FInformation
-from ..solver.budget import Budget
-from ..solver.column_generation import Run, Solution, evaluated, generate, relative_gap
+from ..solver.budget import IN_PROGRAMS, Budget
+from ..solver.column_generation import Run, Solution, generate, relative_gap
 from ..solver.master import Master
 from ..solver.merging import merge
 from ..solver.pricing import Separable
@@ -39,7 +39,7 @@ PATIENCE = 6  # searches without a new column before one that proves nothing end
 
 def robust_generation(task: Task, priors: PriorSet, c: float) -> Solution:
     """Columns made as they are needed, for a merged alphabet where it is large."""
-    budget = task.budget()
+    budget = Budget.of(priors.size, task.time_limit, IN_PROGRAMS)
     if priors.size >= MERGED and isinstance(task.utility, FInformation):
         return _merged(task, priors, c, budget)
     return _generate(task, priors, c, budget)
@@ -218,8 +218,7 @@ def _climb(search: _Search, run: Run) -> int:
     if found or search.program.over(run.budget):
         return found
     some = np.concatenate((lifts[: few // 2], lifts[-(few - few // 2) :]))
-    lifts = climb(search.priors, search.c, reduced, some, 2 * n)
-    run.budget.spend(n * n * evaluated(some))
+    lifts = climb(search.priors, search.c, reduced, some, run.budget)
     return _add_good(search, run, lifts, reduced(lifts))
 
 

@@ -20,7 +20,9 @@ from ..._types import Bools, Floats
 from ...errors import SizeError
 from ...model.prior_set import PriorSet
 from ...model.regions import rounding
+from ..solver.budget import Budget
 
+MOVED = 8  # nodes for each lift of a column that is tried, see Budget
 MOST = 400_000  # columns of a program that is solved at once
 
 LARGEST = 16  # symbols: 2^16 sets
@@ -111,32 +113,37 @@ def nested_sets(lifts: Floats) -> tuple[Bools, Bools]:
 
 
 def climb(
-    priors: PriorSet, c: float, reduced: Callable[[Floats], Floats], lifts: Floats, steps: int
+    priors: PriorSet, c: float, reduced: Callable[[Floats], Floats], lifts: Floats, budget: Budget
 ) -> Floats:
-    """The columns reached when single symbols go into either set, or out, wherever that gains most."""
+    """The columns reached when single symbols go into either set, or out, wherever that gains most.
+
+    Each takes at most two steps a symbol, and none when nothing is left of the budget.
+    """
     inner, outer = nested_sets(lifts)
-    count, n = inner.shape
+    n = priors.size
     lifts = nested_columns(priors, c, inner, outer)
     values = reduced(lifts)
     symbol = np.arange(n)
-    for _ in range(steps):
+    rising = np.arange(len(lifts))  # those that the last step made better
+    for _ in range(2 * n):
+        if not len(rising) or budget.over:
+            break
         tried = []
         for place in ((True, True), (False, True), (False, False)):
-            a, b = (np.repeat(x[:, None, :], n, axis=1) for x in (inner, outer))
+            a, b = (np.repeat(x[rising, None, :], n, axis=1) for x in (inner, outer))
             a[:, symbol, symbol], b[:, symbol, symbol] = place
             tried.append((a, b))
         a, b = (np.concatenate(x, axis=1).reshape(-1, n) for x in zip(*tried, strict=True))
         some = a.any(axis=1)
         moved = np.tile(lifts[0], (len(a), 1))
         moved[some] = nested_columns(priors, c, a[some], b[some])
-        gains = np.where(some, reduced(moved), -np.inf).reshape(count, -1)
+        budget.spend(MOVED * a.size)
+        gains = np.where(some, reduced(moved), -np.inf).reshape(len(rising), -1)
         best = np.argmax(gains, axis=1)
-        better = gains[np.arange(count), best] > values + 1e-12
-        if not better.any():
-            break
-        chosen = (np.arange(count) * 3 * n + best)[better]
-        inner[better], outer[better], lifts[better] = a[chosen], b[chosen], moved[chosen]
-        values[better] = gains.ravel()[chosen]
+        better = gains[np.arange(len(rising)), best] > values[rising] + 1e-12
+        chosen, rising = (np.arange(len(rising)) * 3 * n + best)[better], rising[better]
+        inner[rising], outer[rising], lifts[rising] = a[chosen], b[chosen], moved[chosen]
+        values[rising] = gains.ravel()[chosen]
     return lifts
 
 

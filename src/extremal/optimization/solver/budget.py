@@ -10,6 +10,9 @@ import math
 import time
 
 NODES, NODES_FOR_EACH_SYMBOL = 160_000_000, 2_400_000  # the budget of every design that states no other
+IN_PROGRAMS = (
+    600_000  # for each symbol, of searches made of linear programs, which cost what they are counted for
+)
 SPEED = 2e7  # nodes a second, to end a compiled search in time
 
 ROUND = 20_000
@@ -30,12 +33,12 @@ class Budget:
         self._whole = whole
 
     @classmethod
-    def of(cls, size: int, time_limit: float | None = None) -> Budget:
-        """The default for an alphabet of this size. A time limit of inf is none on work either."""
+    def of(cls, size: int, time_limit: float | None = None, each: float = NODES_FOR_EACH_SYMBOL) -> Budget:
+        """The default for an alphabet of this size, so many nodes `each`. A time limit of inf is none on work."""
         if time_limit == math.inf:
             return cls()
         limit = math.inf if time_limit is None else time_limit
-        return cls(NODES + NODES_FOR_EACH_SYMBOL * size, limit)
+        return cls(NODES + each * size, limit)
 
     @property
     def left(self) -> float:

@@ -396,22 +396,21 @@ def test_a_type_that_cannot_hold_the_outputs_is_replaced_by_theirs(spark):
     assert {row["answer"] for row in private.collect()} <= {10, 20, 30, 40}
 
 
-@pytest.mark.parametrize(
-    ("kind", "labels"),
-    [
-        ("boolean", [False, True]),
-        ("tinyint", [-128, 126]),
-        ("bigint", [1, 2**60]),
-        ("double", [0.5, 2.0]),
-        ("decimal(5,1)", [1, 2]),
-    ],
-)
-def test_columns_of_other_types_keep_them(spark, kind, labels):
-    prior = ex.Prior.uniform(labels)
-    exact = certify(prior, identity(prior), prior.epsilon_max)
-    frame = spark.createDataFrame([(i, str(labels[i % 2])) for i in range(9)], "id int, v string")
-    frame = frame.withColumn("v", F.col("v").cast(kind))
-    private = privatize_spark(frame, {"v": exact}, key=KEY, id_column="id")
+def test_columns_of_other_types_keep_them(spark):
+    types = {
+        "boolean": [False, True],
+        "tinyint": [-128, 126],
+        "bigint": [1, 2**60],
+        "double": [0.5, 2.0],
+        "decimal(5,1)": [1, 2],
+    }
+    rows = [(i, *(str(labels[i % 2]) for labels in types.values())) for i in range(9)]
+    frame = spark.createDataFrame(rows, ["id", *types]).withColumns(
+        {kind: F.col(f"`{kind}`").cast(kind) for kind in types}
+    )
+    priors = {kind: ex.Prior.uniform(labels) for kind, labels in types.items()}
+    exact = {kind: certify(prior, identity(prior), prior.epsilon_max) for kind, prior in priors.items()}
+    private = privatize_spark(frame, exact, key=KEY, id_column="id")
     assert private.schema == frame.schema
     assert sorted(private.collect()) == sorted(frame.collect())
 
@@ -490,14 +489,14 @@ def test_unknown_values_can_be_dropped_or_counted_as_a_label(dirty):
 
 
 def test_of_many_unknown_values_a_few_are_named(spark):
-    frame = spark.range(0, 100_000, 1, 2).select("id", F.lit("a").alias("answer"), F.lit(1.0).alias("x"))
+    frame = spark.range(0, 5_000, 1, 2).select("id", F.lit("a").alias("answer"), F.lit(1.0).alias("x"))
     frame = frame.withColumn("other", F.col("id").cast("string"))
-    text = r"of 'other' .* in 100000 of 100000 rows: '\d+' \(1\), .*, 99995 or more more values; correct"
-    text = text.replace("99995 or more more", r"\d+ (or more )?more")
+    text = r"of 'other' .* in 5000 of 5000 rows: '\d+' \(1\), .*, 4995 or more more values; correct"
+    text = text.replace("4995 or more more", r"\d+ (or more )?more")
     keyed = {"key": KEY, "id_column": "id"}
     expect(ValuesError, text, lambda: privatize_spark(frame, {"answer": C, "other": C}, **keyed))
     not_a_number = frame.withColumn("x", F.lit(float("nan")))
-    expect(ValuesError, r"missing \(100000\)", lambda: privatize_spark(not_a_number, {"x": D}, **keyed))
+    expect(ValuesError, r"missing \(5000\)", lambda: privatize_spark(not_a_number, {"x": D}, **keyed))
 
 
 # --- refusals
@@ -557,15 +556,18 @@ def test_records_without_an_id_are_refused(frame):
         expect(KeyingError, text, lambda: privatize_spark(some, {"answer": C}, **options))  # noqa: B023
 
 
-@pytest.mark.parametrize("twin", ["007", "+7", "7", "0000007"])
-def test_an_id_that_is_written_in_two_ways_is_refused(spark, twin):
-    frame = spark.createDataFrame(
-        [("7", "a"), (twin, "a"), ("-0", "a"), ("x", "a")], "id string, answer string"
-    )
+@pytest.mark.parametrize(
+    ("ids", "twice"),
+    [
+        (["7", "007", "8", "+8", "-000", "+0", "x"], r"\['0', '7', '8'\]"),
+        (["7", "7", "-0", "9", "0000009", "x"], r"\['7', '9'\]"),
+    ],
+)
+def test_an_id_that_is_written_in_two_ways_is_refused(spark, ids, twice):
+    frame = spark.createDataFrame([(text, "a") for text in ids], "id string, answer string")
     options = {"key": KEY, "id_column": "id"}
-    expect(KeyingError, r"distinct, got \['7'\]", lambda: privatize_spark(frame, {"answer": C}, **options))
-    zeros = spark.createDataFrame([("-000", "a"), ("+0", "a")], "id string, answer string")
-    expect(KeyingError, r"distinct, got \['0'\]", lambda: privatize_spark(zeros, {"answer": C}, **options))
+    text = f"distinct, got {twice} more than once"
+    expect(KeyingError, text, lambda: privatize_spark(frame, {"answer": C}, **options))
 
 
 def test_text_ids_and_occasions_draw_as_everywhere(spark):

@@ -30,7 +30,7 @@ from extremal.collection.published import Published
 from extremal.collection.store import open_store
 from extremal.collection.survey import read_survey
 
-CONNECTIONS = 64
+CONNECTIONS = 256  # phones that wait for an answer at the same time
 REPORTS = {"tiny": 200, "quick": 5_000, "normal": 30_000, "full": 200_000}
 SURVEY = """
 title = "Visits"

@@ -113,7 +113,7 @@ def post(base, content, **headers):
     return status, json.loads(text)
 
 
-async def post_many(base, contents, connections=64):
+async def post_many(base, contents, connections=256):
     """Post all of these over a few connections that stay open, as fast as the server takes them."""
     host, port = base.removeprefix("http://").rstrip("/").split(":")
     waiting = list(contents)

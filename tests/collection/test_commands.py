@@ -214,6 +214,7 @@ def test_a_store_is_refused_where_it_does_not_fit(here):
 
 def test_every_command_has_a_help_with_its_examples_and_the_examples_run(here):
     listed = run("survey", "--help").out
+    assert run("survey").out == listed
     for k in (1, 2):
         Path(f"report-{k}.json").write_bytes(body(published(), k))
     for name, examples in commands.EXAMPLES.items():
@@ -242,6 +243,9 @@ def test_check_tells_what_everything_together_gives_away(here):
     refuse("survey", "check", "missing.toml", says="missing.toml")
     Path("new.toml").write_text(SURVEY)
     refuse("survey", "serve", "new.toml", says="run: extremal survey check new.toml")
+    files = ["--tls-cert", "survey.toml", "--tls-key", "survey.toml"]
+    refuse("survey", "serve", "survey.toml", *files, says="PEM files")
+    refuse("survey", "serve", "survey.toml", "--tls-cert", "survey.toml", says="together")
 
 
 def test_invitations_are_links_that_stand_in_one_file(here):

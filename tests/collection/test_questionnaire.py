@@ -91,7 +91,7 @@ def test_a_joint_prior_gives_what_enumeration_gives_with_answers_in_the_clear():
     assert by_name["two"].all == pytest.approx(worst(lambda r: r[1]), abs=1e-12)
     assert by_name["one"].all > by_name["one"].own
     assert found.exact
-    assert found.warnings == ()
+    assert not any("asked in the clear" in text or "independent" in text for text in found.warnings)
 
 
 def test_a_joint_prior_of_private_questions_alone():
@@ -129,6 +129,15 @@ def test_a_joint_prior_with_too_many_combinations_gives_a_bound(monkeypatch):
     assert not found.exact
     assert found.epsilon >= worst(lambda r: r[:2])
     assert "at most" in found.sentences[0]
+
+
+def test_a_level_that_lets_the_answer_itself_through_is_warned_of():
+    loose = certified(ex.Prior([0.5, 0.5], ["x", "y"]), 0.8)  # log 2 is less
+    found = findings((asked("two", [loose]),), None, [])
+    assert any(text.startswith("WARNING: two: epsilon 0.8 is not below 0.6931") for text in found.warnings)
+    ruling_out = findings((asked("one", [FIRST]),), None, [])
+    assert any("rule some answers out" in text for text in ruling_out.warnings)
+    assert not any("WARNING" in text for text in ruling_out.warnings)
 
 
 # Check all that apply

@@ -187,8 +187,16 @@ survey_app = typer.Typer(
     short_help=SURVEY,  # given apart it is not cut off
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    no_args_is_help=True,
 )
+
+
+@survey_app.callback(invoke_without_command=True)
+def survey_root(context: typer.Context) -> None:
+    """Show the help where no command is named."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
 register(survey_app, survey.COMMANDS, survey.EXAMPLES)
 app.add_typer(survey_app, name="survey")
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from extremal.collection.published import Published
     from extremal.collection.questionnaire import Findings
+    from extremal.collection.server import Certificate
     from extremal.collection.store import Store
 
 File = Annotated[str, typer.Argument(metavar="SURVEY", help="The survey: survey.toml.")]
@@ -84,9 +85,11 @@ def _tell(out: Console, published: Published, findings: Findings) -> None:
     show.sentences(out, ["What reports tell is in nats, about the answer to that question."])
     show.heading(out, "What one person's reports give away, together")
     show.sentences(out, findings.sentences)
+    loud = [text for text in findings.warnings if text.startswith("WARNING")]
     if findings.warnings:
-        show.heading(out, "Not covered by these figures")
-        show.sentences(out, findings.warnings)
+        show.heading(out, "Before you ask")
+        show.warnings(out, loud)
+        show.sentences(out, [text for text in findings.warnings if text not in loud])
     show.heading(out, "Respondents read")
     show.sentences(out, [findings.together])
 
@@ -134,7 +137,7 @@ def serve(
         published = _published(survey)
         if (tls_cert is None) != (tls_key is None):
             raise SurveyError("--tls-cert and --tls-key must be given together")
-        tls = None if tls_cert is None else server.Certificate(_existing(tls_cert), _existing(str(tls_key)))
+        tls = None if tls_cert is None else _certificate(tls_cert, str(tls_key))
         settings = server.Settings(_secret(secret_file), origins=frozenset(origin or ()))
         with (
             listen(host, port, "the survey") as bound,
@@ -311,10 +314,20 @@ def _place(survey: str, database: str | None) -> str:
     return database if database is not None else str(Path(survey).with_suffix(".db"))
 
 
-def _existing(path: str) -> str:
-    if not os.path.isfile(path):
-        raise FileError("must be a file that can be read", given=path)
-    return path
+def _certificate(certificate: str, key: str) -> Certificate:
+    """The files, if they are a certificate and its key."""
+    import ssl
+
+    from extremal.collection.server import Certificate
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except (OSError, ValueError) as error:
+        raise FileError(
+            "--tls-cert and --tls-key must be PEM files of a certificate and its key",
+            given=f"{certificate} and {key}: {getattr(error, 'reason', None) or error}",
+        ) from None
+    return Certificate(certificate, key)
 
 
 def _secret(path: str | None) -> str:

@@ -81,6 +81,7 @@ def findings(asked: tuple[Asked, ...], joint: Joint | None, notes: list[str]) ->
     epsilon = alone + joint_level
     covered = {q.name for q in inside}
     warnings = [
+        *(text for q in private for text in _disclosures(q)),
         *_clear_warning([q.name for q in clear if q.name not in covered], [q.name for q in private]),
         *_dependence_warning(private, covered, channels),
     ]
@@ -172,6 +173,22 @@ def _sentences(private: list[Asked], epsilon: float, exact: bool, joint: Joint |
     if joint is not None:
         told.append(f"Computed from the joint prior of {', '.join(joint.questions)}.")
     return told
+
+
+def _disclosures(question: Asked) -> list[str]:
+    """That reports tell the answer itself, or rule some out, where they do."""
+    open_to_all = [m for m in question.mechanisms if m.epsilon >= m.prior.epsilon_max]
+    if open_to_all:
+        top = min(m.prior.epsilon_max for m in open_to_all)
+        return [
+            f"WARNING: {question.name}: epsilon {open_to_all[0].epsilon:.4g} is not below {top:.4g}, from which on the "
+            "report may be the true answer itself. Choose a smaller one."
+        ]
+    if any((m.mechanism.matrix == 0).any() for m in question.mechanisms):
+        return [
+            f"{question.name}: some reports rule some answers out; extremal audit on its mechanism file lists which."
+        ]
+    return []
 
 
 def _clear_warning(clear: list[str], private: list[str]) -> list[str]:

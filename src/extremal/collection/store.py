@@ -306,5 +306,5 @@ def _failure(place: str, error: BaseException) -> StoreError:
     return StoreError(
         "the database cannot be used now",
         given=f"{place}: {cause[0][:120]}",
-        remedy="what was acknowledged is safe",
+        remedy="check that it is there and has room; what was acknowledged is safe",
     )

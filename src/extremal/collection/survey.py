@@ -269,10 +269,16 @@ def _privacy(table: Table, question: Question) -> Question:
     except SurveyError:
         raise
     except ExtremalError as error:
-        what = f"{error.parameter or ''} {error.problem}".strip()
-        raise SurveyError(
-            f"{table.at(given[0])}: {given[0]} does not fit: {what}", given=error.given, remedy=PRIOR_EXAMPLE
-        ) from None
+        problem = f"{given[0]} {error.problem}" if error.problem.startswith("must") else error.problem
+        remedy = "give pseudocount = 1" if given[0] == "counts" and "positive" in problem else PRIOR_EXAMPLE
+        raise SurveyError(f"{table.at(given[0])}: {problem}", given=error.given, remedy=remedy) from None
+    if epsilon is not None and epsilon >= prior.epsilon_max:
+        raise table.wrong(
+            "epsilon",
+            f"must be below {prior.epsilon_max:.4g}, from which on a report may be the true answer",
+            epsilon,
+            'choose a smaller one, or write kind = "clear"',
+        )
     return replace(question, epsilon=epsilon, prior=prior, independent=independent)
 
 

@@ -6,6 +6,7 @@ import io
 import json
 import random
 import secrets
+from dataclasses import replace
 
 import pytest
 
@@ -15,7 +16,7 @@ pytest.importorskip("starlette")
 from extremal.collection.designs import check
 from extremal.collection.form import write_form
 from extremal.collection.results import results
-from extremal.collection.server import STATIC, running
+from extremal.collection.server import STATIC, Settings, running
 from extremal.collection.store import Submission, create_store
 from extremal.collection.survey import parse_survey
 from tests.support.browser import DESKTOP, PHONE, barriers, screenshot, until
@@ -257,3 +258,27 @@ def test_the_page_is_light(published):
     module = (STATIC / "extremal.js").read_bytes()
     assert len(module) < 15_000
     assert sum(len(gzip.compress(text)) for text in [*own.values(), module]) < 18_000
+
+
+def test_a_form_on_another_host_posts_to_the_server(published, device, tmp_path):
+    """The folder's own policy lets reports go to that address alone, and the server lets pages of that host post."""
+    with serving({}) as site:
+        origin = site.address.rstrip("/")
+        settings = Settings("secret", frozenset({origin}), log=lambda line: None)
+        with (
+            create_store(tmp_path / "survey.db", published) as store,
+            running(store, settings) as (address, _),
+        ):
+            folder = tmp_path / "form"
+            paths = write_form(replace(published, post=f"{address}reports"), folder)
+            site.restart({f"/{path.relative_to(folder)}": path.read_text("utf-8") for path in paths})
+            site.policy = "frame-ancestors 'none'"  # any host's: the page brings its own
+            page = device()
+            page.goto(site.address + "index.html")
+            answer(page, 0, 0, 1)
+            page.click("#send")
+            page.wait_for_selector("#done:visible")
+            assert store.count() == 1
+            assert site.bodies == []
+            refused = page.evaluate("fetch('http://localhost:9/').then(() => 'sent', error => error.name)")
+            assert refused == "TypeError"

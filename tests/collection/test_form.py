@@ -199,7 +199,10 @@ def test_a_crash_between_drawing_and_keeping_has_shown_and_sent_nothing(visit, s
         ONE,
         script="""window.order = [];
         const set = Storage.prototype.setItem, draw = Crypto.prototype.getRandomValues;
-        Storage.prototype.setItem = function (...a) { order.push("keep"); return set.apply(this, a); };
+        Storage.prototype.setItem = function (...a) {
+            order.push(document.getElementById("reports").childElementCount ? "shown" : "keep");
+            return set.apply(this, a);
+        };
         Crypto.prototype.getRandomValues = function (...a) { order.push("draw"); return draw.apply(this, a); };""",
     )
     page.wait_for_selector("#start:visible")
@@ -287,6 +290,11 @@ def test_a_double_click_neither_draws_twice_nor_sends_unseen(visit, site):
     page.wait_for_timeout(100)
     assert page.evaluate("draws") == 2  # the id and one word
     assert page.is_visible("#send")
+    second = (
+        "new MouseEvent('click', { detail: 2 })"  # of a double click that began on what stood there before
+    )
+    page.evaluate(f"document.getElementById('send').dispatchEvent({second})")
+    page.wait_for_timeout(100)
     assert site.bodies == []
 
 
@@ -302,6 +310,18 @@ def test_two_tabs_share_one_report(visit, site):
     second.wait_for_selector("#done:visible")
     assert len(site.stored) == 1
     assert first.inner_text("#id") == second.inner_text("#id")
+
+
+def test_a_tab_that_hears_nothing_of_the_other_looks_before_it_draws(visit):
+    first = visit(ONE)
+    deaf = "addEventListener('storage', (event) => event.stopImmediatePropagation(), true);"
+    second = visit(ONE, script=deaf, context=first.context)
+    answer(second, [2])
+    answer(first, [0])
+    first.click("#draw")
+    drawn = first.text_content("#body")
+    second.click("#draw")
+    assert second.text_content("#body") == drawn
 
 
 def test_where_the_browser_keeps_nothing_the_survey_still_works(visit, site):

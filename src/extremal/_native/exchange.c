@@ -79,6 +79,29 @@ static void complete(int64_t n, const double *pi, double excess, int64_t partial
     x[partial] = balancing(pi[partial], excess, total);
 }
 
+/* The exchange with symbol i that raises the objective most; false if none does by more than `least`. */
+static bool improve(state *s, int64_t i, double least) {
+    const int64_t n = s->n;
+    const double *row = s->W + i * n;
+    const double room = s->high[i] - s->z[i], held = s->z[i] - s->low[i], slope = s->slope[i];
+    for (int64_t k = 0; k < n; k++) {
+        const double bend = s->own[i] + s->own[k] - 2 * row[k], tilt = 2 * (slope - s->slope[k]);
+        const double in = smaller(room, s->z[k] - s->low[k]), out = smaller(held, s->high[k] - s->z[k]);
+        s->gain[k] = larger(in * (tilt + in * bend), out * (out * bend - tilt));
+    }
+    int64_t who = -1;
+    for (int64_t k = 0; k < n; k++)
+        if (s->gain[k] > least && k != i) least = s->gain[k], who = k;
+    if (who < 0) return false;
+    const double in = smaller(room, s->z[who] - s->low[who]);
+    const double bend = s->own[i] + s->own[who] - 2 * row[who], tilt = 2 * (slope - s->slope[who]);
+    if (in * (tilt + in * bend) >= least)
+        exchange(s, i, who);
+    else
+        exchange(s, who, i);
+    return true;
+}
+
 /* Move x to a vertex where no exchange raises the objective, in so many sweeps over the symbols at most. */
 static void climb(state *s, double *x, int64_t first, int64_t sweeps) {
     const int64_t n = s->n;
@@ -89,36 +112,23 @@ static void climb(state *s, double *x, int64_t first, int64_t sweeps) {
         s->z[i] = x[i] >= s->excess ? s->high[i] : x[i] <= -1.0 ? s->low[i] : s->pi[i] * x[i];
     }
     double scale = 0.0;
-    for (int64_t i = 0; i < n; i++) {
-        double total = -0.5 * s->y[i];
-        const double *row = s->W + i * n;
-        for (int64_t j = 0; j < n; j++) total += row[j] * s->z[j];
-        s->slope[i] = total;
-        scale += fabs(total * s->z[i]);
+    for (int64_t j = 0; j < n; j++) s->slope[j] = -0.5 * s->y[j];
+    for (int64_t i = 0; i < n; i++) { /* W is symmetric: by its rows, so that sums of several symbols go on at once */
+        const double *row = s->W + i * n, z = s->z[i];
+        for (int64_t j = 0; j < n; j++) s->slope[j] += row[j] * z;
     }
+    for (int64_t i = 0; i < n; i++) scale += fabs(s->slope[i] * s->z[i]);
     for (int64_t sweep = 0; sweep < sweeps; sweep++) {
         bool moved = false;
         for (int64_t turn = 0; turn < n; turn++) {
             const int64_t i = (turn + first) % n;
-            const double *row = s->W + i * n;
-            const double room = s->high[i] - s->z[i], held = s->z[i] - s->low[i], slope = s->slope[i];
-            for (int64_t k = 0; k < n; k++) {
-                const double bend = s->own[i] + s->own[k] - 2 * row[k], tilt = 2 * (slope - s->slope[k]);
-                const double in = smaller(room, s->z[k] - s->low[k]), out = smaller(held, s->high[k] - s->z[k]);
-                s->gain[k] = larger(in * (tilt + in * bend), out * (out * bend - tilt));
+            /* Mass moves from a symbol that is not empty to one that is not full: it is enough to go through either. */
+            if (s->excess < 1.0 ? s->z[i] >= s->high[i] : s->z[i] <= s->low[i]) continue;
+            /* One that is partial may exchange with many: masses too small for its limits to be reached. */
+            for (int64_t again = 0; again < n && improve(s, i, 1e-12 * scale); again++) {
+                moved = true;
+                if (!(s->z[i] > s->low[i] && s->z[i] < s->high[i])) break;
             }
-            double best = 1e-12 * scale;
-            int64_t who = -1;
-            for (int64_t k = 0; k < n; k++)
-                if (s->gain[k] > best && k != i) best = s->gain[k], who = k;
-            if (who < 0) continue;
-            moved = true;
-            const double in = smaller(room, s->z[who] - s->low[who]);
-            const double bend = s->own[i] + s->own[who] - 2 * row[who], tilt = 2 * (slope - s->slope[who]);
-            if (in * (tilt + in * bend) >= best)
-                exchange(s, i, who);
-            else
-                exchange(s, who, i);
         }
         if (!moved) break;
     }
@@ -127,41 +137,20 @@ static void climb(state *s, double *x, int64_t first, int64_t sweeps) {
     complete(n, s->pi, s->excess, partial, x);
 }
 
-/* climb for `rows` vectors one after another, each time after what the vectors before add to the information.
+/* climb for `rows` vectors, one after another, the search for the first of them from symbol `first` on.
 
-   W = C^-1 G C^-1 and `inverse` = C^-1, where C is the covariance of z, are n x n and change: every vector adds
-   `weight` of itself to C. The prices y grow by `pull` times the sum of the vectors before, to draw the sum to 0. */
-EXPORT int64_t extremal_herd(int64_t n, int64_t rows, const double *pi, double excess, double *inverse, double *W,
-                             const double *y, const double *pull, double weight, int64_t sweeps, double *X) {
-    double *room = calloc((size_t)(10 * n), sizeof(double));
+   The prices y grow by `pull` times `sum`, the sum of all vectors before, to draw it to 0. */
+EXPORT int64_t extremal_climb(int64_t n, int64_t rows, const double *pi, double excess, const double *W, const double *y,
+                              const double *pull, double *sum, int64_t first, int64_t sweeps, double *X) {
+    double *room = calloc((size_t)(7 * n), sizeof(double));
     if (room == NULL) return OUT_OF_MEMORY;
-    double *price = room + 4 * n, *sum = room + 5 * n, *u = room + 6 * n, *v = room + 7 * n;
-    state s = {n, excess, pi, W, price, room, room + n, room + 2 * n, room + 3 * n, room + 8 * n, room + 9 * n};
+    double *price = room + 4 * n;
+    state s = {n, excess, pi, W, price, room, room + n, room + 2 * n, room + 3 * n, room + 5 * n, room + 6 * n};
     for (int64_t a = 0; a < rows; a++) {
         double *x = X + a * n;
-        const double grown = 1.0 + (double)a * weight; /* C has grown by as much, so W has shrunk by its square */
-        for (int64_t i = 0; i < n; i++) price[i] = (y[i] + pull[i] * sum[i]) / (grown * grown);
-        climb(&s, x, a % n, sweeps);
-        /* C <- C + weight z z', by Sherman and Morrison; C^-1 G C^-1 follows with products of two vectors. */
-        double through = 0.0, gamma = 0.0;
-        double *z = s.z;
-        for (int64_t i = 0; i < n; i++) z[i] = pi[i] * x[i];
-        for (int64_t i = 0; i < n; i++) {
-            u[i] = v[i] = 0.0;
-            for (int64_t j = 0; j < n; j++) {
-                v[i] += inverse[i * n + j] * z[j];
-                u[i] += W[i * n + j] * z[j];
-            }
-            through += v[i] * z[i];
-            gamma += u[i] * z[i];
-            sum[i] += x[i];
-        }
-        const double f = weight / (1.0 + weight * through);
-        for (int64_t i = 0; i < n; i++)
-            for (int64_t j = 0; j < n; j++) {
-                inverse[i * n + j] -= f * (v[i] * v[j]);
-                W[i * n + j] += f * (f * gamma * (v[i] * v[j]) - (v[i] * u[j] + u[i] * v[j]));
-            }
+        for (int64_t i = 0; i < n; i++) price[i] = y[i] + pull[i] * sum[i];
+        climb(&s, x, (first + a) % n, sweeps);
+        for (int64_t i = 0; i < n; i++) sum[i] += x[i];
     }
     free(room);
     return 0;

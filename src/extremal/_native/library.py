@@ -57,8 +57,8 @@ SIGNATURES: dict[str, list[Any]] = {
         *(LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS),
         *(REAL, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS),
     ],
-    "extremal_herd": [
-        *(LONG, LONG, ADDRESS, REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS, REAL, LONG, ADDRESS),
+    "extremal_climb": [
+        *(LONG, LONG, ADDRESS, REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS, LONG, LONG, ADDRESS),
     ],
     "extremal_herd_levels": [
         *(LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, REAL, REAL, ADDRESS, ADDRESS),

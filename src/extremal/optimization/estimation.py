@@ -71,7 +71,8 @@ def run_purpose(
         rounds=int(found.stats.get("rounds", 0)),
         columns=int(found.stats.get("columns", 0)),
         seconds=time.perf_counter() - begin,
-        stopped=bool(found.stats.get("out_of_time", False)),
+        interrupted=bool(found.stats["interrupted"]),
+        stopped=bool(found.stats["out_of_time"]),
     )
     proven = relative_gap(value, upper) <= goal
     return Design(
@@ -131,6 +132,7 @@ def run_robust_purpose(
             rounds=int(solved.stats["rounds"]),
             columns=int(solved.stats["columns"]),
             seconds=time.perf_counter() - begin,
+            interrupted=bool(solved.stats["interrupted"]),
             stopped=bool(solved.stats["out_of_time"]),
         ),
         prior_set=priors,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extremal.optimization.quadratic.kernels import all_vertices, fill, herd
+from extremal.optimization.quadratic.kernels import all_vertices, climb, fill
 from extremal.theory.lift_vectors import lift_vertices
 
 
@@ -51,7 +51,9 @@ def test_local_search_ends_at_vertices_and_some_start_finds_the_best(seed):
     reached = []
     for _ in range(20):
         start = fill(pi, 1.5, rng.permutation(n)[None, :])
-        x = herd(pi, 1.5, inverse, np.eye(n - 1), y, np.zeros(n), start, 20)[0]
+        moved = start.copy()
+        climb(pi, 1.5, W / np.multiply.outer(pi, pi), y / pi, np.zeros(n), np.zeros(n), 0, 20, moved)
+        x = moved[0]
         assert np.count_nonzero((x > -1) & (x < 1.5)) <= 1
         assert abs(x @ pi) < 1e-14
         reached.append(x @ W @ x - y @ x)

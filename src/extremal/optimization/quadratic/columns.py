@@ -11,16 +11,17 @@ from ...theory.arc import arc_columns
 from . import kernels
 from .bounds import efficiency_bound, most_by_entries, most_by_vertices
 from .certificate import Certificate
+from .herding import Herd
 from .master import Mixture
 from .problem import Problem
 from .relaxation import Relaxed, relax
+from .watch import Watch
 
 LISTED = 6_000_000  # numbers: the most that a list of all lift vectors may hold
 SHORT = 25_000  # lift vectors that are gone through in every round
-SWEEPS, FEW_SWEEPS = 20, 4  # of a local search, and of one among many symbols
-MANY = 300  # symbols
+SWEEPS, FEW_SWEEPS = 20, 2  # of a local search, and of one among many symbols
+MANY = 200  # symbols
 HEAVY, BLOCK = 60, 8  # symbols that the first vectors treat one by one, and in blocks of so many
-PULL = 0.2  # how strongly the next vector makes up for what the sum of those before misses
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,7 @@ class Source:
     relaxed: Relaxed
     upper: float
     vertices: Floats | None
+    watch: Watch
 
     @property
     def name(self) -> str:
@@ -48,7 +50,7 @@ class Source:
     def first(self) -> tuple[Floats, Floats]:
         """Vectors to begin with, and weights that balance them."""
         n, y = self.problem.size, self.relaxed.prices(self.problem)
-        searched = self._herd(self.relaxed.covariance, y, (3 if n <= MANY else 2) * n, 0)
+        searched = self.herd(self.relaxed.covariance, y, 0).more(3 * n, self.watch)
         X, q = _balanced(self.problem)
         return np.concatenate([X, searched]), np.append(q, np.zeros(len(searched)))
 
@@ -61,7 +63,7 @@ class Source:
         """Vectors that would improve a mixture; with those of the list of all if it is to be gone through."""
         n = self.problem.size
         C = np.asarray(np.linalg.inv(mixture.inverse), dtype=np.float64)
-        found = self._herd(C, np.append(0.0, mixture.y), (2 if n <= MANY else 1) * n, round_ + 1)
+        found = self.herd(C, np.append(0.0, mixture.y), round_ + 1).more(2 * n, self.watch)
         if self.vertices is None or not listed:
             return found
         V = self.vertices[:, 1:]
@@ -88,23 +90,18 @@ class Source:
         W, d = self.relaxed.W, self.relaxed.d
         return Certificate(W if np.count_nonzero(W - np.diag(d)) else d)
 
-    def _herd(self, C: Floats, y: Floats, count: int, seed: int) -> Floats:
-        problem, n = self.problem, self.problem.size
-        orders = np.argsort(np.random.default_rng(seed).random((count, n)), axis=1)
-        X = kernels.fill(problem.pi, problem.excess, orders)
-        inverse = np.asarray(np.linalg.inv(C), dtype=np.float64)
-        own = np.einsum("ij,jk,ki->i", inverse, problem.loss, inverse, optimize=True)
-        sweeps = SWEEPS if n <= MANY else FEW_SWEEPS
-        pull = PULL * np.maximum(self.relaxed.d, np.append(own[0], own))
-        return kernels.herd(problem.pi, problem.excess, inverse, problem.loss, y, pull, X, sweeps)
+    def herd(self, C: Floats, y: Floats, seed: int) -> Herd:
+        """Vertices one after another, which begin with the covariance C and the prices y."""
+        sweeps = SWEEPS if self.problem.size <= MANY else FEW_SWEEPS
+        return Herd(self.problem, C, y, self.relaxed.d, sweeps, seed)
 
 
-def find_source(problem: Problem, true: Problem, rounds: int) -> Source:
+def find_source(problem: Problem, true: Problem, rounds: int, watch: Watch) -> Source:
     """Where lift vectors come from, after so many rounds on the bound of the relaxation."""
     vertices = kernels.all_vertices(problem.pi, problem.excess, LISTED // problem.size)
-    relaxed = relax(problem, rounds)
+    relaxed = relax(problem, rounds, watch)
     upper = efficiency_bound(true, relaxed.W, most_by_entries(true, relaxed.W))
-    return Source(problem, true, relaxed, upper, vertices)
+    return Source(problem, true, relaxed, upper, vertices, watch)
 
 
 def whole(mixture: Mixture) -> tuple[Floats, Floats]:

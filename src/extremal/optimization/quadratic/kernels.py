@@ -9,44 +9,39 @@ from ..._native.library import address, library, packed
 from ..._types import Floats, Ints
 
 
-def herd(
+def climb(
     pi: Floats,
     excess: float,
-    inverse: Floats,
-    loss: Floats,
+    W: Floats,
     y: Floats,
     pull: Floats,
-    X: Floats,
+    total: Floats,
+    first: int,
     sweeps: int,
-) -> Floats:
-    """Vertices to which exchanges of mass lead from the rows of X, one after another, as x'Wx - y.x rises.
+    X: Floats,
+) -> None:
+    """Move every row of X to a vertex of larger z'Wz - y.z, z = pi * x, in place, by exchanges of mass.
 
-    W = C^-1 G C^-1, with `inverse` = C^-1 and `loss` = G over all symbols but the first, for which W has zeros. Every
-    vertex adds 1/N of itself to C for those after it, and `pull` draws these to where the sum falls short of 0.
+    `total` is the sum of rows so far and grows; `pull` times it is added to the prices y. W must be symmetric. The
+    search for the first row begins at symbol `first`.
     """
     n = len(pi)
-    scaled, W = np.zeros((n, n)), np.zeros((n, n))
-    mass = np.multiply.outer(pi[1:], pi[1:])
-    scaled[1:, 1:] = inverse / mass
-    W[1:, 1:] = inverse @ loss @ inverse / mass
-    found = np.array(X, dtype=np.float64, order="C")
-    prices, pulls, masses = packed(y / pi, np.float64), packed(pull / pi, np.float64), packed(pi, np.float64)
-    failed = library().extremal_herd(
+    masses, y, pull = packed(pi, np.float64), packed(y, np.float64), packed(pull, np.float64)
+    failed = library().extremal_climb(
         n,
-        len(found),
+        len(X),
         address(masses, np.float64, n),
         excess,
-        address(scaled, np.float64, n, n),
         address(W, np.float64, n, n),
-        address(prices, np.float64, n),
-        address(pulls, np.float64, n),
-        1 / n,
+        address(y, np.float64, n),
+        address(pull, np.float64, n),
+        address(total, np.float64, n),
+        first,
         sweeps,
-        address(found, np.float64, len(found), n),
+        address(X, np.float64, len(X), n),
     )
     if failed:
         raise MemoryError
-    return found
 
 
 def fill(pi: Floats, excess: float, orders: Ints) -> Floats:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._types import Floats
+from .watch import UNWATCHED, Watch
 
 STEPS = 60
 LEAST = (0.3, 1e-2, 1e-4, 1e-6, 1e-8, 0.0)  # of the mean weight, to start from
@@ -39,22 +40,23 @@ class Mixture:
     steps: int
 
 
-def mix(X: Floats, G: Floats, tolerance: float, start: Floats) -> Mixture:
+def mix(X: Floats, G: Floats, tolerance: float, start: Floats, watch: Watch = UNWATCHED) -> Mixture:
     """The mixture of the rows of X of least tr(G C^-1), up to this relative tolerance; weights to start from.
 
     Some mixture must have mean 0. It takes few steps from weights that are not too small, so these are raised as far as
-    balanced weights can be found nearby. If none can, the first steps lead from unbalanced ones.
+    balanced weights can be found nearby. If none can, the first steps lead from unbalanced ones. If time is up, the
+    steps so far count.
     """
     for least in LEAST:
         try:
             q = balance(X, np.maximum(start, least / len(X)))
             if q.min() > 0:
-                found = _newton(X, G, tolerance, q)
-                if found.error <= max(tolerance, 1e-9):
+                found = _newton(X, G, tolerance, q, watch)
+                if found.error <= max(tolerance, 1e-9) or watch.over():
                     return found
         except np.linalg.LinAlgError:  # weights too different to begin with
             continue
-    return _newton(X, G, tolerance, np.maximum(start, LEAST[0] / len(X)))
+    return _newton(X, G, tolerance, np.maximum(start, LEAST[0] / len(X)), watch)
 
 
 def balance(X: Floats, q: Floats) -> Floats:
@@ -72,7 +74,7 @@ def balance(X: Floats, q: Floats) -> Floats:
     return np.asarray(q)
 
 
-def _newton(X: Floats, G: Floats, tolerance: float, q: Floats) -> Mixture:
+def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, watch: Watch) -> Mixture:
     import scipy.linalg as sl
 
     k, n = X.shape
@@ -88,7 +90,7 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats) -> Mixture:
     steps = 0
     target = np.zeros(n + 1)
     target[0] = 1.0
-    while steps < STEPS:
+    while steps < STEPS and not watch.over():
         steps += 1
         mu = float(q @ s) / k
         dual = E @ eta - gain - s

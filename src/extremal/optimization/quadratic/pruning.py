@@ -8,15 +8,15 @@ from ..._types import Floats, Ints
 from ...errors import SolverError
 from .master import Mixture, balance, mix
 from .problem import Problem
+from .watch import Watch
 
-MANY = 300  # symbols from which on mixing again takes too long
 PRECISE = 1e-8  # of a mixture that is final
 SILENT = 1e-7  # rows that tell less than this part of what the most telling row does are dropped
 LARGEST_PART, SMALLEST_PART = 0.4, 0.04  # of the rows, to be dropped at once
 
 
 def prune(
-    problem: Problem, X: Floats, mixture: Mixture, allowed: float
+    problem: Problem, X: Floats, mixture: Mixture, allowed: float, watch: Watch
 ) -> tuple[Floats, Floats, list[tuple[int, float]]]:
     """Few rows whose best mixture loses no more than allowed, relatively; their weights; and what was tried.
 
@@ -24,13 +24,14 @@ def prune(
     """
     X, q, told = _telling(X, mixture)
     tried: list[tuple[int, float]] = []
-    if problem.size <= MANY:
-        final = mix(X[:, 1:], problem.loss, PRECISE, q)
+    if not watch.over():
+        final = mix(X[:, 1:], problem.loss, PRECISE, q, watch)
         best, part = final.loss, LARGEST_PART
-        X, q, told = _telling(X, final)
-        while part >= SMALLEST_PART:
+        if final.error <= PRECISE:  # else time was up
+            X, q, told = _telling(X, final)
+        while part >= SMALLEST_PART and not watch.over():
             count = int((1 - part) * len(q))
-            fewer = None if count < problem.size else _largest(problem, X, q, told, count)
+            fewer = None if count < problem.size else _largest(problem, X, q, told, count, watch)
             if fewer is not None:
                 tried.append((count, fewer[1].loss / best - 1))
             if fewer is None or fewer[1].loss > best * (1 + allowed):
@@ -46,11 +47,13 @@ def _telling(X: Floats, mixture: Mixture) -> tuple[Floats, Floats, Floats]:
     return X[kept], mixture.weights[kept], mixture.told[kept]
 
 
-def _largest(problem: Problem, X: Floats, q: Floats, told: Floats, count: int) -> tuple[Ints, Mixture] | None:
+def _largest(
+    problem: Problem, X: Floats, q: Floats, told: Floats, count: int, watch: Watch
+) -> tuple[Ints, Mixture] | None:
     """So many rows that tell most and their best mixture, or None if none has mean 0 or tells enough."""
     kept = np.sort(np.argsort(-told, kind="stable")[:count])
     try:
-        fewer = mix(X[kept][:, 1:], problem.loss, PRECISE, q[kept])
+        fewer = mix(X[kept][:, 1:], problem.loss, PRECISE, q[kept], watch)
     except np.linalg.LinAlgError:
         return None
     return (kept, fewer) if fewer.error <= PRECISE and fewer.weights.min() > 0 else None

@@ -12,14 +12,16 @@ The best W maximises a concave function of (d, S) whose gradient is the C of the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..._types import Floats
 from .problem import Problem
+from .watch import UNWATCHED, Watch
 
 FIXED_POINT = 30  # rounds of d <- d C_ii / a
-MANY = 1500  # symbols from which on covariances are left out
+CLOSE, CLOSEST = 1e-4, 1e-7  # relative changes of the bound by a round that are the last
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,28 +52,32 @@ def limits(problem: Problem) -> Floats:
     return np.minimum(np.multiply.outer(low, low), np.multiply.outer(high, high))
 
 
-def relax(problem: Problem, rounds: int) -> Relaxed:
-    """The W of a good bound: d by its fixed point, then d and S together by so many rounds of a quasi-Newton method."""
-    n = problem.size
-    d, _ = fixed_point(problem, problem.most_variance)
+def relax(problem: Problem, rounds: int, watch: Watch = UNWATCHED) -> Relaxed:
+    """The W of a good bound: d by its fixed point, then d and S together by so many rounds of a quasi-Newton method.
+
+    With none of these, where symbols are many, a fixed point up to CLOSE is enough.
+    """
+    d, _ = fixed_point(problem, problem.most_variance, CLOSEST if rounds else CLOSE, watch)
     W = np.diag(d)
     relaxed = gradient(problem, W)
     assert relaxed is not None
-    if rounds > 0 and n <= MANY and n > 2:
-        W = _with_pairs(problem, d, rounds)
+    if rounds > 0 and problem.size > 2 and not watch.over():
+        W = _with_pairs(problem, d, rounds, watch)
         better = gradient(problem, W)
         relaxed = relaxed if better is None else better
     return Relaxed(W, relaxed[1][1:, 1:])
 
 
-def fixed_point(problem: Problem, a: Floats) -> tuple[Floats, float]:
+def fixed_point(
+    problem: Problem, a: Floats, close: float = CLOSEST, watch: Watch = UNWATCHED
+) -> tuple[Floats, float]:
     """A good d for variances that are at most a: d <- d C_ii / a; and tr (G^1/2 H G^1/2)^1/2 for H = B' diag(d) B."""
     d, before = 1 / a, 0.0
     relaxed = gradient(problem, np.diag(d))
     assert relaxed is not None
     for _ in range(FIXED_POINT):
         reached = relaxed[0] ** 2 / float(a @ d)  # the bound with d in its best scale
-        if reached - before <= 1e-7 * reached:
+        if reached - before <= close * reached or watch.over():
             break
         following = gradient(problem, np.diag(d * np.diagonal(relaxed[1]) / a))
         if following is None:
@@ -100,7 +106,7 @@ def gradient(problem: Problem, W: Floats) -> tuple[float, Floats] | None:
     return float(roots.sum()), C
 
 
-def _with_pairs(problem: Problem, d: Floats, rounds: int) -> Floats:
+def _with_pairs(problem: Problem, d: Floats, rounds: int, watch: Watch) -> Floats:
     """W = diag(d) - S of the largest bound near the best diag(d)."""
     from scipy.optimize import minimize
 
@@ -125,6 +131,10 @@ def _with_pairs(problem: Problem, d: Floats, rounds: int) -> Floats:
         slope = np.concatenate([np.diagonal(found[1]) - a, -found[1][upper] - limit[upper]])
         return (cost * unit) @ z - 2 * found[0], -slope * unit
 
+    def look(xk: Any) -> None:
+        if watch.over():
+            raise StopIteration
+
     start = np.concatenate([d / own, np.zeros(len(cost) - n)])
     found = minimize(
         objective,
@@ -132,6 +142,7 @@ def _with_pairs(problem: Problem, d: Floats, rounds: int) -> Floats:
         jac=True,
         method="L-BFGS-B",
         bounds=[(0, None)] * len(start),
+        callback=look,
         options={"maxiter": rounds, "maxcor": 20, "ftol": 1e-9},
     )
     return matrix(found.x)

@@ -23,8 +23,9 @@ from .level_bound import LevelBound
 from .master import Mixture
 from .problem import Problem, make_problem
 from .relaxation import relax
-from .search import PAIR_ROUNDS, Progress, improve, ridged
+from .search import PAIR_ROUNDS, improve, ridged
 from .solve import ROUNDS, Solution, check_purpose, in_order
+from .watch import Progress, Watch
 
 SWEEPS = 20
 PULL = 0.2
@@ -115,7 +116,7 @@ def solve_set(
 
     Parameters as those of solve.solve. The level must be > 0 and below that at which everything may be told.
     """
-    deadline = time.perf_counter() + time_limit
+    watch = Watch(time.perf_counter() + time_limit, progress)
     pi, A = check_purpose(priors.nominal.probabilities, A)
     n = priors.size
     order = np.lexsort((-np.diagonal(A), -pi))
@@ -125,11 +126,11 @@ def solve_set(
     vertices = None
     if n <= LARGEST and Sets.of(priors, cone.c).pairs <= MOST:
         vertices = robust_vertices(priors, cone.c)[:, order] - 1
-    nominal = relax(problem, PAIR_ROUNDS)
+    nominal = relax(problem, PAIR_ROUNDS, watch)
     upper = efficiency_bound(true, nominal.W, most_by_entries(true, nominal.W))
     source = RobustColumns(
         problem, true, cone, vertices, LevelBound(problem, true, cone), upper, Certificate(nominal.W)
     )
     goal = robust_tolerance(n) if tolerance is None else tolerance
-    found = improve(problem, true, source, cone.simple(), goal, rounds, deadline, progress)
-    return in_order(found, true, np.arange(n), order)
+    found = improve(source, cone.simple(), goal, rounds, watch)
+    return in_order(found, true, np.arange(n), order, watch)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
@@ -16,27 +14,17 @@ from . import closed_forms
 from .bounds import ULP, efficiency_bound, most_by_entries, most_by_vertices
 from .certificate import Certificate
 from .columns import MANY, find_source
+from .found import Found
 from .master import Mixture, mix
 from .problem import Problem, efficiency
 from .pruning import SILENT, exactly_balanced, prune
-
-Progress = Callable[[float, float], None]  # (value, upper bound)
+from .spread import spread
+from .watch import Watch
 
 FEW = 4  # outputs for each symbol, unless it takes more to reach the goal
 SPARED = 5e-3  # of the efficiency, at most, for fewer outputs where the goal is missed
 RIDGE = 1e-6  # of the errors of all shares, added to a loss that does not need all of them
-PAIR_ROUNDS, FEW_ROUNDS = 60, 12  # of the bound by variances and covariances, and where symbols are many
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """A mixture of vertices, rows of X, for the sorted and merged symbols."""
-
-    X: Floats
-    weights: Floats
-    upper: float
-    certificate: Certificate
-    stats: dict[str, Any]
+PAIR_ROUNDS = 60  # of the bound by variances and covariances
 
 
 def closed(problem: Problem) -> Found | None:
@@ -66,22 +54,32 @@ def _slope(problem: Problem, X: Floats, q: Floats) -> Floats:
     return W
 
 
-def search(
-    true: Problem, goal: float, rounds: int, deadline: float, progress: Progress | None, start: Floats | None
-) -> Found:
-    """Column generation: the best mixture of the vectors so far, then vectors that would improve it.
+def search(true: Problem, goal: float, rounds: int, watch: Watch, start: Floats | None) -> Found:
+    """Column generation, or beyond MANY symbols vectors of equal weights, whose best weights take too long to find.
 
     It begins with randomized response, which is also what is left if time is up before the first mixture.
     """
-    problem = ridged(true)
-    source = find_source(problem, true, FEW_ROUNDS if true.size > MANY else PAIR_ROUNDS)
     simple = closed_forms.randomized_response(true)
-    return improve(problem, true, source, simple, goal, rounds, deadline, progress, start)
+    watch.value = efficiency(true, *simple)
+    problem, many = ridged(true), true.size > MANY
+    try:
+        watch.tell()
+        source = find_source(problem, true, 0 if many else PAIR_ROUNDS, watch)
+    except KeyboardInterrupt:
+        watch.interrupted = True
+        return Found(*simple, 1.0, Certificate(1 / true.most_variance), {"method": "randomized response"})
+    if many and rounds > 0:
+        return spread(source, simple, goal, watch)
+    return improve(source, simple, goal, rounds, watch, start)
 
 
 class Columns(Protocol):
     """Where lift vectors less 1 come from, and what is proven about all of them: see columns.Source."""
 
+    @property
+    def problem(self) -> Problem: ...
+    @property
+    def true(self) -> Problem: ...
     @property
     def name(self) -> str: ...
     @property
@@ -99,66 +97,71 @@ class Columns(Protocol):
 
 
 def improve(
-    problem: Problem,
-    true: Problem,
     source: Columns,
     simple: tuple[Floats, Floats],
     goal: float,
     rounds: int,
-    deadline: float,
-    progress: Progress | None,
+    watch: Watch,
     start: Floats | None = None,
 ) -> Found:
     """Mix the vectors so far and look for better ones, again and again; `simple` is what is left if that fails."""
-    many = true.size > MANY
-    upper, certificate = source.upper, source.relaxation
-    value = least = efficiency(true, *simple)
-    _tell(progress, value, upper)
-    X, weights = source.first()
-    if start is not None:
-        X, weights = np.concatenate([X, start]), np.append(weights, np.zeros(len(start)))
-    X, weights = _distinct(X, weights)
-    most, before, tried, gap, round_ = FEW * true.size, 0.0, len(X), upper / value - 1, 0
-    mixture, mixed, stopped = None, X, time.perf_counter() > deadline
-    while not stopped and round_ < rounds:
-        try:
-            following = mix(X[:, 1:], problem.loss, goal / 10, weights)
-        except np.linalg.LinAlgError:  # masses too different for doubles: what was found before stands
-            break
-        if following.error > 1e-6:
-            break
-        mixture, mixed = following, X
-        value = true.direct / float(np.sum(true.loss * mixture.inverse))
-        round_ += 1
-        stalled = value - before < source.little(value, upper)
-        listed = source.short or stalled or round_ == rounds
-        bound, proof = source.bound(mixture, X, listed)
-        if bound < upper:
-            upper, certificate = bound, proof
-        _tell(progress, value, upper)
-        gap, before = upper / value - 1, value
-        stopped = time.perf_counter() > deadline
-        enough = gap <= (0.9 if many else 0.5) * goal or (source.exhausted and stalled)
-        if enough or stopped or round_ == rounds:
-            break
-        most += true.size if stalled else 0
-        new = source.more(mixture, round_, listed)
-        tried += len(new)
-        X, weights = _join(X, mixture, most, new)
-    stats = {"method": source.name, "rounds": round_, "columns": tried, "out_of_time": stopped}
-    if mixture is not None:
-        # The gap may grow to the goal for fewer outputs, and a little where it is missed.
-        room = 0.98 * goal - gap
-        with contextlib.suppress(np.linalg.LinAlgError, SolverError):
-            X, q, curve = prune(problem, mixed, mixture, room if room > 0 else min(gap / 10, SPARED))
-            if efficiency(true, X, q) >= least:
-                return Found(X, q, upper, certificate, stats | {"curve": curve})
-    return Found(*simple, upper, certificate, stats | {"method": "randomized response"})
+    problem, true = source.problem, source.true
+    watch.upper, certificate = source.upper, source.relaxation
+    watch.value = least = efficiency(true, *simple)
+    mixture, mixed, tried, round_ = None, simple[0], 0, 0
+    try:
+        watch.tell()
+        X, weights = source.first()
+        if start is not None:
+            X, weights = np.concatenate([X, start]), np.append(weights, np.zeros(len(start)))
+        X, weights = _distinct(X, weights)
+        most, before, tried = FEW * true.size, 0.0, len(X)
+        while round_ < rounds and not watch.over():
+            try:
+                following = mix(X[:, 1:], problem.loss, goal / 10, weights, watch)
+            except np.linalg.LinAlgError:  # masses too different for doubles: what was found before stands
+                break
+            value = true.direct / float(np.sum(true.loss * following.inverse))
+            if following.error > 1e-6 or (watch.over() and value < watch.value):
+                break
+            mixture, mixed, watch.value = following, X, value
+            round_ += 1
+            stalled = value - before < source.little(value, watch.upper)
+            listed = source.short or stalled or round_ == rounds
+            bound, proof = source.bound(mixture, X, listed)
+            if bound < watch.upper:
+                watch.upper, certificate = bound, proof
+            watch.tell()
+            gap, before = watch.upper / value - 1, value
+            if gap <= 0.5 * goal or (source.exhausted and stalled) or watch.over() or round_ == rounds:
+                break
+            most += true.size if stalled else 0
+            new = source.more(mixture, round_, listed)
+            tried += len(new)
+            X, weights = _join(X, mixture, most, new)
+        made = _pruned(source, mixed, mixture, goal, watch)
+    except KeyboardInterrupt:
+        watch.interrupted = True
+        made = _pruned(source, mixed, mixture, goal, watch)
+    stats = {"method": source.name, "rounds": round_, "columns": tried}
+    if made is None or efficiency(true, *made[:2]) < least:
+        return Found(*simple, watch.upper, certificate, stats | {"method": "randomized response"})
+    return Found(*made[:2], watch.upper, certificate, stats | {"curve": made[2]})
 
 
-def _tell(progress: Progress | None, value: float, upper: float) -> None:
-    if progress is not None:
-        progress(value, upper)
+def _pruned(
+    source: Columns, X: Floats, mixture: Mixture | None, goal: float, watch: Watch
+) -> tuple[Floats, Floats, list[tuple[int, float]]] | None:
+    """Rows of X, their weights and what else was tried; None if there are none whose weights balance them."""
+    if mixture is None:
+        return None
+    gap = watch.upper / watch.value - 1
+    room = (
+        0.98 * goal - gap
+    )  # the gap may grow to the goal for fewer outputs, and a little where it is missed
+    with contextlib.suppress(np.linalg.LinAlgError, SolverError):
+        return prune(source.problem, X, mixture, room if room > 0 else min(gap / 10, SPARED), watch)
+    return None
 
 
 def _join(X: Floats, mixture: Mixture, most: int, new: Floats) -> tuple[Floats, Floats]:

@@ -15,9 +15,11 @@ from ...errors import EpsilonError, OptionError
 from ...model.prior import Prior
 from ...model.regions import check_epsilon, region
 from .certificate import Certificate
+from .found import Found
 from .merging import merge_alike
 from .problem import Problem, efficiency, from_excess, make_problem
-from .search import Found, Progress, closed, search
+from .search import closed, search
+from .watch import Progress, Watch
 
 ROUNDS = 40
 
@@ -116,11 +118,9 @@ def solve(
         problem = from_excess(problem.pi, float((1 - problem.pi[-1]) / problem.pi[-1]), sorted_A)
     goal = default_tolerance(size, epsilon) if tolerance is None else tolerance
     given = None if start is None else _given(start, groups, order, problem)
-    found = closed(problem) or search(problem, goal, rounds, deadline, progress, given)
-    solution = in_order(found, problem, groups, order)
-    if progress is not None:
-        progress(solution.value, solution.upper_bound)
-    return solution
+    watch = Watch(deadline, progress)
+    found = closed(problem) or search(problem, goal, rounds, watch, given)
+    return in_order(found, problem, groups, order, watch)
 
 
 def check_purpose(probabilities: ArrayLike, A: ArrayLike) -> tuple[Floats, Floats]:
@@ -158,12 +158,13 @@ def _given(start: ArrayLike, groups: Ints, order: Ints, problem: Problem) -> Flo
     return np.asarray(X[fits])
 
 
-def in_order(found: Found, problem: Problem, groups: Ints, order: Ints) -> Solution:
+def in_order(found: Found, problem: Problem, groups: Ints, order: Ints, watch: Watch) -> Solution:
     """Back to the caller's symbols."""
     place = np.argsort(order)  # of each merged symbol among the sorted ones
     column = place[groups]
     lifts = (1 + found.X)[:, column]
-    stats = found.stats | {"outputs": len(lifts)}
+    ended = {"out_of_time": watch.stopped, "interrupted": watch.interrupted}
+    stats = found.stats | {"outputs": len(lifts)} | ended
     proof = found.certificate
     W = proof.weights[place] if proof.weights.ndim == 1 else proof.weights[np.ix_(place, place)]
     y = None if proof.prices is None else proof.prices[place]

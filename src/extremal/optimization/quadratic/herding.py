@@ -1,0 +1,73 @@
+"""Lift vectors found one after another, each where those before leave the estimates worst.
+
+With C the covariance of lifts and W = C^-1 G C^-1, a vector x lowers the loss tr(G C^-1) by x'Wx for each unit of its
+weight. So the next vector is a vertex of large x'Wx, and joins C for those after it. Equal weights of the vectors are
+then close to the best: no program for weights is needed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._types import Floats
+from . import kernels
+from .problem import Problem
+from .watch import Watch
+
+BATCH = 30  # C is renewed after every N / BATCH vectors
+PULL = 0.2  # how strongly the next vector makes up for what the sum of those before misses
+
+
+class Herd:
+    """A sequence of vertices that begins with the covariance C, of as much weight as N of them.
+
+    x'Wx - y.x is raised from random vertices by exchanges of mass, in so many sweeps over the symbols. The prices y
+    change so that the sum of the vectors stays near 0; `scale` is the least order of what they change by.
+    """
+
+    def __init__(self, problem: Problem, C: Floats, y: Floats, scale: Floats, sweeps: int, seed: int) -> None:
+        self._problem, self._sweeps = problem, sweeps
+        n, pi = problem.size, problem.pi
+        inverse = np.linalg.inv(C)
+        own = np.einsum("ij,ji->i", inverse @ problem.loss, inverse)
+        mass = np.multiply.outer(pi[1:], pi[1:])
+        # Over masses z = pi * x, with zeros for the first symbol.
+        self._inverse, self._W = np.zeros((n, n)), np.zeros((n, n))
+        self._inverse[1:, 1:] = inverse / mass
+        self._W[1:, 1:] = inverse @ problem.loss @ inverse / mass
+        self._y, self._pull = y / pi, PULL * np.maximum(scale, np.append(own[0], own)) / pi
+        self._total, self._count = np.zeros(n), 0
+        self._rng = np.random.default_rng(seed)
+
+    def more(self, count: int, watch: Watch) -> Floats:
+        """So many further vertices, as rows; fewer if time is up."""
+        problem, n = self._problem, self._problem.size
+        batch = max(1, n // BATCH)
+        orders = np.argsort(self._rng.random((count, n)), axis=1)
+        X = kernels.fill(problem.pi, problem.excess, orders)
+        for begin in range(0, count, batch):
+            if watch.over():
+                return X[:begin]
+            rows = X[begin : begin + batch]
+            shrunk = (1 + self._count / n) ** -2  # as C has grown, W has shrunk by its square
+            kernels.climb(
+                problem.pi,
+                problem.excess,
+                self._W,
+                shrunk * self._y,
+                shrunk * self._pull,
+                self._total,
+                self._count,
+                self._sweeps,
+                rows,
+            )
+            self._add(rows * problem.pi)
+            self._count += len(rows)
+        return X
+
+    def _add(self, Z: Floats) -> None:
+        """C <- C + Z'Z / N in C^-1 and C^-1 G C^-1, by Sherman, Morrison and Woodbury."""
+        V, U = Z @ self._inverse, Z @ self._W
+        S = np.linalg.solve(np.eye(len(Z)) * self._problem.size + V @ Z.T, V)
+        self._W += S.T @ ((U @ Z.T) @ S - U) - U.T @ S
+        self._inverse -= V.T @ S

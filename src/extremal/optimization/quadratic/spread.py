@@ -1,0 +1,97 @@
+"""Designs for hundreds of symbols: lift vectors that need no program for their weights.
+
+Each vector is chosen where those before leave the estimates worst (`herding.py`), so that equal weights are within a
+few percent of the best: 3 N vectors lose about 5 %, half as much with every half more. Vectors that come up again,
+such as those that tell one likely symbol, weigh more. A last step balances the weights exactly. Where it does not take
+too long, the best weights are then found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+
+from ..._types import Floats
+from .columns import Source
+from .found import Found
+from .master import balance, mix
+from .problem import efficiency
+from .watch import Watch
+
+OUTPUTS = (3, 4, 6, 9)  # for each symbol, tried until the goal is reached
+FEW = 4  # for each symbol: up to so many the best weights are found
+LARGEST_MIX = 2e10  # outputs^2 * symbols: beyond, finding the best weights takes minutes
+REPEATS = 12  # vectors for each symbol, from which on those that come up again end the search
+
+
+def spread(source: Source, simple: tuple[Floats, Floats], goal: float, watch: Watch) -> Found:
+    """Vectors of nearly equal weights, as few as reach the goal; `simple` is what is left if time is up before."""
+    true, n = source.true, source.true.size
+    watch.upper = source.upper
+    best, value, curve, name = simple, efficiency(true, *simple), [], "randomized response"
+    rows: dict[bytes, int] = {}  # of X, by their bytes
+    X, counts = np.empty((0, n)), np.empty(0)
+    total = 0
+    try:
+        herd = source.herd(source.relaxed.covariance, source.relaxed.prices(source.problem), 0)
+        for each in OUTPUTS:
+            while len(X) < each * n and total < REPEATS * n and not watch.over():
+                found = herd.more(n // 2, watch)
+                total += len(found)
+                X, counts = _merged(rows, X, counts, found)
+            made = _balanced(source, X, counts) if len(X) else None
+            if made is not None and made[1] > value:
+                best, value, name = (X, made[0]), made[1], "herding"
+                watch.value = value
+                curve.append((len(X), watch.upper / value - 1))
+            reached = watch.upper / value - 1 <= 0.9 * goal
+            if (
+                made is not None
+                and (reached or each == FEW)
+                and len(X) ** 2 * n <= LARGEST_MIX
+                and not watch.over()
+            ):
+                best, value = _mixed(source, best, value, goal, watch)
+                curve[-1] = (len(X), watch.upper / value - 1)
+            watch.value = value
+            watch.tell()
+            if reached or watch.upper / value - 1 <= 0.9 * goal or watch.over() or total >= REPEATS * n:
+                break
+    except KeyboardInterrupt:
+        watch.interrupted = True
+    stats = {"method": name, "rounds": len(curve), "columns": total, "curve": curve}
+    return Found(*best, watch.upper, source.relaxation, stats)
+
+
+def _merged(rows: dict[bytes, int], X: Floats, counts: Floats, found: Floats) -> tuple[Floats, Floats]:
+    """The rows of X and those found that are new, and how often each came up."""
+    new, more = [], list(counts)
+    for x in found:
+        place = rows.setdefault(x.tobytes(), len(more))
+        if place == len(more):
+            more.append(0.0)
+            new.append(x)
+        more[place] += 1
+    return np.concatenate([X, new]) if new else X, np.array(more)
+
+
+def _balanced(source: Source, X: Floats, counts: Floats) -> tuple[Floats, float] | None:
+    """Weights next to the counts that balance the rows of X, and their efficiency; None if some are not positive."""
+    try:
+        q = balance(X[:, 1:], counts / counts.sum())
+    except np.linalg.LinAlgError:
+        return None
+    return (q, efficiency(source.true, X, q)) if q.min() > 0 else None
+
+
+def _mixed(
+    source: Source, best: tuple[Floats, Floats], value: float, goal: float, watch: Watch
+) -> tuple[tuple[Floats, Floats], float]:
+    """The best weights of the same rows, unless that fails."""
+    X, q = best
+    with contextlib.suppress(np.linalg.LinAlgError):
+        made = _balanced(source, X, mix(X[:, 1:], source.problem.loss, goal / 10, q, watch).weights)
+        if made is not None and made[1] > value:
+            return (X, made[0]), made[1]
+    return best, value

@@ -1,0 +1,82 @@
+"""Designs for hundreds of symbols, and searches that end early: valid whenever that happens."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import extremal as ex
+from extremal.certification.quadratic import check_quadratic
+from extremal.optimization.quadratic.columns import MANY
+from extremal.optimization.quadratic.purposes import shares
+from extremal.optimization.quadratic.solve import solve
+
+SIZE = MANY + 10
+
+
+def prior_of(kind):
+    masses = {
+        "zipf": 1 / np.arange(1, SIZE + 1),
+        "geometric": 0.92 ** np.arange(SIZE),
+    }
+    return ex.Prior.from_counts(masses[kind])
+
+
+def checked(prior, epsilon, found):
+    A = np.eye(prior.size)
+    proof = check_quadratic(
+        prior.probabilities, epsilon, A, found.matrix, found.value, found.upper_bound, found.certificate
+    )
+    assert proof.ok, proof.problems
+    return found
+
+
+@pytest.mark.parametrize(("kind", "epsilon"), [("zipf", 0.3), ("geometric", 3.0)])
+def test_hundreds_of_symbols_have_designs_within_a_tenth_of_the_bound(kind, epsilon):
+    prior = prior_of(kind)
+    found, again = (solve(prior.probabilities, epsilon, np.eye(SIZE)) for _ in range(2))
+    np.testing.assert_array_equal(found.matrix, again.matrix)
+    checked(prior, epsilon, found)
+    assert found.gap <= 0.1
+    assert len(found.weights) <= (4 if epsilon < 3 else 9) * SIZE
+    assert shares(prior, ex.Mechanism(found.matrix, prior.labels)) == pytest.approx(found.value, rel=1e-9)
+    # Cells are zero, full, or one partial symbol in each output.
+    inside = (found.lifts > 0) & (found.lifts < math.exp(epsilon) * (1 - 1e-12))
+    assert inside.sum(axis=1).max() <= 1
+
+
+@pytest.mark.parametrize("size", [8, 25, SIZE])
+def test_an_interrupt_at_any_time_leaves_a_valid_design(size):
+    prior = ex.Prior.from_counts(1 / np.arange(1, size + 1))
+    response = shares(prior, ex.theory.randomized_response_for_pml(prior, 0.8))
+    for calls in (0, 1, 2, 4):
+        count = itertools.count()
+
+        def stop(value, upper, count=count, calls=calls):
+            if next(count) == calls:
+                raise KeyboardInterrupt
+
+        found = ex.design(prior, 0.8, progress=stop)
+        assert found.stats.interrupted == (next(count) > calls)
+        assert "interrupted" in str(found) or not found.stats.interrupted
+        assert response * (1 - 1e-9) <= found.value <= found.upper_bound <= 1
+        assert ex.check_design(found).ok
+
+
+@pytest.mark.parametrize("size", [25, SIZE])
+def test_a_time_limit_is_looked_at_inside_every_step(size, monkeypatch):
+    """Time stands still but for `left` looks at the clock."""
+    from extremal.optimization.quadratic import watch
+
+    prior = ex.Prior.from_counts(1 / np.arange(1, size + 1))
+    for left in (0, 1, 3, 10, 30):
+        looks = itertools.count()
+        monkeypatch.setattr(
+            watch.time, "perf_counter", lambda looks=looks, left=left: float(next(looks) > left)
+        )
+        found = solve(prior.probabilities, 0.8, np.eye(size), time_limit=0.5)
+        monkeypatch.undo()
+        assert next(looks) <= left + 60  # a step that is under way ends soon
+        assert found.stats["out_of_time"]
+        checked(prior, 0.8, found)

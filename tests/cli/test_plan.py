@@ -81,3 +81,13 @@ def test_a_design_says_how_exact_it_is(mechanism):
         run("design", *GIVEN, "-e", "0.1", "--people", "20").out
     )
     assert "--people must be at least 1" in run("design", *GIVEN, "-e", "0.7", "--people", "0").err
+
+
+def test_a_design_for_the_mean_of_numbers_is_that_of_the_library(mechanism):
+    given = ["--prior", "1=0.5,2=0.3,5=0.2", "-e", "0.7"]
+    facts = json.loads(run("design", *given, "--utility", "mean", "--json").out)
+    prior = ex.Prior({1: 0.5, 2: 0.3, 5: 0.2})
+    assert facts["value"] == pytest.approx(ex.design(prior, 0.7, ex.mean([1, 2, 5])).value)
+    refused = run("design", *GIVEN, "-e", "0.7", "--utility", "mean")
+    assert (refused.status, len(refused.error_lines)) == (2, 1)
+    assert "--utility mean needs answers that are numbers, got [" in refused.err

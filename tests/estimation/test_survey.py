@@ -175,6 +175,10 @@ def test_a_file_a_frame_and_columns_give_the_same(tmp_path):
         ),
         ({"weights": ["x", *["1"] * 599]}, "1 of 600 missing or not a number, e.g. 'x'"),
         ({"weights": [0.0] * 600}, "weights must not all be 0"),
+        (
+            {"weights": [0] * 300 + [1] * 300, "by": ["a"] * 300 + ["b"] * 300},
+            r"not all be 0 in a group, got only zeros in \['a'\]",
+        ),
         ({"by": [None, *["a"] * 599]}, "by must not be missing, got 1 of 600 rows"),
         ({"strata": ["lone", *["a"] * 599]}, r"at least 2 people, got one person in \['lone'\]"),
         (
@@ -372,3 +376,16 @@ def test_ordinary_intervals_cover_the_truth_in_95_of_100_surveys(mechanism, n, w
     found = coverage(mechanism, n, 2000, weighted)
     assert found.min() > 0.93
     assert found.max() < 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weighted", [False, True], ids=["score", "Wald"])
+def test_the_tests_of_groups_reject_5_of_100_when_the_groups_are_alike(weighted):
+    rng, rejected, rounds, n = np.random.default_rng(7), 0, 2000, 900
+    q = PRIOR.probabilities @ WIDE.matrix
+    for _ in range(rounds):
+        reports = np.array(WIDE.outputs)[rng.choice(len(q), n, p=q)]
+        weights = rng.uniform(1, 4, n) if weighted else None
+        found = ex.estimate(WIDE, reports, by=rng.integers(0, 3, n), weights=weights, prior=PRIOR)
+        rejected += found.test.p_value < 0.05
+    assert 0.035 < rejected / rounds < 0.065

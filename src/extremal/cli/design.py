@@ -67,7 +67,7 @@ def command(
         *advice.counted_prior(source.data, output),
         *advice.labels(nominal.labels),
     ]
-    other_way = utility != "shares" and epsilon > 0
+    other_way = utility not in ("shares", "mean") and epsilon > 0
     if people is None and source.data is not None:  # those of a census are not those who will be asked
         people = learned.observations
     shares = advice.shares(nominal, certified.mechanism, people, other_way, utility == "shares")
@@ -101,7 +101,7 @@ def make(
         design = ex.design(
             prior,
             epsilon,
-            utility_of(utility),
+            utility_of(utility, prior if isinstance(prior, ex.Prior) else prior.nominal),
             method=method,
             tolerance=tolerance,
             time_limit=time_limit,
@@ -111,9 +111,20 @@ def make(
     return design
 
 
-def utility_of(name: str) -> ex.Utility | ex.utilities.Purpose:
+def utility_of(name: str, prior: ex.Prior) -> ex.Utility | ex.utilities.Purpose:
     """The utility or purpose of that name on the command line; the parser lets no other name pass."""
     found: ex.Utility | ex.utilities.Purpose = ex.shares
+    if name == "mean":
+        from extremal.estimation.targets import label_numbers
+
+        try:
+            return ex.mean(dict(zip(prior.labels, label_numbers(prior.labels).tolist(), strict=True)))
+        except ex.errors.OptionError as error:
+            raise ex.errors.OptionError(
+                "--utility mean needs answers that are numbers",
+                given=error.given,
+                remedy="name them by numbers",
+            ) from None
     return found if name == "shares" else getattr(ex.utilities, name.replace("-", "_"))
 
 

@@ -75,7 +75,7 @@ MissingOrUnknown = Annotated[
     ),
 ]
 AnyUtility = Literal[
-    "shares", "mutual-information", "total-variation", "chi-squared", "hellinger", "jensen-shannon"
+    "shares", "mean", "mutual-information", "total-variation", "chi-squared", "hellinger", "jensen-shannon"
 ]
 Method = Literal[
     "auto",
@@ -92,7 +92,8 @@ Utility = Annotated[
     AnyUtility,
     typer.Option(
         "--utility",
-        help='What the design is for; "shares": the least error of what `extremal estimate` gives.',
+        help='What the design is for; "shares": the least error of what `extremal estimate` gives; "mean": that of the '
+        "mean of answers that are numbers.",
     ),
 ]
 Mechanism = Annotated[

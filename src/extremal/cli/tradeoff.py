@@ -56,7 +56,7 @@ def command(
     learned = learn(source)
     levels = _levels(epsilons, points, learned.prior.epsilon_max)
     with progress("designing") as bar:
-        curve = ex.tradeoff(learned.prior, levels, utility_of(utility), progress=bar)
+        curve = ex.tradeoff(learned.prior, levels, utility_of(utility, learned.prior), progress=bar)
     rows = curve.rows()
     if output is not None:
         _write_curve(curve, output, kind, overwrite)

@@ -11,6 +11,7 @@ from .._confidence import check_confidence
 from .._types import Floats
 from ..certification.certified import Certified, as_mechanism
 from ..errors import MechanismError, OptionError, ValuesError
+from ..model.labels import Labels, shorten
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior
 from .binomial import MOST_COUNTED
@@ -134,6 +135,8 @@ def estimate(
     if len(cells) == 0:
         _check_counts(how.matrix, counts_in(cells, how.matrix.outputs))
     totals = None if sample.design is None else survey_totals(cells, blocks, size, sample.design)
+    if totals is not None:
+        _check_weights(totals.totals.reshape(blocks, size), sample.group_labels)
     # The error is divided over the groups, so that the intervals of the whole table hold together.
     level = how.confidence if intervals == "each" else 1 - (1 - how.confidence) / blocks
     counts = np.bincount(cells, minlength=blocks * size).reshape(blocks, size)
@@ -190,10 +193,6 @@ class _How:
     def fit(self, counts: ReportCounts, survey: Shares | None, level: float, where: str = "") -> Estimate:
         """The estimate from these counts, or from the weighted shares of a survey."""
         _check_counts(self.matrix, counts, where)
-        if survey is not None and not np.isfinite(survey.shares).all():
-            raise ValuesError(
-                f"must not all be 0{where}", parameter="weights", remedy="leave these people out"
-            )
         f = counts.counts / counts.total if survey is None else survey.shares
         frequencies: Floats
         gap: float | None
@@ -215,6 +214,18 @@ class _How:
             self.channel,
             self.intervals,
             survey,
+        )
+
+
+def _check_weights(totals: Floats, groups: Labels) -> None:
+    nothing = totals.sum(axis=1) == 0
+    if nothing.any():
+        empty = [group for group, none in zip(groups, nothing, strict=True) if none]
+        raise ValuesError(
+            "must not all be 0 in a group",
+            parameter="weights",
+            given=f"only zeros in {shorten(empty, 3)}",
+            remedy="leave these people out",
         )
 
 

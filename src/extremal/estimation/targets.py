@@ -40,15 +40,7 @@ def target_of(labels: Labels, coefficients: Any) -> Floats:
 def score_target(labels: Labels, scores: Any) -> Floats:
     """The score of every label: of a mapping or a list, else the labels themselves, which must be numbers."""
     if scores is None:
-        numbers = [_number(label) for label in labels]
-        if None in numbers:
-            raise OptionError(
-                "must be given where labels are not numbers",
-                parameter="scores",
-                given=shorten(labels),
-                remedy='e.g. scores={"no": 0, "yes": 1}',
-            )
-        return np.array(numbers, dtype=np.float64)
+        return label_numbers(labels)
     if isinstance(scores, Mapping):
         find = label_finder(labels)
         found: list[Any] = [None] * len(labels)
@@ -75,6 +67,19 @@ def score_target(labels: Labels, scores: Any) -> Floats:
             remedy="give a mapping label -> number",
         )
     return np.array(values, dtype=np.float64)
+
+
+def label_numbers(labels: Labels) -> Floats:
+    """The labels as numbers, also where they are written as text."""
+    numbers = [_number(label) for label in labels]
+    if None in numbers:
+        raise OptionError(
+            "must be given where labels are not numbers",
+            parameter="scores",
+            given=shorten(labels),
+            remedy='e.g. `scores={"no": 0, "yes": 1}`',
+        )
+    return np.array(numbers, dtype=np.float64)
 
 
 def _number(label: Any) -> float | None:

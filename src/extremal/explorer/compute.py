@@ -191,6 +191,9 @@ def error_figures(state: State, made: Made) -> Figures:
     return {
         "reports": state.reports,
         "confidence": ours.confidence,
+        "sentence": ex.planning.precision_sentence(
+            prior, made.certified.mechanism, [state.reports], state.confidence
+        ),
         "labels": [plain(label) for label in prior.labels],
         "probabilities": prior.probabilities.tolist(),
         **{

@@ -269,6 +269,7 @@ function showErrors(errors) {
   const rows = errors.labels.slice(0, 40).map((label, k) => [String(label),
     error(errors.optimal.errors[k]), errors.optimal.widths[k].toFixed(3), error(errors.response.errors[k])]);
   $("errors").replaceChildren(
+    make("p", { className: "lead" }, errors.sentence),
     make("p", {}, `From ${errors.reports.toLocaleString("en")} reports, an estimate of the shares ${rms(errors.optimal.root_mean_square)}; ` +
       `with randomized response it ${rms(errors.response.root_mean_square)}.`),
     make("div", { className: "scroll" }, listTable(["answer", "standard error", "interval width", "with rand. resp."], rows)),

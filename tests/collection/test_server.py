@@ -384,7 +384,7 @@ def test_kill_9_under_load_loses_nothing_that_was_acknowledged_and_stores_nothin
         tokens = store.invite(400)
     process, base = start("invited", place)
     bodies = [body(survey, k, token=token) for k, token in enumerate(tokens)]
-    acknowledged, enough = [], threading.Event()
+    acknowledged, counted = [], threading.Lock()
 
     def phone(part):
         for content in part:
@@ -393,21 +393,22 @@ def test_kill_9_under_load_loses_nothing_that_was_acknowledged_and_stores_nothin
             except (OSError, http.client.HTTPException):
                 return
             assert status == 200
-            acknowledged.append(json.loads(content)["id"])
-            if len(acknowledged) >= 60:
-                enough.set()
+            with counted:
+                acknowledged.append(json.loads(content)["id"])
+                if len(acknowledged) == 60:
+                    process.send_signal(signal.SIGKILL)
 
     phones = [threading.Thread(target=phone, args=(bodies[k::8],)) for k in range(8)]
     try:
         for thread in phones:
             thread.start()
-        assert enough.wait(60)
+        for thread in phones:
+            thread.join(120)
     finally:
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.wait(30)
         process.stdout.close()
-    for thread in phones:
-        thread.join(30)
+    assert len(acknowledged) >= 60
     with open_store(place) as store, running(store) as (again, _):
         stored = [id for id, _ in store.rows()]
         assert set(acknowledged) <= set(stored)

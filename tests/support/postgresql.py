@@ -54,7 +54,16 @@ class Cluster:
         if self.user is not None:
             shutil.chown(self.folder, self.user)
         self._run(
-            "initdb", "-D", self.folder / "data", "-U", "survey", "--auth=trust", "--no-sync", "-E", "UTF8"
+            "initdb",
+            "-D",
+            self.folder / "data",
+            "-U",
+            "survey",
+            "--auth=trust",
+            "--no-sync",
+            "--no-locale",
+            "-E",
+            "UTF8",
         )
 
     def _run(self, name, *arguments):

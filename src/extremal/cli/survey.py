@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,19 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from extremal._web import is_loopback, listen
-from extremal.errors import FileError, SurveyError
+from extremal.errors import SurveyError
 
 from . import options, show
 from .output import check_target, write_text
 from .progress import progress
+from .serving import address_of, announce, read_certificate, read_secret
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from extremal.collection.published import Published
     from extremal.collection.questionnaire import Findings
-    from extremal.collection.server import Certificate
-    from extremal.collection.store import Store
 
 File = Annotated[str, typer.Argument(metavar="SURVEY", help="The survey: survey.toml.")]
 Database = Annotated[
@@ -137,14 +135,14 @@ def serve(
         published = _published(survey)
         if (tls_cert is None) != (tls_key is None):
             raise SurveyError("--tls-cert and --tls-key must be given together")
-        tls = None if tls_cert is None else _certificate(tls_cert, str(tls_key))
-        settings = server.Settings(_secret(secret_file), origins=frozenset(origin or ()))
+        tls = None if tls_cert is None else read_certificate(tls_cert, str(tls_key))
+        settings = server.Settings(read_secret(secret_file), origins=frozenset(origin or ()))
         with (
             listen(host, port, "the survey") as bound,
             create_store(_place(survey, database), published) as store,
         ):
-            base = url.rstrip("/") + "/" if url else _address(bound.getsockname(), tls is not None)
-            _announce(store, base, settings.secret)
+            base = url.rstrip("/") + "/" if url else address_of(bound.getsockname(), tls is not None)
+            announce(store, base, settings.secret)
             if url is None and tls is None and not is_loopback(bound.getsockname()[0]):
                 print(
                     "Nothing is encrypted on the way: use --tls-cert or a proxy. Browsers draw over https only."
@@ -312,81 +310,3 @@ def _published(survey: str) -> Published:
 def _place(survey: str, database: str | None) -> str:
     """The database that was asked for, or a file beside the survey."""
     return database if database is not None else str(Path(survey).with_suffix(".db"))
-
-
-def _certificate(certificate: str, key: str) -> Certificate:
-    """The files, if they are a certificate and its key."""
-    import ssl
-
-    from extremal.collection.server import Certificate
-
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
-    except (OSError, ValueError) as error:
-        raise FileError(
-            "--tls-cert and --tls-key must be PEM files of a certificate and its key",
-            given=f"{certificate} and {key}: {getattr(error, 'reason', None) or error}",
-        ) from None
-    return Certificate(certificate, key)
-
-
-def _secret(path: str | None) -> str:
-    """The secret of the results page: from a file that only its owner reads, or new each time."""
-    import secrets
-
-    if path is None:
-        return secrets.token_urlsafe(24)
-    if not os.path.exists(path):
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(secrets.token_urlsafe(24) + "\n")
-    text = Path(path).read_text(encoding="utf-8").strip()
-    if len(text) < 16 or not text.isascii() or not text.isprintable():
-        raise FileError(
-            "a secret must have at least 16 ASCII characters", given=path, remedy="delete the file"
-        )
-    return text
-
-
-def _address(name: tuple[Any, ...], https: bool) -> str:
-    """The address for a browser; of a server that listens everywhere, the one that other machines see."""
-    import socket
-
-    host, port = name[:2]
-    if host in ("0.0.0.0", "::"):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:  # nothing is sent
-            try:
-                probe.connect(("192.0.2.1", 9))
-                host = probe.getsockname()[0]
-            except OSError:
-                host = "127.0.0.1"
-    shown = f"[{host}]" if ":" in host else host
-    return f"http{'s' if https else ''}://{shown}:{port}/"
-
-
-def _announce(store: Store, base: str, secret: str) -> None:
-    import segno
-
-    out = show.console()
-    show.heading(out, store.published.title)
-    out.print(f"Survey:  {base}", soft_wrap=True)
-    out.print(f"Results: {base}results#{secret}  (for you alone: do not pass it on)", soft_wrap=True)
-    out.print(
-        f"Reports are stored in {store.place}; {store.count()} so far. Ctrl-C ends the server.",
-        soft_wrap=True,
-    )
-    if store.published.invitation:
-        out.print(f"{store.open_invitations()} invitations are open; make more with: extremal survey invite")
-    elif out.is_terminal:
-        _draw(out, [list(row) for row in segno.make(base, micro=False).matrix_iter(border=2)])
-    out.file.flush()
-
-
-def _draw(out: Console, rows: list[list[int]]) -> None:
-    """A QR code, two rows of it in a line of text."""
-    from rich.text import Text
-
-    for k in range(0, len(rows), 2):
-        pair = zip(rows[k], rows[k + 1] if k + 1 < len(rows) else [0] * len(rows[k]), strict=True)
-        line = "".join(" ▄▀█"[2 * bool(top) + bool(bottom)] for top, bottom in pair)
-        out.print(Text(line, style="black on white"))

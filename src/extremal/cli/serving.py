@@ -1,0 +1,95 @@
+"""What `extremal survey serve` needs beside the server: its secret, its certificate, its address and the QR code."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from extremal.errors import FileError
+
+from . import show
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from extremal.collection.server import Certificate
+    from extremal.collection.store import Store
+
+
+def read_certificate(certificate: str, key: str) -> Certificate:
+    """The files, if they are a certificate and its key."""
+    import ssl
+
+    from extremal.collection.server import Certificate
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except (OSError, ValueError) as error:
+        raise FileError(
+            "--tls-cert and --tls-key must be PEM files of a certificate and its key",
+            given=f"{certificate} and {key}: {getattr(error, 'reason', None) or error}",
+        ) from None
+    return Certificate(certificate, key)
+
+
+def read_secret(path: str | None) -> str:
+    """The secret of the results page: from a file that only its owner reads, or new each time."""
+    import secrets
+
+    if path is None:
+        return secrets.token_urlsafe(24)
+    if not os.path.exists(path):
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(24) + "\n")
+    text = Path(path).read_text(encoding="utf-8").strip()
+    if len(text) < 16 or not text.isascii() or not text.isprintable():
+        raise FileError(
+            "a secret must have at least 16 ASCII characters", given=path, remedy="delete the file"
+        )
+    return text
+
+
+def address_of(name: tuple[Any, ...], https: bool) -> str:
+    """The address for a browser; of a server that listens everywhere, the one that other machines see."""
+    import socket
+
+    host, port = name[:2]
+    if host in ("0.0.0.0", "::"):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:  # nothing is sent
+            try:
+                probe.connect(("192.0.2.1", 9))
+                host = probe.getsockname()[0]
+            except OSError:
+                host = "127.0.0.1"
+    shown = f"[{host}]" if ":" in host else host
+    return f"http{'s' if https else ''}://{shown}:{port}/"
+
+
+def announce(store: Store, base: str, secret: str) -> None:
+    import segno
+
+    out = show.console()
+    show.heading(out, store.published.title)
+    out.print(f"Survey:  {base}", soft_wrap=True)
+    out.print(f"Results: {base}results#{secret}  (for you alone: do not pass it on)", soft_wrap=True)
+    out.print(
+        f"Reports are stored in {store.place}; {store.count()} so far. Ctrl-C ends the server.",
+        soft_wrap=True,
+    )
+    if store.published.invitation:
+        out.print(f"{store.open_invitations()} invitations are open; make more with: extremal survey invite")
+    elif out.is_terminal:
+        _draw(out, [list(row) for row in segno.make(base, micro=False).matrix_iter(border=2)])
+    out.file.flush()
+
+
+def _draw(out: Console, rows: list[list[int]]) -> None:
+    """A QR code, two rows of it in a line of text."""
+    from rich.text import Text
+
+    for k in range(0, len(rows), 2):
+        pair = zip(rows[k], rows[k + 1] if k + 1 < len(rows) else [0] * len(rows[k]), strict=True)
+        line = "".join(" ▄▀█"[2 * bool(top) + bool(bottom)] for top, bottom in pair)
+        out.print(Text(line, style="black on white"))

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import itertools
 import json
 import random
 import secrets
@@ -176,10 +177,9 @@ def some_reports(published, size):
         yield Submission(secrets.token_hex(16), published.content(dict(zip(names, row, strict=True))), None)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_researcher_watches_the_results(served, published, device, scheme):
+def test_the_researcher_watches_the_results(served, published, device):
     store, address, secret = served
-    page = device(color_scheme=scheme, accept_downloads=True)
+    page = device(accept_downloads=True)
     requests = []
     page.on("request", lambda request: requests.append(request.url))
     page.goto(f"{address}results#{secret}")
@@ -188,8 +188,6 @@ def test_the_researcher_watches_the_results(served, published, device, scheme):
     assert barriers(page) == []
     store.add(some_reports(published, 300))
     until(page, "document.getElementById('count').textContent === '300'")
-    screenshot(page, f"results-{scheme}")
-    assert barriers(page) == []
     figures = results(store)
     shown = [
         [cell.strip() for cell in row.locator("th, td").all_inner_texts()][:3]
@@ -216,9 +214,11 @@ def test_the_researcher_watches_the_results(served, published, device, scheme):
     assert [url for url in requests if secret in url.partition("#")[0]] == []
     assert secret not in page.url
     assert page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
-    page.set_viewport_size(DESKTOP)
-    screenshot(page, f"results-desktop-{scheme}")
-    assert barriers(page) == []
+    for size, scheme in itertools.product((PHONE, DESKTOP), ("light", "dark")):
+        page.set_viewport_size(size)
+        page.emulate_media(color_scheme=scheme)
+        screenshot(page, f"results-{size['width']}-{scheme}")
+        assert barriers(page) == []
 
 
 def test_results_need_the_secret(served, device):

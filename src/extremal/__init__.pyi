@@ -36,6 +36,7 @@ from .optimization.comparison import compare
 from .optimization.design import design
 from .optimization.quadratic.purposes import groups, mean, shares
 from .optimization.result import Design
+from .optimization.samples import sample_tradeoff
 from .optimization.tradeoff import tradeoff
 from .release.privatize import privatize
 
@@ -86,6 +87,7 @@ __all__ = [
     "privatize",
     "randomness",
     "regress",
+    "sample_tradeoff",
     "shares",
     "theory",
     "tradeoff",

@@ -205,6 +205,12 @@ def test_the_file_of_a_robust_design_holds_the_set_and_every_command_speaks_of_i
     again = tmp_path / "again.json"
     assert run("certify", path, "-e", 0.8, "-o", again).status == 0
     assert ex.load(again).prior_set.radius == c.prior_set.radius
+    reports = ["--column", "answer", "--mechanism", path]
+    assert run("privatize", survey, "-o", "private.csv", *reports).status == 0
+    estimated = run("estimate", "private.csv", *reports)
+    assert estimated.status == 0
+    assert all(label in estimated.out for label in ANSWERS)
+    assert run("audit", path).status == 0
 
 
 @pytest.mark.parametrize("utility", ["total-variation", "chi-squared", "hellinger", "jensen-shannon"])
@@ -345,6 +351,24 @@ def test_a_curve_is_that_of_the_library_in_every_format(tmp_path, monkeypatch):
         assert [float(row["optimal"]) for row in csv.DictReader(file)] == [row["optimal"] for row in expected]
     assert run(*how, "-o", "-").out == Path("c.csv").read_text()
     assert Path("c.svg").read_text().startswith("<svg")
+
+
+def test_a_curve_over_samples_is_that_of_the_library(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    expected = ex.sample_tradeoff(ex.Prior([0.5, 0.3, 0.2]), 0.7, [100, 1000]).rows()
+    how = ["tradeoff", "--prior", "0.5,0.3,0.2", "--epsilons", "0.7", "--samples", "100,1000"]
+    assert json.loads(run(*how, "--json").out)["points"] == expected
+    assert run(*how, "-o", "c.csv").status == 0
+    with open("c.csv", newline="") as file:
+        assert [float(row["optimal"]) for row in csv.DictReader(file)] == [row["optimal"] for row in expected]
+    assert "0.3571" in run(*how).out
+    for wrong in (
+        "--epsilons 0.7 --samples x",
+        "--epsilons 0.1,0.7 --samples 9",
+        "--epsilons 0.7 --samples 0",
+    ):
+        assert run("tradeoff", "--prior", "0.5,0.3,0.2", *wrong.split()).status == 2
+    assert run(*how, "-o", "c.svg").status == 2
 
 
 def test_a_file_without_records_is_refused(survey):

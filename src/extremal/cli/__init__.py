@@ -83,6 +83,7 @@ EXAMPLES = {
     "tradeoff": [
         "extremal tradeoff --prior 0.5,0.3,0.2",
         "extremal tradeoff --data survey.csv --column answer --epsilons 0.1,0.5,1 -o curve.csv",
+        "extremal tradeoff --prior 0.5,0.3,0.2 --epsilons 0.7 --samples 100,1000,10000",
     ],
     "reproduce": ["extremal reproduce --output reproduced --figure 1a"],
     "explore": ["extremal explore --port 8600 --no-browser"],

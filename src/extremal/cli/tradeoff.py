@@ -34,6 +34,13 @@ def command(
         typer.Option(metavar="E,E,...", help="Levels in nats; evenly spaced up to epsilon_max if left out."),
     ] = None,
     points: Annotated[int, typer.Option(help="How many levels, if they are not given.")] = 12,
+    samples: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,N,...",
+            help="Sizes of the sample behind the prior: the best utility for all priors it leaves open, at one level.",
+        ),
+    ] = None,
     utility: options.Utility = "shares",
     output: Annotated[
         str | None,
@@ -54,6 +61,9 @@ def command(
             remedy="choose one of them",
         )
     learned = learn(source)
+    if samples is not None:
+        _by_sample(learned.prior, epsilons, samples, utility, output, kind, overwrite, as_json)
+        return
     levels = _levels(epsilons, points, learned.prior.epsilon_max)
     with progress("designing") as bar:
         curve = ex.tradeoff(learned.prior, levels, utility_of(utility, learned.prior), progress=bar)
@@ -74,6 +84,70 @@ def command(
         )
     elif output != "-":
         _tell_curve(curve, rows, output)
+
+
+def _by_sample(
+    prior: ex.Prior,
+    epsilons: str | None,
+    samples: str,
+    utility: str,
+    output: str | None,
+    kind: str,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """The curve over the size of the sample behind the prior."""
+    levels = _levels(epsilons, 2, 1.0) if epsilons is not None else []
+    if len(levels) != 1:
+        raise ex.errors.EpsilonError(
+            "--samples needs one level", given=epsilons or "none", remedy="--epsilons 0.7"
+        )
+    if kind == "svg":
+        raise FileError(
+            "the curve over samples must be written as .csv or .json", given=output, remedy="choose one"
+        )
+    try:
+        sizes = [float(part) for part in samples.split(",")]
+    except ValueError:
+        raise ex.errors.OptionError(
+            "must be sizes like 100,1000", parameter="--samples", given=f"{samples!r:.60}"
+        ) from None
+    with progress("designing") as bar:
+        curve = ex.sample_tradeoff(prior, levels[0], sizes, utility_of(utility), progress=bar)
+    rows = curve.rows()
+    if output is not None:
+        _write_rows(rows, output, kind, overwrite)
+    if as_json:
+        show.print_json(
+            {
+                "utility": utility,
+                "epsilon": curve.epsilon,
+                "confidence": curve.confidence,
+                "known": curve.known,
+                "prior": show.prior_dict(prior),
+                "points": rows,
+                "file": output,
+            }
+        )
+    elif output != "-":
+        out = show.console()
+        show.heading(
+            out,
+            f"{curve.utility.name} at epsilon {curve.epsilon:g}; if the prior were known: {curve.known:.4f}",
+        )
+        cells = [
+            (
+                f"{row['observations']:.0f}",
+                f"{row['optimal']:.6f}",
+                f"{row['upper_bound']:.6f}",
+                show.bar(row["of_known"], show.room(out)),
+            )
+            for row in rows
+        ]
+        head = ("observations", "optimal", "at most", "of the known prior's")
+        out.print(show.table(head, cells, (3,)))
+        if output is not None:
+            out.print(f"Curve in {output}", soft_wrap=True)
 
 
 def _tell_curve(curve: Tradeoff, rows: list[dict[str, Any]], output: str | None) -> None:
@@ -127,17 +201,21 @@ def _levels(text: str | None, points: int, top: float) -> list[float]:
 
 
 def _write_curve(curve: Tradeoff, output: str, kind: str, overwrite: bool) -> None:
-    rows = curve.rows()
+    if kind == "svg":
+        from extremal.auditing import svg
+
+        write_text(output, svg.curve(curve) + "\n", overwrite)
+    else:
+        _write_rows(curve.rows(), output, kind, overwrite)
+
+
+def _write_rows(rows: list[dict[str, Any]], output: str, kind: str, overwrite: bool) -> None:
     if kind == "csv":
         text = io.StringIO()
         writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
         write_text(output, text.getvalue(), overwrite)
-    elif kind == "json":
+    else:
         finite = [{k: None if v == math.inf else v for k, v in row.items()} for row in rows]
         write_text(output, json.dumps(finite, indent=2) + "\n", overwrite)
-    else:
-        from extremal.auditing import svg
-
-        write_text(output, svg.curve(curve) + "\n", overwrite)

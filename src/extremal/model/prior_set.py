@@ -125,6 +125,22 @@ class PriorSet:
         return cls(nominal, center, lower, upper, radius, float(confidence), what)
 
     @classmethod
+    def from_sample_size(
+        cls, prior: Prior, observations: float, confidence: float = 0.95, kind: str = "both"
+    ) -> PriorSet:
+        """The set that a sample of this size would leave open if its frequencies were those of the prior.
+
+        For planning: how much better would a design be if the prior were known from a larger sample?
+        """
+        p, n = check_prior(prior).probabilities, _number(observations, "observations")
+        if not n >= 1:
+            raise PriorError(
+                "must be at least 1", parameter="observations", given=observations, remedy="e.g. 1000"
+            )
+        lower, upper, radius, what = around(n * p, confidence, kind)
+        return cls(prior, p, np.minimum(lower, p), np.maximum(upper, p), radius, float(confidence), what)
+
+    @classmethod
     def l1_ball(cls, prior: Prior, radius: float) -> PriorSet:
         """All priors with sum_i |pi_i - prior_i| <= radius."""
         p = check_prior(prior).probabilities

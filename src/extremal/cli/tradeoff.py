@@ -113,7 +113,7 @@ def _by_sample(
             "must be sizes like 100,1000", parameter="--samples", given=f"{samples!r:.60}"
         ) from None
     with progress("designing") as bar:
-        curve = ex.sample_tradeoff(prior, levels[0], sizes, utility_of(utility), progress=bar)
+        curve = ex.sample_tradeoff(prior, levels[0], sizes, utility_of(utility, prior), progress=bar)
     rows = curve.rows()
     if output is not None:
         _write_rows(rows, output, kind, overwrite)

@@ -74,12 +74,26 @@ def test_a_likelihood_that_does_not_fit_is_named_and_correction_is_right():
     assert off.max() > 10
     assert (np.abs(corrected.coefficients - truth) / corrected.standard_errors).max() < 3
     assert likely.misfit < 1e-6
-    assert likely.notes()[0].startswith("WARNING: the model of the outcome does not fit")
+    assert likely.notes()[0].startswith("WARNING: the model of the outcome")
     assert "AIC" not in str(corrected)
     assert json.loads(corrected.to_json())["predictors"] == "corrected"
     effects = corrected.effects("x")
     assert len(effects) == 2
     assert np.isfinite(effects.standard_errors).all()
+
+
+def test_a_wrong_prior_is_named():
+    data = survey(6000, 0.0)
+    prior = ex.Prior({"a": 0.1, "b": 0.1, "c": 0.8})
+    mechanism = ex.certify(prior, ex.theory.randomized_response_for_pml(prior, 0.8), 0.8)
+    codes = np.searchsorted(LABELS, data["x"])
+    data["x"] = np.array(LABELS)[surveys.draw(np.random.default_rng(0), mechanism.mechanism, codes)]
+    with pytest.warns(MisfitWarning):
+        ex.regress({"x": mechanism}, "y ~ x + z", data, model="poisson", predictors="prior")
+    twins = ex.certify(prior, ex.Mechanism([[0.7, 0.3], [0.3, 0.7], [0.3, 0.7]], LABELS, ["u", "v"]), 2.0)
+    data["x"] = np.array(["u", "v"])[surveys.draw(np.random.default_rng(1), twins.mechanism, codes)]
+    merged = ex.regress({"x": twins}, "y ~ z + I(x == 'a')", data, model="poisson", predictors="prior")
+    assert merged.misfit is None  # there is no inverse to compare with
 
 
 def test_a_model_that_fits_raises_no_alarm_and_both_estimate_the_same():

@@ -67,9 +67,9 @@ def misfit(fitted: Fit, assembly: Assembly, rows: int) -> float | None:
     """The p-value of Hausman's test that likelihood and correction estimate the same coefficients.
 
     Near 0 the model of the outcome is wrong, and the likelihood has made up for it with the private predictors. None
-    where the corrected scores have no solution.
+    where the corrected scores have no solution, and for clusters, between which rows are not independent.
     """
-    if assembly.corrections is None:
+    if assembly.corrections is None or assembly.clusters is not None:
         return None
     try:
         other = fit_corrected(assembly, rows)

@@ -20,8 +20,8 @@ ERRORS = {
     "cluster": "robust, between clusters",
 }
 DOUBT = (
-    "the model of the outcome does not fit, and its likelihood blames the private predictors for it: do not trust "
-    'their coefficients, use predictors="corrected"'
+    "the model of the outcome, or that of the private predictors, does not fit: do not trust the coefficients of "
+    'private predictors, use predictors="corrected"'
 )
 PREDICTORS = {
     "covariates": "their shares depend on the other covariates (a multinomial logit fitted along with the model)",

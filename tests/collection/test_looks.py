@@ -90,6 +90,8 @@ def test_every_step_can_be_read_reached_and_named_on_a_phone(browser, site):
     site.replies.append((503, {"error": "full"}, False))
     page.click("#send")
     until(page, "document.getElementById('progress').textContent.includes('again')")
+    place = page.locator("#progress").bounding_box()
+    assert 0 <= place["y"] <= PHONE["height"] - place["height"]  # in sight, below a long report
     looks_right("6-later")
     page.wait_for_selector("#done:visible")
     looks_right("7-done")

@@ -371,6 +371,13 @@ async function post(body) {
   }
 }
 
+/** How the sending goes, below a report that may be longer than the screen. */
+function tell(text) {
+  if ($("progress").textContent === text) return;
+  $("progress").textContent = text;
+  $("progress").scrollIntoView({ block: "nearest" });
+}
+
 async function send() {
   const record = kept();
   if (busy || !record || record.state === "sent") return;
@@ -384,7 +391,7 @@ async function send() {
   keep({ ...record, state: "queued" });
   $("sending").hidden = true;
   $("drawn").hidden = true;
-  if (!attempts) $("progress").textContent = "Sending…";
+  if (!attempts) tell("Sending…");
   const result = await post(record.body);
   busy = false;
   if (kept().state === "sent") {
@@ -393,14 +400,14 @@ async function send() {
     keep({ ...record, state: "sent" });
     finish(record);
   } else if (result === "later") {
-    $("progress").textContent = "Your report has not been confirmed yet. Your device keeps it and tries again by itself: " +
-      "keep this page open, or come back to it later. It counts once, however often it is sent.";
+    tell("Your report has not been confirmed yet. Your device keeps it and tries again by itself: " +
+      "keep this page open, or come back to it later. It counts once, however often it is sent.");
     timer = setTimeout(send, Math.min(LONGEST_WAIT, 1000 * 2 ** attempts) * (0.5 + Math.random() / 2));
     attempts += 1;
   } else {
     keep({ ...record, state: "drawn" });
     $("sending").hidden = false;
-    $("progress").textContent = `Your report was not accepted. ${result.slice(9)}`;
+    tell(`Your report was not accepted. ${result.slice(9)}`);
   }
 }
 

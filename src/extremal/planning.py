@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .estimation.plan import Plan, precision_sentence
+from .estimation.plan_result import Plan, precision_sentence
 from .estimation.planning import ExpectedError, SampleSizes, compare_sample_sizes, expected_error, sample_size
 from .estimation.precision import Precision, precision
 

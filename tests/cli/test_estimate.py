@@ -48,6 +48,12 @@ def test_groups_and_weights_are_those_of_the_library(reports):
     assert "Wald test that all groups have the same frequencies" in shown
 
 
+def test_bounds_for_people_who_do_not_comply_are_those_of_the_library(reports):
+    expected = ex.compliance.bounds(ex.estimate(ex.load("m.json"), [row[0] for row in reports]), 1, 0.1)
+    assert json.loads(run(*HOW, "--safe", "1=0.1", "--json").out)["bounds"] == expected.rows()
+    assert "if at most 10% of all people answer 1" in " ".join(run(*HOW, "--safe", "1=0.1").out.split())
+
+
 def test_records_without_a_report_are_refused_or_dropped(reports):
     how = ["estimate", "b.csv", *HOW[2:], "--by", "sex"]
     refused = run(*how)
@@ -85,6 +91,9 @@ def test_tables_are_written_as_csv_parquet_and_json(reports):
         (["--weights", "weight"], "must have the column 'weight'"),
         (["--weights", "sex"], "--weights must be a finite number for every person, got 300 of 300"),
         (["--strata", "w"], "every stratum must have at least 2 people"),
+        (["--safe", "1"], "--safe must be like never=0.1"),
+        (["--safe", "9=0.1"], "--safe must be one of [1, 2, 3]"),
+        (["--safe", "1=0.1", "--by", "sex"], "--safe and --by must not be combined"),
         (["--scores", "1=0,2=x"], "--scores must be like A=0,B=1"),
         (["--scores", "1=0,2=1"], "--scores must cover every label, got none for [3]"),
     ],

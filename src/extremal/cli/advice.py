@@ -109,8 +109,7 @@ def shares(
     """Whether the shares of the answers can be estimated; `other_way`: whether --utility shares could help."""
     import numpy as np
 
-    from extremal.estimation.contrasts import Channel
-    from extremal.estimation.result import standard_errors
+    from extremal.estimation.contrasts import Channel, standard_errors
 
     if prior.size > MOST_RANKED:
         return []

@@ -83,6 +83,13 @@ def command(
         str | None,
         typer.Option(metavar="A=0,B=1", help="Also the mean of scores: a number for each answer."),
     ] = None,
+    safe: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL=SHARE",
+            help="Also what shares can be if up to this share of people give this answer whatever is true.",
+        ),
+    ] = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -100,6 +107,8 @@ def command(
     """
     check_target(output, overwrite, as_json)
     check_table(output)
+    if safe is not None and by is not None:
+        raise ex.errors.OptionError("--safe and --by must not be combined", remedy="leave one of them out")
     how: Any = {"confidence": confidence, "intervals": intervals, "method": method}
     names = {"by": by, "weights": weights, "strata": strata, "clusters": clusters}
     if is_store(source):
@@ -128,12 +137,14 @@ def command(
     else:
         found = ex.estimate(certified, report_counts(source, chosen, certified, **file), **how)
     tables = _tables(found, certified, chosen, group, mean, scores)
+    bounds = None if safe is None else _bounds(found, safe)
     write_table(found.table.records(), output, overwrite)
     notes = [note[:1].upper() + note[1:] + "." for note in found.notes()]
     warnings = [note for note in notes if "WARNING" in note]
     unsure = advice.estimated(found)
     if as_json:
-        show.print_json(_facts(found, tables, [*warnings, *unsure]))
+        facts = _facts(found, tables, [*warnings, *unsure])
+        show.print_json(facts if bounds is None else {**facts, "bounds": bounds.rows()})
     else:
         out = show.console(to_stderr=output == "-")
         show.warnings(out, warnings)
@@ -143,6 +154,9 @@ def command(
         for title, table in tables.items():
             show.heading(out, title)
             out.print(_intervals(out, table))
+        if bounds is not None:
+            show.heading(out, "People who do not comply")
+            show.sentences(out, str(bounds).splitlines())
         if output is not None and output != "-":
             out.print(f"\nTable in {output}", soft_wrap=True)
     if warnings:
@@ -252,6 +266,20 @@ def _group(certified: ex.Certified, text: str) -> tuple[str, list[Any]]:
             f"a group must be like NAME=A,B with labels of the mechanism, got {text!r:.60}"
         )
     return name, [named_label(certified.inputs, member) for member in split_labels(members)]
+
+
+def _bounds(found: Found, text: str) -> ex.compliance.ShareBounds:
+    label, equals, value = text.rpartition("=")
+    try:
+        share = float(value)
+    except ValueError:
+        equals = ""
+    if not equals or not label:
+        raise ex.errors.ValuesError(f"--safe must be like never=0.1, got {text!r:.60}")
+    try:
+        return ex.compliance.bounds(found, label, share)
+    except ex.errors.OptionError as error:
+        raise ex.errors.OptionError(f"--safe {error.problem}", given=error.given) from None
 
 
 def _scores(text: str) -> dict[str, float]:

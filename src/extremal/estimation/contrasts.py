@@ -144,6 +144,14 @@ class Contrasts:
         return np.asarray(high - low > 1e-6)
 
 
+def standard_errors(channel: Channel, targets: Floats, n: float) -> Floats:
+    """Of the best unbiased estimates of the targets from n reports at the expected frequencies; else infinite."""
+    W = channel.weights(targets)
+    mean = W @ channel.outputs
+    variance = np.maximum((W * W) @ channel.outputs - mean * mean, 0.0)
+    return np.where(channel.identified(targets), np.sqrt(variance / n), np.inf)
+
+
 def _two_valued(W: Floats) -> Floats:
     """The same weights; where they take two values up to rounding, exactly two.
 

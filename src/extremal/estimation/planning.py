@@ -21,9 +21,8 @@ from ..optimization.design import design
 from ..theory.randomized_response import randomized_response_for_pml
 from .approximate import score_intervals
 from .binomial import MOST_COUNTED
-from .contrasts import Channel, each_symbol
+from .contrasts import Channel, each_symbol, standard_errors
 from .intervals import BENTKUS, normal_quantile, target_intervals, within_simplex
-from .result import standard_errors
 
 MOST_REPORTS = 10**12  # a width that takes more is called out of reach
 

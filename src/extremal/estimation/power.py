@@ -15,10 +15,9 @@ import numpy as np
 from .._types import Floats
 from ..errors import MechanismError, OptionError
 from ..model.labels import Labels, brief
-from .contrasts import Channel
+from .contrasts import Channel, standard_errors
 from .intervals import normal_quantile
 from .labels import label_finder
-from .result import standard_errors
 from .targets import is_finite
 
 POINTS = 40  # of a Gauss-Hermite rule

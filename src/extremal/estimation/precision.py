@@ -16,10 +16,9 @@ from ..errors import OptionError
 from ..model.prior import Prior, check_prior
 from ..model.regions import check_epsilon
 from ..optimization.design import design
-from .contrasts import Channel, each_symbol
+from .contrasts import Channel, each_symbol, standard_errors
 from .intervals import normal_quantile
 from .planning import check_people
-from .result import standard_errors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

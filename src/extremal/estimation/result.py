@@ -363,14 +363,6 @@ class Estimate:
         return Bounds(*narrowed(self.mechanism.matrix.T, *box, targets, low, high))
 
 
-def standard_errors(channel: Channel, targets: Floats, n: float) -> Floats:
-    """Of the best unbiased estimates of the targets from n reports at the expected frequencies; else infinite."""
-    W = channel.weights(targets)
-    mean = W @ channel.outputs
-    variance = np.maximum((W * W) @ channel.outputs - mean * mean, 0.0)
-    return np.where(channel.identified(targets), np.sqrt(variance / n), np.inf)
-
-
 def _sampling(W: Floats, q: Floats) -> Floats:
     """The covariance of weights of one report."""
     mean = W @ q

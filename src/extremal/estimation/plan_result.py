@@ -1,0 +1,161 @@
+"""Plan: how many people, and how much they tell, in figures and sentences."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._types import Floats
+from ..model.labels import Labels
+from ..model.mechanism import Mechanism
+from ..model.prior import Prior
+from ..optimization.result import Design
+from .contrasts import Channel, each_symbol, standard_errors
+from .intervals import normal_quantile
+from .planning import expected_error
+from .power import detectable_difference, effort
+
+USUAL = (300, 1000, 3000)  # people, where nobody said how many there are
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """How many people, and how much they tell about the shares.
+
+    `people` is what was asked for or given; with `groups` = 2 it is the size of each group. `half_widths` are those of
+    ordinary intervals, 1.96 standard errors for 95 %, `widths` those of the intervals that hold together. `wanted` says
+    what the plan is for. `epsilon` is None where only a matrix was given.
+    """
+
+    prior: Prior
+    mechanism: Mechanism
+    epsilon: float | None
+    people: int
+    groups: int
+    confidence: float
+    power: float
+    wanted: str
+    design: Design | None = None  # if one was made
+
+    @property
+    def labels(self) -> Labels:
+        """The answers."""
+        return self.prior.labels
+
+    @property
+    def total(self) -> int:
+        """People in all groups together."""
+        return self.people * self.groups
+
+    @cached_property
+    def standard_errors(self) -> Floats:
+        """Of each share from all people together, if answers are as expected."""
+        return standard_errors(self._channel, each_symbol(self.prior.size), float(self.total))
+
+    @property
+    def half_widths(self) -> Floats:
+        """Of an ordinary interval for each share."""
+        return np.asarray(normal_quantile((1 - self.confidence) / 2) * self.standard_errors)
+
+    @cached_property
+    def widths(self) -> Floats:
+        """Of the simultaneous intervals, from end to end."""
+        return expected_error(self.prior, self.mechanism, self.total, self.confidence).widths
+
+    @cached_property
+    def detectable(self) -> float | None:
+        """The smallest difference between two halves of these people that is found with `power`, in any share."""
+        if not np.isfinite(self.standard_errors).all():
+            return None
+        places = list(range(self.prior.size))
+        return detectable_difference(
+            self._channel, places, self.total / 2, effort(self.confidence, self.power)
+        )
+
+    @property
+    def too_small(self) -> bool:
+        """Whether no share could be told from 0: every ordinary interval reaches further than its share."""
+        return bool((self.half_widths >= self.prior.probabilities).all())
+
+    @property
+    def sentence(self) -> str:
+        """How exactly so many people tell each share."""
+        return precision_sentence(self.prior, self.mechanism, [self.total], self.confidence)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in types that JSON knows as far as the labels are."""
+        return {
+            "wanted": self.wanted,
+            "people": self.people,
+            "groups": self.groups,
+            "total": self.total,
+            "epsilon": self.epsilon,
+            "confidence": self.confidence,
+            "power": self.power,
+            "labels": list(self.labels),
+            "standard_errors": [_finite(x) for x in self.standard_errors],
+            "half_widths": [_finite(x) for x in self.half_widths],
+            "widths": self.widths.tolist(),
+            "detectable_difference": self.detectable,
+            "too_small": self.too_small,
+        }
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return json.dumps(self.to_dict(), default=str, ensure_ascii=False, allow_nan=False)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    __repr__ = __str__
+
+    def lines(self) -> list[str]:
+        """The plan in sentences."""
+        said = [self.wanted, self.sentence]
+        if self.detectable is not None:
+            said.append(
+                f"Two halves of them can be told apart if a share differs by {100 * self.detectable:.1f} points "
+                f"(power {self.power:g}, level {1 - self.confidence:.2g})."
+            )
+        if self.too_small:
+            said.append(
+                "WARNING: this is too small to say anything: no share can be told from 0. Ask more people, or "
+                "choose a larger epsilon."
+            )
+        return [line for line in said if line]
+
+    @cached_property
+    def _channel(self) -> Channel:
+        return Channel(self.mechanism.matrix, self.prior.probabilities)
+
+
+def precision_sentence(
+    prior: Prior, mechanism: Mechanism, people: Sequence[int] = (), confidence: float = 0.95
+) -> str:
+    """ "With 944 people each share is known to about ± 5.5 points", or what the usual numbers of people tell."""
+    one = standard_errors(Channel(mechanism.matrix, prior.probabilities), each_symbol(prior.size), 1.0)
+    if not np.isfinite(one).all():
+        return "These reports cannot tell all shares apart, however many people answer."
+    typical = normal_quantile((1 - confidence) / 2) * math.sqrt(float(np.mean(one**2)))
+    kind = f"ordinary {100 * confidence:g}% intervals"
+    people = people or USUAL
+    points = [f"± {_points(typical / math.sqrt(n))}" for n in people]
+    if len(people) == 1:
+        return f"With {people[0]:,} people each share is known to about {points[0]} points ({kind})."
+    told = [f"{point} points with {n:,} people" for point, n in zip(points, people, strict=True)]
+    return f"Each share is known to about {', '.join(told[:-1])} and {told[-1]} ({kind})."
+
+
+def _points(half: float) -> str:
+    """A half width in percentage points; beyond 100 nothing is known."""
+    return f"{100 * half:.1f}" if half < 1 else "100"
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

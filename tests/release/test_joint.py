@@ -14,7 +14,7 @@ import extremal as ex
 from extremal.certification import file as mechanism_file
 from extremal.certification.certify import certify
 from extremal.errors import InstallationError
-from extremal.release import job, keys, sampler, self_check
+from extremal.release import ids, job, keys, sampler, self_check
 from extremal.release.sampler import SeededWords
 from extremal.release.texts import LETTERED, Texts
 from tests.support.containers import CONTAINERS, Draw, release
@@ -228,7 +228,7 @@ def all_lettered(texts):
 
 def test_ids_that_differ_between_files_and_frames_are_found(monkeypatch):
     """Text stays text, as it did: 007 in a CSV file is not the 7 of a frame."""
-    monkeypatch.setattr(keys, "WRITTEN_INTEGER", NEVER)
+    monkeypatch.setattr(ids, "WRITTEN_INTEGER", NEVER)
     monkeypatch.setattr(Texts, "integers", lambda texts: (np.zeros(len(texts), int), all_lettered(texts)))
     draw = Draw(KEY, PEOPLE["digits"])
     files, frame = release("CSV file", C, FIRST, draw), release("pandas frame", C, FIRST, draw)
@@ -237,7 +237,7 @@ def test_ids_that_differ_between_files_and_frames_are_found(monkeypatch):
 
 def test_ids_whose_sign_is_read_in_some_containers_are_found(monkeypatch):
     """The fast path for text and the careful one must agree."""
-    monkeypatch.setattr(keys, "WRITTEN_INTEGER", re.compile("[0-9]+"))
+    monkeypatch.setattr(ids, "WRITTEN_INTEGER", re.compile("[0-9]+"))
     monkeypatch.setattr(Texts, "integers", lambda texts: (np.zeros(len(texts), int), all_lettered(texts)))
     numbers = tuple(f"+{i}" for i in range(N))
     files, frame = (release(kind, C, FIRST, Draw(KEY, numbers)) for kind in ("CSV file", "pandas frame"))

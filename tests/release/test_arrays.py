@@ -320,7 +320,11 @@ def leakage_at_least(secrets, written, level):
 
 
 @pytest.mark.parametrize(
-    "name", ["list", "numpy U", "pandas category", "polars Categorical", "arrow dictionary"]
+    "name",
+    [
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("list", "numpy U", "polars Categorical")),
+        *("pandas category", "arrow dictionary"),
+    ],
 )
 def test_a_falsifier_finds_no_leakage_above_epsilon_in_what_is_written(name):
     """One record a column, written in full. Error rate: 5 interfaces x 18 bounds at 1e-9, below 1e-7 in all.

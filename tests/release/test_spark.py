@@ -247,6 +247,7 @@ def test_a_keyed_stream_gives_the_reports_of_the_array_interface(spark, frame, t
 # --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keyed", [True, False])
 def test_reports_follow_the_certified_distribution(spark, keyed):
     """Error rate: 3 chi-squared tests at 1e-9 for each of two ways to draw, below 1e-8 in all."""
@@ -308,6 +309,7 @@ def test_what_spark_hands_on_leaks_no_more_than_epsilon(spark, tmp_path):
         spark.conf.set(size, before)
 
 
+@pytest.mark.slow
 def test_spark_and_memory_share_reports_where_documented_and_noise_nowhere(spark, tmp_path):
     """Releases of the same people, keyed and fresh, in Spark and in memory, every two of them.
 

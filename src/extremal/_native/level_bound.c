@@ -1,13 +1,16 @@
-/* A bound on sum_i d_i l_i^2 - y_i l_i over all lift vectors l that are admissible for a set of priors.
+/* A bound on sum_i d_i l_i^2 - sum_ij (low + high)_ij l_i l_j - y.l over all lift vectors l admissible for a set of priors.
 
    Extremal ones have two levels, t on S and b on R, 0 elsewhere, with t pi(S) + b pi(R) = 1 and
    b h(S and R) + (t - b) h(S) >= t / c, where h is the largest of three linear functions of the set. A branch fixes which
    of them: h(S and R) is kA + vA(S and R), h(S) is kB + vB(S). For any rho and theta >= 0 no vector of the branch
    exceeds
 
-       F(t, b) = rho + theta (b kA + (t - b) kB - t / c) + sum_i max(0, g_i(t), g_i(b)),
+       F = rho + theta (b kA + (t - b) kB - t / c) + sum_i max(g_i(0), g_i(b), g_i(t)),
 
-   g_i the terms of symbol i in S or in R. F is convex in (t, b), so in a cell of levels it is largest in a corner. */
+   g_i the terms of symbol i. Products of two lifts are at least l (l_i + l_j) - l^2 for l = t, weighed by `high`, and for
+   a lower level l, weighed by `low`: 0, or b where no lift is 0, or b with b (t - b) paid for every product of a 0 and a
+   t, by the symbol at 0 (PAID_BELOW) or by that at t (PAID_ABOVE). Cells are ranges of t and of b / t. With tangents in
+   place of what is concave, F is convex along each of the two, so in a cell it is largest in a corner. */
 
 #include "native.h"
 
@@ -15,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PAID_BELOW 1
+#define PAID_ABOVE 2
 #define STEPS 45
 #define FAR 20 /* steps, each four times the last, to where a multiplier may be */
 #define NEAR 1e-7 /* how well multipliers are found, in parts of their scale */
@@ -29,8 +34,8 @@ typedef struct {
 } program;
 
 typedef struct {
-    double t0, t1, b0, b1, rho, theta, bound;
-    int64_t branch;
+    double t0, t1, b0, b1, rho, theta, bound; /* b0 and b1 in parts of t */
+    int64_t branch, mode;
 } cell;
 
 /* F, its slopes by rho and theta. */
@@ -43,22 +48,28 @@ static inline double square(double a, double v, double middle) {
     return a >= 0 ? a * v * v : a * middle * (2 * v - middle);
 }
 
-/* F at the levels t and b of a cell; symbols that are too heavy for S there are not in it. `chosen`, if given, gets the
+/* F at the levels t and b = ratio t of a cell; symbols that are too heavy for S there are not in it. `chosen`, if given, gets the
    level of each symbol: 0, b or t. */
-static reached at(const program *p, const cell *c, double t, double b, double rho, double theta, double *chosen) {
+static reached at(const program *p, const cell *c, double t, double ratio, double rho, double theta, double *chosen) {
+    const double b = ratio * t;
     const double *vA = p->vA + c->branch * p->n, *vB = p->vB + c->branch * p->n;
     const bool all = p->all[c->branch] > 0;
     const double fixed = b * p->kA[c->branch] + (t - b) * p->kB[c->branch] - t * p->need;
-    const double tm = (c->t0 + c->t1) / 2, bm = (c->b0 + c->b1) / 2, least = all ? b : 0.0, rest = all ? c->b0 : 0.0;
+    const bool tangent = all || c->mode; /* the lower level is b */
+    const double tm = (c->t0 + c->t1) / 2, bm = tm * (c->b0 + c->b1) / 2, least = tangent ? b : 0.0;
+    const double product = ratio * tm * (2 * t - tm); /* at most b t, linear in t */
+    const double rest = all ? c->b0 * c->t0 : 0.0;
     double total = 0.0, mass = 0.0, held = 0.0;
     for (int64_t i = 0; i < p->n; i++) {
         const double inner = b * vA[i] + (t - b) * vB[i], outer = b * vA[i], price = p->y[i] + rho * p->pi[i];
-        double in_S = square(p->d[i] - 2 * p->high[i], t, tm) - t * (price + 2 * p->low[i] * least) + theta * inner;
-        const double in_R = square(all ? p->d[i] - 2 * p->low[i] : p->d[i], b, bm) - b * (price + 2 * p->high[i] * t) +
-                            theta * outer;
+        double in_S = square(p->d[i] - 2 * p->high[i], t, tm) - t * price + theta * inner, none = 0.0;
+        in_S += c->mode == PAID_ABOVE ? square(-2 * p->low[i], b, bm) : tangent ? -2 * p->low[i] * product : 0.0;
+        const double in_R = square(tangent ? p->d[i] - 2 * p->low[i] : p->d[i], b, bm) -
+                            b * price - 2 * p->high[i] * product + theta * outer;
+        if (c->mode == PAID_BELOW) none = 2 * p->low[i] * b * t + square(-2 * p->low[i], b, bm);
         if (p->pi[i] * c->t0 + (1.0 - p->pi[i]) * rest > 1.0 + 1e-12) in_S = -INFINITY;
-        const bool S = in_S >= in_R && (all || in_S > 0), R = !S && (all || in_R > 0);
-        total += S ? in_S : R ? in_R : 0.0;
+        const bool S = in_S >= in_R && (all || in_S > none), R = !S && (all || in_R > none);
+        total += S ? in_S : R ? in_R : none;
         mass += p->pi[i] * (S ? t : R ? b : 0.0);
         held += S ? inner : R ? outer : 0.0;
         if (chosen) chosen[i] = S ? t : R ? b : 0.0;
@@ -154,8 +165,12 @@ static double settle(const program *p, cell *c, double enough, double *low_theta
 /* Add `weight` of what is chosen to the lifts and their squares. */
 static void add(const program *p, const cell *c, double rho, double theta, double weight, double *room, double *lifts,
                 double *squares) {
-    at(p, c, c->t0, c->b0, rho, theta, room);
+    double *paid = room + p->n;
+    const double t = c->t0, b = c->b0 * t;
+    at(p, c, t, c->b0, rho, theta, room);
     for (int64_t i = 0; i < p->n; i++) {
+        if ((c->mode == PAID_BELOW && room[i] == 0.0) || (c->mode == PAID_ABOVE && room[i] == t))
+            paid[i] += weight * 2 * b * (t - b);
         lifts[i] += weight * room[i];
         squares[i] += weight * room[i] * room[i];
     }
@@ -173,6 +188,7 @@ static double middle_of(const program *p, const cell *whole, double enough, doub
     if (value <= enough || h.r.by_theta < -1e-6 || fabs(h.share * h.r.by_rho) > 1e9) return -INFINITY;
     const double slopes = h.r.by_theta - l.r.by_theta;
     const double weight = slopes > 0 ? smaller(larger(-l.r.by_theta / slopes, 0.0), 1.0) : 1.0;
+    memset(room + p->n, 0, (size_t)p->n * sizeof(double));
     memset(lifts, 0, (size_t)p->n * sizeof(double));
     memset(squares, 0, (size_t)p->n * sizeof(double));
     add(p, &c, h.rho, c.theta, weight * h.share, room, lifts, squares);
@@ -204,7 +220,7 @@ static void sift_down(cell *heap, int64_t count, int64_t k) {
     }
 }
 
-/* Cells (branch, t0, t1, b0, b1, rho, theta, bound) that cover all levels up to `top` for every branch, at most `most`.
+/* Cells (branch, t0, t1, b0, b1, rho, theta, bound, mode) that cover all levels up to `top` for every branch, at most `most`.
 
    Cells are split until the largest bound is at most `target`, or within `slack` of a relaxed vector's value, of
    which the `kept` best are written to `lifts` and `squares` with their values in `values`. Returns the number of
@@ -215,10 +231,10 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
                                      const double *vB, const double *all, double need,
                                      double top, double target, double slack, double scale, int64_t most,
                                      double *cells, int64_t kept, double *values, double *lifts, double *squares,
-                                     double *levels) {
+                                     double *levels, double *paid) {
     const program p = {n, pi, d, y, low, high, kA, kB, vA, vB, all, all_low, all_high, need, scale};
     cell *heap = malloc((size_t)(most + 1) * sizeof(cell));
-    double *room = malloc((size_t)(3 * n) * sizeof(double));
+    double *room = malloc((size_t)(4 * n) * sizeof(double));
     if (heap == NULL || room == NULL) {
         free(heap);
         free(room);
@@ -234,7 +250,7 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
         if (pending > 0)
             c = waiting[--pending];
         else if (branch < branches) {
-            const cell root = {1.0, top, 0.0, all[branch] > 0 ? 1.0 : top, 0.0, 0.0, INFINITY, branch};
+            const cell root = {1.0, top, 0.0, 1.0, 0.0, 0.0, INFINITY, branch, 0};
             branch++;
             c = root;
         } else if (count + 1 > most || heap[0].bound <= target || heap[0].bound - best <= slack)
@@ -244,22 +260,24 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
             heap[0] = heap[--count];
             sift_down(heap, count, 0);
             cell other = c;
-            if (c.t1 - c.t0 >= c.b1 - c.b0)
+            if (c.t1 - c.t0 >= (c.b1 - c.b0) * c.t1)
                 c.t1 = other.t0 = (c.t0 + c.t1) / 2;
             else
                 c.b1 = other.b0 = (c.b0 + c.b1) / 2;
             waiting[pending++] = other;
         }
-        const double enough = larger(target, best), rho = c.rho, theta = c.theta, before = c.bound;
+        const double enough = larger(target, best);
+        const cell before = c;
         double low, where[2];
         side l, h;
-        const bool empty = c.b0 > c.t1; /* the middle level is the smaller one */
-        c.bound = empty ? -INFINITY : settle(&p, &c, enough, &low, &l, &h);
-        if (!empty && isfinite(before)) {
-            const double same = corners(&p, &c, rho, theta, where).value;
-            if (same < c.bound) c.bound = same, c.rho = rho, c.theta = theta;
+        c.bound = isfinite(c.bound) ? corners(&p, &c, c.rho, c.theta, where).value : INFINITY;
+        for (int64_t mode = 0; mode <= (all[c.branch] > 0 ? 0 : PAID_ABOVE) && c.bound > enough; mode++) {
+            cell other = before;
+            other.mode = mode;
+            other.bound = settle(&p, &other, enough, &low, &l, &h);
+            if (other.bound < c.bound) c = other;
         }
-        const double value = c.bound > enough ? middle_of(&p, &c, larger(target, -1e290), room, room + n, room + 2 * n) : -INFINITY;
+        const double value = c.bound > enough ? middle_of(&p, &c, larger(target, -1e290), room, room + 2 * n, room + 3 * n) : -INFINITY;
         heap[count++] = c;
         sift_up(heap, count - 1);
         best = larger(best, value);
@@ -270,16 +288,17 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
                 if (values[k] < values[place]) place = k;
         if (values[place] < value) {
             values[place] = value;
-            levels[2 * place] = p.all[c.branch] > 0 ? (c.b0 + c.b1) / 2 : 0.0;
+            levels[2 * place] = p.all[c.branch] > 0 || c.mode ? (c.b0 + c.b1) * (c.t0 + c.t1) / 4 : 0.0;
             levels[2 * place + 1] = (c.t0 + c.t1) / 2;
-            memcpy(lifts + place * n, room + n, (size_t)n * sizeof(double));
-            memcpy(squares + place * n, room + 2 * n, (size_t)n * sizeof(double));
+            memcpy(paid + place * n, room + n, (size_t)n * sizeof(double));
+            memcpy(lifts + place * n, room + 2 * n, (size_t)n * sizeof(double));
+            memcpy(squares + place * n, room + 3 * n, (size_t)n * sizeof(double));
         }
     }
     for (int64_t k = 0; k < count; k++) {
         const cell *c = heap + k;
-        const double row[8] = {(double)c->branch, c->t0, c->t1, c->b0, c->b1, c->rho, c->theta, c->bound};
-        memcpy(cells + 8 * k, row, sizeof(row));
+        const double row[9] = {(double)c->branch, c->t0, c->t1, c->b0, c->b1, c->rho, c->theta, c->bound, (double)c->mode};
+        memcpy(cells + 9 * k, row, sizeof(row));
     }
     free(heap);
     free(room);

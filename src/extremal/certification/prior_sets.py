@@ -45,11 +45,15 @@ def most_over_set(
     forms = _forms(vectors, priors.radius / 2)
     top = min(c, 1 / float(pi.min()))
     numbers = cells[:, 0].astype(np.int64)
-    if not np.isfinite(cells[:, :7]).all() or (cells[:, 6] < 0).any() or (numbers >= len(forms)).any():
+    if (
+        not np.isfinite(cells[:, :7]).all()
+        or (cells[:, 6] < 0).any()
+        or not (np.isin(numbers, range(len(forms))) & np.isin(cells[:, 8], (0, 1, 2))).all()
+    ):
         problems.append("the cells of the certificate are malformed")
         return W, math.inf
-    for number, form in enumerate(forms):
-        if not _tiles((1.0, top, 0.0, 1.0 if form[4] else top), cells[numbers == number, 1:5]):
+    for number in range(len(forms)):
+        if not _tiles((1.0, top, 0.0, 1.0), cells[numbers == number, 1:5]):
             problems.append("the cells of the certificate leave out lift vectors")
             return W, math.inf
     y = y + 2 * W.sum(axis=1)  # prices of lifts, not of lifts less 1
@@ -109,27 +113,33 @@ def _by_cells(
 ) -> float:
     """The largest lambda'W lambda - y.lambda of vectors whose levels lie in the cells.
 
-    Squares are exact at the levels 0, b and t; products of two lifts are at least l (l_i + l_j) - l^2 for l = t and for
-    the least level. For any rho and theta >= 0 the rest is a sum over symbols of the best place for each, convex in t
-    for given b and in b for given t if squares with a negative factor are replaced by tangents: largest in a corner.
+    Cells are ranges of t and of b / t. Squares are exact at the levels 0, b and t; products of two lifts are at least
+    l (l_i + l_j) - l^2 for l = t and for the least level; they are so for l = b, too, where products of 0 and t pay
+    b (t - b), in mode 1 the symbol at 0 and in mode 2 that at t. For any rho and theta >= 0 the rest is a sum over
+    symbols of the best place for each. With tangents in place of what is concave it is convex along t and along b / t,
+    so it is largest in a corner.
     """
     kA, vA, kB, vB, everywhere = form
-    cells = cells[cells[:, 3] <= cells[:, 2]]  # b is the smaller level
     t0, t1, b0, b1, rho, theta = (cells[:, k][:, None] for k in range(1, 7))
+    mode = cells[:, 8][:, None]
+    tangent = (mode > 0) | everywhere
     d, s_low, s_high = np.diagonal(W), low.sum(axis=1), high.sum(axis=1)
-    heavy = pi * t0 + (1 - pi) * (b0 if everywhere else 0.0) > 1 + 1e-12
-    tm, bm = (t0 + t1) / 2, (b0 + b1) / 2
+    heavy = pi * t0 + (1 - pi) * (b0 * t0 if everywhere else 0.0) > 1 + 1e-12
+    tm, bm = (t0 + t1) / 2, (t0 + t1) / 2 * (b0 + b1) / 2
     most = -math.inf
     for t in (t0, t1):
-        for b in (b0, b1):
-            least = b if everywhere else 0.0 * b
+        for ratio in (b0, b1):
+            b, product = ratio * t, ratio * tm * (2 * t - tm)  # the latter at most b t, and linear in t
+            least = np.where(tangent, b, 0.0)
             price = y + rho * pi
-            in_S = _square(d - 2 * s_high, t, tm) - t * (price + 2 * s_low * least)
-            in_S = in_S + theta * (b * vA + (t - b) * vB)
-            in_R = _square(d - 2 * s_low if everywhere else d, b, bm) - b * (price + 2 * s_high * t)
+            paid = _square(-2 * s_low, b, bm)
+            in_S = _square(d - 2 * s_high, t, tm) - t * price + theta * (b * vA + (t - b) * vB)
+            in_S = in_S + np.where(mode == 2, paid, np.where(tangent, -2 * s_low * product, 0.0))
+            in_R = _square(np.where(tangent, d - 2 * s_low, d), b, bm) - b * price - 2 * s_high * product
             in_R = in_R + theta * b * vA
+            none = np.where(mode == 1, 2 * s_low * b * t + paid, 0.0)
             best = np.where(heavy, in_R, np.maximum(in_S, in_R))
-            total = (best if everywhere else np.maximum(best, 0.0)).sum(axis=1, keepdims=True)
+            total = (best if everywhere else np.maximum(best, none)).sum(axis=1, keepdims=True)
             total = total + rho + theta * (b * kA + (t - b) * kB - t / c)
             total = total + least**2 * s_low.sum() + t**2 * s_high.sum()
             most = max(most, float(total.max(initial=-math.inf)))

@@ -133,7 +133,7 @@ def with_cells():
     ("change", "problem"),
     [
         (lambda p: replace(p, cells=p.cells[1:]), "leave out"),
-        (lambda p: replace(p, cells=p.cells * [1, 1, 1, 1, 1, 1, -1, 1]), "malformed"),
+        (lambda p: replace(p, cells=p.cells * [1, 1, 1, 1, 1, 1, -1, 1, 1]), "malformed"),
         (lambda p: replace(p, low=p.low - 1), "products"),
         (lambda p: replace(p, low=None), "products"),
         (lambda p: replace(p, prices=p.prices * 1.2), "not proved"),

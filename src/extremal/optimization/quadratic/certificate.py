@@ -15,8 +15,9 @@ class Certificate:
     these groups, which the purpose does not tell apart; W and y are then over the groups.
 
     `over_set`: the lift vectors are those that are admissible for every prior of the set, else those for the nominal
-    one. With `cells` (branch, t0, t1, b0, b1, rho, theta, bound) the proof needs no list of them: they cover the levels
-    of all, and `low` is the part of -W that products with the least level pay for, see cone.bound.
+    one. With `cells` (branch, t0, t1, b0, b1, rho, theta, bound, mode) the proof needs no list of them: they cover the
+    largest lift t and the middle one, b0 to b1 in parts of t, of all, and `low` is the part of -W that counts on
+    products with a lower level, see cone.bound.
     """
 
     weights: Floats

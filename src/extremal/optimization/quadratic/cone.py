@@ -146,18 +146,30 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """Relaxed vectors: means and mean squares of lifts, the least level that products count on, and the largest."""
+    """Relaxed vectors: means and mean squares of lifts, the two levels that products count on, and what they pay.
+
+    A product is at least l (l_i + l_j) - l^2 for l = `least` less what both symbols have `paid`, halved: b (t - b) for
+    one at 0 and one at t, charged to one of them.
+    """
 
     lifts: Floats
     squares: Floats
     least: Floats
     largest: Floats
+    paid: Floats
 
     @classmethod
     def of(cls, X: Floats) -> Relaxed:
         """Vectors less 1 as they are."""
-        lifts = 1 + X
-        return cls(lifts, lifts**2, lifts.min(axis=1), lifts.max(axis=1))
+        lifts, n = 1 + X, X.shape[1]
+        t = lifts.max(axis=1, keepdims=True)
+        none, top = lifts <= 1e-12, lifts >= t * (1 - 1e-9)
+        b = np.where(none | top, 0.0, lifts).max(axis=1, keepdims=True)
+        charge = 2 * b * (t - b)
+        paid = charge * np.where((none.sum(axis=1) <= top.sum(axis=1))[:, None], none, top)
+        gain = n * (2 * b[:, 0] * lifts.sum(axis=1) - n * b[:, 0] ** 2 - paid.sum(axis=1))
+        worth = (gain > 0)[:, None]
+        return cls(lifts, lifts**2, np.where(worth, b, 0.0)[:, 0], t[:, 0], np.where(worth, paid, 0.0))
 
     def joined(self, other: Relaxed) -> Relaxed:
         """Both."""
@@ -166,6 +178,17 @@ class Relaxed:
             np.concatenate([self.squares, other.squares]),
             np.append(self.least, other.least),
             np.append(self.largest, other.largest),
+            np.concatenate([self.paid, other.paid]),
+        )
+
+    def chosen(self, which: Ints) -> Relaxed:
+        """These of them."""
+        return Relaxed(
+            self.lifts[which],
+            self.squares[which],
+            self.least[which],
+            self.largest[which],
+            self.paid[which],
         )
 
 
@@ -187,7 +210,7 @@ def branches(cone: Cone) -> tuple[Floats, Floats, Floats, Floats, Floats]:
 
 
 def bound(cone: Cone, weights: Weights, target: float, slack: float, most: int) -> tuple[Floats, Relaxed]:
-    """Cells (branch, t0, t1, b0, b1, rho, theta, bound) that cover all vectors, and the best relaxed vectors.
+    """Cells (branch, t0, t1, b0, b1, rho, theta, bound, mode) that cover all vectors, and the best relaxed vectors.
 
     No vector of a cell has a larger lambda'W lambda - y.lambda than its bound. Ends when the largest is at most
     `target` or `slack` above a relaxed vector's value, or when there are `most` cells.
@@ -195,8 +218,8 @@ def bound(cone: Cone, weights: Weights, target: float, slack: float, most: int) 
     n = cone.size
     kA, kB, vA, vB, whole = (packed(v, np.float64) for v in branches(cone))
     k = len(kA)
-    cells, values, levels = np.zeros((most, 8)), np.full(KEPT, -math.inf), np.zeros((KEPT, 2))
-    lifts, squares = np.zeros((KEPT, n)), np.zeros((KEPT, n))
+    cells, values, levels = np.zeros((most, 9)), np.full(KEPT, -math.inf), np.zeros((KEPT, 2))
+    lifts, squares, paid = (np.zeros((KEPT, n)) for _ in range(3))
     scale = float(np.abs(weights.d).max() + np.abs(weights.y / cone.pi).max())
     low, high = weights.low.sum(axis=1), weights.high.sum(axis=1)
     vectors = [packed(v, np.float64) for v in (cone.pi, weights.d, weights.y, low, high)]
@@ -218,16 +241,17 @@ def bound(cone: Cone, weights: Weights, target: float, slack: float, most: int) 
             slack,
             scale,
             most,
-            address(cells, np.float64, most, 8),
+            address(cells, np.float64, most, 9),
             KEPT,
             address(values, np.float64, KEPT),
             address(lifts, np.float64, KEPT, n),
             address(squares, np.float64, KEPT, n),
             address(levels, np.float64, KEPT, 2),
+            address(paid, np.float64, KEPT, n),
         )
     )
     if count < 0:
         raise MemoryError
     found = np.isfinite(values)
-    relaxed = Relaxed(lifts[found], squares[found], levels[found, 0], levels[found, 1])
+    relaxed = Relaxed(lifts[found], squares[found], levels[found, 0], levels[found, 1], paid[found])
     return cells[:count].copy(), relaxed

@@ -68,7 +68,7 @@ class LevelBound:
         known = known.joined(relaxed)
         if len(known.lifts) > MOST_KNOWN:
             best = np.argsort(-_values(weights, known), kind="stable")[:MOST_KNOWN]
-            known = Relaxed(known.lifts[best], known.squares[best], known.least[best], known.largest[best])
+            known = known.chosen(best)
         self._known = known
 
     def _begin(self, X: Floats, q: Floats) -> None:
@@ -110,6 +110,8 @@ class LevelBound:
                     (level, (share * level) @ known.lifts) for level in (known.least, known.largest)
                 )
             )
+            paid = share @ known.paid / 2
+            by_least = by_least + paid[upper[0]] + paid[upper[1]]
             slope = np.concatenate(
                 [share @ known.squares - 1 - np.diagonal(C), 1 - share @ known.lifts, by_least, by_largest]
             )
@@ -150,6 +152,6 @@ def _values(weights: Weights, known: Relaxed) -> Floats:
     """What the bound says of vectors: an upper bound of lambda'W lambda - y.lambda for each."""
     low, high = weights.low.sum(axis=1), weights.high.sum(axis=1)
     values = known.squares @ weights.d - known.lifts @ weights.y
-    values += known.least * (known.least * low.sum() - 2 * known.lifts @ low)
+    values += known.least * (known.least * low.sum() - 2 * known.lifts @ low) + known.paid @ low
     values += known.largest * (known.largest * high.sum() - 2 * known.lifts @ high)
     return np.asarray(values)

@@ -1,6 +1,7 @@
 """A small survey with every kind of question, checked once, and what a phone would send."""
 
 import asyncio
+import atexit
 import http.client
 import json
 import random
@@ -8,7 +9,7 @@ import re
 import secrets
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 SURVEY = """\
 title = "Health habits"
@@ -56,7 +57,9 @@ def folder():
     from extremal.collection.designs import check
     from extremal.collection.survey import read_survey
 
-    path = Path(mkdtemp(prefix="extremal-survey-"))
+    made = TemporaryDirectory(prefix="extremal-survey-")
+    atexit.register(made.cleanup)
+    path = Path(made.name)
     for name, text in (("survey", SURVEY), ("invited", INVITED)):
         (path / f"{name}.toml").write_text(text, encoding="utf-8")
         check(read_survey(path / f"{name}.toml"))

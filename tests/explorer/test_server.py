@@ -401,7 +401,7 @@ def test_an_invalid_prior_is_answered_with_the_library_s_message(link):
 
 
 def test_the_downloaded_mechanism_is_the_one_shown_and_loads(link, tmp_path):
-    shown = next(m for m in lines(post(link, "explore", {"state": STATE})[2]) if m["type"] == "design")
+    shown = one(lines(post(link, "explore", {"state": STATE})[2]), "design")
     status, headers, content = post(link, "file", {"state": STATE, "name": "mechanism.json"})
     assert status == 200
     assert headers["content-disposition"] == 'attachment; filename="mechanism.json"'

@@ -13,8 +13,6 @@ pytest.importorskip("uvicorn")
 from extremal.explorer.server import redirect_file, running
 from tests.support.browser import DESKTOP, PHONE, chromium, screenshot, until
 
-pytestmark = pytest.mark.xdist_group("browser")  # one process, so that the browser is started once
-
 THREE = "never, 0.5\nonce, 0.3\noften, 0.2"
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
 MATRIX_DATA = "document.getElementById('matrix').dataset"

@@ -166,6 +166,8 @@ def test_a_file_a_frame_and_columns_give_the_same(tmp_path):
         ({"weights": "v"}, r"must have the column 'v'"),
         ({"column": "answer"}, r"must have the column 'answer'"),
         ({"column": None}, "column must name the column of reports"),
+        ({"by": 3}, "by must be a column of text, numbers or truth values, got 3"),
+        ({"by": ["sex", "nobody"]}, r"must have the column 'nobody'"),
         ({"by": "nobody"}, r"must have the column 'nobody'"),
         ({"weights": [1.0] * 599}, "weights must be one for each of the 600 reports, got 599"),
         ({"weights": [-1.0, *[1.0] * 599]}, "weights must not be negative, got 1 below 0, the least -1"),
@@ -192,6 +194,26 @@ def test_a_file_a_frame_and_columns_give_the_same(tmp_path):
 def test_what_makes_no_sense_is_refused_with_a_reason(change, message):
     with pytest.raises(ex.errors.ExtremalError, match=message):
         ex.estimate(CERTIFIED, people(), **{"column": "report", **change})
+
+
+def test_a_group_within_one_cluster_has_no_standard_error():
+    """Within one cluster errors cancel: 0 would be false precision."""
+    found = ex.estimate(
+        CERTIFIED, ["never", "once", "often"] * 8, by=[1, 2, 3, 4] * 6, clusters=[1, 2, 3, 3] * 6
+    )
+    assert np.isinf(found[1].standard_errors).all()
+    assert (found[1].lower == 0).all()
+    assert (found[1].upper == 1).all()
+    assert "group 1: all people are in one cluster of each stratum: there is no standard error" in str(found)
+
+
+def test_the_unit_of_weights_does_not_matter():
+    frame = people()
+    found = [ex.estimate(CERTIFIED, frame.report, weights=frame.w * unit) for unit in (1.0, 1e200, 1e-200)]
+    for other in found[1:]:
+        assert other.standard_errors == pytest.approx(found[0].standard_errors, rel=1e-9)
+        assert other.survey.effective == pytest.approx(found[0].survey.effective)
+    assert found[1].survey.total == pytest.approx(1e200 * found[0].survey.total)
 
 
 def test_counts_have_no_weights_and_names_need_a_frame():

@@ -124,7 +124,7 @@ def estimate(
     """
     how = _How(mechanism, confidence, intervals, method, prior, strength)
     beside = not (weights is None and by is None and strata is None and clusters is None)
-    counted = isinstance(reports, Mapping | ReportCounts) or not hasattr(reports, "columns")
+    counted = isinstance(reports, Mapping | ReportCounts) or not hasattr(type(reports), "columns")
     if not beside and counted and column is None:
         return how.fit(count_reports(mechanism, reports), None, how.confidence)
     sample = gather(how.matrix.outputs, reports, column, weights, by, strata, clusters)

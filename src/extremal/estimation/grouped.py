@@ -183,7 +183,9 @@ class GroupedEstimate:
         for group, e in zip(self.groups, self.estimates, strict=True):
             # What is not identified depends on the mechanism alone, so it is said once.
             said = [note for note in e.other_notes() if not note.startswith("the logarithm")]
-            found += [f"group {group!s}: {note}" if "WARNING" in note else note for note in said]
+            found += [
+                note if note.startswith("not identified") else f"group {group!s}: {note}" for note in said
+            ]
         if len(self) > 1:
             found.append(str(self.test))
         return list(dict.fromkeys(found))

@@ -91,12 +91,14 @@ def _matched(outputs: Labels, values: list[Any], total: int) -> Ints:
 
 def factorize(values: Any, what: str) -> tuple[Ints, Labels]:
     """Numbers of the different values of a column, in an order that does not depend on that of the rows."""
-    listed = as_list(values)
     codes: dict[Any, int] = {}
     try:
+        listed = [values] if isinstance(values, str | bytes) else as_list(values)
         rows = np.array([codes.setdefault(value, len(codes)) for value in listed], dtype=np.int64)
     except TypeError:
-        raise ValuesError("must hold text, numbers or truth values", parameter=what) from None
+        raise ValuesError(
+            "must be a column of text, numbers or truth values", parameter=what, given=brief(values)
+        ) from None
     missing = [code for value, code in codes.items() if is_missing(value)]
     if missing:
         count = int(np.isin(rows, missing).sum())

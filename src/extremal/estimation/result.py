@@ -284,6 +284,8 @@ class Estimate:
             found.append(
                 f"the logarithm of the {what} is within {max(self.gap, 1e-6):.0e} nats of its maximum"
             )
+        if self.survey is not None and self.survey.degrees <= 0:
+            found.append("all people are in one cluster of each stratum: there is no standard error")
         found += [
             f"not identified: the mechanism cannot tell {shorten(group)} apart completely, only their sum; "
             "their intervals hold what the reports leave possible"
@@ -338,7 +340,8 @@ class Estimate:
         else:
             q = self._expected_shares
             variance = ((W * W) @ q - (W @ q) ** 2) / self.reports
-        return np.where(self.channel.identified(targets), np.sqrt(np.maximum(variance, 0.0)), np.inf)
+        known = self.channel.identified(targets) & (self.survey is None or self.survey.degrees > 0)
+        return np.where(known, np.sqrt(np.maximum(variance, 0.0)), np.inf)
 
     @property
     def _expected_shares(self) -> Floats:

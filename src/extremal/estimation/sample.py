@@ -94,7 +94,7 @@ def table_of(reports: Any, column: Any, others: Sequence[Any]) -> Table | None:
         if column is None:
             raise OptionError("must name the column of reports in the file", parameter="column", given="none")
         return read_table(reports, column, [name for each in others for name in _names(each)])
-    if isinstance(reports, Mapping) or not hasattr(reports, "columns"):
+    if isinstance(reports, Mapping) or not hasattr(type(reports), "columns"):
         return None
     from ..model.frames import eager_frame
 
@@ -125,7 +125,8 @@ def gather(
         c = None if clusters is None else factorize(_column(table, clusters, "clusters"), "clusters")[0]
         for name, values in (("weights", w), ("strata", s), ("clusters", c)):
             _check_length(name, values, n)
-        design = SurveyDesign(w, s, strata_labels, c)
+        unit = 1.0 if w is None else float(w.max())
+        design = SurveyDesign(None if w is None else w / unit, unit, s, strata_labels, c)
     return Sample(codes, names, groups, labels, design)
 
 
@@ -150,7 +151,7 @@ def _reports(table: Table | None, reports: Any, column: Any) -> Any:
 def _groups(table: Table | None, by: Any, n: int) -> tuple[tuple[str, ...], Ints | None, Labels]:
     if by is None:
         return (), None, ()
-    if table is not None and (isinstance(by, str) or _is_names(by, table)):
+    if table is not None and (isinstance(by, str) or _is_names(by, table, n)):
         names = (by,) if isinstance(by, str) else tuple(by)
         values = (
             table[by] if isinstance(by, str) else list(zip(*(as_list(table[x]) for x in names), strict=True))
@@ -165,12 +166,11 @@ def _groups(table: Table | None, by: Any, n: int) -> tuple[tuple[str, ...], Ints
     return names, groups, labels
 
 
-def _is_names(by: Any, table: Table) -> bool:
-    return (
-        isinstance(by, list | tuple)
-        and len(by) > 0
-        and all(isinstance(x, str) and x in table.names for x in by)
-    )
+def _is_names(by: Any, table: Table, n: int) -> bool:
+    """Whether these are names of columns, and not a value for each person."""
+    if not isinstance(by, list | tuple) or not by or not all(isinstance(x, str) for x in by):
+        return False
+    return len(by) != n or all(x in table.names for x in by)
 
 
 def _names(given: Any) -> list[str]:

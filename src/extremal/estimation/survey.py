@@ -27,7 +27,8 @@ from ..model.vectors import as_floats
 class SurveyDesign:
     """Who was asked with which weight, in which stratum and cluster; None where nobody said."""
 
-    weights: Floats | None = None
+    weights: Floats | None = None  # over the largest one, `unit`, so that no square is out of range
+    unit: float = 1.0
     strata: Ints | None = None
     strata_labels: Labels = ()
     clusters: Ints | None = None
@@ -69,7 +70,7 @@ class Totals:
         covariance = A @ self.covariance[cells, cells] @ A.T
         kish = total**2 / float(self.squares[cells].sum())
         degrees = int(self.clusters[block] - self.strata[block])
-        return Shares(f, covariance, total, kish, degrees, self.design.words)
+        return Shares(f, covariance, total * self.design.unit, kish, degrees, self.design.words)
 
     def linear(self, size: int) -> Floats:
         """The matrix that leads from errors of totals to errors of the shares within each block."""

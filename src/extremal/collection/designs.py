@@ -136,6 +136,8 @@ def _made(question: Question) -> tuple[Asked, str | None]:
         purpose = mean(question.scores) if question.purpose == "mean" and question.scores else shares
         return _asked(question, None, (certify(design(question.prior, question.epsilon, purpose)),)), None
     except ExtremalError as error:
+        if isinstance(error, RuntimeError):  # never the survey's fault
+            raise
         raise SurveyError(f"{question.place}: question {question.name!r}: {error}") from None
 
 

@@ -94,6 +94,7 @@ def test_reports_that_rule_answers_out_have_no_bound_for_unknown_changes():
     [
         ([RESPONSE], [PRIOR], "at least 2 waves"),
         ([RESPONSE, OTHER], [PRIOR], "one prior for each wave"),
+        ([RESPONSE, OTHER], 3, "answers must be a prior of paths"),
         ([RESPONSE, OTHER], PRIOR, "tuples of 2 answers"),
         ([RESPONSE, OTHER], ex.Prior.uniform([("a", "x"), ("b", "a")]), "'x' in wave 2"),
     ],
@@ -111,7 +112,7 @@ def test_an_answer_that_occurs_in_one_wave_only_is_no_obstacle():
 
 
 def test_transitions_must_be_probabilities():
-    for wrong in (np.eye(2), np.ones((3, 3)), -np.eye(3)):
+    for wrong in (np.eye(2), np.ones((3, 3)), -np.eye(3), "x"):
         with pytest.raises(ex.errors.PriorError, match="rows sum to 1"):
             ex.panels.markov(PRIOR, wrong)
     with pytest.raises(ex.errors.PriorError, match="at least one transition"):

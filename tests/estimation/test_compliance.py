@@ -81,7 +81,9 @@ def test_groups_that_make_no_sense_are_refused(groups, label, message):
         ex.compliance.rate(groups, label)
 
 
-def test_a_share_of_people_is_a_probability():
+def test_bounds_are_of_an_estimate_and_a_share_is_a_probability():
+    with pytest.raises(ex.errors.ValuesError, match="must be of an estimate, got 3"):
+        ex.compliance.bounds(3, "no", 0.1)
     with pytest.raises(ex.errors.OptionError, match="share must be a number from 0 to 1"):
         ex.compliance.bounds(ex.estimate(WARNER, {"yes": 3}), "no", 1.5)
 

@@ -66,6 +66,7 @@ def test_people_missing_in_a_wave_are_left_out_and_weights_count():
     ("mechanisms", "second", "message"),
     [
         ((TRUTH,), ["never"], "must be those of the two waves"),
+        ((TRUTH, TRUTH), "never", "reports of a wave must be a column"),
         ((TRUTH, TRUTH), ["never", "once"], "a row for each person, got 1 and 2"),
         ((TRUTH, TRUTH), ["nver"], "'nver' \\(1\\)"),
         ((TRUTH, ex.Mechanism(np.eye(2))), [0], "the same inputs"),

@@ -26,6 +26,7 @@ from ..model.labels import shorten
 from ..model.leakage import epsilon_pml, ldp_epsilon
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior, check_prior
+from ..model.vectors import as_floats
 
 MOST_CELLS = 50_000_000  # paths times combinations of reports: 400 MB
 
@@ -78,7 +79,10 @@ def markov(prior: Prior, *transitions: Any) -> Prior:
     }
     place = {label: i for i, label in enumerate(labels)}
     for given in transitions:
-        T = np.asarray(given, dtype=np.float64)
+        try:
+            T = as_floats(given)
+        except (TypeError, ValueError, OverflowError):
+            T = np.empty(0)
         if T.shape != (len(labels), len(labels)) or (T < 0).any() or np.abs(T.sum(axis=1) - 1).max() > 1e-9:
             raise PriorError(
                 f"transitions must be {len(labels)} x {len(labels)} probabilities whose rows sum to 1",
@@ -117,6 +121,12 @@ def leakage(mechanisms: Sequence[Released], answers: Prior | Sequence[Prior]) ->
         each = tuple(_about(answers, P, t, marginals[t]) for t in range(len(parts)))
         exact: float | None = epsilon_pml(answers, path)
     else:
+        if not isinstance(answers, list | tuple):
+            raise OptionError(
+                "must be a prior of paths, or a list with a prior for each wave",
+                parameter="answers",
+                given=repr(answers)[:60],
+            )
         marginals, each, exact = [check_prior(p) for p in answers], (), None
         if len(marginals) != len(parts):
             raise OptionError(

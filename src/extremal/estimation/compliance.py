@@ -107,6 +107,10 @@ def bounds(found: Estimate, label: Any, share: float) -> ShareBounds:
     estimate and at most larger by `share`; that of the safe answer is at most its estimate. No assumption is made
     about what is true for those who do not comply, so nothing sharper can be said.
     """
+    if not isinstance(found, Estimate):
+        raise ValuesError(
+            "bounds must be of an estimate", given=repr(found)[:60], remedy="make it with estimate(...)"
+        )
     if not is_finite(share) or not 0 <= share <= 1:
         raise OptionError("must be a number from 0 to 1", parameter="share", given=repr(share)[:40])
     k = _place(found.labels, label)

@@ -141,6 +141,9 @@ def change(
             "mechanisms of both waves must have the same inputs in the same order",
             given=f"{shorten(one.inputs)} and {shorten(two.inputs)}",
         )
+    for wave in (first, second):
+        if isinstance(wave, str | bytes) or not hasattr(wave, "__iter__"):
+            raise ValuesError("reports of a wave must be a column", given=repr(wave)[:60])
     columns = [as_list(first), as_list(second)]
     if len(columns[0]) != len(columns[1]):
         raise ValuesError(

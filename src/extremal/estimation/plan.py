@@ -87,7 +87,7 @@ def plan(
                 given="none",
                 remedy="e.g. width=0.05",
             )
-        n = check_people(people)
+        n = check_people(people, "people")
         return Plan(expected, matrix, bound, n, 1, level, chance, "", made)
     if people is not None:
         raise OptionError(
@@ -193,7 +193,7 @@ def _least_epsilon(prior: Prior, people: Any, goal: _Goal) -> Plan:
             given=f"{prior.size} answers",
             remedy="e.g. people=944, width=0.2",
         )
-    n = check_people(people)
+    n = check_people(people, "people")
 
     def needed(level: float) -> tuple[Design, float]:
         made = design(prior, level)

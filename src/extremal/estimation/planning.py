@@ -122,12 +122,12 @@ def expected_error(
     return ExpectedError(prior.labels, n, level, errors, _widths(channel, float(n), 1 - level))
 
 
-def check_people(n: Any) -> int:
+def check_people(n: Any, what: str = "n") -> int:
     """A number of people, or of reports."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n < MOST_COUNTED:
         raise OptionError(
             "must be a whole number of reports from 1 to below 2^53",
-            parameter="n",
+            parameter=what,
             given=repr(n)[:40],
             remedy="e.g. 1000",
         )
@@ -174,6 +174,8 @@ def sample_size(
                     "`theory.randomized_response_for_pml(prior, epsilon)`"
                 ),
             )
+    if intervals not in ("all", "each"):
+        raise OptionError('must be "all" or "each"', parameter="intervals", given=repr(intervals)[:40])
     widths = _widths if intervals == "all" else _each_widths
     return _search(channel, float(width), 1 - level, widths)
 

@@ -112,6 +112,7 @@ def test_a_question_outside_of_the_joint_prior_is_added():
     questions = (asked("one", [FIRST]), asked("two", [SECOND]), CLEAR, asked("three", [third]))
     found = findings(questions, JOINT, [])
     assert found.epsilon == pytest.approx(worst(lambda r: r[:2]) + third.realised_epsilon, abs=1e-9)
+    assert "if your answers to different questions are independent" in found.together
 
 
 def test_questions_in_the_clear_without_a_joint_prior_are_warned_of():

@@ -92,7 +92,7 @@ def findings(asked: tuple[Asked, ...], joint: Joint | None, notes: list[str]) ->
         tuple(leakages),
         tuple(sentences),
         tuple(warnings),
-        _for_people(private, clear, epsilon, joint),
+        _for_people(private, clear, epsilon, covered),
     )
 
 
@@ -222,7 +222,7 @@ def _dependence_warning(
     ]
 
 
-def _for_people(private: list[Asked], clear: list[Asked], epsilon: float, joint: Joint | None) -> str:
+def _for_people(private: list[Asked], clear: list[Asked], epsilon: float, covered: set[str]) -> str:
     """One sentence or two for the page."""
     told = []
     if private:
@@ -233,7 +233,9 @@ def _for_people(private: list[Asked], clear: list[Asked], epsilon: float, joint:
             else "Everything that is sent for the private questions"
         )
         unless = (
-            "" if one or joint is not None else ", if your answers to different questions are independent"
+            ""
+            if one or covered >= {q.name for q in private}
+            else ", if your answers to different questions are independent"
         )
         told.append(
             f"{what} makes no guess about your {'answer' if one else 'answers'} more than {factor(epsilon)} times as "

@@ -15,7 +15,18 @@ from pathlib import Path
 from report import Report
 
 HERE = Path(__file__).parent
-MODULES = ("design", "families", "peers", "privatize", "files", "spark", "estimate", "survey", "regress")
+MODULES = (
+    "design",
+    "families",
+    "peers",
+    "privatize",
+    "files",
+    "spark",
+    "estimate",
+    "survey",
+    "regress",
+    "arena",
+)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -190,3 +190,17 @@ def test_designs_for_other_notions_do_not_speak_of_regions_of_leakage():
         ex.design(prior, 0.3, ex.mutual_information, notion=notion) for notion in (ex.LDP, ex.MaximalLeakage)
     ):
         assert "region" not in str(design)
+
+
+def test_no_client_of_local_differential_privacy_beats_the_design_for_shares_at_equal_leakage():
+    prior = ex.Prior([0.4, 0.3, 0.2, 0.1])
+    for epsilon in (0.2, 0.9):
+        table = ex.compare(prior, epsilon, ex.shares)
+        assert len(table.rows) == 6
+        for row in table.rows[1:]:
+            assert row.pml <= epsilon + 1e-9
+            assert row.value <= table.rows[0].value
+    assert "subset selection" in str(table)
+    large = ex.compare(ex.Prior.uniform(13), 1.0, ex.shares)
+    assert len(large.rows) == 2
+    assert "left out" in large.to_markdown()

@@ -21,14 +21,22 @@ from ..model.notion import LDP, LIP, MaximalLeakage, Notion
 from ..model.prior import Prior
 from ..model.regions import check_epsilon
 from ..model.utility import Utility, mutual_information
+from ..theory import frequency_oracles
 from ..theory.randomized_response import randomized_response_for_pml
 from .design import design
 from .notions import LARGEST
+from .quadratic.purposes import Purpose
 from .result import Design
 
 STEPS = 40  # of a bisection for the level
 CLOSE = 1e-7  # levels, or leakages, that need not be told apart
 HIGHEST = 40.0  # a level that allows everything
+ORACLES = {
+    "subset selection": frequency_oracles.subset_selection,
+    "optimised unary encoding": frequency_oracles.optimized_unary_encoding,
+    "RAPPOR": frequency_oracles.rappor,
+    "Hadamard response": frequency_oracles.hadamard_response,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +53,9 @@ class Compared:
     mechanism: Mechanism = field(repr=False)
 
     @classmethod
-    def of(cls, name: str, level: float, prior: Prior, mechanism: Mechanism, utility: Utility) -> Compared:
+    def of(
+        cls, name: str, level: float, prior: Prior, mechanism: Mechanism, utility: Utility | Purpose
+    ) -> Compared:
         """Everything measured."""
         return cls(
             name, level, utility(prior, mechanism), epsilon_pml(prior, mechanism), ldp_epsilon(mechanism),
@@ -62,7 +72,7 @@ class Comparison:
 
     prior: Prior
     epsilon: float
-    utility: Utility
+    utility: Utility | Purpose
     rows: tuple[Compared, ...]
     notes: tuple[str, ...]
 
@@ -131,7 +141,7 @@ class Comparison:
 def compare(
     prior: Prior,
     epsilon: float,
-    utility: Utility = mutual_information,
+    utility: Utility | Purpose = mutual_information,
     *,
     time_limit: float | None = None,
 ) -> Comparison:
@@ -140,10 +150,16 @@ def compare(
     Each notion but PML has a level of its own, chosen as large as its best mechanism's PML allows. Where that PML jumps
     past epsilon the row stays below it, and the table shows by how much. LDP and maximal leakage need all sets of
     symbols and are left out above 14 symbols.
+
+    With a purpose such as shares, the best mechanism stands beside the usual clients of local differential privacy:
+    randomized response, subset selection, optimised unary encoding, RAPPOR and Hadamard response. Their values are
+    efficiencies too, with the best estimator of each.
     """
     epsilon = check_epsilon(epsilon)
     best = design(prior, epsilon, utility, time_limit=time_limit)
     rows = [Compared.of("PML", epsilon, prior, best.mechanism, utility)]
+    if isinstance(utility, Purpose):
+        return _with_oracles(rows, prior, epsilon, utility)
     notes = []
 
     notions = [LIP]
@@ -163,6 +179,20 @@ def compare(
     response = randomized_response_for_pml(prior, epsilon)
     rows.append(Compared.of("randomized response", ldp_epsilon(response), prior, response, utility))
     return Comparison(prior, epsilon, utility, tuple(rows), tuple(notes))
+
+
+def _with_oracles(rows: list[Compared], prior: Prior, epsilon: float, purpose: Purpose) -> Comparison:
+    """The design in `rows` beside the clients of local differential privacy, at equal PML."""
+    response = randomized_response_for_pml(prior, epsilon)
+    rows.append(Compared.of("randomized response", ldp_epsilon(response), prior, response, purpose))
+    notes: tuple[str, ...] = ()
+    if prior.size <= frequency_oracles.LARGEST:
+        for name, make in ORACLES.items():
+            level, mechanism = frequency_oracles.at_pml(make, prior, epsilon)
+            rows.append(Compared.of(name, level, prior, mechanism, purpose))
+    else:
+        notes = (f"other clients are left out: their matrices list all sets of {prior.size} symbols",)
+    return Comparison(prior, epsilon, purpose, tuple(rows), notes)
 
 
 def _level(prior: Prior, utility: Utility, notion: Notion, time_limit: float | None, level: float) -> Design:

@@ -19,7 +19,8 @@ from .master import balance, mix
 from .problem import efficiency
 from .watch import Watch
 
-OUTPUTS = (3, 4, 6, 9)  # for each symbol, tried until the goal is reached
+OUTPUTS = (3, 4, 5, 6, 9)  # for each symbol, tried until the goal is reached
+CLOSE = 0.99  # of the goal: the rest is for rounding, and for what takes leakage to epsilon
 FEW = 4  # for each symbol: up to so many the best weights are found
 LARGEST_MIX = 2e10  # outputs^2 * symbols: beyond, finding the best weights takes minutes
 REPEATS = 12  # vectors for each symbol, from which on those that come up again end the search
@@ -45,7 +46,7 @@ def spread(source: Source, simple: tuple[Floats, Floats], goal: float, watch: Wa
                 best, value, name = (X, made[0]), made[1], "herding"
                 watch.value = value
                 curve.append((len(X), watch.upper / value - 1))
-            reached = watch.upper / value - 1 <= 0.9 * goal
+            reached = watch.upper / value - 1 <= CLOSE * goal
             if (
                 made is not None
                 and (reached or each == FEW)
@@ -56,7 +57,7 @@ def spread(source: Source, simple: tuple[Floats, Floats], goal: float, watch: Wa
                 curve[-1] = (len(X), watch.upper / value - 1)
             watch.value = value
             watch.tell()
-            if reached or watch.upper / value - 1 <= 0.9 * goal or watch.over() or total >= REPEATS * n:
+            if reached or watch.upper / value - 1 <= CLOSE * goal or watch.over() or total >= REPEATS * n:
                 break
     except KeyboardInterrupt:
         watch.interrupted = True

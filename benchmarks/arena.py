@@ -1,0 +1,198 @@
+"""Designs for shares beside the usual clients of local differential privacy: squared error of the shares.
+
+All figures are n times the expected sum of squared errors of the estimated shares of n people, who are drawn from the
+prior; direct answers have 1 - sum p^2. The clients are pure protocols: a report supports a symbol with probability p
+if it is the true one, else with probability q, and the usual estimator has the error sum P (1 - P) / (p - q)^2,
+P = q + (p - q) prior. Subset selection takes the best size of its sets.
+
+- At equal PML each client has the level at which its reports leak epsilon under the prior: its largest lift is
+  e^level / (1 + (e^level - 1) m), where m is the mass of the lightest set that a report can support.
+- At equal LDP ours is the design for the set of all priors. For symbols that are all alike subset selection is optimal.
+
+Simulations run the peers' own clients (multi-freq-ldpy; Hadamard response of pure-ldp) and estimators.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from families import survey, zipf
+from report import Report
+
+import extremal as ex
+
+CLIENTS = ("randomized response", "subset selection", "OUE", "RAPPOR", "Hadamard response")
+PEOPLE, TIMES = 1000, 40  # of a simulation
+LARGEST_LDP = 64  # symbols
+
+
+def squared_error(pi: np.ndarray, p: float, q: float) -> float:
+    """n times the squared error of the usual estimator."""
+    P = q + (p - q) * pi
+    return float(np.sum(P * (1 - P)) / (p - q) ** 2)
+
+
+def supports(name: str, n: int, level: float, size: int = 1) -> tuple[float, float]:
+    """With what probability a report supports the true symbol, and any other."""
+    c = math.exp(level)
+    if name == "randomized response":
+        return c / (c + n - 1), 1 / (c + n - 1)
+    if name == "subset selection":
+        p = c * size / (c * size + n - size)
+        return p, p * (size - 1) / (n - 1) + (1 - p) * size / (n - 1)
+    if name == "OUE":
+        return 0.5, 1 / (c + 1)
+    if name == "RAPPOR":
+        return 1 - 1 / (math.exp(level / 2) + 1), 1 / (math.exp(level / 2) + 1)
+    return c / (c + 1), 0.5
+
+
+def lightest(name: str, pi: np.ndarray, size: int = 1) -> float:
+    """The least mass that a report can support."""
+    if name == "subset selection":
+        return float(np.sort(pi)[:size].sum())
+    if name != "Hadamard response":
+        return float(pi.min())
+    spread = np.zeros(1 << len(pi).bit_length())
+    spread[1 : len(pi) + 1] = pi
+    width = 1
+    while width < len(spread):  # Walsh and Hadamard: the difference of the two halves, for every output
+        pairs = spread.reshape(-1, 2, width)
+        spread = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).ravel()
+        width *= 2
+    return float((1 + spread[1:].min()) / 2)
+
+
+def best_client(name: str, pi: np.ndarray, epsilon: float, by_pml: bool) -> tuple[float, float, int]:
+    """The least error of a client, with its level and the size of its sets."""
+    n, found = len(pi), (math.inf, 0.0, 1)
+    for size in range(1, n) if name == "subset selection" else (1,):
+        level = epsilon
+        if by_pml:
+            m = lightest(name, pi, size)
+            left = 1 - m * math.exp(epsilon)
+            level = epsilon + math.log((1 - m) / left) if left > 1e-12 else 40.0
+        found = min(found, (squared_error(pi, *supports(name, n, level, size)), level, size))
+    return found
+
+
+def ours(prior: ex.Prior, epsilon: float, by_pml: bool) -> ex.Design | None:
+    if by_pml:
+        return ex.design(prior, epsilon)
+    return ex.design(ex.PriorSet.at_least(prior.size, 0), epsilon) if prior.size <= LARGEST_LDP else None
+
+
+def error_of(prior: ex.Prior, design: ex.Design) -> float:
+    value = ex.shares(prior, ex.Mechanism(design.mechanism.matrix, prior.labels))
+    return (1 - float(np.sum(prior.probabilities**2))) / value
+
+
+def simulate_ours(prior: ex.Prior, design: ex.Design, rng: np.random.Generator) -> tuple[float, float]:
+    certified = ex.certify(design)
+    mechanism = certified.mechanism
+
+    def once(answers: np.ndarray) -> np.ndarray:
+        labels = [mechanism.inputs[i] for i in answers]
+        source = ex.randomness.SeededWords(int(rng.integers(2**31)))
+        reports = certified.privatize(labels, source=source)
+        return ex.estimate(
+            certified, reports, method="inverse", prior=ex.Prior(prior.probabilities, mechanism.inputs)
+        ).frequencies
+
+    return simulate(once, prior, rng)
+
+
+def simulate(
+    once: Callable[[np.ndarray], Any], prior: ex.Prior, rng: np.random.Generator
+) -> tuple[float, float]:
+    """n times the mean squared error over TIMES samples, and its standard error."""
+    errors = []
+    for _ in range(TIMES):
+        answers = rng.choice(prior.size, PEOPLE, p=prior.probabilities)
+        errors.append(PEOPLE * float(np.sum((np.asarray(once(answers)) - prior.probabilities) ** 2)))
+    return float(np.mean(errors)), float(np.std(errors)) / math.sqrt(TIMES)
+
+
+def client(name: str, n: int, level: float) -> Callable[[np.ndarray], Any] | None:
+    """A peer's client and estimator; None where it has none at this level."""
+    from multi_freq_ldpy.pure_frequency_oracles import GRR, SS, UE
+
+    if name == "randomized response":
+        return lambda x: GRR.GRR_Aggregator_MI([GRR.GRR_Client(v, n, level) for v in x], n, level)
+    if name == "subset selection":
+        return lambda x: SS.SS_Aggregator_MI([SS.SS_Client(v, n, level) for v in x], n, level)
+    if name in ("OUE", "RAPPOR"):
+        best = name == "OUE"
+        return lambda x: UE.UE_Aggregator_MI([UE.UE_Client(v, n, level, best) for v in x], level, best)
+    if level > 1:  # the peer then has another, hashed variant
+        return None
+    try:
+        from pure_ldp.frequency_oracles.hadamard_response import (
+            HadamardResponseClient,
+            HadamardResponseServer,
+        )
+    except ImportError:  # it needs scikit-learn, and does not say so
+        return None
+
+    def hadamard(x: np.ndarray) -> list[float]:
+        server = HadamardResponseServer(level, n)
+        one = HadamardResponseClient(level, n, server.get_hash_funcs())
+        server.aggregate_all([one.privatise(int(v) + 1) for v in x])
+        return [float(server.estimate(i + 1, suppress_warnings=True)) / PEOPLE for i in range(n)]
+
+    return hadamard
+
+
+def cases(level: str) -> list[tuple[str, ex.Prior]]:
+    sizes = {"tiny": (2, 6), "quick": (2, 8, 32), "normal": (2, 8, 32, 100), "full": (2, 8, 32, 100, 1000)}[
+        level
+    ]
+    found = [("party of the survey", survey("party")(7)), ("education of the survey", survey("education")(7))]
+    for n in sizes:
+        found += [(f"uniform {n}", ex.Prior.uniform(n)), (f"Zipf {n}", zipf(n, 1.0))]
+    return found
+
+
+def run(report: Report) -> None:
+    epsilons = (1.0,) if report.level in ("tiny", "quick") else (0.5, 1.0, 2.0)
+    columns = {"prior": "<24", "epsilon": "7g", "ours": "10.4g", **dict.fromkeys(CLIENTS, ">19")}
+    rng = np.random.default_rng(report.seed)
+    for by_pml in (True, False):
+        notion = "PML" if by_pml else "LDP"
+        table = report.table(
+            f"Squared error of shares, times people, at equal {notion}",
+            columns,
+            f"in brackets: simulated, {TIMES} samples of {PEOPLE} people; ! where a client does better than ours",
+        )
+        for name, prior in cases(report.level):
+            for epsilon in epsilons:
+                design = ours(prior, epsilon, by_pml)
+                own = math.nan if design is None else error_of(prior, design)
+                cells = []
+                for other in CLIENTS:
+                    error, level, _ = best_client(other, prior.probabilities, epsilon, by_pml)
+                    cells.append(_cell(other, error, level, own, prior, by_pml, rng))
+                if design is not None and prior.size <= 8 and epsilon == 1:
+                    mean, spread = simulate_ours(prior, design, rng)
+                    report.check(
+                        f"{name}, {notion} 1: ours simulated {mean:.4g} within 4 standard errors of {own:.4g}",
+                        abs(mean - own) <= 4 * spread,
+                    )
+                table.row(name, epsilon, own, *cells)
+
+
+def _cell(
+    name: str, error: float, level: float, own: float, prior: ex.Prior, by_pml: bool, rng: np.random.Generator
+) -> str:
+    text = f"{error:.4g}{'!' if error < own * (1 - 1e-9) else ''}"
+    make = None if by_pml or not 3 <= prior.size <= 8 or level != 1 else client(name, prior.size, level)
+    return text if make is None else f"{text} ({simulate(make, prior, rng)[0]:.3g})"
+
+
+if __name__ == "__main__":
+    import sys
+
+    run(Report(sys.argv[1].lstrip("-") if len(sys.argv) > 1 else "normal", 0))

@@ -181,7 +181,7 @@ def run(report: Report) -> None:
                         f"{name}, {notion} 1: ours simulated {mean:.4g} within 4 standard errors of {own:.4g}",
                         abs(mean - own) <= 4 * spread,
                     )
-                table.row(name, epsilon, own, *cells)
+                table.row(name, epsilon, None if design is None else own, *cells)
 
 
 def _cell(

@@ -25,7 +25,7 @@ COOLING = (1e-2, 1e-3, 2e-4)  # of the scale: how far a smooth maximum may be fr
 ROUNDS = 120  # of the quasi-Newton method, each time
 CELLS = 2500
 PRECISION = 3e-3  # of the bound: cells need not be finer
-PATIENCE = 5  # steps without a better bound
+PATIENCE = 9  # steps without a better bound
 MOST_KNOWN = 1500  # vectors that the maximum is taken over
 
 
@@ -60,7 +60,8 @@ class LevelBound:
         estimate = efficiency_bound(self.true, weights.W, reached)
         upper = efficiency_bound(self.true, weights.W, most_by_cells(cells, weights))
         self._idle = 0 if upper < self.upper * (1 - PRECISION / 3) else self._idle + 1
-        self.settled = upper <= estimate * (1 + 2 * PRECISION) or self._idle == PATIENCE
+        # Where the bound is what the known vectors say, only better weights for these could help.
+        self.settled = self._idle >= (2 if upper <= estimate * (1 + 2 * PRECISION) else PATIENCE)
         if upper < self.upper:
             self.upper = upper
             prices = weights.y - 2 * weights.W.sum(axis=1)
@@ -96,7 +97,7 @@ class LevelBound:
             weights = _weights(n, z * unit)
             found = gradient(problem, weights.W)
             if found is None:
-                return 1e300, np.zeros_like(z)
+                return 10 * self._scale, np.zeros_like(z)  # finite, or steps shrink to nothing
             values = _values(weights, known)
             most = float(values.max())
             share = np.exp((values - most) / blur)

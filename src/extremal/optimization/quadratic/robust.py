@@ -30,7 +30,8 @@ from .watch import Progress, Watch
 SWEEPS = 20
 PULL = 0.2
 SHARE = 5  # the part of the list that is added at once is so many times the number of symbols
-SMALL_GAIN = 1e-3  # of the efficiency: rounds that bring less are stalled
+STALLS = 4  # rounds without gain, with a bound that is settled, after which to stop
+SMALL_GAIN = 2e-4  # of the efficiency: rounds that bring less are stalled
 
 
 def robust_tolerance(size: int) -> float:
@@ -49,6 +50,7 @@ class RobustColumns:
     levels: LevelBound
     upper: float
     relaxation: Certificate
+    stalls: int = 0
 
     @property
     def name(self) -> str:
@@ -62,8 +64,8 @@ class RobustColumns:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the bound does not get better any more."""
-        return self.vertices is None and self.levels.settled
+        """Whether neither the bound nor the mixture has got better for some rounds."""
+        return self.vertices is None and self.stalls >= STALLS
 
     def little(self, value: float, upper: float) -> float:
         """A round that gains less has stalled: only then is a bound over levels worth its time."""
@@ -97,6 +99,8 @@ class RobustColumns:
             return upper, Certificate(W, y, over_set=True)
         if listed and not self.levels.settled:
             self.levels.improve(X, mixture.weights)
+        elif listed:
+            self.stalls += 1
         if self.levels.certificate is None or self.levels.upper >= self.upper:
             return self.upper, self.relaxation
         return self.levels.upper, self.levels.certificate

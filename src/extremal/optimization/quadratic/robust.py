@@ -14,7 +14,7 @@ import numpy as np
 
 from ..._types import Floats
 from ...model.prior_set import PriorSet
-from ..robust.vertices import LARGEST, MOST, Sets, robust_vertices
+from ..robust.vertices import LARGEST, Sets, robust_vertices
 from .bounds import efficiency_bound, most_by_entries, most_by_vertices
 from .certificate import Certificate
 from .columns import whole
@@ -27,6 +27,7 @@ from .search import PAIR_ROUNDS, improve, ridged
 from .solve import ROUNDS, Solution, check_purpose, in_order
 from .watch import Progress, Watch
 
+MOST = 3**12  # lift vectors to be listed: all of 12 symbols
 SWEEPS = 20
 PULL = 0.2
 SHARE = 5  # the part of the list that is added at once is so many times the number of symbols
@@ -129,7 +130,7 @@ def solve_set(
     cone = Cone.of(priors, epsilon, order)
     vertices = None
     if n <= LARGEST and Sets.of(priors, cone.c).pairs <= MOST:
-        vertices = robust_vertices(priors, cone.c)[:, order] - 1
+        vertices = robust_vertices(priors, cone.c, MOST)[:, order] - 1
     nominal = relax(problem, PAIR_ROUNDS, watch)
     upper = efficiency_bound(true, nominal.W, most_by_entries(true, nominal.W))
     source = RobustColumns(

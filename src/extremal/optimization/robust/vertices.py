@@ -69,12 +69,12 @@ def _noise(c: float) -> float:
     return float(rounding(math.log(c))) * c
 
 
-def robust_vertices(priors: PriorSet, c: float) -> Floats:
+def robust_vertices(priors: PriorSet, c: float, most: int = MOST) -> Floats:
     """All extremal lift vectors of a set of priors, one a row, some of them perhaps not extremal."""
     sets = Sets.of(priors, c)
-    if sets.pairs > MOST:
+    if sets.pairs > most:
         raise SizeError(
-            f"extremal lift vectors of a set are listed up to {MOST}",
+            f"extremal lift vectors of a set are listed up to {most}",
             given=sets.pairs,
             remedy="use method='column-generation'",
         )

@@ -23,7 +23,7 @@ OUTPUTS = (3, 4, 5, 6, 9)  # for each symbol, tried until the goal is reached
 CLOSE = 0.99  # of the goal: the rest is for rounding, and for what takes leakage to epsilon
 FEW = 4  # for each symbol: up to so many the best weights are found
 LARGEST_MIX = 2e10  # outputs^2 * symbols: beyond, finding the best weights takes minutes
-REPEATS = 12  # vectors for each symbol, from which on those that come up again end the search
+REPEATS = 30  # vectors for each symbol, from which on those that come up again end the search
 
 
 def spread(source: Source, simple: tuple[Floats, Floats], goal: float, watch: Watch) -> Found:

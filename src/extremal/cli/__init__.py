@@ -182,7 +182,9 @@ def register(
 
 
 register(app, COMMANDS, EXAMPLES)
-SURVEY = "Ask people through their own devices: the draw happens there, and only reports arrive."
+SURVEY = (
+    "Ask people on their own devices, which draw the reports. True answers to private questions are not sent."
+)
 survey_app = typer.Typer(
     help=SURVEY,
     short_help=SURVEY,  # given apart it is not cut off

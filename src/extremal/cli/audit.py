@@ -37,7 +37,8 @@ def command(
     pairs: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Test a system from observed pairs instead: CSV with secrets and reports."
+            metavar="FILE",
+            help="Test any system from observed pairs instead: a CSV file with secrets and reports.",
         ),
     ] = None,
     secret: Annotated[
@@ -46,10 +47,10 @@ def command(
     report: Annotated[
         str | None, typer.Option(metavar="NAME", help="With --pairs: the column of reports.")
     ] = None,
-    confidence: Annotated[float, typer.Option(help="With --pairs: of the bounds.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="With --pairs: confidence level of the bounds.")] = 0.95,
     as_json: options.Json = False,
 ) -> None:
-    """Tell what a mechanism leaks, by report and in plain words.
+    """Say in plain words what each report of a mechanism can reveal.
 
     Exit status 1: more than --epsilon leaks; with --pairs: the pairs prove that more leaks.
     """

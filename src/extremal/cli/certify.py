@@ -20,20 +20,26 @@ def command(
         str,
         typer.Argument(
             metavar="FILE",
-            help='A matrix (JSON or CSV, a row an answer) or a mechanism file; "-" reads from a pipe.',
+            help='A matrix (JSON or CSV, one row per answer) or a mechanism file; "-" reads from a pipe.',
         ),
     ],
     prior: options.Prior = None,
     epsilon: Annotated[
-        float | None, typer.Option("--epsilon", "-e", metavar="NATS", help="The level to be proved.")
+        float | None,
+        typer.Option(
+            "--epsilon",
+            "-e",
+            metavar="NATS",
+            help="The limit to prove: no guess more than e^epsilon times as likely.",
+        ),
     ] = None,
     output: options.MechanismOutput = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
-    """Prove that a mechanism keeps epsilon, in exact arithmetic, and write it as a certified one.
+    """Prove in exact arithmetic that a mechanism keeps epsilon, and write it as a certified mechanism file.
 
-    A mechanism file is proved anew. Exit status 1: the mechanism leaks more than epsilon.
+    The proof of a mechanism file is done again. Exit status 1: the mechanism leaks more than epsilon.
     """
     check_target(output, overwrite, as_json)
     found = parse_mechanism(read_text(source))

@@ -19,15 +19,22 @@ def command(
         str, typer.Option("--output", "-o", metavar="DIR", help="The folder for all files and the report.")
     ] = "extremal-demo",
     epsilon: Annotated[
-        float, typer.Option("--epsilon", "-e", metavar="NATS", help="The privacy level.")
+        float,
+        typer.Option(
+            "--epsilon",
+            "-e",
+            metavar="NATS",
+            help="The limit: no report makes any guess more than e^epsilon times as likely to be right.",
+        ),
     ] = 0.7,
     as_json: options.Json = False,
 ) -> None:
-    """Go the whole way on a real survey that ships with the package, and leave a report to look at.
+    """Run every step on a real survey that ships with the package, and write a report to look at.
 
-    Learn the prior, design, certify, privatise, estimate back with intervals, audit; beside randomized response that
-    leaks as much. Meanwhile 300 simulated phones answer through the survey server, if its packages are installed. Files
-    of the same names in the folder are replaced.
+    The steps are: count the prior, design, certify, replace answers with reports, estimate shares with intervals,
+    audit. Randomized response with the same leakage runs next to it for comparison. 300 simulated phones also answer
+    through the survey server, if its packages are installed. Existing files of the same names in the folder are
+    replaced.
     """
     from extremal.studies.demo.report import make
 

@@ -25,33 +25,40 @@ def command(
         bool,
         typer.Option(
             "--robust",
-            help="Keep epsilon for every prior that the sample leaves possible, not only for its shares.",
+            help="Keep epsilon for every prior that fits the counted sample, not only for the shares in it.",
         ),
     ] = False,
     confidence: Annotated[
-        float, typer.Option(help="With --robust: that the true prior is among these.")
+        float, typer.Option(help="With --robust: the confidence that the true prior is one of these.")
     ] = 0.95,
-    method: Annotated[options.Method, typer.Option(help="How to search.")] = "auto",
+    method: Annotated[options.Method, typer.Option(help="The algorithm; auto picks one.")] = "auto",
     tolerance: Annotated[
-        float | None, typer.Option(help="Relative distance to the optimum to be proven.")
+        float | None,
+        typer.Option(help="How close to the optimum the design must be proven to be, relative to its value."),
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(help="Seconds after which to stop the search; no limit if left out.")
+        float | None, typer.Option(help="Stop the search after this many seconds; no limit if left out.")
     ] = None,
     people: Annotated[
         int | None,
-        typer.Option(metavar="N", help="How many will be asked: how exactly they tell each share."),
+        typer.Option(
+            metavar="N", help="How many people you will ask; prints how precise each share will be."
+        ),
     ] = None,
     output: options.MechanismOutput = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
-    """Design the best mechanism under epsilon-PML, for estimating shares if nothing else is asked for, and certify it.
+    """Find the best way to draw reports within the limit epsilon, and prove that it keeps the limit.
 
-    The prior, how frequent each answer is, is given (--prior, --counts), e.g. from a census or an earlier study, or
-    counted from a column of a CSV or Parquet file (--data, --column); it stands in the mechanism file, so the latter is
-    for answers that may be known. With -o the mechanism is written to a file that the other commands read: integer
-    weights that keep epsilon exactly.
+    The result is a mechanism: how likely each answer is to turn into each report. "Best" means the most precise
+    shares, unless --utility says otherwise. You need the prior: how common each answer is. Give it with --prior or
+    --counts, from a census or an earlier study. Or count it from a column of a CSV or Parquet file, with --data and
+    --column. The prior becomes part of the mechanism file, which is public, so count only answers that may become
+    known.
+
+    With -o the mechanism is written to a file that the other commands read. It holds integers that keep epsilon
+    exactly.
     """
     check_target(output, overwrite, as_json)
     if people is not None and people < 1:

@@ -36,19 +36,22 @@ def command(
     mechanism: Annotated[
         str | None,
         typer.Option(
-            "--mechanism", "-m", metavar="FILE", help="A certified mechanism file; a store has its own."
+            "--mechanism",
+            "-m",
+            metavar="FILE",
+            help="The certified mechanism that drew the reports; leave it out for the store of a survey.",
         ),
     ] = None,
     question: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Of a store: which question; all of them if left out."),
+        typer.Option(metavar="NAME", help="Which question of a survey; all of them if left out."),
     ] = None,
     column: options.ReportColumn = None,
     columns: options.Columns = None,
     by: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Also for every group in this column; A,B for combinations of columns."
+            metavar="NAME", help="Also estimate every group in this column; A,B for combinations of columns."
         ),
     ] = None,
     weights: Annotated[
@@ -56,24 +59,29 @@ def command(
     ] = None,
     strata: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The column that says in which stratum a person was drawn."),
+        typer.Option(metavar="NAME", help="The column with the stratum in which each person was drawn."),
     ] = None,
     clusters: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column that says who was drawn together.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The column with the cluster of each person: those drawn together."
+        ),
     ] = None,
     missing: options.Missing = "refuse",
     confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     intervals: Annotated[
         Literal["all", "each"],
-        typer.Option(help='"all": all intervals hold together; "each": ordinary ones, each by itself.'),
+        typer.Option(
+            help='"all": all intervals hold at the same time; "each": ordinary intervals, each holds by itself.'
+        ),
     ] = "all",
     method: Annotated[Method, typer.Option(help="How to estimate.")] = "maximum-likelihood",
     group: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=A,B",
-            help="Also the sum over some answers, e.g. ever=once,often; may be repeated; quotes as in CSV around an "
-            "answer that holds a comma.",
+            help="Also the share of several answers together, e.g. ever=once,often; may be repeated; "
+            "put quotes around an answer that holds a comma.",
         ),
     ] = None,
     mean: Annotated[
@@ -81,13 +89,13 @@ def command(
     ] = False,
     scores: Annotated[
         str | None,
-        typer.Option(metavar="A=0,B=1", help="Also the mean of scores: a number for each answer."),
+        typer.Option(metavar="A=0,B=1", help="Also the mean score; give a number for each answer."),
     ] = None,
     safe: Annotated[
         str | None,
         typer.Option(
             metavar="LABEL=SHARE",
-            help="Also what shares can be if up to this share of people give this answer whatever is true.",
+            help="Also how far off the shares can be if up to this share of people give this answer whatever is true.",
         ),
     ] = None,
     output: Annotated[
@@ -101,9 +109,9 @@ def command(
     format: options.Format = None,
     delimiter: options.Delimiter = None,
 ) -> None:
-    """Estimate how frequent each answer is from reports, with confidence intervals, for everybody or by group.
+    """Estimate from reports how common each answer is, with confidence intervals, for everybody or by group.
 
-    Exit status 1: the reports do not look like those of this mechanism.
+    Exit status 1: the reports do not look as if this mechanism had drawn them.
     """
     check_target(output, overwrite, as_json)
     check_table(output)

@@ -9,14 +9,14 @@ import typer
 
 def command(
     host: Annotated[
-        str, typer.Option(help="The address to listen on; others than this machine's own let others in.")
+        str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines in.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0 takes a free one.")] = 8501,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0 takes a free one.")] = 8501,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
     """Open the explorer: a local web page to choose a prior and an epsilon and see what happens.
 
-    Only this machine can reach it, and data stays in memory. Ctrl-C ends it.
+    Only this machine can reach it unless --host says otherwise, and data stays in memory. Ctrl-C ends it.
     """
     try:
         from extremal.explorer import serve

@@ -12,10 +12,10 @@ from . import options, show
 
 
 def command(
-    path: Annotated[str, typer.Argument(metavar="FILE", help="The key file to make.")],
+    path: Annotated[str, typer.Argument(metavar="FILE", help="The key file to create.")],
     as_json: options.Json = False,
 ) -> None:
-    """Make a secret key for repeatable reports, in a new file that only its owner can read."""
+    """Make a secret key for repeatable reports, in a new file that only you can read."""
     ex.keys.write(path)
     if as_json:
         show.print_json({"file": path})

@@ -12,14 +12,21 @@ import typer
 
 Epsilon = Annotated[
     float,
-    typer.Option("--epsilon", "-e", help="The privacy level in nats: no report leaks more.", metavar="NATS"),
+    typer.Option(
+        "--epsilon",
+        "-e",
+        help="The limit: no report makes any guess more than e^epsilon times as likely to be right; "
+        "0.7 is about twice.",
+        metavar="NATS",
+    ),
 ]
 Data = Annotated[
     str | None,
     typer.Option(
         "--data",
         metavar="FILE",
-        help='CSV or Parquet file of answers to count the prior from, if they may be known; "-" reads CSV from a pipe.',
+        help="CSV or Parquet file of answers to count the prior from; only for answers that may become"
+        ' known. "-" reads CSV from a pipe.',
     ),
 ]
 Column = Annotated[
@@ -30,7 +37,7 @@ Columns = Annotated[
     typer.Option(
         "--columns",
         metavar="A,B",
-        help="Several columns together, as one answer: one draw for all of them, and epsilon holds for all of them.",
+        help="Several columns treated as one answer: one report covers all of them, and so does epsilon.",
     ),
 ]
 ReportColumn = Annotated[
@@ -41,7 +48,7 @@ Prior = Annotated[
     typer.Option(
         "--prior",
         metavar="PRIOR",
-        help="0.5,0.3,0.2 or a=0.5,b=0.3,c=0.2 or a JSON file (or mechanism file).",
+        help="The prior, how common each answer is: 0.5,0.3,0.2 or a=0.5,b=0.3,c=0.2 or a JSON or mechanism file.",
     ),
 ]
 Counts = Annotated[
@@ -49,7 +56,7 @@ Counts = Annotated[
     typer.Option(
         "--counts",
         metavar="FILE",
-        help="JSON {label: count} or CSV with label and count, from a census or a study.",
+        help="Instead of a prior: counts from a census or a study, as JSON {label: count} or CSV with label and count.",
     ),
 ]
 Labels = Annotated[
@@ -57,21 +64,22 @@ Labels = Annotated[
     typer.Option(
         "--labels",
         metavar="A,B,C",
-        help='All possible answers, in the order wanted; "quotes" around one that holds a comma.',
+        help='All possible answers, in the order you want; put "quotes" around an answer that contains a comma.',
     ),
 ]
 Pseudocount = Annotated[
-    float, typer.Option("--pseudocount", help="Added to every count, for answers that were never seen.")
+    float,
+    typer.Option("--pseudocount", help="A number added to every count, so that no answer has probability 0."),
 ]
 Missing = Annotated[
-    Literal["refuse", "drop"], typer.Option("--missing", help="What to do with missing answers.")
+    Literal["refuse", "drop"], typer.Option("--missing", help="Stop at missing answers, or drop them.")
 ]
 MissingOrUnknown = Annotated[
     Literal["refuse", "drop"],
     typer.Option(
         "--missing",
         "--unknown",
-        help="What to do with missing answers, and with those that the mechanism does not know.",
+        help="Stop at missing answers and at answers that the mechanism does not know, or drop them.",
     ),
 ]
 AnyUtility = Literal[
@@ -92,8 +100,8 @@ Utility = Annotated[
     AnyUtility,
     typer.Option(
         "--utility",
-        help='What the design is for; "shares": the least error of what `extremal estimate` gives; "mean": that of the '
-        "mean of answers that are numbers.",
+        help='What the reports are for. "shares": the most precise shares from `extremal estimate`; "mean": the most '
+        "precise mean of numeric answers; the others: the most information by that measure.",
     ),
 ]
 Mechanism = Annotated[
@@ -105,14 +113,15 @@ MechanismOutput = Annotated[
         "--output", "-o", metavar="FILE", help='Where to write the certified mechanism; "-" for a pipe.'
     ),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the target if it exists.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output if it already exists.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs, and nothing else.")]
 Format = Annotated[
     Literal["csv", "parquet"] | None,
-    typer.Option("--format", help="Of the data, if its name does not say it."),
+    typer.Option("--format", help="Format of the data, if the file name does not show it."),
 ]
 Delimiter = Annotated[
-    str | None, typer.Option("--delimiter", help="Of a CSV file; found from its header if left out.")
+    str | None,
+    typer.Option("--delimiter", help="Delimiter of a CSV file; detected from the header if left out."),
 ]
 
 

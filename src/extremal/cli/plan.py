@@ -25,15 +25,18 @@ def command(
     epsilon: Annotated[
         float | None,
         typer.Option(
-            "--epsilon", "-e", metavar="NATS", help="With a prior: the level to design a mechanism for."
+            "--epsilon", "-e", metavar="NATS", help="With a prior: the limit to design a mechanism for."
         ),
     ] = None,
     people: Annotated[
         int | None,
-        typer.Option(metavar="N", help="How many people there are; with a goal, what epsilon they need."),
+        typer.Option(
+            metavar="N",
+            help="How many people you have; with a prior and a goal, finds the epsilon they need.",
+        ),
     ] = None,
     width: Annotated[
-        float | None, typer.Option(help="Goal: every interval at most so wide, from end to end, e.g. 0.05.")
+        float | None, typer.Option(help="Goal: every interval at most this wide, from end to end, e.g. 0.05.")
     ] = None,
     difference: Annotated[
         float | None, typer.Option(help="Goal: find a difference between two groups, e.g. 0.1 for 10 points.")
@@ -44,28 +47,35 @@ def command(
             help="Goal: find a log odds ratio per standard deviation of a covariate, in a logit model."
         ),
     ] = None,
-    power: Annotated[float, typer.Option(help="The probability of finding it.")] = 0.8,
+    power: Annotated[
+        float, typer.Option(help="The probability of finding the difference or coefficient.")
+    ] = 0.8,
     answer: Annotated[
-        str | None, typer.Option(help="Whose share differs or is modelled; the hardest answer if left out.")
+        str | None,
+        typer.Option(
+            help="The answer whose share differs or is modelled; the one that needs the most people if left out."
+        ),
     ] = None,
     intervals: Annotated[
         Literal["all", "each"],
-        typer.Option(help='Intervals of --width: "all" hold together, "each" by itself.'),
+        typer.Option(help='For --width: "all" intervals hold at the same time, or "each" by itself.'),
     ] = "all",
     confidence: Annotated[
-        float, typer.Option(help="Of intervals; tests are at the level 1 - confidence.")
+        float, typer.Option(help="Confidence level of intervals; tests are at the level 1 - confidence.")
     ] = 0.95,
     picture: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Draw precision over people and epsilon, as .png or .svg."),
+        typer.Option(
+            metavar="FILE", help="Draw the precision by number of people and epsilon, as .png or .svg."
+        ),
     ] = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
-    """Say how many people a goal takes, how exact so many people are, or which epsilon they need.
+    """Say how many people a goal needs, how precise the results of so many will be, or which epsilon they need.
 
-    The goal is a width of intervals, a difference between groups or a coefficient. Give a mechanism file, a prior with
-    --epsilon, or a prior with --people: then epsilon is what is looked for.
+    The goal is a width of intervals, a difference between groups or a coefficient. Give a mechanism file, or a prior
+    with --epsilon. With a prior, --people and a goal, the command finds the smallest epsilon that reaches the goal.
     """
     check_target(picture, overwrite)
     if picture is not None and Path(picture).suffix.lower() not in (".png", ".svg"):

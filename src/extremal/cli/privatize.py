@@ -24,7 +24,10 @@ def command(
     mechanism: Annotated[
         list[str],
         typer.Option(
-            "--mechanism", "-m", metavar="FILE", help="Its certified mechanism; one for each --column."
+            "--mechanism",
+            "-m",
+            metavar="FILE",
+            help="The certified mechanism of the column; one for each --column.",
         ),
     ],
     output: Annotated[
@@ -36,18 +39,19 @@ def command(
         typer.Option(
             "--column",
             metavar="NAME",
-            help="The column to privatise; may be repeated; needed unless the file has a single one.",
+            help="The column to replace; may be repeated; needed unless the file has only one column.",
         ),
     ] = None,
     columns: options.Columns = None,
     key_file: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Secret key: the same key and id give the same report (extremal key)."
+            metavar="FILE",
+            help="A secret key made by `extremal key`: the same key, id and answer give the same report.",
         ),
     ] = None,
     id_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column with one id a record.")
+        str | None, typer.Option(metavar="NAME", help="The column with the id of each record.")
     ] = None,
     missing: options.MissingOrUnknown = "refuse",
     unknown_as: Annotated[
@@ -55,21 +59,23 @@ def command(
     ] = None,
     occasion: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="With a key: draw new reports for this occasion, e.g. a wave."),
+        typer.Option(
+            metavar="NAME", help="With a key: draw new reports for this occasion, e.g. a second wave."
+        ),
     ] = None,
     ledger: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help='Where keyed releases are recorded; beside the key file unless given, "none" for nowhere. A second '
-            "report of the same people's column is refused.",
+            help="With a key: the file that records releases, so that a second report about the same "
+            'column of the same people is refused. By default next to the key file; "none" turns it off.',
         ),
     ] = None,
     order: Annotated[
         Literal["check", "keep", "shuffle"],
         typer.Option(
-            help="Refuse records whose order tells answers (check), accept them (keep), or write all records in random "
-            "order (shuffle)."
+            help="Refuse records whose order reveals answers (check), accept them (keep), or write all records in "
+            "random order (shuffle)."
         ),
     ] = "check",
     overwrite: options.Overwrite = False,
@@ -77,7 +83,7 @@ def command(
     format: options.Format = None,
     delimiter: options.Delimiter = None,
 ) -> None:
-    """Replace answers in a file by random reports, drawn with secure randomness.
+    """Replace the answers in a file with random reports, drawn with secure randomness.
 
     Everything else in the file stays as it is. The file is streamed, so it may be larger than memory, and appears under
     its name when it is complete.

@@ -28,8 +28,8 @@ def command(
         str,
         typer.Argument(
             metavar="FILE",
-            help='CSV or Parquet file with reports and covariates; "-" for a pipe. If the file comes last, the '
-            "mechanism may stand here instead of --mechanism.",
+            help='CSV or Parquet file with reports and covariates; "-" for a pipe. Or the mechanism, '
+            "if the file comes last.",
         ),
     ],
     formula: Annotated[str, typer.Argument(metavar="FORMULA", help='Such as "answer ~ age + C(sex)".')],
@@ -40,46 +40,51 @@ def command(
             "--mechanism",
             "-m",
             metavar="[COLUMN=]FILE",
-            help="The certified mechanism of the outcome. With COLUMN= that of another private column, A,B= that of "
+            help="The certified mechanism of the outcome; COLUMN=FILE for another private column, A,B=FILE for "
             "columns whose reports were drawn together; may be repeated.",
         ),
     ] = None,
     model: Annotated[
-        Model | None, typer.Option(help="By default logit or multinomial, by the number of answers.")
+        Model | None, typer.Option(help="By default logit for two answers and multinomial for more.")
     ] = None,
     answers: Annotated[
         str | None,
         typer.Option(
             metavar="A,B,C",
-            help="Answers in the order of the model: the reference first; for an ordinal model all, the lowest first.",
+            help="The order of the answers: the reference first; for an ordinal model all answers, the lowest first.",
         ),
     ] = None,
     predictors: Annotated[
         Literal["covariates", "shares", "prior", "corrected"],
-        typer.Option(help="What the shares of private predictors depend on."),
+        typer.Option(
+            help="How the model treats private predictors; docs/regression.md explains the choices."
+        ),
     ] = "covariates",
     weights: Annotated[
         str | None, typer.Option(metavar="NAME", help="The column with each person's sampling weight.")
     ] = None,
     clusters: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column that says who was drawn together.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The column with the cluster of each person: those drawn together."
+        ),
     ] = None,
     errors: Annotated[
         Literal["information", "robust", "cluster"] | None,
         typer.Option(help="By default cluster with --clusters, robust with --weights, else information."),
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Of each interval by itself.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Confidence level of each interval by itself.")] = 0.95,
     effects: Annotated[
-        bool, typer.Option("--effects", help="Also predicted shares and average marginal effects.")
+        bool, typer.Option("--effects", help="Also print predicted shares and average marginal effects.")
     ] = False,
-    tests: Annotated[bool, typer.Option("--tests", help="Also a test of each term.")] = False,
+    tests: Annotated[bool, typer.Option("--tests", help="Also print a test of each term.")] = False,
     output: Annotated[
         str | None,
         typer.Option(
             "--output",
             "-o",
             metavar="FILE",
-            help='The coefficients as .csv, .parquet or .json; "-" for a pipe.',
+            help='Write the coefficients as .csv, .parquet or .json; "-" for a pipe.',
         ),
     ] = None,
     overwrite: options.Overwrite = False,
@@ -87,9 +92,9 @@ def command(
     format: options.Format = None,
     delimiter: options.Delimiter = None,
 ) -> None:
-    """Fit a model of true answers to reports: how answers depend on other columns.
+    """Fit a model of how true answers depend on other columns, from reports.
 
-    Exit status 1: the model does not fit, and coefficients of private predictors are not to be trusted.
+    Exit status 1: the model does not fit, and you must not trust the coefficients of private predictors.
     """
     check_target(output, overwrite, as_json)
     check_table(output)

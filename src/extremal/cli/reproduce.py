@@ -17,7 +17,7 @@ def command(
         list[str] | None,
         typer.Option(metavar="NAME", help="1a, 1b, ..., examples; all if left out; may be repeated."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the simulations.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the simulations.")] = None,
     as_json: options.Json = False,
 ) -> None:
     """Recompute the paper's figures and numbers, with a verdict on each. Exit status 1: a check failed."""

@@ -28,17 +28,17 @@ Database = Annotated[
     typer.Option(
         "--database",
         metavar="FILE|URL",
-        help="Where reports are stored: a file for SQLite, by default beside the survey, or postgresql://…",
+        help="Where reports are stored: an SQLite file (by default next to the survey) or postgresql://…",
     ),
 ]
 MOST_INVITATIONS = 1_000_000
 
 
 def check(survey: File, as_json: options.Json = False) -> None:
-    """Check a survey, design its mechanisms, and tell what a full set of reports can give away about one person.
+    """Check a survey, design its reports, and say what all reports of one person together can reveal.
 
-    Mechanisms are designed once and written beside the survey, with a lock file that says what they were made for. They
-    are kept as long as the survey asks the same.
+    The way to draw reports for each question, its mechanism, is designed once and written to a file next to the
+    survey. A lock file records what it was made for. It is kept until you change what the survey asks.
     """
     from extremal.collection.designs import check as check_survey
     from extremal.collection.survey import read_survey
@@ -98,17 +98,21 @@ def serve(
     host: Annotated[
         str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines in.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8600,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the server; 0 takes a free one.")
+    ] = 8600,
     url: Annotated[
         str | None,
         typer.Option(
-            "--url", metavar="URL", help="The public address of the survey, if a proxy stands in front."
+            "--url", metavar="URL", help="The public address of the survey, if it is behind a proxy."
         ),
     ] = None,
     tls_cert: Annotated[
         str | None, typer.Option("--tls-cert", metavar="FILE", help="A TLS certificate, for https.")
     ] = None,
-    tls_key: Annotated[str | None, typer.Option("--tls-key", metavar="FILE", help="Its key.")] = None,
+    tls_key: Annotated[
+        str | None, typer.Option("--tls-key", metavar="FILE", help="The key of the TLS certificate.")
+    ] = None,
     origin: Annotated[
         list[str] | None,
         typer.Option(
@@ -120,13 +124,14 @@ def serve(
         typer.Option(
             "--secret-file",
             metavar="FILE",
-            help="Keeps the secret of the results page from one start to the next; made if it is not there.",
+            help="Keeps the link to the results page the same after a restart; created if it does not exist.",
         ),
     ] = None,
 ) -> None:
-    """Serve the questionnaire, store reports, and show results to whoever has the link on the terminal.
+    """Serve the questionnaire, store reports, and show results to whoever has the results link.
 
-    Only this machine can reach it unless --host says otherwise. Ctrl-C ends it; nothing that was acknowledged is lost.
+    Only this machine can reach it unless --host says otherwise. Ctrl-C ends it. Reports that were acknowledged are on
+    disk.
     """
     with _extra():
         from extremal.collection import server
@@ -152,11 +157,12 @@ def serve(
 
 def form(
     survey: File,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="A new folder.")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="The folder to create.")],
 ) -> None:
     """Write the questionnaire as a static folder for any web host.
 
-    Reports are posted to the address `post` of the survey; without one, respondents save them as files and send them.
+    The form posts reports to the address `post` in survey.toml. Without one, respondents save them as files and send
+    them.
     """
     from extremal.collection.form import write_form
 
@@ -166,18 +172,18 @@ def form(
 
 def invite(
     survey: File,
-    count: Annotated[int, typer.Option("--count", "-n", min=1, max=MOST_INVITATIONS, help="How many.")],
+    count: Annotated[int, typer.Option("--count", "-n", min=1, max=MOST_INVITATIONS, help="How many links.")],
     url: Annotated[str, typer.Option("--url", metavar="URL", help="The public address of the survey.")],
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help='CSV of links; "-" for a pipe.')
+        str, typer.Option("--output", "-o", metavar="FILE", help='CSV file for the links; "-" for a pipe.')
     ],
     database: Database = None,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Make single-use links for a survey with invitation = true.
 
-    The store keeps a hash of each link until it is used and then nothing. The file of links is the only place where
-    they stand: whoever has it can answer.
+    The store keeps a hash of each link until the link is used, and then deletes it. Only the output file holds the
+    links themselves: whoever has it can answer.
     """
     with _extra():
         from extremal.collection.store import create_store
@@ -198,9 +204,9 @@ def add(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Reports that respondents saved.")],
     database: Database = None,
 ) -> None:
-    """Put reports that people saved as files into the store, with the same checks as those that are posted.
+    """Add reports that people saved as files, with the same checks as for reports that are posted.
 
-    A file that was added before counts once. Exit status 1: some were refused.
+    A file that you add twice counts once. Exit status 1: some reports were refused.
     """
     from .failure import CheckFailed
 
@@ -239,7 +245,7 @@ def export(
     database: Database = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write the reports as CSV or Parquet: one row a person in random order, never anything about invitations."""
+    """Write the reports as CSV or Parquet: one row per person in random order, and nothing about invitations."""
     with _extra():
         from extremal.collection.export import csv_text, parquet_bytes
         from extremal.collection.store import open_store

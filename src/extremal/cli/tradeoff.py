@@ -31,14 +31,18 @@ def command(
     source: options.Source,
     epsilons: Annotated[
         str | None,
-        typer.Option(metavar="E,E,...", help="Levels in nats; evenly spaced up to epsilon_max if left out."),
+        typer.Option(
+            metavar="E,E,...",
+            help="The levels of epsilon; evenly spaced if left out, up to where the whole answer may leak.",
+        ),
     ] = None,
-    points: Annotated[int, typer.Option(help="How many levels, if they are not given.")] = 12,
+    points: Annotated[int, typer.Option(help="How many levels, without --epsilons.")] = 12,
     samples: Annotated[
         str | None,
         typer.Option(
             metavar="N,N,...",
-            help="Sizes of the sample behind the prior: the best utility for all priors it leaves open, at one level.",
+            help="For a prior counted from samples of these sizes: the best utility if one epsilon must hold for "
+            "every prior that fits the sample.",
         ),
     ] = None,
     utility: options.Utility = "shares",
@@ -51,7 +55,7 @@ def command(
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
-    """Show the best utility at each privacy level, beside randomized response at the same leakage."""
+    """Show the best possible utility at each epsilon, next to randomized response with the same leakage."""
     check_target(output, overwrite, as_json)
     kind = "csv" if output in (None, "-") else Path(str(output)).suffix.lower().lstrip(".")
     if kind not in ("csv", "json", "svg"):

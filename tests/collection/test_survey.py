@@ -1,5 +1,6 @@
 """survey.toml: what it says, what is wrong with it, and the mechanisms that are designed for it once."""
 
+import dataclasses
 import json
 import math
 import shutil
@@ -265,3 +266,21 @@ def test_what_the_page_gets_names_the_lowest_and_highest_score_in_order():
     assert document["questions"][2]["answers"] == ["never", "at times", "often"]
     factor = math.ceil(math.exp(2.4) * 100) / 100
     assert f"{factor:g} times" in document["together"]
+
+
+def test_a_scale_written_from_the_top_keeps_its_order_and_its_prior(tmp_path):
+    survey = read(
+        tmp_path,
+        'title = "T"\n[[question]]\nname = "mood"\ntext = "How are you?"\nkind = "scale"\nepsilon = 0.5\n'
+        'answers = {"very well" = 2, "so so" = 1, "badly" = 0}\nprior = [0.7, 0.25, 0.05]\n',
+    )
+    (question,) = survey.questions
+    assert question.answers == ("very well", "so so", "badly")
+    assert question.scores == (2.0, 1.0, 0.0)
+    published, _ = check(survey)
+    (mechanism,) = published.questions[0].mechanisms
+    assert (
+        ex.epsilon_pml(ex.Prior([0.7, 0.25, 0.05]), ex.Mechanism(mechanism.mechanism.matrix)) <= 0.5 + 1e-12
+    )
+    other = dataclasses.replace(published.questions[0], scores=(20.0, 1.0, 0.0))
+    assert dataclasses.replace(published, questions=(other,)).digest != published.digest

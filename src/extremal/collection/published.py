@@ -86,9 +86,17 @@ class Published:
 
     @cached_property
     def digest(self) -> str:
-        """Names the questions, their answers and mechanisms: reports to one digest can be counted together."""
+        """Names the questions, their answers, scores and mechanisms: reports to one digest can be counted together."""
         covered = [
-            [q.name, q.text, q.kind, list(q.answers), q.form, [m.digest for m in q.mechanisms]]
+            [
+                q.name,
+                q.text,
+                q.kind,
+                list(q.answers),
+                list(q.scores or ()),
+                q.form,
+                [m.digest for m in q.mechanisms],
+            ]
             for q in self.questions
         ]
         return hashlib.sha256(DIGEST_PURPOSE + canonical(covered).encode()).hexdigest()

@@ -229,8 +229,7 @@ def _answers(table: Table, kind: str) -> tuple[tuple[str, ...], tuple[float, ...
                 given,
                 'e.g. answers = {"not at all" = 0, "a little" = 1, "a lot" = 2}',
             )
-        order = sorted(given, key=lambda label: float(given[label]))  # type: ignore[arg-type,index]
-        labels, scores = order, tuple(float(given[label]) for label in order)  # type: ignore[index]
+        labels, scores = list(given), tuple(float(x) for x in numbers)  # type: ignore[arg-type]
     else:
         labels = given if isinstance(given, list) else []
     most = MOST_ITEMS if kind == "several" else MOST_ANSWERS

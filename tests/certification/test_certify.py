@@ -407,9 +407,11 @@ def is_kept(weights, pi, epsilon):
 
 @pytest.mark.parametrize("kind", SETS)
 @pytest.mark.parametrize("epsilon", [0.15, 0.8])
-def test_every_prior_of_a_set_keeps_epsilon_exactly(kind, epsilon):
+@pytest.mark.parametrize("members", [200, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("purpose", [ex.mutual_information, ex.shares], ids=["information", "shares"])
+def test_every_prior_of_a_set_keeps_epsilon_exactly(kind, epsilon, members, purpose):
     priors = SETS[kind]
-    mechanism = ex.design(priors, epsilon, ex.mutual_information).mechanism
+    mechanism = ex.design(priors, epsilon, purpose).mechanism
     c = certify(priors, mechanism, epsilon)
     assert c.prior_set is priors or c.prior_set.labels == c.inputs
     assert np.array_equal(c.prior.probabilities, priors.nominal.probabilities)
@@ -418,7 +420,7 @@ def test_every_prior_of_a_set_keeps_epsilon_exactly(kind, epsilon):
     assert np.array_equal(c.weights == 0, mechanism.matrix == 0)
     assert np.abs(c.mechanism.matrix - mechanism.matrix).max() < 1e-11
     rng = np.random.default_rng(0)
-    assert all(is_kept(c.weights, pi, epsilon) for pi in random_members(priors, rng, 300))
+    assert all(is_kept(c.weights, pi, epsilon) for pi in random_members(priors, rng, members))
     assert c.realised_epsilon == pytest.approx(ex.epsilon_pml(priors, c.mechanism), abs=1e-14)
     back = pickle.loads(pickle.dumps(c))
     assert back == c

@@ -31,6 +31,7 @@ QUESTIONS = [
             "text": "For what?",
             "kind": "several",
             "form": "each",
+            "independent": True,
             "answers": ["car", "house"],
         },
         DEBTS,
@@ -39,6 +40,7 @@ QUESTIONS = [
 ]
 FILES = survey(QUESTIONS)
 ONE = survey(QUESTIONS[:1])
+FACTS = "the report on one question makes no guess about your answer more than "
 KEY = f"extremal:/:{DIGEST}:"
 KEPT = f"localStorage.getItem('{KEY}')"
 # Everything a page could leave behind, as text.
@@ -439,6 +441,29 @@ def test_what_a_report_can_tell_is_what_the_library_computes(visit):
     assert cells == expected
     leak = np.ceil(10 * column.max() / joint.sum()) / 10
     assert f"more than {leak:.1f} times as likely" in page.inner_text("#reports")
+
+
+def test_reports_on_items_add_up_if_items_are_independent_and_else_the_survey_says_what_they_tell(visit):
+    condition = "if what you choose is independent from item to item."
+    question, mechanisms = QUESTIONS[2]
+    page = visit(survey([(question, mechanisms)]))
+    answer(page, [0])
+    told = page.text_content("#check")
+    assert (
+        f"Checked just now by this device, in exact arithmetic: {FACTS}1.9 times as likely" in told
+    )  # e^0.6
+    assert told.endswith(condition)
+    page.click("#draw")
+    assert page.locator("#reports p").nth(1).inner_text().endswith(condition)
+
+    page = visit(survey([({**question, "independent": False, "level": 1.0}, mechanisms)]))
+    answer(page, [0])
+    told = page.text_content("#check")
+    assert "the survey states: the reports on all items make no guess" in told
+    assert "2.8 times as likely" in told  # e
+    assert "exact arithmetic" not in told
+    page.click("#draw")
+    assert "2.8 times as likely" in page.locator("#reports p").nth(1).inner_text()
 
 
 def test_every_question_that_needs_an_answer_gets_one(visit):

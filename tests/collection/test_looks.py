@@ -37,7 +37,14 @@ FILES = survey(
             [certified(subsets([0.3, 0.1]), 0.8)],
         ),
         (
-            {"name": "each", "text": ARABIC, "kind": "several", "form": "each", "answers": ["Car", ARABIC]},
+            {
+                "name": "each",
+                "text": ARABIC,
+                "kind": "several",
+                "form": "each",
+                "level": 0.7,
+                "answers": ["Car", ARABIC],
+            },
             [certified({"no": 1 - p, "yes": p}, 0.3) for p in (0.3, 0.4)],
         ),
         (

@@ -1,6 +1,7 @@
 """What a full set of reports gives away, against enumeration of all answers and all reports in exact fractions."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -8,15 +9,24 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.collection.priors import item_prior
+from extremal.collection.priors import item_prior, subsets_of
 from extremal.collection.published import Asked
 from extremal.collection.questionnaire import findings
-from extremal.collection.several import MOST_JOINT, choose, set_leakage
+from extremal.collection.sets import set_leakage
+from extremal.collection.several import MOST_JOINT, choose
 from extremal.collection.survey import Joint, Question
 
 
-def asked(name, mechanisms=(), kind="single", answers=("a", "b", "c"), form=None):
-    return Asked(name, name, kind, answers, None, None, True, "shares", form, tuple(mechanisms))
+def asked(name, mechanisms=(), kind="single", answers=("a", "b", "c")):
+    return Asked(name, name, kind, answers, None, None, True, "shares", None, tuple(mechanisms), None, False)
+
+
+def in_a_survey(question):
+    """The question with mechanisms chosen for it, and the note."""
+    form, mechanisms, note = choose(question)
+    subsets = question.prior if form == "each" else None
+    made = asked(question.name, mechanisms, "several", question.answers)
+    return replace(made, form=form, subsets=subsets, independent=question.independent), note
 
 
 def certified(prior, epsilon):
@@ -183,11 +193,44 @@ def test_the_form_with_the_smaller_error_at_equal_leakage_is_chosen(shares):
 
 def test_many_items_are_drawn_one_by_one_within_the_same_leakage():
     question = several([0.2] * (MOST_JOINT + 1), 2.0)
-    form, mechanisms, note = choose(question)
-    assert (form, len(mechanisms)) == ("each", MOST_JOINT + 1)
-    assert sum(m.realised_epsilon for m in mechanisms) <= 2.0
-    found = findings((asked("q", mechanisms, "several", question.answers, "each"),), None, [note])
+    made, note = in_a_survey(question)
+    assert (made.form, len(made.mechanisms)) == ("each", MOST_JOINT + 1)
+    assert sum(m.realised_epsilon for m in made.mechanisms) <= 2.0
+    found = findings((made,), None, [note])
     assert found.epsilon == pytest.approx(2.0, abs=1e-6)
+    assert found.epsilon == pytest.approx(by_enumeration(question.prior, made.mechanisms), abs=1e-9)
+    assert "q: items are taken to be independent of each other" in " ".join(found.warnings)
+    assert found.together.endswith(", if what you choose is independent from item to item.")
+
+
+def by_enumeration(prior, mechanisms):
+    """The largest log P(y|x)/P(y) over all subsets x and all reports y, in fractions."""
+    weights = [[[Fraction(int(w), 1 << 62) for w in row] for row in m.weights] for m in mechanisms]
+    masses = {x: Fraction(p) for x, p in zip(prior.labels, prior.probabilities.tolist(), strict=True)}
+    largest = Fraction(0)
+    for y in product(*(range(len(m.outputs)) for m in mechanisms)):
+        given = {
+            x: math.prod(
+                w[m.inputs.index("yes" if bit == "1" else "no")][k]
+                for w, m, bit, k in zip(weights, mechanisms, x, y, strict=True)
+            )
+            for x in masses
+        }
+        largest = max(largest, max(given.values()) / sum(masses[x] * given[x] for x in masses))
+    return math.log(largest)
+
+
+def test_items_drawn_one_by_one_leak_what_enumeration_under_the_prior_of_subsets_gives():
+    """Items that exclude each other: if they were independent the reports would tell a third less."""
+    items = MOST_JOINT + 1
+    counts = {x: {0: 300, 1: 100}.get(x.count("1"), 0) + 0.01 for x in subsets_of(items)}
+    question = several([0] * items, 1.0, ex.Prior.from_counts(counts))
+    made, note = in_a_survey(question)
+    found = findings((made,), None, [note])
+    assert found.epsilon == pytest.approx(by_enumeration(question.prior, made.mechanisms), abs=1e-9)
+    assert found.epsilon > sum(m.realised_epsilon for m in made.mechanisms) + 0.3
+    assert f"{math.ceil(100 * math.exp(found.epsilon)) / 100:g} times" in found.together
+    assert "independent" not in found.together + " ".join(found.warnings)
 
 
 def test_items_that_depend_on_each_other_leak_epsilon_together(monkeypatch):

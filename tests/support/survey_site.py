@@ -48,7 +48,8 @@ def survey(questions, **members):
     for question, mechanisms in questions:
         names = [f"mechanisms/{question['name']}-{i}.json" for i in range(len(mechanisms))]
         files |= {f"/{name}": m.to_json() for name, m in zip(names, mechanisms, strict=True)}
-        listed.append({"help": None, "required": True, "form": None, **question, "mechanisms": names})
+        usual = {"help": None, "required": True, "form": None, "independent": False, "level": None}
+        listed.append({**usual, **question, "mechanisms": names})
     document = {
         "format": "extremal-survey",
         "version": 1,

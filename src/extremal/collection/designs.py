@@ -165,6 +165,8 @@ def _asked(question: Question, form: str | None, mechanisms: tuple[Certified, ..
         question.purpose,
         form,
         mechanisms,
+        question.prior if form == "each" else None,
+        question.independent,
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,9 @@ from .._json import parse_json
 from ..certification.certified import Certified
 from ..certification.file import encode_label
 from ..errors import SurveyError
+from ..model.prior import Prior
+from .priors import subsets_of
+from .sets import set_leakage
 from .survey import Kind
 
 FORMAT = "extremal-survey"
@@ -43,6 +47,15 @@ class Asked:
     purpose: str
     form: str | None  # "joint" or "each", with several answers
     mechanisms: tuple[Certified, ...]
+    subsets: Prior | None  # of the items, with form "each": the mechanisms know only how common each item is
+    independent: bool  # that prior was given item by item
+
+    @cached_property
+    def level(self) -> float:
+        """What the report leaks about the answer: as proved, for every prior of a set if there is one."""
+        if self.subsets is None or self.independent:  # leakages of independent items add up
+            return math.fsum(m.realised_epsilon for m in self.mechanisms)
+        return set_leakage(self.subsets, self.mechanisms)
 
     @cached_property
     def reports(self) -> tuple[frozenset[str], ...]:
@@ -133,6 +146,8 @@ class Published:
                     "required": q.required,
                     "mechanisms": [f"mechanisms/{name}.json" for name in q.files],
                     "form": q.form,
+                    "independent": q.independent,
+                    "level": q.level if q.form == "each" else None,
                 }
                 for q in self.questions
             ],
@@ -166,7 +181,18 @@ class Published:
             "confidence",
             "together",
         )
-        parts = ("name", "text", "kind", "answers", "scores", "help", "required", "purpose", "form")
+        parts = (
+            "name",
+            "text",
+            "kind",
+            "answers",
+            "scores",
+            "help",
+            "required",
+            "purpose",
+            "form",
+            "independent",
+        )
         return canonical(
             {
                 "format": FORMAT + "-store",
@@ -176,6 +202,7 @@ class Published:
                     {
                         **{name: getattr(q, name) for name in parts},
                         "mechanisms": [m.to_json() for m in q.mechanisms],
+                        "subsets": None if q.subsets is None else q.subsets.probabilities.tolist(),
                     }
                     for q in self.questions
                 ],
@@ -196,6 +223,9 @@ class Published:
                         "answers": tuple(q["answers"]),
                         "scores": None if q["scores"] is None else tuple(q["scores"]),
                         "mechanisms": tuple(Certified.from_json(m) for m in q["mechanisms"]),
+                        "subsets": None
+                        if q["subsets"] is None
+                        else Prior(q["subsets"], subsets_of(len(q["answers"]))),
                     }
                 )
                 for q in document["questions"]

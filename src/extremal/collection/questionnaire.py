@@ -18,9 +18,8 @@ from ..model.leakage import epsilon_pml, ldp_epsilon
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.processing import seen_from
-from .priors import item_prior
 from .published import Asked
-from .several import set_mechanism
+from .sets import set_mechanism
 from .survey import Joint
 
 LARGEST = 1 << 24  # entries of the joint mechanism
@@ -65,7 +64,7 @@ def findings(asked: tuple[Asked, ...], joint: Joint | None, notes: list[str]) ->
     private = [q for q in asked if q.mechanisms]
     clear = [q for q in asked if not q.mechanisms]
     channels = {q.name: channel(q) for q in private}
-    own = {q.name: _own(q, *channels[q.name]) for q in private}
+    own = {q.name: q.level for q in private}
     inside = [q for q in asked if joint is not None and q.name in joint.questions]
     alone = math.fsum(own[q.name] for q in private if q not in inside)
     exact, joint_level = True, 0.0
@@ -82,6 +81,7 @@ def findings(asked: tuple[Asked, ...], joint: Joint | None, notes: list[str]) ->
     covered = {q.name for q in inside}
     warnings = [
         *(text for q in private for text in _disclosures(q)),
+        *(_item_warning(q.name) for q in private if q.independent),
         *_clear_warning([q.name for q in clear if q.name not in covered], [q.name for q in private]),
         *_dependence_warning(private, covered, channels),
     ]
@@ -96,21 +96,12 @@ def findings(asked: tuple[Asked, ...], joint: Joint | None, notes: list[str]) ->
     )
 
 
-def _own(question: Asked, prior: Prior, mechanism: Mechanism) -> float:
-    """What the report to one question leaks about its answer: as proved, for every prior of a set if there is one."""
-    return (
-        epsilon_pml(prior, mechanism) if question.form == "each" else question.mechanisms[0].realised_epsilon
-    )
-
-
 def channel(question: Asked) -> tuple[Prior, Mechanism]:
     """The prior of a private question and the mechanism from its answer to all that is sent for it."""
-    if question.form != "each":
-        (certified,) = question.mechanisms
-        return certified.prior, certified.mechanism
-    shares = [float(m.prior.probabilities[m.inputs.index("yes")]) for m in question.mechanisms]
-    prior = item_prior(shares)
-    return prior, set_mechanism(prior, question.mechanisms)
+    if question.subsets is not None:
+        return question.subsets, set_mechanism(question.subsets, question.mechanisms)
+    (certified,) = question.mechanisms
+    return certified.prior, certified.mechanism
 
 
 def _together(
@@ -191,6 +182,13 @@ def _disclosures(question: Asked) -> list[str]:
     return []
 
 
+def _item_warning(name: str) -> str:
+    return (
+        f"{name}: items are taken to be independent of each other. If they depend on each other, a report can tell "
+        "more. Give counts of subsets instead."
+    )
+
+
 def _clear_warning(clear: list[str], private: list[str]) -> list[str]:
     if not clear or not private:
         return []
@@ -232,11 +230,12 @@ def _for_people(private: list[Asked], clear: list[Asked], epsilon: float, covere
             if one
             else "Everything that is sent for the private questions"
         )
-        unless = (
-            ""
-            if one or covered >= {q.name for q in private}
-            else ", if your answers to different questions are independent"
-        )
+        conditions = []
+        if not one and not covered >= {q.name for q in private}:
+            conditions.append("your answers to different questions are independent")
+        if any(q.independent and q.name not in covered for q in private):
+            conditions.append("what you choose is independent from item to item")
+        unless = f", if {' and '.join(conditions)}" if conditions else ""
         told.append(
             f"{what} makes no guess about your {'answer' if one else 'answers'} more than {factor(epsilon)} times as "
             f"likely to be right{unless}."

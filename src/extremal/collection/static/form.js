@@ -9,6 +9,7 @@ const TIMEOUT = 30e3; // of one attempt to send
 const LONGEST_WAIT = 60e3; // between two attempts
 const OLD = "This browser is too old for this survey: it cannot make a private report. " +
   "Nothing has been sent. Please use a current browser.";
+const INDEPENDENT = "if what you choose is independent from item to item";
 
 const $ = (id) => document.getElementById(id);
 
@@ -149,10 +150,7 @@ function introduce() {
   const mechanisms = questions.flatMap((question) => question.mechanisms);
   $("promise").hidden = mechanisms.length === 0;
   $("open").hidden = questions.every((question) => question.kind !== "clear");
-  const limit = Math.exp(Math.max(...questions.map((question) => question.mechanisms.reduce((sum, m) => sum + m.epsilon, 0))));
-  $("check").textContent =
-    "Checked just now by this device, in exact arithmetic: the report on one question makes no guess about your answer " +
-    `more than ${times(limit)} as likely to be right. This holds for someone who knows only how common each answer is.`;
+  $("check").textContent = limits(questions.filter((question) => question.kind !== "clear"));
   if (!keeps()) {
     $("forgetful").hidden = false;
   } else if (Object.keys(localStorage).some((name) => name.startsWith(PREFIX))) {
@@ -161,6 +159,23 @@ function introduce() {
   }
   ask();
   show("intro");
+}
+
+/** What this device has checked, and what it has to take from the survey. */
+function limits(asked) {
+  const limit = (level, among) => times(Math.exp(Math.max(...among.map(level))));
+  const stated = asked.filter(isStated);
+  const proved = asked.filter((question) => !isStated(question));
+  const sum = ({ mechanisms }) => mechanisms.reduce((level, mechanism) => level + mechanism.epsilon, 0);
+  return [
+    proved.length ? "Checked just now by this device, in exact arithmetic: the report on one question makes no guess about " +
+      `your answer more than ${limit(sum, proved)} as likely to be right.` : "",
+    stated.length ? `For ${stated.map(({ text }) => `“\u2068${text}\u2069”`).join(", ")} the survey states: the reports on ` +
+      `all items make no guess about what you chose more than ${limit(({ level }) => level, stated)} as likely to be ` +
+      "right. This device has checked the report on each item by itself." : "",
+    "This holds for someone who knows only how common each answer is" +
+      `${asked.some(({ independent }) => independent) ? `, ${INDEPENDENT}` : ""}.`,
+  ].filter(Boolean).join(" ");
 }
 
 // ---- Asking
@@ -291,6 +306,11 @@ function tells({ kind, answers, form, mechanisms }, report) {
   });
 }
 
+/** Whether items depend on each other: then only the survey knows what the reports on all of them tell together. */
+function isStated({ form, independent }) {
+  return form === "each" && !independent;
+}
+
 /** How many times likelier this report makes any guess, at most. */
 function leak({ form, mechanisms }, report) {
   const largest = (mechanism, value) => Math.max(...mechanism.reveals(value).map((row) => row.after / row.before));
@@ -311,7 +331,11 @@ function explain(question, report) {
         `${percent(most.after)} instead of ${percent(most.before)}.`
       : `With this report ${several ? "nothing in the list" : "no answer"} looks more likely than before.`,
     gone.length ? `It rules out ${gone.join(", ")}.` : mixed ? "It rules out some combinations." : "",
-    `It makes no guess about your answer more than ${times(leak(question, report))} as likely to be right.`,
+    isStated(question)
+      ? "These figures are from the report on each item by itself. The survey states: all of them together make no guess " +
+        `about what you chose more than ${times(Math.exp(question.level))} as likely to be right.`
+      : `It makes no guess about your answer more than ${times(leak(question, report))} as likely to be right` +
+        `${question.independent ? `, ${INDEPENDENT}` : ""}.`,
   ];
   const table = make("table", {},
     make("thead", {}, make("tr", {}, ...[several ? "You chose" : "Your answer is", "Before", "With it"]

@@ -191,6 +191,18 @@ def test_a_robust_design_holds_for_the_priors_that_the_sample_leaves_possible(su
     assert run("design", "--prior", "0.5,0.5", "-e", 0.3, "--robust").status == 2
 
 
+def test_a_robust_design_takes_answers_that_were_never_counted(tmp_path):
+    """A sample of 42 in which nobody answered c leaves c possible."""
+    counts = tmp_path / "counts.csv"
+    counts.write_text("a,12\nb,30\nc,0\n")
+    how = ["design", "--counts", counts, "-e", 0.7]
+    done = run(*how, "--robust", "--json")
+    assert done.status == 0, done.err
+    assert json.loads(done.out)["observations"] == 42
+    assert "--pseudocount" in run(*how).err
+    assert "must not be combined" in run(*how, "--robust", "--pseudocount", 1).err
+
+
 def test_the_file_of_a_robust_design_holds_the_set_and_every_command_speaks_of_it(survey, tmp_path):
     path = tmp_path / "robust.json"
     done = run("design", "--data", survey, "--column", "answer", "-e", 0.7, "--robust", "-o", path)

@@ -17,8 +17,11 @@ import extremal as ex
 pytest.importorskip("sqlalchemy")
 
 from extremal.cli import survey as commands
+from extremal.cli.serving import public_address
+from extremal.collection.designs import load_designs
 from extremal.collection.results import results
 from extremal.collection.store import Submission, create_store, open_store
+from extremal.collection.survey import read_survey
 from tests.support.cli_cases import refuse, run, shell
 from tests.support.phones import INVITED, SURVEY, body, drawn, folder, published
 
@@ -205,8 +208,51 @@ def test_a_store_is_refused_where_it_does_not_fit(here):
     refuse("estimate", "survey.db", "--question", "weight", says="it asks visits, symptoms, mood, age")
     refuse("estimate", "survey.db", "-m", "survey.visits.mechanism.json", says="its own mechanisms")
     refuse("estimate", "survey.csv", "--question", "visits", says="--mechanism")
+    for option in (["--safe", "never=0.1"], ["--format", "csv"], ["-o", "shares.csv"]):
+        refuse("estimate", "survey.db", "--question", "visits", *option, says="cannot be combined with --")
     create_store("empty.db", published()).close()
     refuse("estimate", "empty.db", says="no reports yet")
+
+
+@pytest.mark.parametrize("option", ["by", "weights", "strata", "clusters"])
+def test_reports_of_private_questions_are_no_groups_weights_strata_or_clusters(here, option):
+    filled("survey.db", 20)
+    said = "questions asked in the clear, got 'mood', whose reports are random; name one of age"
+    refuse("estimate", "survey.db", "--question", "visits", f"--{option}", "mood", says=said)
+    with pytest.raises(ex.errors.OptionError, match="asked in the clear, got 'mood'"):
+        ex.estimate(published().questions[0].mechanisms[0], "survey.db", column="visits", **{option: "mood"})
+
+
+def test_people_who_skipped_are_not_those_who_answered_no_answer(here):
+    text = SURVEY.replace('["under 40", "40 and over"]', '["under 40", "no answer"]')
+    Path("survey.toml").write_text(text, encoding="utf-8")
+    assert run("survey", "check", "survey.toml").status == 0
+    survey = load_designs(read_survey("survey.toml"))
+    given = [{**drawn(survey, k), "age": ("under 40", "no answer", None)[k % 3]} for k in range(60)]
+    with create_store("survey.db", survey) as store:
+        store.add(Submission(f"{k:032x}", survey.content(row)) for k, row in enumerate(given))
+    done = run("estimate", "survey.db", "--question", "visits", "--by", "age", "--json")
+    assert done.status == 0, done.err
+    rows = json.loads(done.out)["questions"]["visits"]["tables"][0]["rows"]
+    assert {row["age"] for row in rows} == {"under 40", "no answer", "(no answer)"}
+
+
+def test_old_reports_are_not_exported_beside_new_mechanisms(here):
+    filled("survey.db", 20)
+    assert "another version" not in run("survey", "check", "survey.toml").out
+    Path("survey.toml").write_text(SURVEY.replace("How old are you?", "Your age?"), encoding="utf-8")
+    assert run("survey", "check", "survey.toml").status == 0
+    assert run("survey", "export", "survey.toml", "-o", "same.csv").status == 0  # the mechanisms are the same
+    Path("survey.toml").write_text(SURVEY.replace("epsilon = 0.7", "epsilon = 0.9", 1), encoding="utf-8")
+    changed = ["survey", "export", "survey.toml", "-o", "reports.csv"]
+    refuse(*changed, says="does not fit what the survey says now; estimate from the store")
+    done = run("survey", "check", "survey.toml")
+    assert "WARNING: survey.db holds reports to another version" in " ".join(done.out.split())
+    assert (
+        "another version" in json.loads(run("survey", "check", "survey.toml", "--json").out)["warnings"][-1]
+    )
+    refuse(*changed, says="got others for visits; estimate from the store")
+    assert not Path("reports.csv").exists()
 
 
 # Commands
@@ -271,8 +317,33 @@ def test_invitations_are_links_that_stand_in_one_file(here):
         *(str(a).replace("invited", "survey").replace("links", "new") for a in arguments),
         says="invitation = true",
     )
+    for bad in (
+        "https://x/?a=1#frag",
+        "https://x/#",
+        "javascript:alert(1)",
+        "x.org",
+        "https://",
+        "https://a b/",
+    ):
+        refuse(
+            "survey", "invite", "invited.toml", "-n", 1, "-o", "new.csv", "--url", bad, says="--url must be"
+        )
+        refuse("survey", "serve", "survey.toml", "--url", bad, says="--url must be")
+    with open_store("invited.db") as store:
+        assert store.open_invitations() == 3
     content = Path("invited.db").read_bytes()
     assert not any(line.rpartition("#")[2].encode() in content for line in lines[1:])
+
+
+def test_public_addresses_end_with_a_slash():
+    for address in (
+        "https://x.org",
+        "http://127.0.0.1:8600",
+        "https://x.org/a/b",
+        "http://[::1]:80",
+        "HTTPS://X",
+    ):
+        assert public_address(address) == public_address(address + "/") == address + "/"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")

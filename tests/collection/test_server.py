@@ -225,6 +225,7 @@ HEADERS = {
     "no type": ({"content_type": ""}, 415),
     "another site": ({"origin": "https://evil.example.org"}, 403),
     "no site": ({"origin": "null"}, 403),
+    "an origin that is no address": ({"origin": "http://["}, 403),
     "a browser for another site": ({"sec_fetch_site": "cross-site"}, 403),
     "a sister site": ({"sec_fetch_site": "same-site"}, 403),
 }

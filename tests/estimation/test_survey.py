@@ -267,6 +267,22 @@ def test_a_mechanism_with_many_reports_is_tested_only_in_what_it_tells():
     assert ex.estimate(merged, ["y", "n"] * 9, by=[1, 2, 3] * 6).test.degrees == (2,)
 
 
+def test_there_is_no_test_where_nothing_varies_in_the_direction_of_a_difference():
+    truth = ex.Mechanism(np.eye(3), inputs=PRIOR.labels, outputs=PRIOR.labels)
+    a, b, c = PRIOR.labels
+    group, weights = ["x"] * 10 + ["y"] * 10, [1.0, 2.0] * 10
+    apart = [[a] * 10 + [b] * 10, [a] * 10 + [b, c] * 5]  # the second varies, but only between b and c
+    for reports in (*apart, [a] * 20):
+        found = ex.estimate(truth, reports, by=group, weights=weights)
+        assert (found.test.statistic, found.test.p_value) == (None, None)
+        assert "no test of whether the groups differ" in str(found)
+        assert json.loads(found.to_json())["test"]["p_value"] is None
+    assert ex.estimate(truth, apart[0], by=group).test.statistic == pytest.approx(20)  # Pearson's n
+    assert ex.estimate(truth, [a] * 20, by=group).test.p_value is None
+    both = ex.estimate(truth, [a, b] * 5 + [b, b, a, b, b] * 2, by=group, weights=weights)
+    assert 0 < both.test.p_value < 1  # c never occurs: that is no difference
+
+
 def test_the_table_of_groups_says_what_its_intervals_hold_with():
     frame = people()
     together = ex.estimate(RESPONSE, frame, column="report", by="sex")

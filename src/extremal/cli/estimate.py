@@ -120,10 +120,20 @@ def command(
     how: Any = {"confidence": confidence, "intervals": intervals, "method": method}
     names = {"by": by, "weights": weights, "strata": strata, "clusters": clusters}
     if is_store(source):
-        if mechanism or column or columns or group or mean or scores or output:
-            raise ex.errors.OptionError(
-                "a store has its own mechanisms", remedy="choose with --question, and leave other options out"
-            )
+        _check_store_options(
+            {
+                "--mechanism": mechanism,
+                "--column": column,
+                "--columns": columns,
+                "--group": group,
+                "--mean": mean,
+                "--scores": scores,
+                "--safe": safe,
+                "--output": output,
+                "--format": format,
+                "--delimiter": delimiter,
+            }
+        )
         chosen_by = None if by is None else split_labels(by)
         estimate_store(source, question, {**names, "by": chosen_by}, how, as_json, _intervals)
         return
@@ -169,6 +179,16 @@ def command(
             out.print(f"\nTable in {output}", soft_wrap=True)
     if warnings:
         raise CheckFailed("")  # it has been said
+
+
+def _check_store_options(given: dict[str, Any]) -> None:
+    """Refuse options that only a file can have: a store says for itself what it holds."""
+    unused = [name for name, value in given.items() if value not in (None, False, [])]
+    if unused:
+        raise ex.errors.OptionError(
+            f"the store of a survey has its own mechanisms and cannot be combined with {', '.join(unused)}",
+            remedy="choose with --question, or write the reports to a file: extremal survey export",
+        )
 
 
 def _with_columns(

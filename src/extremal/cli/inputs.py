@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import extremal as ex
@@ -26,11 +27,19 @@ LARGEST_TEXT = 1 << 26  # bytes of a prior, counts or a matrix
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """A prior, the counts it was learned from if there are any, and where it came from in words."""
+    """A prior as given, or the counts to learn it from; and where it came from in words."""
 
-    prior: ex.Prior
+    given: ex.Prior | None
     counts: dict[Any, float] | None
     words: str
+    pseudocount: float = 0.0
+
+    @cached_property
+    def prior(self) -> ex.Prior:
+        """The prior; a count of 0 is refused here, and not where a set of priors is made from the counts."""
+        if self.given is not None:
+            return self.given
+        return ex.Prior.from_counts(self.counts or {}, self.pseudocount)
 
     @property
     def observations(self) -> int | None:
@@ -84,7 +93,7 @@ def learn(source: Source) -> Learned:
             "the column must not be empty: there is nothing to learn a prior from",
             remedy="give data",
         )
-    return Learned(ex.Prior.from_counts(counts, source.pseudocount), counts, words)
+    return Learned(None, counts, words, source.pseudocount)
 
 
 def chosen_columns(column: str | None, columns: str | None) -> str | tuple[str, ...] | None:
@@ -106,6 +115,11 @@ def prior_set(learned: Learned, confidence: float) -> ex.PriorSet:
             "--robust must know how many answers the prior was learned from",
             given="--prior",
             remedy="give --data or --counts",
+        )
+    if learned.pseudocount:
+        raise PriorError(
+            "--pseudocount and --robust must not be combined",
+            remedy="leave --pseudocount out: an answer that was never counted stays possible",
         )
     return ex.PriorSet.from_counts(learned.counts, confidence)
 

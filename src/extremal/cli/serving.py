@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from extremal.errors import FileError
+from extremal.errors import FileError, OptionError
 
 from . import show
 
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 
     from extremal.collection.server import Certificate
     from extremal.collection.store import Store
+
+# No commas or quotes in it: links stand in a CSV file.
+ADDRESS = re.compile(
+    r"""https?://([\w.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?(/[^\s?#,"'<>\\]*)?""", re.ASCII | re.IGNORECASE
+)
 
 
 def read_certificate(certificate: str, key: str) -> Certificate:
@@ -49,6 +55,17 @@ def read_secret(path: str | None) -> str:
             "a secret must have at least 16 ASCII characters", given=path, remedy="delete the file"
         )
     return text
+
+
+def public_address(url: str) -> str:
+    """The public address of a survey with a slash at its end, if invitations and keys can be added to it as #…."""
+    if not ADDRESS.fullmatch(url):
+        raise OptionError(
+            "--url must be an http or https address without ? and #",
+            given=repr(url)[:80],
+            remedy="give one like https://survey.example.org/",
+        )
+    return url.rstrip("/") + "/"
 
 
 def address_of(name: tuple[Any, ...], https: bool) -> str:

@@ -53,7 +53,8 @@ def estimate_store(
     facts, warned = {}, False
     out = show.console()
     for part in (part for q in chosen for part in _parts(q)):
-        table = _named(read_table(source, part.column, others, missing="drop"), others)
+        table = read_table(source, part.column, others, missing="drop")
+        table = _named(table, [name for name in others if name != part.column], stored)
         level = 1 - (1 - how["confidence"]) / _shared(part, stored)
         given = {**how, "confidence": level}
         found: Any = ex.estimate(
@@ -81,9 +82,15 @@ def estimate_store(
         raise CheckFailed("")  # it has been said
 
 
-def _named(table: Table, others: list[str]) -> Table:
+def _named(table: Table, others: list[str], stored: Stored) -> Table:
     """The table with a name for the answers in the clear that people left out: they are a group, too."""
-    named = {x: ["no answer" if value is None else value for value in table.columns[x]] for x in others}
+    answers = {q.name: q.answers for q in stored.questions}
+    named = {}
+    for x in others:
+        left_out = "no answer"
+        while left_out in answers[x]:  # somebody chose that, who is in another group
+            left_out = f"({left_out})"
+        named[x] = [left_out if value is None else value for value in table.columns[x]]
     return replace(table, columns={**table.columns, **named})
 
 

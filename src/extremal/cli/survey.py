@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,8 @@ from extremal.errors import SurveyError
 from . import options, show
 from .output import check_target, write_text
 from .progress import progress
-from .serving import address_of, announce, read_certificate, read_secret
+from .serving import address_of, announce, public_address, read_certificate, read_secret
+from .versions import check_mechanisms, other_version
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,6 +47,9 @@ def check(survey: File, as_json: options.Json = False) -> None:
 
     with progress("designing") as bar:
         published, findings = check_survey(read_survey(survey), bar)
+    findings = replace(
+        findings, warnings=(*findings.warnings, *other_version(_place(survey, None), published))
+    )
     if as_json:
         from extremal.collection.needed import people_needed
 
@@ -140,13 +145,14 @@ def serve(
         published = _published(survey)
         if (tls_cert is None) != (tls_key is None):
             raise SurveyError("--tls-cert and --tls-key must be given together")
+        public = None if url is None else public_address(url)
         tls = None if tls_cert is None else read_certificate(tls_cert, str(tls_key))
         settings = server.Settings(read_secret(secret_file), origins=frozenset(origin or ()))
         with (
             listen(host, port, "the survey") as bound,
             create_store(_place(survey, database), published) as store,
         ):
-            base = url.rstrip("/") + "/" if url else address_of(bound.getsockname(), tls is not None)
+            base = public or address_of(bound.getsockname(), tls is not None)
             announce(store, base, settings.secret)
             if url is None and tls is None and not is_loopback(bound.getsockname()[0]):
                 print(
@@ -192,8 +198,9 @@ def invite(
         if not published.invitation:
             raise SurveyError("this survey needs no invitations", remedy="write invitation = true in it")
         check_target(output, overwrite)
+        base = public_address(url)
         with create_store(_place(survey, database), published) as store:
-            links = "".join(f"{url.rstrip('/')}/#{token}\n" for token in store.invite(count))
+            links = "".join(f"{base}#{token}\n" for token in store.invite(count))
             write_text(output, "link\n" + links, overwrite)
     if output != "-":
         print(f"{count} links in {output}; whoever has one can answer once")
@@ -245,7 +252,10 @@ def export(
     database: Database = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write the reports as CSV or Parquet: one row per person in random order, and nothing about invitations."""
+    """Write the reports as CSV or Parquet: one row per person in random order, and nothing about invitations.
+
+    Refused if the mechanisms of the survey are no longer those that drew the reports.
+    """
     with _extra():
         from extremal.collection.export import csv_text, parquet_bytes
         from extremal.collection.store import open_store
@@ -253,6 +263,7 @@ def export(
 
         check_target(output, overwrite)
         with open_store(_place(survey, database)) as store:
+            check_mechanisms(survey, store)
             if output.lower().endswith((".parquet", ".pq")):
                 with new_file(output, overwrite, 0o644) as file:
                     file.write(parquet_bytes(store))

@@ -34,11 +34,19 @@ class Refusal(Exception):
 def check_origin(headers: Mapping[str, str], origins: frozenset[str]) -> None:
     """Refuse what another site made a browser send. Programs that send no such headers pass."""
     origin, host = headers.get("origin"), headers.get("host", "")
-    if origin is not None and (origin in origins or urlsplit(origin).netloc.lower() == host.lower()):
+    if origin is not None and (origin in origins or _host_of(origin) == host.lower()):
         return  # a proxy may speak https for us: the scheme is not compared
     site = headers.get("sec-fetch-site")
     if origin is not None or site not in (None, "same-origin", "none"):
         raise Refusal(403, "Reports must come from the survey's own page.")
+
+
+def _host_of(origin: str) -> str | None:
+    """The host and port of an address; None if it has none."""
+    try:
+        return urlsplit(origin).netloc.lower() or None
+    except ValueError:
+        return None
 
 
 async def read_body(chunks: AsyncIterable[bytes], headers: Mapping[str, str]) -> bytes:

@@ -25,14 +25,23 @@ from .survey import Totals
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+NO_TEST = (
+    "no test of whether the groups differ: everybody in a group reported the same, or there are too few people or "
+    "clusters to estimate the variance"
+)
+
 
 @dataclass(frozen=True)
 class GroupTest:
-    """A test of the hypothesis that all groups have the same frequencies."""
+    """A test of the hypothesis that all groups have the same frequencies.
 
-    statistic: float
+    `statistic` and `p_value` are None where no test is possible: nothing shows how much the reports vary by chance in
+    the directions in which the groups differ.
+    """
+
+    statistic: float | None
     degrees: tuple[int, ...]  # of chi-squared, or the two of F
-    p_value: float
+    p_value: float | None
     name: str  # "score" or "Wald"
 
     def to_dict(self) -> dict[str, Any]:
@@ -45,6 +54,8 @@ class GroupTest:
         }
 
     def __str__(self) -> str:
+        if self.statistic is None or self.p_value is None:
+            return NO_TEST
         figure = "chi-squared" if len(self.degrees) == 1 else "F"
         degrees = " and ".join(map(str, self.degrees))
         p = f"p = {self.p_value:.4f}" if self.p_value >= 1e-4 else f"p = {self.p_value:.1e}"
@@ -256,7 +267,9 @@ def _score_test(estimates: tuple[Estimate, ...]) -> GroupTest:
     off = means - center
     statistic = float(np.sum(sizes * np.einsum("ij,jk,ik->i", off, inverse, off)))
     degrees = rank * (len(estimates) - 1)
-    return GroupTest(statistic, (degrees,), float(chdtrc(degrees, statistic)) if degrees else 1.0, "score")
+    if not degrees:  # all reports are the same, or the mechanism tells nothing
+        return GroupTest(None, (0,), None, "score")
+    return GroupTest(statistic, (degrees,), float(chdtrc(degrees, statistic)), "score")
 
 
 def _wald_test(estimates: tuple[Estimate, ...], totals: Totals) -> GroupTest:
@@ -272,12 +285,16 @@ def _wald_test(estimates: tuple[Estimate, ...], totals: Totals) -> GroupTest:
         D[k * len(B) : (k + 1) * len(B), k * size : (k + 1) * size] = B
         D[k * len(B) : (k + 1) * len(B), (groups - 1) * size :] = -B
     A = D @ totals.linear(size)
-    inverse, rank = _inverse(A @ totals.covariance @ A.T)
+    covariance = A @ totals.covariance @ A.T
+    inverse, rank = _inverse(covariance)
     off = D @ f.ravel()
     rest = max(totals.degrees - rank + 1, 1)
-    statistic = float(off @ inverse @ off) * rest / (max(totals.degrees, 1) * max(rank, 1))
-    p = float(fdtrc(rank, rest, max(statistic, 0.0))) if rank else 1.0
-    return GroupTest(statistic, (rank, rest), p, "Wald")
+    # A difference where the estimated variance is 0 has no place in the statistic, however large it is.
+    unseen = np.abs(off - covariance @ (inverse @ off)).max(initial=0.0)
+    if rank == 0 or unseen > 1e-8 * (np.abs(D) @ np.abs(f.ravel())).max():
+        return GroupTest(None, (rank, rest), None, "Wald")
+    statistic = float(off @ inverse @ off) * rest / (max(totals.degrees, 1) * rank)
+    return GroupTest(statistic, (rank, rest), float(fdtrc(rank, rest, max(statistic, 0.0))), "Wald")
 
 
 def _inverse(covariance: Floats) -> tuple[Floats, int]:

@@ -66,7 +66,9 @@ def read_table(
     wanted = list(dict.fromkeys([*reports, *others]))
     data = None
     if is_store(name):
-        columns = read_stored(name).columns(wanted)
+        stored = read_stored(name)
+        stored.check_clear(others)
+        columns = stored.columns(wanted)
     else:
         data = open_data(name, wanted, format, delimiter)
         columns = {each: read_texts(data, each) for each in wanted}

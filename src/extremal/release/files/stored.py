@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._json import parse_json
-from ...errors import FileError, ValuesError
+from ...errors import FileError, OptionError, ValuesError
 
 MAGIC = b"SQLite format 3\0"
 ADDRESS = re.compile(r"postgres(ql)?(\+\w+)?://")
@@ -63,6 +63,18 @@ class Stored:
             found[name] = [_label(row[k] if part is None else row[k][part]) for row in self.rows]
         return found
 
+    def check_clear(self, names: Sequence[str]) -> None:
+        """Refuse names of private questions where true values are needed: their reports are random."""
+        private = {column for q in self.questions if q.kind != "clear" for column in q.columns}
+        wrong = [name for name in names if name in private]
+        if wrong:
+            clear = ", ".join(q.name for q in self.questions if q.kind == "clear")[:200]
+            raise OptionError(
+                "groups, weights, strata and clusters must come from questions asked in the clear",
+                given=f"{wrong[0]!r}, whose reports are random",
+                remedy=f"name one of {clear}" if clear else "this survey has none",
+            )
+
 
 def is_store(path: Any) -> bool:
     """Whether a path or an address is that of a store."""
@@ -93,6 +105,15 @@ def read_stored(path: Any) -> Stored:
             given=f"{re.sub(r'//[^@/]*@', '//…@', place)}: {said}",
         ) from None
     return Stored(place, questions, rows)
+
+
+def stored_digest(path: Any) -> str | None:
+    """The digest of the survey that a store holds reports to; None if it cannot be read."""
+    with contextlib.suppress(Exception), _cursor(os.fspath(path)) as cursor:
+        cursor.execute("SELECT value FROM survey WHERE name = 'digest'")
+        (digest,) = cursor.fetchone() or (None,)
+        return None if digest is None else str(digest)
+    return None
 
 
 @contextlib.contextmanager

@@ -91,6 +91,8 @@ def test_leakages_of_independent_questions_add_up_exactly():
     assert found.epsilon == pytest.approx(FIRST.realised_epsilon + SECOND.realised_epsilon, abs=1e-9)
     assert "independent" in found.together
     assert any("can tell more about one answer" in text for text in found.warnings)
+    assert not found.exact
+    assert findings((asked("one", [FIRST]),), None, []).exact
 
 
 def test_a_joint_prior_gives_what_enumeration_gives_with_answers_in_the_clear():
@@ -123,6 +125,12 @@ def test_a_question_outside_of_the_joint_prior_is_added():
     found = findings(questions, JOINT, [])
     assert found.epsilon == pytest.approx(worst(lambda r: r[:2]) + third.realised_epsilon, abs=1e-9)
     assert "if your answers to different questions are independent" in found.together
+    assert not found.exact
+    assert not any(leakage.exact or leakage.at_most for leakage in found.leakages)
+    assert (
+        found.sentences[1]
+        == "Computed from the joint prior of one, two, age; three is added as if independent."
+    )
 
 
 def test_questions_in_the_clear_without_a_joint_prior_are_warned_of():
@@ -140,6 +148,35 @@ def test_a_joint_prior_with_too_many_combinations_gives_a_bound(monkeypatch):
     assert not found.exact
     assert found.epsilon >= worst(lambda r: r[:2])
     assert "at most" in found.sentences[0]
+
+
+HALVES = ex.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["x", "y"], ["x", "y"])
+
+
+def test_a_cross_table_with_other_shares_than_the_prior_hides_nothing_and_is_warned_of():
+    two = asked("two", [ex.certify(ex.Prior([0.9, 0.1], ["x", "y"]), HALVES, 0.95)], answers=("x", "y"))
+    even = dict.fromkeys(product(("x", "y"), ("young", "old")), 1)
+    found = findings((two, CLEAR), Joint(("two", "age"), ex.Prior.from_counts(even)), [])
+    (leakage,) = found.leakages  # 0.75 / 0.3 under its own prior, 0.75 / 0.5 under the table's
+    assert leakage.own == pytest.approx(math.log(2.5), abs=1e-12)
+    assert (leakage.all, found.epsilon) == (leakage.own, leakage.own)
+    (warning,) = found.warnings
+    assert "two: the cross table has a share of 50.0% for x, the question's prior 90.0%" in warning
+    alike = {("x", "young"): 89, ("y", "old"): 11}
+    assert not findings((two, CLEAR), Joint(("two", "age"), ex.Prior.from_counts(alike)), []).warnings
+    rare = asked("one", [certified(ex.Prior([0.59, 0.4, 0.01], ["a", "b", "c"]), 0.3)])
+    lacking = {("a", "young"): 6, ("b", "old"): 4}
+    found = findings((rare, CLEAR), Joint(("one", "age"), ex.Prior.from_counts(lacking)), [])
+    assert "a share of 0.0% for c, the question's prior 1.0%" in " ".join(found.warnings)
+
+
+def test_the_most_that_dependent_answers_tell_holds_for_every_prior_of_a_set():
+    """One prior of the set gives "y" 0.4 only: 0.75 / (0.6 / 4 + 0.4 * 3 / 4) = 5/3 and, if all is told, 1 / 0.4."""
+    ball = ex.PriorSet.l1_ball(ex.Prior([0.5, 0.5], ["x", "y"]), 0.2)
+    both = [asked(name, [ex.certify(ball, HALVES, 0.6)], answers=("x", "y")) for name in ("one", "two")]
+    found = findings(tuple(both), None, [])
+    assert found.leakages[0].own == pytest.approx(math.log(5 / 3), abs=1e-9)
+    assert f"one {math.log(2.5):.3g}, two {math.log(2.5):.3g}." in " ".join(found.warnings)
 
 
 def test_a_level_that_lets_the_answer_itself_through_is_warned_of():

@@ -246,6 +246,81 @@ def test_a_lock_that_is_none_is_refused(copied):
         load_designs(read_survey(copied))
 
 
+def forge(copied, name, mechanisms, form=None):
+    """Put other mechanisms into the place of a question's, and their digests into the lock file."""
+    path = copied.parent / "survey.lock.json"
+    lock = json.loads(path.read_text())
+    entry = {"form": form, "mechanisms": [m.digest for m in mechanisms]}
+    lock["questions"][name] |= entry
+    path.write_text(json.dumps(lock))
+    for k, mechanism in enumerate(mechanisms, 1):
+        mechanism.save(copied.parent / f"survey.{name}{f'.{k}' if form == 'each' else ''}.mechanism.json")
+
+
+def of_items(*levels):
+    priors = [ex.Prior([1 - p, p], ["no", "yes"]) for p in (0.3, 0.1)]
+    return [ex.certify(ex.design(p, level)) for p, level in zip(priors, levels, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("prior", "labels", "epsilon"),
+    [
+        ([0.5, 0.3, 0.2], ["never", "once", "often"], 0.71),
+        ([0.4, 0.4, 0.2], ["never", "once", "often"], 0.7),
+        ([0.5, 0.3, 0.2], ["never", "once", "daily"], 0.7),
+    ],
+    ids=["level", "prior", "answers"],
+)
+def test_a_lock_is_not_believed_against_the_survey(copied, prior, labels, epsilon):
+    forge(copied, "visits", [ex.certify(ex.design(ex.Prior(prior, labels), epsilon))])
+    with pytest.raises(SurveyError, match="extremal survey check"):
+        load_designs(read_survey(copied))
+    check(read_survey(copied))  # designs it anew
+    assert (
+        load_designs(read_survey(copied)).digest == load_designs(read_survey(folder() / "survey.toml")).digest
+    )
+
+
+def test_items_of_a_lock_are_within_the_level_of_the_set(copied):
+    forge(copied, "symptoms", of_items(0.5, 0.49), "each")
+    assert load_designs(read_survey(copied)).questions[1].form == "each"
+    forge(copied, "symptoms", of_items(0.5, 0.51), "each")
+    with pytest.raises(SurveyError, match="extremal survey check"):
+        load_designs(read_survey(copied))
+    forge(copied, "symptoms", of_items(0.5, 0.49)[:1], None)
+    with pytest.raises(SurveyError, match="extremal survey check"):
+        load_designs(read_survey(copied))
+
+
+def test_what_people_read_is_computed_and_not_taken_from_the_lock(copied):
+    expected = load_designs(read_survey(copied)).together
+    path = copied.parent / "survey.lock.json"
+    lock = json.loads(path.read_text())
+    assert "together" not in lock
+    path.write_text(json.dumps({**lock, "together": "Nothing is given away."}))
+    assert load_designs(read_survey(copied)).together == expected
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [[], None, {"note": 5}, {"form": "other"}, {"mechanisms": None}, {"made_for": 1}, {"lack": "form"}],
+    ids=str,
+)
+def test_a_broken_entry_of_a_lock_is_refused(copied, entry):
+    path = copied.parent / "survey.lock.json"
+    lock = json.loads(path.read_text())
+    if entry == {"lack": "form"}:
+        del lock["questions"]["visits"]["form"]
+    elif isinstance(entry, dict):
+        lock["questions"]["visits"] |= entry
+    else:
+        lock["questions"]["visits"] = entry
+    path.write_text(json.dumps(lock))
+    for read_lock in (load_designs, check):
+        with pytest.raises(SurveyError, match=r"question 'visits' is broken.*delete it"):
+            read_lock(read_survey(copied))
+
+
 def test_a_question_takes_a_mechanism_from_a_file(tmp_path):
     prior = ex.Prior([0.5, 0.3, 0.2], ["often", "once", "never"])  # in any order
     ex.certify(ex.design(prior, 0.9)).save(tmp_path / "mine.json")

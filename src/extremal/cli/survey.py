@@ -69,7 +69,7 @@ def _tell(out: Console, published: Published, findings: Findings) -> None:
     for question in published.questions:
         level = levels.get(question.name)
         own = "in the clear" if level is None else f"{level.own:.4g}"
-        everything = "" if level is None else f"{'' if level.exact else '≤ '}{level.all:.4g}"
+        everything = "" if level is None else f"{'≤ ' if level.at_most else ''}{level.all:.4g}"
         reports = " x ".join(str(len(m.outputs)) for m in question.mechanisms)
         needed = people[question.name]
         takes = (

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .._json import parse_json
 from ..certification.certified import Certified, load
 from ..certification.certify import certify
@@ -21,12 +23,14 @@ from ..optimization.design import design
 from ..optimization.quadratic.purposes import mean, shares
 from . import questionnaire
 from .published import Asked, Published, canonical
+from .sets import item_priors
 from .several import choose
 from .survey import Question, Survey
 from .tables import read_text
 
 FORMAT = "extremal-survey-lock"
 VERSION = 1
+ROUNDING = 1e-9  # relative: shares of items are sums, which another machine may round differently
 
 Progress = Callable[[int, int, str], None]
 
@@ -66,7 +70,6 @@ def check(survey: Survey, progress: Progress | None = None) -> tuple[Published, 
         "version": VERSION,
         "questions": entries,
         "joint": _joint_digest(survey),
-        "together": findings.together,
     }
     write_text(lock_path(survey), json.dumps(lock, indent=2, ensure_ascii=False) + "\n")
     return _published(survey, asked, findings.together), findings
@@ -94,7 +97,7 @@ def load_designs(survey: Survey) -> Published:
         survey
     ):
         raise SurveyError("the survey has changed since it was checked", remedy=remedy)
-    return _published(survey, asked, str(lock["together"]))
+    return _published(survey, asked, questionnaire.findings(tuple(asked), survey.joint, []).together)
 
 
 def specification(question: Question) -> str:
@@ -176,15 +179,32 @@ def _kept(survey: Survey, question: Question, entry: dict[str, Any]) -> Asked | 
         return None
     if question.mechanism is not None or question.kind == "clear":
         return _made(question)[0]
+    if (entry["form"] is None) == (question.kind == "several"):
+        return None
     items = len(question.answers) if entry["form"] == "each" else 1
     draft = _asked(question, entry["form"], (None,) * items)  # type: ignore[arg-type]
     try:
         mechanisms = tuple(load(path) for path in _paths(survey, draft))
     except FileError:
         return None
-    if [m.digest for m in mechanisms] != entry["mechanisms"]:
+    found = _asked(question, entry["form"], mechanisms)
+    if [m.digest for m in mechanisms] != entry["mechanisms"] or not _keeps(question, found):
         return None
-    return _asked(question, entry["form"], mechanisms)
+    return found
+
+
+def _keeps(question: Question, found: Asked) -> bool:
+    """Whether mechanisms are for the prior of the question and within its epsilon, whatever the lock file says."""
+    assert question.prior is not None
+    assert question.epsilon is not None
+    items = len(question.answers)
+    priors = item_priors(question.prior, items) if found.form == "each" else [question.prior]
+    level = found.level if found.form == "each" else found.mechanisms[0].epsilon
+    return level <= question.epsilon * (1 + ROUNDING) and all(
+        m.inputs == prior.labels
+        and np.allclose(m.prior.probabilities, prior.probabilities, rtol=ROUNDING, atol=0)
+        for m, prior in zip(found.mechanisms, priors, strict=True)
+    )
 
 
 def _paths(survey: Survey, asked: Asked) -> list[Path]:
@@ -200,7 +220,10 @@ def _read_lock(survey: Survey) -> dict[str, Any]:
         lock = parse_json(read_text(str(path)))
         if lock["format"] != FORMAT or lock["version"] != VERSION or not isinstance(lock["questions"], dict):
             raise ValueError("another format or version")
-        _ = lock["joint"], lock["together"]
+        _ = lock["joint"]
+        for name, entry in lock["questions"].items():
+            if not _is_entry(entry):
+                raise ValueError(f"the entry of question {name!r} is broken")
     except (ValueError, TypeError, KeyError) as error:
         raise SurveyError(
             f"{path.name} cannot be read",
@@ -208,6 +231,18 @@ def _read_lock(survey: Survey) -> dict[str, Any]:
             remedy="delete it and check the survey again",
         ) from None
     return dict(lock)
+
+
+def _is_entry(entry: Any) -> bool:
+    """Whether this can be what `check` wrote about a question."""
+    return (
+        isinstance(entry, dict)
+        and entry.keys() == {"made_for", "form", "note", "mechanisms"}
+        and isinstance(entry["made_for"], str)
+        and entry["form"] in (None, "joint", "each")
+        and isinstance(entry["note"], str | None)
+        and isinstance(entry["mechanisms"], list)
+    )
 
 
 def _published(survey: Survey, asked: list[Asked], together: str) -> Published:

@@ -23,6 +23,7 @@ from .sets import set_mechanism
 from .survey import Joint
 
 LARGEST = 1 << 24  # entries of the joint mechanism
+DIFFERENT = 0.03  # of a share in a cross table and in a question's prior: beyond rounding and samples
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Leakage:
     question: str
     own: float
     all: float
-    exact: bool
+    exact: bool  # no assumption but the priors
+    at_most: bool  # a bound, where a joint prior has too many combinations
 
 
 @dataclass(frozen=True)
@@ -63,32 +65,33 @@ def findings(asked: tuple[Asked, ...], joint: Joint | None, notes: list[str]) ->
     """What the reports to these questions leak about one person."""
     private = [q for q in asked if q.mechanisms]
     clear = [q for q in asked if not q.mechanisms]
-    channels = {q.name: channel(q) for q in private}
     own = {q.name: q.level for q in private}
     inside = [q for q in asked if joint is not None and q.name in joint.questions]
-    alone = math.fsum(own[q.name] for q in private if q not in inside)
-    exact, joint_level = True, 0.0
+    covered = {q.name for q in inside}
+    added = [q.name for q in private if q.name not in covered] if len(private) > 1 else []
+    channels = {q.name: channel(q) for q in private} if added or inside else {}
+    joint_level, at_most = 0.0, False
     about: dict[str, float] = {}
     if joint is not None and any(q.mechanisms for q in inside):
-        joint_level, about, exact = _together(joint, inside, channels)
+        joint_level, about, at_most = _together(joint, inside, channels)
     leakages = []
     for q in private:
-        if q.name in about:
-            leakages.append(Leakage(q.name, own[q.name], about[q.name], exact))
-        else:
-            leakages.append(Leakage(q.name, own[q.name], own[q.name], True))
-    epsilon = alone + joint_level
-    covered = {q.name for q in inside}
+        all_reports = max(own[q.name], about.get(q.name, 0.0))  # its own prior may be another one
+        bound = at_most and q.name in about
+        leakages.append(Leakage(q.name, own[q.name], all_reports, not added and not bound, bound))
+    joint_level = max([joint_level, *(leakage.all for leakage in leakages if leakage.question in about)])
+    epsilon = math.fsum(own[q.name] for q in private if q.name not in covered) + joint_level
     warnings = [
         *(text for q in private for text in _disclosures(q)),
         *(_item_warning(q.name) for q in private if q.independent),
         *_clear_warning([q.name for q in clear if q.name not in covered], [q.name for q in private]),
-        *_dependence_warning(private, covered, channels),
+        *(_dependence_warning(private, channels) if added else []),
+        *(text for q in inside if q.mechanisms for text in _other_shares(q.name, joint, channels[q.name][0])),
     ]
-    sentences = [*_sentences(private, epsilon, exact, joint), *notes]
+    sentences = [*_sentences(private, epsilon, at_most, joint if about else None, added), *notes]
     return Findings(
         epsilon,
-        exact,
+        not added and not at_most,
         tuple(leakages),
         tuple(sentences),
         tuple(warnings),
@@ -107,7 +110,7 @@ def channel(question: Asked) -> tuple[Prior, Mechanism]:
 def _together(
     joint: Joint, inside: list[Asked], channels: dict[str, tuple[Prior, Mechanism]]
 ) -> tuple[float, dict[str, float], bool]:
-    """The leakage about all private answers of a joint prior, and about each; at most, where it is too large."""
+    """The leakage about all private answers of a joint prior and about each, and whether these are only bounds."""
     mechanisms: dict[Any, Mechanism] = {}
     for q in inside:
         mechanisms[q.name] = channels[q.name][1] if q.mechanisms else _open(q)
@@ -120,14 +123,14 @@ def _together(
         record = record_mechanism(joint.prior, mechanisms, joint.questions)
     except SizeError:
         most = {name: _marginal(joint, k).epsilon_max for name, k in zip(names, places, strict=True)}
-        return joint.prior.epsilon_max, most, False
+        return joint.prior.epsilon_max, most, True
     labels: list[Any] = list(joint.prior.labels)
     secret = {x: tuple(x[k] for k in places) for x in labels}
     about = {
         name: epsilon_pml(*seen_from(joint.prior, record, {x: x[k] for x in labels}))
         for name, k in zip(names, places, strict=True)
     }
-    return epsilon_pml(*seen_from(joint.prior, record, secret)), about, True
+    return epsilon_pml(*seen_from(joint.prior, record, secret)), about, False
 
 
 def _open(question: Asked) -> Mechanism:
@@ -150,19 +153,23 @@ def factor(epsilon: float) -> str:
     return f"{math.ceil(math.exp(min(epsilon, 600.0)) * 100 - 1e-9) / 100:g}"
 
 
-def _sentences(private: list[Asked], epsilon: float, exact: bool, joint: Joint | None) -> list[str]:
+def _sentences(
+    private: list[Asked], epsilon: float, at_most: bool, joint: Joint | None, added: list[str]
+) -> list[str]:
     if not private:
         return ["No question is private: every answer is sent as it is."]
     count = len(private)
     who = "The report" if count == 1 else f"All {count} private reports of one person together"
     verb = "leaks" if count == 1 else "leak"
-    most = "at most " if not exact else ""
+    most = "at most " if at_most else ""
+    unless = ", if answers to different questions are independent" if added else ""
     told = [
-        f"{who} {verb} {most}{epsilon:.4g} nats: no guess about the answers, whatever it is, gets more than "
+        f"{who} {verb} {most}{epsilon:.4g} nats{unless}: no guess about the answers, whatever it is, gets more than "
         f"{factor(epsilon)} times as likely to be right."
     ]
     if joint is not None:
-        told.append(f"Computed from the joint prior of {', '.join(joint.questions)}.")
+        rest = f"; {', '.join(added)} {'is' if len(added) == 1 else 'are'} added as if independent"
+        told.append(f"Computed from the joint prior of {', '.join(joint.questions)}{rest if added else ''}.")
     return told
 
 
@@ -199,19 +206,30 @@ def _clear_warning(clear: list[str], private: list[str]) -> list[str]:
     ]
 
 
-def _dependence_warning(
-    private: list[Asked], covered: set[str], channels: dict[str, tuple[Prior, Mechanism]]
-) -> list[str]:
-    """What holds whatever the dependence between the answers to several questions."""
-    names = [q.name for q in private]
-    if len(names) < 2 or covered >= set(names):
+def _other_shares(name: str, joint: Joint | None, prior: Prior) -> list[str]:
+    """That a cross table and a question's own prior contradict each other, where they do."""
+    assert joint is not None
+    found = _marginal(joint, joint.questions.index(name))
+    counted = dict(zip(found.labels, found.probabilities.tolist(), strict=True))
+    stated = dict(zip(prior.labels, prior.probabilities.tolist(), strict=True))
+    answer = max(stated, key=lambda x: (x not in counted, abs(stated[x] - counted.get(x, 0.0))))
+    if answer in counted and abs(stated[answer] - counted[answer]) <= DIFFERENT:
         return []
-    local = {name: ldp_epsilon(channels[name][1]) for name in names}
+    return [
+        f"{name}: the cross table has a share of {counted.get(answer, 0.0):.1%} for {answer}, the question's prior "
+        f"{stated[answer]:.1%}. Use the same shares in both. What one report tells holds for the question's prior, "
+        "what all reports tell for the cross table."
+    ]
+
+
+def _dependence_warning(private: list[Asked], channels: dict[str, tuple[Prior, Mechanism]]) -> list[str]:
+    """What holds whatever the dependence between the answers to several questions."""
+    local = {q.name: ldp_epsilon(channels[q.name][1]) for q in private}
     worst = {}
-    for name in names:
-        prior, mechanism = channels[name]
-        others = math.fsum(local[other] for other in names if other != name)
-        worst[name] = min(epsilon_pml(prior, mechanism) + others, prior.epsilon_max)
+    for q in private:
+        others = math.fsum(local[other.name] for other in private if other is not q)
+        priors = q.mechanisms[0].prior_set or channels[q.name][0]
+        worst[q.name] = min(q.level + others, priors.epsilon_max)
     told = ", ".join(f"{name} {level:.3g}" for name, level in worst.items())
     return [
         "Levels are added as if the answers to different questions were independent. If they depend on each other, all "

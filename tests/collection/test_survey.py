@@ -303,7 +303,7 @@ def test_what_people_read_is_computed_and_not_taken_from_the_lock(copied):
 
 @pytest.mark.parametrize(
     "entry",
-    [[], None, {"note": 5}, {"form": "other"}, {"mechanisms": None}, {"made_for": 1}, {"lack": "form"}],
+    [[], None, {"times": "all"}, {"form": "other"}, {"mechanisms": None}, {"made_for": 1}, {"lack": "form"}],
     ids=str,
 )
 def test_a_broken_entry_of_a_lock_is_refused(copied, entry):

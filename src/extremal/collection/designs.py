@@ -24,9 +24,9 @@ from ..optimization.quadratic.purposes import mean, shares
 from . import questionnaire
 from .published import Asked, Published, canonical
 from .sets import item_priors
-from .several import choose
+from .several import choose, reason
 from .survey import Question, Survey
-from .tables import read_text
+from .tables import is_number, read_text
 
 FORMAT = "extremal-survey-lock"
 VERSION = 1
@@ -50,9 +50,9 @@ def check(survey: Survey, progress: Progress | None = None) -> tuple[Published, 
             progress(k, len(survey.questions), question.name)
         entry = before.get("questions", {}).get(question.name, {})
         found = _kept(survey, question, entry)
-        note = entry.get("note") if found is not None else None
+        times = entry.get("times") if found is not None else None
         if found is None:
-            found, note = _made(question)
+            found, times = _made(question)
             for path, mechanism in zip(_paths(survey, found), found.mechanisms, strict=True):
                 if question.mechanism is None:
                     mechanism.save(path)
@@ -60,11 +60,11 @@ def check(survey: Survey, progress: Progress | None = None) -> tuple[Published, 
         entries[question.name] = {
             "made_for": specification(question),
             "form": found.form,
-            "note": note,
+            "times": times,
             "mechanisms": [m.digest for m in found.mechanisms],
         }
-    notes = [entry["note"] for entry in entries.values() if entry["note"]]
-    findings = questionnaire.findings(tuple(asked), survey.joint, notes)
+    reasons = [reason(q, entries[q.name]["times"]) for q in asked]
+    findings = questionnaire.findings(tuple(asked), survey.joint, [text for text in reasons if text])
     lock = {
         "format": FORMAT,
         "version": VERSION,
@@ -124,8 +124,8 @@ def _joint_digest(survey: Survey) -> str | None:
     return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
 
-def _made(question: Question) -> tuple[Asked, str | None]:
-    """The question with mechanisms made for it, and what was chosen, in words."""
+def _made(question: Question) -> tuple[Asked, float | None]:
+    """The question with mechanisms made for it, and how many times as many people the other form needs."""
     if question.kind == "clear":
         return _asked(question, None, ()), None
     if question.mechanism is not None:
@@ -134,8 +134,8 @@ def _made(question: Question) -> tuple[Asked, str | None]:
     assert question.epsilon is not None
     try:
         if question.kind == "several":
-            form, mechanisms, note = choose(question)
-            return _asked(question, form, mechanisms), note
+            form, mechanisms, times = choose(question)
+            return _asked(question, form, mechanisms), times
         purpose = mean(question.scores) if question.purpose == "mean" and question.scores else shares
         return _asked(question, None, (certify(design(question.prior, question.epsilon, purpose)),)), None
     except ExtremalError as error:
@@ -237,10 +237,10 @@ def _is_entry(entry: Any) -> bool:
     """Whether this can be what `check` wrote about a question."""
     return (
         isinstance(entry, dict)
-        and entry.keys() == {"made_for", "form", "note", "mechanisms"}
+        and entry.keys() == {"made_for", "form", "times", "mechanisms"}
         and isinstance(entry["made_for"], str)
         and entry["form"] in (None, "joint", "each")
-        and isinstance(entry["note"], str | None)
+        and (entry["times"] is None or is_number(entry["times"]))
         and isinstance(entry["mechanisms"], list)
     )
 

@@ -16,6 +16,7 @@ from ..model.prior import Prior
 from ..optimization.design import design
 from ..optimization.quadratic.purposes import groups, mean
 from .priors import subsets_of
+from .published import Asked
 from .sets import item_priors, set_leakage
 from .survey import Question
 
@@ -29,52 +30,53 @@ def members(items: tuple[str, ...]) -> dict[str, list[str]]:
     return {item: [s for s in subsets_of(len(items)) if s[k] == "1"] for k, item in enumerate(items)}
 
 
-def choose(question: Question) -> tuple[str, tuple[Certified, ...], str]:
-    """The form, its mechanisms, and the reason in words."""
+def choose(question: Question) -> tuple[str, tuple[Certified, ...], float | None]:
+    """The form, its mechanisms, and how many times as many people the other form needs, where both are designed."""
     prior, epsilon, items = question.prior, question.epsilon, question.answers
     assert prior is not None
     assert epsilon is not None
-    each, per_item = _each(prior, epsilon, len(items), question.independent)
-    error_each = math.fsum(_variance(p.prior, p) for p in each)
+    each = _each(prior, epsilon, len(items), question.independent)
     if len(items) > MOST_JOINT:
-        return (
-            "each",
-            each,
-            (
-                f"{question.name}: {len(items)} items are drawn one by one, {per_item:.3g} nats each; one draw for the "
-                f"whole set would err less, but is designed for at most {MOST_JOINT} items."
-            ),
-        )
+        return "each", each, None
+    error_each = math.fsum(_variance(p.prior, p) for p in each)
     purpose = groups(members(items))
     made = design(prior, epsilon, purpose, tolerance=None if len(items) < MOST_JOINT else LOOSE)
     A = purpose.loss(prior)
     direct = float(np.diagonal(A) @ prior.probabilities - prior.probabilities @ A @ prior.probabilities)
     error_joint = direct / made.value if made.value > 0 else math.inf
-    times = error_each / error_joint
-    if error_joint <= error_each:
+    smaller, larger = sorted((error_joint, error_each))
+    times = larger / smaller if math.isfinite(larger) else None
+    return ("joint", (certify(made),), times) if error_joint <= error_each else ("each", each, times)
+
+
+def reason(asked: Asked, times: float | None) -> str | None:
+    """Why a set is drawn in this form, in words."""
+    if asked.form == "joint":
+        if times is None:
+            return None
         return (
-            "joint",
-            (certify(made),),
-            (
-                f"{question.name}: one draw for the whole set of items. One draw for each item, {per_item:.3g} nats "
-                f"each, leaks as much in all and needs {times:.2g} times as many people."
-            ),
+            f"{asked.name}: one draw for the whole set of items. One draw for each item leaks as much in all and needs "
+            f"{times:.2g} times as many people."
         )
-    return (
-        "each",
-        each,
-        (
-            f"{question.name}: one draw for each item, {per_item:.3g} nats each. One draw for the whole set leaks as "
-            f"much and needs {1 / times:.2g} times as many people."
-        ),
-    )
+    if asked.form != "each":
+        return None
+    level = f"{asked.mechanisms[0].epsilon:.3g} nats each"
+    items = len(asked.mechanisms)
+    if items > MOST_JOINT:
+        return (
+            f"{asked.name}: {items} items are drawn one by one, {level}; one draw for the whole set would err less, "
+            f"but is designed for at most {MOST_JOINT} items."
+        )
+    told = f"{asked.name}: one draw for each item, {level}."
+    if times is None:
+        return told
+    return f"{told} One draw for the whole set leaks as much and needs {times:.2g} times as many people."
 
 
-def _each(prior: Prior, epsilon: float, items: int, independent: bool) -> tuple[tuple[Certified, ...], float]:
-    """Mechanisms for the items that together leak at most epsilon about the set, and the level of each."""
+def _each(prior: Prior, epsilon: float, items: int, independent: bool) -> tuple[Certified, ...]:
+    """Mechanisms for the items that together leak at most epsilon about the set."""
     if independent:  # leakages of independent items add up
-        level = epsilon / items * (1 - 1e-12)
-        return _items(prior, level, items), level
+        return _items(prior, epsilon / items * (1 - 1e-12), items)
     low, high = epsilon / items / 64, epsilon
     for _ in range(STEPS):
         middle = (low + high) / 2
@@ -84,7 +86,7 @@ def _each(prior: Prior, epsilon: float, items: int, independent: bool) -> tuple[
             high = middle
         if high - low < 1e-4 * low:
             break
-    return _items(prior, low, items), low
+    return _items(prior, low, items)
 
 
 def _items(prior: Prior, level: float, items: int) -> tuple[Certified, ...]:

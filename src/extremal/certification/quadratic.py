@@ -173,8 +173,9 @@ def _by_entries(pi: Floats, excess: float, W: Floats) -> float:
     if pi.max() - pi.min() <= 1e-14 * pi.max() and np.diagonal(W).min() > 0:
         # All symbols alike: every vertex has the same partial symbol, which falls short of its chord.
         n, c = len(pi), 1 + excess
-        rest = n / c - math.floor(n / c + 1e-12)
-        total -= float(np.diagonal(W).min()) * max(c * c * rest * (1 - rest) - 1e-12 * n * c * c, 0.0)
+        x = c * (n / c - math.floor(n / c + 1e-12)) - 1
+        short = (excess - x) * (x - float(low[0])) - 1e-12 * n * c * c
+        total -= float(np.diagonal(W).min()) * max(short, 0.0)
     return total
 
 

@@ -52,14 +52,16 @@ def most_by_entries(problem: Problem, W: Floats) -> float:
 def _partial(problem: Problem) -> float:
     """What the partial symbol, the same in every vertex, keeps the sum of variances from if the prior is uniform.
 
-    It is worth (excess - x)(1 + x) less than the chord through the limits of x says.
+    It is worth (excess - x)(x - low) less than the chord through the limits of x says: nothing where it is at its
+    lower limit itself, as all but one symbol are full at small levels.
     """
     n, excess = problem.size, problem.excess
     if not is_uniform(problem.pi):
         return 0.0
     full = math.floor(n / (1 + excess) * (1 + n * ULP))
     x = n - 1 - full * (1 + excess)
-    return max(0.0, (excess - x) * (1 + x) - 1e-13 * n * (1 + excess) ** 2)
+    low = float(problem.lower[0])
+    return max(0.0, (excess - x) * (x - low) - 1e-13 * n * (1 + excess) ** 2)
 
 
 def most_by_vertices(problem: Problem, W: Floats, y: Floats, vertices: Floats, blur: float = 8e-15) -> float:

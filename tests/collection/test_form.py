@@ -76,10 +76,21 @@ def visit(browser, site):
         return page
 
     yield opened
-    site.delay = 0.0
+    release(site)
     for context in contexts:
         context.close()
     assert wrong == []
+
+
+def hold(site, end):
+    """From now on replies to this address wait for release()."""
+    site.free.clear()
+    site.held = end
+
+
+def release(site):
+    site.held = ""
+    site.free.set()
 
 
 def choose(page, *choices):
@@ -230,15 +241,18 @@ def test_a_tab_that_crashes_after_the_draw_leaves_the_report(visit, site):
 
 
 def test_slow_networks_are_waited_for(visit, site):
-    site.delay = 0.3
+    hold(site, "survey.json")
     page = visit(ONE)
     assert "Loading the survey" in page.inner_text("main")
+    release(site)
     answer(page, [1])
     page.click("#draw")
+    hold(site, "reports")
     page.click("#send")
     assert page.inner_text("#progress") == "Sending…"
     assert page.is_hidden("#send")
     page.evaluate("for (let i = 0; i < 9; i++) document.getElementById('send').click()")
+    release(site)
     arrived(page)
     assert len(site.bodies) == 1
     assert page.locator("#waiting").count() == 0

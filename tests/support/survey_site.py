@@ -8,7 +8,6 @@ import itertools
 import json
 import math
 import threading
-import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -76,7 +75,8 @@ class Site:
     replies: list = field(default_factory=list)
     address: str = ""
     policy: str = POLICY
-    delay: float = 0.0  # seconds until a reply
+    held: str = ""  # the end of an address whose replies wait for `free`
+    free: threading.Event = field(default_factory=threading.Event)
 
     @property
     def bodies(self):
@@ -100,7 +100,8 @@ class Handler(BaseHTTPRequestHandler):
         return body
 
     def reply(self, status, content, kind):
-        time.sleep(self.site.delay)
+        if self.site.held and self.path.endswith(self.site.held):
+            self.site.free.wait(60)
         self.send_response(status)
         about = {"Content-Type": kind, "Content-Length": str(len(content))}
         for name, value in {**HEADERS, "Content-Security-Policy": self.site.policy, **about}.items():

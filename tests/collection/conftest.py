@@ -1,4 +1,4 @@
-"""What tests of surveys share: one PostgreSQL for all of them."""
+"""What tests of surveys share: one PostgreSQL in each process."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.support import postgresql
 
 @pytest.fixture(scope="session")
 def postgres_cluster():
-    """A running PostgreSQL; tests that use it belong to the xdist_group "postgresql"."""
+    """A running PostgreSQL."""
     pytest.importorskip("psycopg")
     if not postgresql.available():
         if postgresql.REQUIRED:

@@ -18,8 +18,6 @@ from extremal.certification.certified import Certified
 from tests.support.draws import by_node, by_python
 from tests.support.survey_site import certified, serving
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 VECTORS = json.loads(Path(__file__).with_name("vectors.json").read_text(encoding="utf-8"))
 FILES = [json.dumps(document) for document in VECTORS["mechanisms"]]
 DRAWS = [draw[:3] for draw in VECTORS["draws"]]

@@ -5,11 +5,7 @@ import re
 from pathlib import Path
 from urllib.parse import parse_qs
 
-import pytest
-
 from tests.support.survey_site import STATIC, certified, serving
-
-pytestmark = pytest.mark.xdist_group("browser")
 
 DOCS = Path(__file__).parents[2] / "docs"
 MECHANISM = certified({"never": 0.5, "once": 0.3, "often": 0.2}, 0.6)

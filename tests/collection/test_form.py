@@ -11,8 +11,6 @@ from tests.support.browser import PHONE, until
 from tests.support.draws import by_python
 from tests.support.survey_site import DIGEST, certified, serving, subsets, survey
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 VISITS = certified({"never": 0.5, "once": 0.3, "often": 0.2}, 0.4)
 PILLS = certified(subsets([0.3, 0.2]), 0.5)
 DEBTS = [certified({"no": 0.7, "yes": 0.3}, 0.3), certified({"no": 0.6, "yes": 0.4}, 0.3)]

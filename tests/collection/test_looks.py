@@ -5,8 +5,6 @@ import pytest
 from tests.support.browser import PHONE, barriers, screenshot, until
 from tests.support.survey_site import certified, serving, subsets, survey
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 LONG = "A very long answer that goes on and on, so that it needs several lines on a phone, or even more than that"
 WORD = "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichenverleihungsurkunde"
 ARABIC, EMOJI = "نعم، مرة واحدة على الأقل", "😀🎉 👩‍👩‍👧‍👦"

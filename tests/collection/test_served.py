@@ -23,8 +23,6 @@ from extremal.collection.survey import parse_survey
 from tests.support.browser import DESKTOP, PHONE, barriers, screenshot, until
 from tests.support.survey_site import serving
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 SURVEY = """
 title = "Habits at work"
 introduction = "Four questions about habits."

@@ -29,7 +29,6 @@ from extremal.collection.server import Settings, running
 from extremal.collection.store import create_store, open_store
 from tests.support.phones import ask, body, drawn, folder, post, post_many, published
 
-pytestmark = pytest.mark.xdist_group("postgresql")
 SECRET = "correct-horse-battery-staple"
 
 

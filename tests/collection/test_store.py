@@ -18,7 +18,6 @@ from extremal.collection.store import Submission, Verdict, create_store, open_st
 from extremal.errors import StoreError, SurveyError
 from tests.support.phones import drawn, published
 
-pytestmark = pytest.mark.xdist_group("postgresql")
 ACCEPTED, UNKNOWN, OTHER = Verdict.ACCEPTED, Verdict.UNKNOWN_INVITATION, Verdict.OTHER_CONTENT
 
 

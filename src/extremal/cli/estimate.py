@@ -54,19 +54,12 @@ def command(
             metavar="NAME", help="Also estimate every group in this column; A,B for combinations of columns."
         ),
     ] = None,
-    weights: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column with each person's sampling weight.")
-    ] = None,
+    weights: options.Weights = None,
     strata: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The column with the stratum in which each person was drawn."),
     ] = None,
-    clusters: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="The column with the cluster of each person: those drawn together."
-        ),
-    ] = None,
+    clusters: options.Clusters = None,
     missing: options.Missing = "refuse",
     confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     intervals: Annotated[

@@ -43,6 +43,16 @@ Columns = Annotated[
 ReportColumn = Annotated[
     str | None, typer.Option("--column", metavar="NAME", help="The column that holds the reports.")
 ]
+Weights = Annotated[
+    str | None,
+    typer.Option("--weights", metavar="NAME", help="The column with each person's sampling weight."),
+]
+Clusters = Annotated[
+    str | None,
+    typer.Option(
+        "--clusters", metavar="NAME", help="The column with the cluster of each person: those drawn together."
+    ),
+]
 Prior = Annotated[
     str | None,
     typer.Option(

@@ -60,15 +60,8 @@ def command(
             help="How the model treats private predictors; docs/regression.md explains the choices."
         ),
     ] = "covariates",
-    weights: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column with each person's sampling weight.")
-    ] = None,
-    clusters: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="The column with the cluster of each person: those drawn together."
-        ),
-    ] = None,
+    weights: options.Weights = None,
+    clusters: options.Clusters = None,
     errors: Annotated[
         Literal["information", "robust", "cluster"] | None,
         typer.Option(help="By default cluster with --clusters, robust with --weights, else information."),

@@ -16,8 +16,9 @@ from ..errors import MechanismError, OptionError
 from ..model.labels import Labels, shorten
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior
-from ..model.utility import Utility, mutual_information
+from ..model.utility import Utility
 from ..optimization.design import design
+from ..optimization.quadratic.purposes import Purpose, shares
 from ..theory.randomized_response import randomized_response_for_pml
 from .approximate import score_intervals
 from .binomial import MOST_COUNTED
@@ -185,12 +186,12 @@ def compare_sample_sizes(
     epsilon: float,
     width: float,
     confidence: float = 0.95,
-    utility: Utility = mutual_information,
+    utility: Utility | Purpose = shares,
 ) -> SampleSizes:
-    """Reports needed by the optimal mechanism and by randomized response that leaks as much.
+    """Reports needed by the best mechanism for a purpose and by randomized response that leaks as much.
 
-    The design is optimal for its utility, not for this: with mutual information it can merge rare symbols, which
-    are then not identified.
+    By default the purpose is to estimate shares. A design for another utility, such as mutual information, can blur
+    answers, which are then not identified.
     """
     counts: list[int | None] = []
     for mechanism in (

@@ -134,8 +134,8 @@ class Binary(Discrete):
 
 
 @dataclass(frozen=True)
-class Multinomial(Discrete):
-    """J answers; η_d is the log of the odds of answer d against the first."""
+class Several(Discrete):
+    """J answers, with one predictor fewer than answers."""
 
     size: int
 
@@ -146,6 +146,11 @@ class Multinomial(Discrete):
     @property
     def answers(self) -> int:
         return self.size
+
+
+@dataclass(frozen=True)
+class Multinomial(Several):
+    """J answers; η_d is the log of the odds of answer d against the first."""
 
     def shares(self, eta: Floats) -> Floats:
         p = np.empty((self.size, eta.shape[1]))
@@ -184,19 +189,10 @@ class Multinomial(Discrete):
 
 
 @dataclass(frozen=True)
-class Ordinal(Discrete):
+class Ordinal(Several):
     """J answers in order; the first d + 1 of them have probability F(η_d), η_d = threshold d less the slope."""
 
-    size: int
     link: Link
-
-    @property
-    def predictors(self) -> int:
-        return self.size - 1
-
-    @property
-    def answers(self) -> int:
-        return self.size
 
     def shares(self, eta: Floats) -> Floats:
         p = np.empty((self.size, eta.shape[1]))

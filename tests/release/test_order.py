@@ -12,8 +12,9 @@ import pytest
 
 import extremal as ex
 from extremal.certification.certify import certify
+from extremal.release.drawing import Randomness
 from extremal.release.frames import privatize_frame
-from extremal.release.job import Randomness, plan
+from extremal.release.job import plan
 from extremal.release.order import FALSE_ALARM, OrderWarning, Runs, watch
 
 PRIOR = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extremal.errors import InstallationError
-from extremal.release import job, kernel, self_check
+from extremal.release import drawing, kernel, self_check
 from extremal.release import sampler as sampling
 from extremal.release.ids import id_blocks
 from extremal.release.sampler import Sampler, SecureWords
@@ -135,11 +135,11 @@ def test_a_keystream_in_the_wrong_byte_order_is_noticed(monkeypatch):
 
 
 def test_keyed_words_that_ignore_the_answer_are_noticed(monkeypatch):
-    genuine = job.keyed_words
+    genuine = drawing.keyed_words
     monkeypatch.setattr(
-        job, "keyed_words", lambda key, blocks, codes, rows: genuine(key, blocks, 0 * codes, rows)
+        drawing, "keyed_words", lambda key, blocks, codes, rows: genuine(key, blocks, 0 * codes, rows)
     )
-    randomness = job.Randomness(key=bytes(range(32)), column="q")
+    randomness = drawing.Randomness(key=bytes(range(32)), column="q")
     release = SimpleNamespace(sampler=a_sampler())
     with pytest.raises(InstallationError, match="keyed draws are not those of AES-256"):
         randomness.fill(release, id_blocks([1, 2], 2), np.zeros(2, dtype=np.uint8), ROWS)

@@ -30,8 +30,9 @@ import extremal as ex
 from extremal.certification.certify import certify
 from extremal.errors import ExtremalError, FileError, KeyingError, ValuesError
 from extremal.model.mechanism import identity
+from extremal.release.drawing import Randomness
 from extremal.release.frames import privatize_frame
-from extremal.release.job import Randomness, plan
+from extremal.release.job import plan
 from extremal.release.spark import COMMITTER, Reports, counts_spark, privatize_spark
 from extremal.release.spark_checks import check_storage
 from tests.support.falsifier import finds_more_than

@@ -39,6 +39,7 @@ from .proof import (
     prior_masses,
     set_masses,
 )
+from .stored_labels import encode_label
 from .weights import BITS, TOTAL
 
 
@@ -70,7 +71,7 @@ class Certified(Certificate):
         try:
             _set(self, "outputs", check_labels(self.outputs, self.weights.shape[1], "outputs"))
             for label in (*self.prior.labels, *self.outputs):
-                mechanism_file.encode_label(label)
+                encode_label(label)
         except PriorError as error:
             raise MechanismError(
                 f"mechanism: {error}",

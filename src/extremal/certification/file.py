@@ -11,10 +11,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import os
 import secrets
-from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,13 +24,12 @@ from .._json import parse_json
 from ..errors import FileError, FormatError, PriorError
 from ..model.labels import Labels, check_labels
 from .proof import Run, column_runs
+from .stored_labels import decimal, decode_label, encode_label
 
 FORMAT = "extremal-mechanism"
 VERSION = 2
 LARGEST_FILE = 1 << 28  # bytes
 LARGEST_TABLE = 1 << 24  # weights: 4096 x 4096
-DEEPEST_LABEL = 8  # tuples in tuples
-SAFE_INTEGER = 1 << 53  # below it every JSON reader gives the same integer
 
 MEMBERS = (
     "format",
@@ -88,11 +85,11 @@ def encode(stored: Stored) -> dict[str, Any]:
         "version": VERSION,
         "library": stored.library,
         "method": stored.method,
-        "epsilon": _decimal(stored.epsilon),
-        "realised_epsilon": _decimal(stored.realised_epsilon),
+        "epsilon": decimal(stored.epsilon),
+        "realised_epsilon": decimal(stored.realised_epsilon),
         "bits": stored.bits,
         "inputs": [encode_label(label) for label in stored.inputs],
-        "prior": [_decimal(p) for p in stored.probabilities],
+        "prior": [decimal(p) for p in stored.probabilities],
         "prior_set": None if stored.prior_set is None else _encode_set(stored.prior_set),
         "outputs": [encode_label(label) for label in stored.outputs],
         "weights": [_encode_column(runs) for runs in column_runs(stored.weights)],
@@ -207,48 +204,6 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
             part.unlink(missing_ok=True)
 
 
-def encode_label(label: Hashable, depth: int = 0) -> Any:
-    """A label as JSON that tells 1, 1.0, True and "1" apart; ValueError for what cannot be stored."""
-    if isinstance(label, bool):
-        return label
-    if type(label) is str:
-        try:
-            label.encode("utf-8")
-        except UnicodeEncodeError:
-            raise ValueError(
-                f"labels must be text that UTF-8 can hold, got {label[:60]!a}: a lone surrogate is half a "
-                "character; rename it"
-            ) from None
-        return label
-    if type(label) is int:
-        return label if abs(label) < SAFE_INTEGER else {"int": str(label)}
-    if type(label) is float and math.isfinite(label):
-        return {"float": _decimal(label)}
-    if type(label) is tuple and depth < DEEPEST_LABEL:
-        return [encode_label(part, depth + 1) for part in label]
-    raise ValueError(
-        "labels must be strings, integers, finite floats, booleans or tuples of them to be stored, "
-        f"got {repr(label)[:60]} of type {type(label).__name__}; rename it, e.g. str(label)"
-    )
-
-
-def decode_label(value: Any, depth: int = 0) -> Hashable:
-    """The label that a JSON value stands for."""
-    if isinstance(value, bool | str):
-        return value
-    if type(value) is int:
-        return value
-    if isinstance(value, list) and depth < DEEPEST_LABEL:
-        return tuple(decode_label(part, depth + 1) for part in value)
-    if isinstance(value, dict) and len(value) == 1:
-        ((kind, text),) = value.items()
-        if kind == "int" and isinstance(text, str):
-            return int(text)
-        if kind == "float" and isinstance(text, str):
-            return float(text)
-    raise ValueError(f"not a label: {repr(value)[:60]}")
-
-
 def _decode_members(document: dict[str, Any]) -> Stored:
     for name in ("inputs", "prior", "outputs", "weights"):
         if not isinstance(document[name], list):
@@ -284,11 +239,11 @@ def _decode_members(document: dict[str, Any]) -> Stored:
 
 def _encode_set(stored: StoredSet) -> dict[str, Any]:
     return {
-        "center": [_decimal(x) for x in stored.center],
-        "lower": [_decimal(x) for x in stored.lower],
-        "upper": [_decimal(x) for x in stored.upper],
-        "radius": _decimal(stored.radius),
-        "confidence": _decimal(stored.confidence),
+        "center": [decimal(x) for x in stored.center],
+        "lower": [decimal(x) for x in stored.lower],
+        "upper": [decimal(x) for x in stored.upper],
+        "radius": decimal(stored.radius),
+        "confidence": decimal(stored.confidence),
         "description": stored.description,
     }
 
@@ -335,11 +290,6 @@ def _decode_column(groups: Any, column: NDArray[np.uint64]) -> None:
             if not 0 <= start < stop <= len(column) or left < 0:
                 raise ValueError(f"no such rows: {part[:40]!r}")
             column[start:stop] = weight
-
-
-def _decimal(number: float) -> str:
-    """The shortest decimal that reads back as this double; -0.0 equals 0.0 and is written like it."""
-    return repr(float(number) + 0.0)
 
 
 def _canonical(value: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from .._json import parse_json
 from ..certification.certified import Certified
-from ..certification.file import encode_label
+from ..certification.stored_labels import encode_label
 from ..errors import SurveyError
 from ..model.prior import Prior
 from .priors import subsets_of

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._json import parse_json
 from ..certification.certified import Certified
-from ..certification.file import decode_label
+from ..certification.stored_labels import decode_label
 from ..estimation.counts import ReportCounts
 from ..estimation.estimate import estimate
 from ..estimation.interval_table import IntervalTable, Promise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,14 +25,12 @@ from .difference import difference
 from .frequency_polytope import narrowed
 from .interval_table import IntervalTable, Promise
 from .intervals import Bounds, target_intervals, within_simplex
-from .likelihood import maximize
+from .misfit import MISFIT, misfit
 from .survey import Shares
 from .targets import score_target, target_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-MISFIT = 1e-3  # reports less likely than this under every input distribution are pointed out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,19 +114,9 @@ class Estimate:
     def misfit(self) -> float:
         """A bound on the probability of reports that fit as badly as these, whatever the input frequencies are.
 
-        P[KL(shares, probabilities) >= x] <= e^(-nx) (e n x / (k - 1))^(k - 1) for k outputs (Agrawal, 2020). Near 0,
-        these reports were not made by this mechanism. Weights play no part: each report is a draw of the mechanism,
-        whatever the weight of the person.
+        Near 0, these reports were not made by this mechanism.
         """
-        fit = maximize(self.mechanism.matrix, self.counts.counts, self.channel.expected, 0.0)
-        counts, k = self.counts.counts, int(self.channel.possible.sum())
-        seen = counts > 0
-        q = (fit.theta @ self.mechanism.matrix)[seen]
-        c = counts[seen].astype(np.float64)
-        x = float(c @ np.log(c / self.reports / q))
-        if k < 2 or x <= k - 1:
-            return 1.0
-        return math.exp(min(0.0, -x + (k - 1) * (1 + math.log(x / (k - 1)))))
+        return misfit(self.mechanism.matrix, self.counts.counts, self.channel)
 
     @property
     def promise(self) -> Promise:

@@ -21,10 +21,9 @@ from .._types import Floats, Ints
 from ..errors import PriorError
 from .counts import WHOLE_SIMPLEX, around
 from .labels import Labels, check_labels, shorten
+from .mass_bounds import SLACK, check_bounds, check_number, in_order
 from .prior import Prior, check_prior
 from .vectors import as_vector
-
-SLACK = 1e-12  # how far outside of a set rounding may put a prior that belongs to it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,9 +56,9 @@ class PriorSet:
                 given=f"{shorten(self.center.tolist())} and {self.nominal!r}",
                 remedy="build one with from_counts, l1_ball, intervals or at_least",
             )
-        object.__setattr__(self, "radius", _number(self.radius, "radius"))
+        object.__setattr__(self, "radius", check_number(self.radius, "radius"))
         object.__setattr__(self, "confidence", check_confidence(self.confidence, certain=True))
-        _check_bounds(self.lower, self.upper, self.nominal.labels)
+        check_bounds(self.lower, self.upper, self.nominal.labels)
         if not 0 <= self.radius <= WHOLE_SIMPLEX:
             raise PriorError(
                 "must be between 0 and 2",
@@ -132,7 +131,7 @@ class PriorSet:
 
         For planning: how much better would a design be if the prior were known from a larger sample?
         """
-        p, n = check_prior(prior).probabilities, _number(observations, "observations")
+        p, n = check_prior(prior).probabilities, check_number(observations, "observations")
         if not n >= 1:
             raise PriorError(
                 "must be at least 1", parameter="observations", given=observations, remedy="e.g. 1000"
@@ -144,7 +143,7 @@ class PriorSet:
     def l1_ball(cls, prior: Prior, radius: float) -> PriorSet:
         """All priors with sum_i |pi_i - prior_i| <= radius."""
         p = check_prior(prior).probabilities
-        r = _number(radius, "radius")
+        r = check_number(radius, "radius")
         if not r >= 0:
             raise PriorError(
                 "must be >= 0",
@@ -169,24 +168,11 @@ class PriorSet:
         Without a nominal prior the one that lies equally far from both bounds everywhere is taken. `confidence` is
         the probability with which all intervals hold together, if they come from data.
         """
-        if isinstance(lower, Mapping) != isinstance(upper, Mapping):
-            raise PriorError(
-                "lower and upper must both be mappings or both be lists",
-                given="one of each",
-            )
-        if isinstance(lower, Mapping) and isinstance(upper, Mapping):
-            if labels is not None or set(lower) != set(upper):
-                raise PriorError(
-                    "lower and upper must name the same labels once",
-                    given=f"{shorten(list(lower))} and {shorten(list(upper))}",
-                    remedy="give two mappings with equal keys, and no labels",
-                )
-            labels, upper, lower = list(lower), [upper[x] for x in lower], list(lower.values())
-        l, u = as_vector(lower, "lower"), as_vector(upper, "upper")
+        l, u, labels = in_order(lower, upper, labels)
         if labels is None and nominal is not None and check_prior(nominal).size == len(l):
             labels = nominal.labels
         names = check_labels(range(len(l)) if labels is None else labels, len(l), "prior set")
-        _check_bounds(l, u, names)
+        check_bounds(l, u, names)
         if nominal is None:
             width = math.fsum(u) - math.fsum(l)
             share = (1 - math.fsum(l)) / width if width > 0 else 0.0
@@ -216,7 +202,7 @@ class PriorSet:
         The nominal prior is uniform on n symbols, or on labels given; a Prior is taken as it is.
         """
         prior = n_or_prior if isinstance(n_or_prior, Prior) else Prior.uniform(n_or_prior)
-        p, m = prior.probabilities, _number(mass, "mass")
+        p, m = prior.probabilities, check_number(mass, "mass")
         if not 0 <= m <= p.min() + SLACK:
             raise PriorError(
                 f"must be between 0 and {p.min():.6g}, the smallest of the nominal prior",
@@ -327,42 +313,3 @@ class PriorSet:
     def __repr__(self) -> str:
         sure = f", confidence {self.confidence:.6g}" if self.confidence < 1 else ""
         return f"PriorSet({self.size} labels, {self.description}{sure})"
-
-
-def _check_bounds(l: Floats, u: Floats, names: Labels) -> None:
-    if len(l) != len(u):
-        raise PriorError(
-            "lower and upper must have one number for each symbol",
-            given=f"{len(l)} and {len(u)}",
-        )
-    bad = ~((l >= 0) & (l <= u) & (u <= 1))
-    if bad.any():
-        k = int(np.argmax(bad))
-        raise PriorError(
-            "intervals must satisfy 0 <= lower <= upper <= 1",
-            given=f"[{l[k]:g}, {u[k]:g}] for {names[k]!r}",
-            remedy="swap or clip them",
-        )
-    if math.fsum(l) > 1 + SLACK or math.fsum(u) < 1 - SLACK:
-        raise PriorError(
-            "some prior must lie within the intervals",
-            given=(
-                f"lower bounds that sum to {math.fsum(l):.6g} and upper bounds that sum to {math.fsum(u):.6g}"
-            ),
-            remedy="widen them until 1 lies between",
-        )
-
-
-def _number(value: Any, what: str) -> float:
-    if isinstance(value, bool | str | bytes) or np.ndim(value) != 0:
-        raise PriorError(
-            f"{what} must be a number",
-            given=f"{value!r:.60}",
-        )
-    (number,) = as_vector([value], what)
-    if not math.isfinite(number):
-        raise PriorError(
-            f"{what} must be finite",
-            given=value,
-        )
-    return float(number)

@@ -21,7 +21,8 @@ from . import series
 from .alphabet import Alphabet
 from .certificate import Certificate, sampler_of
 from .columns import Array, Column, from_list, from_numpy, shown
-from .job import Randomness, Release, choose_randomness, plan, record_blocks
+from .drawing import Randomness, Release, choose_randomness
+from .job import plan, record_blocks
 from .keys import Columns, check_columns_name
 from .order import warn_if_codes_ordered, warn_if_ordered
 from .sampler import Integers, Words, smallest_unsigned, unsigned

@@ -16,7 +16,8 @@ from .arrays import as_column
 from .arrow_schema import released_schema, unordered
 from .certificate import Certificate
 from .columns import Column
-from .job import Drawn, Job, check_columns, choose_randomness, plan, record_blocks
+from .drawing import choose_randomness
+from .job import Drawn, Job, check_columns, plan, record_blocks
 from .order import warn_if_ordered
 from .sampler import Words
 

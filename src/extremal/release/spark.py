@@ -42,8 +42,9 @@ from .alphabet import Alphabet
 from .arrays import as_column
 from .certificate import Certificate
 from .columns import Column
+from .drawing import Randomness, Release, choose_randomness
 from .ids import id_blocks
-from .job import Job, Randomness, Release, choose_randomness, plan
+from .job import Job, plan
 
 COMMITTER = "mapreduce.fileoutputcommitter.algorithm.version"
 # The last line of a worker's traceback.

@@ -20,8 +20,9 @@ from ..model.labels import is_missing, shorten
 from .alphabet import Alphabet
 from .arrays import as_column
 from .columns import Column, shown
+from .drawing import Release
 from .ids import REMEDY
-from .job import MOST_NAMES, Job, Release, Unknown, check_columns
+from .job import MOST_NAMES, Job, Unknown, check_columns
 
 ID_TYPES = ("byte", "short", "integer", "long", "string", "binary")
 

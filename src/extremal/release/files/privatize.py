@@ -15,8 +15,9 @@ from ..._files import file_name, reason
 from ...errors import FileError, ValuesError
 from ...model.labels import brief, shorten
 from ..certificate import Certificate
+from ..drawing import choose_randomness
 from ..frequencies import far_from_prior
-from ..job import Job, check_columns, choose_randomness, plan
+from ..job import Job, check_columns, plan
 from ..order import Watch, ordered_columns, see, watch
 from ..sampler import Words
 from .atomic import new_file, readers_of

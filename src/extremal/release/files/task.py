@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..job import Drawn, Job, Read
+from ..drawing import Read
+from ..job import Drawn, Job
 from .ids import Ids
 
 

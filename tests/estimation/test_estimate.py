@@ -17,6 +17,7 @@ from scipy.optimize import minimize
 import extremal as ex
 from extremal.estimation.contrasts import Channel
 from extremal.estimation.likelihood import _newton, _separable, maximize
+from extremal.estimation.squares import by_squares
 from tests.support.strategies import mechanisms
 
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
@@ -129,6 +130,23 @@ def test_closed_forms_for_randomized_response_and_high_privacy_are_what_newtons_
             assert theta == pytest.approx(fit.theta, abs=1e-5)
             assert theta.min() == 0 or theta @ P == pytest.approx(f, abs=1e-12)
     assert found >= 30
+
+
+@pytest.mark.parametrize(("outputs", "n"), [(40, 10**6), (40, 10**4), (60, 10**6)])
+def test_quadratic_models_lead_to_the_maximum_with_many_zeros(outputs, n):
+    rng = np.random.default_rng(outputs)
+    for _ in range(5):
+        P = rng.dirichlet(np.ones(outputs), size=40)
+        f = rng.multinomial(n, rng.dirichlet(np.full(40, 0.2)) @ P) / n
+        theta = by_squares(P, f)
+        assert theta is not None
+        assert theta.min() == 0
+        slope = P @ (f / (theta @ P))  # the conditions of a maximum on the simplex
+        assert slope.max() <= 1 + 1e-12
+        assert slope[theta > 0] == pytest.approx(1, abs=1e-12)
+        seen = f > 0
+        fit = _newton(P[:, seen], f[seen], np.zeros(40), np.full(40, 1 / 40), 1e-13)
+        assert theta == pytest.approx(fit.theta, abs=1e-5)
 
 
 def test_of_equally_likely_frequencies_those_nearest_the_prior_are_given():

@@ -125,3 +125,19 @@ def test_tables_that_do_not_fit_are_not_made():
     for b, length in ((1, 100), (2, 3), (0, 100), (40, 100)):
         with pytest.raises(ValueError, match="holds 1 x 3 weights"):
             kernel.build(weights, b, np.zeros(length, dtype=np.uint64))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
+@pytest.mark.parametrize("count", [0, 1, 7, 1000])
+def test_codes_are_counted_as_plain_python_counts_them(dtype, count):
+    rng = np.random.default_rng(count)
+    codes = rng.integers(0, np.iinfo(dtype).max, count, dtype=dtype, endpoint=True)
+    codes[::2] = rng.integers(0, 9, len(codes[::2]))
+    for rows in (1, 5, 300):
+        expected = [0] * rows
+        for code in codes.tolist():
+            expected[min(code, rows - 1)] += 1
+        assert kernel.tally(codes, rows).tolist() == expected
+        assert kernel.tally(np.repeat(codes, 2)[::2], rows).tolist() == expected  # with gaps in memory
+    with pytest.raises(ValueError, match="unsigned"):
+        kernel.tally(codes.astype(np.int64), 5)

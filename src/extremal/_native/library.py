@@ -76,6 +76,7 @@ SIGNATURES: dict[str, list[Any]] = {
         *(ADDRESS, LONG, LONG, LONG, ADDRESS, ADDRESS, ADDRESS, LONG, LONG, ADDRESS, ADDRESS),
         *(ADDRESS, LONG),
     ],
+    "extremal_tally": [ADDRESS, LONG, LONG, LONG, ADDRESS],
     "extremal_all_vertices": [LONG, ADDRESS, REAL, LONG, LONG, ADDRESS],
 }
 

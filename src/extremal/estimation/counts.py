@@ -16,11 +16,10 @@ from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..release.alphabet import Alphabet
 from ..release.arrays import as_column
+from ..release.kernel import tally
 from .labels import label_finder, report_codes
 
 Counts = NDArray[np.int64]
-
-LARGEST_TABLE = 1 << 22  # codes counted without a look at their rows; more would waste memory
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -159,17 +158,9 @@ def _from_column(outputs: Labels, reports: Any) -> Counts:
     """The counts of a column: its codes are counted, then added up by label."""
     values = list(reports) if isinstance(reports, Iterator) else reports
     column = as_column(Alphabet(outputs, outputs), values)
-    codes, rows = column.codes, column.rows
-    if len(codes) == 0:
-        return np.zeros(len(outputs), dtype=np.int64)
-    last = len(rows) - 1
-    if len(rows) > LARGEST_TABLE or int(codes.max()) >= max(4 * len(rows), 1 << 16):
-        codes = np.minimum(codes, np.array(last, dtype=codes.dtype))
-    # All codes are small now: the signed view of unsigned codes is what bincount takes without a copy.
-    signed = codes.view(np.int64) if codes.dtype.itemsize == 8 else codes
-    by_code = np.bincount(signed, minlength=last + 1)
-    by_code = np.append(by_code[:last], by_code[last:].sum())
-    by_row = np.bincount(rows, weights=by_code, minlength=len(outputs) + 1).astype(np.int64)
+    by_code = tally(column.codes, len(column.rows))
+    by_row = np.zeros(len(outputs) + 1, dtype=np.int64)
+    np.add.at(by_row, column.rows, by_code)
     if by_row[len(outputs)]:  # values that are no labels may be written like some
         return np.bincount(report_codes(outputs, values), minlength=len(outputs))
     return by_row[: len(outputs)]

@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from .._types import Floats
 from ..errors import SizeError, SolverError
 from .contrasts import MOST_SYMBOLS
+from .squares import by_squares
 
 WANTED = 1e-9  # nats over all reports: far below what any collection can tell
 ROUNDING = 2e-14  # a gap per report that doubles can still tell from 0
 STEPS = 200
-SQUARES = 10
 ACCEPTED = 1e-10  # a gap per report that is still an answer; the gap is reported
 
 
@@ -54,7 +54,7 @@ def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float 
     t = expected * (strength / n)
     wanted = max(WANTED / n, ROUNDING)
     if strength == 0:
-        for candidate in (_separable, _saturated, _by_squares):
+        for candidate in (_separable, by_squares, _saturated):
             theta = candidate(P, f)
             if theta is not None:
                 gap = _gap(P, f, t, theta) if seen.all() else _gap(P[:, seen], f[seen], t, theta)
@@ -88,44 +88,6 @@ def _saturated(P: Floats, f: Floats) -> Floats | None:
     return np.asarray(theta / theta.sum())
 
 
-def _by_squares(P: Floats, f: Floats) -> Floats | None:
-    """Newton's method with bounds: each step minimises the quadratic model over theta >= 0, by least squares.
-
-    Four steps or so where there are many reports for each symbol, a few milliseconds less than the interior method,
-    which takes over where this does not settle.
-    """
-    from scipy.optimize import nnls
-
-    seen = f > 0
-    if len(P) > int(seen.sum()) or len(P) > MOST_SYMBOLS:
-        return None  # not strictly concave, or too large
-    P, f = P[:, seen], f[seen]
-    try:
-        square = P.shape[0] == P.shape[1]
-        start = np.linalg.solve(P.T, f) if square else np.linalg.lstsq(P.T, f, rcond=None)[0]
-    except np.linalg.LinAlgError:
-        return None
-    start = np.maximum(start, 0.0)
-    theta: Floats = np.asarray(0.99 * start / start.sum() + 0.01 / len(P), dtype=np.float64)
-    last, none = np.inf, np.zeros(len(P))
-    for _ in range(SQUARES):
-        q = theta @ P
-        if not q.min() > 0:
-            return None
-        root = P * (np.sqrt(f) / q)
-        try:
-            low = np.linalg.cholesky(root @ root.T)
-            found = nnls(low.T, np.linalg.solve(low, 2 * (P @ (f / q)) - 1))[0]
-        except (np.linalg.LinAlgError, RuntimeError):
-            return None
-        theta = np.asarray(found / found.sum(), dtype=np.float64)
-        gap = _gap(P, f, none, theta)
-        if gap <= ROUNDING or not gap < 0.5 * last:
-            break
-        last = gap
-    return theta
-
-
 def _separable(P: Floats, f: Floats) -> Floats | None:
     """The maximum in closed form if every input has one output of its own: P_iy = v_y + d_i [y is that of i].
 
@@ -138,6 +100,8 @@ def _separable(P: Floats, f: Floats) -> Floats | None:
     if size < 3 or P.shape[1] < size:
         return None
     v = np.sort(P[:3], axis=0)[1]  # of three rows at least two have the common value
+    if np.count_nonzero(np.abs(P[0] - v) > 1e-15) != 1:
+        return None
     row, own = np.nonzero(np.abs(P - v) > 1e-15)
     if len(row) != size or (np.diff(row) != 1).any() or len(np.unique(own)) < size:
         return None

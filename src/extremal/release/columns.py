@@ -83,8 +83,9 @@ def numpy_codes(alphabet: Alphabet, values: Array) -> tuple[Array, Rows]:
 def _integer_codes(alphabet: Alphabet, values: Array) -> tuple[Array, Rows]:
     n = len(alphabet.inputs)
     codes, info = unsigned(values), np.iinfo(values.dtype)
+    least, most = int(info.min), int(info.max)
     labels = {int(label): row for label, row in alphabet.row_of.items() if _is_integer(label)}
-    numbers = {label: row for label, row in labels.items() if info.min <= label <= info.max}
+    numbers = {label: row for label, row in labels.items() if least <= label <= most}
     low, high = (min(numbers), max(numbers)) if numbers else (0, -1)
     if high - low >= LARGEST_LOOKUP:
         return _search(numbers, values, n)

@@ -93,3 +93,19 @@ def drawing(
         return step
 
     return with_words
+
+
+def tally(codes: NDArray[Any], rows: int) -> NDArray[np.int64]:
+    """How often each of 0 ... rows - 1 occurs among the codes; codes from rows - 1 on count as rows - 1."""
+    if codes.dtype not in SIZES or rows < 1:
+        raise ValueError(f"codes must be unsigned integers of at least one row, got {codes.dtype} and {rows}")
+    plain = np.ascontiguousarray(codes)  # named, because C reads it after the address was taken
+    tables = np.zeros(4 * rows, dtype=np.int64)
+    library().extremal_tally(
+        address(plain, plain.dtype, len(plain)),
+        plain.itemsize,
+        len(plain),
+        rows,
+        address(tables, np.int64, len(tables)),
+    )
+    return tables[:rows]

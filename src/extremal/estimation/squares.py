@@ -43,7 +43,7 @@ def by_squares(P: Floats, f: Floats) -> Floats | None:
             x = None if model is None else model.minimum(P @ (model.w * q + f / q) - 1.0)
             if x is None or not x.sum() > 0:
                 return theta
-            theta = x / x.sum()
+            theta = np.asarray(x / x.sum(), dtype=np.float64)
             q = theta @ P
             if not q.min() > 0:
                 return None

@@ -150,8 +150,8 @@ def test_a_survey_under_load_loses_nothing(tmp_path):
     assert weight["rows"][-1]["ok"]
 
 
-def test_the_table_of_the_readme_is_that_of_the_reference_run():
-    command = [sys.executable, str(BENCHMARKS / "table.py")]
+@pytest.mark.parametrize(("page", "options"), [("README.md", ["--short"]), ("docs/performance.md", [])])
+def test_the_table_of_a_page_is_that_of_the_reference_run(page, options):
+    command = [sys.executable, str(BENCHMARKS / "table.py"), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8")
-    readme = (BENCHMARKS.parent / "README.md").read_text(encoding="utf-8")
-    assert done.stdout.strip() in readme
+    assert done.stdout.strip() in (BENCHMARKS.parent / page).read_text(encoding="utf-8")

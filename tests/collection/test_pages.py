@@ -1,4 +1,4 @@
-"""docs/survey.md: its survey is valid, its commands run, and its tables of keys are those that are read."""
+"""README and docs on surveys: their surveys are valid, their commands run, and tables of keys are those that are read."""
 
 import re
 from pathlib import Path
@@ -13,24 +13,54 @@ from extremal.collection.survey import KEYS, TOP, read_survey
 from tests.support.cli_cases import shell
 from tests.support.phones import drawn
 
-PAGE = (Path(__file__).parents[2] / "docs" / "survey.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "survey.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_the_way_from_an_empty_folder_to_published_shares(tmp_path, monkeypatch):
+def commands(blocks):
+    """What each command of these blocks prints. Where a server would run, 200 people answer."""
+    printed = {}
+    for line in "".join(blocks).splitlines():
+        command = line.partition("  #")[0].strip()
+        if command.startswith("extremal survey serve"):
+            _answer()  # a server has tests of its own
+            continue
+        done = shell(command)
+        assert done.status == 0, (command, done.err)
+        printed[command] = " ".join(done.out.split())
+    return printed
+
+
+def test_the_four_commands_of_the_readme_go_from_an_empty_folder_to_shares(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    part = README.partition("## Four commands from an empty folder")[2]
+    four = BLOCK.search(part)[2]
+    assert four.count("\n") == 4
+    printed = commands([four])
+    assert "visits: 3 frequencies from 200 reports" in printed["extremal estimate survey.db"]
+
+
+def test_the_tutorial_goes_from_an_empty_folder_to_published_shares(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = BLOCK.findall(TUTORIAL)
+    printed = commands(code for kind, code in blocks if kind == "sh")
+    assert len(printed) == 6
+    (survey,) = [code for kind, code in blocks if kind == "toml"]
+    assert survey == Path("survey.toml").read_text(encoding="utf-8")
+    (shown,) = [code for kind, code in blocks if kind == "text"]
+    assert " ".join(shown.split()) == printed["extremal survey check survey.toml"]
+    assert Path("shares.csv").read_text(encoding="utf-8").count("\n") == 4
+
+
+def test_the_survey_of_the_page_is_valid_and_its_commands_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = BLOCK.findall(PAGE)
     (survey,) = [code for kind, code in blocks if kind == "toml"]
     Path("survey.toml").write_text(survey, encoding="utf-8")
-    lines = [line for kind, code in blocks if kind == "sh" for line in code.splitlines()]
-    assert len(lines) == 7
-    for line in lines:
-        if line.startswith("extremal survey serve"):
-            _answer()  # a server has tests of its own
-            continue
-        done = shell(line)
-        assert done.status == 0, (line, done.err)
-    assert Path("shares.csv").read_text(encoding="utf-8").count("\n") == 4
+    assert len(commands(code for kind, code in blocks if kind == "sh")) == 2
     assert Path("form/index.html").exists()
 
 

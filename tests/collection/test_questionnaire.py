@@ -185,8 +185,18 @@ def test_a_level_that_lets_the_answer_itself_through_is_warned_of():
     found = findings((asked("two", [loose]),), None, [])
     assert any(text.startswith("WARNING: two: epsilon 0.8 is not below 0.6931") for text in found.warnings)
     ruling_out = findings((asked("one", [FIRST]),), None, [])
-    assert any("rule some answers out" in text for text in ruling_out.warnings)
+    assert any("rule answers out" in text for text in ruling_out.warnings)
     assert not any("WARNING" in text for text in ruling_out.warnings)
+
+
+def test_a_report_that_leaves_one_answer_alone_is_warned_of():
+    """A third of "x" gets a report of its own: a quarter of all, as 0.75 of people say "x"."""
+    prior = ex.Prior([0.75, 0.2, 0.05], ["x", "y", "z"])
+    telling = ex.Mechanism([[1 / 3, 2 / 3], [0, 1], [0, 1]], ["x", "y", "z"])
+    found = findings((asked("one", [ex.certify(prior, telling, 0.3)]),), None, [])
+    (warning,) = [text for text in found.warnings if text.startswith("WARNING")]
+    assert "one: 25% of reports make an answer certain: “x”." in warning
+    assert f"below {math.floor(1e4 * math.log(4 / 3)) / 1e4:g} none can" in warning
 
 
 # Check all that apply

@@ -36,6 +36,19 @@ Database = Annotated[
 MOST_INVITATIONS = 1_000_000
 
 
+def new(
+    survey: Annotated[str, typer.Argument(metavar="SURVEY", help="The file to create: survey.toml.")],
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Write a first survey with one private question, for you to edit."""
+    from extremal.collection.template import TEMPLATE
+
+    check_target(survey, overwrite)
+    write_text(survey, TEMPLATE, overwrite)
+    if survey != "-":
+        print(f"{survey} is an example to edit. Then: extremal survey check {survey}")
+
+
 def check(survey: File, as_json: options.Json = False) -> None:
     """Check a survey, design its reports, and say what all reports of one person together can reveal.
 
@@ -68,7 +81,7 @@ def _tell(out: Console, published: Published, findings: Findings) -> None:
     rows = []
     for question in published.questions:
         level = levels.get(question.name)
-        own = "in the clear" if level is None else f"{level.own:.4g}"
+        own = "sent as it is" if level is None else f"{level.own:.4g}"
         everything = "" if level is None else f"{'≤ ' if level.at_most else ''}{level.all:.4g}"
         reports = " x ".join(str(len(m.outputs)) for m in question.mechanisms)
         needed = people[question.name]
@@ -82,11 +95,11 @@ def _tell(out: Console, published: Published, findings: Findings) -> None:
         rows.append(
             (question.name, question.kind, str(len(question.answers)), reports, own, everything, takes)
         )
-    wanted = "" if published.width is None else f"people for {published.width:g}"
-    head = ("question", "kind", "answers", "reports", "report tells", "all reports tell", wanted)
+    wanted = "" if published.width is None else f"people for width {published.width:g}"
+    head = ("question", "kind", "answers", "reports", "its report leaks", "all reports leak", wanted)
     out.print(show.table(head, rows, (0, 1)))
-    show.sentences(out, ["What reports tell is in nats, about the answer to that question."])
-    show.heading(out, "What one person's reports give away, together")
+    show.sentences(out, ["Leakage is in nats and about that answer: e^leakage is the most by which a guess can become likelier."])
+    show.heading(out, "What all reports of one person can reveal")
     show.sentences(out, findings.sentences)
     loud = [text for text in findings.warnings if text.startswith("WARNING")]
     if findings.warnings:
@@ -275,6 +288,7 @@ def export(
 
 
 COMMANDS: dict[str, Callable[..., None]] = {
+    "new": new,
     "check": check,
     "serve": serve,
     "form": form,
@@ -285,6 +299,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 # Each but serve runs in a test, in a folder that holds survey.toml.
 EXAMPLES = {
+    "new": ["extremal survey new first.toml"],
     "check": ["extremal survey check survey.toml", "extremal survey check survey.toml --json"],
     "serve": [
         "extremal survey serve survey.toml",

@@ -12,7 +12,10 @@ from functools import reduce
 from operator import mul
 from typing import Any
 
+import numpy as np
+
 from ..auditing.columns import record_mechanism
+from ..certification.certified import Certified
 from ..errors import SizeError
 from ..model.leakage import epsilon_pml, ldp_epsilon
 from ..model.mechanism import Mechanism
@@ -164,7 +167,7 @@ def _sentences(
     most = "at most " if at_most else ""
     unless = ", if answers to different questions are independent" if added else ""
     told = [
-        f"{who} {verb} {most}{epsilon:.4g} nats{unless}: no guess about the answers, whatever it is, gets more than "
+        f"{who} {verb} {most}{epsilon:.4g} nats{unless}: no guess about the answers gets more than "
         f"{factor(epsilon)} times as likely to be right."
     ]
     if joint is not None:
@@ -184,9 +187,25 @@ def _disclosures(question: Asked) -> list[str]:
         ]
     if any((m.mechanism.matrix == 0).any() for m in question.mechanisms):
         return [
-            f"{question.name}: some reports rule some answers out; extremal audit on its mechanism file lists which."
+            f"{question.name}: some reports rule answers out; extremal audit on its mechanism file lists which.",
+            *(text for m in question.mechanisms for text in _certainty(question.name, m)),
         ]
     return []
+
+
+def _certainty(name: str, certified: Certified) -> list[str]:
+    """That a report leaves one answer alone, where one does. It takes a share of at least e^-epsilon."""
+    matrix, share = certified.mechanism.matrix, certified.prior.probabilities
+    (alone,) = np.nonzero(np.count_nonzero(matrix, axis=0) == 1)
+    if not alone.size:
+        return []
+    rows = np.unique(np.argmax(matrix[:, alone], axis=0))
+    answers = ", ".join(f"“{certified.inputs[row]}”" for row in rows[:3]) + (", …" if len(rows) > 3 else "")
+    below = math.floor(-10_000 * math.log(share.max())) / 10_000
+    return [
+        f"WARNING: {name}: {float((share @ matrix[:, alone]).sum()):.0%} of reports make an answer certain: {answers}. "
+        f"With an epsilon below {below:g} none can."
+    ]
 
 
 def _item_warning(name: str) -> str:
@@ -201,8 +220,8 @@ def _clear_warning(clear: list[str], private: list[str]) -> list[str]:
         return []
     what = ", ".join(clear)
     return [
-        f"{what}: asked in the clear. Where these answers depend on the private ones ({', '.join(private)}), they tell "
-        "something about them that is not counted here. Give a cross table under [joint] to compute it."
+        f"{what}: asked in the clear. If these answers depend on the private ones ({', '.join(private)}), they reveal "
+        "something about them that is not counted here. Add a cross table under [joint] to compute it."
     ]
 
 

@@ -1,4 +1,4 @@
-"""README and docs on surveys: their surveys are valid, their commands run, and tables of keys are those that are read."""
+"""README and docs on surveys: surveys are valid, commands run, tables of keys are those that are read."""
 
 import re
 from pathlib import Path

@@ -98,7 +98,10 @@ def _tell(out: Console, published: Published, findings: Findings) -> None:
     wanted = "" if published.width is None else f"people for width {published.width:g}"
     head = ("question", "kind", "answers", "reports", "its report leaks", "all reports leak", wanted)
     out.print(show.table(head, rows, (0, 1)))
-    show.sentences(out, ["Leakage is in nats and about that answer: e^leakage is the most by which a guess can become likelier."])
+    show.sentences(
+        out,
+        ["Leakage is in nats: a guess about that answer gets at most e^leakage times as likely to be right."],
+    )
     show.heading(out, "What all reports of one person can reveal")
     show.sentences(out, findings.sentences)
     loud = [text for text in findings.warnings if text.startswith("WARNING")]

@@ -2,12 +2,13 @@
 # make test       lint, types and the test suite, on all cores
 # make test-slow  the tests marked slow
 # make test-timed the tests marked timed, which want the machine for themselves
+# make coverage   the test suite with the share of lines that it runs; fails below the floor in pyproject.toml
 # make bench      the benchmarks, beside the peers they compare with; BENCH_ARGS=--quick chooses how much
 # make paper      the paper's figures and numbers into build/paper, with a report; OUTPUT=... chooses the folder
 # make docs       the documentation into build/docs, every warning an error; no network is needed
 # make format     apply the formatter and the linter's safe fixes
 # make lock       renew constraints.txt: versions and hashes of everything that is installed
-# make release    the source archive, the wheel and its bill of materials into dist, checked; nothing is uploaded
+# make release    source archive, wheel, documentation and bill of materials into dist, checked; nothing is uploaded
 # make clean      remove environments, caches and builds
 #
 # Each makes the environment it needs, renews it when pyproject.toml or constraints.txt changes, and compiles the
@@ -25,7 +26,7 @@ lock_python := .venv-lock/bin/python
 # One process for each core. The tests of a file share one, so that what they share, like Spark, is made once.
 all_cores := --numprocesses auto
 # The cores are busy with tests: linear algebra on several threads would only get in their way.
-test test-slow: export OPENBLAS_NUM_THREADS = 1
+test test-slow coverage: export OPENBLAS_NUM_THREADS = 1
 lint: export MYPY_NUM_WORKERS = auto
 
 .PHONY: help
@@ -55,6 +56,11 @@ test-slow: test-environment
 .PHONY: test-timed
 test-timed: test-environment
 	$(test_python) -m pytest -m timed $(PYTEST_ARGS)
+
+# Commands, servers and workers that tests start are counted too. The page with every line is build/coverage/index.html.
+.PHONY: coverage
+coverage: test-environment
+	$(test_python) -m pytest $(all_cores) --dist loadfile --cov --cov-report term --cov-report html:build/coverage $(PYTEST_ARGS)
 
 .PHONY: bench
 bench:
@@ -87,7 +93,7 @@ lock:
 		--custom-compile-command "make lock" --output-file constraints.txt pyproject.toml
 
 .PHONY: release
-release:
+release: docs
 	@$(environment) create .venv-release --group build --group release
 	sh tools/release.sh
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Build the release into dist and check it, short of uploading. Run by `make release`, which prepares .venv-release.
+# Build the release into dist and check it, short of uploading. Run by `make release`, which prepares .venv-release
+# and build/docs.
 #
 # The wheel is built from the source archive, so that the archive is known to be complete, and installed with the
 # locked dependencies into an environment that holds nothing else. The bill of materials lists that environment.
@@ -48,5 +49,6 @@ esac
 sed "s/^dynamic = .*/version = \"$version\"/" pyproject.toml >"$check/pyproject.toml"
 "$tools" -m cyclonedx_py environment --pyproject "$check/pyproject.toml" --mc-type library --output-reproducible \
     --output-format JSON --output-file "dist/extremal-$version.cdx.json" "$check/bin/python"
+tar -C build/docs --exclude .doctrees --exclude .buildinfo -czf "dist/extremal-$version-docs.tar.gz" .
 (cd dist && sha256sum ./* >SHA256SUMS)
 ls -l dist

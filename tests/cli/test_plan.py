@@ -50,6 +50,19 @@ def test_a_prior_gets_a_design_or_its_epsilon_and_a_picture(mechanism):
     assert Path("p.svg").read_text().lstrip().startswith("<?xml")
 
 
+def test_the_least_epsilon_for_a_wish_comes_with_its_proof(mechanism):
+    expected = ex.planning.least_epsilon(PRIOR, 0.25)
+    facts = json.loads(run("plan", *GIVEN, "--efficiency", "0.25", "--json").out)
+    assert facts["epsilon"] == pytest.approx(expected.epsilon)
+    assert facts["refuted_upper_bound"] < 0.25
+    done = run("plan", *GIVEN, "--people", "944", "--half-width", "0.05")
+    assert "is not: at most" in flat(done.out)
+    assert "With 944 people each share is known to about ± 5.0 points" in flat(done.out)
+    done = run("plan", "-m", "m.json", "--efficiency", "0.25")
+    assert done.status != 0
+    assert "--efficiency must not be combined with --mechanism" in done.err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

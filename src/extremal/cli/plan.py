@@ -47,6 +47,19 @@ def command(
             help="Goal: find a log odds ratio per standard deviation of a covariate, in a logit model."
         ),
     ] = None,
+    efficiency: Annotated[
+        float | None,
+        typer.Option(
+            help="Goal: find the smallest epsilon for this efficiency of shares, e.g. 0.25, with proof."
+        ),
+    ] = None,
+    half_width: Annotated[
+        float | None,
+        typer.Option(
+            "--half-width",
+            help="Goal: with a prior and --people, find the smallest epsilon for shares to about ± this, with proof.",
+        ),
+    ] = None,
     power: Annotated[
         float, typer.Option(help="The probability of finding the difference or coefficient.")
     ] = 0.8,
@@ -76,6 +89,7 @@ def command(
 
     The goal is a width of intervals, a difference between groups or a coefficient. Give a mechanism file, or a prior
     with --epsilon. With a prior, --people and a goal, the command finds the smallest epsilon that reaches the goal.
+    --efficiency, and --half-width with --people, also prove how small epsilon can be with any mechanism.
     """
     check_target(picture, overwrite)
     if picture is not None and Path(picture).suffix.lower() not in (".png", ".svg"):
@@ -84,6 +98,21 @@ def command(
         raise OptionError("--mechanism must not be combined with a prior", remedy="leave one of them out")
     certified = None if mechanism is None else load_mechanism(mechanism)
     prior = learn(source).prior if certified is None else certified.prior
+    if efficiency is not None or half_width is not None:
+        others = {
+            "--mechanism": mechanism,
+            "--epsilon": epsilon,
+            "--width": width,
+            "--difference": difference,
+        }
+        others |= {"--coefficient": coefficient, "--picture": picture}
+        _check_alone("--efficiency" if half_width is None else "--half-width", others)
+        with progress("planning"):
+            wish: Any = {"people": people, "half_width": half_width} if half_width is not None else {}
+            least = ex.planning.least_epsilon(prior, efficiency, confidence=confidence, **wish)
+            expected = None if people is None else ex.plan(least.design, people=people, confidence=confidence)
+        _tell_least(least, expected, as_json)
+        return
     goal: Any = {"width": width, "difference": difference, "coefficient": coefficient}
     asked = people is not None or any(x is not None for x in goal.values())
     found = None
@@ -111,6 +140,26 @@ def command(
         _tell(out, found)
     if drawn is not None:
         show.sentences(out, [str(drawn), f"Picture in {picture}"])
+
+
+def _check_alone(option: str, others: dict[str, Any]) -> None:
+    given = [name for name, value in others.items() if value is not None]
+    if given:
+        raise OptionError(
+            f"{option} must not be combined with {given[0]}",
+            remedy=f"leave out {given[0]}: the command finds epsilon for a prior",
+        )
+
+
+def _tell_least(least: ex.planning.LeastEpsilon, expected: ex.planning.Plan | None, as_json: bool) -> None:
+    if as_json:
+        facts: dict[str, Any] = {} if expected is None else expected.to_dict()
+        show.print_json({**facts, **least.to_dict()})
+        return
+    out = show.console()
+    show.sentences(out, least.lines())
+    if expected is not None:
+        _tell(out, expected)
 
 
 def _tell(out: Any, found: ex.planning.Plan) -> None:

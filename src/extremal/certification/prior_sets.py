@@ -22,6 +22,8 @@ def most_over_set(
     pi: Floats, c: float, W: Floats, certificate: Any, priors: Any, problems: list[str]
 ) -> tuple[Floats, float]:
     """W as it was used, and a number that tr(WC) of no mechanism for the set exceeds."""
+    if certificate.prices is None:
+        return W, _by_symmetry(pi, c, W, priors, problems)
     y = np.asarray(certificate.prices, dtype=np.float64)
     vectors = [np.asarray(v, dtype=np.float64) for v in (priors.center, priors.lower, priors.upper)]
     if any(v.shape != pi.shape for v in (*vectors, y)) or not np.isfinite(y).all():
@@ -63,6 +65,47 @@ def most_over_set(
     terms = float(np.abs(W).sum()) * top**2 + float(np.abs(y).sum()) * top
     rounding = 16 * len(pi) * ULP * (terms + abs(largest))
     return W, largest + float(y.sum() - W.sum()) + rounding
+
+
+def _by_symmetry(pi: Floats, c: float, W: Floats, priors: Any, problems: list[str]) -> float:
+    """The largest |x|^2 times w, for W = w 1, a uniform prior and a set that permutations of symbols do not change.
+
+    Sorted, a lift vector is least likely under one prior of the set, p, which grows as lifts fall: lambda_1 >= ... >=
+    lambda_N >= 0 with sum N is admissible where lambda_1 <= c p.lambda. A convex function is largest where all but two
+    of these inequalities are equations, so where lambda takes at most two values other than 0.
+    """
+    n = len(pi)
+    center, lower, upper = (
+        np.asarray(v, dtype=np.float64) for v in (priors.center, priors.lower, priors.upper)
+    )
+    ball = [center] if priors.radius < 2 else []
+    w = float(np.diagonal(W).max())
+    if (
+        any(v.shape != pi.shape or v.max() - v.min() > 1e-13 * v.max() for v in (pi, lower, upper, *ball))
+        or np.abs(W - w * np.eye(n)).max() > 0
+        or not w > 0
+    ):
+        problems.append("the certificate is for symbols that are all alike")
+        return math.inf
+    size = np.arange(1, n + 1)
+    least = np.maximum(size * lower.min(), 1 - (n - size) * upper.max())
+    if ball:
+        least = np.maximum(least, size / n - priors.radius / 2)
+    p = np.diff(least, prepend=0.0)
+    most = 0.0
+    for k in size:  # t on k symbols; for each u, b on the next so many
+        rest = np.concatenate([[0.0], np.cumsum(p[k:])])
+        after = np.arange(n - k + 1)
+        # t = c (t p(first k) + b p(the rest)), k t + b after = n, 0 <= b <= t
+        left = 1 - c * float(p[:k].sum())
+        if left <= 1e-13:
+            most = max(most, n * n / k)
+        fits = (rest > 0) & (left > -1e-13)
+        b_of_t = np.clip(left / np.where(fits, c * rest, 1.0), 0.0, None)
+        fits &= b_of_t <= 1 + 1e-13
+        t = n / (k + b_of_t * after)
+        most = max(most, float(np.max((k + b_of_t**2 * after) * t**2, where=fits, initial=0.0)))
+    return w * (most - n) * (1 + 1e-12)
 
 
 Form = tuple[float, Floats, float, Floats, bool]

@@ -32,7 +32,6 @@ NOTHING = 1e-13  # levels at which lifts are 1 up to rounding
 FINEST = 1e-10  # the smallest gap that doubles can prove
 LARGEST = 2000  # labels: beyond, tables of labels by labels and the search grow out of hand
 SINGULAR = 1e12  # condition of J from which on shares cannot be told apart
-MOST_ROBUST = 300  # labels of a set of priors: mixing takes minutes beyond
 
 
 def run_purpose(
@@ -104,12 +103,6 @@ def run_robust_purpose(
     if priors.is_point or epsilon <= NOTHING or epsilon >= priors.epsilon_max:
         found = run_purpose(nominal, epsilon, purpose, tolerance, time_limit, progress)
         return replace(found, prior_set=priors)
-    if priors.size > MOST_ROBUST:
-        raise SizeError(
-            f"designs for {purpose.name} and a set of priors are for at most {MOST_ROBUST} labels",
-            given=priors.size,
-            remedy="merge rare labels, or design for the nominal prior",
-        )
     limit = math.inf if time_limit is None else time_limit
     goal = robust_tolerance(priors.size) if tolerance is None else max(tolerance, FINEST)
     solved = solve_set(

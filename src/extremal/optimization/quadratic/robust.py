@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..._types import Floats
+from ...errors import SizeError
 from ...model.prior_set import PriorSet
 from ..robust.vertices import LARGEST, Sets, robust_vertices
 from .bounds import efficiency_bound, most_by_entries, most_by_vertices
@@ -23,8 +24,9 @@ from .level_bound import LevelBound
 from .master import Mixture
 from .problem import Problem, make_problem
 from .relaxation import relax
-from .search import PAIR_ROUNDS, improve, ridged
+from .search import FEW, PAIR_ROUNDS, arranged, improve, ridged
 from .solve import ROUNDS, Solution, check_purpose, in_order
+from .symmetric import alike, arrange, farthest, farthest_bound, symmetric
 from .watch import Progress, Watch
 
 MOST = 3**12  # lift vectors to be listed: all of 12 symbols
@@ -32,6 +34,8 @@ SWEEPS = 20
 PULL = 0.2
 SHARE = 5  # the part of the list that is added at once is so many times the number of symbols
 STALLS = 4  # rounds without gain, with a bound that is settled, after which to stop
+LARGEST_ALIKE = 2000  # symbols
+LARGEST_SIZE = 300  # symbols that are not all alike: mixing takes minutes beyond
 SMALL_GAIN = 2e-4  # of the efficiency: rounds that bring less are stalled
 
 
@@ -128,14 +132,30 @@ def solve_set(
     true = make_problem(pi[order], epsilon, A[np.ix_(order, order)])
     problem = ridged(true)
     cone = Cone.of(priors, epsilon, order)
+    goal = robust_tolerance(n) if tolerance is None else tolerance
+    start, known = None, None
+    if n > (LARGEST_ALIKE if symmetric(cone) and alike(true) else LARGEST_SIZE):
+        raise SizeError(
+            f"designs for a set of priors are for at most {LARGEST_SIZE} labels, or {LARGEST_ALIKE} that are all alike",
+            given=n,
+            remedy="merge rare labels, or design for the nominal prior",
+        )
+    if symmetric(cone):
+        even = replace(cone, pi=np.full(n, 1 / n))
+        if alike(true):
+            known = farthest_bound(true, cone)
+            start, found = arranged(true, farthest(even), *known, goal, watch)
+            if found is not None:
+                return in_order(found, true, np.arange(n), order, watch)
+        else:  # columns of the set, as good under any prior at small levels: see docs/robust.md
+            lifts = 1 + arrange(farthest(even), goal, watch)[0][: FEW * n]
+            start = lifts / (lifts @ true.pi)[:, None] - 1
     vertices = None
     if n <= LARGEST and Sets.of(priors, cone.c).pairs <= MOST:
         vertices = robust_vertices(priors, cone.c, MOST)[:, order] - 1
     nominal = relax(problem, PAIR_ROUNDS, watch)
     upper = efficiency_bound(true, nominal.W, most_by_entries(true, nominal.W))
-    source = RobustColumns(
-        problem, true, cone, vertices, LevelBound(problem, true, cone), upper, Certificate(nominal.W)
-    )
-    goal = robust_tolerance(n) if tolerance is None else tolerance
-    found = improve(source, cone.simple(), goal, rounds, watch)
+    upper, proof = known or (upper, Certificate(nominal.W))
+    source = RobustColumns(problem, true, cone, vertices, LevelBound(problem, true, cone), upper, proof)
+    found = improve(source, cone.simple(), goal, rounds, watch, start)
     return in_order(found, true, np.arange(n), order, watch)

@@ -19,12 +19,14 @@ from .master import Mixture, mix
 from .problem import Problem, efficiency
 from .pruning import SILENT, exactly_balanced, prune
 from .spread import spread
+from .symmetric import alike, arrange, fullest
 from .watch import Watch
 
 FEW = 4  # outputs for each symbol, unless it takes more to reach the goal
 SPARED = 5e-3  # of the efficiency, at most, for fewer outputs where the goal is missed
 RIDGE = 1e-6  # of the errors of all shares, added to a loss that does not need all of them
 PAIR_ROUNDS = 60  # of the bound by variances and covariances
+MIXED = 18  # symbols: beyond, arrangements of the best vector are not improved upon by other weights
 
 
 def closed(problem: Problem) -> Found | None:
@@ -61,6 +63,13 @@ def search(true: Problem, goal: float, rounds: int, watch: Watch, start: Floats 
     """
     simple = closed_forms.randomized_response(true)
     watch.value = efficiency(true, *simple)
+    if alike(true) and rounds > 0:
+        d = np.ones(true.size)
+        upper = efficiency_bound(true, np.diag(d), most_by_entries(true, np.diag(d)))
+        rows, found = arranged(true, fullest(true), upper, Certificate(d), goal, watch)
+        if found is not None:
+            return found
+        start = rows if start is None else np.concatenate([start, rows])
     problem, many = ridged(true), true.size > MANY
     try:
         watch.tell()
@@ -71,6 +80,21 @@ def search(true: Problem, goal: float, rounds: int, watch: Watch, start: Floats 
     if many and rounds > 0:
         return spread(source, simple, goal, watch)
     return improve(source, simple, goal, rounds, watch, start)
+
+
+def arranged(
+    problem: Problem, x: Floats, upper: float, proof: Certificate, goal: float, watch: Watch
+) -> tuple[Floats, Found | None]:
+    """Arrangements of the best vector of alike symbols; and the design of equal weights that they are, unless a
+    search may find one with fewer outputs: among few symbols that is worth it."""
+    rows, lost, curve = arrange(x, 0.98 * goal, watch)
+    if problem.size <= MIXED and (lost > goal or len(rows) > FEW * problem.size):
+        return rows[: FEW * problem.size], None
+    X, q = _distinct(rows, np.full(len(rows), 1 / len(rows)))
+    watch.value, watch.upper = efficiency(problem, X, q), upper
+    watch.tell()
+    stats = {"method": "symmetric", "rounds": len(curve), "columns": len(X), "curve": curve}
+    return rows, Found(X, q, upper, proof, stats)
 
 
 class Columns(Protocol):

@@ -7,8 +7,8 @@ every lift vector is one of largest |x|^2, in all its arrangements, and the effi
 
 All N! arrangements are too many outputs. The N shifts of a few of them have the same diagonal and a circulant C; its
 loss, in parts of the least possible one, is the mean of its eigenvalues times the mean of their inverses. Exchanges of
-two symbols make that small. With m arrangements of k full symbols about N / (5 m^2 k^2 (1 - k/N)^2) is left: pairs occur
-in whole numbers of outputs, which cannot all be equal unless there is a difference family.
+two symbols make that small. With m arrangements of k full symbols about N / (5 m^2 k^2 (1 - k/N)^2) is left: pairs
+occur in whole numbers of outputs, which cannot all be equal unless there is a difference family.
 """
 
 from __future__ import annotations

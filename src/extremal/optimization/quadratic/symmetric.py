@@ -58,7 +58,7 @@ def fullest(problem: Problem) -> Floats:
     lifts[:full] = c
     lifts[full : full + 1] = max(n - full * c, 0.0)
     lifts[lifts < 1e-12] = 0.0
-    return lifts / lifts.mean() - 1
+    return np.asarray(lifts / lifts.mean() - 1)
 
 
 def symmetric(cone: Cone) -> bool:
@@ -85,7 +85,7 @@ def farthest(cone: Cone) -> Floats:
     i, j = np.unravel_index(int(np.argmax(square)), square.shape)
     lifts = np.zeros(n)
     lifts[: j + 1], lifts[: i + 1] = b[i, j], 1.0
-    return lifts / lifts.mean() - 1
+    return np.asarray(lifts / lifts.mean() - 1)
 
 
 def arrange(x: Floats, goal: float, watch: Watch) -> tuple[Floats, float, list[tuple[int, float]]]:

@@ -5,8 +5,9 @@ import re
 import pytest
 
 import extremal as ex
-from extremal.auditing import page as report
-from extremal.auditing.page import Folded, Section, Table, mechanism_report, page
+from extremal.auditing import report
+from extremal.auditing.page import Folded, Section, Table, page
+from extremal.auditing.report import mechanism_report
 from extremal.studies.data import anes96
 
 PARTIES = ex.Prior.from_data(anes96()["party"])
@@ -20,8 +21,7 @@ def made():
 def test_the_title_is_the_one_given_and_the_short_words_stand_before_the_pictures(made):
     text = mechanism_report(PARTIES, made, title="Which party?")
     assert "<title>Which party?</title>" in text
-    assert text.index("<h1>Which party?") < text.index("<h2>In short") < text.index("<svg")
-    assert text.count("<h2>In short") == 1
+    assert text.index("<h1>Which party?") < text.index("<h2>The promise") < text.index("<svg")
 
 
 def test_every_report_that_rules_out_answers_is_listed_in_full(made):
@@ -66,15 +66,28 @@ def test_what_unfolds_is_never_markup():
     evil = "<script>alert(1)</script>"
     text = page("t", "l", [Section("s", folded=Folded(evil, Table([evil], [[evil]])))])
     assert "<script" not in text
-    assert text.count("&lt;script&gt;") == 3
+    assert text.count("&lt;script&gt;") == 4  # the table is named by its summary
 
 
 def test_what_can_become_certain_stands_beside_the_promise(made):
-    lead = re.search(r'<p class="lead">(.*?)</p>', mechanism_report(PARTIES, made))[1]
-    assert "no report makes any guess more than" in lead
-    assert "Certainty: with probability 1 a report excludes some answer" in lead
+    boxes = re.search(r'<div class="beside">(.*?)</div>', mechanism_report(PARTIES, made), re.DOTALL)[1]
+    assert "grows at most by a factor of 2.02" in boxes
+    assert "100 % <small>of reports rule out some answer" in boxes
     soft = mechanism_report(PARTIES, ex.theory.randomized_response(PARTIES, 1.0))
-    assert "Certainty: no report excludes any answer." in soft
+    assert (
+        "No report rules out any answer." in re.search(r'<div class="beside">(.*?)</div>', soft, re.DOTALL)[1]
+    )
+
+
+def test_no_chart_has_a_single_bar_and_the_axes_are_not_in_nats(made):
+    """Every report of this mechanism is as telling as any other: a sentence says so."""
+    text = mechanism_report(PARTIES, made, ex.tradeoff(PARTIES, [0.2, 0.7, 1.5]))
+    assert "All 6 reports are equally telling" in text
+    uneven = mechanism_report(PARTIES, ex.theory.randomized_response(PARTIES, 1.0))
+    for page_text in (text, uneven):
+        for picture in re.findall(r"<svg.*?</svg>", page_text, re.DOTALL):
+            assert len(re.findall(r'<rect [^>]*fill="#0072B2"', picture)) != 1
+            assert "nats" not in picture
 
 
 def test_a_page_for_a_set_of_priors_speaks_of_the_set():

@@ -22,12 +22,13 @@ import numpy as np
 from scipy.optimize import brentq
 
 from .._types import Floats
+from .._words import at_most, factor
 from ..errors import MechanismError, OptionError
 from ..model.leakage import ROUNDING
 from ..model.prior import Prior, check_prior
 from .envelope import check_share
 from .noise_kinds import Noise, gaussian, geometric, laplace, numeric_values
-from .wording import at_most, chance, number
+from .wording import chance, number
 
 __all__ = ["Noise", "NoiseAudit", "audit", "gaussian", "geometric", "laplace"]
 
@@ -202,7 +203,7 @@ class NoiseAudit:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.noise}: leakage up to {at_most(self.epsilon)} nats, a factor of {at_most(math.exp(self.epsilon))}",
+            f"{self.noise}: leakage up to {at_most(self.epsilon)} nats, a factor of {factor(self.epsilon)}",
             f"one report in a hundred tells at most {at_most(self.envelope(0.01))} nats, one in ten "
             f"{at_most(self.envelope(0.1))}; "
             f"a report leaks more than half of the worst with probability {chance(self.tail(self.epsilon / 2))}",

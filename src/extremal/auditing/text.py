@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from .._words import at_least, at_most, factor
 from .wording import (
     MOST_ROWS,
     Table,
-    at_least,
-    at_most,
     chance,
     counted,
     html_table,
@@ -21,7 +19,6 @@ from .wording import (
     names,
     number,
     quoted,
-    times,
 )
 
 Figures = Mapping[str, Any]
@@ -34,7 +31,7 @@ def short(figures: Figures) -> str:
     worst = figures["worst_case"]
     lines = [
         f"leakage at most {at_most(figures['epsilon'])} nats: no report makes any guess more than "
-        f"{at_most(figures['factor'])} times as likely to be right{_for_every_prior(figures)}",
+        f"{factor(figures['epsilon'])} times as likely to be right{_for_every_prior(figures)}",
         f"worst case{_nominally(figures)}: report {quoted(worst['report'])} raises answer {quoted(worst['symbol'])} "
         f"from {chance(worst['before'])} to {chance(worst['after'])}",
     ]
@@ -98,39 +95,50 @@ def sections(figures: Figures) -> list[tuple[str, list[str]]]:
 
 
 def _summary(figures: Figures) -> list[str]:
-    n, m, factor = figures["inputs"], figures["outputs"], figures["factor"]
-    worst = figures["worst_case"]
+    exact = [
+        "The figures for each report are those of the integers that are drawn from, computed exactly and "
+        f"rounded up; the mechanism is certified for ε = {number(figures['certified_epsilon'])}."
+    ]
+    return [*promise(figures), *left_open(figures), *(exact if figures["exact"] else [])]
+
+
+def promise(figures: Figures) -> list[str]:
+    """What holds for every observer and every report, and where it is attained."""
+    n, m, raised = figures["inputs"], figures["outputs"], factor(figures["epsilon"])
+    worst, silent = figures["worst_case"], figures["factor"] <= SILENT
     lines = [
         f"Each person's answer, one of {n}, is replaced by a random report, one of {m}. Whoever sees a report, "
         "and whatever they want to find out about the answer, "
         + (
             "learns nothing from it."
-            if factor <= SILENT
-            else f"their chance of guessing right grows at most by a factor of {at_most(factor)} "
+            if silent
+            else f"their chance of guessing right grows at most by a factor of {raised} "
             f"(pointwise maximal leakage ε = {at_most(figures['epsilon'])} nats){_for_every_prior(figures)}."
         )
     ]
-    if factor > SILENT and figures["prior_set"] is None:
-        lines.append(
+    if silent:
+        return lines
+    if figures["prior_set"] is None:
+        return [
+            *lines,
             f"This bound is attained: after the report {quoted(worst['report'])}, the answer "
-            f"{quoted(worst['symbol'])} is {at_most(factor)} times as likely as before, "
-            f"{chance(worst['after'])} instead of {chance(worst['before'])}."
-        )
-    elif factor > SILENT:
-        lines.append(
-            f"Under the nominal prior the report {quoted(worst['report'])} makes the answer "
-            f"{quoted(worst['symbol'])} more likely, {chance(worst['after'])} instead of {chance(worst['before'])}. "
-            "The bound is that of the least favourable prior in the set; all probabilities on this page are those "
-            "of the nominal one."
-        )
-    lines.append(_ruled_out_in_short(figures))
+            f"{quoted(worst['symbol'])} is {raised} times as likely as before, "
+            f"{chance(worst['after'])} instead of {chance(worst['before'])}.",
+        ]
+    return [
+        *lines,
+        f"Under the nominal prior the report {quoted(worst['report'])} makes the answer "
+        f"{quoted(worst['symbol'])} more likely, {chance(worst['after'])} instead of {chance(worst['before'])}. "
+        "The bound is that of the least favourable prior in the set; all probabilities on this page are those "
+        "of the nominal one.",
+    ]
+
+
+def left_open(figures: Figures) -> list[str]:
+    """What the promise does not exclude: answers that are ruled out, or become nearly certain."""
+    lines = [_ruled_out_in_short(figures)]
     if figures["certainty"]["near_certainty"] is not None:
         lines.append(f"A report can make an answer nearly certain: {nearly_certain(figures)}.")
-    if figures["exact"]:
-        lines.append(
-            "The figures for each report are those of the integers that are drawn from, computed exactly and "
-            f"rounded up; the mechanism is certified for ε = {number(figures['certified_epsilon'])}."
-        )
     return lines
 
 
@@ -185,7 +193,7 @@ def _certainty(figures: Figures) -> list[str]:
         lines.append(
             "This mechanism rules nothing out: after every report every answer is still possible, so no "
             "attribute becomes certain."
-            + (f" A report makes an answer at most {times(lower)} times less likely." if lower else "")
+            + (f" A report makes an answer at most {factor(lower)} times less likely." if lower else "")
         )
         return lines
     first = found[0]
@@ -267,7 +275,7 @@ def _guess_table(figures: Figures) -> Table:
 def _event_table(figures: Figures) -> Table:
     return (
         ("chance of the event", "an answer becomes likelier by a factor of at most"),
-        [(f"{row['share']:g}", at_most(math.exp(row["leakage"]))) for row in figures["leakage"]["envelope"]],
+        [(f"{row['share']:g}", factor(row["leakage"])) for row in figures["leakage"]["envelope"]],
     )
 
 
@@ -278,7 +286,7 @@ def _report_table(figures: Figures) -> Table:
             label(o["report"]),
             chance(o["probability"]),
             at_most(o["leakage"]),
-            at_most(o["factor"]),
+            factor(o["leakage"]),
             names(o["symbols"], o["symbol_count"]) if o["probability"] > 0 else "",
             names(o["excluded"], o["excluded_count"]) if o["excluded_count"] else "",
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -53,30 +52,6 @@ def label(value: Any) -> str:
 def number(value: float | None) -> str:
     """A figure with four digits; infinite where there is none."""
     return "infinite" if value is None else f"{value:.4g}"
-
-
-def at_most(value: float) -> str:
-    """A bound from above with four digits, rounded up: what is printed must hold too."""
-    return _rounded(value, math.inf)
-
-
-def at_least(value: float) -> str:
-    """A bound from below with four digits, rounded down."""
-    return _rounded(value, -math.inf)
-
-
-def times(nats: float) -> str:
-    return at_most(math.exp(nats)) if nats < 700 else f"e^{at_most(nats)}"  # beyond doubles
-
-
-def _rounded(value: float, towards: float) -> str:
-    if not 1e-290 < value < 1e290:
-        return f"{value:.4g}"  # 0, and figures that nobody reads
-    digits = 3 - math.floor(math.log10(value))
-    scaled = value * 10.0**digits
-    # A figure that has four digits anyway stays as it is.
-    whole = round(scaled) if abs(scaled - round(scaled)) < 1e-8 else math.floor(scaled) + (towards > 0)
-    return f"{whole / 10.0**digits:.4g}"
 
 
 def chance(p: float) -> str:

@@ -82,7 +82,7 @@ def command(
         )
     made = ex.audit(chosen, found)
     if report_file is not None:
-        from extremal.auditing.page import mechanism_report
+        from extremal.auditing.report import mechanism_report
 
         write_text(report_file, mechanism_report(chosen, found), overwrite)
     if as_json:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import extremal as ex
+from extremal._words import factor
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -165,7 +166,7 @@ def leakage_table(out: Console, audit: ex.Audit) -> RenderableType:
             name_of(group[0].output) if len(group) == 1 else f"{len(group)} reports",
             share(occurs),
             f"{group[0].leakage:.4f}",
-            f"{math.exp(group[0].leakage):.3f}",
+            factor(group[0].leakage),
             bar(group[0].leakage / full, room(out)),
         )
         for occurs, group in lines

@@ -206,9 +206,9 @@ def _levels(text: str | None, points: int, top: float) -> list[float]:
 
 def _write_curve(curve: Tradeoff, output: str, kind: str, overwrite: bool) -> None:
     if kind == "svg":
-        from extremal.auditing import svg
+        from extremal.auditing import pictures
 
-        write_text(output, svg.curve(curve) + "\n", overwrite)
+        write_text(output, pictures.curve(curve) + "\n", overwrite)
     else:
         _write_rows(curve.rows(), output, kind, overwrite)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .._words import factor
 from ..auditing.columns import record_mechanism
 from ..certification.certified import Certified
 from ..errors import SizeError
@@ -149,11 +150,6 @@ def _marginal(joint: Joint, place: int) -> Prior:
     for label, mass in zip(labels, joint.prior.probabilities.tolist(), strict=True):
         masses[label[place]] = masses.get(label[place], 0.0) + mass
     return Prior.from_counts(masses)
-
-
-def factor(epsilon: float) -> str:
-    """e^epsilon, rounded up."""
-    return f"{math.ceil(math.exp(min(epsilon, 600.0)) * 100 - 1e-9) / 100:g}"
 
 
 def _sentences(

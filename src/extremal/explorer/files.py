@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import extremal as ex
 from extremal._plot import MOST_NAMED, VERMILION, bars_size, draw_bars, draw_tradeoff, matrix_size, rendered
-from extremal.auditing.page import mechanism_report
+from extremal.auditing.report import mechanism_report
 from extremal.optimization.tradeoff import Tradeoff
 
 from .compute import Made

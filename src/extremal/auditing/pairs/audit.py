@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from ..._confidence import check_confidence
 from ..._types import Ints
+from ..._words import at_least
 from ...errors import OptionError, ValuesError
 from ...model.labels import is_missing, shorten
 from ...model.prior import Prior, check_prior
 from ...model.regions import check_epsilon
 from ..figures import plain
-from ..wording import at_least
 from . import text as pairs_text
 from .bounds import better_read, bound_drawn, bound_estimated, bound_given
 from .data import Coded, Event, encode, events, read_column, shown

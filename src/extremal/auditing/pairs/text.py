@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from ..._words import at_least
 from ..wording import (
     MOST_ROWS,
     Table,
-    at_least,
     html_table,
     inert,
     label,

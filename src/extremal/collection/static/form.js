@@ -282,9 +282,12 @@ function resume() {
 
 // ---- Explaining
 
-/** A factor, rounded up. */
+/** A factor, rounded up as everywhere in the package: two decimals, and near 1 two digits of what it adds. */
 function times(factor) {
-  return `${(Math.ceil(factor * 10) / 10).toFixed(1)} times`;
+  const added = factor - 1;
+  const decimals = added >= 0.1 || added < 1e-12 ? 2 : 1 - Math.floor(Math.log10(added));
+  const whole = Math.ceil(added * 10 ** decimals - 1e-8);
+  return `${Number((1 + whole / 10 ** decimals).toFixed(decimals))} times`;
 }
 
 /** A probability as a percentage that never hides what is certain or ruled out. */

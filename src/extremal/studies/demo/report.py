@@ -6,9 +6,18 @@ import math
 import os
 from pathlib import Path
 
+import extremal as ex
 from extremal._plot import BLUE, ORANGE
-from extremal.auditing import svg
-from extremal.auditing.page import Section, Table, curve_section, leakage_section, page, risk_sections
+from extremal._words import factor
+from extremal.auditing import pictures
+from extremal.auditing.page import Section, Table, drawn, page
+from extremal.auditing.report import (
+    curve_section,
+    leakage_section,
+    matrix_section,
+    promise_boxes,
+    risk_sections,
+)
 
 from . import phones
 from .run import INFORMATION, RESPONSE, SHARES, STEPS, Demo, Progress, run, write
@@ -57,11 +66,11 @@ def comparison(done: Demo) -> tuple[list[str], list[list[str]]]:
 
 def summary(done: Demo) -> list[str]:
     """What the demo shows, in a few sentences."""
-    factor, way, response = math.exp(done.epsilon), done.ways[SHARES], done.ways[RESPONSE]
+    way, response = done.ways[SHARES], done.ways[RESPONSE]
     return [
         "Whatever somebody wants to know about a respondent's party, one report multiplies the "
         "chance to guess it right "
-        f"by at most {math.ceil(factor * 100 - 1e-9) / 100:g}.",
+        f"by at most {factor(done.epsilon)}.",
         f"For shares as exact, randomized response with the same leakage needs {done.saving:.1f} "
         f"times as many people; of the information in an answer it keeps {response.information:.4f} nats "
         f"where {done.ways[INFORMATION].information:.4f} are possible.",
@@ -85,9 +94,12 @@ def phones_section(collection: phones.Collection | None) -> Section:
     if collection is None:
         return Section(title, [phones.MISSING])
     found = collection.estimate
-    series = [svg.Series("from the store", found.frequencies, found.lower, found.upper, BLUE, "")]
-    picture = svg.intervals(
-        found.labels, series, collection.truth, "estimated shares with simultaneous 95% intervals"
+    series = [pictures.Series("from the store", found.frequencies, found.lower, found.upper, BLUE, "")]
+    picture = drawn(
+        lambda width: pictures.intervals(
+            found.labels, series, collection.truth, "estimated shares with simultaneous 95% intervals", width
+        ),
+        "Marks: the true shares among those who answered, which only the phones know.",
     )
     return Section(
         title,
@@ -96,7 +108,34 @@ def phones_section(collection: phones.Collection | None) -> Section:
             "loaded the questionnaire, proved the mechanism, drew a report and posted it. No answer left a phone. "
             "survey.db holds what arrived; extremal estimate survey.db gives these figures."
         ],
-        pictures=[(picture, "Marks: the true shares among those who answered, which only the phones know.")],
+        pictures=[picture],
+    )
+
+
+def shares_section(done: Demo) -> Section:
+    """The estimates from the reports beside those of randomized response."""
+    looks = ((SHARES, BLUE, ""), (RESPONSE, ORANGE, "6 3"))
+    series = [
+        pictures.Series(name, found.frequencies, found.lower, found.upper, color, dash)
+        for (name, color, dash), found in zip(
+            looks, (done.ways[n].estimate for n, _, _ in looks), strict=True
+        )
+    ]
+    return Section(
+        "Shares, estimated from private reports",
+        pictures=[
+            drawn(
+                lambda width: pictures.intervals(
+                    done.prior.labels,
+                    series,
+                    done.prior.probabilities,
+                    "estimated shares with simultaneous 95% intervals",
+                    width,
+                ),
+                "Each line is an interval that holds, together with all others of its colour, with probability 95 % or "
+                "more; the dot is the estimate. Randomized response leaks exactly as much.",
+            )
+        ],
     )
 
 
@@ -112,36 +151,13 @@ def outside(done: Demo) -> str:
 
 def report(done: Demo) -> str:
     """The page."""
-    way, response = done.ways[SHARES], done.ways[RESPONSE]
     lead = (
-        f"{done.people} people said which party they lean to. Here each answer is replaced by a "
-        "random report that leaks "
-        f"at most ε = {done.epsilon:g} nats about the person, and the shares of the answers are "
-        "estimated back."
-    )
-    series = [
-        svg.Series(name, w.estimate.frequencies, w.estimate.lower, w.estimate.upper, color, dash)
-        for name, w, color, dash in ((SHARES, way, BLUE, ""), (RESPONSE, response, ORANGE, "6 3"))
-    ]
-    estimated = svg.intervals(
-        done.prior.labels,
-        series,
-        done.prior.probabilities,
-        "estimated shares with simultaneous 95% intervals",
+        f"{done.people} people said which party they lean to. Here each answer is replaced by a random report, and the "
+        "shares of the answers are estimated back."
     )
     sections = [
         Section("In short", summary(done)),
-        Section(
-            "Shares, estimated from private reports",
-            pictures=[
-                (
-                    estimated,
-                    "Each line is an interval that holds, together with all others of its colour, "
-                    "with probability 95 % "
-                    "or more; the dot is the estimate. Randomized response leaks exactly as much.",
-                )
-            ],
-        ),
+        shares_section(done),
         phones_section(done.collection),
         Section(
             "Three mechanisms at the same leakage",
@@ -160,29 +176,11 @@ def report(done: Demo) -> str:
                 done.proof,
             ],
         ),
-        Section(
-            "The mechanism made for shares",
-            pictures=[
-                (
-                    svg.heat_map(way.certified.mechanism),
-                    f"For each true answer (down), how often each of the {len(way.certified.outputs)} "
-                    "numbered reports "
-                    "(across) is given. White: never.",
-                )
-            ],
-        ),
-        Section(
-            "The mechanism with the most information",
-            pictures=[
-                (
-                    svg.heat_map(done.ways[INFORMATION].certified.mechanism),
-                    "In per cent. Some reports rule out some answers, and some answers are never reported.",
-                )
-            ],
-        ),
+        matrix_section(done.audit, "The mechanism made for shares"),
+        matrix_section(ex.audit(done.ways[INFORMATION].certified), "The mechanism with the most information"),
         curve_section(done.curve, done.epsilon),
         leakage_section(done.audit),
-        *risk_sections(done.audit)[1:],
+        *risk_sections(done.audit),
         Section(
             "What to do differently in earnest",
             [
@@ -221,4 +219,6 @@ def report(done: Demo) -> str:
             ),
         ),
     ]
-    return page("Party identification, collected privately", lead, sections, FOOTER)
+    return page(
+        "Party identification, collected privately", lead, sections, FOOTER, promise_boxes(done.audit)
+    )

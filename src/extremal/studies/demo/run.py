@@ -178,7 +178,7 @@ def run(
         outside = ex.audit_pairs(answers, _column(folder / "private.csv"), epsilon=level)
         write(folder / "audit.md", audit.to_markdown())
         write(folder / "audit.json", audit.to_json() + "\n")
-        curve = ex.tradeoff(prior, np.linspace(0, prior.epsilon_max, POINTS + 1), ex.mutual_information)
+        curve = ex.tradeoff(prior, np.linspace(0, prior.epsilon_max, POINTS + 1))
         write(
             folder / "tradeoff.csv",
             _csv([list(curve.rows()[0]), *(list(row.values()) for row in curve.rows())]),

@@ -1,0 +1,42 @@
+"""Figures as text: bounds are rounded to the side on which they still hold."""
+
+from __future__ import annotations
+
+import math
+
+LARGE = 1e6  # factors beyond are shown with four digits
+
+
+def factor(nats: float) -> str:
+    """e^nats, the factor on chances that a leakage allows, rounded up: the one text for it on every page.
+
+    It has two decimals; near 1, as many as show two digits of what it adds to 1.
+    """
+    if nats >= 700:
+        return f"e^{at_most(nats)}"  # beyond doubles
+    added = math.expm1(nats)
+    if added >= LARGE:
+        return at_most(math.exp(nats))
+    decimals = 2 if added >= 0.1 else 2 if added < 1e-12 else 1 - math.floor(math.log10(added))
+    whole = math.ceil(added * 10**decimals - 1e-8)
+    return f"{1 + whole / 10**decimals:.{decimals}f}".rstrip("0").rstrip(".")
+
+
+def at_most(value: float) -> str:
+    """A bound from above with four digits, rounded up: what is printed must hold too."""
+    return _rounded(value, math.inf)
+
+
+def at_least(value: float) -> str:
+    """A bound from below with four digits, rounded down."""
+    return _rounded(value, -math.inf)
+
+
+def _rounded(value: float, towards: float) -> str:
+    if not 1e-290 < value < 1e290:
+        return f"{value:.4g}"  # 0, and figures that nobody reads
+    digits = 3 - math.floor(math.log10(value))
+    scaled = value * 10.0**digits
+    # A figure that has four digits anyway stays as it is.
+    whole = round(scaled) if abs(scaled - round(scaled)) < 1e-8 else math.floor(scaled) + (towards > 0)
+    return f"{whole / 10.0**digits:.4g}"

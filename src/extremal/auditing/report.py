@@ -1,0 +1,245 @@
+"""The report on one mechanism, from its audit: the promise and what it leaves open, pictures, words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from .._words import factor
+from ..certification.certified import Certified
+from ..model.mechanism import Mechanism
+from ..model.prior import Prior
+from ..model.prior_set import PriorSet
+from ..optimization.tradeoff import Tradeoff
+from . import pictures
+from . import text as audit_text
+from .audit import Audit, audit
+from .disclosure import Disclosure
+from .figures import plain
+from .page import Beside, Folded, Section, Table, drawn, page
+from .wording import MOST_NAMES, chance, quoted
+
+T = TypeVar("T")
+
+MOST_BARS = 12
+CERTAIN = "What can become certain"
+SAID = ("What an observer can guess", CERTAIN, "What this rests on")
+MOST_LISTED = 20_000  # labels in one table that unfolds: more would be a page that no browser likes to open
+
+
+def mechanism_report(
+    prior: Prior | PriorSet,
+    mechanism: Certified | Mechanism,
+    curve: Tradeoff | None = None,
+    title: str = "What a private report can give away",
+) -> str:
+    """A page about one mechanism: the promise and what it leaves open, pictures, the risk in words.
+
+    `title` is best the question that was asked, for readers who were not there. With a `curve`, the page shows what
+    other promises would cost.
+    """
+    made = audit(prior, mechanism)
+    sections = [prior_section(made.prior), matrix_section(made), leakage_section(made), *risk_sections(made)]
+    if curve is not None:
+        sections.insert(3, curve_section(curve, made.epsilon))
+    return page(title, "", sections, _about(mechanism), promise_boxes(made))
+
+
+def promise_boxes(made: Audit) -> list[Beside]:
+    """What is promised, and beside it what the promise leaves open."""
+    figures = made.to_dict()
+    found = figures["certainty"]["disclosures"]
+    share = min(sum(d["probability"] for d in found), 1.0)
+    ruled_out = (
+        (chance_of(share), "of reports rule out some answer")
+        if found
+        else ("None", "of the reports rules out an answer")
+    )
+    silent = figures["factor"] <= audit_text.SILENT
+    return [
+        Beside(
+            "The promise",
+            "× 1" if silent else f"× {factor(made.epsilon)}",
+            "at most, on any chance of guessing right",
+            audit_text.promise(figures),
+        ),
+        Beside(CERTAIN, *ruled_out, audit_text.left_open(figures)),
+    ]
+
+
+def chance_of(share: float) -> str:
+    """A share of all reports in per cent, never rounded to all or none of them."""
+    if 0.9995 <= share < 1:
+        return "> 99.9 %"
+    return "< 0.1 %" if 0 < share < 0.0005 else f"{100 * share:.3g} %"
+
+
+def prior_section(prior: Prior) -> Section:
+    """The answers and how common they are."""
+    shown = min(prior.size, pictures.MOST_ROWS)
+    which = "each answer" if shown == prior.size else f"the {shown} most common of {prior.size} answers"
+    return Section(
+        "What is known beforehand",
+        pictures=[drawn(lambda width: pictures.answer_shares(prior, width), f"Share of {which}: the prior.")],
+    )
+
+
+def matrix_section(made: Audit, title: str = "The mechanism") -> Section:
+    """How reports are drawn, as a heat map; of many reports, what they do to the chances of the answers."""
+    n, m = made.mechanism.shape
+    if m <= pictures.MOST_COLUMNS and n <= pictures.MOST_ROWS:
+        caption = (
+            f"How often each of the {m} reports (across) is given for each true answer (down), in per cent."
+        )
+        return Section(
+            title, pictures=[drawn(lambda width: pictures.heat_map(made.mechanism, width), caption)]
+        )
+    shown = f" The {pictures.MOST_ROWS} most common of {n} answers." if n > pictures.MOST_ROWS else ""
+    caption = (
+        f"There are {m} different reports. A circle shows how likely the answer is after some of them, the larger the "
+        f"more often; the line, how likely it was before. At 0%, these reports rule the answer out.{shown}"
+    )
+    return Section(
+        title,
+        pictures=[drawn(lambda width: pictures.after_reports(made.prior, made.mechanism, width), caption)],
+    )
+
+
+def leakage_section(made: Audit) -> Section:
+    """How telling reports are, the most telling first, and how few of them are as telling as that."""
+    title = "How telling a report can be"
+    levels: dict[str, list[int]] = {}
+    for j in np.argsort(-made.leakage, kind="stable").tolist():
+        levels.setdefault(factor(float(made.leakage[j])), []).append(j)
+    if made.epsilon < 1e-9:
+        return Section(title, ["No report tells anything: each is as likely whatever the answer is."])
+    m = len(made.leakage)
+    told = []
+    shown = []
+    if len(levels) == 1:
+        told.append(
+            f"All {m} reports are equally telling: each can raise a chance by a factor of {next(iter(levels))}."
+        )
+    else:
+        many = m > MOST_BARS
+        groups = (
+            list(levels.items())[:MOST_BARS] if many else [(t, [j]) for t, js in levels.items() for j in js]
+        )
+        names = [audit_names(made, js, many) for _, js in groups]
+        values = np.array([math.exp(made.leakage[js[0]]) for _, js in groups])
+        texts = [f"× {t}" for t, _ in groups]
+        left = len(levels) - len(groups) if many else 0
+        caption = "By how much a report can raise the chance of any guess, at most." + (
+            f" {left} lower levels are left out." if left else ""
+        )
+        shown.append(
+            drawn(
+                lambda width: pictures.bars(names, values, texts, "factor on a chance", width, 1.0), caption
+            )
+        )
+    nominal = "" if made.prior_set is None else " Under the nominal prior."
+    shown.append(
+        drawn(
+            lambda width: pictures.envelope(made.envelope, made.epsilon, width),
+            "Somebody who waits for the most telling reports: by how much these make an answer likelier, at most, "
+            f"if they are so rare.{nominal}",
+        )
+    )
+    return Section(title, told, shown, folded=_all_reports(made) if m > MOST_BARS else None)
+
+
+def audit_names(made: Audit, which: Sequence[int], many: bool) -> object:
+    """A report by its name, or several by their number."""
+    if not many:
+        return made.mechanism.outputs[which[0]]
+    return f"{len(which)} reports" if len(which) > 1 else "1 report"
+
+
+def risk_sections(made: Audit) -> list[Section]:
+    """The audit's own words; what each report rules out in full, folded where it is long."""
+    found = []
+    for title, lines in audit_text.sections(made.to_dict()):
+        if title in SAID:
+            told = [part for line in lines if not line.startswith("|") for part in _plain(line)]
+            folded = None
+            if title == CERTAIN and _is_long(made.disclosures):
+                told, folded = told[:2], _all_disclosures(made.disclosures)
+            shown = "What reports rule out" if title == CERTAIN else title
+            found.append(Section(shown, told, folded=folded))
+    return found
+
+
+def _is_long(found: Sequence[Disclosure]) -> bool:
+    """Whether a sentence on the first of them leaves something out."""
+    lists = (found[0].reports, found[0].possible, found[0].excluded) if found else ()
+    return len(found) > 1 or any(len(labels) > MOST_NAMES for labels in lists)
+
+
+def _all_disclosures(found: Sequence[Disclosure]) -> Folded:
+    head = ("report", "rules out", "leaves possible", "which had probability", "happens with probability")
+    rows = [
+        (
+            _labels(d.reports),
+            _labels(d.excluded),
+            _labels(d.possible),
+            chance(d.possible_probability),
+            chance(d.probability),
+        )
+        for d in _fitting(found, [len(d.reports) + len(d.excluded) + len(d.possible) for d in found])
+    ]
+    return Folded(_summary("every report that rules out answers", len(rows), len(found)), Table(head, rows))
+
+
+def _all_reports(made: Audit) -> Folded:
+    head = ("report", "happens with probability", "factor, at most", "about")
+    order = sorted(made.outcomes, key=lambda o: -o.leakage)
+    rows = [
+        (
+            _labels((o.output,)),
+            chance(o.probability),
+            factor(o.leakage),
+            _labels(o.symbols) if o.probability > 0 else "",
+        )
+        for o in _fitting(order, [1 + len(o.symbols) for o in order])
+    ]
+    return Folded(_summary("every report", len(rows), len(order)), Table(head, rows))
+
+
+def _fitting(found: Sequence[T], labels: Sequence[int]) -> Sequence[T]:
+    """The first of them, as many as name no more than MOST_LISTED labels together, one at least."""
+    return found[: max(1, int(np.searchsorted(np.cumsum(labels), MOST_LISTED, side="right")))]
+
+
+def _summary(what: str, shown: int, all_of_them: int) -> str:
+    if shown < all_of_them:
+        return f"Show {what}: the first {shown} of {all_of_them}"
+    return f"Show {what}"
+
+
+def _labels(labels: Sequence[object]) -> str:
+    return ", ".join(quoted(plain(label)) for label in labels)
+
+
+def curve_section(curve: Tradeoff, epsilon: float | None = None) -> Section:
+    """What stronger and weaker promises cost."""
+    what = f"{pictures.curve_title(curve)} of what the answer itself gives"
+    if pictures.in_people(curve):
+        what = f"{pictures.curve_title(curve)} (ordinary 95 % intervals)"
+    caption = f"{what[:1].upper()}{what[1:]}, by promise. Randomized response is set to the same promise."
+    return Section(
+        "What other promises would cost",
+        pictures=[drawn(lambda width: pictures.curve(curve, epsilon, width), caption)],
+    )
+
+
+def _plain(text: str) -> list[str]:
+    return [line.removeprefix("- ").replace("\\|", "|") for line in text.split("\n") if line]
+
+
+def _about(mechanism: Certified | Mechanism) -> str:
+    if isinstance(mechanism, Certified):
+        return f"{mechanism.library}; certified for ε = {mechanism.epsilon!r}, digest {mechanism.digest}"
+    return "not certified"

@@ -45,6 +45,7 @@ PUBLIC = {
     "panels",
     "planning",
     "randomness",
+    "sklearn",
     "utilities",
 }
 
@@ -61,6 +62,7 @@ HEAVY = [
     "pyarrow",
     "pyspark",
     "segno",
+    "sklearn",
     "sqlalchemy",
     "starlette",
     "uvicorn",

@@ -1,0 +1,217 @@
+"""A scikit-learn transformer that puts reports in the place of answers, inside a pipeline.
+
+A pipeline calls `transform` when it likes: once for every fold of a cross-validation, again to predict, again in a
+notebook cell that is run twice. Fresh draws would give several independent reports of one person, which together tell
+more than one may. So all draws are keyed: the same person with the same answer gets the same report every time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .._extras import missing
+from ..errors import KeyingError, OptionError, ValuesError
+from ..model.frames import eager_frame
+from .certificate import Certificate
+from .columns import shown
+from .frames import privatize_frame
+from .keys import read_key
+
+try:
+    from sklearn.base import BaseEstimator, TransformerMixin
+    from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+except ImportError as error:
+    raise missing("extremal.sklearn needs scikit-learn 1.6 or newer", "sklearn") from error
+
+
+class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
+    """Columns with reports in place of answers; the same person and answer give the same report in every call.
+
+    Nothing is learnt from the data: `fit` notes the columns and looks at no value. Columns without a mechanism pass
+    through as they are. Each private column is a secret of its own; answers that depend on each other are one secret,
+    for which `extremal.privatize` has joint mechanisms.
+
+    Parameters
+    ----------
+    mechanisms
+        The certified mechanism of each private column by name (of arrays: by position), or one for all columns.
+    key_file
+        A file with a secret key, made by `extremal.keys.write` or `extremal key`. The key itself is read when reports
+        are drawn, and is in no parameter and no pickle.
+    ids
+        Who is who: the name (of arrays: the position) of a column that holds one id for each person, or a function that
+        takes the data and returns the ids. A column of ids is left out of the result.
+    occasion
+        A wave, as text or an integer. Another occasion draws a new report of the same person, which tells more.
+    unknown_as
+        A label that missing and unknown values count as, or a mapping with one for each column. Without it they are
+        refused.
+
+    Attributes
+    ----------
+    n_features_in_
+        How many columns there are.
+    feature_names_in_
+        Their names, if the data have names that are all text.
+    kept_
+        The positions of the columns that are in the result: all but that of the ids.
+    """
+
+    def __init__(
+        self,
+        mechanisms: Mapping[Any, Certificate] | Certificate | None = None,
+        *,
+        key_file: str | os.PathLike[str] | None = None,
+        ids: Any = None,
+        occasion: int | str | None = None,
+        unknown_as: Hashable | Mapping[Any, Hashable] = None,
+    ) -> None:
+        self.mechanisms = mechanisms
+        self.key_file = key_file
+        self.ids = ids
+        self.occasion = occasion
+        self.unknown_as = unknown_as
+
+    def fit(self, X: Any, y: Any = None) -> Privatizer:
+        """Note the columns, after checking that the parameters fit them.
+
+        Parameters
+        ----------
+        X
+            A frame of pandas, polars or others, or an array with two dimensions.
+        y
+            Ignored.
+        """
+        data = self._data(X, reset=True)
+        self._check_parameters()
+        names = list(_names(data))
+        absent = [name for name in self._private(names) if name not in names]
+        absent += [self.ids] if not callable(self.ids) and self.ids not in names else []
+        if absent:
+            raise ValuesError(
+                "must be a column of the data",
+                parameter="a column with a mechanism, or ids,",
+                given=shown(absent[0]),
+                remedy="name columns of a frame, and give positions in an array",
+            )
+        self.kept_ = [j for j, name in enumerate(names) if callable(self.ids) or name != self.ids]
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Reports in place of answers: a frame of the same kind, or an array, without the column of ids.
+
+        Parameters
+        ----------
+        X
+            Data with the columns that `fit` saw. Every person must occur once.
+        """
+        check_is_fitted(self)
+        data = self._data(X, reset=False)
+        self._check_parameters()
+        names = list(_names(data))
+        chosen = self._private(names)
+        unknown = self._unknown(chosen)
+        ids = self.ids(X) if callable(self.ids) else _column(data, self.ids)
+        key = read_key(str(self.key_file))
+        if not isinstance(data, np.ndarray):
+            reports = privatize_frame(
+                data, chosen, key=key, ids=ids, occasion=self.occasion, unknown_as=unknown
+            )
+            return reports if callable(self.ids) else _without(reports, self.ids)
+        columns = []
+        for j, name in enumerate(self._texts(names)):
+            if j in chosen:
+                how = {"key": key, "ids": ids, "column": name, "occasion": self.occasion}
+                columns.append(chosen[j].privatize(data[:, j], **how, unknown_as=(unknown or {}).get(j)))
+            elif j in self.kept_:
+                columns.append(data[:, j])
+        return _joined(columns, len(data))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """The names of the columns of the result.
+
+        Parameters
+        ----------
+        input_features
+            Names of the columns of the data, if they had none in `fit`.
+        """
+        check_is_fitted(self)
+        known = getattr(self, "feature_names_in_", None)
+        names = self._texts(range(self.n_features_in_)) if input_features is None else list(input_features)
+        if len(names) != self.n_features_in_ or (known is not None and names != list(known)):
+            raise ValueError("input_features must be the names of the columns that fit saw")
+        return np.asarray([names[j] for j in self.kept_], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True  # missing values are refused, or count as a label
+        tags.input_tags.string = True
+        tags.transformer_tags.preserves_dtype = []  # what comes out has the type of the labels
+        return tags
+
+    def _data(self, X: Any, *, reset: bool) -> Any:
+        """The frame as it is, or the array; their width and names are those that fit saw."""
+        if hasattr(X, "columns") and not isinstance(X, np.ndarray):
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            return X
+        array = check_array(X, dtype=None, ensure_all_finite=False, estimator=self)
+        validate_data(self, X, skip_check_array=True, reset=reset)
+        return array
+
+    def _check_parameters(self) -> None:
+        if self.mechanisms is None:
+            raise OptionError(
+                "must be given", parameter="mechanisms", remedy="certify a design: certify(design)"
+            )
+        if self.key_file is None:
+            raise KeyingError(
+                "a pipeline may draw several times for one person, so a key is needed",
+                remedy="make a key file with keys.write(path), and give key_file=path",
+            )
+        if self.ids is None:
+            raise KeyingError(
+                "must say who is who", parameter="ids", remedy="name a column with one id a person"
+            )
+
+    def _private(self, names: list[Any]) -> dict[Any, Certificate]:
+        if isinstance(self.mechanisms, Mapping):
+            return dict(self.mechanisms)
+        assert self.mechanisms is not None  # checked before
+        return {name: self.mechanisms for name in names if callable(self.ids) or name != self.ids}
+
+    def _unknown(self, chosen: Mapping[Any, Certificate]) -> dict[Any, Hashable] | None:
+        if self.unknown_as is None or isinstance(self.unknown_as, Mapping):
+            return None if self.unknown_as is None else dict(self.unknown_as)
+        return dict.fromkeys(chosen, self.unknown_as)
+
+    def _texts(self, names: Any) -> list[str]:
+        """Names for keyed draws and results: those of the data, or x0, x1, …"""
+        known = getattr(self, "feature_names_in_", None)
+        return [f"x{j}" for j in names] if known is None else list(known)
+
+
+def _names(data: Any) -> Any:
+    return range(data.shape[1]) if isinstance(data, np.ndarray) else eager_frame(data).columns
+
+
+def _column(data: Any, name: Any) -> Any:
+    return data[:, name] if isinstance(data, np.ndarray) else data[name]
+
+
+def _without(frame: Any, name: Any) -> Any:
+    return eager_frame(frame).drop(name).to_native()
+
+
+def _joined(columns: list[Any], rows: int) -> Any:
+    """An array of the columns: of numbers if all are, else of objects."""
+    arrays = [np.asarray(column) for column in columns]
+    if arrays and all(array.dtype.kind in "biuf" for array in arrays):
+        return np.column_stack(arrays)
+    joined = np.empty((rows, len(arrays)), dtype=object)
+    for j, array in enumerate(arrays):
+        joined[:, j] = array
+    return joined

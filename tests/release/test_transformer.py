@@ -1,0 +1,158 @@
+"""The transformer for scikit-learn: a well-behaved estimator, and one report for each person, however often it runs."""
+
+import hashlib
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import extremal as ex
+
+pytest.importorskip("sklearn")
+
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.estimator_checks import check_estimator
+
+from extremal.sklearn import Privatizer
+
+ANSWERS = ["never", "once", "often"]
+
+
+@pytest.fixture(scope="module")
+def certified():
+    return ex.certify(ex.design(ex.Prior(dict(zip(ANSWERS, (0.5, 0.3, 0.2), strict=True))), 0.6))
+
+
+@pytest.fixture(scope="module")
+def key_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("key") / "secret.key"
+    ex.keys.write(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def people():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(3)
+    return pandas.DataFrame(
+        {
+            "person": rng.permutation(200),
+            "visits": rng.choice(ANSWERS, 200),
+            "age": rng.integers(18, 80, 200),
+        }
+    )
+
+
+def row_ids(X):
+    """Checks of scikit-learn bring no ids: a row is its own."""
+    return [hashlib.sha256(repr(row.tolist()).encode()).digest() for row in np.asarray(X)]
+
+
+def test_scikit_learn_finds_nothing_wrong_and_no_check_is_excused(key_file):
+    numbers = ex.certify(ex.design(ex.Prior({0: 0.5, 1: 0.3, 2: 0.2}), 0.6))
+    estimator = Privatizer(numbers, key_file=key_file, ids=row_ids, unknown_as=0)
+    results = check_estimator(estimator, on_fail=None, on_skip=None)
+    wrong = [result["check_name"] for result in results if result["status"] not in ("passed", "skipped")]
+    assert wrong == []
+    assert len(results) > 30
+
+
+def test_reports_are_those_of_privatize_and_other_columns_stay(certified, key_file, people):
+    found = Privatizer({"visits": certified}, key_file=key_file, ids="person").fit_transform(people)
+    key = ex.keys.read(key_file)
+    expected = ex.privatize(people, {"visits": certified}, key=key, ids="person")
+    assert list(found.columns) == ["visits", "age"]
+    assert found.equals(expected[["visits", "age"]])
+
+
+def test_a_person_gets_one_report_however_often_and_among_whomever(certified, key_file, people):
+    privatizer = Privatizer({"visits": certified}, key_file=key_file, ids="person")
+    once = privatizer.fit_transform(people)["visits"]
+    assert once.equals(privatizer.transform(people)["visits"])
+    for train, _ in KFold(5, shuffle=True, random_state=0).split(people):
+        assert clone(privatizer).fit_transform(people.iloc[train])["visits"].equals(once.iloc[train])
+    wave = clone(privatizer).set_params(occasion="spring").fit_transform(people)["visits"]
+    assert not once.equals(wave)
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_other_frames_give_the_same_reports(certified, key_file, people, library):
+    pytest.importorskip(library)
+    narwhals = pytest.importorskip("narwhals")
+    frame = narwhals.from_dict({name: people[name].tolist() for name in people}, backend=library).to_native()
+    privatizer = Privatizer({"visits": certified}, key_file=key_file, ids="person")
+    found = narwhals.from_native(privatizer.fit_transform(frame))
+    assert found.columns == ["visits", "age"]
+    assert found["visits"].to_list() == privatizer.fit_transform(people)["visits"].tolist()
+
+
+def test_arrays_are_named_by_position_and_ids_are_left_out(certified, key_file, people):
+    array = people.to_numpy(dtype=object)
+    privatizer = Privatizer({1: certified}, key_file=key_file, ids=0).fit(array)
+    found = privatizer.transform(array)
+    key = ex.keys.read(key_file)
+    reports = certified.privatize(list(array[:, 1]), key=key, ids=list(array[:, 0]), column="x1")
+    assert found[:, 0].tolist() == reports
+    assert found[:, 1].tolist() == people["age"].tolist()
+    assert privatizer.get_feature_names_out().tolist() == ["x1", "x2"]
+    shown = privatizer.set_output(transform="pandas").transform(array)
+    assert list(shown.columns) == ["x1", "x2"]
+
+
+def test_a_pipeline_is_cross_validated_on_reports(certified, key_file, people):
+    private = Privatizer({"visits": certified}, key_file=key_file, ids="person")
+    encode = ColumnTransformer([("reports", OneHotEncoder(), ["visits"])], remainder="passthrough")
+    model = make_pipeline(private, encode, LogisticRegression(max_iter=1000))
+    assert len(cross_val_score(model, people, people["age"] > 50, cv=3)) == 3
+
+
+def test_the_key_is_in_no_parameter_no_text_and_no_pickle(certified, key_file, people):
+    privatizer = Privatizer({"visits": certified}, key_file=key_file, ids="person").fit(people)
+    privatizer.transform(people)
+    key = ex.keys.read(key_file)
+    stored = pickle.dumps(privatizer)
+    assert key not in stored
+    assert key.hex().encode() not in stored
+    assert key.hex() not in repr(privatizer) + str(privatizer.get_params()) + str(vars(privatizer))
+    assert pickle.loads(stored).transform(people).equals(privatizer.transform(people))
+
+
+def test_what_is_missing_is_named(certified, key_file, people):
+    good = {"mechanisms": {"visits": certified}, "key_file": key_file, "ids": "person"}
+    cases = [
+        ({"mechanisms": None}, ex.errors.OptionError, "mechanisms must be given"),
+        ({"key_file": None}, ex.errors.KeyingError, "key_file=path"),
+        ({"ids": None}, ex.errors.KeyingError, "who is who"),
+        ({"ids": "persn"}, ex.errors.ValuesError, "'persn'"),
+        ({"mechanisms": {"visit": certified}}, ex.errors.ValuesError, "'visit'"),
+    ]
+    for change, error, words in cases:
+        with pytest.raises(error, match=words):
+            Privatizer(**good | change).fit(people)
+
+
+def test_people_who_occur_twice_and_unknown_answers_are_refused(certified, key_file, people):
+    privatizer = Privatizer({"visits": certified}, key_file=key_file, ids="person").fit(people)
+    twice = people.assign(person=[1, 1, *range(2, 200)])
+    with pytest.raises(ex.errors.KeyingError):
+        privatizer.transform(twice)
+    unknown = people.assign(visits=["daily", *people["visits"][1:]])
+    with pytest.raises(ex.errors.ValuesError):
+        privatizer.transform(unknown)
+    instead = clone(privatizer).set_params(unknown_as={"visits": "often"}).fit(people)
+    corrected = people.assign(visits=["often", *people["visits"][1:]])
+    assert instead.transform(unknown).equals(privatizer.transform(corrected))
+
+
+def test_without_scikit_learn_the_error_says_what_to_install():
+    program = "import sys; sys.modules['sklearn'] = None; import extremal.sklearn"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert 'run pip install ".[sklearn]" in the project\'s folder' in done.stderr

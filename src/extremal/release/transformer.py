@@ -16,6 +16,7 @@ import numpy as np
 from .._extras import missing
 from ..errors import KeyingError, OptionError, ValuesError
 from ..model.frames import eager_frame
+from .arrays import Draws, privatize_values
 from .certificate import Certificate
 from .columns import shown
 from .frames import privatize_frame
@@ -125,8 +126,9 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
         columns = []
         for j, name in enumerate(self._texts(names)):
             if j in chosen:
-                how = {"key": key, "ids": ids, "column": name, "occasion": self.occasion}
-                columns.append(chosen[j].privatize(data[:, j], **how, unknown_as=(unknown or {}).get(j)))
+                draws = Draws(key, ids, name, self.occasion)
+                instead = None if unknown is None else unknown.get(j)
+                columns.append(privatize_values(chosen[j], data[:, j], draws, unknown_as=instead))
             elif j in self.kept_:
                 columns.append(data[:, j])
         return _joined(columns, len(data))

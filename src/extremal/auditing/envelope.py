@@ -18,60 +18,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ..certification.certified import Certified
+from ..certification.envelope import exact_tables
 from ..certification.proof import Lift, log_above
-from ..errors import OptionError
+from ..model.envelope import Corners
 from ..model.mechanism import Mechanism, check_match, check_mechanism
 from ..model.prior import Prior, check_prior
 
 
 @dataclass(frozen=True, eq=False)
-class Envelope:
+class Envelope(Corners):
     """L_x of every answer by its corners: after k reports the event has P(E) = shares[x, k], P(E|x) = chances[x, k].
 
     The corners are doubles, or fractions where the mechanism is given in integers.
     """
-
-    shares: NDArray[Any]
-    chances: NDArray[Any]
-
-    @classmethod
-    def of(cls, probabilities: NDArray[Any], matrix: NDArray[Any]) -> Envelope:
-        """The envelope of a prior (N,) and a mechanism (N, M), in doubles or in fractions (dtype object)."""
-        occurring = matrix.max(axis=0) > 0
-        P = matrix[:, occurring]
-        Q = P / P.max(axis=0)  # in doubles, probabilities @ P may underflow
-        order = np.argsort(-(Q / (probabilities @ Q)), axis=1, kind="stable")
-        rho = probabilities @ P
-        shares = np.cumsum(rho[order], axis=1)
-        chances = np.cumsum(np.take_along_axis(P, order, axis=1), axis=1)
-        nothing = np.zeros((len(P), 1), dtype=P.dtype) + 0 * P[:, :1]
-        return cls(np.hstack([nothing, shares]), np.hstack([nothing, chances]))
-
-    def factor(self, delta: float | Fraction) -> Any:
-        """max_x L_x(δ) / δ: how much more likely an event of probability δ makes an answer, at most.
-
-        A fraction if the corners are.
-        """
-        check_share(delta)
-        share = Fraction(delta) if self.shares.dtype == object else delta
-        return max(self._largest(x, share) for x in range(len(self.shares))) / share
-
-    def _largest(self, x: int, delta: Any) -> Any:
-        """L_x(δ)."""
-        shares, chances = self.shares[x], self.chances[x]
-        k = int(np.searchsorted(shares, delta))  # the first corner at or behind δ
-        if k == len(shares):
-            return chances[-1]  # rounding: all shares add up to a hair below δ = 1
-        if k == 0 or shares[k] == delta:
-            return chances[k]
-        slope = (chances[k] - chances[k - 1]) / (shares[k] - shares[k - 1])
-        return chances[k - 1] + slope * (delta - shares[k - 1])
 
     def __call__(self, delta: float | Fraction) -> float:
         """ε(δ) in nats; from fractions rounded up, so that it is a bound."""
@@ -88,21 +49,7 @@ def envelope(prior: Prior | Certified, mechanism: Mechanism | None = None) -> En
     prior (of a set of priors, the nominal one) as the certificate reads it.
     """
     if isinstance(prior, Certified):
-        probabilities = [Fraction(p) for p in prior.prior.probabilities.tolist()]
-        total = sum(probabilities)
-        weights = [[Fraction(w, 1 << prior.bits) for w in row] for row in prior.weights.tolist()]
-        return Envelope.of(np.array([p / total for p in probabilities]), np.array(weights))
+        return Envelope.of(*exact_tables(prior.prior, prior.weights, prior.bits))
     known, found = check_prior(prior), check_mechanism(mechanism)
     check_match(known, found)
     return Envelope.of(known.probabilities, found.matrix)
-
-
-def check_share(delta: Any) -> None:
-    """Refuse what is no share of all reports."""
-    if not 0 < delta <= 1:
-        raise OptionError(
-            "must be a probability above 0 and at most 1",
-            parameter="delta",
-            given=delta,
-            remedy="e.g. 0.01",
-        )

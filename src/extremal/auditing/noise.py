@@ -24,9 +24,9 @@ from scipy.optimize import brentq
 from .._types import Floats
 from .._words import at_most, factor
 from ..errors import MechanismError, OptionError
+from ..model.envelope import check_share
 from ..model.leakage import ROUNDING
 from ..model.prior import Prior, check_prior
-from .envelope import check_share
 from .noise_kinds import Noise, gaussian, geometric, laplace, numeric_values
 from .wording import chance, number
 

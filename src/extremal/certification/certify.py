@@ -15,7 +15,8 @@ from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
 from . import file as mechanism_file
 from .certified import Certified, largest_exact_lift, too_leaky
-from .proof import is_at_most
+from .envelope import exact_factors
+from .proof import Lift, is_at_most
 from .weights import candidates
 
 # A matrix of doubles exceeds the level it was designed for by rounding: 1e-12 where rows are a little off 1.
@@ -82,7 +83,9 @@ def certify(
                 "a design for maximal leakage bounds no single report",
                 remedy="certify its PML: `certify(prior, mechanism, epsilon)`",
             )
-        return certify(prior.prior_set or prior.prior, prior.mechanism, prior.epsilon)
+        made = certify(prior.prior_set or prior.prior, prior.mechanism, prior.epsilon)
+        _check_envelope(made, getattr(prior, "envelope", ()))
+        return made
     if mechanism is None or epsilon is None or not isinstance(prior, Prior | PriorSet):
         raise MechanismError(
             "certify takes a design, or a prior, a mechanism and an epsilon",
@@ -126,3 +129,16 @@ def certify(
             f"certify it for a level above {epsilon + RULED_OUT!r}, or set them to zero and design again"
         ),
     )
+
+
+def _check_envelope(made: Certified, limits: tuple[tuple[float, float], ...]) -> None:
+    """Refuse integers that do not keep the limits of a design's envelope exactly."""
+    for (delta, level), factor in zip(
+        limits, exact_factors(made.prior, made.weights, made.bits, limits) if limits else (), strict=True
+    ):
+        if not is_at_most(Lift(factor.numerator, factor.denominator, 0), level):
+            raise CertificationError(
+                f"rounded to integers, the worst {delta:g} of reports tells more than {level:g} nats",
+                given=f"a factor of {float(factor):.15g}",
+                remedy="design for a slightly smaller limit",
+            )

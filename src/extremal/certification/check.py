@@ -19,7 +19,7 @@ so a value of 1e-14 is checked as strictly as one of 1:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,6 +34,7 @@ from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
 from ..model.utility import Utility, check_utility
 from .bounds import Bound, upper_bound
+from .envelope import exceeded, limited_bound
 from .quadratic import check_quadratic
 from .separable import ULP
 
@@ -132,8 +133,20 @@ def check_design(design: CheckedDesign) -> Check:
         )
     if hasattr(design.utility, "loss"):
         return _check_purpose(design)
+    if getattr(design, "envelope", ()):
+        return _check_limited(design, getattr(design, "envelope"))  # noqa: B009
     low = design.notion.lower_lift(check_epsilon(design.epsilon))
     return check_claim(design.prior, design.epsilon, design.utility, design, lower_lift=low)
+
+
+def _check_limited(design: CheckedDesign, limits: tuple[tuple[float, float], ...]) -> Check:
+    """The same for a design with limits of the envelope, which may prove more than a dual vector alone."""
+    proved = None
+    if design.certificate is not None:
+        proved = limited_bound(design.prior, design.epsilon, design.utility, limits, design.certificate)
+    found = check_claim(design.prior, design.epsilon, design.utility, design, bound=proved)
+    problems = (*found.problems, *exceeded(design.prior, design.mechanism, limits))
+    return replace(found, ok=not problems, problems=problems)
 
 
 def _check_purpose(design: CheckedDesign) -> Check:
@@ -182,12 +195,19 @@ def _check_purpose(design: CheckedDesign) -> Check:
 
 
 def check_claim(
-    prior: Prior, epsilon: float, utility: Utility, design: Claim, *, lower_lift: float = 0.0
+    prior: Prior,
+    epsilon: float,
+    utility: Utility,
+    design: Claim,
+    *,
+    lower_lift: float = 0.0,
+    bound: Bound | None = None,
 ) -> Check:
     """Whether a design is a mechanism, satisfies epsilon-PML, has its value, and its upper bound is one.
 
     With `lower_lift` no lift may be smaller, neither of the mechanism nor of those it competes with. An
-    infinite upper bound claims nothing: nothing is proved then, but the design is not wrong either.
+    infinite upper bound claims nothing: nothing is proved then, but the design is not wrong either. A `bound` that was
+    proved by other means stands in for that of the dual vector.
     """
     prior, epsilon = check_prior(prior), check_epsilon(epsilon)
     check_utility(utility)
@@ -226,14 +246,16 @@ def check_claim(
     def proves(bound: Bound) -> bool:
         return bound.value - bound.uncertain <= claim + RELATIVE * abs(claim) + (noise if noise >= 0 else 0.0)
 
-    bound, proved = Bound(math.inf, "nothing: none is claimed"), False
+    known, proved = bound, False
+    bound = known or Bound(math.inf, "nothing: none is claimed")
     if not claim > -math.inf:
         problems.append(f"upper bound must be a number, got {claim}")
     elif claim < math.inf:
-        y = _checked_dual(design.dual, prior.size, problems)
+        y = _checked_dual(design.dual, prior.size, problems) if known is None else None
         if y is not None:
             with np.errstate(all="ignore"):  # a bound that overflows proves nothing
                 bound = upper_bound(prior, epsilon, utility, y, lower_lift, claim, proves)
+        if y is not None or known is not None:
             proved = proves(bound)
             if not proved:
                 problems.append(f"upper bound {claim:.12g} is not proved: {bound.value:.12g} by {bound.how}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ..errors import OptionError
@@ -10,6 +11,7 @@ from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
 from ..model.utility import Utility
+from .envelope import DEFAULT_TOLERANCE, check_limits, run_envelope
 from .estimation import run_purpose, run_robust_purpose
 from .notions import run_notion
 from .quadratic.purposes import Purpose, shares
@@ -25,6 +27,7 @@ def design(
     utility: Utility | Purpose = shares,
     *,
     notion: Notion = PML,
+    envelope: Mapping[float, float] | None = None,
     method: str = "auto",
     tolerance: float | None = None,
     time_limit: float | None = None,
@@ -47,6 +50,9 @@ def design(
 
     notion: what must not exceed epsilon: PML, LDP, LIP or MaximalLeakage. Closed forms and "vertices" are for PML; LDP
     and maximal leakage list all sets of symbols, up to 14 symbols.
+    envelope: limits by share of reports. {0.1: 0.5}: no event that happens to one report in ten tells more than 0.5
+    nats; single reports may, up to epsilon. Branch and bound over thresholds proves how near to the optimum the
+    design is ("envelope"): 1e-3 for 3 answers, percents for 4 or 5; at most 7 answers.
     time_limit: seconds after which the search stops. By default a fixed amount of work ends it, so the same question
     has the same answer on a busy machine, too; math.inf lifts that limit. A design that was stopped by the time limit,
     or by an interrupt from the keyboard, is the best so far with what is proven about it, and says so.
@@ -66,6 +72,10 @@ def design(
             remedy="leave it out for PML",
         )
     check_options(tolerance, time_limit, progress)
+    if envelope is not None:
+        return _limited(
+            prior, epsilon, utility, notion, check_limits(envelope), method, tolerance, time_limit, progress
+        )
     if isinstance(utility, Purpose):
         if notion != PML or method != "auto":
             raise OptionError(
@@ -90,3 +100,24 @@ def design(
         found = run_task(task, method) if prior.is_point else run_robust(task, prior, method)
         return replace(found, prior_set=prior)
     return run_task(task, method) if notion == PML else run_notion(task, notion, method)
+
+
+def _limited(
+    prior: Prior | PriorSet,
+    epsilon: float,
+    utility: Utility | Purpose,
+    notion: Notion,
+    limits: tuple[tuple[float, float], ...],
+    method: str,
+    tolerance: float | None,
+    time_limit: float | None,
+    progress: Progress | None,
+) -> Design:
+    if isinstance(prior, PriorSet) or isinstance(utility, Purpose) or notion != PML or method != "auto":
+        raise OptionError(
+            "a design with limits of the envelope is for one prior, PML, a utility and the method 'auto'",
+            given=f"{type(prior).__name__}, {notion!r}, {utility!r} and {method!r}"[:120],
+            remedy="leave the others out, and give a utility: `utility=ex.mutual_information`",
+        )
+    tolerance = DEFAULT_TOLERANCE if tolerance is None else tolerance
+    return run_envelope(make_task(prior, epsilon, utility, tolerance, time_limit, 0.0, progress), limits)

@@ -21,6 +21,7 @@ from ..model.utility import FInformation, Generator, Utility
 from ..theory.arc import ArcColumns
 from ..theory.lift_vectors import subset_sums
 from ..theory.pairing import pair_outputs
+from .envelope_certificate import EnvelopeCertificate
 from .quadratic.certificate import Certificate
 from .quadratic.purposes import Purpose
 from .solver.column_generation import NO_SEARCH, Stats, relative_gap
@@ -80,7 +81,8 @@ class Design:
     stats: Stats = NO_SEARCH
     prior_set: PriorSet | None = field(default=None, repr=False)
     notion: Notion = PML
-    certificate: Certificate | None = field(default=None, repr=False)
+    certificate: Certificate | EnvelopeCertificate | None = field(default=None, repr=False)
+    envelope: tuple[tuple[float, float], ...] = ()  # (delta, limit): the worst delta of reports tells no more
 
     @cached_property
     def mechanism(self) -> Mechanism:
@@ -115,6 +117,7 @@ class Design:
                 + ("; interrupted, this is the best so far" if stats.interrupted else "")
                 + ("; stopped by the time limit, this is the best so far" if stats.stopped else ""),
                 *([] if self.prior_set is None else [self._promise(self.prior_set)]),
+                *(f"the worst {d:g} of all reports tells at most {e:.6g} nats" for d, e in self.envelope),
             )
         )
 

@@ -22,7 +22,7 @@ author = "The extremal developers"
 copyright = author
 version = release = extremal.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
@@ -44,6 +44,8 @@ autodoc_type_aliases = {
     name: name for name in ("ArrayLike", "Axes", "Labels", "Released", "Progress", "Column", "Generator")
 }
 autodoc_type_aliases |= {"Floats": "ndarray", "Ints": "ndarray"}
+napoleon_google_docstring = False
+napoleon_use_ivar = True  # an attribute has one place: among the members
 add_module_names = False
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 100
@@ -124,7 +126,8 @@ def link_names(app: Any, doctree: nodes.document) -> None:
 def setup(app: Any) -> None:
     app.connect("doctree-read", link_names)
     app.connect("autodoc-process-signature", process_signature)
-    app.connect("autodoc-process-docstring", process_docstring)
+    # Before napoleon makes markup of the sections.
+    app.connect("autodoc-process-docstring", process_docstring, 400)
     # Before autosummary looks for pages.
     app.connect(
         "builder-inited", lambda app: gallery.build(HERE.parent / "examples", HERE / "generated"), 100

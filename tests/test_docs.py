@@ -185,6 +185,57 @@ def test_every_public_function_is_used_in_an_example_of_the_reference() -> None:
     assert [name for name in functions if not re.search(rf"\bex\.{re.escape(name)}\b", code)] == []
 
 
+def described(doc: str) -> set[str]:
+    """The names under Parameters and Attributes of a docstring in numpydoc's form."""
+    names: set[str] = set()
+    for section in re.findall(
+        r"^(?:Parameters|Attributes)\n-+\n(.*?)(?=^\S[^\n]*\n-+$|\Z)", doc, re.MULTILINE | re.DOTALL
+    ):
+        for heads in re.findall(r"^(\*{0,2}\w[\w, *]*)", section, re.MULTILINE):
+            names |= {name.strip(" *") for name in heads.split(",")}
+    return names
+
+
+def callables() -> dict[str, object]:
+    """Every function and class of the reference by its name, with the public methods of the classes."""
+    found: dict[str, object] = {}
+    for name in listed():
+        thing = importlib.import_module("extremal")
+        for part in name.split("."):
+            if not hasattr(thing, part):
+                importlib.import_module(f"{thing.__name__}.{part}")
+            thing = getattr(thing, part)
+        things = {name: thing}
+        if inspect.ismodule(thing):
+            things = {f"{name}.{inner}": getattr(thing, inner) for inner in members(thing)}
+        for key, value in things.items():
+            if inspect.isclass(value):
+                for inner, member in vars(value).items():
+                    function = getattr(member, "__func__", member)
+                    if inspect.isfunction(function) and not inner.startswith("_"):
+                        found[f"{key}.{inner}"] = getattr(value, inner)
+                if "__init__" not in vars(value) or getattr(value, "_is_protocol", False):
+                    continue  # an error of the tree, or nothing to call
+            if callable(value):
+                found[key] = value
+    return found
+
+
+def test_every_parameter_of_the_reference_is_described_and_nothing_else_is() -> None:
+    """In numpydoc's form, which editors show. A class may describe what it is built from as its attributes."""
+    missing, unknown = {}, {}
+    for name, thing in callables().items():
+        if isinstance(thing, ex.Utility | ex.utilities.Purpose):
+            continue  # a value that can be called, such as shares
+        names = set(inspect.signature(thing).parameters) - {"self"}
+        there = described(inspect.getdoc(thing) or "")
+        if names - there:
+            missing[name] = sorted(names - there)
+        if not inspect.isclass(thing) and there - names:
+            unknown[name] = sorted(there - names)
+    assert (missing, unknown) == ({}, {})
+
+
 def modules_with_examples() -> list[str]:
     paths = sorted((ROOT / "src").rglob("*.py"))
     inside = [

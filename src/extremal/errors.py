@@ -60,7 +60,13 @@ class ExtremalError(Exception):
         self.remedy = remedy
 
     def phrase(self, words: Mapping[str, str]) -> str:
-        """One sentence, in which parameters and code are replaced by what `words` has for them."""
+        """One sentence, in which parameters and code are replaced by what `words` has for them.
+
+        Parameters
+        ----------
+        words
+            What to say instead of each parameter or piece of code.
+        """
         text = self.problem
         if self.parameter is not None:
             text = f"{words.get(self.parameter, self.parameter)} {text}"

@@ -75,6 +75,21 @@ class Audit:
 
     Over a `prior_set` leakages are the worst case of every prior in it. All other figures (how often a report comes
     out, what is guessed, what is ruled out) are those of `prior`, the nominal one.
+
+    Attributes
+    ----------
+    prior
+        The prior that the figures are for; of a set, the nominal one.
+    mechanism
+        The mechanism that was audited.
+    leakage
+        The leakage of each report, in nats.
+    exact
+        Whether leakages were computed from certified integers.
+    certified_epsilon
+        The limit that is certified, if there is one.
+    prior_set
+        The set of priors, if the audit is for one.
     """
 
     prior: Prior
@@ -112,7 +127,13 @@ class Audit:
         return LeakageDistribution.of(self.leakage, self.mechanism.output_distribution(self.prior))
 
     def tail(self, epsilon: float) -> float:
-        """P[l(X→Y) > epsilon]: how often a report leaks more than epsilon."""
+        """P[l(X→Y) > epsilon]: how often a report leaks more than epsilon.
+
+        Parameters
+        ----------
+        epsilon
+            The level to exceed, in nats.
+        """
         return self.distribution.tail(epsilon)
 
     @cached_property
@@ -171,6 +192,11 @@ class Audit:
         """The chance of guessing any attribute after any report, for whom it was `before` without one.
 
         min(1, e^epsilon * before), which no observer, no attribute and no report exceeds.
+
+        Parameters
+        ----------
+        before
+            The chance of a right guess without the report.
         """
         if isinstance(before, bool) or not isinstance(before, int | float) or not 0 <= before <= 1:
             raise OptionError(
@@ -222,7 +248,13 @@ class Audit:
         return audit_text.markdown(self.to_dict())
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Axes with the leakage of each report, or of more than 40 reports how often each level is exceeded."""
+        """Axes with the leakage of each report, or of more than 40 reports how often each level is exceeded.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw on; new ones if None.
+        """
         from .plot import draw_leakage
 
         return draw_leakage(self.leakage, self.distribution, self.mechanism.outputs, self.epsilon, axes)
@@ -253,6 +285,20 @@ def audit(
 
     With an `attribute` of X, a function or mapping of its labels or a channel from them, the audit is about that
     attribute alone, under one prior, and so is its prior. It never leaks more than X itself.
+
+    Parameters
+    ----------
+    prior
+        A certified mechanism alone; or the prior, or set of priors, of the people to protect.
+    mechanism
+        The mechanism, certified or not.
+    attribute
+        A function or mapping of the answers, or a channel from them, to audit instead of the answer.
+
+    Returns
+    -------
+    Audit
+        Figures, sentences and pages about what leaks.
     """
     if isinstance(prior, Certified) and mechanism is None:
         return audit(prior.prior_set or prior.prior, prior, attribute=attribute)

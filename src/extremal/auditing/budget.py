@@ -28,6 +28,19 @@ class PerRelease:
     """A mechanism that may be released `releases` times: together they leak `total` <= `budget`.
 
     `epsilon` is what one release leaks.
+
+    Attributes
+    ----------
+    releases
+        How many releases there may be.
+    budget
+        The limit for all of them, in nats.
+    epsilon
+        What one release leaks.
+    total
+        What all of them leak together.
+    mechanism
+        The mechanism to release with.
     """
 
     releases: int
@@ -43,6 +56,13 @@ def leakage_limit(prior: Prior, mechanism: Released) -> float:
     Inputs with the same row are never told apart, and all others are in the long run. Leakage is about single
     reports, so a report that is as rare as you like counts as much as any other: rows are the same only if all
     entries are, up to the rounding of a row that was divided by its sum (`same_rows`).
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
     """
     m = as_mechanism(mechanism)
     check_match(prior, m)
@@ -56,6 +76,15 @@ def releases_within(prior: Prior, mechanism: Released, epsilon: float) -> float:
     Exact, from the counts of reports. Every further report can only raise the worst case: some report leaves
     the posterior of the best guess no smaller. So the largest number is found by doubling and halving. It is
     inf where even unlimited releases stay within epsilon, and 0 where a single one does not.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
+    epsilon
+        The limit for all reports together, in nats.
     """
     m = as_mechanism(mechanism)
     epsilon = check_epsilon(epsilon) + ROUNDING
@@ -93,6 +122,19 @@ def epsilon_per_release(
     it: the total can fall where the level grows. The search tries 16 levels from the top, takes the first that
     fits, and narrows the step above it to `tolerance` * epsilon; a higher level inside a step that fails at its
     upper end is missed. For a family whose total grows with the level there is none.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    releases
+        How many releases there will be.
+    epsilon
+        The limit for all of them together, in nats.
+    family
+        A function (prior, level) -> mechanism; `design` if None.
+    tolerance
+        How finely levels are searched, relative to epsilon.
     """
     n, budget = check_releases(releases), check_epsilon(epsilon)
     check_prior(prior)

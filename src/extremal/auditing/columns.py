@@ -29,6 +29,17 @@ def audit_columns(
     the whole record. Columns are named by `names`, or by their positions 0, 1, …. Reports of separate columns
     are drawn independently given the record, as privatize does; their outcomes are tuples, in the order
     of `mechanisms`. A column without a mechanism is not released, and may still be leaked about.
+
+    Parameters
+    ----------
+    joint
+        A prior on tuples of answers.
+    mechanisms
+        The mechanism of each column, or tuple of columns, that is released.
+    about
+        The column to audit; the whole record if None.
+    names
+        Names of the columns; their positions if None.
     """
     columns = _columns(joint, names)
     record = record_mechanism(joint, mechanisms, columns)

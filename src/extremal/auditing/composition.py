@@ -41,6 +41,21 @@ class Composition:
 
     `epsilons` are their leakages one by one, `epsilon` that of all reports together, and `worst` the reports
     that attain it. `without_evaluation` is the bound that holds without looking at them jointly.
+
+    Attributes
+    ----------
+    prior
+        How common each answer is.
+    epsilons
+        The leakage of each release.
+    epsilon
+        The leakage of all together.
+    worst
+        The reports that attain it.
+    distribution
+        The distribution of the leakage.
+    without_evaluation
+        A bound that needs no joint evaluation.
     """
 
     prior: Prior
@@ -69,7 +84,13 @@ class Composition:
 
 
 def joint_release(*mechanisms: Released) -> Mechanism:
-    """The mechanism that releases all of these for the same X, drawn independently; outputs are flat tuples."""
+    """The mechanism that releases all of these for the same X, drawn independently; outputs are flat tuples.
+
+    Parameters
+    ----------
+    *mechanisms
+        The mechanisms, one for each release.
+    """
     if not mechanisms:
         raise MechanismError(
             "a joint release must be of at least one mechanism",
@@ -98,7 +119,15 @@ def _check_tuples(mechanisms: list[Mechanism]) -> None:
 
 
 def compose_releases(prior: Prior, *mechanisms: Released) -> Composition:
-    """What releases by all these mechanisms about the same X leak together, from their joint mechanism."""
+    """What releases by all these mechanisms about the same X leak together, from their joint mechanism.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    *mechanisms
+        The mechanisms, one for each release.
+    """
     joint = joint_release(*mechanisms)
     rho = joint.output_distribution(prior)
     parts = [as_mechanism(m) for m in mechanisms]
@@ -138,6 +167,15 @@ def repeat_release(prior: Prior, mechanism: Released, releases: int) -> Composit
 
     Only how often each report came counts, not the order, and outputs with proportional columns say the
     same: C(n + M - 1, M - 1) tables of counts for M outputs that differ, not M^n sequences.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
+    releases
+        How many reports are drawn.
     """
     m, n = as_mechanism(mechanism), check_releases(releases)
     counts, leakage, log_mass, columns = _types(prior, m, n)
@@ -164,6 +202,13 @@ def added_with_ldp(prior: Prior, *mechanisms: Released) -> float:
 
     P(y|x) / P(y|z) <= e^LDP whatever the distribution of X has become, so each further release adds at most
     its level of local differential privacy; the best choice of the first is taken. Never above epsilon_max.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    *mechanisms
+        The mechanisms, one for each release.
     """
     if not mechanisms:
         raise MechanismError(

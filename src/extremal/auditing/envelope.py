@@ -32,6 +32,13 @@ class Envelope(Corners):
     """L_x of every answer by its corners: after k reports the event has P(E) = shares[x, k], P(E|x) = chances[x, k].
 
     The corners are doubles, or fractions where the mechanism is given in integers.
+
+    Attributes
+    ----------
+    shares
+        P(E) after k reports, for each answer.
+    chances
+        P(E | answer) after k reports.
     """
 
     def __call__(self, delta: float | Fraction) -> float:
@@ -47,6 +54,13 @@ def envelope(prior: Prior | Certified, mechanism: Mechanism | None = None) -> En
 
     envelope(certified) is exact: its corners are fractions, from the integers that reports are drawn from and the
     prior (of a set of priors, the nominal one) as the certificate reads it.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is; or a certified mechanism alone.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
     """
     if isinstance(prior, Certified):
         return Envelope.of(*exact_tables(prior.prior, prior.weights, prior.bits))

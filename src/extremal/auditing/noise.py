@@ -40,7 +40,15 @@ Piece = tuple[float, float]  # an interval of reports
 
 @dataclass(frozen=True)
 class NoiseAudit:
-    """What noise added to a number with this prior leaks, in nats; computed to rounding."""
+    """What noise added to a number with this prior leaks, in nats; computed to rounding.
+
+    Attributes
+    ----------
+    prior
+        How common each value is; labels are numbers.
+    noise
+        The noise.
+    """
 
     prior: Prior
     noise: Noise
@@ -112,7 +120,13 @@ class NoiseAudit:
         return max([*inner, *ends, 0.0])
 
     def leakage(self, report: float) -> float:
-        """l(X→y) of one report."""
+        """l(X→y) of one report.
+
+        Parameters
+        ----------
+        report
+            The report.
+        """
         low, high = self._range
         if not low <= report <= high:
             raise OptionError(
@@ -127,7 +141,13 @@ class NoiseAudit:
         return max([0.0, *(-self._log_d(x, report) for x in range(len(self.values)))])
 
     def tail(self, epsilon: float) -> float:
-        """P[l(X→Y) > epsilon]; excesses up to 1e-12 are rounding and do not count."""
+        """P[l(X→Y) > epsilon]; excesses up to 1e-12 are rounding and do not count.
+
+        Parameters
+        ----------
+        epsilon
+            The level to exceed, in nats.
+        """
         level = -(epsilon + ROUNDING)
         pieces = [piece for x in range(len(self.values)) if (piece := self._where(x, level)) is not None]
         inner = sum(float(self.prior.probabilities @ self._chances(piece)) for piece in _union(pieces))
@@ -135,7 +155,13 @@ class NoiseAudit:
         return min(inner + ends, 1.0)
 
     def envelope(self, delta: float) -> float:
-        """How much the worst share delta of all reports can tell, as `measures.envelope` does for mechanisms."""
+        """How much the worst share delta of all reports can tell, as `measures.envelope` does for mechanisms.
+
+        Parameters
+        ----------
+        delta
+            The share of all reports, between 0 and 1.
+        """
         check_share(delta)
         best = max(self._largest(x, delta) for x in range(len(self.values)))
         return min(max(math.log(best / delta), 0.0), self.epsilon)
@@ -220,6 +246,13 @@ def audit(prior: Prior, noise: Noise) -> NoiseAudit:
     """What a number with this prior gives away when noise is added to it.
 
     The labels of the prior are the numbers. See `geometric` for noise in whole numbers, which gives a mechanism.
+
+    Parameters
+    ----------
+    prior
+        How common each value is; labels are numbers.
+    noise
+        Made by `laplace` or `gaussian`.
     """
     if not isinstance(noise, Noise):
         raise MechanismError(

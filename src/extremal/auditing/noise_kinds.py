@@ -20,7 +20,19 @@ from ..model.prior import Prior, check_prior
 
 @dataclass(frozen=True)
 class Noise:
-    """Laplace or Gaussian noise of a scale (Gaussian: the standard deviation), with bounds on the report or none."""
+    """Laplace or Gaussian noise of a scale (Gaussian: the standard deviation), with bounds on the report or none.
+
+    Parameters
+    ----------
+    family
+        "laplace" or "gaussian".
+    scale
+        The scale; for Gaussian noise the standard deviation.
+    bounds
+        The smallest and the largest report; None for no bounds.
+    outside
+        Reports beyond the bounds: "clamp" moves them to the nearer bound, "resample" draws them again.
+    """
 
     family: str
     scale: float
@@ -52,7 +64,13 @@ class Noise:
         return self.scale**2 * (2.0 if self.family == "laplace" else 1.0)
 
     def below(self, distance: Floats) -> Floats:
-        """P(noise <= distance)."""
+        """P(noise <= distance).
+
+        Parameters
+        ----------
+        distance
+            Report minus value.
+        """
         z = np.asarray(distance) / self.scale
         if self.family == "gaussian":
             return np.asarray(ndtr(z))
@@ -60,7 +78,13 @@ class Noise:
         return np.where(z < 0, half, 1 - half)
 
     def log_density(self, distance: Floats) -> Floats:
-        """The logarithm of the density, up to a constant that all values share."""
+        """The logarithm of the density, up to a constant that all values share.
+
+        Parameters
+        ----------
+        distance
+            Report minus value.
+        """
         z = np.abs(np.asarray(distance)) / self.scale
         return -z if self.family == "laplace" else -(z**2) / 2
 
@@ -73,12 +97,32 @@ class Noise:
 
 
 def laplace(scale: float, bounds: tuple[float, float] | None = None, outside: str = "clamp") -> Noise:
-    """Laplace noise with density exp(-|z| / scale) / (2 scale)."""
+    """Laplace noise with density exp(-|z| / scale) / (2 scale).
+
+    Parameters
+    ----------
+    scale
+        The scale.
+    bounds
+        The smallest and the largest report; None for no bounds.
+    outside
+        Reports beyond the bounds: "clamp" moves them to the nearer bound, "resample" draws them again.
+    """
     return Noise("laplace", scale, bounds, outside)
 
 
 def gaussian(sigma: float, bounds: tuple[float, float] | None = None, outside: str = "clamp") -> Noise:
-    """Gaussian noise with the standard deviation sigma."""
+    """Gaussian noise with the standard deviation sigma.
+
+    Parameters
+    ----------
+    sigma
+        The standard deviation.
+    bounds
+        The smallest and the largest report; None for no bounds.
+    outside
+        Reports beyond the bounds: "clamp" moves them to the nearer bound, "resample" draws them again.
+    """
     return Noise("gaussian", sigma, bounds, outside)
 
 
@@ -87,6 +131,15 @@ def geometric(prior: Prior, scale: float, bounds: tuple[int, int] | None = None)
 
     Reports at or beyond an end are one report: the end. Without bounds the ends are the smallest and the largest
     value, which loses nothing, since a report beyond them says the same as the end itself.
+
+    Parameters
+    ----------
+    prior
+        How common each value is; labels are whole numbers.
+    scale
+        The scale of the noise.
+    bounds
+        The smallest and the largest report; those of the values if None.
     """
     values = numeric_values(prior)
     if not np.array_equal(values, np.round(values)):

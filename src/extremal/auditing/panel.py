@@ -37,6 +37,17 @@ class PanelLeakage:
 
     `alone` is what each report leaks about its own answer. `worst_case` holds for every joint distribution of the
     answers that has the same shares in each wave; infinity if there is no bound.
+
+    Attributes
+    ----------
+    alone
+        What each report leaks about its own answer.
+    path
+        What all reports leak about the whole path; None if no joint distribution was given.
+    each
+        What all reports leak about the answer of each wave.
+    worst_case
+        A bound for every joint distribution with the same shares; inf if there is none.
     """
 
     alone: tuple[float, ...]

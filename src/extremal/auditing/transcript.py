@@ -24,7 +24,17 @@ from ..model.regions import SMALLEST_MASS, check_epsilon
 
 
 def posterior(prior: Prior, mechanism: Released, outcome: Hashable) -> Prior:
-    """What is known about X after this report: the prior for the next release. Excluded labels are left out."""
+    """What is known about X after this report: the prior for the next release. Excluded labels are left out.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
+    outcome
+        The label of the report that was seen.
+    """
     m = as_mechanism(mechanism)
     check_match(prior, m)
     labels = common_labels(prior.labels, m.inputs)
@@ -37,6 +47,13 @@ def adaptive(first: Released, following: Mapping[Any, Released] | Callable[[Any]
 
     `following` maps (or is a function from) every outcome of `first` to the next mechanism. A next mechanism
     needs no row for an input that its outcome excludes.
+
+    Parameters
+    ----------
+    first
+        The first mechanism.
+    following
+        The next mechanism for each report of the first: a mapping or a function.
     """
     m = as_mechanism(first)
     blocks: list[Floats] = []
@@ -69,6 +86,15 @@ class Transcript:
     likely again what seemed out of the question. The leakage of the reports so far is
     log max_x P(reports | x) / P(reports), however the mechanisms were chosen along the way, because the choice
     depends on earlier reports only.
+
+    Attributes
+    ----------
+    prior
+        How common each answer is.
+    log_likelihood
+        log P(reports so far | answer) up to a constant.
+    outcomes
+        The reports so far.
     """
 
     prior: Prior
@@ -77,7 +103,13 @@ class Transcript:
 
     @classmethod
     def start(cls, prior: Prior) -> Transcript:
-        """Nothing seen yet."""
+        """Nothing seen yet.
+
+        Parameters
+        ----------
+        prior
+            How common each answer is.
+        """
         return cls(check_prior(prior), np.zeros(prior.size))
 
     @property
@@ -110,7 +142,15 @@ class Transcript:
         return Prior(masses / masses.sum(), labels)
 
     def observe(self, mechanism: Released, outcome: Hashable) -> Transcript:
-        """The transcript after one more report, drawn by this mechanism."""
+        """The transcript after one more report, drawn by this mechanism.
+
+        Parameters
+        ----------
+        mechanism
+            The mechanism that drew the report.
+        outcome
+            The label of the report that was seen.
+        """
         m = as_mechanism(mechanism)
         if outcome not in m.outputs:
             raise MechanismError(
@@ -133,14 +173,28 @@ class Transcript:
         return replace(self, log_likelihood=logs - largest, outcomes=(*self.outcomes, outcome))
 
     def worst_after(self, mechanism: Released) -> float:
-        """The largest leakage in total that one more report by this mechanism can lead to."""
+        """The largest leakage in total that one more report by this mechanism can lead to.
+
+        Parameters
+        ----------
+        mechanism
+            The mechanism that would draw the next report.
+        """
         rows = _rows(as_mechanism(mechanism), self.prior.labels, self._possible)
         with np.errstate(divide="ignore"):
             logs = self.log_likelihood[:, None] + np.log(rows)
         return float(_leakage(self.prior, logs[:, np.isfinite(logs.max(axis=0))]).max())
 
     def admits(self, mechanism: Released, epsilon: float) -> bool:
-        """Whether one more report by this mechanism keeps the total leakage within epsilon, whatever it says."""
+        """Whether one more report by this mechanism keeps the total leakage within epsilon, whatever it says.
+
+        Parameters
+        ----------
+        mechanism
+            The mechanism that would draw the next report.
+        epsilon
+            The limit for all reports together, in nats.
+        """
         return self.worst_after(mechanism) <= check_epsilon(epsilon) + ROUNDING
 
     @property

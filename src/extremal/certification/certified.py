@@ -52,6 +52,23 @@ class Certified(Certificate):
     the true leakage, within a few units in the last place. `digest` names labels, prior (or set of priors),
     epsilon and weights, and nothing else: keyed draws depend on it, and two mechanisms with one digest are
     equal, whichever release certified them. `method` and `library` are notes.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is; of a set, the nominal prior.
+    outputs
+        The labels of the reports.
+    weights
+        An (N, M) array of unsigned integers; each row sums to 2**bits.
+    epsilon
+        The limit to prove, in nats.
+    method
+        A note on how the integers were made.
+    library
+        A note on the release that made them.
+    prior_set
+        The set of priors for which the limit is proved, if there is one.
     """
 
     prior: Prior
@@ -130,6 +147,25 @@ class Certified(Certificate):
         A value that is not an input label, or is missing, is refused; unknown="drop" drops its row,
         unknown_as=label treats it as that label of the alphabet. `source` replaces the operating system's
         randomness in experiments.
+
+        Parameters
+        ----------
+        values
+            The answers: a list, numpy array, pandas or polars Series, or arrow array.
+        key
+            32 secret bytes, for reports that can be repeated.
+        ids
+            With a key: an id for each record, each used once.
+        column
+            With a key: the name of the column; that of a Series if None.
+        occasion
+            With a key: another occasion, such as a wave, draws new reports.
+        unknown
+            "refuse" answers that are not in the mechanism, or "drop" them.
+        unknown_as
+            The answer that unknown and missing ones are treated as.
+        source
+            Where randomness comes from; secure words if None.
         """
         from ..release import arrays
 
@@ -150,6 +186,21 @@ class Certified(Certificate):
 
         Any integer dtype; the same dtype comes back if it can number every output, else the smallest unsigned
         one.
+
+        Parameters
+        ----------
+        codes
+            The number of each answer among the inputs, as integers.
+        key
+            32 secret bytes, for reports that can be repeated.
+        ids
+            With a key: an id for each record, each used once.
+        column
+            With a key: the name of the column.
+        occasion
+            With a key: another occasion, such as a wave, draws new reports.
+        source
+            Where randomness comes from; secure words if None.
         """
         from ..release import arrays
 
@@ -157,7 +208,13 @@ class Certified(Certificate):
 
     @classmethod
     def from_json(cls, text: str) -> Certified:
-        """The certified mechanism that a text holds, proved anew."""
+        """The certified mechanism that a text holds, proved anew.
+
+        Parameters
+        ----------
+        text
+            The content of a mechanism file.
+        """
         stored = mechanism_file.decode(text)
         try:
             prior = Prior(stored.probabilities, stored.inputs)
@@ -189,7 +246,13 @@ class Certified(Certificate):
         return mechanism_file.to_text(self._document())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the mechanism file, replacing what is there only when it is complete."""
+        """Write the mechanism file, replacing what is there only when it is complete.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        """
         mechanism_file.write_text(path, self.to_json())
 
     def _document(self) -> dict[str, Any]:
@@ -245,7 +308,18 @@ def as_mechanism(mechanism: Any) -> Mechanism:
 
 
 def load(path: str | os.PathLike[str]) -> Certified:
-    """The certified mechanism in a file, proved anew: a file that claims too much is refused."""
+    """The certified mechanism in a file, proved anew: a file that claims too much is refused.
+
+    Parameters
+    ----------
+    path
+        The mechanism file.
+
+    Returns
+    -------
+    Certified
+        The mechanism, with the proof done again.
+    """
     return Certified.from_json(mechanism_file.read_text(path))
 
 

@@ -56,6 +56,11 @@ def certify(
     epsilon
         The level to certify, in nats.
 
+    Returns
+    -------
+    Certified
+        The mechanism as integers, with its proof.
+
     Notes
     -----
     Of the ways to make the integers the first that passes the proof is taken, and `method` says which:

@@ -61,6 +61,33 @@ class Check:
 
     `upper_bound` is what was proved, `how` says by which method, and `gap` is its distance from the value
     relative to itself. `proved`: the claimed upper bound is finite and was proved.
+
+    Attributes
+    ----------
+    ok
+        Whether all that the design claims was proved.
+    row_error
+        How far row sums are from 1, at most.
+    leakage
+        The leakage found.
+    leakage_allowed
+        The leakage allowed, with rounding.
+    value
+        The value found.
+    claimed_value
+        The value claimed.
+    upper_bound
+        The bound that was proved.
+    claimed_upper_bound
+        The bound claimed.
+    gap
+        The distance between value and proved bound, relative to the value.
+    proved
+        Whether the claimed bound is finite and was proved.
+    how
+        How the bound was proved.
+    problems
+        What was not proved.
     """
 
     ok: bool

@@ -47,6 +47,27 @@ class ShareBounds:
     """What true shares can be if up to `share` of all people answer `label` whatever is true for them.
 
     `lowest` and `highest` are the ends at the estimated frequencies, `lower` and `upper` have chance in them.
+
+    Attributes
+    ----------
+    labels
+        The answers.
+    label
+        The safe answer.
+    share
+        The largest share of people who give it whatever is true.
+    estimates
+        The estimated shares if everybody complies.
+    lowest
+        The smallest share that is possible, at the estimates.
+    highest
+        The largest.
+    lower
+        The smallest, with chance included.
+    upper
+        The largest, with chance included.
+    promise
+        What the intervals hold with.
     """
 
     labels: Labels
@@ -68,7 +89,13 @@ class ShareBounds:
         ]
 
     def to_frame(self, library: str | None = None) -> Any:
-        """The rows as a frame of pandas, polars or pyarrow."""
+        """The rows as a frame of pandas, polars or pyarrow.
+
+        Parameters
+        ----------
+        library
+            "pandas", "polars" or "pyarrow"; if None, the first of them that is installed.
+        """
         return to_frame(self.rows(), library)
 
     def to_json(self) -> str:
@@ -103,7 +130,9 @@ def bounds(found: Estimate, label: Any, share: float) -> ShareBounds:
     share
         The largest share of all people who may give it without regard to the truth.
 
-    Notes ----- Those who comply and give another answer are counted rightly, so another share is at least its
+    Notes
+    -----
+    Those who comply and give another answer are counted rightly, so another share is at least its
     estimate and at most larger by `share`; that of the safe answer is at most its estimate. No assumption is made
     about what is true for those who do not comply, so nothing sharper can be said.
     """
@@ -139,6 +168,17 @@ class Compliance:
     """The share of people who give a safe report, or answer, whatever is true for them, and the shares of the others.
 
     `joint` is the estimate behind it: frequencies of the answers of those who comply, times their share, and `rate`.
+
+    Attributes
+    ----------
+    joint
+        The estimate behind it.
+    label
+        The safe report or answer.
+    entered
+        Where it enters: "report" or "answer".
+    statistic
+        The likelihood ratio of a rate of 0.
     """
 
     joint: Estimate

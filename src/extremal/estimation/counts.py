@@ -26,6 +26,15 @@ Counts = NDArray[np.int64]
 class ReportCounts:
     """Non-negative integer counts, one for each output label; values, so adding makes a new one.
 
+    Parameters
+    ----------
+    outputs
+        The labels of the reports.
+    counts
+        A count for each label; all 0 if None.
+
+    Examples
+    --------
     >>> batches = [["a", "b"], ["b", "b"]]
     >>> counts = ReportCounts(("a", "b"))
     >>> for batch in batches:
@@ -50,11 +59,23 @@ class ReportCounts:
         return int(self.counts.sum())
 
     def add(self, reports: Any) -> ReportCounts:
-        """These counts and those of one more column of reports, or mapping label -> count."""
+        """These counts and those of one more column of reports, or mapping label -> count.
+
+        Parameters
+        ----------
+        reports
+            A column of reports, or a mapping label -> count.
+        """
         return self + _count(self.outputs, reports)
 
     def merge(self, other: ReportCounts) -> ReportCounts:
-        """The counts of both collections; the same as self + other."""
+        """The counts of both collections; the same as self + other.
+
+        Parameters
+        ----------
+        other
+            Counts of the same labels.
+        """
         return self + other
 
     def __add__(self, other: ReportCounts) -> ReportCounts:

@@ -37,6 +37,17 @@ class GroupTest:
 
     `statistic` and `p_value` are None where no test is possible: nothing shows how much the reports vary by chance in
     the directions in which the groups differ.
+
+    Attributes
+    ----------
+    statistic
+        The statistic; None if no test is possible.
+    degrees
+        Degrees of freedom, of chi-squared or of F.
+    p_value
+        The p-value; None if no test is possible.
+    name
+        "score" or "Wald".
     """
 
     statistic: float | None
@@ -65,7 +76,23 @@ class GroupTest:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupedEstimate:
-    """An Estimate for every group: `found["a"]` for the group "a", `found.table` for all of them."""
+    """An Estimate for every group: `found["a"]` for the group "a", `found.table` for all of them.
+
+    Attributes
+    ----------
+    by
+        The names of the columns that make the groups.
+    groups
+        The groups.
+    estimates
+        An estimate for each group.
+    confidence
+        The confidence level of the intervals.
+    intervals
+        "all" or "each".
+    totals
+        Weighted totals, if there were weights, strata or clusters.
+    """
 
     by: tuple[str, ...]
     groups: Labels
@@ -125,17 +152,36 @@ class GroupedEstimate:
         return self._stacked("frequencies", [e.table for e in self.estimates])
 
     def mean(self, scores: Any = None) -> IntervalTable:
-        """The mean of scores in every group: label -> number, or the labels themselves if they are numbers."""
+        """The mean of scores in every group: label -> number, or the labels themselves if they are numbers.
+
+        Parameters
+        ----------
+        scores
+            A number for each label; the labels themselves if None.
+        """
         return self._stacked("means", [e.mean(scores) for e in self.estimates])
 
     def group(self, groups: Any) -> IntervalTable:
-        """Sums over labels, name -> labels, in every group of people."""
+        """Sums over labels, name -> labels, in every group of people.
+
+        Parameters
+        ----------
+        groups
+            A mapping name -> labels.
+        """
         return self._stacked("sums", [e.group(groups) for e in self.estimates])
 
     def difference(self, one: Any, other: Any) -> IntervalTable:
         """Frequencies of one group minus those of another, with intervals of their own.
 
         Where clusters reach over groups, what they share is accounted for.
+
+        Parameters
+        ----------
+        one
+            A group.
+        other
+            The group to subtract.
         """
         first, second = self._place(one), self._place(other)
         a, b = self.estimates[first], self.estimates[second]
@@ -168,7 +214,13 @@ class GroupedEstimate:
         return _score_test(self.estimates) if self.totals is None else _wald_test(self.estimates, self.totals)
 
     def to_frame(self, library: str | None = None) -> Any:
-        """The table as a frame of pandas, polars or pyarrow: of the library named, else of the first installed."""
+        """The table as a frame of pandas, polars or pyarrow: of the library named, else of the first installed.
+
+        Parameters
+        ----------
+        library
+            "pandas", "polars" or "pyarrow"; if None, the first of them that is installed.
+        """
         return self.table.to_frame(library)
 
     def to_dict(self) -> dict[str, Any]:
@@ -211,7 +263,13 @@ class GroupedEstimate:
         return self.table._repr_html_() + html_table("; ".join(self.notes()[1:]), [])
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Axes with every frequency of every group and its interval."""
+        """Axes with every frequency of every group and its interval.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw on; new ones if None.
+        """
         return self.table.plot(axes)
 
     def _place(self, group: Any) -> int:

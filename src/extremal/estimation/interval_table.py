@@ -52,6 +52,31 @@ class IntervalTable:
 
     A standard error is infinite where the reports do not identify the figure. With groups, `by` is what they are
     called and `groups` has the group of each row.
+
+    Attributes
+    ----------
+    title
+        What the table is about.
+    labels
+        A label for each row.
+    estimates
+        The estimates.
+    lower
+        Lower ends of the intervals.
+    upper
+        Upper ends of the intervals.
+    standard_errors
+        Standard errors; inf where the reports do not identify a figure.
+    identified
+        Whether the reports identify each figure.
+    promise
+        What the intervals hold with.
+    design_effects
+        Variances over those of simple random samples, for weighted estimates.
+    by
+        Names of the columns that make groups.
+    groups
+        The group of each row.
     """
 
     title: str
@@ -103,7 +128,13 @@ class IntervalTable:
         return [{**row, **said} for row in self.rows()]
 
     def to_frame(self, library: str | None = None) -> Any:
-        """A frame of pandas, polars or pyarrow: of the library named, else of the first one installed."""
+        """A frame of pandas, polars or pyarrow: of the library named, else of the first one installed.
+
+        Parameters
+        ----------
+        library
+            "pandas", "polars" or "pyarrow"; if None, the first of them that is installed.
+        """
         return to_frame(self.records(), library)
 
     def to_dict(self) -> dict[str, Any]:
@@ -163,7 +194,13 @@ class IntervalTable:
         return html_table(f"{self.title}; {self.note}", rows)
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Axes with a point and a bar for every row; those that are not identified are hollow."""
+        """Axes with a point and a bar for every row; those that are not identified are hollow.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw on; new ones if None.
+        """
         if axes is None:
             from .._plot import empty_axes
 

@@ -136,7 +136,13 @@ class Brackets:
         )
 
     def assign(self, values: Any) -> list[str]:
-        """The label of the bracket of each number; the last bracket has its upper edge."""
+        """The label of the bracket of each number; the last bracket has its upper edge.
+
+        Parameters
+        ----------
+        values
+            The numbers.
+        """
         x = _numbers(values)
         out = (x < self.edges[0]) | (x > self.edges[-1])
         if out.any():
@@ -152,6 +158,13 @@ class Brackets:
         """The mean if everybody were at the lower edge of his bracket, in its middle, and at the upper edge.
 
         The true mean is between the first and the last; the middle is a guess.
+
+        Parameters
+        ----------
+        found
+            The estimated shares of the brackets.
+        confidence
+            The confidence level; that of the estimate if None.
         """
         if not (math.isfinite(self.edges[0]) and math.isfinite(self.edges[-1])):
             raise OptionError(

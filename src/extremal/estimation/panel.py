@@ -32,6 +32,15 @@ class Change:
     """What happened between two waves: shares in each, their change, and who moved where.
 
     `joint` is the estimate of all pairs of answers; `dropped` counts people who reported in one wave only.
+
+    Attributes
+    ----------
+    labels
+        The answers.
+    joint
+        The estimate of all pairs of answers.
+    dropped
+        How many people reported in one wave only.
     """
 
     labels: Labels

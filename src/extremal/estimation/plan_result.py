@@ -31,6 +31,27 @@ class Plan:
     `people` is what was asked for or given; with `groups` = 2 it is the size of each group. `half_widths` are those of
     ordinary intervals, 1.96 standard errors for 95 %, `widths` those of the intervals that hold together. `wanted` says
     what the plan is for. `epsilon` is None where only a matrix was given.
+
+    Attributes
+    ----------
+    prior
+        How common each answer is expected to be.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
+    epsilon
+        The limit on leakage; None if only a matrix was given.
+    people
+        How many people; with two groups, in each.
+    groups
+        How many groups are compared.
+    confidence
+        The confidence level of intervals.
+    power
+        The probability of finding a difference or coefficient.
+    wanted
+        What the plan is for, in words.
+    design
+        The design, if one was made.
     """
 
     prior: Prior
@@ -138,7 +159,19 @@ class Plan:
 def precision_sentence(
     prior: Prior, mechanism: Mechanism, people: Sequence[int] = (), confidence: float = 0.95
 ) -> str:
-    """ "With 944 people each share is known to about ± 5.5 points", or what the usual numbers of people tell."""
+    """ "With 944 people each share is known to about ± 5.5 points", or what the usual numbers of people tell.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
+    people
+        Numbers of people; 300, 1,000 and 3,000 if empty.
+    confidence
+        The confidence level of ordinary intervals.
+    """
     one = standard_errors(Channel(mechanism.matrix, prior.probabilities), each_symbol(prior.size), 1.0)
     if not np.isfinite(one).all():
         return "These reports cannot tell all shares apart, however many people answer."

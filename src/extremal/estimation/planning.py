@@ -34,6 +34,19 @@ class ExpectedError:
 
     `standard_errors` are those of the best unbiased estimate (the Cramér-Rao bound, attained for large n), infinite
     for symbols that are not identified. `widths` are of the simultaneous intervals at the expected counts.
+
+    Attributes
+    ----------
+    labels
+        The answers.
+    reports
+        How many reports there are.
+    confidence
+        The confidence level of the intervals.
+    standard_errors
+        The standard error of each share; inf where it is not identified.
+    widths
+        The width of each interval, all holding together.
     """
 
     labels: Labels
@@ -82,7 +95,21 @@ class ExpectedError:
 
 @dataclass(frozen=True)
 class SampleSizes:
-    """Reports needed for the same width at the same leakage; None where no number of reports is enough."""
+    """Reports needed for the same width at the same leakage; None where no number of reports is enough.
+
+    Attributes
+    ----------
+    epsilon
+        The limit on leakage, in nats.
+    width
+        The width of each interval.
+    confidence
+        The confidence level of all intervals together.
+    optimal
+        Reports that the design needs.
+    randomized_response
+        Reports that randomized response needs.
+    """
 
     epsilon: float
     width: float
@@ -115,7 +142,19 @@ class SampleSizes:
 def expected_error(
     prior: Prior, mechanism: Certified | Mechanism, n: Any, confidence: float = 0.95
 ) -> ExpectedError:
-    """Standard errors and interval widths to expect from n reports if the inputs follow the prior."""
+    """Standard errors and interval widths to expect from n reports if the inputs follow the prior.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism, certified or not.
+    n
+        How many reports there will be.
+    confidence
+        The confidence level of the intervals.
+    """
     matrix, level = _check(prior, mechanism, confidence)
     n = check_people(n)
     channel = Channel(matrix.matrix, prior.probabilities)
@@ -149,6 +188,19 @@ def sample_size(
     narrower. `intervals` says which: "all" hold together and for every number of reports, "each" by itself. The width
     of the former does not fall steadily with the number of reports, because weights are chosen anew for each, so a
     smaller number may be enough, too. expected_error() tells for any given number.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism, certified or not.
+    width
+        How wide intervals may be, from end to end.
+    confidence
+        The confidence level of the intervals.
+    intervals
+        "all" intervals hold at the same time, or "each" by itself.
     """
     matrix, level = _check(prior, mechanism, confidence)
     if not (isinstance(width, int | float | np.floating) and 0 < width < 1):
@@ -192,6 +244,19 @@ def compare_sample_sizes(
 
     By default the purpose is to estimate shares. A design for another utility, such as mutual information, can blur
     answers, which are then not identified.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    epsilon
+        The limit on leakage, in nats.
+    width
+        How wide intervals may be, from end to end.
+    confidence
+        The confidence level of all intervals together.
+    utility
+        What the mechanism is for: a purpose such as `shares`, or a utility.
     """
     counts: list[int | None] = []
     for mechanism in (

@@ -33,6 +33,19 @@ class Precision:
     """Half widths of ordinary intervals, the root mean square over the answers: a row for each epsilon.
 
     The last row, at `epsilons[-1]` = infinity, is for true answers.
+
+    Attributes
+    ----------
+    prior
+        How common each answer is.
+    epsilons
+        The limits; the last is inf, for true answers.
+    people
+        Numbers of people.
+    confidence
+        The confidence level of the intervals.
+    half_widths
+        Half the width of an interval, a row for each epsilon.
     """
 
     prior: Prior
@@ -50,7 +63,13 @@ class Precision:
         ]
 
     def to_frame(self, library: str | None = None) -> Any:
-        """A frame of pandas, polars or pyarrow; a missing epsilon stands for true answers."""
+        """A frame of pandas, polars or pyarrow; a missing epsilon stands for true answers.
+
+        Parameters
+        ----------
+        library
+            "pandas", "polars" or "pyarrow"; if None, the first of them that is installed.
+        """
         return to_frame(self.rows(), library)
 
     def __str__(self) -> str:
@@ -64,7 +83,13 @@ class Precision:
     __repr__ = __str__
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Axes with a curve for every epsilon: points to each side over the number of people."""
+        """Axes with a curve for every epsilon: points to each side over the number of people.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw on; new ones if None.
+        """
         if axes is None:
             from .._plot import empty_axes
 

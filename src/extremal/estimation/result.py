@@ -40,6 +40,29 @@ class Estimate:
     `gap` bounds how much larger the log-likelihood (of all reports, in nats) could be; it is None for the
     inverse, which maximises nothing. `survey` has the weighted shares of the reports and their covariance where there
     are weights, strata or clusters. Intervals, standard errors and the like are computed when they are asked for.
+
+    Attributes
+    ----------
+    mechanism
+        The mechanism that made the reports.
+    prior
+        The frequencies that were expected.
+    counts
+        How often each report came.
+    confidence
+        The confidence level of the intervals.
+    method
+        How the frequencies were estimated.
+    frequencies
+        The estimated share of each answer.
+    gap
+        The most by which the log-likelihood could be larger; None for the inverse.
+    channel
+        The mechanism in the form that intervals are computed from.
+    intervals
+        "all" or "each".
+    survey
+        Weighted shares of the reports and their covariance, if there were weights, strata or clusters.
     """
 
     mechanism: Mechanism
@@ -107,7 +130,13 @@ class Estimate:
         return [[self.labels[i] for i in group] for group in self.channel.components()]
 
     def identifies(self, coefficients: Mapping[Any, float] | Iterable[Any]) -> bool:
-        """Whether a combination of frequencies, label -> coefficient or labels to sum over, is determined."""
+        """Whether a combination of frequencies, label -> coefficient or labels to sum over, is determined.
+
+        Parameters
+        ----------
+        coefficients
+            A mapping label -> coefficient, or labels to sum over.
+        """
         return bool(self.channel.identified(target_of(self.labels, coefficients)[None])[0])
 
     @cached_property
@@ -145,6 +174,13 @@ class Estimate:
         A group is its labels, or a mapping label -> coefficient for any other linear combination. The intervals
         are as a rule narrower than sums of the symbols' intervals, but not always: the error allowed is divided over
         the groups asked for, and an interval of a symbol also knows that frequencies sum to 1.
+
+        Parameters
+        ----------
+        groups
+            A mapping name -> labels, or name -> {label: coefficient}.
+        confidence
+            The confidence level; that of the estimate if None.
         """
         if not isinstance(groups, Mapping) or not groups:
             raise ValuesError(
@@ -164,6 +200,13 @@ class Estimate:
         bounded variables, so the inequality behind the other intervals applies to it as a whole. As a rule
         that is narrower than subtracting intervals, but not where one collection is much larger, or both are small.
         Ordinary intervals, and those with weights, are the difference plus and minus a multiple of its standard error.
+
+        Parameters
+        ----------
+        other
+            The estimate to subtract, from other people.
+        confidence
+            The confidence level; that of the estimate if None.
         """
         if not isinstance(other, Estimate):
             raise ValuesError(
@@ -174,14 +217,34 @@ class Estimate:
         return difference(self, other, confidence)
 
     def mean(self, scores: Any = None, confidence: float | None = None) -> IntervalTable:
-        """The mean of scores, label -> number or in the order of the labels; of the labels if they are numbers."""
+        """The mean of scores, label -> number or in the order of the labels; of the labels if they are numbers.
+
+        Parameters
+        ----------
+        scores
+            A number for each label; the labels themselves if None.
+        confidence
+            The confidence level; that of the estimate if None.
+        """
         target = score_target(self.labels, scores)
         return self.combinations("mean of scores", ("mean",), target[None], confidence)
 
     def combinations(
         self, title: str, names: Labels, targets: Floats, confidence: float | None = None
     ) -> IntervalTable:
-        """Linear combinations of the frequencies, a row of coefficients each, with intervals of their own."""
+        """Linear combinations of the frequencies, a row of coefficients each, with intervals of their own.
+
+        Parameters
+        ----------
+        title
+            The title of the table.
+        names
+            A name for each row.
+        targets
+            A row of coefficients for each combination.
+        confidence
+            The confidence level; that of the estimate if None.
+        """
         level = self.confidence if confidence is None else check_confidence(confidence)
         values = targets @ self.frequencies
         return IntervalTable(
@@ -196,7 +259,15 @@ class Estimate:
         )
 
     def bounds(self, targets: Floats, error: float) -> Bounds:
-        """Intervals for the targets: all wrong together, or each wrong, with probability at most `error`."""
+        """Intervals for the targets: all wrong together, or each wrong, with probability at most `error`.
+
+        Parameters
+        ----------
+        targets
+            A row of coefficients for each figure.
+        error
+            The probability of a wrong interval that is allowed.
+        """
         if self.promise.exact:
             return target_intervals(self.channel, self.counts.counts, targets, error)
         share = error / len(targets) if self.intervals == "all" else error
@@ -225,7 +296,13 @@ class Estimate:
         return Bounds(lower, upper)
 
     def linear(self, targets: Floats) -> Floats:
-        """Weights of the outputs whose mean over the reports is the estimate of each target, to first order."""
+        """Weights of the outputs whose mean over the reports is the estimate of each target, to first order.
+
+        Parameters
+        ----------
+        targets
+            A row of coefficients for each figure.
+        """
         if self.method == "inverse":
             return self.channel.weights(targets)
         # Frequencies of 0 have no place in a channel; the expected ones, as one report, keep them away from it.
@@ -233,7 +310,13 @@ class Estimate:
         return Channel(self.mechanism.matrix, start / start.sum()).weights(targets)
 
     def to_frame(self, library: str | None = None) -> Any:
-        """The table as a frame of pandas, polars or pyarrow: of the library named, else of the first installed."""
+        """The table as a frame of pandas, polars or pyarrow: of the library named, else of the first installed.
+
+        Parameters
+        ----------
+        library
+            "pandas", "polars" or "pyarrow"; if None, the first of them that is installed.
+        """
         return self.table.to_frame(library)
 
     def to_dict(self) -> dict[str, Any]:
@@ -296,7 +379,13 @@ class Estimate:
         return self.table._repr_html_() + html_table("; ".join(self.notes()[1:]), [])
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Axes with every frequency and its interval."""
+        """Axes with every frequency and its interval.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw on; new ones if None.
+        """
         return self.table.plot(axes)
 
     @property

@@ -24,7 +24,13 @@ from .prior import Prior, check_prior
 
 @dataclass(frozen=True, init=False, eq=False)
 class GainAdversary:
-    """One who guesses X and is paid gain[x, guess] >= 0."""
+    """One who guesses X and is paid gain[x, guess] >= 0.
+
+    Parameters
+    ----------
+    gain
+        A row for each answer, a column for each guess; no entry is negative.
+    """
 
     gain: Floats
 
@@ -40,23 +46,55 @@ class GainAdversary:
         object.__setattr__(self, "gain", g)
 
     def prior_gain(self, prior: Prior) -> float:
-        """Expected gain of the best blind guess."""
+        """Expected gain of the best blind guess.
+
+        Parameters
+        ----------
+        prior
+            How common each answer is.
+        """
         _check_rows(self.gain, prior)
         return float((prior.probabilities @ self.gain).max())
 
     def posterior_gain(self, prior: Prior, mechanism: Mechanism, output: Hashable) -> float:
-        """Expected gain of the best guess after seeing the output."""
+        """Expected gain of the best guess after seeing the output.
+
+        Parameters
+        ----------
+        prior
+            How common each answer is.
+        mechanism
+            The mechanism: a row for each answer, a column for each report.
+        output
+            The label of the report that was seen.
+        """
         _check_rows(self.gain, prior)
         return float((posterior(prior, mechanism, output) @ self.gain).max())
 
     def leakage(self, prior: Prior, mechanism: Mechanism, output: Hashable) -> float:
-        """log of how much the output raises the expected gain: at most l(X→output), -inf if to nothing."""
+        """log of how much the output raises the expected gain: at most l(X→output), -inf if to nothing.
+
+        Parameters
+        ----------
+        prior
+            How common each answer is.
+        mechanism
+            The mechanism: a row for each answer, a column for each report.
+        output
+            The label of the report that was seen.
+        """
         return _log_ratio(self.posterior_gain(prior, mechanism, output), self.prior_gain(prior))
 
 
 @dataclass(frozen=True, init=False, eq=False)
 class Attribute:
-    """A randomised function U of X, channel[x, u] = P(u|x), that somebody wants to guess."""
+    """A randomised function U of X, channel[x, u] = P(u|x), that somebody wants to guess.
+
+    Parameters
+    ----------
+    channel
+        P(u|x): a row for each answer, a column for each value of the attribute.
+    """
 
     channel: Floats
 
@@ -64,22 +102,58 @@ class Attribute:
         object.__setattr__(self, "channel", Mechanism(channel).matrix)
 
     def prior_guess(self, prior: Prior) -> float:
-        """Probability that the best blind guess of U is right."""
+        """Probability that the best blind guess of U is right.
+
+        Parameters
+        ----------
+        prior
+            How common each answer is.
+        """
         _check_rows(self.channel, prior)
         return float((prior.probabilities @ self.channel).max())
 
     def posterior_guess(self, prior: Prior, mechanism: Mechanism, output: Hashable) -> float:
-        """Probability that the best guess of U after seeing the output is right."""
+        """Probability that the best guess of U after seeing the output is right.
+
+        Parameters
+        ----------
+        prior
+            How common each answer is.
+        mechanism
+            The mechanism: a row for each answer, a column for each report.
+        output
+            The label of the report that was seen.
+        """
         _check_rows(self.channel, prior)
         return float((posterior(prior, mechanism, output) @ self.channel).max())
 
     def leakage(self, prior: Prior, mechanism: Mechanism, output: Hashable) -> float:
-        """log of how much the output raises the probability of a right guess: at most l(X→output)."""
+        """log of how much the output raises the probability of a right guess: at most l(X→output).
+
+        Parameters
+        ----------
+        prior
+            How common each answer is.
+        mechanism
+            The mechanism: a row for each answer, a column for each report.
+        output
+            The label of the report that was seen.
+        """
         return _log_ratio(self.posterior_guess(prior, mechanism, output), self.prior_guess(prior))
 
 
 def posterior(prior: Prior, mechanism: Mechanism, output: Hashable) -> Floats:
-    """P(x|y) over all x, for one output y that can occur."""
+    """P(x|y) over all x, for one output y that can occur.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
+    output
+        The label of the report that was seen.
+    """
     check_match(prior, mechanism)
     column = mechanism.matrix[:, _column(mechanism, output)]
     if column.max() == 0:
@@ -97,6 +171,11 @@ def worst_gain(prior: Prior) -> GainAdversary:
     """The adversary who attains l(X→y) for every output at once: paid 1/P_X(x) for guessing x right.
 
     A blind guess earns exactly 1 whatever it is, and the best guess after y earns max_x P(x|y)/P_X(x).
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
     """
     check_size(check_prior(prior).size, prior.size)
     return GainAdversary(np.diag(1 / prior.probabilities))
@@ -107,6 +186,15 @@ def worst_attribute(prior: Prior, mechanism: Mechanism, output: Hashable) -> Att
 
     Let x* have the largest lift. U keeps x* whole and splits every other x evenly into parts no likelier than
     x*. Then P_X(x*) is the best blind guess, and P(x*|y) = exp(l) P_X(x*) that after seeing y.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
+    output
+        The label of the report that was seen.
     """
     star = int(np.argmax(lift(prior, mechanism)[:, _column(mechanism, output)]))
     pi = prior.probabilities

@@ -20,6 +20,13 @@ def pointwise_cost(prior: Prior, mechanism: Mechanism) -> Floats:
 
     Infinite where y rules an answer out. The level of local differential privacy is finite exactly if the largest
     leakage and the largest cost are, and at most their sum; it is at least the larger of the two.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
     """
     smallest = lift(prior, mechanism).min(axis=0)
     return np.asarray(-np.log(smallest, out=np.full_like(smallest, -np.inf), where=smallest > 0)) + 0.0
@@ -30,6 +37,11 @@ def dobrushin(mechanism: Mechanism) -> float:
 
     It is the contraction coefficient of total variation: for any two distributions of the answer at distance t,
     their reports are at most dobrushin(mechanism) * t apart, and some pair attains it.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
     """
     from scipy.spatial.distance import pdist
 
@@ -42,6 +54,13 @@ def chi_squared_contraction(prior: Prior, mechanism: Mechanism) -> float:
 
     It is the square of the maximal correlation between answer and report, and the second eigenvalue of the matrix
     Σ_y sqrt(π_x π_x') P(y|x) P(y|x') / P_Y(y), whose first is 1.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
     """
     check_match(prior, mechanism)
     P = mechanism.matrix[:, mechanism.matrix.max(axis=0) > 0]

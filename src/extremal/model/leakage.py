@@ -27,7 +27,15 @@ RULED_OUT = 1e-6
 
 
 def lift(prior: Prior, mechanism: Mechanism) -> Floats:
-    """P(y|x) / P_Y(y) for every input (rows) and output (columns)."""
+    """P(y|x) / P_Y(y) for every input (rows) and output (columns).
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
+    """
     check_match(prior, mechanism)
     P = mechanism.matrix
     largest = P.max(axis=0)
@@ -40,6 +48,18 @@ def pml(prior: Prior | PriorSet, mechanism: Mechanism) -> Floats:
 
     Over a set of priors the worst case for each output: log max_x P(y|x) / min P_Y(y). Infinite where a prior of the
     set gives an output no probability.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is, or a set of priors.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
+
+    Returns
+    -------
+    ndarray
+        The leakage of each report, in nats.
     """
     if isinstance(prior, PriorSet):
         return _worst_pml(prior, mechanism)
@@ -56,25 +76,64 @@ def _worst_pml(priors: PriorSet, mechanism: Mechanism) -> Floats:
 
 
 def epsilon_pml(prior: Prior | PriorSet, mechanism: Mechanism) -> float:
-    """The smallest epsilon such that the mechanism satisfies epsilon-PML, for every prior if given a set."""
+    """The smallest epsilon such that the mechanism satisfies epsilon-PML, for every prior if given a set.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is, or a set of priors.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
+
+    Returns
+    -------
+    float
+        The leakage of the worst report, in nats.
+    """
     return float(pml(prior, mechanism).max())
 
 
 def tail_probability(prior: Prior, mechanism: Mechanism, epsilon: float) -> float:
-    """P[l(X→Y) > epsilon]; excesses up to 1e-12 are rounding and do not count."""
+    """P[l(X→Y) > epsilon]; excesses up to 1e-12 are rounding and do not count.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
+    epsilon
+        The level to exceed, in nats.
+    """
     return leakage_distribution(prior, mechanism).tail(epsilon)
 
 
 @dataclass(frozen=True, eq=False)
 class LeakageDistribution:
-    """The leakage as a random variable of Y: its distinct values in increasing order, with probabilities."""
+    """The leakage as a random variable of Y: its distinct values in increasing order, with probabilities.
+
+    Attributes
+    ----------
+    values
+        The leakages that occur, increasing.
+    probabilities
+        How often each occurs.
+    """
 
     values: Floats
     probabilities: Floats
 
     @classmethod
     def of(cls, leakage: Floats, rho: Floats) -> LeakageDistribution:
-        """The distribution of outcomes with these leakages and probabilities; those equal up to rounding are one."""
+        """The distribution of outcomes with these leakages and probabilities; those equal up to rounding are one.
+
+        Parameters
+        ----------
+        leakage
+            The leakage of each report.
+        rho
+            How often each report occurs.
+        """
         order = np.argsort(leakage, kind="stable")
         order = order[rho[order] > 0]
         values, mass = leakage[order], rho[order]
@@ -83,11 +142,23 @@ class LeakageDistribution:
         return cls(values[first], probabilities / math.fsum(probabilities))
 
     def tail(self, epsilon: float) -> float:
-        """P[l(X→Y) > epsilon]; excesses up to 1e-12 are rounding and do not count."""
+        """P[l(X→Y) > epsilon]; excesses up to 1e-12 are rounding and do not count.
+
+        Parameters
+        ----------
+        epsilon
+            The level to exceed, in nats.
+        """
         return min(math.fsum(self.probabilities[self.values > check_epsilon(epsilon) + ROUNDING]), 1.0)
 
     def quantile(self, q: float) -> float:
-        """The smallest value v with P[l(X→Y) <= v] >= q."""
+        """The smallest value v with P[l(X→Y) <= v] >= q.
+
+        Parameters
+        ----------
+        q
+            A probability.
+        """
         if not 0 <= q <= 1:
             raise OptionError(
                 "must be a probability in [0, 1]",
@@ -105,7 +176,15 @@ class LeakageDistribution:
 
 
 def leakage_distribution(prior: Prior, mechanism: Mechanism) -> LeakageDistribution:
-    """The distribution of l(X→Y) when Y is drawn by the mechanism; outcomes equal up to rounding are one."""
+    """The distribution of l(X→Y) when Y is drawn by the mechanism; outcomes equal up to rounding are one.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
+    """
     return LeakageDistribution.of(pml(prior, mechanism), mechanism.output_distribution(prior))
 
 
@@ -115,7 +194,13 @@ def first_largest(leakage: Floats) -> int:
 
 
 def maximal_leakage(mechanism: Mechanism) -> float:
-    """log sum_y max_x P(y|x): the leakage on average over Y; it does not depend on the prior."""
+    """log sum_y max_x P(y|x): the leakage on average over Y; it does not depend on the prior.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
+    """
     return max(math.log(math.fsum(check_mechanism(mechanism).matrix.max(axis=0))), 0.0)
 
 
@@ -123,6 +208,11 @@ def ldp_epsilon(mechanism: Mechanism) -> float:
     """The smallest epsilon of local differential privacy: max of log P(y|x)/P(y|x').
 
     Infinite if a zero stands beside a positive probability in a column.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
     """
     P = check_mechanism(mechanism).matrix
     P = P[:, P.max(axis=0) > 0]
@@ -136,6 +226,13 @@ def lip_epsilon(prior: Prior, mechanism: Mechanism) -> float:
     """The smallest epsilon of local information privacy: max |log lift|.
 
     Infinite if an output excludes an input.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
     """
     ratio = lift(prior, mechanism)
     if np.any(ratio == 0):
@@ -148,6 +245,13 @@ def record_leakage(dp_epsilon: float, least: float) -> float:
 
     -log(α + (1 - α) exp(-ε₀)), for records that are independent of each other and whose every value has at least the
     probability α = `least`. Randomized response about one record with a value of probability α attains it.
+
+    Parameters
+    ----------
+    dp_epsilon
+        The level of differential privacy of the release.
+    least
+        The smallest probability of any value of a record.
     """
     if not dp_epsilon >= 0:
         raise OptionError(

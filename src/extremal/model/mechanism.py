@@ -31,6 +31,17 @@ LARGEST_MATRIX = 200_000_000  # entries: 1.6 GB
 class Mechanism:
     """A conditional distribution of the release Y given the secret X.
 
+    Parameters
+    ----------
+    matrix
+        P(report | answer): a row for each answer, which sums to 1, and a column for each report.
+    inputs
+        Labels of the answers; 0, 1, … if None.
+    outputs
+        Labels of the reports; 0, 1, … if None.
+
+    Examples
+    --------
     >>> Mechanism([[0.75, 0.25], [0.25, 0.75]]).shape
     (2, 2)
     """
@@ -70,6 +81,11 @@ class Mechanism:
 
         `other` must take this mechanism's outputs as its inputs, in this order. Where either are numbered
         0..M-1 they are matched by position.
+
+        Parameters
+        ----------
+        other
+            The step that takes the reports.
         """
         if check_mechanism(other).shape[0] != self.shape[1]:
             raise MechanismError(
@@ -89,6 +105,11 @@ class Mechanism:
         """The joint release of both mechanisms for the same X, drawn independently; outputs are pairs.
 
         The leakage of the pair can exceed the sum of the two leakages: evaluate the joint mechanism.
+
+        Parameters
+        ----------
+        other
+            A mechanism for the same answers.
         """
         if not _compatible(self.inputs, check_mechanism(other).inputs):
             raise MechanismError(
@@ -105,6 +126,13 @@ class Mechanism:
         """Whether the columns are the same in some order (the equivalence of Remark 1).
 
         Outputs that never occur do not count; labels of outputs neither.
+
+        Parameters
+        ----------
+        other
+            The mechanism to compare with.
+        tolerance
+            How far entries may be apart.
         """
         from scipy.optimize import linear_sum_assignment  # half a second: not at import
         from scipy.spatial.distance import cdist
@@ -117,7 +145,13 @@ class Mechanism:
         return not apart[linear_sum_assignment(apart)].any()
 
     def output_distribution(self, prior: Prior) -> Floats:
-        """P_Y: how often each output occurs when X follows the prior."""
+        """P_Y: how often each output occurs when X follows the prior.
+
+        Parameters
+        ----------
+        prior
+            How common each answer is.
+        """
         check_match(prior, self)
         return np.asarray(prior.probabilities @ self.matrix)
 
@@ -165,7 +199,13 @@ class Mechanism:
         return html_table(f"Mechanism: {n} inputs (rows), {m} outputs (columns)", rows)
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Axes with a heat map of the matrix, rows are inputs."""
+        """Axes with a heat map of the matrix, rows are inputs.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw on; new ones if None.
+        """
         from .._plot import draw_matrix
 
         return draw_matrix(self.matrix, self.inputs, self.outputs, "Mechanism", axes)

@@ -10,14 +10,30 @@ from ..errors import EpsilonError
 
 @dataclass(frozen=True)
 class Notion:
-    """What must not exceed epsilon. PML, LDP, LIP and MaximalLeakage are the ones there are."""
+    """What must not exceed epsilon. PML, LDP, LIP and MaximalLeakage are the ones there are.
+
+    Attributes
+    ----------
+    name
+        What it is called.
+    bounded
+        What is bounded, in words.
+    lowest
+        For LIP: the smallest lift allowed, if it is not e^-epsilon.
+    """
 
     name: str
     bounded: str
     lowest: float | None = None
 
     def lower_lift(self, epsilon: float) -> float:
-        """The smallest lift P(y|x) / P(y) that is allowed: e^-epsilon, or another one, for LIP; else 0."""
+        """The smallest lift P(y|x) / P(y) that is allowed: e^-epsilon, or another one, for LIP; else 0.
+
+        Parameters
+        ----------
+        epsilon
+            The limit on leakage, in nats.
+        """
         if self.lowest is not None:
             return self.lowest
         return math.exp(-epsilon) if self.name == "LIP" else 0.0

@@ -34,6 +34,15 @@ class Prior:
     Probabilities come as a sequence, a mapping label -> probability or a pandas Series, whose index names the
     labels. Without labels they are 0..N-1.
 
+    Parameters
+    ----------
+    probabilities
+        A number for each answer, or a mapping label -> probability.
+    labels
+        The answers; 0, 1, … if None.
+
+    Examples
+    --------
     >>> Prior({"yes": 0.25, "no": 0.75}).epsilon_max
     1.3862943611198906
     """
@@ -73,7 +82,13 @@ class Prior:
 
     @classmethod
     def uniform(cls, n_or_labels: int | Iterable[Any]) -> Prior:
-        """Every label equally likely; labels 0..n-1 if only their number is given."""
+        """Every label equally likely; labels 0..n-1 if only their number is given.
+
+        Parameters
+        ----------
+        n_or_labels
+            How many answers there are, or their labels.
+        """
         if isinstance(n_or_labels, int | np.integer) and not isinstance(n_or_labels, bool):
             labels = list(range(n_or_labels))
         elif isinstance(n_or_labels, Iterable) and not isinstance(n_or_labels, str | bytes):
@@ -99,7 +114,17 @@ class Prior:
         pseudocount: float = 0,
         labels: Iterable[Any] | None = None,
     ) -> Prior:
-        """Relative frequencies of non-negative counts, each raised by `pseudocount` first."""
+        """Relative frequencies of non-negative counts, each raised by `pseudocount` first.
+
+        Parameters
+        ----------
+        counts
+            A count for each answer, or a mapping label -> count.
+        pseudocount
+            A number added to each count, so that no answer has probability 0.
+        labels
+            The answers; 0, 1, … if None.
+        """
         n, names = _labelled(counts, labels, "counts")
         (extra,) = as_vector([pseudocount], "pseudocount")
         if not (math.isfinite(extra) and extra >= 0):
@@ -135,6 +160,15 @@ class Prior:
 
         With `labels`, exactly these symbols in this order: a symbol that does not occur counts 0 (so it needs
         a pseudocount), a value that is not among them is refused.
+
+        Parameters
+        ----------
+        values
+            The answers of people.
+        pseudocount
+            A number added to each count, so that no answer has probability 0.
+        labels
+            All possible answers, in order; those that occur if None.
         """
         observed = count_values(values)
         names: Sequence[Hashable]
@@ -174,12 +208,29 @@ class Prior:
         Without `labels` the symbols are the combinations that occur, sorted if they can be. With `labels`, one
         list for each column, they are all combinations of these: one that does not occur counts 0, so it needs a
         pseudocount.
+
+        Parameters
+        ----------
+        frame
+            A frame, or a mapping column -> values.
+        columns
+            The names of the columns.
+        pseudocount
+            A number added to each count, so that no answer has probability 0.
+        labels
+            For each column all its possible answers.
         """
         return cls.from_counts(count_combinations(frame, columns, labels), pseudocount)
 
     @classmethod
     def product(cls, *priors: Prior) -> Prior:
-        """The prior of independent attributes taken together: tuples of labels, the last one changing fastest."""
+        """The prior of independent attributes taken together: tuples of labels, the last one changing fastest.
+
+        Parameters
+        ----------
+        *priors
+            One prior for each attribute.
+        """
         if len(priors) < 2:
             raise PriorError("a product must be of at least 2 priors", given=len(priors))
         masses = np.ones(1)
@@ -208,7 +259,13 @@ class Prior:
         return regions.region_edges(self.probabilities)
 
     def region(self, epsilon: float) -> int:
-        """k in 1..N with epsilon in [epsilon_{k-1}, epsilon_k), or N + 1 at or above epsilon_max."""
+        """k in 1..N with epsilon in [epsilon_{k-1}, epsilon_k), or N + 1 at or above epsilon_max.
+
+        Parameters
+        ----------
+        epsilon
+            The limit on leakage, in nats.
+        """
         return regions.region(self.probabilities, epsilon)
 
     @property
@@ -217,7 +274,13 @@ class Prior:
         return regions.is_uniform(self.probabilities)
 
     def index(self, label: Any) -> int:
-        """The position of a label."""
+        """The position of a label.
+
+        Parameters
+        ----------
+        label
+            One of the labels.
+        """
         try:
             return self.labels.index(label)
         except ValueError:
@@ -262,7 +325,13 @@ class Prior:
         return html_table(f"Prior on {self.size} labels, epsilon_max = {self.epsilon_max:.4g}", [head, *rows])
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Axes with a bar for the probability of each label."""
+        """Axes with a bar for the probability of each label.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw on; new ones if None.
+        """
         from .._plot import draw_bars
 
         return draw_bars(self.probabilities.tolist(), self.labels, "Prior", "probability", axes)

@@ -33,6 +33,23 @@ class PriorSet:
     Where a function takes a PriorSet in place of a Prior it promises the worst case over the set. If the set comes
     from a sample it holds the true prior with probability `confidence`, and so does the promise. Build one with
     from_counts, l1_ball, intervals or at_least.
+
+    Attributes
+    ----------
+    nominal
+        The prior under which utility is measured.
+    center
+        The centre of the l1 ball.
+    lower
+        The smallest probability of each answer.
+    upper
+        The largest probability of each answer.
+    radius
+        The radius of the l1 ball.
+    confidence
+        The probability that the set holds the true prior.
+    description
+        The set in words.
     """
 
     nominal: Prior
@@ -130,6 +147,17 @@ class PriorSet:
         """The set that a sample of this size would leave open if its frequencies were those of the prior.
 
         For planning: how much better would a design be if the prior were known from a larger sample?
+
+        Parameters
+        ----------
+        prior
+            The frequencies in the sample.
+        observations
+            The size of the sample.
+        confidence
+            The probability with which the set holds the true prior.
+        kind
+            "both" or "l1", as in `from_counts`.
         """
         p, n = check_prior(prior).probabilities, check_number(observations, "observations")
         if not n >= 1:
@@ -141,7 +169,15 @@ class PriorSet:
 
     @classmethod
     def l1_ball(cls, prior: Prior, radius: float) -> PriorSet:
-        """All priors with sum_i |pi_i - prior_i| <= radius."""
+        """All priors with sum_i |pi_i - prior_i| <= radius.
+
+        Parameters
+        ----------
+        prior
+            The centre, which is also the nominal prior.
+        radius
+            The largest sum of absolute differences.
+        """
         p = check_prior(prior).probabilities
         r = check_number(radius, "radius")
         if not r >= 0:
@@ -167,6 +203,19 @@ class PriorSet:
 
         Without a nominal prior the one that lies equally far from both bounds everywhere is taken. `confidence` is
         the probability with which all intervals hold together, if they come from data.
+
+        Parameters
+        ----------
+        lower
+            The smallest probability of each answer, or a mapping label -> probability.
+        upper
+            The largest, in the same form.
+        labels
+            The answers; 0, 1, … if None.
+        nominal
+            The prior under which utility is measured.
+        confidence
+            The probability that all intervals hold.
         """
         l, u, labels = in_order(lower, upper, labels)
         if labels is None and nominal is not None and check_prior(nominal).size == len(l):
@@ -200,6 +249,13 @@ class PriorSet:
         """All priors on n symbols with every mass >= `mass`; with mass 0 all priors: local differential privacy.
 
         The nominal prior is uniform on n symbols, or on labels given; a Prior is taken as it is.
+
+        Parameters
+        ----------
+        n_or_prior
+            How many answers there are, their labels, or a nominal prior.
+        mass
+            The smallest probability of each answer.
         """
         prior = n_or_prior if isinstance(n_or_prior, Prior) else Prior.uniform(n_or_prior)
         p, m = prior.probabilities, check_number(mass, "mass")
@@ -253,11 +309,23 @@ class PriorSet:
         return -math.log(least) if least > 0 else math.inf
 
     def with_labels(self, labels: Labels) -> PriorSet:
-        """The same set for symbols of these names."""
+        """The same set for symbols of these names.
+
+        Parameters
+        ----------
+        labels
+            The new labels, in order.
+        """
         return replace(self, nominal=Prior(self.nominal.probabilities, labels))
 
     def contains(self, prior: Prior | ArrayLike) -> bool:
-        """Whether a prior lies in the set, up to rounding; masses may be given as numbers, zeros included."""
+        """Whether a prior lies in the set, up to rounding; masses may be given as numbers, zeros included.
+
+        Parameters
+        ----------
+        prior
+            A prior, or its probabilities.
+        """
         p = prior.probabilities if isinstance(prior, Prior) else as_vector(prior, "prior")
         return bool(
             len(p) == self.size
@@ -268,7 +336,13 @@ class PriorSet:
         )
 
     def worst_priors(self, columns: ArrayLike) -> Floats:
-        """For each column of an (N, M) array the masses of the set under which its mean is smallest, as columns."""
+        """For each column of an (N, M) array the masses of the set under which its mean is smallest, as columns.
+
+        Parameters
+        ----------
+        columns
+            An (N, M) array.
+        """
         P = np.asarray(columns, dtype=np.float64)
         order = np.argsort(P, axis=0, kind="stable")
         up, down = (self.upper - self.center)[order], (self.center - self.lower)[order]
@@ -286,12 +360,24 @@ class PriorSet:
         return np.clip(self.center[:, None] + worst, self.lower[:, None], self.upper[:, None])
 
     def smallest_means(self, columns: ArrayLike) -> Floats:
-        """h(p) = min over the set of pi . p, for each column p of an (N, M) array."""
+        """h(p) = min over the set of pi . p, for each column p of an (N, M) array.
+
+        Parameters
+        ----------
+        columns
+            An (N, M) array.
+        """
         P = np.asarray(columns, dtype=np.float64)
         return np.asarray((self.worst_priors(P) * P).sum(axis=0))
 
     def merged(self, block: Ints) -> PriorSet:
-        """The set of the distributions of blocks of symbols; `block` numbers the block of each symbol."""
+        """The set of the distributions of blocks of symbols; `block` numbers the block of each symbol.
+
+        Parameters
+        ----------
+        block
+            The number of the block of each answer.
+        """
 
         def total(x: Floats) -> Floats:
             return np.bincount(block, weights=x).astype(np.float64)

@@ -57,6 +57,13 @@ def postprocess(mechanism: Mechanism, step: Mechanism | Function) -> Mechanism:
 
     `step` is a function or mapping of output labels (equal values become one output) or a mechanism that
     takes the outputs as its inputs. l(X→z) <= max of l(X→y) over the y with P(z|y) > 0.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
+    step
+        A function or mapping of labels, or a mechanism.
     """
     outputs = check_mechanism(mechanism).outputs
     return mechanism.then(step if isinstance(step, Mechanism) else deterministic(step, outputs))
@@ -68,6 +75,15 @@ def preprocess(prior: Prior, step: Mechanism | Function, mechanism: Mechanism) -
     `step` makes Z from X: a function or mapping of labels, or a mechanism. `mechanism` takes Z. What is
     returned is the prior that Z then has, and the whole way from X to Y, for which
     l(X→y) <= l(Z→y) for every y: a mechanism designed for Z's prior keeps its epsilon for X.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    step
+        A function or mapping of labels, or a mechanism.
+    mechanism
+        The mechanism that takes what the step makes.
     """
     channel = step if isinstance(step, Mechanism) else deterministic(step, check_prior(prior).labels)
     whole = _in_order(channel, check_mechanism(mechanism)).then(mechanism)
@@ -75,7 +91,15 @@ def preprocess(prior: Prior, step: Mechanism | Function, mechanism: Mechanism) -
 
 
 def induced_prior(prior: Prior, step: Mechanism | Function) -> Prior:
-    """The distribution of what a function or mechanism makes of X; values that never occur are left out."""
+    """The distribution of what a function or mechanism makes of X; values that never occur are left out.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    step
+        A function or mapping of labels, or a mechanism.
+    """
     channel = step if isinstance(step, Mechanism) else deterministic(step, check_prior(prior).labels)
     mass = channel.output_distribution(prior)
     kept = np.flatnonzero(mass > 0)
@@ -107,7 +131,15 @@ def seen_from(prior: Prior, mechanism: Mechanism, attribute: Mechanism | Functio
 
 
 def restrict(mechanism: Mechanism, labels: Sequence[Any]) -> Mechanism:
-    """The rows of the mechanism for these inputs, in this order; outputs stay."""
+    """The rows of the mechanism for these inputs, in this order; outputs stay.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
+    labels
+        The answers to keep, in order.
+    """
     names = check_labels(labels, None, "inputs")
     row = {label: i for i, label in enumerate(check_mechanism(mechanism).inputs)}
     missing = [name for name in names if name not in row]

@@ -26,6 +26,15 @@ class Utility:
     """Any sub-linear function of columns: mu(prior, columns of shape (N, M)) -> (M,).
 
     `symmetric` promises that mu does not change when the symbols of a uniform prior are permuted (Theorem 4).
+
+    Parameters
+    ----------
+    mu
+        A function of a prior and (N, M) columns that returns M numbers.
+    name
+        What it is called in tables.
+    symmetric
+        Whether permuting the answers of a uniform prior changes nothing.
     """
 
     def __init__(self, mu: Column, name: str = "utility", symmetric: bool = False) -> None:
@@ -45,7 +54,15 @@ class Utility:
         return math.fsum(self.columns(prior, mechanism.matrix))
 
     def columns(self, prior: Prior, columns: Floats) -> Floats:
-        """mu of each column, checked to be one finite number a column."""
+        """mu of each column, checked to be one finite number a column.
+
+        Parameters
+        ----------
+        prior
+            How common each answer is.
+        columns
+            An (N, M) array.
+        """
         try:
             given = np.asarray(self.mu(prior, columns))
         except TypeError as error:
@@ -82,6 +99,13 @@ class FInformation(Utility):
     """D_f(P_XY || P_X P_Y) = sum_y P_Y(y) sum_x P_X(x) f(lift(x, y)).
 
     f must be convex on [0, inf) with f(1) = 0 and f(0) finite, and work on arrays.
+
+    Parameters
+    ----------
+    f
+        A convex function of arrays with f(1) = 0 and f(0) finite.
+    name
+        What it is called in tables.
     """
 
     def __init__(self, f: Generator, name: str = "f-information") -> None:
@@ -101,6 +125,19 @@ class FDivergence(Utility):
 
     mu(column) = q_1 f(q_0 / q_1) with q_h = p_h . column. Where p1 is 0 and p0 is not, f needs a finite slope
     at infinity: give it as `growth` = lim f(t)/t.
+
+    Parameters
+    ----------
+    f
+        A convex function of arrays with f(1) = 0.
+    p0
+        The distribution of the answer under the first hypothesis.
+    p1
+        The distribution under the second.
+    name
+        What it is called in tables.
+    growth
+        lim f(t)/t, needed where p1 is 0 and p0 is not.
     """
 
     def __init__(
@@ -154,6 +191,13 @@ class ExpectedGain(Utility):
 
     `gain` has one row a decision and one column a symbol, in the order of the prior. gain = identity is the
     probability of guessing X right.
+
+    Parameters
+    ----------
+    gain
+        A row for each decision, a column for each answer.
+    name
+        What it is called in tables.
     """
 
     def __init__(self, gain: ArrayLike, name: str = "expected gain") -> None:
@@ -201,6 +245,17 @@ def check_sub_linear(prior: Prior, utility: Utility, trials: int = 64, seed: int
     Homogeneity mu(s x) = s mu(x) and sub-additivity mu(x + y) <= mu(x) + mu(y) are tried on random columns,
     many with zeros; so is symmetry, where it is promised and the prior is uniform. Passing is evidence, not
     proof.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    utility
+        The utility to try.
+    trials
+        How many random columns to try.
+    seed
+        The seed of these columns.
     """
     rng = np.random.default_rng(seed)
     x, y = _random_columns(rng, prior.size, trials), _random_columns(rng, prior.size, trials)

@@ -68,7 +68,21 @@ HEAD = ("designed for", "level", "value", "of best", "PML", "LDP", "LIP", "max. 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Mechanisms designed for different notions of privacy, side by side at equal PML; prints as a table."""
+    """Mechanisms designed for different notions of privacy, side by side at equal PML; prints as a table.
+
+    Attributes
+    ----------
+    prior
+        How common each answer is.
+    epsilon
+        The leakage that no row exceeds, in nats.
+    utility
+        What the rows are compared by.
+    rows
+        One row for each mechanism.
+    notes
+        Where a row stays below epsilon, and why.
+    """
 
     prior: Prior
     epsilon: float
@@ -77,7 +91,13 @@ class Comparison:
     notes: tuple[str, ...]
 
     def row(self, name: str) -> Compared:
-        """The row of this name."""
+        """The row of this name.
+
+        Parameters
+        ----------
+        name
+            The name in the first column.
+        """
         for row in self.rows:
             if row.name == name:
                 return row
@@ -154,6 +174,22 @@ def compare(
     With a purpose such as shares, the best mechanism stands beside the usual clients of local differential privacy:
     randomized response, subset selection, optimised unary encoding, RAPPOR and Hadamard response. Their values are
     efficiencies too, with the best estimator of each.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    epsilon
+        The leakage that no mechanism may exceed, in nats.
+    utility
+        What the mechanism is for: a purpose such as `shares`, or a utility.
+    time_limit
+        Seconds for each design; None for no limit.
+
+    Returns
+    -------
+    Comparison
+        A table with a row for each notion or client.
     """
     epsilon = check_epsilon(epsilon)
     best = design(prior, epsilon, utility, time_limit=time_limit)

@@ -33,36 +33,62 @@ def design(
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Design:
-    """A mechanism of largest utility under epsilon-PML, with a proven bound on the distance to the optimum.
+    """The best mechanism for a purpose within the limit epsilon, with a proven bound on the distance to the optimum.
 
-    The rule of method "auto":
+    Parameters
+    ----------
+    prior
+        How common each answer is. Over a PriorSet the mechanism keeps epsilon for every prior of the set and is best
+        for the nominal one.
+    epsilon
+        The limit on leakage, in nats: no report makes a guess more than e^epsilon times as likely to be right.
+    utility
+        What the mechanism is for. `shares`, the default, `mean` and `groups` make estimates precise; the value of the
+        design is then an efficiency. Or a utility, such as `mutual_information`.
+    notion
+        What must not exceed epsilon: PML, LDP, LIP or MaximalLeakage. LDP and MaximalLeakage list all sets of answers,
+        up to 14 answers.
+    envelope
+        Limits by share of reports. {0.1: 0.5}: no event that happens to one report in ten tells more than 0.5 nats;
+        single reports may, up to epsilon. For utilities, one prior and at most 7 answers; the bound is proven to 1e-3
+        for 3 answers and to some percent for 4 or 5 (branch and bound over thresholds).
+    method
+        "auto" follows the rule below. Purposes take "auto" only.
+    tolerance
+        How close to the optimum the design must be proven to be, relative to its value. 1e-6 for utilities if None;
+        for purposes it depends on the number of answers.
+    time_limit
+        Seconds after which the search stops. If None, a fixed amount of work ends it, so a busy machine finds the same
+        design; math.inf lifts that limit, too. A search that is stopped, also by an interrupt from the keyboard,
+        returns the best design so far with what is proven about it.
+    progress
+        A function that is called with (value, upper bound) after each round.
+
+    Returns
+    -------
+    Design
+        The mechanism with its value, the upper bound, and how it was found.
+
+    Notes
+    -----
+    The rule of "auto" for utilities:
 
     1. epsilon = 0: the constant mechanism; epsilon >= epsilon_max: the identity.
-    2. Two symbols: Theorem 2 ("binary"). epsilon < epsilon_1: Theorem 3 ("high-privacy"). Uniform prior and symmetric
+    2. Two answers: Theorem 2 ("binary"). epsilon < epsilon_1: Theorem 3 ("high-privacy"). Uniform prior and symmetric
        utility: Theorem 4 ("uniform").
     3. Expected gains: one linear program of polynomial size ("gain-program").
-    4. f-information: all vertices up to 10 symbols ("enumeration"), "column-generation" above.
-    5. Any other utility: all vertices up to 14 symbols ("enumeration"), above that "column-generation" with local
+    4. f-information: all vertices up to 10 answers ("enumeration"), "column-generation" above.
+    5. Any other utility: all vertices up to 14 answers ("enumeration"), above that "column-generation" with local
        search, which proves nothing: upper_bound = inf.
 
-    "vertices" searches all extremal mechanisms, up to 4 symbols. "arc" is the closed form for every prior, with up to
-    2N outputs; for large alphabets it needs no matrix, see Design.made.
+    "vertices" searches all extremal mechanisms, up to 4 answers. "arc" is the closed form for every prior, with up to
+    twice as many reports as answers; for large alphabets it needs no matrix, see Design.made. Closed forms and
+    "vertices" are for PML.
 
-    notion: what must not exceed epsilon: PML, LDP, LIP or MaximalLeakage. Closed forms and "vertices" are for PML; LDP
-    and maximal leakage list all sets of symbols, up to 14 symbols.
-    envelope: limits by share of reports. {0.1: 0.5}: no event that happens to one report in ten tells more than 0.5
-    nats; single reports may, up to epsilon. Branch and bound over thresholds proves how near to the optimum the
-    design is ("envelope"): 1e-3 for 3 answers, percents for 4 or 5; at most 7 answers.
-    time_limit: seconds after which the search stops. By default a fixed amount of work ends it, so the same question
-    has the same answer on a busy machine, too; math.inf lifts that limit. A design that was stopped by the time limit,
-    or by an interrupt from the keyboard, is the best so far with what is proven about it, and says so.
-    progress: called with (value, upper bound) after each round.
-
-    Over a PriorSet the mechanism satisfies epsilon-PML for every prior of the set and has the largest utility under the
-    nominal one. Two symbols: closed form ("binary"). Sets and utilities that do not change when symbols are permuted:
-    the best column and its shifts ("uniform"). Up to 400,000 extremal columns, that is 12 to 16 symbols: all of them
-    ("enumeration"). Else, and for expected gains, "column-generation", which proves nothing for utilities that are
-    neither f-information nor expected gains.
+    Over a PriorSet, two answers have a closed form ("binary"). Sets and utilities that do not change when answers are
+    permuted take the best column and its shifts ("uniform"). Up to 400,000 extremal columns, that is 12 to 16 answers,
+    take all of them ("enumeration"). Else, and for expected gains, "column-generation", which proves nothing for
+    utilities that are neither f-information nor expected gains.
     """
     if not isinstance(notion, Notion):
         raise OptionError(

@@ -67,6 +67,35 @@ class Design:
     `certificate` proves the bound. For a utility `dual` does: dual . lambda >= mu(lambda) for every admissible lift
     vector, and its sum is the bound. An upper_bound of inf means that nothing is proven. `proven`: the gap is within
     the tolerance that was asked for. `stats` says what the search did and what stopped it early, if something did.
+
+    Attributes
+    ----------
+    prior
+        The prior it was designed for; of a set, the nominal one.
+    epsilon
+        The limit on leakage, in nats.
+    utility
+        What it was designed for.
+    method
+        The method that found it.
+    made
+        The mechanism, or its arcs where a matrix would be too large.
+    value
+        What it is worth: an efficiency, or the utility.
+    upper_bound
+        No mechanism within the limit is worth more; inf if nothing is proven.
+    dual
+        The proof of the bound, for a utility.
+    proven
+        Whether the gap is within the tolerance.
+    stats
+        What the search did.
+    prior_set
+        The set of priors, if it was designed for one.
+    notion
+        What must not exceed epsilon.
+    certificate
+        The proof of the bound, for a purpose such as shares.
     """
 
     prior: Prior
@@ -149,7 +178,13 @@ class Design:
         return f"<pre>{html.escape(str(self))}</pre>{table}"
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Axes with a heat map of the mechanism; the title says what it is worth."""
+        """Axes with a heat map of the mechanism; the title says what it is worth.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw on; new ones if None.
+        """
         from .._plot import draw_matrix
 
         title = f"{self.utility.name} {self.value:.4g} at epsilon = {self.epsilon:.4g}"

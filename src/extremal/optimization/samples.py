@@ -22,6 +22,25 @@ class SampleTradeoff:
     """The best value for every prior that a sample leaves open, by the size of the sample.
 
     `known` is the value if the prior were known. Values are those under `prior`.
+
+    Attributes
+    ----------
+    prior
+        How common each answer is.
+    utility
+        What the designs are for.
+    epsilon
+        The limit on leakage, in nats.
+    confidence
+        The probability that a set holds the true prior.
+    observations
+        The sizes of the samples.
+    optimal
+        The value of the best design found, by size.
+    upper_bound
+        The bound on it, by size.
+    known
+        The value if the prior were known.
     """
 
     prior: Prior

@@ -31,6 +31,25 @@ class Tradeoff:
     """Curves over epsilon: what is optimal, what is proven impossible to exceed, and what randomized response gives.
 
     `ceiling` is the utility of releasing X itself.
+
+    Attributes
+    ----------
+    prior
+        How common each answer is.
+    utility
+        What the designs are for.
+    epsilons
+        The limits, in nats.
+    optimal
+        The value of the best design found at each.
+    upper_bound
+        The bound on it.
+    randomized_response
+        The value of randomized response at the same leakage.
+    methods
+        The method used at each.
+    ceiling
+        The value of releasing the answer itself.
     """
 
     prior: Prior
@@ -46,7 +65,13 @@ class Tradeoff:
         return len(self.epsilons)
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Axes with both curves over epsilon, and the utility of releasing X itself."""
+        """Axes with both curves over epsilon, and the utility of releasing X itself.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw on; new ones if None.
+        """
         from .._plot import draw_tradeoff
 
         return draw_tradeoff(
@@ -93,6 +118,26 @@ def tradeoff(
     Neighbouring points help each other: the columns of the last design, refilled at the new level, start the next.
     A mechanism that is good at a lower epsilon stays admissible, so the curve never falls: where a search ends early,
     the best value at a lower epsilon is taken over.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    epsilons
+        The limits on leakage, in nats.
+    utility
+        What the mechanism is for: a purpose such as `shares`, or a utility.
+    tolerance
+        How close to the optimum each design must be proven to be, relative to its value.
+    time_limit
+        Seconds for each design; None for no limit.
+    progress
+        A function that is called with (points done, points).
+
+    Returns
+    -------
+    Tradeoff
+        The curves, to print, plot or tabulate.
     """
     given: Any = epsilons
     if (

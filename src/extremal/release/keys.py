@@ -67,7 +67,13 @@ def check_key(key: Any) -> bytes:
 
 
 def write_key(path: str | os.PathLike[str]) -> bytes:
-    """A fresh secret key, also in a new file that only its owner can read: 64 hexadecimal digits."""
+    """A fresh secret key, also in a new file that only its owner can read: 64 hexadecimal digits.
+
+    Parameters
+    ----------
+    path
+        The key file to create.
+    """
     key = os.urandom(KEY_BYTES)
     name = file_name(path, "key file", KeyingError)
     try:
@@ -96,7 +102,13 @@ def write_key(path: str | os.PathLike[str]) -> bytes:
 
 
 def read_key(path: str | os.PathLike[str]) -> bytes:
-    """The key in a file of 64 hexadecimal digits or 32 raw bytes that nobody but its owner can read."""
+    """The key in a file of 64 hexadecimal digits or 32 raw bytes that nobody but its owner can read.
+
+    Parameters
+    ----------
+    path
+        The key file.
+    """
     name = file_name(path, "key file", KeyingError)
     try:
         with open_file(name) as file:

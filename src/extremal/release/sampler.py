@@ -50,7 +50,13 @@ class Words(Protocol):
         ...
 
     def stream(self, count: int) -> Fill:
-        """`count` words that this source gives to nobody else."""
+        """`count` words that this source gives to nobody else.
+
+        Parameters
+        ----------
+        count
+            How many words.
+        """
         ...
 
 
@@ -64,12 +70,25 @@ class SecureWords:
     note: str = field(default="secure randomness: AES-256-CTR, keyed by the operating system", init=False)
 
     def stream(self, count: int) -> Fill:
+        """Words under a key that is used for nothing else.
+
+        Parameters
+        ----------
+        count
+            How many words.
+        """
         return keystream(os.urandom(32))
 
 
 @dataclass(eq=False)
 class SeededWords:
-    """For experiments only, never for release: the same words for the same seed, stream after stream."""
+    """For experiments only, never for release: the same words for the same seed, stream after stream.
+
+    Parameters
+    ----------
+    seed
+        The seed.
+    """
 
     seed: int
     _streams: int = field(default=0, init=False, repr=False)
@@ -91,6 +110,13 @@ class SeededWords:
         return f"NOT PRIVATE: seeded randomness for experiments, seed {self.seed}"
 
     def stream(self, count: int) -> Fill:
+        """The next words of this seed.
+
+        Parameters
+        ----------
+        count
+            How many words.
+        """
         with self._lock:
             number = self._streams
             self._streams += 1

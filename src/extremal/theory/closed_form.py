@@ -25,7 +25,15 @@ Numbers = NDArray[Any]  # floats, or objects that are fractions
 
 
 def binary(prior: Prior, epsilon: float) -> Mechanism:
-    """Optimal for every sub-convex utility on two symbols, 0 <= epsilon <= epsilon_max (Theorem 2)."""
+    """Optimal for every sub-convex utility on two symbols, 0 <= epsilon <= epsilon_max (Theorem 2).
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    epsilon
+        The limit on leakage, in nats.
+    """
     if check_prior(prior).size != 2:
         raise RegionError(
             "Theorem 2 needs a prior on 2 symbols",
@@ -44,6 +52,13 @@ def high_privacy(prior: Prior, epsilon: float) -> Mechanism:
     """Optimal for every sub-convex utility when 0 <= epsilon < epsilon_1(P_X) (Theorem 3).
 
     P(y_j|x_i) = e^epsilon P_X(x_j) for i != j; the diagonal completes each row.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    epsilon
+        The limit on leakage, in nats.
     """
     epsilon = check_epsilon(epsilon)
     if region(check_prior(prior).probabilities, epsilon) > 1:
@@ -63,6 +78,13 @@ def uniform(n: int | Prior, epsilon: float) -> Mechanism:
 
     In region k, column j is e^epsilon/N on the N - k symbols after j (cyclically), 1 - e^epsilon (N-k)/N on j
     and 0 elsewhere. At epsilon = log N, k = N gives the identity.
+
+    Parameters
+    ----------
+    n
+        How many answers there are, or a uniform prior.
+    epsilon
+        The limit on leakage, in nats.
     """
     prior = n if isinstance(n, Prior) else Prior.uniform(n)
     if not prior.is_uniform:
@@ -85,7 +107,15 @@ def uniform(n: int | Prior, epsilon: float) -> Mechanism:
 
 
 def uniform_mutual_information(n: int, epsilon: float) -> float:
-    """I(X;Y) of the mechanism of Theorem 4: log N - H(e^epsilon/N (N-k times), the rest) (Corollary 1)."""
+    """I(X;Y) of the mechanism of Theorem 4: log N - H(e^epsilon/N (N-k times), the rest) (Corollary 1).
+
+    Parameters
+    ----------
+    n
+        How many answers there are.
+    epsilon
+        The limit on leakage, in nats.
+    """
     prior = Prior.uniform(n)
     n = prior.size
     epsilon = _check_range("Corollary 1", epsilon, math.log(n))
@@ -102,13 +132,28 @@ def arc(prior: Prior, epsilon: float) -> Mechanism:
     Lay the symbols as arcs of length P_X(x) on a circle of circumference 1; a column covers
     [t, t + e^-epsilon) and has lift e^epsilon where it covers. Every start t between two breakpoints is
     replaced by the two breakpoints, which cannot lose utility. At most 2N outputs.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    epsilon
+        The limit on leakage, in nats.
     """
     pi = check_prior(prior).probabilities
     return Mechanism(arc_columns(pi, 0.0, largest_lift(pi, epsilon)).matrix(), inputs=prior.labels)
 
 
 def binary_matrix(pi: Sequence[Any] | Numbers, c: Any) -> Numbers:
-    """Theorem 2 for pi_1 >= pi_2 and 1 <= c <= 1/pi_2."""
+    """Theorem 2 for pi_1 >= pi_2 and 1 <= c <= 1/pi_2.
+
+    Parameters
+    ----------
+    pi
+        The two probabilities, the larger first.
+    c
+        e^epsilon.
+    """
     p1, p2 = pi
     if c * p1 < 1:
         # 1 - c p1 is c p2 - (c - 1), which is precise for a small p2 too.
@@ -117,7 +162,15 @@ def binary_matrix(pi: Sequence[Any] | Numbers, c: Any) -> Numbers:
 
 
 def high_privacy_matrix(pi: Sequence[Any] | Numbers, c: Any) -> Numbers:
-    """Theorem 3 for 1 <= c < 1/(1 - min pi)."""
+    """Theorem 3 for 1 <= c < 1/(1 - min pi).
+
+    Parameters
+    ----------
+    pi
+        The probabilities.
+    c
+        e^epsilon.
+    """
     masses = np.asarray(pi)
     P = np.tile(c * masses, (len(masses), 1))
     np.fill_diagonal(P, c * masses - (c - 1))  # 1 - c (1 - pi), but precise for small masses too
@@ -125,7 +178,17 @@ def high_privacy_matrix(pi: Sequence[Any] | Numbers, c: Any) -> Numbers:
 
 
 def uniform_matrix(n: int, c: Any, k: int) -> Numbers:
-    """Theorem 4 in region k for 1 <= c <= n."""
+    """Theorem 4 in region k for 1 <= c <= n.
+
+    Parameters
+    ----------
+    n
+        How many answers there are.
+    c
+        e^epsilon.
+    k
+        The region: a column has k - 1 zeros.
+    """
     full, rest = c / n, 1 - c * (n - k) / n
     after = (
         np.arange(n)[:, None] - np.arange(n)[None, :]

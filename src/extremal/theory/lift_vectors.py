@@ -21,6 +21,13 @@ def extremal_lift_vectors(prior: Prior, epsilon: float) -> Floats:
     """All vertices of the lift polytope, one a row, no duplicates (Algorithm 1, regions up to k = N).
 
     Practical up to about N = 18 (340 thousand vertices at epsilon = log 2).
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    epsilon
+        The limit on leakage, in nats.
     """
     pi = check_prior(prior).probabilities
     return lift_vertices(pi, 0.0, largest_lift(pi, epsilon))

@@ -17,6 +17,17 @@ TOLERANCE = 1e-12
 def majorizes(p: ArrayLike, q: ArrayLike, tolerance: float = TOLERANCE) -> bool:
     """Whether p majorizes q: equal sums, and every partial sum of the largest elements at least as large.
 
+    Parameters
+    ----------
+    p
+        Numbers.
+    q
+        As many numbers.
+    tolerance
+        How much a partial sum may fall short.
+
+    Examples
+    --------
     >>> majorizes([2 / 3, 1 / 3, 0], [1 / 3, 1 / 3, 1 / 3])
     True
     """

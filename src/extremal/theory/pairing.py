@@ -20,6 +20,13 @@ def pair_outputs(prior: Prior, mechanism: Mechanism) -> Mechanism:
     Outputs that never occur are dropped. With at most N outputs each gets its own input label, in the order
     of the inputs; with more they are numbered 0..M-1, and where the inputs are tuples, one label for each of
     several columns, number k stands in every place: ("#k", "#k"), which no answer is mistaken for.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
     """
     from scipy.optimize import linear_sum_assignment  # half a second: not at import
 
@@ -42,7 +49,15 @@ def _numbered(inputs: Labels, count: int) -> list[Any]:
 
 
 def agreement(prior: Prior, mechanism: Mechanism) -> float:
-    """P[Y = X]: how often the release carries the label of the true symbol."""
+    """P[Y = X]: how often the release carries the label of the true symbol.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
+    """
     check_match(prior, mechanism)
     column = {label: j for j, label in enumerate(mechanism.outputs)}
     labels = common_labels(prior.labels, mechanism.inputs)

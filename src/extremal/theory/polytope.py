@@ -29,6 +29,13 @@ def polytope_vertices(prior: Prior, epsilon: float) -> Floats:
 
     Practical up to N = 4: at most about 100 vertices in a moment for N = 3, 4 thousand in seconds for N = 4. N = 5 has
     3125 vertices in the first region already and is refused. Found in exact arithmetic, then rounded.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    epsilon
+        The limit on leakage, in nats.
     """
     pi, c = check_prior(prior).probabilities, largest_lift(prior.probabilities, epsilon)
     _check_number(len(pi))

@@ -14,7 +14,15 @@ from ..model.regions import check_epsilon, region
 
 
 def randomized_response(n_or_prior: int | Prior, epsilon_ldp: float) -> Mechanism:
-    """Tell the truth with weight e^epsilon, each other symbol with weight 1 (Definition 5)."""
+    """Tell the truth with weight e^epsilon, each other symbol with weight 1 (Definition 5).
+
+    Parameters
+    ----------
+    n_or_prior
+        How many answers there are, or a prior, whose labels are used.
+    epsilon_ldp
+        The parameter of randomized response: its level of local differential privacy.
+    """
     prior = n_or_prior if isinstance(n_or_prior, Prior) else Prior.uniform(n_or_prior)
     small = math.exp(-check_epsilon(epsilon_ldp))
     n = prior.size
@@ -25,7 +33,15 @@ def randomized_response(n_or_prior: int | Prior, epsilon_ldp: float) -> Mechanis
 
 
 def randomized_response_pml(prior: Prior, epsilon_ldp: float) -> Floats:
-    """l(X→y_j) = epsilon_r - log((e^epsilon_r - 1) P_X(x_j) + 1) for every output."""
+    """l(X→y_j) = epsilon_r - log((e^epsilon_r - 1) P_X(x_j) + 1) for every output.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    epsilon_ldp
+        The parameter of randomized response: its level of local differential privacy.
+    """
     p, epsilon_ldp = check_prior(prior).probabilities, check_epsilon(epsilon_ldp)
     # The same as -log(p + (1 - p) e^-epsilon_r), which cannot overflow; near 0 fewer digits cancel this way.
     if epsilon_ldp < 1:
@@ -37,6 +53,13 @@ def randomized_response_epsilon(prior: Prior, epsilon_ldp: float) -> float:
     """epsilon(P_X): the PML of randomized response with this parameter, attained at the least likely symbol.
 
     Schur-convex in the prior (Proposition 1), and never above epsilon_ldp.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    epsilon_ldp
+        The parameter of randomized response: its level of local differential privacy.
     """
     return float(randomized_response_pml(prior, epsilon_ldp).max())
 
@@ -45,6 +68,13 @@ def randomized_response_parameter(prior: Prior, epsilon: float) -> float:
     """epsilon_r(epsilon) = epsilon + log((1 - p_min) / (1 - p_min e^epsilon)): the inverse of the above.
 
     Defined for epsilon < epsilon_max; towards epsilon_max it grows without bound.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    epsilon
+        The limit on leakage, in nats.
     """
     epsilon = check_epsilon(epsilon)
     if region(check_prior(prior).probabilities, epsilon) > prior.size:
@@ -58,7 +88,15 @@ def randomized_response_parameter(prior: Prior, epsilon: float) -> float:
 
 
 def randomized_response_for_pml(prior: Prior, epsilon: float) -> Mechanism:
-    """The randomized response that satisfies epsilon-PML exactly; the identity from epsilon_max on."""
+    """The randomized response that satisfies epsilon-PML exactly; the identity from epsilon_max on.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    epsilon
+        The limit on leakage, in nats.
+    """
     if region(check_prior(prior).probabilities, epsilon) > prior.size:
         return identity(prior)
     return randomized_response(prior, randomized_response_parameter(prior, epsilon))

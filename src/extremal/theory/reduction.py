@@ -19,6 +19,15 @@ def reduce_outputs(prior: Prior, mechanism: Mechanism, utility: Utility) -> Mech
     by 1 + gamma phi(y) keeps all row sums and every lift; utility changes by gamma sum_y phi(y) mu(P_y). Walk
     in the direction that does not lose until a column vanishes, and repeat. Outputs that survive keep their
     labels.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
+    utility
+        The utility that must not fall.
     """
     check_match(prior, mechanism)
     check_utility(utility)

@@ -57,6 +57,25 @@ class PairsAudit:
     """Lower confidence bounds on the leakage of a system, all of which hold at once with `confidence`.
 
     A bound of 0 means that nothing was shown. That no violation was found is no proof that there is none.
+
+    Attributes
+    ----------
+    pairs
+        How many pairs there were.
+    tested_pairs
+        How many of them the bounds come from.
+    secrets
+        How many different answers occurred.
+    reports
+        How many different reports occurred.
+    confidence
+        The confidence level of all bounds together.
+    claimed
+        The level that the system claims.
+    prior
+        "estimated", "given" or "given, secrets drawn from it".
+    tests
+        The tests: one event and one answer each.
     """
 
     pairs: int
@@ -176,6 +195,28 @@ def audit_pairs(
     from them too. With `prior` the secrets may have been chosen in any way, as long as each report was drawn
     independently for its secret. `drawn=True` adds that the secrets were drawn from the prior given, which
     makes the bounds a little larger. `seed` decides which third of the pairs chooses the tests.
+
+    Parameters
+    ----------
+    x
+        The true answers.
+    y
+        The report for each of them.
+    epsilon
+        The level that the system claims, in nats.
+    prior
+        How common each answer is; estimated from the pairs if None.
+    drawn
+        Whether the answers were drawn from the prior.
+    confidence
+        The confidence level of all bounds together.
+    seed
+        The seed that splits the pairs into those that choose tests and those that are tested.
+
+    Returns
+    -------
+    PairsAudit
+        Bounds on the leakage, and whether a claim is refuted.
     """
     claimed = None if epsilon is None else check_epsilon(epsilon)
     alpha = 1 - check_confidence(confidence, least=0.5)

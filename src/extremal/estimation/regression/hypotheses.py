@@ -19,7 +19,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Test:
-    """A statistic that follows a chi-squared distribution if the hypothesis holds, approximately."""
+    """A statistic that follows a chi-squared distribution if the hypothesis holds, approximately.
+
+    Attributes
+    ----------
+    name
+        What was tested.
+    statistic
+        The statistic.
+    degrees
+        Degrees of freedom.
+    p_value
+        The p-value.
+    """
 
     name: str
     statistic: float
@@ -33,7 +45,13 @@ class Test:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TestTable:
-    """The tests of each term, one a row."""
+    """The tests of each term, one a row.
+
+    Attributes
+    ----------
+    tests
+        For each term its name, its Wald test and its likelihood-ratio test.
+    """
 
     tests: tuple[tuple[str, Test, Test | None], ...]  # term, Wald, likelihood ratio
 
@@ -54,7 +72,13 @@ class TestTable:
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
     def to_frame(self, library: str | None = None) -> Any:
-        """A frame of pandas, polars or pyarrow: of the library named, else of the first that is installed."""
+        """A frame of pandas, polars or pyarrow: of the library named, else of the first that is installed.
+
+        Parameters
+        ----------
+        library
+            "pandas", "polars" or "pyarrow"; if None, the first of them that is installed.
+        """
         return to_frame(self.rows(), library)
 
     def __str__(self) -> str:

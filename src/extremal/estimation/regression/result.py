@@ -51,6 +51,45 @@ class Regression:
     `coefficients` and `covariance` are in the order of `parameters`. A parameter has an `answer` (of a multinomial
     model: the odds are those against the first of `answers`), a `column` of the design, and a `part`: "" for
     coefficients, "threshold" and "scale" for the rest of the model, "private" for the shares of private predictors.
+
+    Attributes
+    ----------
+    formula
+        The formula.
+    model
+        The kind of model.
+    answers
+        The answers of the outcome, the reference first.
+    private
+        The private columns.
+    predictors
+        How private predictors depend on the rest; None if there are none.
+    rows
+        How many rows were used.
+    dropped
+        How many rows lacked a value, by column.
+    weighted
+        Whether there were weights.
+    clusters
+        How many clusters there were; None without any.
+    errors
+        The kind of standard errors.
+    confidence
+        The confidence level of the intervals.
+    coefficients
+        The estimates, in the order of `parameters`.
+    covariance
+        Their covariance matrix.
+    log_likelihood
+        The log-likelihood of the reports.
+    misfit
+        A p-value: whether likelihood and corrected scores of private predictors agree.
+    fitted
+        What the fit returned.
+    assembly
+        The design matrices.
+    source
+        The data and how to read them.
     """
 
     formula: str
@@ -148,13 +187,24 @@ class Regression:
         )
 
     def wald(self, term: str | None = None) -> hypotheses.Test:
-        """The Wald test that all coefficients of a term are 0; without one, of all terms but the intercept."""
+        """The Wald test that all coefficients of a term are 0; without one, of all terms but the intercept.
+
+        Parameters
+        ----------
+        term
+            A term of the formula; all but the intercept if None.
+        """
         return hypotheses.wald(self, term)
 
     def likelihood_ratio(self, other: Regression | str) -> hypotheses.Test:
         """The likelihood-ratio test against a nested model, or against this one without a term.
 
         Not for weighted or clustered rows, whose likelihood is none of the sample: use `wald`.
+
+        Parameters
+        ----------
+        other
+            A nested model, or a term to leave out.
         """
         return hypotheses.likelihood_ratio(self, other)
 
@@ -175,13 +225,24 @@ class Regression:
         return effects.shares(self, data, at)
 
     def predict(self, data: Any = None) -> Floats:
-        """The probability of every answer for each row, or its mean: (rows, answers)."""
+        """The probability of every answer for each row, or its mean: (rows, answers).
+
+        Parameters
+        ----------
+        data
+            New rows; those of the fit if None.
+        """
         return effects.predict(self, data)
 
     def effects(self, *variables: str) -> FigureTable:
         """Average marginal effects on the share of each answer, or on the mean.
 
         Of a number the derivative; of a category or a private predictor the difference to its first level.
+
+        Parameters
+        ----------
+        *variables
+            Names of columns; all of them if none is given.
         """
         return effects.effects(self, variables)
 
@@ -190,7 +251,13 @@ class Regression:
         return summary.records(self)
 
     def to_frame(self, library: str | None = None) -> Any:
-        """The same as a frame of pandas, polars or pyarrow: of the library named, else of the first installed."""
+        """The same as a frame of pandas, polars or pyarrow: of the library named, else of the first installed.
+
+        Parameters
+        ----------
+        library
+            "pandas", "polars" or "pyarrow"; if None, the first of them that is installed.
+        """
         return to_frame(self.records(), library)
 
     def to_dict(self) -> dict[str, Any]:
@@ -221,7 +288,13 @@ class Regression:
         )
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Axes with every coefficient and its interval, the intercepts left out."""
+        """Axes with every coefficient and its interval, the intercepts left out.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw on; new ones if None.
+        """
         from .plot import draw
 
         return draw(self, axes)

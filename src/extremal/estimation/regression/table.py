@@ -33,6 +33,25 @@ class FigureTable:
     """Figures under keys, such as (answer, term), with normal intervals that each hold with `confidence`.
 
     `tested` is whether 0 is a value to test against; shares have none.
+
+    Attributes
+    ----------
+    title
+        What the table is about.
+    keys
+        Headings of the keys.
+    labels
+        The keys of each row.
+    estimates
+        The figures.
+    covariance
+        Their covariance matrix.
+    confidence
+        The confidence level of each interval.
+    tested
+        Whether 0 is a value to test against.
+    within
+        The smallest and the largest possible value.
     """
 
     title: str
@@ -94,7 +113,13 @@ class FigureTable:
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
     def to_frame(self, library: str | None = None) -> Any:
-        """A frame of pandas, polars or pyarrow: of the library named, else of the first that is installed."""
+        """A frame of pandas, polars or pyarrow: of the library named, else of the first that is installed.
+
+        Parameters
+        ----------
+        library
+            "pandas", "polars" or "pyarrow"; if None, the first of them that is installed.
+        """
         return to_frame(self.rows(), library)
 
     def to_json(self) -> str:

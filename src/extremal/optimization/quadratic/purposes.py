@@ -33,7 +33,13 @@ class Purpose(ABC):
 
     @abstractmethod
     def loss(self, prior: Prior) -> Floats:
-        """A, in the order of the prior's symbols."""
+        """A, in the order of the prior's symbols.
+
+        Parameters
+        ----------
+        prior
+            How common each answer is.
+        """
 
     def __call__(self, prior: Prior, mechanism: Mechanism) -> float:
         """The efficiency of a mechanism: 1 without privacy, 0 if the reports do not identify what is estimated."""
@@ -112,7 +118,13 @@ class Mean(Purpose):
 
 
 def mean(scores: Mapping[object, float] | Sequence[float]) -> Mean:
-    """The purpose of estimating the mean of scores, by label or in the order of the prior's symbols."""
+    """The purpose of estimating the mean of scores, by label or in the order of the prior's symbols.
+
+    Parameters
+    ----------
+    scores
+        A number for each label, or numbers in the order of the prior.
+    """
     labels = tuple(scores) if isinstance(scores, Mapping) else None
     numbers = tuple(float(s) for s in (scores.values() if isinstance(scores, Mapping) else scores))
     if not np.isfinite(numbers).all() or len(set(numbers)) < 2:
@@ -153,7 +165,13 @@ class Groups(Purpose):
 
 
 def groups(members: Mapping[str, Sequence[object]]) -> Groups:
-    """The purpose of estimating the shares of groups, given by the labels of each; labels in none are the rest."""
+    """The purpose of estimating the shares of groups, given by the labels of each; labels in none are the rest.
+
+    Parameters
+    ----------
+    members
+        The labels of each group.
+    """
     if not members or not all(len(labels) for labels in members.values()):
         raise OptionError(
             "must name at least one group with labels",
@@ -165,7 +183,15 @@ def groups(members: Mapping[str, Sequence[object]]) -> Groups:
 
 @dataclass(frozen=True, eq=False)
 class Quadratic(Purpose):
-    """Any positive semidefinite A: the expected value of error' A error is to be small."""
+    """Any positive semidefinite A: the expected value of error' A error is to be small.
+
+    Parameters
+    ----------
+    matrix
+        A, positive semidefinite.
+    title
+        What it is called in tables.
+    """
 
     matrix: Floats = field(repr=False)
     title: str = "quadratic loss"

@@ -45,6 +45,7 @@ autodoc_type_aliases = {
 }
 autodoc_type_aliases |= {"Floats": "ndarray", "Ints": "ndarray"}
 napoleon_google_docstring = False
+napoleon_attr_annotations = False  # the signature has the types
 napoleon_use_ivar = True  # an attribute has one place: among the members
 add_module_names = False
 python_use_unqualified_type_names = True

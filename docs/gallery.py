@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,11 @@ class Example(NamedTuple):
     name: str
     title: str
     text: str
+
+    @property
+    def caption(self) -> str:
+        """The first sentence of the text, below the picture among the others."""
+        return re.split(r"(?<=[.?])\s", self.text, maxsplit=1)[0]
 
 
 def read(script: Path) -> Example:
@@ -31,7 +37,7 @@ def run(script: Path, folder: Path) -> str:
 
 
 def build(scripts: Path, folder: Path) -> None:
-    """One page for each script, and pages.txt with a tile for each, which gallery.md includes."""
+    """One page for each script, and gallery.txt with a tile for each, which gallery.md includes."""
     folder.mkdir(exist_ok=True)
     examples = [read(script) for script in sorted(scripts.glob("*.py"))]
     for example in examples:
@@ -44,7 +50,7 @@ def build(scripts: Path, folder: Path) -> None:
         (folder / f"{example.name}.md").write_text(page, encoding="utf-8")
     tiles = "\n".join(
         f":::{{container}}\n[![{e.title}](generated/{e.name}.svg)](generated/{e.name}.md)\n\n"
-        f"[{e.title}](generated/{e.name}.md)\n:::\n"
+        f"[{e.title}](generated/{e.name}.md)\n\n{e.caption}\n:::\n"
         for e in examples
     )
     names = "\n".join(f"generated/{e.name}" for e in examples)

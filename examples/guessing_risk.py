@@ -1,8 +1,8 @@
 """What ε means: the chance of guessing right.
 
-Whoever wants to know something about one person and would have guessed it with probability p, guesses it with
-probability at most e^ε p after seeing the report. The lines show this bound; the crosses show the worst attributes of
-the answer that there are, which reach it.
+Somebody wants to know something about one person, and would guess it with the chance on the horizontal axis. After seeing
+the report, the chance is at most the one on the line for this ε: e^ε times as large. The crosses are the worst facts that
+one could want to know; some of them reach the line.
 """
 
 import math
@@ -21,10 +21,7 @@ levels = {0.2: GREEN, 0.6: BLUE, 1.2: ORANGE}
 
 def worst(epsilon):
     """For each set of answers: its probability, and the largest it can have after a report."""
-    posterior = (
-        ex.measures.lift(prior, ex.design(prior, epsilon, ex.mutual_information).mechanism).T
-        * prior.probabilities
-    ).T
+    posterior = (ex.measures.lift(prior, ex.design(prior, epsilon).mechanism).T * prior.probabilities).T
     for size in range(1, prior.size):
         for chosen in combinations(range(prior.size), size):
             yield prior.probabilities[list(chosen)].sum(), posterior[list(chosen)].sum(axis=0).max()

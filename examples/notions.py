@@ -1,8 +1,8 @@
-"""Beside other notions of privacy, at the same leakage.
+"""What stricter promises cost.
 
-The best mechanisms under local differential privacy (LDP), local information privacy (LIP) and maximal leakage, each at
-the largest level of its own at which no report leaks more than ε. What a stricter notion costs is the distance between
-the curves.
+There are other promises than a limit on guessing (PML): local differential privacy (LDP), local information privacy (LIP)
+and maximal leakage. For each the picture shows how much information the best mechanism keeps if no report leaks more
+than ε. LDP and LIP never rule an answer out, and keep less.
 """
 
 import sys
@@ -21,7 +21,7 @@ def draw(axes):
     for k, (color, style) in enumerate(looks):
         values = [rows[k]["value"] for rows in tables]
         axes.plot(epsilons, values, style, color=color, label=tables[0][k]["name"])
-    axes.set(xlabel="ε, the most that a report leaks (nats)", ylabel="mutual information (nats)")
+    axes.set(xlabel="ε, the most that a report leaks (nats)", ylabel="information about the answer (nats)")
     axes.legend()
 
 

@@ -1,8 +1,8 @@
 """The same protection from fewer people.
 
-944 people were asked which party they identify with. Publish the shares as exactly as 500 direct answers would give
-them: how many people have to be asked, depending on how much likelier any guess about a person may become? Classical
-randomized response is set to the same limit.
+How many people must you ask to know the shares of seven parties as exactly as 500 true answers would tell? It depends on
+how much a report may help to guess a person's answer. The blue line is the best way to draw reports. The red line is
+classical randomized response under the same limit.
 """
 
 import math

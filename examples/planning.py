@@ -1,7 +1,7 @@
-"""How many people to ask, and how exact they will be.
+"""How many people to ask, and how precise they will be.
 
-Points to each side of a share over the number of people, one curve for each privacy level, with the design that is
-best for shares. Four times as many people halve the error; below ε = 1, half of ε takes about four times as many. The
+Each line is one ε, with the best design for shares. Read off how many points to each side a share is known to, for a
+number of people. Four times as many people halve the error; below ε = 1, half of ε takes about four times as many. The
 dashed line is what true answers would give.
 """
 

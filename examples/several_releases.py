@@ -1,7 +1,8 @@
 """Several reports about one person.
 
-Asking again and drawing again wears the protection out. The exact leakage of n independent reports beside n times the
-leakage of one, which is no bound: for two to seven reports of the optimal mechanism the truth lies above it.
+If you ask again and draw a new report, both together reveal more than one. The picture shows what 1 to 10 reports leak
+together. The sum of their leakages (dotted) is not a limit: two to seven reports of the optimal mechanism leak more than
+that.
 """
 
 import math

@@ -1,7 +1,8 @@
-"""When the prior is only known from a sample.
+"""If the prior comes from a small sample.
 
-A mechanism that was designed as if the frequencies of a sample were the truth leaks more than it should for the priors
-that the sample leaves possible (dashed). A design for the whole set of these priors keeps the promise (solid).
+You never know exactly how common each answer is. A design that takes the shares of a sample for the truth may leak more
+than it should (orange). A design for all priors that fit the sample keeps the limit of 0.7 (blue), and keeps less
+information in return (grey). Both problems shrink with the size of the sample.
 """
 
 import sys

@@ -42,7 +42,7 @@ def test_a_design_prints_itself():
         f"mutual information {design.value:.9g} at epsilon = 0.7; at most {design.upper_bound:.9g}"
     )
     assert "(gap " in first
-    assert second == "3 inputs, 3 outputs, privacy region 3 of 3"
+    assert second == "3 answers, 3 reports; a report can rule out up to 2 answers"
     assert third.startswith("method enumeration, ")
     assert "columns in 1 rounds" in third
     page = design._repr_html_()
@@ -64,8 +64,8 @@ def test_above_all_regions_a_design_says_whether_everything_is_told():
         ex.design(prior, 5.0, ex.mutual_information, notion=ex.LIP.above(0.5)),
         ex.design(ex.PriorSet.at_least(prior, 0), 5.0, ex.mutual_information),
     )
-    words = [str(design).splitlines()[1].rpartition(", ")[2] for design in designs]
-    assert words == ["full disclosure", "under LIP", "above all regions"]
+    words = [str(design).splitlines()[1].rpartition("; ")[2] for design in designs]
+    assert words == ["the report may be the answer itself", "under LIP", "the limit is above epsilon_max"]
 
 
 def test_outputs_carry_the_labels_they_agree_with_most_often():

@@ -141,7 +141,7 @@ class Design:
         return "\n".join(
             (
                 f"{self._worth} at epsilon = {self.epsilon:.6g}; {proof}",
-                f"{self.prior.size} inputs, {self.made.shape[1]} outputs, {self._place}",
+                f"{self.prior.size} answers, {self.made.shape[1]} reports; {self._place}",
                 f"method {self.method}, {stats.seconds:.3f} s{work}"
                 + ("; interrupted, this is the best so far" if stats.interrupted else "")
                 + ("; stopped by the time limit, this is the best so far" if stats.stopped else ""),
@@ -164,10 +164,16 @@ class Design:
         if self.notion != PML:
             return f"under {self.notion.name}"
         k, n = self.region, self.prior.size
+        if k == 1:
+            return "no report can rule an answer out"
         if k <= n:
-            return f"privacy region {k} of {n}"
+            return f"a report can rule out up to {k - 1} answer{'s' * (k > 2)}"
         # Another prior of a set may still forbid to tell everything.
-        return "full disclosure" if self.prior_set is None else "above all regions"
+        return (
+            "the report may be the answer itself"
+            if self.prior_set is None
+            else "the limit is above epsilon_max"
+        )
 
     def _promise(self, priors: PriorSet) -> str:
         sure = f"; (epsilon, delta) = ({self.epsilon:.6g}, {priors.delta:.6g})" if priors.delta > 0 else ""

@@ -33,10 +33,25 @@ MOST_STEPS = 60
 
 @dataclass(frozen=True, eq=False)
 class LeastEpsilon:
-    """`epsilon` reaches the wish by `design`; nothing below `lower` does, because of the bound of `refuted`.
+    """The smallest limit that reaches a wish: `design` reaches it at `epsilon`, and nothing below `lower` does.
 
-    refuted: a design at `lower` whose upper_bound is below `wanted`; None if every epsilon reaches it, or if no smaller
-    level could be ruled out.
+    Attributes
+    ----------
+    prior
+        How common each answer is.
+    utility
+        What the designs are for.
+    wanted
+        The value to reach.
+    epsilon
+        The limit at which `design` reaches it, in nats.
+    lower
+        No limit below this one reaches it.
+    design
+        The design at `epsilon`.
+    refuted
+        A design at `lower` whose upper bound is below `wanted`; None if every epsilon reaches it, or if no smaller one
+        could be ruled out.
     """
 
     prior: Prior

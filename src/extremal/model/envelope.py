@@ -27,7 +27,15 @@ class Corners:
 
     @classmethod
     def of(cls, probabilities: NDArray[Any], matrix: NDArray[Any]) -> Self:
-        """The envelope of a prior (N,) and a mechanism (N, M), in doubles or in fractions (dtype object)."""
+        """The envelope of a prior (N,) and a mechanism (N, M), in doubles or in fractions (dtype object).
+
+        Parameters
+        ----------
+        probabilities
+            The prior, (N,).
+        matrix
+            The mechanism, (N, M).
+        """
         occurring = matrix.max(axis=0) > 0
         P = matrix[:, occurring]
         Q = P / P.max(axis=0)  # in doubles, probabilities @ P may underflow
@@ -42,6 +50,11 @@ class Corners:
         """max_x L_x(δ) / δ: how much more likely an event of probability δ makes an answer, at most.
 
         A fraction if the corners are.
+
+        Parameters
+        ----------
+        delta
+            The share of all reports, between 0 and 1.
         """
         check_share(delta)
         share = Fraction(delta) if self.shares.dtype == object else delta

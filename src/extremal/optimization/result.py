@@ -96,6 +96,8 @@ class Design:
         What must not exceed epsilon.
     certificate
         The proof of the bound, for a purpose such as shares.
+    envelope
+        Limits by share of reports, as pairs (share, limit).
     """
 
     prior: Prior

@@ -1,8 +1,8 @@
 """Catch a leaky client from the outside.
 
-A program claims to hide the true value among two decoys, but always puts the true value first. `audit_pairs` sees only
-pairs of true value and report. From a few dozen pairs on it proves, with confidence 0.95, that more leaks than was claimed
-(dashed). If the three values are shuffled, it finds nothing wrong.
+A program claims to hide the true value among two decoys, but always puts the true value first. `audit_pairs` sees
+only pairs of true value and report. From a few dozen pairs on it proves, with confidence 0.95, that more leaks than
+was claimed (dashed). If the three values are shuffled, it finds nothing wrong.
 """
 
 import math

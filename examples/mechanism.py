@@ -1,8 +1,8 @@
 """What a mechanism looks like.
 
 A mechanism says how often each answer turns into each report. Rows are true answers, columns are reports, numbers are
-percentages. An empty field never happens: whoever sees that report knows that this was not the answer. Still, no report
-makes any guess more than about twice as likely to be right (ε = 0.7).
+percentages. An empty field never happens: whoever sees that report knows that this was not the answer. Still, no
+report makes any guess more than about twice as likely to be right (ε = 0.7).
 """
 
 import sys

@@ -1,8 +1,8 @@
 """Several reports about one person.
 
-If you ask again and draw a new report, both together reveal more than one. The picture shows what 1 to 10 reports leak
-together. The sum of their leakages (dotted) is not a limit: two to seven reports of the optimal mechanism leak more than
-that.
+If you ask again and draw a new report, both together reveal more than one. The picture shows what 1 to 10 reports
+leak together. The sum of their leakages (dotted) is not a limit: two to seven reports of the optimal mechanism leak
+more than that.
 """
 
 import math

@@ -1,8 +1,8 @@
 """Privacy against precision.
 
-The more a report may leak (ε), the more it is worth. The blue line is the best that any mechanism can do: how many true
-answers one report is worth for estimating shares. The orange line is randomized response under the same limit. The example
-is party identification in the American National Election Study of 1996.
+The more a report may leak (ε), the more it is worth. The blue line is the best that any mechanism can do: how many
+true answers one report is worth for estimating shares. The orange line is randomized response under the same limit.
+The example is party identification in the American National Election Study of 1996.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """If the prior comes from a small sample.
 
-You never know exactly how common each answer is. A design that takes the shares of a sample for the truth may leak more
-than it should (orange). A design for all priors that fit the sample keeps the limit of 0.7 (blue), and keeps less
-information in return (grey). Both problems shrink with the size of the sample.
+You never know exactly how common each answer is. A design that takes the shares of a sample for the truth may leak
+more than it should (orange). A design for all priors that fit the sample keeps the limit of 0.7 (blue), and keeps
+less information in return (grey). Both problems shrink with the size of the sample.
 """
 
 import sys

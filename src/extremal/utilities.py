@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .model.guaranteed import Guaranteed, guaranteed
 from .model.utility import (
     ExpectedGain,
     FDivergence,
@@ -20,11 +21,13 @@ __all__ = [
     "ExpectedGain",
     "FDivergence",
     "FInformation",
+    "Guaranteed",
     "Purpose",
     "Quadratic",
     "Utility",
     "check_sub_linear",
     "chi_squared",
+    "guaranteed",
     "hellinger",
     "jensen_shannon",
     "mutual_information",

@@ -26,6 +26,7 @@ import numpy as np
 
 from .._types import Floats
 from ..errors import EpsilonError, MechanismError, OptionError
+from ..model.guaranteed import Guaranteed
 from ..model.leakage import epsilon_pml, lift
 from ..model.mechanism import Mechanism
 from ..model.notion import Notion
@@ -160,10 +161,41 @@ def check_design(design: CheckedDesign) -> Check:
         )
     if hasattr(design.utility, "loss"):
         return _check_purpose(design)
+    if isinstance(design.utility, Guaranteed):
+        return _check_guaranteed(design, design.utility)
     if getattr(design, "envelope", ()):
         return _check_limited(design, getattr(design, "envelope"))  # noqa: B009
     low = design.notion.lower_lift(check_epsilon(design.epsilon))
     return check_claim(design.prior, design.epsilon, design.utility, design, lower_lift=low)
+
+
+def _check_guaranteed(design: CheckedDesign, utility: Guaranteed) -> Check:
+    """The same for a guaranteed utility, which a mean with any weights of the answers bounds."""
+    theta = np.asarray(getattr(design, "weights", None), dtype=np.float64)
+    if theta.shape != (design.prior.size,) or not theta.min() >= 0 or abs(math.fsum(theta) - 1) > EXACT:
+        raise MechanismError(
+            "a guaranteed utility is proved by weights of the answers that are >= 0 and sum to 1",
+            given=repr(theta.tolist())[:80],
+            remedy="design() gives them",
+        )
+    mean = utility.weighted(design.prior, theta)
+    value, claimed = utility(design.prior, design.mechanism), _number(design.value)
+    weighted = mean(design.prior, design.mechanism)
+    claim = _Claim(design.mechanism, weighted, design.upper_bound, design.dual)
+    found = check_claim(design.prior, design.epsilon, mean, claim)
+    problems = found.problems
+    if not abs(value - claimed) <= RELATIVE * max(abs(value), 1e-3):
+        problems += (f"value is {value:.12g}, not {claimed:.12g}",)
+    gap = max(found.upper_bound - value, 0.0) / abs(found.upper_bound) if found.upper_bound else 0.0
+    return replace(found, ok=not problems, value=value, claimed_value=claimed, gap=gap, problems=problems)
+
+
+@dataclass(frozen=True)
+class _Claim:
+    mechanism: Mechanism
+    value: float
+    upper_bound: float
+    dual: Floats | None
 
 
 def _check_limited(design: CheckedDesign, limits: tuple[tuple[float, float], ...]) -> Check:

@@ -17,6 +17,7 @@ from .._confidence import check_confidence
 from ..certification.certified import Certified
 from ..certification.certify import certify
 from ..errors import EpsilonError, OptionError
+from ..model.guaranteed import Guaranteed
 from ..model.mechanism import constant, identity
 from ..model.prior import Prior, check_prior
 from ..model.utility import Utility
@@ -55,7 +56,7 @@ class LeastEpsilon:
     """
 
     prior: Prior
-    utility: Utility | Purpose
+    utility: Utility | Purpose | Guaranteed
     wanted: float
     epsilon: float
     lower: float
@@ -98,7 +99,7 @@ class LeastEpsilon:
 def least_epsilon(
     prior: Prior,
     wanted: float | None = None,
-    utility: Utility | Purpose = shares,
+    utility: Utility | Purpose | Guaranteed = shares,
     *,
     people: int | None = None,
     half_width: float | None = None,

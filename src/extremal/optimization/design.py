@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..errors import OptionError
+from ..model.guaranteed import Guaranteed
 from ..model.notion import PML, Notion
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
@@ -13,6 +14,7 @@ from ..model.regions import check_epsilon
 from ..model.utility import Utility
 from .envelope import DEFAULT_TOLERANCE, check_limits, run_envelope
 from .estimation import run_purpose, run_robust_purpose
+from .guaranteed import run_guaranteed
 from .notions import run_notion
 from .quadratic.purposes import Purpose, shares
 from .result import Design
@@ -24,7 +26,7 @@ from .task import check_options, make_task
 def design(
     prior: Prior | PriorSet,
     epsilon: float,
-    utility: Utility | Purpose = shares,
+    utility: Utility | Purpose | Guaranteed = shares,
     *,
     notion: Notion = PML,
     envelope: Mapping[float, float] | None = None,
@@ -113,6 +115,14 @@ def design(
             return run_robust_purpose(prior, epsilon, utility, tolerance, time_limit, progress)
         return run_purpose(prior, epsilon, utility, tolerance, time_limit, progress)
     tolerance = 1e-6 if tolerance is None else tolerance
+    if isinstance(utility, Guaranteed):
+        if isinstance(prior, PriorSet) or notion != PML or method != "auto":
+            raise OptionError(
+                f"a design for {utility.name} is for one prior and PML, by the method 'auto'",
+                given=f"{type(prior).__name__}, {notion!r} and {method!r}",
+                remedy="leave the others out",
+            )
+        return run_guaranteed(prior, epsilon, utility, tolerance)
     nominal = prior.nominal if isinstance(prior, PriorSet) else prior
     low = notion.lower_lift(check_epsilon(epsilon))
     task = make_task(nominal, epsilon, utility, tolerance, time_limit, low, progress)
@@ -131,7 +141,7 @@ def design(
 def _limited(
     prior: Prior | PriorSet,
     epsilon: float,
-    utility: Utility | Purpose,
+    utility: Utility | Purpose | Guaranteed,
     notion: Notion,
     limits: tuple[tuple[float, float], ...],
     method: str,
@@ -139,7 +149,12 @@ def _limited(
     time_limit: float | None,
     progress: Progress | None,
 ) -> Design:
-    if isinstance(prior, PriorSet) or isinstance(utility, Purpose) or notion != PML or method != "auto":
+    if (
+        isinstance(prior, PriorSet)
+        or isinstance(utility, Purpose | Guaranteed)
+        or notion != PML
+        or method != "auto"
+    ):
         raise OptionError(
             "a design with limits of the envelope is for one prior, PML, a utility and the method 'auto'",
             given=f"{type(prior).__name__}, {notion!r}, {utility!r} and {method!r}"[:120],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._types import Floats, Ints
+from ..model.guaranteed import Guaranteed
 from ..model.leakage import lift
 from ..model.mechanism import Mechanism
 from ..model.notion import PML, Notion
@@ -102,7 +103,7 @@ class Design:
 
     prior: Prior
     epsilon: float
-    utility: Utility | Purpose
+    utility: Utility | Purpose | Guaranteed
     method: str
     made: Mechanism | Arcs = field(repr=False)
     value: float
@@ -113,6 +114,9 @@ class Design:
     prior_set: PriorSet | None = field(default=None, repr=False)
     notion: Notion = PML
     certificate: Certificate | EnvelopeCertificate | None = field(default=None, repr=False)
+    weights: Floats | None = field(
+        default=None, repr=False
+    )  # of the answers, in the proof of a guaranteed utility
     envelope: tuple[tuple[float, float], ...] = ()  # (delta, limit): the worst delta of reports tells no more
 
     @cached_property

@@ -63,7 +63,7 @@ typedef struct {
     const uint32_t *rows;    /* the row of each code; the last element is that of every code from there on */
     const uint64_t *entries; /* the tables */
     void *out;               /* unsigned integers of 2^out_size bytes */
-    int64_t row_count, table_rows;
+    int64_t row_count, table_rows; /* all of `rows` are below table_rows */
     int32_t code_size, out_size, b, width;
 } drawing;
 
@@ -145,12 +145,9 @@ EXPORT int64_t extremal_widest(void) { return 0; }
 #endif
 
 /* Draw the outcomes of `count` records from `first` on, with instructions up to d->width, which is at most what
-   extremal_widest says. Returns the largest row that was met, or -1, having drawn nothing, if `rows` names one that
-   the tables do not have. */
+   extremal_widest says. Returns the largest row that was met. That `rows` names none that the tables do not have is
+   checked before: a large alphabet has more of them than are drawn at a time. */
 EXPORT int64_t extremal_draw(const drawing *d, const uint64_t *words, int64_t first, int64_t count) {
-    uint32_t largest = 0;
-    for (int64_t i = 0; i < d->row_count; i++) largest = d->rows[i] > largest ? d->rows[i] : largest;
-    if (largest >= d->table_rows) return -1;
     draw_loop *const(*loops)[4] = d->width == 2 ? loops_avx512 : d->width == 1 ? loops_avx2 : loops_plain;
     return loops[d->code_size][d->out_size](words, (const char *)d->codes + (first << d->code_size), count, d->rows,
                                             (uint64_t)(d->row_count - 1), d->entries, d->b,

@@ -17,9 +17,10 @@ import numpy as np
 
 from .._types import Floats
 from ..certification import proof
-from ..certification.certified import Certified, as_mechanism, exact_masses
+from ..certification.certified import Certified, as_mechanism, exact_columns, exact_masses
 from ..errors import MechanismError, OptionError, PriorError
 from ..model.adversary import Attribute, worst_attribute
+from ..model.blocks import Blocks
 from ..model.leakage import (
     LeakageDistribution,
     first_largest,
@@ -37,6 +38,7 @@ from ..model.utility import mutual_information
 from . import text as audit_text
 from .disclosure import (
     Disclosure,
+    Guesses,
     NearCertainty,
     Outcome,
     disclosures,
@@ -76,6 +78,9 @@ class Audit:
     Over a `prior_set` leakages are the worst case of every prior in it. All other figures (how often a report comes
     out, what is guessed, what is ruled out) are those of `prior`, the nominal one.
 
+    Of a mechanism in blocks `prior` and `mechanism` are those of the blocks, `answers` is the prior of the single
+    answers, and guesses are of single answers: a report leaks as much about an answer as about its block.
+
     Attributes
     ----------
     prior
@@ -90,6 +95,10 @@ class Audit:
         The limit that is certified, if there is one.
     prior_set
         The set of priors, if the audit is for one.
+    blocks
+        The blocks of answers that are treated alike, if there are any.
+    answers
+        With blocks, the prior of the single answers.
     """
 
     prior: Prior
@@ -98,6 +107,22 @@ class Audit:
     exact: bool
     certified_epsilon: float | None = None
     prior_set: PriorSet | None = None
+    blocks: Blocks | None = None
+    answers: Prior | None = None
+
+    @property
+    def answer_prior(self) -> Prior:
+        """The prior of single answers."""
+        return self.prior if self.answers is None else self.answers
+
+    @cached_property
+    def guesses(self) -> Guesses:
+        """The likeliest answer of each row."""
+        if self.blocks is None or self.answers is None:
+            return Guesses(self.prior.probabilities, self._labels)
+        best = self.blocks.likeliest(self.answers)
+        labels = tuple(self.answers.labels[i] for i in best.tolist())
+        return Guesses(self.answers.probabilities[best], labels)
 
     @property
     def epsilon(self) -> float:
@@ -107,7 +132,7 @@ class Audit:
     @cached_property
     def outcomes(self) -> tuple[Outcome, ...]:
         """Each report with its leakage, the answers that attain it and those it rules out."""
-        return outcomes(self.prior, self.mechanism, self.leakage)
+        return outcomes(self.prior, self.mechanism, self.leakage, self.guesses)
 
     @cached_property
     def disclosures(self) -> tuple[Disclosure, ...]:
@@ -117,7 +142,7 @@ class Audit:
     @cached_property
     def near_certainty(self) -> NearCertainty | None:
         """The report that comes closest to giving an answer away, if some make one at least 95% likely."""
-        return near_certainty(self.prior, self.mechanism)
+        return near_certainty(self.prior, self.mechanism, self.guesses)
 
     @cached_property
     def distribution(self) -> LeakageDistribution:
@@ -170,12 +195,12 @@ class Audit:
     @property
     def prior_guess(self) -> float:
         """The probability of guessing X right without any report."""
-        return float(self.prior.probabilities.max())
+        return float(self.answer_prior.probabilities.max())
 
     @cached_property
     def average_guess(self) -> float:
         """The probability of guessing X right after seeing a report, on average over reports."""
-        joint = self.prior.probabilities[:, None] * self.mechanism.matrix
+        joint = self.guesses.probabilities[:, None] * self.mechanism.matrix
         return min(math.fsum(joint.max(axis=0)), 1.0)
 
     @property
@@ -216,9 +241,9 @@ class Audit:
         j = first_largest(np.where(self.mechanism.matrix.max(axis=0) > 0, self.leakage, -1.0))
         ratio = lift(self.prior, self.mechanism)[:, j]
         i = int(np.argmax(ratio))
-        before = float(self.prior.probabilities[i])
+        before = float(self.guesses.probabilities[i])
         return WorstCase(
-            self.mechanism.outputs[j], self._labels[i], before, min(before * float(ratio[i]), 1.0)
+            self.mechanism.outputs[j], self.guesses.labels[i], before, min(before * float(ratio[i]), 1.0)
         )
 
     def worst_attribute(self) -> Attribute:
@@ -263,7 +288,7 @@ class Audit:
         return audit_text.short(self.to_dict())
 
     def __repr__(self) -> str:
-        n, m = self.mechanism.shape
+        n, m = self.answer_prior.size, self.mechanism.shape[1]
         return f"Audit({n} inputs, {m} outputs, epsilon={self.epsilon:.6g}{', exact' if self.exact else ''})"
 
     def _repr_html_(self) -> str:
@@ -319,6 +344,8 @@ def audit(
             )
         return audit(*seen_from(nominal, as_mechanism(mechanism), attribute))
     known = nominal if priors is None else priors
+    if isinstance(mechanism, Certified) and mechanism.grouping is not None:
+        return _audit_blocks(known, mechanism, mechanism.grouping)
     if isinstance(mechanism, Certified):
         check_match(nominal, mechanism.mechanism)
         leakage = _exact_leakage(known, mechanism)
@@ -335,12 +362,31 @@ def audit(
     return Audit(nominal, as_mechanism(mechanism), leakage, level is not None, level, priors)
 
 
+def _audit_blocks(prior: Prior | PriorSet, mechanism: Certified, blocks: Blocks) -> Audit:
+    """The audit of a mechanism in blocks."""
+    if isinstance(prior, PriorSet) or prior.labels != blocks.labels:
+        raise PriorError(
+            "a mechanism in blocks must be audited under a prior of its labels",
+            given=repr(prior)[:60],
+            remedy="e.g. `audit(certified)`, or a Prior with `labels=certified.inputs`",
+        )
+    return Audit(
+        blocks.merged(prior),
+        mechanism.between,
+        _exact_leakage(prior, mechanism),
+        True,
+        mechanism.epsilon,
+        blocks=blocks,
+        answers=prior,
+    )
+
+
 def _exact_leakage(prior: Prior | PriorSet, mechanism: Certified) -> Floats:
     """The leakage of every output, from the integers and rounded up."""
-    found = exact_masses(prior)
+    found = exact_masses(prior, mechanism.grouping)
     return np.array(
         [
             max(proof.log_above(proof.largest_lift(masses, [runs])) for masses in found)
-            for runs in proof.column_runs(mechanism.weights)
+            for runs in exact_columns(mechanism.weights, mechanism.grouping)
         ]
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,14 +78,24 @@ class NearCertainty:
     probability: float
 
 
-def outcomes(prior: Prior, mechanism: Mechanism, leakage: Floats) -> tuple[Outcome, ...]:
+class Guesses(NamedTuple):
+    """The likeliest answer of each row of a mechanism: of a block of answers one, else the answer itself."""
+
+    probabilities: Floats
+    labels: Labels
+
+
+def outcomes(
+    prior: Prior, mechanism: Mechanism, leakage: Floats, guesses: Guesses | None = None
+) -> tuple[Outcome, ...]:
     """Every output with what it says, in the mechanism's order; `leakage` is l(X→y) for each."""
     labels = common_labels(prior.labels, mechanism.inputs)
     pi, ratio = prior.probabilities, lift(prior, mechanism)
     rho = mechanism.output_distribution(prior)
     attained = ratio >= ratio.max(axis=0) * (1 - EQUAL)
     excluded = ruled_out(mechanism, ratio)
-    after = pi[:, None] * ratio
+    single = guesses or Guesses(pi, labels)
+    after = single.probabilities[:, None] * ratio
     likeliest = after.argmax(axis=0)
     found = []
     for j, output in enumerate(mechanism.outputs):
@@ -98,7 +108,7 @@ def outcomes(prior: Prior, mechanism: Mechanism, leakage: Floats) -> tuple[Outco
                 _named(labels, attained[:, j]),
                 _named(labels, excluded[:, j]),
                 float(pi[excluded[:, j]].sum()),
-                labels[best],
+                single.labels[best],
                 min(float(after[best, j]), 1.0),
             )
         )
@@ -135,22 +145,25 @@ def nearly_certain(after: Any, before: Any) -> Any:
     return (after >= NEARLY) & (1 - after <= DOUBT_LEFT * (1 - before))
 
 
-def near_certainty(prior: Prior, mechanism: Mechanism) -> NearCertainty | None:
+def near_certainty(
+    prior: Prior, mechanism: Mechanism, guesses: Guesses | None = None
+) -> NearCertainty | None:
     """What comes closest to giving an answer away, if reports make some answer nearly certain.
 
     They do if the answer is at least 95% likely after the report, and at most half of the doubt about it is left.
     """
-    labels = common_labels(prior.labels, mechanism.inputs)
-    rho, after = mechanism.output_distribution(prior), prior.probabilities[:, None] * lift(prior, mechanism)
+    single = guesses or Guesses(prior.probabilities, common_labels(prior.labels, mechanism.inputs))
+    rho = mechanism.output_distribution(prior)
+    after = single.probabilities[:, None] * lift(prior, mechanism)
     best, reports = after.argmax(axis=0), np.arange(after.shape[1])
-    posterior, before = np.minimum(after[best, reports], 1.0), prior.probabilities[best]
+    posterior, before = np.minimum(after[best, reports], 1.0), single.probabilities[best]
     near = nearly_certain(posterior, before) & (rho > 0)
     if not near.any():
         return None
     j = first_largest(np.where(near, posterior, 0.0))
     return NearCertainty(
         mechanism.outputs[j],
-        labels[int(best[j])],
+        single.labels[int(best[j])],
         float(before[j]),
         float(posterior[j]),
         min(float(rho[near].sum()), 1.0),

@@ -63,7 +63,7 @@ def envelope(prior: Prior | Certified, mechanism: Mechanism | None = None) -> En
         The mechanism: a row for each answer, a column for each report.
     """
     if isinstance(prior, Certified):
-        return Envelope.of(*exact_tables(prior.prior, prior.weights, prior.bits))
+        return Envelope.of(*exact_tables(prior.prior, prior.weights, prior.bits, prior.grouping))
     known, found = check_prior(prior), check_mechanism(mechanism)
     check_match(known, found)
     return Envelope.of(known.probabilities, found.matrix)

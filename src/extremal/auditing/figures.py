@@ -24,7 +24,8 @@ MOST_LISTED = 20  # labels of a list; the count stands beside it
 def figures(audit: Audit) -> dict[str, Any]:
     """All figures as plain numbers, strings and lists; None stands for an infinite figure."""
     return {
-        "inputs": audit.mechanism.shape[0],
+        "inputs": audit.answer_prior.size,
+        "blocks": None if audit.blocks is None else audit.blocks.count,
         "outputs": audit.mechanism.shape[1],
         "prior": [
             {"label": plain(x), "probability": p}
@@ -41,12 +42,12 @@ def figures(audit: Audit) -> dict[str, Any]:
         "certified_epsilon": audit.certified_epsilon,
         "epsilon": audit.epsilon,
         "factor": math.exp(audit.epsilon),
-        "epsilon_max": audit.prior.epsilon_max,
-        "region": audit.prior.region(audit.epsilon),
+        "epsilon_max": audit.answer_prior.epsilon_max,
+        "region": audit.answer_prior.region(audit.epsilon),
         "measures": {
             "maximal_leakage": audit.maximal_leakage,
             "mutual_information": audit.mutual_information,
-            "entropy": audit.prior.entropy,
+            "entropy": audit.answer_prior.entropy,
             "ldp_epsilon": finite_or_none(audit.ldp_epsilon),
             "lip_epsilon": finite_or_none(audit.lip_epsilon),
             "lip_lower": finite_or_none(audit.lip_lower),
@@ -109,7 +110,7 @@ def _guessing(audit: Audit) -> dict[str, Any]:
 
 
 def _certainty(audit: Audit) -> dict[str, Any]:
-    n, near = audit.prior.size, audit.near_certainty
+    prior, near = audit.answer_prior, audit.near_certainty
     return {
         "near_certainty": None
         if near is None
@@ -121,7 +122,7 @@ def _certainty(audit: Audit) -> dict[str, Any]:
             "probability": near.probability,
         },
         "least_probability_that_can_be_confirmed": math.exp(-audit.epsilon),
-        "most_answers_that_can_be_excluded": min(audit.prior.region(audit.epsilon), n) - 1,
+        "most_answers_that_can_be_excluded": min(prior.region(audit.epsilon), prior.size) - 1,
         "disclosures": [
             {
                 "reports": _listed(d.reports),

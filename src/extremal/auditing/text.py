@@ -64,6 +64,11 @@ def _for_every_prior(figures: Figures) -> str:
     return f", for every prior in the set ({known['description']}){sure}"
 
 
+def _in_blocks(figures: Figures) -> str:
+    blocks = figures["blocks"]
+    return "" if blocks is None else f" in {blocks} blocks of answers that are treated alike"
+
+
 def _nominally(figures: Figures) -> str:
     return "" if figures["prior_set"] is None else " under the nominal prior"
 
@@ -107,7 +112,8 @@ def promise(figures: Figures) -> list[str]:
     n, m, raised = figures["inputs"], figures["outputs"], factor(figures["epsilon"])
     worst, silent = figures["worst_case"], figures["factor"] <= SILENT
     lines = [
-        f"Each person's answer, one of {n}, is replaced by a random report, one of {m}. Whoever sees a report, "
+        f"Each person's answer, one of {n}{_in_blocks(figures)}, is replaced by a random report, one of {m}. Whoever "
+        "sees a report, "
         "and whatever they want to find out about the answer, "
         + (
             "learns nothing from it."

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import CertificationError, FormatError, MechanismError, PriorError
+from ..model.blocks import BlockMechanism, Blocks
 from ..model.labels import Labels, check_labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
@@ -32,6 +33,8 @@ from .proof import (
     LARGEST_BLOCK,
     Lift,
     Masses,
+    Run,
+    block_runs,
     column_runs,
     is_at_most,
     largest_lift,
@@ -46,6 +49,9 @@ from .weights import BITS, TOTAL
 @dataclass(frozen=True, eq=False, repr=False)
 class Certified(Certificate):
     """A mechanism whose integer weights satisfy epsilon-PML exactly; the proof was done when it was built.
+
+    With `blocks`, the block of each input, `weights` have one row for each block: large alphabets need no matrix of
+    all inputs.
 
     With a `prior_set` they satisfy it for every prior of the set, and `prior` is the nominal one. `weights` are
     (N, M) unsigned integers, every row sums to 2**bits. `realised_epsilon` is a double proved to be no less than
@@ -69,6 +75,8 @@ class Certified(Certificate):
         A note on the release that made them.
     prior_set
         The set of priors for which the limit is proved, if there is one.
+    blocks
+        The block of each answer, if answers are treated alike in blocks. Weights then have a row for each block.
     """
 
     prior: Prior
@@ -78,13 +86,23 @@ class Certified(Certificate):
     method: str = "given"
     library: str = ""
     prior_set: PriorSet | None = None
+    blocks: NDArray[np.uint32] | None = None
     bits: int = field(default=BITS, init=False)
     realised_epsilon: float = field(init=False)
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
         _set(self, "epsilon", check_epsilon(self.epsilon))
-        _set(self, "weights", _check_weights(self.weights, self.prior.size))
+        if self.blocks is not None:
+            _set(self, "blocks", self._grouping.numbers)
+            if self.prior_set is not None:
+                raise CertificationError(
+                    "must be left out for a set of priors",
+                    parameter="blocks",
+                    remedy="give a mechanism with its matrix",
+                )
+        rows = self.prior.size if self.blocks is None else self._grouping.count
+        _set(self, "weights", _check_weights(self.weights, rows))
         try:
             _set(self, "outputs", check_labels(self.outputs, self.weights.shape[1], "outputs"))
             for label in (*self.prior.labels, *self.outputs):
@@ -103,7 +121,8 @@ class Certified(Certificate):
                 given="another",
                 remedy="pass prior_set.nominal",
             )
-        lift = largest_exact_lift(self.prior_set or self.prior, self.weights)
+        masses = exact_masses(self.prior_set or self.prior, self.grouping)
+        lift = largest_exact_lift(masses, self.weights, self.grouping)
         _set(self, "realised_epsilon", log_above(lift))
         if not is_at_most(lift, self.epsilon):
             raise too_leaky(self.outputs[lift.output], self.realised_epsilon, self.epsilon)
@@ -116,13 +135,41 @@ class Certified(Certificate):
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """The matrix of the integers, rounded to doubles; what is sampled is the integers."""
-        return Mechanism(np.ldexp(self.weights.astype(np.float64), -self.bits), self.inputs, self.outputs)
+        """The matrix of the integers, rounded to doubles; what is sampled is the integers.
+
+        With blocks it is the matrix of all inputs, refused if that is too large; `between` is small.
+        """
+        return self.made if isinstance(self.made, Mechanism) else self.made.dense()
+
+    @property
+    def made(self) -> Mechanism | BlockMechanism:
+        """The mechanism, in blocks if it has any: never a large matrix."""
+        return self.between if self.blocks is None else BlockMechanism(self._grouping, self.between)
+
+    @cached_property
+    def between(self) -> Mechanism:
+        """With blocks the mechanism between them, the blocks being its inputs; else the mechanism itself."""
+        names = self.inputs if self.blocks is None else self._grouping.names
+        return Mechanism(np.ldexp(self.weights.astype(np.float64), -self.bits), names, self.outputs)
+
+    @cached_property
+    def prior_between(self) -> Prior:
+        """With blocks the prior of the blocks, else the prior itself."""
+        return self.prior if self.blocks is None else self._grouping.merged(self.prior)
+
+    @property
+    def grouping(self) -> Blocks | None:
+        """The blocks with their names and their order, if there are any."""
+        return None if self.blocks is None else self._grouping
+
+    @cached_property
+    def _grouping(self) -> Blocks:
+        return Blocks(self.prior.labels, self.blocks)  # type: ignore[arg-type]
 
     @cached_property
     def sampler(self) -> Sampler:
         """The tables that reports are drawn from."""
-        return Sampler(self.weights, self.inputs, self.outputs, bytes.fromhex(self.digest))
+        return Sampler(self.weights, self.inputs, self.outputs, bytes.fromhex(self.digest), self.blocks)
 
     def privatize(
         self,
@@ -229,7 +276,9 @@ class Certified(Certificate):
                     given=stored.bits,
                 )
             notes = (stored.method, stored.library)
-            certified = cls(prior, stored.outputs, stored.weights, stored.epsilon, *notes, prior_set)
+            certified = cls(
+                prior, stored.outputs, stored.weights, stored.epsilon, *notes, prior_set, stored.blocks
+            )
         except (ValueError, OverflowError) as error:
             raise FormatError(
                 f"mechanism file is refused: {error}",
@@ -268,6 +317,7 @@ class Certified(Certificate):
                 prior_set=None if self.prior_set is None else _stored_set(self.prior_set),
                 outputs=self.outputs,
                 weights=self.weights,
+                blocks=self.blocks,
             )
         )
 
@@ -279,13 +329,17 @@ class Certified(Certificate):
 
     def __reduce__(self) -> tuple[Any, ...]:  # proved again when unpickled; tables are rebuilt, not sent
         notes = (self.method, self.library)
-        return Certified, (self.prior, self.outputs, self.weights, self.epsilon, *notes, self.prior_set)
+        where = (self.prior_set, self.blocks)
+        return Certified, (self.prior, self.outputs, self.weights, self.epsilon, *notes, *where)
 
     def __repr__(self) -> str:
-        n, m = self.weights.shape
+        m = self.weights.shape[1]
+        inputs = f"{self.prior.size} inputs" + (
+            "" if self.blocks is None else f" in {len(self.weights)} blocks"
+        )
         known = "" if self.prior_set is None else f"{self.prior_set.description}, "
         return (
-            f"Certified({n} inputs, {m} outputs, {known}epsilon={self.epsilon:.6g}, "
+            f"Certified({inputs}, {m} outputs, {known}epsilon={self.epsilon:.6g}, "
             f"realised_epsilon={self.realised_epsilon:.6g}, digest={self.digest[:12]})"
         )
 
@@ -294,9 +348,9 @@ Released = Mechanism | Certified  # what reports are drawn with
 
 
 def as_mechanism(mechanism: Any) -> Mechanism:
-    """The matrix of a certified mechanism, or the mechanism itself."""
+    """The matrix of a certified mechanism (between blocks, if it has any), or the mechanism itself."""
     if isinstance(mechanism, Certified):
-        return mechanism.mechanism
+        return mechanism.between
     if not isinstance(mechanism, Mechanism):
         raise MechanismError(
             "must be a Mechanism or a Certified",
@@ -323,19 +377,26 @@ def load(path: str | os.PathLike[str]) -> Certified:
     return Certified.from_json(mechanism_file.read_text(path))
 
 
-def largest_exact_lift(prior: Prior | PriorSet, weights: NDArray[Any]) -> Lift:
-    """The largest lift under the prior, or under any prior of the set and the nominal one.
+def largest_exact_lift(found: list[Masses], weights: NDArray[Any], blocks: Blocks | None = None) -> Lift:
+    """The largest lift under the prior, or under any prior of the set and the nominal one: see `exact_masses`.
 
-    The nominal prior is proved by itself: rounding may have put it outside of its set by a part in 1e12.
+    With blocks the weights are those of blocks, and the masses are exact sums over the symbols of each. The nominal
+    prior is proved by itself: rounding may have put it outside of its set by a part in 1e12.
     """
-    lifts = (largest_lift(masses, column_runs(weights)) for masses in exact_masses(prior))
+    lifts = (largest_lift(masses, exact_columns(weights, blocks)) for masses in found)
     return max(lifts, key=lambda lift: Fraction(*lift[:2]) if lift.denominator else math.inf)
 
 
-def exact_masses(prior: Prior | PriorSet) -> list[Masses]:
-    """The prior, or the set and its nominal prior, in the integers of the proof."""
+def exact_columns(weights: NDArray[Any], blocks: Blocks | None) -> Iterator[list[Run]]:
+    """The weights of every output, run by run, in the order of `exact_masses`."""
+    return column_runs(weights) if blocks is None else block_runs(weights, blocks.starts.tolist())
+
+
+def exact_masses(prior: Prior | PriorSet, blocks: Blocks | None = None) -> list[Masses]:
+    """The prior, or the set and its nominal prior, in the integers of the proof; with blocks, block after block."""
     if isinstance(prior, Prior):
-        return [prior_masses(prior.probabilities.tolist())]
+        p = prior.probabilities if blocks is None else prior.probabilities[blocks.order]
+        return [prior_masses(p.tolist())]
     bounds = (prior.center.tolist(), prior.lower.tolist(), prior.upper.tolist())
     return [set_masses(*bounds, prior.radius), *exact_masses(prior.nominal)]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..errors import CertificationError, MechanismError, SizeError
+from ..model.blocks import BlockMechanism
 from ..model.leakage import RULED_OUT, pml
 from ..model.mechanism import Mechanism, check_match
 from ..model.notion import MaximalLeakage, Notion
@@ -14,7 +15,7 @@ from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
 from . import file as mechanism_file
-from .certified import Certified, largest_exact_lift, too_leaky
+from .certified import Certified, exact_masses, largest_exact_lift, too_leaky
 from .envelope import exact_factors
 from .proof import Lift, is_at_most
 from .weights import candidates
@@ -32,6 +33,8 @@ class Designed(Protocol):
     @property
     def prior_set(self) -> PriorSet | None: ...
     @property
+    def made(self) -> Any: ...
+    @property
     def mechanism(self) -> Mechanism: ...
     @property
     def epsilon(self) -> float: ...
@@ -40,7 +43,9 @@ class Designed(Protocol):
 
 
 def certify(
-    prior: Prior | PriorSet | Designed, mechanism: Mechanism | None = None, epsilon: float | None = None
+    prior: Prior | PriorSet | Designed,
+    mechanism: Mechanism | BlockMechanism | None = None,
+    epsilon: float | None = None,
 ) -> Certified:
     """Integer weights close to the mechanism, proved to satisfy epsilon-PML exactly.
 
@@ -52,7 +57,8 @@ def certify(
         A design alone; or how frequent each input is. For a PriorSet epsilon holds for every prior of the set: the
         worst case is computed in exact rationals.
     mechanism
-        The matrix to certify. It may leak more than epsilon by rounding (1e-9), no more.
+        The matrix to certify. It may leak more than epsilon by rounding (1e-9), no more. Of a mechanism in blocks the
+        matrix between blocks is certified, for the exact masses of the blocks.
     epsilon
         The level to certify, in nats.
 
@@ -88,7 +94,8 @@ def certify(
                 "a design for maximal leakage bounds no single report",
                 remedy="certify its PML: `certify(prior, mechanism, epsilon)`",
             )
-        made = certify(prior.prior_set or prior.prior, prior.mechanism, prior.epsilon)
+        compact = prior.made if isinstance(getattr(prior, "made", None), BlockMechanism) else prior.mechanism
+        made = certify(prior.prior_set or prior.prior, compact, prior.epsilon)
         _check_envelope(made, getattr(prior, "envelope", ()))
         return made
     if mechanism is None or epsilon is None or not isinstance(prior, Prior | PriorSet):
@@ -105,6 +112,16 @@ def certify(
             given=f"a {type(mechanism).__name__}, which has one",
             remedy=f"pass {type(mechanism).__name__.lower()}.mechanism",
         )
+    blocks, full = None, prior
+    if isinstance(mechanism, BlockMechanism):
+        blocks, mechanism = mechanism.blocks, mechanism.between
+        if isinstance(prior, PriorSet) or prior.labels != blocks.labels:
+            raise MechanismError(
+                "a mechanism in blocks must come with the prior that its labels are of",
+                given=repr(prior)[:60],
+                remedy="pass design.prior",
+            )
+        prior = blocks.merged(prior)
     nominal = prior.nominal if isinstance(prior, PriorSet) else prior
     check_match(nominal, mechanism)
     n, m = mechanism.shape
@@ -121,10 +138,17 @@ def certify(
     if nominal.labels == tuple(range(n)):
         nominal = Prior(nominal.probabilities, mechanism.inputs)
     priors = prior.with_labels(nominal.labels) if isinstance(prior, PriorSet) else None
+    masses = exact_masses(full, blocks)
     for weights, method in candidates(prior, mechanism.matrix, epsilon):
-        if is_at_most(largest_exact_lift(prior, weights), epsilon):
+        if is_at_most(largest_exact_lift(masses, weights, blocks), epsilon):
             return Certified(
-                nominal, mechanism.outputs, weights.astype(np.uint64), epsilon, method, prior_set=priors
+                full if blocks is not None and isinstance(full, Prior) else nominal,
+                mechanism.outputs,
+                weights.astype(np.uint64),
+                epsilon,
+                method,
+                prior_set=priors,
+                blocks=None if blocks is None else blocks.numbers,
             )
     raise CertificationError(
         "has entries that leave an answer less than a millionth of its probability, and without "
@@ -138,9 +162,10 @@ def certify(
 
 def _check_envelope(made: Certified, limits: tuple[tuple[float, float], ...]) -> None:
     """Refuse integers that do not keep the limits of a design's envelope exactly."""
-    for (delta, level), factor in zip(
-        limits, exact_factors(made.prior, made.weights, made.bits, limits) if limits else (), strict=True
-    ):
+    if not limits:
+        return
+    factors = exact_factors(made.prior, made.weights, made.bits, limits, made.grouping)
+    for (delta, level), factor in zip(limits, factors, strict=True):
         if not is_at_most(Lift(factor.numerator, factor.denominator, 0), level):
             raise CertificationError(
                 f"rounded to integers, the worst {delta:g} of reports tells more than {level:g} nats",

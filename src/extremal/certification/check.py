@@ -26,6 +26,7 @@ import numpy as np
 
 from .._types import Floats
 from ..errors import EpsilonError, MechanismError, OptionError
+from ..model.blocks import BlockMechanism
 from ..model.guaranteed import Guaranteed
 from ..model.leakage import epsilon_pml, lift
 from ..model.mechanism import Mechanism
@@ -33,7 +34,7 @@ from ..model.notion import Notion
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
-from ..model.utility import Utility, check_utility
+from ..model.utility import FInformation, Utility, check_utility
 from .bounds import Bound, upper_bound
 from .envelope import exceeded, limited_bound
 from .quadratic import check_quadratic
@@ -146,7 +147,7 @@ def check_design(design: CheckedDesign) -> Check:
         What design() returns: under PML or LIP; for a set of priors if it is for shares or another purpose.
     """
     wanted = ("prior", "epsilon", "utility", "notion", "mechanism", "value", "upper_bound", "dual")
-    if not all(hasattr(design, name) for name in wanted):
+    if not set(wanted) <= set(dir(design)):  # not hasattr, which would make the matrix of a large mechanism
         raise MechanismError(
             "must be what design() returns",
             parameter="design",
@@ -270,7 +271,7 @@ def check_claim(
     """
     prior, epsilon = check_prior(prior), check_epsilon(epsilon)
     check_utility(utility)
-    if not all(hasattr(design, name) for name in ("mechanism", "value", "upper_bound", "dual")):
+    if not {"mechanism", "value", "upper_bound", "dual"} <= set(dir(design)):
         raise MechanismError(
             "must hold mechanism, value, upper_bound and dual",
             parameter="design",
@@ -293,7 +294,7 @@ def check_claim(
     utility.columns(prior, np.ones((prior.size, 1)))  # refuses a utility that does not fit the prior
     problems: list[str] = []
     row_error, leakage, value, noise = _measured(
-        prior, epsilon, utility, design.mechanism, lower_lift, problems
+        epsilon, utility, *_matrix(prior, utility, design), lower_lift, problems
     )
     claimed, claim = _number(design.value), _number(design.upper_bound)
     allowed = RELATIVE * max(abs(value), abs(claimed)) + noise
@@ -338,8 +339,16 @@ def check_claim(
     )
 
 
+def _matrix(prior: Prior, utility: Utility, design: Claim) -> tuple[Prior, Mechanism]:
+    """The mechanism with its prior; of one in blocks that of the blocks, where it leaks and is worth the same."""
+    made = getattr(design, "made", None)
+    if isinstance(made, BlockMechanism) and isinstance(utility, FInformation) and made.inputs == prior.labels:
+        return made.blocks.merged(prior), made.between
+    return prior, design.mechanism
+
+
 def _measured(
-    prior: Prior, epsilon: float, utility: Utility, mechanism: Mechanism, low: float, problems: list[str]
+    epsilon: float, utility: Utility, prior: Prior, mechanism: Mechanism, low: float, problems: list[str]
 ) -> tuple[float, float, float, float]:
     """Error of the row sums, leakage, value of a mechanism and its rounding; not a number where it has none."""
     P = np.asarray(mechanism.matrix, dtype=np.float64)

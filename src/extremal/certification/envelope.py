@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from .._types import Floats
+from ..model.blocks import Blocks
 from ..model.envelope import Corners
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
@@ -45,17 +46,22 @@ def exceeded(prior: Prior, mechanism: Mechanism, limits: Limits) -> list[str]:
     ]
 
 
-def exact_tables(prior: Prior, weights: Any, bits: int) -> tuple[Any, Any]:
-    """A prior and the matrix of integer weights in fractions: masses (N,), chances (N, M)."""
+def exact_tables(prior: Prior, weights: Any, bits: int, blocks: Blocks | None = None) -> tuple[Any, Any]:
+    """A prior and the matrix of integer weights in fractions: masses (N,), chances (N, M); of blocks, if any."""
     masses = [Fraction(p) for p in prior.probabilities.tolist()]
+    if blocks is not None:
+        order, bounds = blocks.order.tolist(), blocks.starts.tolist()
+        masses = [sum((masses[k] for k in order[i:j]), Fraction(0)) for i, j in itertools.pairwise(bounds)]
     total = sum(masses)
     rows = [[Fraction(w, 1 << bits) for w in row] for row in weights.tolist()]
     return np.array([p / total for p in masses]), np.array(rows)
 
 
-def exact_factors(prior: Prior, weights: Any, bits: int, limits: Limits) -> list[Fraction]:
+def exact_factors(
+    prior: Prior, weights: Any, bits: int, limits: Limits, blocks: Blocks | None = None
+) -> list[Fraction]:
     """max_x P(E|x) / P(E) over the events of each share, of a mechanism in integer weights, exactly."""
-    corners = Corners.of(*exact_tables(prior, weights, bits))
+    corners = Corners.of(*exact_tables(prior, weights, bits, blocks))
     return [corners.factor(delta) for delta, _ in limits]
 
 

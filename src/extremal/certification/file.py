@@ -28,6 +28,7 @@ from .stored_labels import decimal, decode_label, encode_label
 
 FORMAT = "extremal-mechanism"
 VERSION = 2
+BLOCK_VERSION = 3  # the same with a member more: the block of each input
 LARGEST_FILE = 1 << 28  # bytes
 LARGEST_TABLE = 1 << 24  # weights: 4096 x 4096
 
@@ -50,6 +51,7 @@ MEMBERS = (
 # depend on it, so it must not change with notes: certifying again in another release repeats every report.
 DIGESTED = ("bits", "epsilon", "inputs", "outputs", "prior", "prior_set", "weights")
 DIGEST_PURPOSE = b"extremal-mechanism-digest-2\0"
+BLOCKS = "blocks"
 
 
 class StoredSet(NamedTuple):
@@ -76,13 +78,14 @@ class Stored(NamedTuple):
     prior_set: StoredSet | None
     outputs: Labels
     weights: NDArray[np.uint64]
+    blocks: NDArray[np.uint32] | None = None
 
 
 def encode(stored: Stored) -> dict[str, Any]:
     """The document of a certificate, without its digest."""
-    return {
+    document = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if stored.blocks is None else BLOCK_VERSION,
         "library": stored.library,
         "method": stored.method,
         "epsilon": decimal(stored.epsilon),
@@ -94,11 +97,12 @@ def encode(stored: Stored) -> dict[str, Any]:
         "outputs": [encode_label(label) for label in stored.outputs],
         "weights": [_encode_column(runs) for runs in column_runs(stored.weights)],
     }
+    return document if stored.blocks is None else document | {BLOCKS: _encode_blocks(stored.blocks)}
 
 
 def digest(document: dict[str, Any]) -> str:
     """SHA-256, in hexadecimal, of the members that decide what is drawn; notes are not among them."""
-    covered = {name: document[name] for name in DIGESTED}
+    covered = {name: document[name] for name in (*DIGESTED, *([BLOCKS] if BLOCKS in document else []))}
     if isinstance(covered["prior_set"], dict):
         covered["prior_set"] = {k: v for k, v in covered["prior_set"].items() if k != "description"}
     return hashlib.sha256(DIGEST_PURPOSE + _canonical(covered).encode()).hexdigest()
@@ -107,11 +111,11 @@ def digest(document: dict[str, Any]) -> str:
 def to_text(document: dict[str, Any]) -> str:
     """The document with its digest as the text of a file: one line a member, one line a column of weights."""
     lines = []
-    for name in MEMBERS:
+    for name in _members(document):
         value = document[name]
-        if name == "weights":
+        if name in ("weights", BLOCKS):
             columns = ",\n    ".join(_canonical(column) for column in value)
-            lines.append(f'  "weights": [\n    {columns}\n  ]')
+            lines.append(f'  "{name}": [\n    {columns}\n  ]')
         else:
             lines.append(f'  "{name}": {json.dumps(value, ensure_ascii=False)}')
     return "{\n" + ",\n".join([*lines, f'  "digest": "{digest(document)}"']) + "\n}\n"
@@ -124,13 +128,13 @@ def decode(text: str) -> Stored:
         raise FormatError(
             f"not a mechanism file: it must hold a JSON object of the format {FORMAT!r}",
         )
-    if document.get("version") is True or document.get("version") != VERSION:
+    if document.get("version") is True or document.get("version") not in (VERSION, BLOCK_VERSION):
         raise FormatError(
-            f"mechanism file must be of version {VERSION}",
+            f"mechanism file must be of version {VERSION} or {BLOCK_VERSION}",
             given=repr(document.get("version"))[:40],
             remedy="read it with the release of extremal that wrote it, or a newer one",
         )
-    names = {*MEMBERS, "digest"}
+    names = {*_members(document), "digest"}
     if document.keys() != names:
         wrong = sorted(document.keys() ^ names)
         raise FormatError(
@@ -213,7 +217,9 @@ def _decode_members(document: dict[str, Any]) -> Stored:
             raise ValueError(f"{name} must be a string")
     if type(document["bits"]) is not int:
         raise ValueError("bits must be an integer")
-    n, m = len(document["inputs"]), len(document["outputs"])
+    inputs, m = len(document["inputs"]), len(document["outputs"])
+    blocks = _decode_blocks(document[BLOCKS], inputs) if BLOCKS in document else None
+    n = inputs if blocks is None else len(document[BLOCKS])
     if n * m > LARGEST_TABLE or n == 0 or m == 0:
         raise ValueError(f"there must be 1 to {LARGEST_TABLE} weights, got {n} inputs x {m} outputs")
     if len(document["weights"]) != m:
@@ -229,12 +235,41 @@ def _decode_members(document: dict[str, Any]) -> Stored:
         epsilon=float(document["epsilon"]),
         realised_epsilon=float(document["realised_epsilon"]),
         bits=document["bits"],
-        inputs=check_labels([decode_label(value) for value in document["inputs"]], n, "inputs"),
-        probabilities=_decode_numbers(document["prior"], n, "prior"),
-        prior_set=None if document["prior_set"] is None else _decode_set(document["prior_set"], n),
+        inputs=check_labels([decode_label(value) for value in document["inputs"]], inputs, "inputs"),
+        probabilities=_decode_numbers(document["prior"], inputs, "prior"),
+        prior_set=None if document["prior_set"] is None else _decode_set(document["prior_set"], inputs),
         outputs=check_labels([decode_label(value) for value in document["outputs"]], m, "outputs"),
         weights=weights,
+        blocks=blocks,
     )
+
+
+def _members(document: dict[str, Any]) -> tuple[str, ...]:
+    """The members of a document of this version, without the digest."""
+    return (*MEMBERS, BLOCKS) if document.get("version") == BLOCK_VERSION else MEMBERS
+
+
+def _encode_blocks(blocks: NDArray[np.uint32]) -> list[str]:
+    """The inputs of each block, as "0-3,5"."""
+    starts = np.concatenate(([0], np.flatnonzero(blocks[1:] != blocks[:-1]) + 1))
+    rows: list[list[str]] = [[] for _ in range(int(blocks.max()) + 1)]
+    for block, start, stop in zip(
+        blocks[starts].tolist(), starts.tolist(), [*starts[1:].tolist(), len(blocks)], strict=True
+    ):
+        rows[block].append(_encode_rows(start, stop))
+    return [",".join(parts) for parts in rows]
+
+
+def _decode_blocks(groups: Any, n: int) -> NDArray[np.uint32]:
+    if not isinstance(groups, list) or not 0 < len(groups) <= n:
+        raise ValueError("blocks must be a list, at most one for each input")
+    blocks = np.full(n, len(groups), dtype=np.uint32)
+    left = n
+    for block, rows in enumerate(groups):
+        left = _decode_rows(rows, block, blocks, left)
+    if (blocks == len(groups)).any():
+        raise ValueError("every input must be in a block")
+    return blocks
 
 
 def _encode_set(stored: StoredSet) -> dict[str, Any]:
@@ -271,25 +306,37 @@ def _encode_column(runs: list[Run]) -> list[list[str]]:
     rows: dict[int, list[str]] = {}
     for weight, start, stop in runs:
         if weight:
-            rows.setdefault(weight, []).append(f"{start}-{stop - 1}" if stop - start > 1 else f"{start}")
+            rows.setdefault(weight, []).append(_encode_rows(start, stop))
     return [[str(weight), ",".join(rows[weight])] for weight in sorted(rows, reverse=True)]
 
 
 def _decode_column(groups: Any, column: NDArray[np.uint64]) -> None:
     left = len(column)  # rows still without a weight: no file may keep the reader busy by naming rows twice
     for value, rows in groups:
-        if not isinstance(value, str) or not isinstance(rows, str):
-            raise ValueError("weights and rows must be strings")
+        if not isinstance(value, str):
+            raise ValueError("weights must be strings")
         weight = int(value) if len(value) < 20 else 0
         if not 0 < weight < 1 << 63:
             raise ValueError(f"not a weight: {value[:40]!r}")
-        for part in rows.split(","):
-            first, _, last = part.partition("-")
-            start, stop = int(first), int(last or first) + 1
-            left -= stop - start
-            if not 0 <= start < stop <= len(column) or left < 0:
-                raise ValueError(f"no such rows: {part[:40]!r}")
-            column[start:stop] = weight
+        left = _decode_rows(rows, weight, column, left)
+
+
+def _encode_rows(start: int, stop: int) -> str:
+    return f"{start}-{stop - 1}" if stop - start > 1 else f"{start}"
+
+
+def _decode_rows(rows: Any, value: int, column: NDArray[Any], left: int) -> int:
+    """Set the rows named to a value; how many are left to be named."""
+    if not isinstance(rows, str):
+        raise ValueError("rows must be a string")
+    for part in rows.split(","):
+        first, _, last = part.partition("-")
+        start, stop = int(first), int(last or first) + 1
+        left -= stop - start
+        if not 0 <= start < stop <= len(column) or left < 0:
+            raise ValueError(f"no such rows: {part[:40]!r}")
+        column[start:stop] = value
+    return left
 
 
 def _canonical(value: Any) -> str:

@@ -53,6 +53,12 @@ def column_runs(weights: NDArray[np.uint64]) -> Iterator[list[Run]]:
             yield list(zip(column[starts].tolist(), starts.tolist(), stops, strict=True))
 
 
+def block_runs(weights: NDArray[np.uint64], starts: Sequence[int]) -> Iterator[list[Run]]:
+    """The same for a table of weights with one row for each block of rows: block b is rows starts[b]..starts[b+1]-1."""
+    for column in weights.T.tolist():
+        yield list(zip(column, starts[:-1], starts[1:], strict=True))
+
+
 class Masses(NamedTuple):
     """A prior, in integers of which `total` are 1, and how far it may move: up, down, and by `movable` in all.
 

@@ -56,9 +56,9 @@ def disclosure(certified: ex.Certified) -> list[str]:
     """That epsilon allows everything, where it does; else that reports nearly are the answers, where they are."""
     top = certified.prior.epsilon_max
     if certified.epsilon < top:
-        return near_disclosure(ex.audit(certified.prior, certified.mechanism))
+        return near_disclosure(ex.audit(certified.prior, certified))
     said = f"WARNING: epsilon {certified.epsilon:g} is not below epsilon_max = {top:.4g} of this prior: "
-    if bool(((certified.mechanism.matrix > 0).sum(axis=0) == 1).all()):
+    if certified.blocks is None and bool(((certified.mechanism.matrix > 0).sum(axis=0) == 1).all()):
         return [said + "every report is the true answer"]
     return [said + "it rules nothing out, not even to report the true answer"]
 

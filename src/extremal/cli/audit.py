@@ -122,7 +122,7 @@ def _tell_audit(made: ex.Audit, warnings: list[str]) -> None:
         ("pointwise maximal leakage, worst report", made.epsilon),
         ("maximal leakage, average over reports", made.maximal_leakage),
         ("mutual information", made.mutual_information),
-        ("entropy of the answer", made.prior.entropy),
+        ("entropy of the answer", made.answer_prior.entropy),
         ("local differential privacy", made.ldp_epsilon),
     ]
     show.heading(out, "In nats")

@@ -92,4 +92,4 @@ def _again(found: ex.Certified, prior: str | None, epsilon: float | None) -> ex.
     level = found.epsilon if epsilon is None else epsilon
     known = found.prior_set or found.prior
     other = known if prior is None else renamed(parse_prior(prior), found.inputs)
-    return ex.certify(other, found.mechanism, level)
+    return ex.certify(other, found.made, level)

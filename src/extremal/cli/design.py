@@ -77,8 +77,8 @@ def command(
     other_way = utility not in ("shares", "mean") and epsilon > 0
     if people is None and source.data is not None:  # those of a census are not those who will be asked
         people = learned.observations
-    shares = advice.shares(nominal, certified.mechanism, people, other_way, utility == "shares")
-    precise = advice.precision(nominal, certified.mechanism, people)
+    shares = advice.shares(nominal, certified.between, people, other_way, utility == "shares")
+    precise = advice.precision(nominal, certified.between, people)
     if as_json:
         facts = _facts(utility, learned, nominal, made, certified, priors)
         facts |= {"precision": " ".join(precise) or None, "file": output, "warnings": [*warnings, *shares]}
@@ -157,8 +157,8 @@ def _facts(
         "seconds": made.stats.seconds,
         "observations": learned.observations,
         "prior": show.prior_dict(prior),
-        "mechanism": show.mechanism_dict(certified.mechanism),
-        "leakage": ex.pml(prior, certified.mechanism).tolist(),
+        "mechanism": show.mechanism_dict(certified.between),
+        "leakage": ex.pml(certified.prior_between, certified.between).tolist(),
         "digest": certified.digest,
     }
     if priors is not None:
@@ -189,7 +189,7 @@ def _tell(
     ]
     out.print(show.table(("answer", "share", ""), rows, (0, 2)))
     show.heading(out, f"Mechanism at epsilon = {made.epsilon:g} (answers down, reports across, in %)")
-    show.heat_map(out, certified.mechanism)
+    show.heat_map(out, certified.between)
     show.sentences(out, str(made).splitlines())
     audit = ex.audit(certified)
     show.heading(out, "What each report can tell, at most")

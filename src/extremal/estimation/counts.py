@@ -128,9 +128,12 @@ def count_reports(mechanism: Certified | Mechanism, reports: Any) -> ReportCount
 
 def reference_prior(mechanism: Certified | Mechanism, prior: Prior | None) -> Prior | None:
     """The prior given, else the one that a certified mechanism was designed for."""
-    if prior is None and isinstance(mechanism, Certified):
-        return mechanism.prior
-    return prior
+    if not isinstance(mechanism, Certified):
+        return prior
+    if prior is None:
+        return mechanism.prior_between
+    blocks = mechanism.grouping
+    return prior if blocks is None or prior.labels != blocks.labels else blocks.merged(prior)
 
 
 def _count(outputs: Labels, reports: Any) -> ReportCounts:

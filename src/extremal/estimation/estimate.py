@@ -84,7 +84,8 @@ def estimate(
     Parameters
     ----------
     mechanism
-        The certified mechanism that made the reports, or its matrix.
+        The certified mechanism that made the reports, or its matrix. If it is in blocks, as for large alphabets, the
+        shares are those of the blocks: reports say nothing about which symbol of a block it was.
     reports
         A list, numpy array, pandas or polars Series or arrow array of output labels; a mapping label -> count or
         ReportCounts gathered from a stream; or a frame, the path of a CSV or Parquet file, or the store of a survey

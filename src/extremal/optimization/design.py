@@ -77,9 +77,10 @@ def design(
 
     1. epsilon = 0: the constant mechanism; epsilon >= epsilon_max: the identity.
     2. Two answers: Theorem 2 ("binary"). epsilon < epsilon_1: Theorem 3 ("high-privacy"). Uniform prior and symmetric
-       utility: Theorem 4 ("uniform").
+       utility: Theorem 4 ("uniform"), up to 4096 answers.
     3. Expected gains: one linear program of polynomial size ("gain-program").
-    4. f-information: all vertices up to 10 answers ("enumeration"), "column-generation" above.
+    4. f-information: all vertices up to 10 answers ("enumeration"), "column-generation" above. Above 4096 answers the
+       result has no matrix: Design.made holds blocks of answers that are treated alike.
     5. Any other utility: all vertices up to 14 answers ("enumeration"), above that "column-generation" with local
        search, which proves nothing: upper_bound = inf.
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from .._types import Floats
 from ..errors import UtilityError
+from ..model.blocks import LARGEST_DENSE, BlockMechanism, Blocks
 from ..model.leakage import lift
 from ..model.mechanism import Mechanism
 from ..model.mechanism import constant as constant_mechanism
@@ -16,6 +18,7 @@ from ..model.mechanism import identity as identity_mechanism
 from ..model.utility import ExpectedGain, FInformation
 from ..theory import closed_form
 from ..theory.arc import arc_columns
+from ..theory.pairing import pair_outputs
 from ..theory.polytope import polytope_vertices
 from ..theory.reduction import reduce_outputs
 from .result import Arcs, Design, finished, measured, within_lifts
@@ -150,10 +153,32 @@ def _high_privacy_dual(task: Task) -> Floats:
 
 def _solved(task: Task, solution: Solution) -> Design:
     """The mechanism of a solved program, made exactly feasible, with its value measured again."""
+    if solution.block is not None:
+        return _solved_in_blocks(task, solution, Blocks(task.prior.labels, solution.block.astype(np.uint32)))
     mechanism = within_lifts(task.prior, solution.mechanism(task.prior.labels), task.epsilon, task.low)
     if mechanism.shape[1] > task.prior.size:
         mechanism = reduce_outputs(task.prior, mechanism, task.utility)
     return measured(task, mechanism, solution.upper, solution.dual, solution.stats)
+
+
+def _solved_in_blocks(task: Task, solution: Solution, blocks: Blocks) -> Design:
+    """The same for symbols merged into blocks: an f-information depends on a block through its mass alone.
+
+    Reports carry the label of the likeliest symbol of the block that they are paired with.
+    """
+    prior = blocks.merged(task.prior)
+    between = within_lifts(prior, solution.mechanism(prior.labels), task.epsilon, task.low)
+    if between.shape[1] > blocks.count:
+        between = reduce_outputs(prior, between, task.utility)
+    value = task.utility(prior, between)
+    paired = pair_outputs(prior, between)
+    place = {
+        name: task.prior.labels[i] for name, i in zip(blocks.names, blocks.likeliest(task.prior), strict=True)
+    }
+    named = Mechanism(paired.matrix, paired.inputs, [place[name] for name in paired.outputs])
+    made = BlockMechanism(blocks, named)
+    found = finished(task, made, value, solution.upper, solution.dual, solution.stats)
+    return found if task.prior.size > LARGEST_DENSE else replace(found, made=made.dense())
 
 
 METHODS: dict[str, Callable[[Task], Design]] = {

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._types import Floats, Ints
+from ..model.blocks import BlockMechanism
 from ..model.guaranteed import Guaranteed
 from ..model.leakage import lift
 from ..model.mechanism import Mechanism
@@ -105,7 +106,7 @@ class Design:
     epsilon: float
     utility: Utility | Purpose | Guaranteed
     method: str
-    made: Mechanism | Arcs = field(repr=False)
+    made: Mechanism | BlockMechanism | Arcs = field(repr=False)
     value: float
     upper_bound: float
     dual: Floats | None = field(repr=False)
@@ -124,6 +125,8 @@ class Design:
         """The mechanism; outputs carry the input labels they agree with most often."""
         if isinstance(self.made, Mechanism):
             return self.made
+        if isinstance(self.made, BlockMechanism):
+            return self.made.dense()
         return pair_outputs(self.prior, self.made.mechanism())
 
     @property
@@ -205,7 +208,7 @@ class Design:
 
 def finished(
     task: Task,
-    made: Mechanism | Arcs,
+    made: Mechanism | BlockMechanism | Arcs,
     value: float,
     upper: float,
     dual: Floats | None,

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 
 from ..errors import OptionError, RegionError, SolverError
+from ..model.blocks import LARGEST_DENSE
 from ..model.prior_set import PriorSet
 from ..model.utility import ExpectedGain, FInformation
 from .methods import METHODS
@@ -45,7 +46,8 @@ def choose_method(task: Task) -> str:
             return "binary"
         if region == 1:
             return "high-privacy"
-        if task.prior.is_uniform and task.utility.symmetric:
+        large = task.prior.size > LARGEST_DENSE and isinstance(task.utility, FInformation)
+        if task.prior.is_uniform and task.utility.symmetric and not large:
             return "uniform"
     if isinstance(task.utility, ExpectedGain):
         return "gain-program"

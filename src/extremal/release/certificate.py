@@ -23,7 +23,10 @@ class Certificate:
     epsilon: float
     digest: str
     weights: NDArray[np.uint64]
+    blocks: NDArray[np.uint32] | None
     mechanism: Any
+    between: Any
+    prior_between: Any
     sampler: Any
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -38,7 +41,11 @@ def sampler_of(certified: Any, name: Any = None) -> Sampler:
     """The sampler of a certified mechanism; anything else is refused, whatever attributes it has."""
     if isinstance(certified, Certificate):
         sampler = certified.sampler
-        if isinstance(sampler, Sampler) and sampler.weights is certified.weights:
+        if (
+            isinstance(sampler, Sampler)
+            and sampler.weights is certified.weights
+            and sampler.blocks is certified.blocks
+        ):
             return sampler
     of = f" for {name!r}" if name else ""
     raise ValuesError(

@@ -83,15 +83,14 @@ def numpy_codes(alphabet: Alphabet, values: Array) -> tuple[Array, Rows]:
 def _integer_codes(alphabet: Alphabet, values: Array) -> tuple[Array, Rows]:
     n = len(alphabet.inputs)
     codes, info = unsigned(values), np.iinfo(values.dtype)
-    least, most = int(info.min), int(info.max)
-    labels = {int(label): row for label, row in alphabet.row_of.items() if _is_integer(label)}
-    numbers = {label: row for label, row in labels.items() if least <= label <= most}
-    low, high = (min(numbers), max(numbers)) if numbers else (0, -1)
+    labels, label_row = alphabet.integers
+    possible = np.asarray((labels >= info.min) & (labels <= info.max), dtype=bool)
+    numbers, number_row = labels[possible], label_row[possible]
+    low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, -1)
     if high - low >= LARGEST_LOOKUP:
-        return _search(numbers, values, n)
+        return _search(dict(zip(numbers.tolist(), number_row.tolist(), strict=True)), values, n)
     rows = np.full(high - low + 2, n, dtype=np.uint32)
-    for number, row in numbers.items():
-        rows[number - low] = row
+    rows[(numbers - low).astype(np.intp)] = number_row
     # Modulo 2^w no two values of the dtype are the same: what is below `low` comes out above `high`.
     return (codes - codes.dtype.type(low % (1 << 8 * codes.itemsize)) if low else codes), rows
 
@@ -175,10 +174,6 @@ def shown(value: Any) -> str:
     """A value as messages show it: a number of numpy as the number it is, and nothing too long."""
     plain = value.item() if isinstance(value, np.generic) else value
     return str(plain)[:60] if isinstance(plain, np.generic) else brief(plain)  # a longdouble stays one
-
-
-def _is_integer(label: Any) -> bool:
-    return isinstance(label, int) or (isinstance(label, float) and label.is_integer())
 
 
 def _is_float(label: Any) -> bool:

@@ -17,7 +17,7 @@ EXCESS = 1.1  # times epsilon: less than that is not worth a word
 
 def far_from_prior(certified: Any, counts: Counts) -> str | None:
     """A sentence if the answers cannot have followed the prior, and leak more than epsilon under their own."""
-    prior, epsilon = getattr(certified, "prior", None), getattr(certified, "epsilon", None)
+    prior, epsilon = getattr(certified, "prior_between", None), getattr(certified, "epsilon", None)
     masses = getattr(prior, "probabilities", None)
     if masses is None or epsilon is None or not counts.sum() or not _differ(counts, masses):
         return None
@@ -32,7 +32,7 @@ def far_from_prior(certified: Any, counts: Counts) -> str | None:
 
 
 def leakage_under(sampler: Sampler, counts: Counts) -> float:
-    """The PML of the mechanism, in nats, if answers are as frequent as they were counted."""
+    """The PML of the mechanism, in nats, if answers, or blocks of them, are as frequent as they were counted."""
     there = counts > 0
     weights = sampler.weights[there].astype(np.float64)
     shares = counts[there] / counts.sum()

@@ -65,9 +65,13 @@ def drawing(
         raise ValueError(f"codes and outcomes must be unsigned integers, got {codes.dtype} and {out.dtype}")
     if np.may_share_memory(codes, out):
         raise ValueError("codes and outcomes must be separate arrays")
+    rows = rows.copy()  # nobody else may change them between this check and a draw
+    where = address(rows, np.uint32, len(rows))
+    if int(rows.max()) >= table_rows:
+        raise ValueError(f"rows must be below the {table_rows} of the table")
     plan = Drawing(
         address(codes, codes.dtype, count),
-        address(rows, np.uint32, len(rows)),
+        where,
         address(entries, np.uint64, len(entries)),
         address(out, out.dtype, count),
         len(rows),
@@ -85,10 +89,7 @@ def drawing(
         def step(first: int, number: int, kept: Any = (plan, words)) -> bool:
             if not (0 <= number <= most and 0 <= first <= count - number):
                 raise ValueError(f"{number} records from {first} on are not among {count} with {most} words")
-            largest = compiled.extremal_draw(where, first_word, first, number)
-            if largest < 0:
-                raise ValueError(f"rows must be below the {table_rows} of the table")
-            return bool(largest < table_rows - 1)
+            return bool(compiled.extremal_draw(where, first_word, first, number) < table_rows - 1)
 
         return step
 

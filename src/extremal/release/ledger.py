@@ -288,13 +288,13 @@ def two_reports(certified: Certificate) -> float:
     n, m = certified.weights.shape
     if n * m * m > LARGEST_JOINT:
         return _many_reports(certified, 2)
-    one = certified.mechanism
-    return up(epsilon_pml(certified.prior_set or certified.prior, one.compose(one)))
+    one = certified.between
+    return up(epsilon_pml(certified.prior_set or certified.prior_between, one.compose(one)))
 
 
 def _many_reports(certified: Certificate, reports: int) -> float:
     """A bound without looking at the reports jointly: the first leaks epsilon, each other its LDP level."""
-    bound = certified.epsilon + (reports - 1) * ldp_epsilon(certified.mechanism)
+    bound = certified.epsilon + (reports - 1) * ldp_epsilon(certified.between)
     return up(bound) if math.isfinite(bound) else math.inf
 
 

@@ -98,12 +98,13 @@ class Watch:
 
     @classmethod
     def of(cls, name: Any, sampler: Sampler, product: Product | None) -> Watch:
-        """Views: the answer itself; each column of several; the halves of a large alphabet."""
+        """Views: the answer itself, or its block; each column of several; the halves of a large alphabet."""
         n = len(sampler.inputs)
-        views: list[tuple[NDArray[np.uint32] | None, Runs]] = [(None, Runs.of(n + 1))]
+        first = None if sampler.blocks is None else sampler.block_rows
+        views: list[tuple[NDArray[np.uint32] | None, Runs]] = [(first, Runs.of(len(sampler.weights) + 1))]
         tables = [] if product is None else [_places(sampler, product, k) for k in range(len(product.parts))]
         if n > FEW_LABELS:
-            tables += _halves(sampler)
+            tables += sampler.alphabet.halves
         views += [(table, Runs.of(int(table.max()) + 1)) for table in tables]
         return cls(name, views)
 
@@ -113,7 +114,7 @@ class Watch:
 
     @property
     def counts(self) -> Integers:
-        """How often each answer occurred."""
+        """How often each answer, or each block of answers, occurred."""
         return self.views[0][1].counts[:-1]
 
     def ordered(self, both: bool = True) -> bool:
@@ -130,20 +131,6 @@ def _places(sampler: Sampler, product: Product, k: int) -> NDArray[np.uint32]:
     row_of = product.parts[k].row_of
     rows = [row_of[label[k]] for label in sampler.inputs]  # type: ignore[index]
     return np.array([*rows, len(row_of)], dtype=np.uint32)
-
-
-def _halves(sampler: Sampler) -> list[NDArray[np.uint32]]:
-    """The alphabet in two halves, by the order of the mechanism and by that of the labels; 2 for none."""
-    n = len(sampler.inputs)
-    place = np.arange(n)
-    try:
-        order = sorted(range(n), key=lambda row: sampler.inputs[row])  # type: ignore[arg-type, return-value]
-    except TypeError:
-        order = sorted(range(n), key=lambda row: str(sampler.inputs[row]))
-    sorted_place = np.empty(n, dtype=np.int64)
-    sorted_place[order] = place
-    tables = {tuple((2 * where >= n).tolist()) for where in (place, sorted_place)}
-    return [np.array([*table, 2], dtype=np.uint32) for table in sorted(tables)]
 
 
 def see(watches: Sequence[Watch], columns: Sequence[Column], kept: Kept) -> None:

@@ -145,12 +145,13 @@ _CHECKED: WeakSet[Sampler] = WeakSet()  # in this process: a copy that was sent 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sampler:
-    """Alias tables with integer thresholds, one row an input, whose masses equal the weights exactly."""
+    """Alias tables with integer thresholds, one row an input or a block, whose masses equal the weights exactly."""
 
     weights: Integers
     inputs: Labels
     outputs: Labels
     digest: bytes
+    blocks: NDArray[np.uint32] | None = None  # the row of weights that each input has; without, its own
 
     @property
     def b(self) -> int:
@@ -168,11 +169,18 @@ class Sampler:
         return self.alphabet.row_of
 
     @cached_property
+    def block_rows(self) -> NDArray[np.uint32]:
+        """The row of weights of each input, then the mark for none."""
+        last = np.uint32(len(self.weights))
+        rows = np.arange(last + 1, dtype=np.uint32) if self.blocks is None else np.append(self.blocks, last)
+        return rows.astype(np.uint32)
+
+    @cached_property
     def entries(self) -> Integers:
         """The tables, row after row, 2^b entries threshold * 2^b + alias each; then a row without meaning."""
         from . import kernel as sampling_kernel
 
-        n = len(self.inputs)
+        n = len(self.weights)
         if (n + 1) << (self.b + 3) > LARGEST_TABLES:
             raise SizeError(
                 f"sampling tables must take at most {LARGEST_TABLES} bytes",
@@ -197,6 +205,8 @@ class Sampler:
         if self not in _CHECKED:
             self_check.check_tables(self.weights, self.b, entries)
             _CHECKED.add(self)
+        if self.blocks is not None:
+            rows = self.block_rows[rows]
         codes, rows = np.require(codes, None, ["C", "A"]), np.require(rows, np.uint32, ["C", "A"])
         draw = sampling_kernel.drawing(codes, rows, entries, self.b, out)
 

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..._types import Floats
+from ..._types import Floats, Ints
 from ...model.labels import Labels
 from ...model.mechanism import Mechanism
 from ...theory.arc import arc_columns
@@ -59,7 +59,8 @@ class Solution:
     """Lift vectors in rows with their weights, the value, and a dual feasible vector whose sum bounds the optimum.
 
     upper is inf and dual None where nothing is proven. `multipliers` is the dual vector of the last master program: not
-    feasible, but the natural candidate for a bound by other means.
+    feasible, but the natural candidate for a bound by other means. With `block`, the block of each symbol, lift vectors
+    have one element for each block.
     """
 
     lifts: Floats
@@ -69,6 +70,7 @@ class Solution:
     dual: Floats | None
     stats: Stats = NO_SEARCH
     multipliers: Floats | None = None
+    block: Ints | None = None
 
     @property
     def gap(self) -> float:

@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 
+FIRST = ("people", "mechanism", "guessing_risk", "tradeoff", "planning", "survey_estimates")
+
+
 class Example(NamedTuple):
     name: str
     title: str
@@ -39,7 +42,9 @@ def run(script: Path, folder: Path) -> str:
 def build(scripts: Path, folder: Path) -> None:
     """One page for each script, and gallery.txt with a tile for each, which gallery.md includes."""
     folder.mkdir(exist_ok=True)
-    examples = [read(script) for script in sorted(scripts.glob("*.py"))]
+    rank = {name: k for k, name in enumerate(FIRST)}
+    paths = sorted(scripts.glob("*.py"), key=lambda path: (rank.get(path.stem, len(rank)), path.stem))
+    examples = [read(path) for path in paths]
     for example in examples:
         printed = run(scripts / f"{example.name}.py", folder)
         page = (

@@ -1,8 +1,8 @@
 """One report, in true answers.
 
-How many true answers is one report worth? The higher the line, the fewer people you must ask. The blue line is the
-best way to draw reports. The others are the usual methods of local differential privacy, each set so that its reports
-leak no more than ε.
+How many true answers one report is worth, for the best design and for five usual methods. The higher the line, the
+fewer people you must ask. The blue line is the best way to draw reports. The others are the usual methods of local
+differential privacy, each set so that its reports leak no more than ε.
 """
 
 import sys

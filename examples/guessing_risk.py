@@ -1,8 +1,9 @@
 """What ε means: the chance of guessing right.
 
-Somebody wants to know something about one person, and would guess it with the chance on the horizontal axis. After
-seeing the report, the chance is at most the one on the line for this ε: e^ε times as large. The crosses are the worst
-facts that one could want to know; some of them reach the line.
+How much a report can improve a guess, for three values of ε. Somebody wants to know something about one person, and
+would guess it with the chance on the horizontal axis. After seeing the report, the chance is at most the one on the
+line for this ε: e^ε times as large. The crosses are the worst facts that one could want to know; some of them reach
+the line.
 """
 
 import math

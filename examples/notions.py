@@ -1,8 +1,9 @@
 """What stricter promises cost.
 
-There are other promises than a limit on guessing (PML): local differential privacy (LDP), local information privacy
-(LIP) and maximal leakage. For each the picture shows how much information the best mechanism keeps if no report leaks
-more than ε. LDP and LIP never rule an answer out, and keep less.
+How much information is left under four promises of privacy. There are other promises than a limit on guessing (PML):
+local differential privacy (LDP), local information privacy (LIP) and maximal leakage. For each the picture shows how
+much information the best mechanism keeps if no report leaks more than ε. LDP and LIP never rule an answer out, and
+keep less.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """The same protection from fewer people.
 
-How many people must you ask to know the shares of seven parties as exactly as 500 true answers would tell? It depends
-on how much a report may help to guess a person's answer. The blue line is the best way to draw reports. The red line
-is classical randomized response under the same limit.
+How many people to ask for shares as exact as 500 true answers would give. It depends on how much a report may help to
+guess a person's answer. The blue line is the best way to draw reports. The red line is classical randomized response
+under the same limit.
 """
 
 import math

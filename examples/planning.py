@@ -1,8 +1,9 @@
 """How many people to ask, and how precise they will be.
 
-Each line is one ε, with the best design for shares. Read off how many points to each side a share is known to, for a
-number of people. Four times as many people halve the error; below ε = 1, half of ε takes about four times as many.
-The dashed line is what true answers would give.
+The more people you ask, and the larger ε, the more precise the shares. Each line is one ε, with the best design for
+shares. Read off how many points to each side a share is known to, for a number of people. Four times as many people
+halve the error; below ε = 1, half of ε takes about four times as many. The dashed line is what true answers would
+give.
 """
 
 import sys

@@ -1,7 +1,8 @@
 """From a survey to published shares.
 
-The black marks are what 944 people really said. Nobody who sees the reports knows them. The blue intervals are
-estimated from reports of the best design, the orange ones from randomized response under the same limit.
+Shares estimated from the reports of 944 people, beside what they really said. The black marks are the truth. Nobody
+who sees the reports knows them. The blue intervals are estimated from reports of the best design, the orange ones
+from randomized response under the same limit.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """Design for what you want to know.
 
-How many people does it take to know all shares to ±2.5 percentage points? A design for the most information (blue)
-can need more people than randomized response, because it mixes answers up. Where its line is missing, no number of
-people is enough. A design for shares (green) does well throughout.
+How many people it takes to know all shares to ±2.5 percentage points. A design for the most information (blue) can
+need more people than randomized response, because it mixes answers up. Where its line is missing, no number of people
+is enough. A design for shares (green) does well throughout.
 """
 
 import sys

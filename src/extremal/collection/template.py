@@ -14,7 +14,7 @@ people = 2500    # how many people you will ask
 name = "visits"
 text = "How often did you see a doctor in the last twelve months?"
 answers = ["never", "once or twice", "more often"]
-epsilon = 0.7                     # no guess about a person gets more than e^0.7, about 2, times as likely to be right
+epsilon = 0.7                     # the limit: no guess gets more than e^0.7, about 2, times as likely to be right
 prior = ["45%", "35%", "20%"]     # how common each answer is, from a census or an earlier study
 
 # Not a private question: this answer is sent as it is.

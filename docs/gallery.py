@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-
 FIRST = ("people", "mechanism", "guessing_risk", "tradeoff", "planning", "survey_estimates")
 
 

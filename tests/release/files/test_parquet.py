@@ -1,6 +1,7 @@
 """Parquet: types, codecs and other columns stay; what may describe the private values does not."""
 
 import io
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -174,3 +175,33 @@ def test_a_damaged_footer_never_ends_in_anything_but_a_file_or_one_line(tmp_path
         target.unlink(missing_ok=True)
     assert len(refusals) > 20
     assert not any("\n" in message or exists for message, exists in refusals)
+
+
+def test_a_table_is_gone_before_more_is_read(tmp_path, monkeypatch):
+    """So memory holds one row group, whatever the length of the file."""
+    answers = [WORDS.labels[i] for i in np.random.default_rng(1).integers(0, 3, 300)]
+    pq.write_table(pa.table({"answer": answers}), tmp_path / "in.parquet", row_group_size=50)
+    made, alive = [], []
+    tables, batches = parquet_files.ParquetData._tables, parquet_files.ParquetData._batches
+
+    def watched_tables(self, *how, **columns):
+        for table in tables(self, *how, **columns):
+            made.append(weakref.ref(table))
+            yield table
+            del table
+
+    def watched_batches(self, *how):
+        found = batches(self, *how)
+        while True:
+            alive.append(sum(table() is not None for table in made))
+            batch = next(found, None)
+            if batch is None:
+                return
+            yield batch
+            del batch
+
+    monkeypatch.setattr(parquet_files.ParquetData, "_tables", watched_tables)
+    monkeypatch.setattr(parquet_files.ParquetData, "_batches", watched_batches)
+    privatize_file(tmp_path / "in.parquet", tmp_path / "out.parquet", {"answer": C}, order="keep")
+    assert len(made) >= 4
+    assert max(alive) == 0

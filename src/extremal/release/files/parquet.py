@@ -8,7 +8,7 @@ decided by the size in bytes, which depends on the private values.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -100,11 +100,7 @@ class ParquetData:
         steps = {name: Steps() for name in schema.names if shuffle and name not in types}
         with parquet.ParquetWriter(sink, schema, compression=codecs, use_dictionary=encoded) as writer:
             for table in self._tables(rows, quick):
-
-                def read(part: Alphabet, name: str, table: Any = table) -> Column:
-                    return as_column(part, table.column(name))
-
-                drawn = task.draw(read, len(table), table.column)
+                drawn = task.draw(_reader(table), len(table), table.column)
                 if drawn is not None:
                     kept = table if drawn.kept is None else table.filter(pyarrow.array(drawn.kept))
                     columns = [
@@ -119,8 +115,11 @@ class ParquetData:
                                 one.add(kept.column(name).to_pylist())
                         else:
                             writer.write_table(released, len(released))
+                        del released
+                    del kept, columns
                 elif job.give_up():
                     break
+                del table, drawn  # before the next one is read: memory holds one table, not two
                 task.progress(job.rows)
             if mixed is not None and len(mixed):
                 writer.write_table(mixed.table(job.randomness.source), rows)
@@ -141,8 +140,11 @@ class ParquetData:
             size += len(batch)
             if size >= rows:
                 whole = pyarrow.Table.from_batches(table)
-                yield whole.slice(0, rows)
                 table, size = whole.slice(rows).to_batches(), size - rows
+                first = whole.slice(0, rows)
+                del whole, batch
+                yield first
+                del first
         if size:
             yield pyarrow.Table.from_batches(table)
 
@@ -208,6 +210,10 @@ def released_type(part: Alphabet, given: Any) -> Any:
 
     column = as_column(part, pyarrow.array([], given))
     return unordered(column.rebuild(np.empty(0, dtype=column.outcomes), None).type)
+
+
+def _reader(table: Any) -> Callable[[Alphabet, str], Column]:
+    return lambda part, name: as_column(part, table.column(name))
 
 
 def _unreadable(path: str, error: Exception) -> FileError:

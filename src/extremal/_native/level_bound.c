@@ -1,4 +1,5 @@
-/* A bound on sum_i d_i l_i^2 - sum_ij (low + high)_ij l_i l_j - y.l over all lift vectors l admissible for a set of priors.
+/* A bound on sum_i d_i l_i^2 - sum_ij (low + high)_ij l_i l_j - (a.l)^2 - y.l over all lift vectors l admissible for a set
+   of priors.
 
    Extremal ones have two levels, t on S and b on R, 0 elsewhere, with t pi(S) + b pi(R) = 1 and
    b h(S and R) + (t - b) h(S) >= t / c, where h is the largest of three linear functions of the set. A branch fixes which
@@ -9,7 +10,8 @@
 
    g_i the terms of symbol i. Products of two lifts are at least l (l_i + l_j) - l^2 for l = t, weighed by `high`, and for
    a lower level l, weighed by `low`: 0, or b where no lift is 0, or b with b (t - b) paid for every product of a 0 and a
-   t, by the symbol at 0 (PAID_BELOW) or by that at t (PAID_ABOVE). Cells are ranges of t and of b / t. With tangents in
+   t, by the symbol at 0 (PAID_BELOW) or by that at t (PAID_ABOVE). -(a.l)^2 is at most v^2 - 2 v a.l for every v, of
+   which a cell has one. Cells are ranges of t and of b / t. With tangents in
    place of what is concave, F is convex along each of the two, so in a cell it is largest in a corner. */
 
 #include "native.h"
@@ -17,6 +19,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define PAID_BELOW 1
 #define PAID_ABOVE 2
@@ -24,17 +27,20 @@
 #define FAR 20 /* steps, each four times the last, to where a multiplier may be */
 #define NEAR 1e-7 /* how well multipliers are found, in parts of their scale */
 #define NEAR_THETA 1e-4
+#define CENTRED 8 /* steps to the best v of a cell */
+#define OFF 0.1 /* what v may cost, in parts of the slack */
 
 typedef struct {
     int64_t n;
     const double *pi, *d, *y, *low, *high; /* the last two: sums of the pairs' weights of each symbol */
+    const double *a;
     const double *kA, *kB, *vA, *vB;
     const double *all; /* 1 for a branch in which every symbol is in S or R */
     double all_low, all_high, need, scale; /* sums of all pairs' weights; 1 / c; the size of multipliers */
 } program;
 
 typedef struct {
-    double t0, t1, b0, b1, rho, theta, bound; /* b0 and b1 in parts of t */
+    double t0, t1, b0, b1, rho, theta, bound, v; /* b0 and b1 in parts of t */
     int64_t branch, mode;
 } cell;
 
@@ -61,7 +67,7 @@ static reached at(const program *p, const cell *c, double t, double ratio, doubl
     const double rest = all ? c->b0 * c->t0 : 0.0;
     double total = 0.0, mass = 0.0, held = 0.0;
     for (int64_t i = 0; i < p->n; i++) {
-        const double inner = b * vA[i] + (t - b) * vB[i], outer = b * vA[i], price = p->y[i] + rho * p->pi[i];
+        const double inner = b * vA[i] + (t - b) * vB[i], outer = b * vA[i], price = p->y[i] + rho * p->pi[i] + 2 * c->v * p->a[i];
         double in_S = square(p->d[i] - 2 * p->high[i], t, tm) - t * price + theta * inner, none = 0.0;
         in_S += c->mode == PAID_ABOVE ? square(-2 * p->low[i], b, bm) : tangent ? -2 * p->low[i] * product : 0.0;
         const double in_R = square(tangent ? p->d[i] - 2 * p->low[i] : p->d[i], b, bm) -
@@ -74,7 +80,7 @@ static reached at(const program *p, const cell *c, double t, double ratio, doubl
         held += S ? inner : R ? outer : 0.0;
         if (chosen) chosen[i] = S ? t : R ? b : 0.0;
     }
-    total += least * least * p->all_low + t * t * p->all_high;
+    total += least * least * p->all_low + t * t * p->all_high + c->v * c->v;
     const reached r = {rho + theta * fixed + total, 1.0 - mass, fixed + held};
     return r;
 }
@@ -220,21 +226,79 @@ static void sift_down(cell *heap, int64_t count, int64_t k) {
     }
 }
 
-/* Cells (branch, t0, t1, b0, b1, rho, theta, bound, mode) that cover all levels up to `top` for every branch, at most `most`.
+/* a.l of a vector. */
+static double along(const program *p, const double *lifts) {
+    double sum = 0.0;
+    for (int64_t i = 0; i < p->n; i++) sum += p->a[i] * lifts[i];
+    return sum;
+}
+
+/* A relaxed vector: what it has paid, its lifts and their squares, 3 n numbers; v of the cell that it was found with, a.l
+   less v, and its terms other than the square of a.l. */
+typedef struct {
+    double *numbers, v, off, terms;
+} found;
+
+/* Move v of a cell to where its bound is about least: between one where a.l of what is chosen is larger and one where it is
+   smaller. The mixture of these two with a.l = v goes to `room` after the first n numbers; its value is returned, -inf if
+   there is none. `room` has 10 n numbers. */
+static double centre(const program *p, cell *c, double enough, double slack, double *room) {
+    const int64_t n = p->n, size = 3 * n;
+    found low = {room + 4 * n, 0.0, 0.0, 0.0}, high = {room + 7 * n, 0.0, 0.0, 0.0};
+    bool below = false, above = false;
+    cell best = *c;
+    for (int k = 0; c->bound > enough; k++) {
+        const double value = middle_of(p, c, -1e290, room, room + 2 * n, room + 3 * n);
+        if (!isfinite(value)) break;
+        const double sum = along(p, room + 2 * n), off = sum - c->v;
+        found *side_ = off >= 0 ? &low : &high;
+        memcpy(side_->numbers, room + n, (size_t)size * sizeof(double));
+        side_->v = c->v, side_->off = off, side_->terms = value - c->v * (c->v - 2 * sum);
+        below = below || off >= 0, above = above || off < 0;
+        const double width = below && above ? high.v - low.v : INFINITY;
+        if (k == CENTRED || off * off <= OFF * slack || 2 * width * fabs(off) <= OFF * slack) break;
+        c->v = width < INFINITY ? low.v + width * (k & 1 ? 0.5 : low.off / (low.off - high.off)) : c->v + off;
+        double low_theta;
+        side l, h;
+        c->bound = settle(p, c, enough, &low_theta, &l, &h);
+        if (c->bound < best.bound) best = *c;
+    }
+    *c = best;
+    if (!below && !above) return -INFINITY;
+    const double sum_low = low.v + low.off, sum_high = high.v + high.off;
+    double weight = below ? 1.0 : 0.0;
+    /* Of the terms less the square of a.l, which is concave along the segment from one to the other. */
+    if (below && above && sum_low != sum_high) {
+        const double slope = low.terms - high.terms, width = sum_low - sum_high;
+        weight = smaller(larger((slope / (2 * width) - sum_high) / width, 0.0), 1.0);
+    }
+    for (int64_t i = 0; i < size; i++)
+        room[n + i] = (weight > 0 ? weight * low.numbers[i] : 0.0) + (weight < 1 ? (1 - weight) * high.numbers[i] : 0.0);
+    const double sum = along(p, room + 2 * n);
+    return (weight > 0 ? weight * low.terms : 0.0) + (weight < 1 ? (1 - weight) * high.terms : 0.0) - sum * sum;
+}
+
+static double now(void) {
+    struct timespec t;
+    timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Cells (branch, t0, t1, b0, b1, rho, theta, bound, mode, v) that cover all levels up to `top` for every branch, at most `most`.
 
    Cells are split until the largest bound is at most `target`, or within `slack` of a relaxed vector's value, of
-   which the `kept` best are written to `lifts` and `squares` with their values in `values`. Returns the number of
-   cells. */
+   which the `kept` best are written to `lifts` and `squares` with their values in `values`; or until so many `seconds`
+   have passed. Returns the number of cells. */
 EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *d, const double *y,
-                                     const double *low, const double *high, double all_low, double all_high,
-                                     int64_t branches, const double *kA, const double *kB, const double *vA,
+                                     const double *low, const double *high, const double *a, double all_low,
+                                     double all_high, int64_t branches, const double *kA, const double *kB, const double *vA,
                                      const double *vB, const double *all, double need,
                                      double top, double target, double slack, double scale, int64_t most,
                                      double *cells, int64_t kept, double *values, double *lifts, double *squares,
-                                     double *levels, double *paid) {
-    const program p = {n, pi, d, y, low, high, kA, kB, vA, vB, all, all_low, all_high, need, scale};
+                                     double *levels, double *paid, double seconds) {
+    const program p = {n, pi, d, y, low, high, a, kA, kB, vA, vB, all, all_low, all_high, need, scale};
     cell *heap = malloc((size_t)(most + 1) * sizeof(cell));
-    double *room = malloc((size_t)(4 * n) * sizeof(double));
+    double *room = malloc((size_t)(10 * n) * sizeof(double));
     if (heap == NULL || room == NULL) {
         free(heap);
         free(room);
@@ -242,6 +306,7 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
     }
     int64_t count = 0, stored = 0;
     double best = -INFINITY;
+    const double begin = now();
     cell waiting[2];
     int pending = 0;
     int64_t branch = 0;
@@ -250,10 +315,11 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
         if (pending > 0)
             c = waiting[--pending];
         else if (branch < branches) {
-            const cell root = {1.0, top, 0.0, 1.0, 0.0, 0.0, INFINITY, branch, 0};
+            cell root = {1.0, top, 0.0, 1.0, 0.0, 0.0, INFINITY, 0.0, branch, 0};
+            for (int64_t i = 0; i < n; i++) root.v += a[i];
             branch++;
             c = root;
-        } else if (count + 1 > most || heap[0].bound <= target || heap[0].bound - best <= slack)
+        } else if (count + 1 > most || now() - begin > seconds || heap[0].bound <= target || heap[0].bound - best <= slack)
             break;
         else { /* split the cell of the largest bound */
             c = heap[0];
@@ -277,7 +343,7 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
             other.bound = settle(&p, &other, enough, &low, &l, &h);
             if (other.bound < c.bound) c = other;
         }
-        const double value = c.bound > enough ? middle_of(&p, &c, larger(target, -1e290), room, room + 2 * n, room + 3 * n) : -INFINITY;
+        const double value = centre(&p, &c, enough, slack, room);
         heap[count++] = c;
         sift_up(heap, count - 1);
         best = larger(best, value);
@@ -297,8 +363,9 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
     }
     for (int64_t k = 0; k < count; k++) {
         const cell *c = heap + k;
-        const double row[9] = {(double)c->branch, c->t0, c->t1, c->b0, c->b1, c->rho, c->theta, c->bound, (double)c->mode};
-        memcpy(cells + 9 * k, row, sizeof(row));
+        const double row[10] = {(double)c->branch, c->t0, c->t1,    c->b0,           c->b1,
+                                c->rho,            c->theta, c->bound, (double)c->mode, c->v};
+        memcpy(cells + 10 * k, row, sizeof(row));
     }
     free(heap);
     free(room);

@@ -31,24 +31,27 @@ def most_over_set(
         return W, math.inf
     if getattr(certificate, "cells", None) is None:
         return W, _by_list(pi, c, W, y, vectors, priors.radius / 2)
-    low = np.asarray(certificate.low, dtype=np.float64)
+    low, a = (np.asarray(v, dtype=np.float64) for v in (certificate.low, certificate.away))
     if (
-        low.shape != W.shape
+        a.shape != pi.shape
+        or not np.isfinite(a).all()
+        or low.shape != W.shape
         or not (low >= 0).all()
         or np.abs(low - low.T).max() > 0
         or np.diagonal(low).any()
     ):
         problems.append("the certificate must weigh products of two lifts by numbers >= 0")
         return W, math.inf
-    high = np.maximum(-W - low, 0.0)
+    square = np.multiply.outer(a, a)
+    high = np.maximum(-W - low - square, 0.0)
     np.fill_diagonal(high, 0.0)
-    W = np.diag(np.diagonal(W)) - low - high
+    W = np.diag(np.diagonal(W + square)) - low - high - square
     cells = np.asarray(certificate.cells, dtype=np.float64)
     forms = _forms(vectors, priors.radius / 2)
     top = min(c, 1 / float(pi.min()))
     numbers = cells[:, 0].astype(np.int64)
     if (
-        not np.isfinite(cells[:, :7]).all()
+        not np.isfinite(cells[:, [*range(7), 9]]).all()
         or (cells[:, 6] < 0).any()
         or not (np.isin(numbers, range(len(forms))) & np.isin(cells[:, 8], (0, 1, 2))).all()
     ):
@@ -60,7 +63,8 @@ def most_over_set(
             return W, math.inf
     y = y + 2 * W.sum(axis=1)  # prices of lifts, not of lifts less 1
     largest = max(
-        _by_cells(pi, c, W, y, low, high, form, cells[numbers == number]) for number, form in enumerate(forms)
+        _by_cells(pi, c, np.diagonal(W + square), y, a, low, high, form, cells[numbers == number])
+        for number, form in enumerate(forms)
     )
     terms = float(np.abs(W).sum()) * top**2 + float(np.abs(y).sum()) * top
     rounding = 16 * len(pi) * ULP * (terms + abs(largest))
@@ -152,21 +156,30 @@ def _tiles(whole: tuple[float, ...], cells: Floats) -> bool:
 
 
 def _by_cells(
-    pi: Floats, c: float, W: Floats, y: Floats, low: Floats, high: Floats, form: Form, cells: Floats
+    pi: Floats,
+    c: float,
+    d: Floats,
+    y: Floats,
+    a: Floats,
+    low: Floats,
+    high: Floats,
+    form: Form,
+    cells: Floats,
 ) -> float:
     """The largest lambda'W lambda - y.lambda of vectors whose levels lie in the cells.
 
     Cells are ranges of t and of b / t. Squares are exact at the levels 0, b and t; products of two lifts are at least
     l (l_i + l_j) - l^2 for l = t and for the least level; they are so for l = b, too, where products of 0 and t pay
-    b (t - b), in mode 1 the symbol at 0 and in mode 2 that at t. For any rho and theta >= 0 the rest is a sum over
-    symbols of the best place for each. With tangents in place of what is concave it is convex along t and along b / t,
-    so it is largest in a corner.
+    b (t - b), in mode 1 the symbol at 0 and in mode 2 that at t. -(a.lambda)^2 is at most v^2 - 2 v a.lambda for any v.
+    For any rho and theta >= 0 the rest is a sum over symbols of the best place for each. With tangents in place of what
+    is concave it is convex along t and along b / t, so it is largest in a corner.
     """
     kA, vA, kB, vB, everywhere = form
     t0, t1, b0, b1, rho, theta = (cells[:, k][:, None] for k in range(1, 7))
+    v = cells[:, 9][:, None]
     mode = cells[:, 8][:, None]
     tangent = (mode > 0) | everywhere
-    d, s_low, s_high = np.diagonal(W), low.sum(axis=1), high.sum(axis=1)
+    s_low, s_high = low.sum(axis=1), high.sum(axis=1)
     heavy = pi * t0 + (1 - pi) * (b0 * t0 if everywhere else 0.0) > 1 + 1e-12
     tm, bm = (t0 + t1) / 2, (t0 + t1) / 2 * (b0 + b1) / 2
     most = -math.inf
@@ -174,7 +187,7 @@ def _by_cells(
         for ratio in (b0, b1):
             b, product = ratio * t, ratio * tm * (2 * t - tm)  # the latter at most b t, and linear in t
             least = np.where(tangent, b, 0.0)
-            price = y + rho * pi
+            price = y + rho * pi + 2 * v * a
             paid = _square(-2 * s_low, b, bm)
             in_S = _square(d - 2 * s_high, t, tm) - t * price + theta * (b * vA + (t - b) * vB)
             in_S = in_S + np.where(mode == 2, paid, np.where(tangent, -2 * s_low * product, 0.0))
@@ -184,7 +197,7 @@ def _by_cells(
             best = np.where(heavy, in_R, np.maximum(in_S, in_R))
             total = (best if everywhere else np.maximum(best, none)).sum(axis=1, keepdims=True)
             total = total + rho + theta * (b * kA + (t - b) * kB - t / c)
-            total = total + least**2 * s_low.sum() + t**2 * s_high.sum()
+            total = total + least**2 * s_low.sum() + t**2 * s_high.sum() + v**2
             most = max(most, float(total.max(initial=-math.inf)))
     return most
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import extremal as ex
+from extremal.optimization.quadratic.purposes import Quadratic
 
 MASSES = st.one_of(st.sampled_from([1.0, 0.5, 1e-9]), st.floats(1e-3, 1))
 
@@ -67,14 +68,43 @@ def test_more_leakage_is_worth_more_and_labels_do_not_matter(question, part, ran
     assert other.value == pytest.approx(found.value, rel=2 * max(found.gap, other.gap, 1e-6))
 
 
-def test_a_design_for_part_of_the_alphabet_is_worth_no_more():
-    """One that reports on the first labels alone, at the same leakage, is a mechanism for all of them."""
-    prior = ex.Prior([0.4, 0.3, 0.2, 0.1])
-    purpose = ex.groups({"a": [0], "b": [1]})
-    found = ex.design(prior, 0.8, purpose)
-    part = ex.design(ex.Prior([0.4, 0.3, 0.3]), 0.8)
-    rows = part.mechanism.matrix[[0, 1, 2, 2]]
-    assert found.value >= purpose(prior, ex.Mechanism(rows, prior.labels)) * (1 - 1e-3)
+@settings(max_examples=12, deadline=None)
+@given(questions(), st.data())
+def test_a_design_for_part_of_the_alphabet_is_worth_no_more(question, data):
+    """One that reports on some labels alone, the rest as one, at the same leakage is a mechanism for all of them."""
+    prior, epsilon = question
+    n = prior.size
+    told = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=n - 1, unique=True))
+    place = np.array([told.index(i) if i in told else len(told) for i in range(n)])
+    part = ex.design(ex.Prior(np.bincount(place, weights=prior.probabilities)), epsilon)
+    mechanism = ex.Mechanism(part.mechanism.matrix[place], prior.labels)
+    assert ex.epsilon_pml(prior, mechanism) <= epsilon + 1e-12
+    purpose = ex.groups({str(i): [prior.labels[i]] for i in told})
+    found = ex.design(prior, epsilon, purpose)
+    reached = purpose(prior, mechanism)
+    assert found.upper_bound >= reached * (1 - 1e-9)
+    assert found.value >= reached * (1 - max(found.gap, 1e-9) - 1e-9)
+
+
+def test_at_the_edges_of_regions_designs_for_every_purpose_are_monotone_and_do_not_jump():
+    prior = ex.Prior([0.6, 0.2, 0.2])
+    purposes = [
+        ex.shares,
+        ex.shares.relative,
+        ex.mean([3, 1, 2]),
+        ex.groups({"a": [0], "b": [1]}),
+        Quadratic(np.diag([1.0, 2.0, 0.5])),
+    ]
+    for purpose in purposes:
+        for edge in prior.region_edges[1:3]:
+            below, at, above = (
+                ex.design(prior, edge * part, purpose, tolerance=1e-4) for part in (1 - 1e-9, 1, 1 + 1e-9)
+            )
+            gap = max(below.gap, at.gap, above.gap)
+            assert gap <= 1e-4
+            assert below.value <= at.upper_bound * (1 + 1e-12)
+            assert at.value <= above.upper_bound * (1 + 1e-12)
+            assert above.value == pytest.approx(below.value, rel=1e-6 + gap)
 
 
 @pytest.mark.slow

@@ -15,9 +15,10 @@ class Certificate:
     these groups, which the purpose does not tell apart; W and y are then over the groups.
 
     `over_set`: the lift vectors are those that are admissible for every prior of the set, else those for the nominal
-    one. With `cells` (branch, t0, t1, b0, b1, rho, theta, bound, mode) the proof needs no list of them: they cover the
-    largest lift t and the middle one, b0 to b1 in parts of t, of all, and `low` is the part of -W that counts on
-    products with a lower level, see cone.bound.
+    one. Without prices the symbols are all alike. With `cells` (branch, t0, t1, b0, b1, rho, theta, bound, mode, v) the
+    proof needs no list of vectors: cells cover the largest lift t and the middle one, b0 to b1 in parts of t, of all.
+    `low` is the part of -W that counts on products with a lower level, and aa' with a = `away` is a part that is a
+    square, see cone.bound.
     """
 
     weights: Floats
@@ -25,4 +26,5 @@ class Certificate:
     groups: Ints | None = None
     over_set: bool = False
     low: Floats | None = None
+    away: Floats | None = None
     cells: Floats | None = None

@@ -126,17 +126,19 @@ def herd(
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """What a bound weighs lifts with: d for squares, -low and -high for products of two, prices y."""
+    """What a bound weighs lifts with: d for squares, -low and -high for products of two, a whose square counts against
+    them, prices y."""
 
     d: Floats
     low: Floats
     high: Floats
+    a: Floats
     y: Floats
 
     @property
     def W(self) -> Floats:
         """The quadratic form."""
-        return np.asarray(np.diag(self.d) - self.low - self.high)
+        return np.asarray(np.diag(self.d) - self.low - self.high - np.multiply.outer(self.a, self.a))
 
     @property
     def base(self) -> float:
@@ -209,20 +211,22 @@ def branches(cone: Cone) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     )
 
 
-def bound(cone: Cone, weights: Weights, target: float, slack: float, most: int) -> tuple[Floats, Relaxed]:
-    """Cells (branch, t0, t1, b0, b1, rho, theta, bound, mode) that cover all vectors, and the best relaxed vectors.
+def bound(
+    cone: Cone, weights: Weights, slack: float, most: int, seconds: float = math.inf
+) -> tuple[Floats, Relaxed]:
+    """Cells (branch, t0, t1, b0, b1, rho, theta, bound, mode, v) that cover all vectors, and the best relaxed vectors.
 
-    No vector of a cell has a larger lambda'W lambda - y.lambda than its bound. Ends when the largest is at most
-    `target` or `slack` above a relaxed vector's value, or when there are `most` cells.
+    No vector of a cell has a larger lambda'W lambda - y.lambda than its bound. Ends when the largest is `slack` above a
+    relaxed vector's value, when there are `most` cells, or after so many seconds.
     """
     n = cone.size
     kA, kB, vA, vB, whole = (packed(v, np.float64) for v in branches(cone))
     k = len(kA)
-    cells, values, levels = np.zeros((most, 9)), np.full(KEPT, -math.inf), np.zeros((KEPT, 2))
+    cells, values, levels = np.zeros((most, 10)), np.full(KEPT, -math.inf), np.zeros((KEPT, 2))
     lifts, squares, paid = (np.zeros((KEPT, n)) for _ in range(3))
     scale = float(np.abs(weights.d).max() + np.abs(weights.y / cone.pi).max())
     low, high = weights.low.sum(axis=1), weights.high.sum(axis=1)
-    vectors = [packed(v, np.float64) for v in (cone.pi, weights.d, weights.y, low, high)]
+    vectors = [packed(v, np.float64) for v in (cone.pi, weights.d, weights.y, low, high, weights.a)]
     count = int(
         library().extremal_bound_levels(
             n,
@@ -237,17 +241,18 @@ def bound(cone: Cone, weights: Weights, target: float, slack: float, most: int) 
             address(whole, np.float64, k),
             1 / cone.c,
             min(cone.c, 1 / float(cone.pi.min())),
-            target,
+            -math.inf,
             slack,
             scale,
             most,
-            address(cells, np.float64, most, 9),
+            address(cells, np.float64, most, 10),
             KEPT,
             address(values, np.float64, KEPT),
             address(lifts, np.float64, KEPT, n),
             address(squares, np.float64, KEPT, n),
             address(levels, np.float64, KEPT, 2),
             address(paid, np.float64, KEPT, n),
+            min(seconds, 1e9),
         )
     )
     if count < 0:

@@ -1,16 +1,21 @@
-"""A bound for a set of priors that needs no list of lift vectors: W = diag(d) - low - high and prices y.
+"""A bound for a set of priors that needs no list of lift vectors: W = diag(d) - low - high - aa' and prices y.
 
 Lifts take the levels 0, b and t. Squares are exact at these levels, and products of two lifts are at least
 l (lambda_i + lambda_j) - l^2 for the least level l (0, or b where no lift is 0) and for the largest, t; `low` and
-`high` weigh the two. What is left is linear in the sets S and R, and a knapsack's bound in two levels covers all
-vectors (cone.bound). The best weights maximise a concave function; what makes it hard is the largest value over all
-vectors, which is taken over the vectors known so far, smoothed, and corrected by those that the bound finds.
+`high` weigh the two. (a.lambda)^2 is at least 2 v a.lambda - v^2, with a v of its own for each cell of levels. Over all
+priors at small levels that is what counts: lifts are about 1 + epsilon (1_S - pi(S)), W = 1 - 11'/N measures how they
+spread around their mean, which changes with pi(S), and products of two lifts know nothing of sums.
+
+What is left is linear in the sets S and R, and a knapsack's bound in two levels covers all vectors (cone.bound). The
+best weights maximise a concave function, up to a; what makes it hard is the largest value over all vectors, which is
+taken over the vectors known so far, smoothed, and corrected by those that the bound finds.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +25,14 @@ from .certificate import Certificate
 from .cone import Cone, Relaxed, Weights, bound
 from .problem import Problem
 from .relaxation import fixed_point, gradient
+from .watch import Watch
 
 COOLING = (1e-2, 1e-3, 2e-4)  # of the scale: how far a smooth maximum may be from the true one, in turn
 ROUNDS = 120  # of the quasi-Newton method, each time
-CELLS = 2500
+CELLS = 1500
 PRECISION = 3e-3  # of the bound: cells need not be finer
-PATIENCE = 9  # steps without a better bound
+PATIENCE = 4  # steps without a better bound
+CENTRED = 0.9  # of the weight of the mean of lifts, d.lambda / d.1, that counts against them at first
 MOST_KNOWN = 1500  # vectors that the maximum is taken over
 
 
@@ -36,6 +43,7 @@ class LevelBound:
     problem: Problem
     true: Problem
     cone: Cone
+    square: bool  # whether to use a: it takes more cells and does not always help
     upper: float = math.inf
     certificate: Certificate | None = None
     settled: bool = False  # whether another step is not worth it
@@ -45,7 +53,7 @@ class LevelBound:
     _scale: float = 1.0
     _idle: int = 0  # steps since one that was worth it
 
-    def improve(self, X: Floats, q: Floats) -> None:
+    def improve(self, X: Floats, q: Floats, watch: Watch) -> None:
         """One step: the best weights for the vectors known, then a bound over all, which finds others."""
         known = Relaxed.of(X[q > 0])
         first = self._known is None
@@ -54,9 +62,9 @@ class LevelBound:
         else:
             known = self._known.joined(known)
         for cooling in COOLING if first else COOLING[1:]:
-            self._z, weights = self._optimised(known, cooling * self._scale)
+            self._z, weights = self._optimised(known, cooling * self._scale, watch)
         reached = float(_values(weights, known).max()) + weights.base
-        cells, relaxed = bound(self.cone, weights, -math.inf, PRECISION * reached, CELLS)
+        cells, relaxed = bound(self.cone, weights, PRECISION * reached, CELLS, watch.left())
         estimate = efficiency_bound(self.true, weights.W, reached)
         upper = efficiency_bound(self.true, weights.W, most_by_cells(cells, weights))
         self._idle = 0 if upper < self.upper * (1 - PRECISION / 3) else self._idle + 1
@@ -65,7 +73,9 @@ class LevelBound:
         if upper < self.upper:
             self.upper = upper
             prices = weights.y - 2 * weights.W.sum(axis=1)
-            self.certificate = Certificate(weights.W, prices, over_set=True, low=weights.low, cells=cells)
+            self.certificate = Certificate(
+                weights.W, prices, over_set=True, low=weights.low, away=weights.a, cells=cells
+            )
         known = known.joined(relaxed)
         if len(known.lifts) > MOST_KNOWN:
             best = np.argsort(-_values(weights, known), kind="stable")[:MOST_KNOWN]
@@ -83,10 +93,11 @@ class LevelBound:
         self._scale = float(a @ d)
         own = np.maximum(d, 1e-3 * float(d.max()))
         pairs = np.sqrt(np.multiply.outer(own, own))[np.triu_indices(len(d), 1)]
-        self._unit = np.concatenate([own, own, pairs, pairs])
-        self._z = np.concatenate([d, y, 0 * pairs, 0 * pairs]) / self._unit
+        self._unit = np.concatenate([own, own, np.sqrt(own), pairs, pairs])
+        a = (CENTRED if self.square else 0.0) * d / math.sqrt(float(d.sum()))
+        self._z = np.concatenate([d, y, a, 0 * pairs, 0 * pairs]) / self._unit
 
-    def _optimised(self, known: Relaxed, blur: float) -> tuple[Floats, Weights]:
+    def _optimised(self, known: Relaxed, blur: float, watch: Watch) -> tuple[Floats, Weights]:
         """The best weights with the largest value over the known vectors smoothed by so much."""
         from scipy.optimize import Bounds, minimize
 
@@ -94,7 +105,7 @@ class LevelBound:
         upper = np.triu_indices(n, 1)
 
         def objective(z: Floats) -> tuple[float, Floats]:
-            weights = _weights(n, z * unit)
+            weights = _weights(problem.pi, z * unit)
             found = gradient(problem, weights.W)
             if found is None:
                 return 10 * self._scale, np.zeros_like(z)  # finite, or steps shrink to nothing
@@ -111,23 +122,38 @@ class LevelBound:
                     (level, (share * level) @ known.lifts) for level in (known.least, known.largest)
                 )
             )
+            along = known.lifts @ weights.a
+            by_a = 2 * (C @ weights.a - (share * along) @ known.lifts)
+            by_a = by_a - float(problem.pi @ by_a)  # as a is less its part along the prior
             paid = share @ known.paid / 2
             by_least = by_least + paid[upper[0]] + paid[upper[1]]
             slope = np.concatenate(
-                [share @ known.squares - 1 - np.diagonal(C), 1 - share @ known.lifts, by_least, by_largest]
+                [
+                    share @ known.squares - 1 - np.diagonal(C),
+                    1 - share @ known.lifts,
+                    by_a,
+                    by_least,
+                    by_largest,
+                ]
             )
             return most + blur * math.log(total) + weights.base - 2 * found[0], slope * unit
 
-        least = np.concatenate([np.full(n, 1e-9), np.full(n, -np.inf), np.zeros(len(unit) - 2 * n)])
+        least = np.concatenate([np.full(n, 1e-9), np.full(2 * n, -np.inf), np.zeros(len(unit) - 3 * n)])
+
+        def look(xk: Any) -> None:
+            if watch.over():
+                raise StopIteration
+
         found = minimize(
             objective,
             self._z,
             jac=True,
             method="L-BFGS-B",
             bounds=Bounds(least, np.full(len(unit), np.inf)),
+            callback=look,
             options={"maxiter": ROUNDS, "maxfun": 3 * ROUNDS, "maxcor": 30, "ftol": 1e-10},
         )
-        return np.asarray(found.x), _weights(n, found.x * unit)
+        return np.asarray(found.x), _weights(problem.pi, found.x * unit)
 
 
 def most_by_cells(cells: Floats, weights: Weights) -> float:
@@ -138,7 +164,9 @@ def most_by_cells(cells: Floats, weights: Weights) -> float:
     return largest + weights.base + 16 * len(weights.d) * ULP * (terms + abs(largest))
 
 
-def _weights(n: int, v: Floats) -> Weights:
+def _weights(pi: Floats, v: Floats) -> Weights:
+    """Weights from one vector of numbers; a without a part along the prior, which no bound depends on."""
+    n = len(pi)
     pairs = n * (n - 1) // 2
 
     def matrix(values: Floats) -> Floats:
@@ -146,13 +174,16 @@ def _weights(n: int, v: Floats) -> Weights:
         M[np.triu_indices(n, 1)] = values / 2
         return M + M.T
 
-    return Weights(v[:n], matrix(v[2 * n : 2 * n + pairs]), matrix(v[2 * n + pairs :]), v[n : 2 * n])
+    low, high = matrix(v[3 * n : 3 * n + pairs]), matrix(v[3 * n + pairs :])
+    a = v[2 * n : 3 * n]
+    return Weights(v[:n], low, high, a - float(a.sum()) * pi, v[n : 2 * n])
 
 
 def _values(weights: Weights, known: Relaxed) -> Floats:
     """What the bound says of vectors: an upper bound of lambda'W lambda - y.lambda for each."""
     low, high = weights.low.sum(axis=1), weights.high.sum(axis=1)
     values = known.squares @ weights.d - known.lifts @ weights.y
+    values -= (known.lifts @ weights.a) ** 2
     values += known.least * (known.least * low.sum() - 2 * known.lifts @ low) + known.paid @ low
     values += known.largest * (known.largest * high.sum() - 2 * known.lifts @ high)
     return np.asarray(values)

@@ -32,6 +32,7 @@ from .watch import Progress, Watch
 MOST = 3**12  # lift vectors to be listed: all of 12 symbols
 SWEEPS = 20
 PULL = 0.2
+BOTH = 2  # steps of bounds over levels with and without a square, before one is chosen
 SHARE = 5  # the part of the list that is added at once is so many times the number of symbols
 STALLS = 4  # rounds without gain, with a bound that is settled, after which to stop
 LARGEST_ALIKE = 2000  # symbols
@@ -52,9 +53,11 @@ class RobustColumns:
     true: Problem
     cone: Cone
     vertices: Floats | None
-    levels: LevelBound
+    levels: list[LevelBound]
     upper: float
     relaxation: Certificate
+    watch: Watch
+    steps: int = 0  # of bounds over levels
     stalls: int = 0
 
     @property
@@ -102,13 +105,18 @@ class RobustColumns:
             W, y = whole(mixture)
             upper = efficiency_bound(self.true, W, most_by_vertices(self.true, W, y, self.vertices))
             return upper, Certificate(W, y, over_set=True)
-        if listed and not self.levels.settled:
-            self.levels.improve(X, mixture.weights)
+        if listed and not all(levels.settled for levels in self.levels):
+            for levels in self.levels:
+                levels.improve(X, mixture.weights, self.watch)
+            self.steps += 1
+            if self.steps == BOTH:  # from here on the better one alone
+                self.levels = [min(self.levels, key=lambda levels: levels.upper)]
         elif listed:
             self.stalls += 1
-        if self.levels.certificate is None or self.levels.upper >= self.upper:
+        best = min(self.levels, key=lambda levels: levels.upper)
+        if best.certificate is None or best.upper >= self.upper:
             return self.upper, self.relaxation
-        return self.levels.upper, self.levels.certificate
+        return best.upper, best.certificate
 
 
 def solve_set(
@@ -156,6 +164,7 @@ def solve_set(
     nominal = relax(problem, PAIR_ROUNDS, watch)
     upper = efficiency_bound(true, nominal.W, most_by_entries(true, nominal.W))
     upper, proof = known or (upper, Certificate(nominal.W))
-    source = RobustColumns(problem, true, cone, vertices, LevelBound(problem, true, cone), upper, proof)
+    levels = [LevelBound(problem, true, cone, square) for square in (False, True)]
+    source = RobustColumns(problem, true, cone, vertices, levels, upper, proof, watch)
     found = improve(source, cone.simple(), goal, rounds, watch, start)
     return in_order(found, true, np.arange(n), order, watch)

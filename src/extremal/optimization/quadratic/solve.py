@@ -171,5 +171,6 @@ def in_order(found: Found, problem: Problem, groups: Ints, order: Ints, watch: W
     merged = None if len(order) == len(groups) else groups
     value = efficiency(problem, found.X, found.weights)
     low = None if proof.low is None else proof.low[np.ix_(place, place)]
-    certificate = replace(proof, weights=W, prices=y, groups=merged, low=low)
+    away = None if proof.away is None else proof.away[place]
+    certificate = replace(proof, weights=W, prices=y, groups=merged, low=low, away=away)
     return Solution(lifts, found.weights, value, max(found.upper, value), certificate, stats)

@@ -38,5 +38,9 @@ class Watch:
         self.stopped = self.stopped or now > self.deadline
         return self.stopped or self.interrupted
 
+    def left(self) -> float:
+        """Seconds until the deadline."""
+        return max(self.deadline - time.perf_counter(), 0.0)
+
 
 UNWATCHED = Watch()

@@ -2,7 +2,7 @@
 
 local[2], Parquet with five columns of which one is private, k = 16 strings. What is measured is one action on
 the frame (into Spark's "noop" sink), or storing it, by turns with the identity, the fastest run of each. The
-checks that a keyed frame gets before it is returned are measured apart. Needs Java and extremal[spark].
+checks that a keyed frame gets before it is returned are measured apart. Needs Java and the extra spark.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
+from ._extras import missing
 from .errors import OptionError
 
 LIBRARIES = ("pandas", "polars", "pyarrow")
@@ -49,7 +50,8 @@ def table_kind(path: str) -> str:
 def encode_table(records: Records, kind: str) -> bytes:
     """The content of a file with one row for each record: "csv", "parquet" or "json"."""
     if kind == "json":
-        text = json.dumps([dict(record) for record in records], default=str, ensure_ascii=False, indent=2)
+        finite = [{name: _finite(value) for name, value in record.items()} for record in records]
+        text = json.dumps(finite, default=str, ensure_ascii=False, allow_nan=False, indent=2)
         return (text + "\n").encode()
     columns = _columns(records)
     if kind == "parquet":
@@ -57,9 +59,7 @@ def encode_table(records: Records, kind: str) -> bytes:
             import pyarrow
             import pyarrow.parquet
         except ImportError:
-            raise ImportError(
-                'Parquet files need pyarrow; install it with: pip install "extremal[parquet]"'
-            ) from None
+            raise missing("Parquet files need pyarrow", "parquet") from None
         target = io.BytesIO()
         pyarrow.parquet.write_table(pyarrow.table(columns), target)
         return target.getvalue()
@@ -77,9 +77,11 @@ def _columns(records: Records) -> dict[str, list[Any]]:
 
 def _plain(value: Any) -> Any:
     """A value that any table can hold: an infinite number is missing, combinations of labels are text."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else value
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else _finite(value)
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _alike(values: list[Any]) -> list[Any]:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._extras import missing
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -66,7 +68,7 @@ def rendered(
         import matplotlib
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError('pictures need matplotlib; install it with: pip install "extremal[plot]"') from None
+        raise missing("pictures need matplotlib", "plot") from None
     found = []
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
@@ -93,7 +95,7 @@ def empty_axes(size: tuple[float, float] = (5.4, 4.0)) -> Axes:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise ImportError('pictures need matplotlib; install it with: pip install "extremal[plot]"') from None
+        raise missing("pictures need matplotlib", "plot") from None
     return plt.subplots(figsize=size, layout="constrained")[1]
 
 

@@ -208,7 +208,7 @@ def test_a_store_is_refused_where_it_does_not_fit(here):
     refuse("estimate", "survey.db", "--question", "weight", says="it asks visits, symptoms, mood, age")
     refuse("estimate", "survey.db", "-m", "survey.visits.mechanism.json", says="its own mechanisms")
     refuse("estimate", "survey.csv", "--question", "visits", says="--mechanism")
-    for option in (["--safe", "never=0.1"], ["--format", "csv"], ["-o", "shares.csv"]):
+    for option in (["--safe", "never=0.1"], ["--format", "csv"]):
         refuse("estimate", "survey.db", "--question", "visits", *option, says="cannot be combined with --")
     create_store("empty.db", published()).close()
     refuse("estimate", "empty.db", says="no reports yet")

@@ -1,5 +1,6 @@
 """Priors and counts from text: one grammar for command line and explorer."""
 
+import re
 from fractions import Fraction
 
 import pytest
@@ -124,3 +125,41 @@ def test_labels_split_at_commas_but_not_inside_quotes():
     assert split_labels('"yes, often", no') == ["yes, often", "no"]
     with pytest.raises(ValuesError, match="quotes"):
         split_labels('"open')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: 70%, b: 30%",
+        "a:70 %\nb:30 %",
+        "a 70% b 30%",
+        "a = 70 %; b = 30 %",
+        "a=70,b=30",
+        '{"a": 70, "b": 30}',
+        "a=69.95%,b=29.979%",  # 99.93 % of which 70 % is a's
+    ],
+)
+def test_percentages_are_read_however_they_are_written(text):
+    prior = read_table(text).prior()
+    assert prior.labels == ("a", "b")
+    assert prior.probabilities.tolist() == pytest.approx([0.7, 0.3], abs=1e-4)
+    assert prior.probabilities.sum() == pytest.approx(1, abs=1e-15)
+
+
+@pytest.mark.parametrize("text", ["70 % 30 %", "70% 30%", "70,30", "70 %, 30 %", "69.93,29.97"])
+def test_percentages_without_labels(text):
+    assert read_table(text).prior().probabilities.tolist() == pytest.approx([0.7, 0.3])
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("50.00%,49.80%", "percentages must sum to 100 %, up to rounding, got 99.8 %"),
+        ("50.00%,50.20%", "100.2 %"),
+        ("a: 70,5 %; b: 29,5 %", "write decimals with a point"),
+        ("70,30.2", "must sum to 1"),
+    ],
+)
+def test_percentages_that_are_far_from_100_are_refused(text, says):
+    with pytest.raises(PriorError, match=re.escape(says)):
+        read_table(text).prior()

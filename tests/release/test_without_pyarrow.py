@@ -135,7 +135,7 @@ def test_a_parquet_file_is_refused_with_what_to_install(tmp_path):
         done = command(line, tmp_path)
         assert (done.returncode, done.stdout) == (2, ""), line
         assert done.stderr == (
-            'error: Parquet files need pyarrow; install it with: pip install "extremal[parquet]"\n'
+            'error: Parquet files need pyarrow; run pip install ".[parquet]" in the project\'s folder\n'
         )
     assert not (tmp_path / "private.parquet").exists()
 
@@ -143,4 +143,4 @@ def test_a_parquet_file_is_refused_with_what_to_install(tmp_path):
 def test_spark_says_what_to_install(tmp_path):
     done = python("import extremal.release.spark", folder=tmp_path)
     assert done.returncode == 1
-    assert 'pip install "extremal[spark]"' in done.stderr.splitlines()[-1]
+    assert 'pip install ".[spark]"' in done.stderr.splitlines()[-1]

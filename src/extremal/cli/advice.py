@@ -36,6 +36,7 @@ GAPS = {
     "-999",
     "-9999",
 }
+TOO_FEW = "there are too few reports to say anything"
 NOTHING_ABOUT_SHARES = "these reports tell next to nothing about single shares"
 
 
@@ -143,9 +144,11 @@ def estimated(found: ex.Estimate | GroupedEstimate) -> list[str]:
     unsure = any(
         (row["standard_error"] or 0.0) > UNSURE or row["upper"] - row["lower"] > WIDE for row in known
     )
-    return (
-        [f"{_upper(NOTHING_ABOUT_SHARES)}; design with --utility shares, or collect more."] if unsure else []
-    )
+    if unsure:
+        return [f"{_upper(NOTHING_ABOUT_SHARES)}; design with --utility shares, or collect more."]
+    if known and all(row["lower"] <= 0 for row in known):
+        return [f"No share can be told from 0: {TOO_FEW}; collect more."]
+    return []
 
 
 def unchanged(columns: Sequence[str], private: Sequence[str]) -> list[str]:

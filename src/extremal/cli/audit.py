@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +13,11 @@ from extremal.errors import FileError, PriorError
 from . import advice, options, show
 from .failure import CheckFailed
 from .inputs import file_or_stdin, parse_mechanism, parse_prior, read_text, renamed
-from .output import check_target, write_text
+from .output import check_table, check_target, write_table, write_text
+from .progress import progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def command(
@@ -24,7 +28,7 @@ def command(
     prior: options.Prior = None,
     epsilon: Annotated[
         float | None,
-        typer.Option("--epsilon", "-e", metavar="NATS", help="Exit status 1 if more leaks than this."),
+        typer.Option("--epsilon", "-e", metavar="LIMIT", help="Exit status 1 if more leaks than this."),
     ] = None,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the whole audit as a Markdown page.")
@@ -33,6 +37,7 @@ def command(
         str | None,
         typer.Option("--report-file", metavar="FILE", help="Also write a page with pictures, as HTML."),
     ] = None,
+    output: options.Table = None,
     overwrite: options.Overwrite = False,
     pairs: Annotated[
         str | None,
@@ -65,10 +70,19 @@ def command(
             "exactly one thing must be audited: give a mechanism file, or --pairs with a CSV file",
         )
     check_target(report_file, overwrite)
+    check_target(output, overwrite, as_json or markdown)
+    check_table(output)
     if pairs is not None:
+        if output is not None or report_file is not None:
+            raise FileError(
+                "--pairs must not be combined with -o or --report-file",
+                remedy="print it with --json or --markdown",
+            )
         _audit_pairs(pairs, secret, report, epsilon, prior, confidence, as_json, markdown)
         return
-    found = parse_mechanism(read_text(str(source)))
+    text = read_text(str(source))
+    with progress("proving the mechanism"):
+        found = parse_mechanism(text)
     inputs = found.inputs
     chosen: ex.Prior | ex.PriorSet
     if prior is not None:
@@ -80,13 +94,16 @@ def command(
             "a matrix must come with a prior: what it leaks depends on it",
             remedy="give --prior 0.5,0.3,0.2",
         )
-    made = ex.audit(chosen, found)
+    with progress("auditing"):
+        made = ex.audit(chosen, found)
+        rows = [] if output is None else _rows(made)
+        facts = made.to_dict() if as_json else {}
+        page = "" if report_file is None else _page(chosen, found)
     if report_file is not None:
-        from extremal.auditing.report import mechanism_report
-
-        write_text(report_file, mechanism_report(chosen, found), overwrite)
+        write_text(report_file, page, overwrite)
+    write_table(rows, output, overwrite)
     if as_json:
-        show.print_json(made.to_dict())
+        show.print_json(facts)
     elif markdown:
         print(show.visible(made.to_markdown()), end="")
     else:
@@ -94,15 +111,39 @@ def command(
             warnings = advice.disclosure(found)
         else:
             warnings = advice.near_disclosure(made)
-        _tell_audit(made, warnings)
-        if report_file is not None:
-            show.console().print(f"\nPage in {report_file}", soft_wrap=True)
+        out = show.console(to_stderr=output == "-")
+        _tell_audit(out, made, warnings)
+        for what, where in {"Page": report_file, "Table": output}.items():
+            if where is not None and where != "-":
+                out.print(f"\n{what} in {where}", soft_wrap=True)
     if epsilon is not None and made.epsilon > epsilon + (0.0 if made.exact else 1e-9):
         raise CheckFailed(f"leakage must be at most {epsilon!r} nats, but it is {made.epsilon!r}")
 
 
-def _tell_audit(made: ex.Audit, warnings: list[str]) -> None:
-    out = show.console()
+def _page(prior: ex.Prior | ex.PriorSet, mechanism: ex.Certified | ex.Mechanism) -> str:
+    from extremal.auditing.report import mechanism_report
+
+    return mechanism_report(prior, mechanism)
+
+
+def _rows(made: ex.Audit) -> list[dict[str, Any]]:
+    """A row for each report: how often it occurs, what it tells, and what it rules out."""
+    return [
+        {
+            "report": o.output,
+            "probability": o.probability,
+            "leakage": o.leakage,
+            "factor": math.exp(o.leakage),
+            "best_guess": o.guess,
+            "best_guess_probability": o.guess_probability,
+            "ruled_out": "; ".join(map(str, o.excluded)),
+            "ruled_out_probability": o.excluded_probability,
+        }
+        for o in made.outcomes
+    ]
+
+
+def _tell_audit(out: Console, made: ex.Audit, warnings: list[str]) -> None:
     show.warnings(out, warnings)
     show.heading(out, "In short")
     show.sentences(out, show.risk(made))
@@ -147,11 +188,12 @@ def _audit_pairs(
     from extremal.release.files.read import read_texts
     from extremal.release.files.source import open_data
 
-    with file_or_stdin(path, None) as (name, format):
+    with file_or_stdin(path, None) as (name, format), progress("reading"):
         data = open_data(name, (secret, report), format, None)
         x, y = (read_texts(data, c) for c in (secret, report))
     known = None if prior is None else parse_prior(prior)
-    made = ex.audit_pairs(x, y, confidence=confidence, epsilon=epsilon, prior=known)
+    with progress("testing the pairs"):
+        made = ex.audit_pairs(x, y, confidence=confidence, epsilon=epsilon, prior=known)
     if as_json:
         show.print_json(made.to_dict())
     elif markdown:

@@ -13,6 +13,7 @@ from . import options, show
 from .failure import CheckFailed
 from .inputs import parse_mechanism, parse_prior, read_text, renamed
 from .output import check_target, write_mechanism
+from .progress import progress
 
 
 def command(
@@ -29,7 +30,7 @@ def command(
         typer.Option(
             "--epsilon",
             "-e",
-            metavar="NATS",
+            metavar="LIMIT",
             help="The limit to prove: no guess more than e^epsilon times as likely.",
         ),
     ] = None,
@@ -42,17 +43,19 @@ def command(
     The proof of a mechanism file is done again. Exit status 1: the mechanism leaks more than epsilon.
     """
     check_target(output, overwrite, as_json)
-    found = parse_mechanism(read_text(source))
+    text = read_text(source)
     try:
-        if isinstance(found, ex.Certified):
-            certified = _again(found, prior, epsilon)
-        else:
-            if prior is None or epsilon is None:
-                raise PriorError(
-                    "a matrix must come with --prior and --epsilon",
-                    remedy="give both, e.g. --prior 0.5,0.5 -e 0.7",
-                )
-            certified = ex.certify(parse_prior(prior), found, epsilon)
+        with progress("proving"):
+            found = parse_mechanism(text)
+            if isinstance(found, ex.Certified):
+                certified = _again(found, prior, epsilon)
+            else:
+                if prior is None or epsilon is None:
+                    raise PriorError(
+                        "a matrix must come with --prior and --epsilon",
+                        remedy="give both, e.g. --prior 0.5,0.5 -e 0.7",
+                    )
+                certified = ex.certify(parse_prior(prior), found, epsilon)
     except ex.errors.CertificationError as error:
         raise CheckFailed(str(error)) from None
     write_mechanism(certified, output, overwrite)

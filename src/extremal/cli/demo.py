@@ -23,7 +23,7 @@ def command(
         typer.Option(
             "--epsilon",
             "-e",
-            metavar="NATS",
+            metavar="LIMIT",
             help="The limit: no report makes any guess more than e^epsilon times as likely to be right.",
         ),
     ] = 0.7,

@@ -67,24 +67,26 @@ def command(
     priors = prior_set(learned, confidence) if robust else None
     made = make(learned.prior if priors is None else priors, epsilon, utility, method, tolerance, time_limit)
     nominal = learned.prior if priors is None else priors.nominal
-    certified = ex.certify(made)
+    with progress("certifying"):
+        certified = ex.certify(made)
     write_mechanism(certified, output, overwrite)
-    warnings = [
-        *advice.disclosure(certified),
-        *advice.counted_prior(source.data, output),
-        *advice.labels(nominal.labels),
-    ]
     other_way = utility not in ("shares", "mean") and epsilon > 0
     if people is None and source.data is not None:  # those of a census are not those who will be asked
         people = learned.observations
-    shares = advice.shares(nominal, certified.between, people, other_way, utility == "shares")
-    precise = advice.precision(nominal, certified.between, people)
+    with progress("auditing"):
+        warnings = [
+            *advice.disclosure(certified),
+            *advice.counted_prior(source.data, output),
+            *advice.labels(nominal.labels),
+        ]
+        shares = advice.shares(nominal, certified.between, people, other_way, utility == "shares")
+        precise = advice.precision(nominal, certified.between, people)
     if as_json:
         facts = _facts(utility, learned, nominal, made, certified, priors)
         facts |= {"precision": " ".join(precise) or None, "file": output, "warnings": [*warnings, *shares]}
         show.print_json(facts)
         return
-    _tell(learned, nominal, made, certified, output, warnings, [*shares, *precise])
+    _tell(learned, nominal, made, certified, output, warnings, shares, precise)
 
 
 def make(
@@ -178,6 +180,7 @@ def _tell(
     output: str | None,
     warnings: list[str],
     shares: list[str],
+    precise: list[str],
 ) -> None:
     out = show.console(to_stderr=output == "-")
     show.warnings(out, [text for text in warnings if text.startswith("WARNING")])
@@ -198,7 +201,8 @@ def _tell(
     show.sentences(out, show.risk(audit))
     if audit.disclosures:
         show.sentences(out, ["Some reports rule out some answers: extremal audit says which."])
-    show.sentences(out, shares)
+    show.warnings(out, shares)
+    show.sentences(out, precise)
     notes = [text for text in warnings if not text.startswith("WARNING")]
     if notes:
         show.heading(out, "Before you share this")

@@ -14,7 +14,8 @@ from . import advice, options, show
 from .failure import CheckFailed
 from .inputs import check_columns, chosen_columns, file_or_stdin, load_mechanism, named_label, report_counts
 from .output import check_table, check_target, write_table
-from .stored import estimate_store
+from .progress import progress
+from .stored import Shown, estimate_store
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -91,12 +92,7 @@ def command(
             help="Also how far off the shares can be if up to this share of people give this answer whatever is true.",
         ),
     ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write the table to a .csv, .parquet or .json file."
-        ),
-    ] = None,
+    output: options.Table = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
     format: options.Format = None,
@@ -122,13 +118,14 @@ def command(
                 "--mean": mean,
                 "--scores": scores,
                 "--safe": safe,
-                "--output": output,
                 "--format": format,
                 "--delimiter": delimiter,
             }
         )
         chosen_by = None if by is None else split_labels(by)
-        estimate_store(source, question, {**names, "by": chosen_by}, how, as_json, _intervals)
+        estimate_store(
+            source, question, {**names, "by": chosen_by}, how, Shown(as_json, output, overwrite, _intervals)
+        )
         return
     if mechanism is None or question is not None:
         raise ex.errors.OptionError(
@@ -143,13 +140,16 @@ def command(
         )
     file: Any = {"missing": missing, "format": format, "delimiter": delimiter}
     found: Found
-    if any(names.values()):
-        found = _with_columns(source, chosen, certified, names, file, how)
-    else:
-        found = ex.estimate(certified, report_counts(source, chosen, certified, **file), **how)
-    tables = _tables(found, certified, chosen, group, mean, scores)
-    bounds = None if safe is None else _bounds(found, safe)
-    write_table(found.table.records(), output, overwrite)
+    counts = None if any(names.values()) else report_counts(source, chosen, certified, **file)
+    with progress("estimating"):
+        if counts is None:
+            found = _with_columns(source, chosen, certified, names, file, how)
+        else:
+            found = ex.estimate(certified, counts, **how)
+        tables = _tables(found, certified, chosen, group, mean, scores)
+        bounds = None if safe is None else _bounds(found, safe)
+        records = found.table.records()
+    write_table(records, output, overwrite)
     notes = [note[:1].upper() + note[1:] + "." for note in found.notes()]
     warnings = [note for note in notes if "WARNING" in note]
     unsure = advice.estimated(found)
@@ -161,7 +161,8 @@ def command(
         show.warnings(out, warnings)
         show.heading(out, found.table.title)
         out.print(_intervals(out, found.table))
-        show.sentences(out, [*unsure, *(note for note in notes if note not in warnings)])
+        show.warnings(out, unsure)
+        show.sentences(out, [note for note in notes if note not in warnings])
         for title, table in tables.items():
             show.heading(out, title)
             out.print(_intervals(out, table))

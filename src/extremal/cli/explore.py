@@ -22,12 +22,5 @@ def command(
         from extremal.explorer import serve
 
         serve(host, port, browser)
-    except ImportError as error:
-        said = str(error).replace("extremal[explorer]", ".[explorer]")
-        raise ImportError(
-            said
-            if ".[explorer]" in said
-            else f'the explorer needs more: pip install ".[explorer]" in the project\'s folder ({said})'
-        ) from None
     except KeyboardInterrupt:
         return  # how one ends a server

@@ -160,7 +160,9 @@ def parse_mechanism(text: str) -> ex.Certified | ex.Mechanism:
 
 def load_mechanism(path: str) -> ex.Certified:
     """The certified mechanism in a file, proved anew."""
-    found = parse_mechanism(read_text(path))
+    text = read_text(path)
+    with progress("proving the mechanism"):
+        found = parse_mechanism(text)
     if not isinstance(found, ex.Certified):
         raise FormatError(
             f"not a certified mechanism: {path}",

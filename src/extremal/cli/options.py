@@ -17,7 +17,7 @@ Epsilon = Annotated[
         "-e",
         help="The limit: no report makes any guess more than e^epsilon times as likely to be right; "
         "0.7 is about twice.",
-        metavar="NATS",
+        metavar="LIMIT",
     ),
 ]
 Data = Annotated[
@@ -58,7 +58,7 @@ Prior = Annotated[
     typer.Option(
         "--prior",
         metavar="PRIOR",
-        help="The prior, how common each answer is: 0.5,0.3,0.2 or a=0.5,b=0.3,c=0.2 or a JSON or mechanism file.",
+        help="The prior, how common each answer is: 0.5,0.3,0.2 or a=50%,b=30%,c=20% or a JSON or mechanism file.",
     ),
 ]
 Counts = Annotated[
@@ -121,6 +121,15 @@ MechanismOutput = Annotated[
     str | None,
     typer.Option(
         "--output", "-o", metavar="FILE", help='Where to write the certified mechanism; "-" for a pipe.'
+    ),
+]
+Table = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help='Write the table to a .csv, .parquet or .json file; "-" prints CSV.',
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output if it already exists.")]

@@ -12,7 +12,7 @@ from extremal.errors import FileError, OptionError
 
 from . import options, show
 from .inputs import learn, load_mechanism, named_label
-from .output import check_target
+from .output import check_table, check_target, write_table
 from .progress import progress
 
 
@@ -25,7 +25,7 @@ def command(
     epsilon: Annotated[
         float | None,
         typer.Option(
-            "--epsilon", "-e", metavar="NATS", help="With a prior: the limit to design a mechanism for."
+            "--epsilon", "-e", metavar="LIMIT", help="With a prior: the limit to design a mechanism for."
         ),
     ] = None,
     people: Annotated[
@@ -82,6 +82,7 @@ def command(
             metavar="FILE", help="Draw the precision by number of people and epsilon, as .png or .svg."
         ),
     ] = None,
+    output: options.Table = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
@@ -92,6 +93,11 @@ def command(
     --efficiency, and --half-width with --people, also prove how small epsilon can be with any mechanism.
     """
     check_target(picture, overwrite)
+    check_target(output, overwrite, as_json)
+    check_table(output)
+    goal: Any = {"width": width, "difference": difference, "coefficient": coefficient}
+    if output is not None and people is None and all(x is None for x in goal.values()):
+        raise OptionError("-o must come with a number of people or a goal", remedy="e.g. --people 1000")
     if picture is not None and Path(picture).suffix.lower() not in (".png", ".svg"):
         raise FileError("a picture must be written as .png or .svg", given=picture, remedy="rename it")
     if mechanism is not None and (source.prior or source.data or source.counts):
@@ -111,9 +117,9 @@ def command(
             wish: Any = {"people": people, "half_width": half_width} if half_width is not None else {}
             least = ex.planning.least_epsilon(prior, efficiency, confidence=confidence, **wish)
             expected = None if people is None else ex.plan(least.design, people=people, confidence=confidence)
-        _tell_least(least, expected, as_json)
+        _write(expected, output, overwrite)
+        _tell_least(least, expected, output, as_json)
         return
-    goal: Any = {"width": width, "difference": difference, "coefficient": coefficient}
     asked = people is not None or any(x is not None for x in goal.values())
     found = None
     with progress("planning"):
@@ -131,13 +137,14 @@ def command(
         drawn = None if picture is None else ex.planning.precision(prior, confidence=confidence)
     if drawn is not None and picture is not None:
         _draw(drawn, picture, overwrite)
+    _write(found, output, overwrite)
     if as_json:
         facts: dict[str, Any] = {} if found is None else found.to_dict()
         show.print_json({**facts, "precision": None if drawn is None else drawn.rows(), "file": picture})
         return
-    out = show.console()
+    out = show.console(to_stderr=output == "-")
     if found is not None:
-        _tell(out, found)
+        _tell(out, found, output)
     if drawn is not None:
         show.sentences(out, [str(drawn), f"Picture in {picture}"])
 
@@ -151,18 +158,40 @@ def _check_alone(option: str, others: dict[str, Any]) -> None:
         )
 
 
-def _tell_least(least: ex.planning.LeastEpsilon, expected: ex.planning.Plan | None, as_json: bool) -> None:
+def _write(found: ex.planning.Plan | None, output: str | None, overwrite: bool) -> None:
+    """The table of what to expect, if there is one and somebody wants it."""
+    if output is None or found is None:
+        return
+    rows = [
+        {
+            "answer": label,
+            "share": float(p),
+            "half_width_each": float(half),
+            "half_width_all": float(wide) / 2,
+            "people": found.total,
+            "confidence": found.confidence,
+        }
+        for label, p, half, wide in zip(
+            found.labels, found.prior.probabilities, found.half_widths, found.widths, strict=True
+        )
+    ]
+    write_table(rows, output, overwrite)
+
+
+def _tell_least(
+    least: ex.planning.LeastEpsilon, expected: ex.planning.Plan | None, output: str | None, as_json: bool
+) -> None:
     if as_json:
         facts: dict[str, Any] = {} if expected is None else expected.to_dict()
         show.print_json({**facts, **least.to_dict()})
         return
-    out = show.console()
+    out = show.console(to_stderr=output == "-")
     show.sentences(out, least.lines())
     if expected is not None:
-        _tell(out, expected)
+        _tell(out, expected, output)
 
 
-def _tell(out: Any, found: ex.planning.Plan) -> None:
+def _tell(out: Any, found: ex.planning.Plan, output: str | None) -> None:
     lines = found.lines()
     show.warnings(out, [line for line in lines if line.startswith("WARNING")])
     show.sentences(out, [line for line in lines if not line.startswith("WARNING")])
@@ -174,6 +203,8 @@ def _tell(out: Any, found: ex.planning.Plan) -> None:
     ]
     show.heading(out, f"What to expect from {found.total:,} people, in points to each side")
     out.print(show.table(("answer", "share", "each by itself", "all together"), rows, most=None))
+    if output is not None and output != "-":
+        out.print(f"\nTable in {output}", soft_wrap=True)
 
 
 def _points(half: float) -> str:

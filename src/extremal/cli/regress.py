@@ -14,6 +14,7 @@ from . import options, show
 from .failure import CheckFailed
 from .inputs import file_or_stdin, load_mechanism
 from .output import check_table, check_target, write_table
+from .progress import progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -100,7 +101,11 @@ def command(
     given = _mechanisms(mechanism or [])
     from extremal.estimation.regression.columns import File
 
-    with file_or_stdin(source, format) as (path, kind), warnings.catch_warnings():
+    with (
+        file_or_stdin(source, format) as (path, kind),
+        warnings.catch_warnings(),
+        progress("fitting"),
+    ):
         warnings.simplefilter("ignore")  # what they say is among the notes
         found = ex.regress(
             given,
@@ -115,8 +120,9 @@ def command(
             confidence=confidence,
         )
     write_table(found.records(), output, overwrite)
-    more = {"shares": found.shares(), "effects": found.effects()} if effects else {}
-    tested = found.tests() if tests else None
+    with progress("effects and tests"):
+        more = {"shares": found.shares(), "effects": found.effects()} if effects else {}
+        tested = found.tests() if tests else None
     if as_json:
         facts = {**found.to_dict(), **{name: table.rows() for name, table in more.items()}}
         show.print_json(facts if tested is None else {**facts, "tests": tested.rows()})

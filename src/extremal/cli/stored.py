@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import extremal as ex
 from extremal.errors import OptionError, ValuesError
 
-from . import show
+from . import advice, show
 from .failure import CheckFailed
+from .output import write_table
+from .progress import progress
 
 if TYPE_CHECKING:
     from extremal.estimation.sample import Table
@@ -29,15 +31,20 @@ class Part:
     scores: dict[str, float] | None
 
 
+@dataclass(frozen=True)
+class Shown:
+    """How results are shown and where they are written; `draw` makes a table of intervals."""
+
+    as_json: bool
+    output: str | None
+    overwrite: bool
+    draw: Callable[[Any, Any], Any]
+
+
 def estimate_store(
-    source: str,
-    question: str | None,
-    names: dict[str, Any],
-    how: dict[str, Any],
-    as_json: bool,
-    draw: Callable[[Any, Any], Any],
+    source: str, question: str | None, names: dict[str, Any], how: dict[str, Any], shown: Shown
 ) -> None:
-    """Shares of the answers to one question, or to every question; `draw` makes a table of intervals."""
+    """Shares of the answers to one question, or to every question."""
     from extremal.estimation.sample import read_table
     from extremal.release.files.stored import read_stored
 
@@ -50,34 +57,41 @@ def estimate_store(
         raise OptionError("--question must be one of the survey", given=question, remedy=f"it asks {known}")
     by = names.pop("by")
     others = [*(by or []), *(name for name in names.values() if name)]
-    facts, warned = {}, False
-    out = show.console()
+    facts, records, warned = {}, [], False
+    out = show.console(to_stderr=shown.output == "-")
     for part in (part for q in chosen for part in _parts(q)):
         table = read_table(source, part.column, others, missing="drop")
         table = _named(table, [name for name in others if name != part.column], stored)
         level = 1 - (1 - how["confidence"]) / _shared(part, stored)
         given = {**how, "confidence": level}
-        found: Any = ex.estimate(
-            part.mechanism,
-            table,
-            column=part.column,
-            by=by[0] if by and len(by) == 1 else by,
-            **names,
-            **given,
-        )
-        tables = [found.table if part.groups is None else found.group(part.groups)]
-        tables += [] if part.scores is None else [found.mean(part.scores)]
+        with progress(f"estimating {part.column}"):
+            found: Any = ex.estimate(
+                part.mechanism,
+                table,
+                column=part.column,
+                by=by[0] if by and len(by) == 1 else by,
+                **names,
+                **given,
+            )
+            tables = [found.table if part.groups is None else found.group(part.groups)]
+            tables += [] if part.scores is None else [found.mean(part.scores)]
+        records += [{"question": part.column, **record} for t in tables for record in t.records()]
         notes = [note[:1].upper() + note[1:] + "." for note in found.notes() if "WARNING" in note]
         warned = warned or bool(notes)
+        if part.groups is None and isinstance(part.mechanism, ex.Certified):  # not for answers in the clear
+            notes += advice.estimated(found)
         facts[part.column] = {"tables": [t.to_dict() for t in tables], "warnings": notes}
-        if not as_json:
+        if not shown.as_json:
             show.heading(out, f"{part.column}: {tables[0].title}")
             show.warnings(out, notes)
             for one in tables:
-                out.print(draw(out, one))
+                out.print(shown.draw(out, one))
             show.sentences(out, [tables[0].note[:1].upper() + tables[0].note[1:] + "."])
-    if as_json:
+    write_table(records, shown.output, shown.overwrite)
+    if shown.as_json:
         show.print_json({"store": source, "reports": len(stored.rows), "questions": facts})
+    elif shown.output is not None and shown.output != "-":
+        out.print(f"\nTable in {shown.output}", soft_wrap=True)
     if warned:
         raise CheckFailed("")  # it has been said
 

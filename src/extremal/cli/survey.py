@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from extremal._extras import missing
 from extremal._web import is_loopback, listen
 from extremal.errors import SurveyError
 
 from . import options, show
-from .output import check_target, write_text
+from .output import check_table, check_target, write_table, write_text
 from .progress import progress
 from .serving import address_of, announce, public_address, read_certificate, read_secret
 from .versions import check_mechanisms, other_version
@@ -49,7 +50,12 @@ def new(
         print(f"{survey} is an example to edit. Then: extremal survey check {survey}")
 
 
-def check(survey: File, as_json: options.Json = False) -> None:
+def check(
+    survey: File,
+    output: options.Table = None,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+) -> None:
     """Check a survey, design its reports, and say what all reports of one person together can reveal.
 
     The way to draw reports for each question, its mechanism, is designed once and written to a file next to the
@@ -58,26 +64,41 @@ def check(survey: File, as_json: options.Json = False) -> None:
     from extremal.collection.designs import check as check_survey
     from extremal.collection.survey import read_survey
 
+    check_target(output, overwrite, as_json)
+    check_table(output)
     with progress("designing") as bar:
         published, findings = check_survey(read_survey(survey), bar)
-    findings = replace(
-        findings, warnings=(*findings.warnings, *other_version(_place(survey, None), published))
-    )
+    with progress("counting the people needed"):
+        from extremal.collection.needed import people_needed, too_few
+
+        people = people_needed(published)
+        more = (*too_few(published, people), *other_version(_place(survey, None), published))
+        findings = replace(findings, warnings=(*findings.warnings, *more))
+    write_table(_records(published, findings, people), output, overwrite)
     if as_json:
-        from extremal.collection.needed import people_needed
-
-        facts = {"digest": published.digest, **findings.to_dict(), "people_needed": people_needed(published)}
-        show.print_json(facts)
+        show.print_json({"digest": published.digest, **findings.to_dict(), "people_needed": people})
         return
-    _tell(show.console(), published, findings)
+    _tell(show.console(to_stderr=output == "-"), published, findings, people)
 
 
-def _tell(out: Console, published: Published, findings: Findings) -> None:
-    show.heading(out, published.title)
-    from extremal.collection.needed import people_needed
-
+def _records(
+    published: Published, findings: Findings, people: Mapping[str, int | None]
+) -> list[dict[str, Any]]:
+    """A row for each question, with levels in nats; none for answers in the clear."""
     levels = {leakage.question: leakage for leakage in findings.leakages}
-    people = people_needed(published)
+    rows = []
+    for question in published.questions:
+        level = levels.get(question.name)
+        row = {"question": question.name, "kind": question.kind, "answers": len(question.answers)}
+        row |= {"own_epsilon": None if level is None else level.own}
+        row |= {"epsilon_of_all_reports": None if level is None else level.all}
+        rows.append(row | {"people_needed": people[question.name]})
+    return rows
+
+
+def _tell(out: Console, published: Published, findings: Findings, people: Mapping[str, int | None]) -> None:
+    show.heading(out, published.title)
+    levels = {leakage.question: leakage for leakage in findings.leakages}
     rows = []
     for question in published.questions:
         level = levels.get(question.name)
@@ -330,9 +351,7 @@ class _extra:
 
     def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
         if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("extremal"):
-            raise ImportError(
-                f'surveys need more: pip install ".[survey]" in the project\'s folder ({error})'
-            ) from None
+            raise missing(f"surveys need {error.name or error}", "survey") from None
 
 
 def _published(survey: str) -> Published:

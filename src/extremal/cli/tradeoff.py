@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,7 +13,7 @@ from extremal.errors import FileError
 from . import options, show
 from .design import utility_of
 from .inputs import learn
-from .output import check_target, write_text
+from .output import check_table, check_target, write_table, write_text
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -49,7 +45,10 @@ def command(
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help='The curve as .csv, .json or .svg; "-" prints CSV.'
+            "--output",
+            "-o",
+            metavar="FILE",
+            help='The curve as .csv, .parquet, .json or .svg; "-" prints CSV.',
         ),
     ] = None,
     overwrite: options.Overwrite = False,
@@ -57,23 +56,24 @@ def command(
 ) -> None:
     """Show the best possible utility at each epsilon, next to randomized response with the same leakage."""
     check_target(output, overwrite, as_json)
-    kind = "csv" if output in (None, "-") else Path(str(output)).suffix.lower().lstrip(".")
-    if kind not in ("csv", "json", "svg"):
-        raise FileError(
-            "the curve must be written as .csv, .json or .svg",
-            given=output,
-            remedy="choose one of them",
-        )
+    picture = output is not None and output.lower().endswith(".svg")
+    if not picture:
+        check_table(output)
     learned = learn(source)
     if samples is not None:
-        _by_sample(learned.prior, epsilons, samples, utility, output, kind, overwrite, as_json)
+        _by_sample(learned.prior, epsilons, samples, utility, output, picture, overwrite, as_json)
         return
     levels = _levels(epsilons, points, learned.prior.epsilon_max)
     with progress("designing") as bar:
         curve = ex.tradeoff(learned.prior, levels, utility_of(utility, learned.prior), progress=bar)
     rows = curve.rows()
     if output is not None:
-        _write_curve(curve, output, kind, overwrite)
+        if picture:
+            from extremal.auditing import pictures
+
+            write_text(output, pictures.curve(curve) + "\n", overwrite)
+        else:
+            write_table(rows, output, overwrite)
     if as_json:
         show.print_json(
             {
@@ -96,7 +96,7 @@ def _by_sample(
     samples: str,
     utility: str,
     output: str | None,
-    kind: str,
+    picture: bool,
     overwrite: bool,
     as_json: bool,
 ) -> None:
@@ -106,9 +106,11 @@ def _by_sample(
         raise ex.errors.EpsilonError(
             "--samples needs one level", given=epsilons or "none", remedy="--epsilons 0.7"
         )
-    if kind == "svg":
+    if picture:
         raise FileError(
-            "the curve over samples must be written as .csv or .json", given=output, remedy="choose one"
+            "the curve over samples must be written as .csv, .parquet or .json",
+            given=output,
+            remedy="choose one",
         )
     try:
         sizes = [float(part) for part in samples.split(",")]
@@ -119,8 +121,7 @@ def _by_sample(
     with progress("designing") as bar:
         curve = ex.sample_tradeoff(prior, levels[0], sizes, utility_of(utility, prior), progress=bar)
     rows = curve.rows()
-    if output is not None:
-        _write_rows(rows, output, kind, overwrite)
+    write_table(rows, output, overwrite)
     if as_json:
         show.print_json(
             {
@@ -202,24 +203,3 @@ def _levels(text: str | None, points: int, top: float) -> list[float]:
             f"--epsilons must be at most {MOST_POINTS} levels, got {len(levels)}; leave some out"
         )
     return levels
-
-
-def _write_curve(curve: Tradeoff, output: str, kind: str, overwrite: bool) -> None:
-    if kind == "svg":
-        from extremal.auditing import pictures
-
-        write_text(output, pictures.curve(curve) + "\n", overwrite)
-    else:
-        _write_rows(curve.rows(), output, kind, overwrite)
-
-
-def _write_rows(rows: list[dict[str, Any]], output: str, kind: str, overwrite: bool) -> None:
-    if kind == "csv":
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        write_text(output, text.getvalue(), overwrite)
-    else:
-        finite = [{k: None if v == math.inf else v for k, v in row.items()} for row in rows]
-        write_text(output, json.dumps(finite, indent=2) + "\n", overwrite)

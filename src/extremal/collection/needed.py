@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
 from .._types import Floats
 from ..certification.certified import Certified
 from ..errors import MechanismError
-from ..estimation.contrasts import Channel
+from ..estimation.contrasts import Channel, standard_errors
 from ..estimation.intervals import target_intervals
 from ..estimation.planning import sample_size
 from .published import Asked, Published
@@ -40,6 +41,31 @@ def needed(question: Asked, width: float, confidence: float = 0.95) -> int | Non
     level = (1 - confidence) / len(question.mechanisms)
     parts = [_people(m, _targets(question, m), width, level) for m in question.mechanisms]
     return None if None in parts else max(p for p in parts if p is not None)
+
+
+def too_few(published: Published, people: Mapping[str, int | None]) -> list[str]:
+    """Warnings where the survey names fewer people than its questions take; `people` is what they take."""
+    asked, said = published.people, []
+    for question in published.questions if asked is not None else ():
+        wanted = people[question.name]
+        if any(_says_nothing(m, float(asked or 0)) for m in question.mechanisms):
+            said.append(
+                f"WARNING: {asked:,} people are too few to say anything about {question.name}: no share can be told "
+                "from 0; ask more people, or choose a larger epsilon"
+            )
+        elif wanted is not None and wanted > (asked or 0):
+            said.append(
+                f"{question.name} takes {wanted:,} people for intervals {published.width:g} wide; "
+                f"you will ask {asked:,}."
+            )
+    return said
+
+
+def _says_nothing(certified: Certified, people: float) -> bool:
+    """Whether every ordinary 95 % interval reaches from its share to 0."""
+    prior = certified.prior.probabilities
+    errors = standard_errors(Channel(certified.mechanism.matrix, prior), np.eye(len(prior)), people)
+    return bool((1.96 * errors >= prior).all())
 
 
 def _targets(question: Asked, certified: Certified) -> Floats:

@@ -20,6 +20,7 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
+from .._extras import missing
 from .._json import parse_json
 from ..errors import StoreError, SurveyError
 from .published import Published
@@ -258,7 +259,7 @@ def _opened(url: sql.URL) -> Iterator[sql.Engine]:
     try:
         engine = make_engine(url)
     except ImportError as error:
-        raise ImportError(f'PostgreSQL needs more: pip install "extremal[survey]" ({error})') from None
+        raise missing(f"PostgreSQL needs {error.name or error}", "survey") from None
     try:
         yield engine
     except (sql.exc.SQLAlchemyError, OSError) as error:

@@ -7,6 +7,8 @@ what the page sends is held by a process for as long as it works on it, and is n
 
 from __future__ import annotations
 
+from .._extras import missing
+
 PORT = 8501
 
 
@@ -20,9 +22,7 @@ def serve(host: str = "127.0.0.1", port: int = PORT, open_browser: bool = True) 
     except ImportError as error:
         if error.name not in ("starlette", "uvicorn", "anyio"):
             raise
-        raise ImportError(
-            f'the explorer needs {error.name}, which is not installed; pip install "extremal[explorer]"'
-        ) from None
+        raise missing(f"the explorer needs {error.name}", "explorer") from None
     run(host, port, open_browser)
 
 

@@ -1,6 +1,6 @@
 """Priors and counts from text, as people type, paste and store them: one grammar for command line and explorer.
 
-0.5, 0.3, 0.2                                   numbers; also one a line, percentages, fractions such as 1/3
+0.5, 0.3, 0.2                                   numbers; also one a line, 50%, 50 %, fractions such as 1/3
 never=0.5, once=0.3, often=0.2                  labels with numbers; also one a line, "never: 50%", CSV
 [0.5, 0.3, 0.2], {"never": 0.5, ...}            JSON
 [{"label": "never", "probability": 0.5}, ...]   JSON; "count" instead of "probability" for counts
@@ -26,6 +26,7 @@ DELIMITERS = ",;\t|"
 LABEL_NAMES = ("label", "labels", "answer", "value", "name", "category", "x")
 NUMBER_NAMES = ("probability", "p", "prior", "share", "frequency", "count", "counts", "n", "weight")
 ROW = re.compile(r"(?P<label>.*[^\s,;:=|])[\s,;:=|]+(?P<number>[^\s,;:=|%]+(?:\s?%)?)")
+OFF = 0.1  # percentage points that published shares may miss 100 % by, however many digits they have
 MOST_DIGITS = 40  # after the point of a percentage
 INTEGER = re.compile(r"0|-?[1-9]\d{0,14}")
 
@@ -44,6 +45,9 @@ class Table:
         """The numbers as probabilities."""
         from .prior import Prior  # with numpy, which takes a while: not at import
 
+        total = sum(self.numbers)
+        if abs(total - 100) <= OFF and min(self.numbers) > 0:  # percentages without their sign
+            return Prior([x / total for x in self.numbers], self.labels)
         return Prior(self.numbers, self.labels)
 
 
@@ -65,7 +69,9 @@ def read_table(text: str) -> Table:
         raise PriorError(
             "every entry of a prior must be a label and a number, or every one a number",
             given=f"{wrong!r:.60}",
-            remedy="e.g. never=0.5,once=0.3,often=0.2 or 0.5,0.3,0.2",
+            remedy="write decimals with a point: 70.5, not 70,5"
+            if ";" in text and re.search(r"\d,\d", text)
+            else "e.g. never=0.5,once=0.3,often=0.2 or 0.5,0.3,0.2",
         )
     found = [row for row in rows if row is not None]
     return Table(typed([label for label, _ in found]), _numbers([text for _, text in found]))
@@ -210,7 +216,10 @@ def number(text: str) -> float | None:
 
 
 def _numbers(texts: list[str]) -> list[float]:
-    """The numbers that texts stand for; where all are percentages of 100 %, rounded or not, they sum to 1."""
+    """The numbers that texts stand for; where all are percentages, of nearly 100 %, they are made to sum to 1.
+
+    Published shares are rounded. Each may be off by half a unit of its last digit, and their sum by OFF points anyway.
+    """
     if not all(text.strip().endswith("%") for text in texts):
         return [x for x in map(number, texts) if x is not None]
     try:
@@ -223,10 +232,13 @@ def _numbers(texts: list[str]) -> list[float]:
         return [x for x in map(number, texts) if x is not None]  # Prior says what is wrong
     exact = list(map(Fraction, shares))
     total = sum(exact, Fraction(0))
-    # Rounding moves each share by at most half a unit of its last digit.
     rounding = sum((Fraction(10) ** _last_digit(share) / 2 for share in shares), Fraction(0))
-    if abs(total - 100) > rounding:
-        raise PriorError("percentages must sum to 100 %", given=f"{float(total):g} %", remedy="correct them")
+    if abs(total - 100) > max(rounding, Fraction(str(OFF))):
+        raise PriorError(
+            "percentages must sum to 100 %, up to rounding",
+            given=f"{float(total):g} %",
+            remedy="correct them, or give counts",
+        )
     return [float(share / total) for share in exact]
 
 
@@ -238,7 +250,9 @@ def _last_digit(share: Decimal) -> int:
 
 def _entries(line: str) -> list[str]:
     """The entries of a prior that stands on one line."""
-    for parts in ([part.strip() for part in re.split(r"[,;]", line)], line.split()):
+    joined = re.sub(r"(?<=\d)\s+%", "%", line)
+    ways = (r"[,;]", r"(?<=%)\s+", r"\s+")  # the second: yes 70% no 30%
+    for parts in ([part.strip() for part in re.split(way, joined)] for way in ways):
         if len(parts) > 1 and all(number(part) is not None or _row(part) is not None for part in parts):
             return parts
     return [line]

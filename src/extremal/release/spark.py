@@ -24,14 +24,14 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from .._extras import missing
+
 try:
     import pyarrow as pa
     from pyspark.errors import AnalysisException
     from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 except ImportError as error:
-    raise ImportError(
-        f'Spark frames need {error.name}; install it with: pip install "extremal[spark]"'
-    ) from error
+    raise missing(f"Spark frames need {error.name}", "spark") from error
 
 from .. import errors
 from .._files import file_name

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._extras import missing
 from ..._types import Floats, Ints
-from ...errors import InstallationError, OptionError, ValuesError
+from ...errors import OptionError, ValuesError
 from ...model.labels import Labels
 
 
@@ -164,9 +165,7 @@ def _formulaic() -> Any:
         import formulaic
         import formulaic.errors
     except ImportError:
-        raise InstallationError(
-            "regression needs formulaic", remedy='install it with: pip install "extremal[regression]"'
-        ) from None
+        raise missing("regression needs formulaic", "regression") from None
     return formulaic
 
 

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from ..._extras import missing
 from ...errors import FileError
 from ..alphabet import Alphabet
 from ..arrays import as_column
@@ -26,7 +27,6 @@ GROUP_BYTES = 1 << 25  # of a row group in memory
 MOST_ROWS = 1 << 20  # in a row group
 READ_BUFFER = 1 << 20  # bytes of a column that are read at a time, however large its part of the file
 NOTE = b"extremal"
-NEEDED = 'Parquet files need pyarrow; install it with: pip install "extremal[parquet]"'
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class ParquetData:
             import pyarrow
             from pyarrow import parquet
         except ImportError:
-            raise ImportError(NEEDED) from None
+            raise missing("Parquet files need pyarrow", "parquet") from None
         try:
             state = os.stat(path)
             with parquet.ParquetFile(path) as file:

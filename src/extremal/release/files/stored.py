@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..._extras import missing
 from ..._json import parse_json
 from ...errors import FileError, OptionError, ValuesError
 
@@ -123,7 +124,7 @@ def _cursor(place: str) -> Iterator[Any]:
         try:
             import psycopg
         except ImportError as error:
-            raise ImportError(f'PostgreSQL needs more: pip install "extremal[survey]" ({error})') from None
+            raise missing(f"PostgreSQL needs {error.name or error}", "survey") from None
         connection = psycopg.connect(ADDRESS.sub("postgresql://", place), connect_timeout=10)
     else:
         connection = sqlite3.connect(f"{Path(place).absolute().as_uri()}?mode=ro", uri=True, timeout=20)

@@ -21,14 +21,13 @@ from urllib.parse import urlsplit
 import numpy as np
 
 import extremal as ex
+from extremal._extras import missing
 
 PHONES = 300
 AT_ONCE = 8
 QUESTION = "party"
 FILES = ("survey.toml", "survey.lock.json", "survey.db")
-MISSING = (
-    'The phones are left out: they need more packages, pip install ".[survey]" in the project\'s folder.'
-)
+MISSING = f"{missing('The phones are left out: they need more packages', 'survey')}."
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,7 +103,7 @@ read_mechanism <- function(path) {
   Encoding(text) <- "UTF-8"
   document <- parse_json(text)
   if (!identical(document$format, "extremal-mechanism")) refuse("it is another kind of file")
-  if (!identical(unclass(document$version), "2")) refuse("its version must be 2")
+  if (!identical(unclass(document$version), "2")) refuse("its version must be 2; for others use Python")
   if (!identical(unclass(document$bits), "62")) refuse("its bits must be 62")
   inputs <- vapply(document$inputs, label_text, "")
   outputs <- vapply(document$outputs, label_text, "")

@@ -371,8 +371,9 @@ def test_control_characters_of_a_label_stay_out_of_the_message(folder):
 def test_the_explorer_without_its_library_says_which_extra_to_install(folder, monkeypatch):
     import sys
 
-    monkeypatch.setitem(sys.modules, "extremal.explorer", None)
-    refuse("explore", says='pip install ".[explorer]"')
+    monkeypatch.delitem(sys.modules, "extremal.explorer.server", raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    refuse("explore", says='the explorer needs uvicorn; run pip install ".[explorer]" in the project\'s folder')
 
 
 def test_every_label_of_a_mechanism_can_be_any_text(folder):

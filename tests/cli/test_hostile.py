@@ -373,7 +373,7 @@ def test_the_explorer_without_its_library_says_which_extra_to_install(folder, mo
 
     monkeypatch.delitem(sys.modules, "extremal.explorer.server", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    refuse("explore", says='the explorer needs uvicorn; run pip install ".[explorer]" in the project\'s folder')
+    refuse("explore", says='the explorer needs uvicorn; run pip install ".[explorer]" in the project')
 
 
 def test_every_label_of_a_mechanism_can_be_any_text(folder):

@@ -31,6 +31,9 @@ typedef struct {
     int64_t cells;
 } problem;
 
+/* f by the chords of the table, at a lift between low and high. */
+double f_above(const problem *p, double t);
+
 /* How far a search goes: see `search`. */
 typedef struct {
     double threshold;

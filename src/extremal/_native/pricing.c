@@ -13,7 +13,7 @@
    mid = (low + 1)/2. Row 0 of the table holds f at low + (mid - low) s^2, row 1 at 1 - (1 - mid) s^2, row 2 at
    1 + (high - 1) s^2, for s = 0, 1/cells, ..., 1: chords are close to f relative to its value near 1, and where it
    may be steep near low. */
-static double f_above(const problem *p, double t) {
+double f_above(const problem *p, double t) {
     const double half = (1.0 - p->low) / 2.0;
     const double cells = (double)p->cells;
     const double *row = p->table;

@@ -7,8 +7,9 @@ import pytest
 from scipy.optimize import linprog
 
 import extremal as ex
-from extremal.optimization.robust.bounds import Cells
-from extremal.optimization.robust.pricing import LiftProgram, Pricer, admissible
+from extremal.optimization.robust import nested
+from extremal.optimization.robust.nested import NestedPricer
+from extremal.optimization.robust.pricing import LiftProgram, admissible
 from extremal.optimization.robust.vertices import MOVED, climb, nested_columns, robust_vertices
 from extremal.optimization.solver.budget import Budget
 from tests.support.oracles import every_utility
@@ -176,38 +177,61 @@ def test_bounds_of_the_linear_programs_hold_without_trust_in_the_solver():
         lifts = robust_vertices(priors, 2.0)
         for _ in range(10):
             g = rng.standard_normal(6) * priors.nominal.probabilities
-            column, bound = program.maximise(program.root(), g)
+            column, bound = program.maximise(g)
             assert bound >= (lifts @ g).max() - 1e-12
             assert bound == pytest.approx((lifts @ g).max(), abs=1e-9)
             made = admissible(priors, 2.0, column[None])[0]
             assert made == pytest.approx(column, abs=1e-7)
 
 
-def test_branch_and_bound_finds_the_best_extremal_column():
+@pytest.mark.parametrize("listed", [0, 6], ids=["branch and bound", "listed"])
+def test_pricing_finds_the_best_extremal_column(listed, monkeypatch):
+    monkeypatch.setattr(nested, "LISTED", listed)
     rng = np.random.default_rng(6)
-    for priors in some_sets(rng, 4):
-        pi = priors.nominal.probabilities
-        lifts = robust_vertices(priors, 2.5)
-        y = pi * rng.random(4)
-        best = (ex.mutual_information.f(lifts) @ pi - lifts @ y).max()
-        priced = Pricer(priors, 2.5, ex.mutual_information.f).bound(y, best - 1e-5, 20_000, 10**9, Budget())
-        assert best - 1e-12 <= priced.bound <= best + 1e-4
-
-
-def test_bounds_by_three_levels_hold_for_every_extremal_column():
-    rng = np.random.default_rng(9)
     for utility in (ex.mutual_information, ex.utilities.total_variation, ex.utilities.hellinger):
-        for priors in some_sets(rng, 6)[:6]:
+        for priors in some_sets(rng, 6):
             for c in (1.3, 4.0):
-                pricer = Pricer(priors, c, utility.f)
-                if not pricer.program.floor:
-                    continue
                 pi = priors.nominal.probabilities
                 lifts = robust_vertices(priors, c)
+                pricer = NestedPricer(priors, c, utility.f)
                 for y in (np.zeros(6), pi * rng.standard_normal(6) / 4):
                     best = (utility.f(lifts) @ pi - lifts @ y).max()
-                    priced = Cells(pricer).bound(y, -10.0, 30, Budget())
-                    assert priced.bound >= best - 1e-12
+                    priced = pricer.price(y, best - 1e-3, 2.0, Budget())
+                    assert best - 1e-12 <= priced.bound <= best + 1e-5
+                    assert (utility.f(priced.lifts) @ pi - priced.lifts @ y).max() >= best - 1e-6
+                    slack = c * priors.smallest_means(priced.lifts.T) - priced.lifts.max(axis=1)
+                    assert slack.min() >= -1e-12
+
+
+def test_bounds_of_a_search_that_is_cut_short_hold_for_every_extremal_column(monkeypatch):
+    monkeypatch.setattr(nested, "LISTED", 0)
+    rng = np.random.default_rng(9)
+    for priors in some_sets(rng, 7):
+        pi, lifts = priors.nominal.probabilities, robust_vertices(priors, 2.0)
+        pricer = NestedPricer(priors, 2.0, ex.mutual_information.f)
+        for most in (1, 300, 3000, 30_000):
+            y = pi * rng.standard_normal(7) / 4
+            best = (ex.mutual_information.f(lifts) @ pi - lifts @ y).max()
+            priced = pricer.price(y, best - 1.0, 2.0, Budget(), most)
+            assert priced.bound >= best - 1e-12
+
+
+@pytest.mark.parametrize("n", [4, 7, 12])
+def test_column_generation_is_exact_for_small_alphabets(n):
+    p = np.random.default_rng(n).dirichlet(np.full(n, 2.0)) * 0.9 + 0.1 / n
+    for priors in (
+        ex.PriorSet.from_counts(np.rint(300 * p) + 1),
+        ex.PriorSet.l1_ball(ex.Prior(p), 0.1),
+        ex.PriorSet.at_least(ex.Prior(p), 0.5 * p.min()),
+        ex.PriorSet.intervals(0.7 * p, np.minimum(1.4 * p, 1)),
+    ):
+        generated = ex.design(priors, 1.0, ex.mutual_information, method="column-generation")
+        assert_holds(priors, 1.0, generated)
+        assert generated.gap <= 1e-6
+        if n < 12:
+            listed = ex.design(priors, 1.0, ex.mutual_information, method="enumeration")
+            assert generated.value == pytest.approx(listed.value, rel=1e-6)
+            assert generated.upper_bound >= listed.value * (1 - 1e-9)
 
 
 def attack(priors, c, utility, dual, rng, count):

@@ -1,0 +1,548 @@
+/* Pricing over a set of priors: lift vectors l of large reduced value sum_i pi_i f(l_i) - y.l, and a bound on all.
+
+   The set is lower <= pi <= upper, |pi - center|_1 <= 2 moved. The least probability of symbols A over the set is
+   h(A) = max(center(A) - moved, lower(A), 1 - upper(rest)). An extremal lift vector is t on a set S, b = r t on a set R
+   and 0 elsewhere, has mean 1, and r h(S and R) + (1 - r) h(S) = 1 / c (see robust/vertices).
+
+   A branch fixes which of the three is meant: h(S and R) is kA + vA(S and R), h(S) is kB + vB(S). For any rho and
+   theta >= 0 no vector of the branch exceeds
+
+       F = rho + theta (r kA + (1 - r) kB - 1 / c) + sum_i max(g_i(0), g_i(b), g_i(t)),
+
+   g_i the terms of symbol i. Each g_i is convex in t for fixed r and in r for fixed t, so over a cell of t and r F is
+   largest in a corner. Cells are split, and where their size is not what makes the bound large, single symbols are fixed
+   to one of the three levels. When few are left all that remains is listed. */
+
+#include "native.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDING 1e-14
+#define FEW 6 /* symbols that are not fixed, up to which all their levels are tried */
+#define WORTH 8 /* symbols that could be looked at instead of a column */
+#define STEPS 40
+#define TINY 1e-9 /* cells */
+#define NEAR 3
+#define FAR 24 /* steps, each four times the last, to where a multiplier may be */
+
+enum { NONE = 0, MIDDLE = 1, TOP = 2 };
+#define MAY(level) (1u << (level))
+#define MAY_ALL 7u
+
+typedef struct {
+    double pi, center, lower, upper, y;
+} sums;
+
+typedef struct {
+    int64_t n;
+    const double *pi, *center, *lower, *upper, *y;
+    double moved, need, all_upper, scale; /* need = 1 / c */
+    problem f;
+    int64_t branches;
+    const double *kA, *kB, *vA, *vB, *all; /* all: 1 for a branch in which every symbol is in S or R */
+    int64_t spent; /* symbols that were looked at */
+} program;
+
+/* The columns of largest value found so far, as levels. */
+typedef struct {
+    int64_t n, kept, count;
+    double threshold, best;
+    double *values;
+    int8_t *levels;
+} finds;
+
+static double least(const program *p, const sums *a) {
+    return larger(larger(a->center - p->moved, a->lower), 1.0 - (p->all_upper - a->upper));
+}
+
+static sums with(const program *p, const sums *a, int64_t i, double by) {
+    const sums b = {a->pi + by * p->pi[i], a->center + by * p->center[i], a->lower + by * p->lower[i],
+                    a->upper + by * p->upper[i], a->y + by * p->y[i]};
+    return b;
+}
+
+/* The reduced value of the lift vector of S and R, -inf if there is none or S is empty: R alone is one, too. */
+static double worth(program *p, const sums *S, const sums *R) {
+    const double inner = least(p, S);
+    double r = 0.0;
+    p->spent += WORTH;
+    if (!(S->pi > 0.0)) return -INFINITY;
+    if (inner < p->need * (1.0 - ROUNDING)) {
+        const sums both = {S->pi + R->pi, S->center + R->center, S->lower + R->lower, S->upper + R->upper, 0.0};
+        const double outer = least(p, &both);
+        if (outer <= p->need * (1.0 + ROUNDING)) return -INFINITY; /* where it is equal, S and R are one set */
+        r = smaller((p->need - inner) / (outer - inner), 1.0);
+    }
+    const double mass = S->pi + r * R->pi;
+    if (!(mass > 1e-300)) return -INFINITY;
+    const double t = smaller(1.0 / mass, p->f.high);
+    double value = S->pi * f_above(&p->f, t) - t * (S->y + r * R->y);
+    double left = 1.0 - S->pi;
+    if (r > 0.0) {
+        value += R->pi * f_above(&p->f, r * t);
+        left -= R->pi;
+    }
+    return value + larger(left, 0.0) * p->f.table[0];
+}
+
+static void add_up(const program *p, const int8_t *level, sums *S, sums *R) {
+    memset(S, 0, sizeof(sums));
+    memset(R, 0, sizeof(sums));
+    for (int64_t i = 0; i < p->n; i++) {
+        if (level[i] == TOP) *S = with(p, S, i, 1.0);
+        if (level[i] == MIDDLE) *R = with(p, R, i, 1.0);
+    }
+}
+
+/* Keep a column if it is among the best and not known. */
+static void keep(finds *f, const int8_t *level, double value) {
+    f->best = larger(f->best, value);
+    if (!(value > f->threshold)) return;
+    int64_t place = f->count < f->kept ? f->count : 0;
+    for (int64_t k = 0; k < f->count; k++) {
+        if (f->values[k] == value && !memcmp(f->levels + k * f->n, level, (size_t)f->n)) return;
+        if (f->count == f->kept && f->values[k] < f->values[place]) place = k;
+    }
+    if (f->count < f->kept)
+        f->count++;
+    else if (f->values[place] >= value)
+        return;
+    f->values[place] = value;
+    memcpy(f->levels + place * f->n, level, (size_t)f->n);
+}
+
+static void move(const program *p, sums *S, sums *R, int8_t from, int8_t to, int64_t i) {
+    if (from == TOP || to == TOP) *S = with(p, S, i, to == TOP ? 1.0 : -1.0);
+    if (from == MIDDLE || to == MIDDLE) *R = with(p, R, i, to == MIDDLE ? 1.0 : -1.0);
+}
+
+/* Move single symbols to another level, and exchange the levels of two, as long as the value rises. */
+static double rise(program *p, int8_t *level, int64_t first, int64_t sweeps) {
+    const int64_t n = p->n;
+    sums S, R;
+    add_up(p, level, &S, &R);
+    double now = worth(p, &S, &R);
+    if (!(now > -INFINITY)) { /* no such vector: everything else in the middle is one */
+        for (int64_t i = 0; i < n; i++)
+            if (level[i] != TOP) level[i] = MIDDLE;
+        add_up(p, level, &S, &R);
+        now = worth(p, &S, &R);
+    }
+    bool swaps = false;
+    for (int64_t sweep = 0; sweep < sweeps; sweep++) {
+        bool moved = false;
+        for (int64_t turn = 0; turn < n; turn++) {
+            const int64_t i = (turn + first) % n;
+            double best = now + 1e-12 * p->scale;
+            int8_t to = -1;
+            int64_t who = -1;
+            for (int8_t l = NONE; l <= TOP; l++) {
+                if (l == level[i]) continue;
+                sums s = S, r = R;
+                move(p, &s, &r, level[i], l, i);
+                const double value = worth(p, &s, &r);
+                if (value > best) best = value, to = l, who = -1;
+            }
+            for (int64_t j = 0; swaps && j < n; j++) {
+                if (level[j] == level[i]) continue;
+                sums s = S, r = R;
+                move(p, &s, &r, level[i], level[j], i);
+                move(p, &s, &r, level[j], level[i], j);
+                const double value = worth(p, &s, &r);
+                if (value > best) best = value, to = level[j], who = j;
+            }
+            if (to < 0) continue;
+            moved = true;
+            if (who >= 0) {
+                move(p, &S, &R, level[who], level[i], who);
+                const int8_t own = level[i];
+                move(p, &S, &R, own, to, i);
+                level[who] = own;
+            } else
+                move(p, &S, &R, level[i], to, i);
+            level[i] = to;
+            now = best;
+        }
+        if (moved) continue;
+        if (swaps) break;
+        swaps = true;
+    }
+    add_up(p, level, &S, &R); /* without what rounding added up to */
+    return worth(p, &S, &R);
+}
+
+/* All levels of the symbols from `free`, given those of the others; the largest value. */
+static double list(program *p, finds *found, const int64_t *free, int64_t left, int8_t *level, const sums *S,
+                   const sums *R, const uint8_t *may) {
+    const bool fits = least(p, S) >= p->need * (1.0 - ROUNDING);
+    if (fits && R->pi > 0.0) return -INFINITY; /* the same vector without R is listed, too */
+    if (left == 0) {
+        const double value = worth(p, S, R);
+        keep(found, level, value);
+        return value;
+    }
+    const int64_t i = free[0];
+    double most = -INFINITY;
+    for (int8_t l = NONE; l <= TOP; l++) {
+        if (!(may[i] & MAY(l)) || (fits && l == MIDDLE)) continue;
+        sums s = *S, r = *R;
+        move(p, &s, &r, NONE, l, i);
+        level[i] = l;
+        most = larger(most, list(p, found, free + 1, left - 1, level, &s, &r, may));
+    }
+    level[i] = NONE;
+    return most;
+}
+
+typedef struct {
+    double t0, t1, r0, r1, rho, theta, bound;
+    double sides[4][2]; /* rho and theta on all sides of the least F */
+    int64_t branch, place; /* place: where its levels lie */
+} node;
+
+/* F with its slopes by rho and theta. */
+typedef struct {
+    double value, by_rho, by_theta;
+} reached;
+
+/* F at the levels t and b = r t. `chosen`, if given, gets the level of each symbol, `margin` what it gains over another. */
+static reached at(program *p, const node *c, const uint8_t *may, double t, double r, double rho, double theta,
+                  int8_t *chosen, double *margin) {
+    const int64_t n = p->n;
+    const double *vA = p->vA + c->branch * n, *vB = p->vB + c->branch * n;
+    const double b = r * t, zero = p->f.table[0];
+    const double fixed = r * p->kA[c->branch] + (1.0 - r) * p->kB[c->branch] - p->need;
+    const double per_S = f_above(&p->f, t) - rho * t, per_R = f_above(&p->f, b) - rho * b;
+    const double outer = theta * r, inner = theta * (1.0 - r);
+    double total = 0.0, mass = 0.0, A = 0.0, B = 0.0;
+    p->spent += n;
+    for (int64_t i = 0; i < n; i++) {
+        const uint8_t m = may[i];
+        double best = m & MAY(NONE) ? p->pi[i] * zero : -INFINITY;
+        int8_t level = NONE;
+        const double value_R = p->pi[i] * per_R - b * p->y[i] + outer * vA[i];
+        const double value_S = p->pi[i] * per_S - t * p->y[i] + outer * vA[i] + inner * vB[i];
+        if (m & MAY(MIDDLE) && value_R > best) best = value_R, level = MIDDLE;
+        if (m & MAY(TOP) && value_S > best) best = value_S, level = TOP;
+        if (margin) {
+            margin[i] = INFINITY;
+            if (m & MAY(NONE) && level != NONE) margin[i] = best - p->pi[i] * zero;
+            if (m & MAY(MIDDLE) && level != MIDDLE) margin[i] = smaller(margin[i], best - value_R);
+            if (m & MAY(TOP) && level != TOP) margin[i] = smaller(margin[i], best - value_S);
+        }
+        total += best;
+        mass += p->pi[i] * (level == TOP ? t : level == MIDDLE ? b : 0.0);
+        A += level != NONE ? vA[i] : 0.0;
+        B += level == TOP ? vB[i] : 0.0;
+        if (chosen) chosen[i] = level;
+    }
+    const reached x = {rho + theta * fixed + total, 1.0 - mass, fixed + r * A + (1.0 - r) * B};
+    return x;
+}
+
+/* The largest F in the corners of a cell, with its slopes. */
+static reached corners(program *p, const node *c, const uint8_t *may, double rho, double theta) {
+    reached most = {-INFINITY, 0.0, 0.0};
+    for (int k = 0; k < 4; k++) {
+        if ((k & 1 && c->t0 == c->t1) || (k & 2 && c->r0 == c->r1)) continue;
+        const reached x = at(p, c, may, k & 1 ? c->t1 : c->t0, k & 2 ? c->r1 : c->r0, rho, theta, NULL, NULL);
+        if (x.value > most.value) most = x;
+    }
+    return most;
+}
+
+/* A convex function of one multiplier between two points: where it falls and where it rises. */
+typedef struct {
+    double x, value, slope;
+    double rho[2], share; /* of a function of theta: the two sides of the least F by rho, the weight of the second */
+} point;
+
+/* Where the tangents of two points meet, or the middle; `lowest` gets the value there. */
+static double between(const point *l, const point *h, int k, double *lowest) {
+    const double slopes = h->slope - l->slope;
+    double x = slopes > 0.0 ? (l->value - h->value + h->slope * h->x - l->slope * l->x) / slopes : l->x;
+    if (!(x > l->x && x < h->x)) x = (l->x + h->x) / 2;
+    *lowest = l->value + l->slope * (x - l->x);
+    return k % 4 == 3 ? (l->x + h->x) / 2 : x;
+}
+
+/* The least F by rho, to within a part of what it is above `enough`, or any F that is not above. */
+static point least_rho(program *p, const node *c, const uint8_t *may, double start, double theta, double enough,
+                       double precision, int far) {
+    reached x = corners(p, c, may, start, theta);
+    point l = {start, x.value, x.by_rho, {0.0, 0.0}, 0.0}, h = l;
+    double by_l = x.by_theta, by_h = x.by_theta, step = 1e-2 * p->scale, lowest;
+    for (int k = 0; h.slope < 0.0 && h.value > enough && k < far; k++, step *= 4) {
+        l = h, by_l = by_h;
+        h.x += step;
+        x = corners(p, c, may, h.x, theta);
+        h.value = x.value, h.slope = x.by_rho, by_h = x.by_theta;
+    }
+    for (int k = 0; l.slope > 0.0 && l.value > enough && k < far; k++, step *= 4) {
+        h = l, by_h = by_l;
+        l.x -= step;
+        x = corners(p, c, may, l.x, theta);
+        l.value = x.value, l.slope = x.by_rho, by_l = x.by_theta;
+    }
+    for (int k = 0; k < STEPS && l.slope < 0.0 && h.slope > 0.0; k++) {
+        const double best = smaller(l.value, h.value), middle = between(&l, &h, k, &lowest);
+        if (best <= enough || best - lowest <= precision * (best - enough)) break;
+        x = corners(p, c, may, middle, theta);
+        point *side = x.by_rho < 0.0 ? &l : &h;
+        side->x = middle, side->value = x.value, side->slope = x.by_rho;
+        *(x.by_rho < 0.0 ? &by_l : &by_h) = x.by_theta;
+    }
+    const double slopes = h.slope - l.slope;
+    const double share = slopes > 0.0 ? smaller(larger(-l.slope / slopes, 0.0), 1.0) : h.value <= l.value ? 1.0 : 0.0;
+    point best = {theta, smaller(l.value, h.value), share * by_h + (1.0 - share) * by_l, {l.x, h.x}, share};
+    if (l.value < h.value) { /* the better side first */
+        best.rho[0] = h.x, best.rho[1] = l.x;
+        best.share = 1.0 - share;
+    }
+    return best; /* rho[1] attains the value */
+}
+
+/* Multipliers of about the least F in the corners of a cell, and that F. */
+static double settle(program *p, node *c, const uint8_t *may, double enough, double precision, int far) {
+    point l = least_rho(p, c, may, c->rho, c->theta, enough, 0.1 * precision, far), h = l;
+    double lowest;
+    for (int k = 0; l.slope > 0.0 && l.x > 0.0 && l.value > enough; k++) {
+        h = l;
+        l = least_rho(p, c, may, h.rho[1], k < 2 ? h.x / 4 : 0.0, enough, 0.1 * precision, far);
+    }
+    for (int k = 0; h.slope < 0.0 && h.value > enough && k < far; k++) {
+        l = h;
+        h = least_rho(p, c, may, l.rho[1], larger(l.x * 4, 1e-2 * p->scale), enough, 0.1 * precision, far);
+    }
+    for (int k = 0; k < STEPS && l.slope < 0.0 && h.slope > 0.0; k++) {
+        const double best = smaller(l.value, h.value), middle = between(&l, &h, k, &lowest);
+        if (best <= enough || best - lowest <= precision * (best - enough)) break;
+        const point x = least_rho(p, c, may, l.value < h.value ? l.rho[1] : h.rho[1], middle, enough, 0.1 * precision, far);
+        *(x.slope < 0.0 ? &l : &h) = x;
+    }
+    const point *best = l.value < h.value ? &l : &h;
+    c->rho = best->rho[1];
+    c->theta = best->x;
+    for (int k = 0; k < 4; k++) {
+        const point *x = k < 2 ? &h : &l;
+        c->sides[k][0] = x->rho[k % 2], c->sides[k][1] = x->x;
+    }
+    return best->value;
+}
+
+static double middle_of(double low, double high) { return high > 2 * low && low > 0 ? sqrt(low * high) : (low + high) / 2; }
+
+/* About the largest value of relaxed vectors in the middle of a cell, or near it: multipliers are limited, as few cells have a
+   vector exactly there. What is mixed is tried as columns. The heaviest symbol that has different levels is written to
+   `mixed`; where there is none, -1 or, in the smallest cells, the one that is nearest to having. */
+static double inside(program *p, finds *found, const node *whole, const uint8_t *may, double enough, int8_t *room,
+                     double *margin, int64_t *mixed) {
+    node c = *whole;
+    const double t = c.t0 = c.t1 = middle_of(whole->t0, whole->t1), r = c.r0 = c.r1 = (whole->r0 + whole->r1) / 2;
+    const double value = settle(p, &c, may, enough, 0.01, NEAR);
+    at(p, &c, may, t, r, c.rho, c.theta, NULL, margin);
+    double best = -INFINITY;
+    int64_t which = 0;
+    for (int k = 0; k < 4; k++) {
+        sums S, R;
+        at(p, &c, may, t, r, c.sides[k][0], c.sides[k][1], room + k * p->n, NULL);
+        add_up(p, room + k * p->n, &S, &R);
+        const double tried = worth(p, &S, &R);
+        keep(found, room + k * p->n, tried);
+        if (tried > best) best = tried, which = k;
+    }
+    *mixed = -1;
+    for (int64_t i = 0; i < p->n; i++) {
+        bool same = true;
+        for (int k = 1; k < 4; k++) same = same && room[k * p->n + i] == room[i];
+        if (!same && (*mixed < 0 || p->pi[i] > p->pi[*mixed])) *mixed = i;
+    }
+    if (*mixed < 0 && whole->t1 - whole->t0 < TINY && whole->r1 - whole->r0 < TINY) {
+        *mixed = 0;
+        for (int64_t i = 1; i < p->n; i++)
+            if (margin[i] < margin[*mixed]) *mixed = i;
+    }
+    if (best > -INFINITY && best > found->best - 0.2 * fabs(value - best)) {
+        int8_t *level = room + which * p->n;
+        const double reached = rise(p, level, 0, 4);
+        keep(found, level, reached);
+    }
+    return value;
+}
+
+/* Whether a symbol of this mass can have a level in a cell: the mean is 1. */
+static uint8_t possible(const program *p, const node *c, double pi) {
+    const double rest = p->all[c->branch] > 0.0 ? c->r0 * c->t0 : 0.0;
+    uint8_t may = p->all[c->branch] > 0.0 ? MAY(MIDDLE) | MAY(TOP) : MAY_ALL;
+    if (pi * c->t0 + (1.0 - pi) * rest > 1.0 + 1e-12) may &= (uint8_t)~MAY(TOP);
+    if (pi * c->t0 * c->r0 > 1.0 + 1e-12) may &= (uint8_t)~MAY(MIDDLE);
+    return may;
+}
+
+typedef struct {
+    node *heap;
+    uint8_t *may; /* n for each place */
+    int64_t count, places, *unused, unused_count;
+} queue;
+
+static void push(queue *q, const node *c) {
+    int64_t k = q->count++;
+    q->heap[k] = *c;
+    while (k > 0 && q->heap[(k - 1) / 2].bound < q->heap[k].bound) {
+        const node x = q->heap[k];
+        q->heap[k] = q->heap[(k - 1) / 2];
+        q->heap[(k - 1) / 2] = x;
+        k = (k - 1) / 2;
+    }
+}
+
+static node pop(queue *q) {
+    const node top = q->heap[0];
+    q->heap[0] = q->heap[--q->count];
+    for (int64_t k = 0;;) {
+        int64_t best = 2 * k + 1;
+        if (best >= q->count) break;
+        if (best + 1 < q->count && q->heap[best + 1].bound > q->heap[best].bound) best++;
+        if (q->heap[best].bound <= q->heap[k].bound) break;
+        const node x = q->heap[k];
+        q->heap[k] = q->heap[best];
+        q->heap[best] = x;
+        k = best;
+    }
+    return top;
+}
+
+/* Bound a new node and put it into the queue unless nothing in it is above the threshold. `proven` gets the bound of
+   what is listed instead. */
+static void consider(program *p, queue *q, finds *found, node *c, int64_t parent, int64_t symbol, uint8_t only,
+                     int8_t *room, double *proven) {
+    const int64_t n = p->n;
+    c->place = q->unused[--q->unused_count];
+    uint8_t *may = q->may + c->place * n;
+    int64_t free[FEW], left = 0;
+    bool any = true;
+    sums S = {0}, R = {0};
+    for (int64_t i = 0; i < n; i++) {
+        may[i] = possible(p, c, p->pi[i]);
+        if (parent >= 0) may[i] &= q->may[parent * n + i];
+        if (i == symbol) may[i] &= only;
+        any = any && may[i];
+        const bool one = !(may[i] & (may[i] - 1));
+        room[i] = NONE;
+        if (!one) {
+            if (left < FEW) free[left] = i;
+            left++;
+        } else if (may[i] != MAY(NONE)) {
+            room[i] = may[i] == MAY(TOP) ? TOP : MIDDLE;
+            move(p, &S, &R, NONE, room[i], i);
+        }
+    }
+    if (any && left <= FEW) {
+        *proven = larger(*proven, list(p, found, free, left, room, &S, &R, may));
+        any = false;
+    }
+    if (any) {
+        c->bound = smaller(settle(p, c, may, found->threshold, 0.05, FAR), c->bound);
+        if (c->bound > found->threshold) {
+            push(q, c);
+            return;
+        }
+    }
+    q->unused[q->unused_count++] = c->place;
+}
+
+/* Columns of value above the threshold, at most `kept`, and a bound on all: the larger of that and the threshold.
+
+   Ends when there are no others, when the best has `enough` of what the bound allows, when so many symbols were looked
+   at (`most`), or when there is no place for more nodes. `levels` has n numbers a column. Returns their number. */
+EXPORT int64_t extremal_price_nested(int64_t n, const double *pi, const double *center, const double *lower,
+                                     const double *upper, double moved, double c, const double *y, double high,
+                                     const double *table, int64_t cells, int64_t branches, const double *kA,
+                                     const double *kB, const double *vA, const double *vB, const double *all,
+                                     double scale, double threshold, double enough, int64_t most, int64_t listed,
+                                     int64_t places, int64_t kept, double *values, int8_t *levels, double *bound,
+                                     int64_t *spent) {
+    program p = {.n = n, .pi = pi, .center = center, .lower = lower, .upper = upper, .y = y, .moved = moved,
+                 .need = 1.0 / c, .scale = scale, .branches = branches, .kA = kA, .kB = kB, .vA = vA, .vB = vB,
+                 .all = all};
+    const problem f = {.n = n, .pi = pi, .y = y, .capacity = 1.0, .low = 0.0, .high = high, .table = table, .cells = cells};
+    p.f = f;
+    for (int64_t i = 0; i < n; i++) p.all_upper += upper[i];
+    finds found = {n, kept, 0, threshold, -INFINITY, values, levels};
+    queue q = {malloc((size_t)places * sizeof(node)), malloc((size_t)(places * n)), 0, places,
+               malloc((size_t)places * sizeof(int64_t)), 0};
+    int8_t *room = malloc((size_t)(4 * n));
+    int64_t *symbols = malloc((size_t)n * sizeof(int64_t));
+    uint8_t *may = malloc((size_t)n);
+    double *margin = malloc((size_t)n * sizeof(double));
+    int64_t result = OUT_OF_MEMORY;
+    double proven = threshold;
+    if (!q.heap || !q.may || !q.unused || !room || !symbols || !may || !margin) goto end;
+    for (int64_t k = places - 1; k >= 0; k--) q.unused[q.unused_count++] = k;
+    if (n <= listed) {
+        const sums none = {0};
+        for (int64_t i = 0; i < n; i++) symbols[i] = i, may[i] = MAY_ALL, room[i] = NONE;
+        proven = larger(proven, list(&p, &found, symbols, n, room, &none, &none, may));
+    } else {
+        for (int64_t k = 0; k < branches; k++) {
+            node root = {.t0 = 1.0, .t1 = high, .r1 = 1.0, .bound = INFINITY, .branch = k};
+            consider(&p, &q, &found, &root, -1, -1, MAY_ALL, room, &proven);
+        }
+        while (q.count && p.spent < most && q.unused_count >= 4) {
+            const double largest = larger(q.heap[0].bound, proven);
+            if (found.best - threshold >= enough * (largest - threshold)) break;
+            node top = pop(&q);
+            int64_t mixed;
+            const uint8_t *allowed = q.may + top.place * n;
+            const double value = inside(&p, &found, &top, allowed, larger(threshold, -1e290), room, margin, &mixed);
+            const bool wide = mixed < 0 || top.bound - value > 0.5 * (top.bound - larger(threshold, found.best));
+            const double parent_t = top.t1 - top.t0, parent_r = top.r1 - top.r0;
+            if (wide) {
+                node a = top, b = top;
+                if (parent_t / top.t1 >= parent_r)
+                    a.t1 = b.t0 = middle_of(top.t0, top.t1);
+                else
+                    a.r1 = b.r0 = (top.r0 + top.r1) / 2;
+                consider(&p, &q, &found, &a, top.place, -1, MAY_ALL, room, &proven);
+                consider(&p, &q, &found, &b, top.place, -1, MAY_ALL, room, &proven);
+            } else
+                for (int8_t l = NONE; l <= TOP; l++)
+                    if (allowed[mixed] & MAY(l)) {
+                        node a = top;
+                        consider(&p, &q, &found, &a, top.place, mixed, (uint8_t)MAY(l), room, &proven);
+                    }
+            q.unused[q.unused_count++] = top.place;
+        }
+        if (q.count) proven = larger(proven, q.heap[0].bound);
+    }
+    proven = larger(proven, found.best);
+    result = found.count;
+end:
+    *bound = proven;
+    *spent = p.spent;
+    free(q.heap);
+    free(q.may);
+    free(q.unused);
+    free(room);
+    free(symbols);
+    free(may);
+    free(margin);
+    return result;
+}
+
+/* Levels of single columns made better by moving symbols, in place, and the values reached. */
+EXPORT int64_t extremal_rise_nested(int64_t n, int64_t rows, const double *pi, const double *center, const double *lower,
+                                    const double *upper, double moved, double c, const double *y, double high,
+                                    const double *table, int64_t cells, double scale, int64_t sweeps, int8_t *levels,
+                                    double *values, int64_t *spent) {
+    program p = {.n = n, .pi = pi, .center = center, .lower = lower, .upper = upper, .y = y, .moved = moved,
+                 .need = 1.0 / c, .scale = scale};
+    const problem f = {.n = n, .pi = pi, .y = y, .capacity = 1.0, .low = 0.0, .high = high, .table = table, .cells = cells};
+    p.f = f;
+    for (int64_t i = 0; i < n; i++) p.all_upper += upper[i];
+    for (int64_t k = 0; k < rows; k++) values[k] = rise(&p, levels + k * n, k % n, sweeps);
+    *spent = p.spent;
+    return 0;
+}

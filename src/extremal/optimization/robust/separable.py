@@ -1,0 +1,142 @@
+"""Column generation over a set of priors for f-information: columns and bounds by `nested`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..._types import Floats
+from ...model.prior_set import PriorSet
+from ...model.utility import FInformation
+from ..solver.budget import Budget
+from ..solver.column_generation import Run, Solution, generate, relative_gap
+from ..solver.merging import merge
+from ..solver.pricing import Separable
+from ..task import Task
+from .nested import NestedPricer, Priced
+from .program import Columns, started
+from .vertices import nested_sets
+
+MERGED = 60  # symbols from which small ones are merged
+BLOCKS = 40
+SHARE = 0.65  # of the budget for columns of blocks, the rest for a bound over all symbols
+LAST = 20_000_000  # nodes for that bound, whatever is left of the budget
+
+STARTS = 40  # columns in use, and random ones, that local search starts from
+INNER = 0.7  # how far prices are moved towards those of the best bound so far
+FAR = 1e-2  # the gap down to which they are
+FEW, MANY = 2e6, 3e7  # symbols looked at by branch and bound: for prices that change anyway, and for a proof
+MORE = 4  # times as many when that is not enough
+HALF = 0.5  # of what is possible: a column that gains this much is worth a new program
+ALL = 2.0  # no column is ever enough
+
+
+def separable_generation(
+    task: Task, utility: FInformation, priors: PriorSet, c: float, budget: Budget
+) -> Solution:
+    """The optimum up to the tolerance, or as near as the budget allows; large alphabets are merged first."""
+    merged = priors.size >= MERGED
+    return (_merged if merged else _whole)(task, utility, priors, c, budget)
+
+
+def _merged(task: Task, utility: FInformation, priors: PriorSet, c: float, budget: Budget) -> Solution:
+    """Small symbols share their lifts; what is proven is proven for all symbols.
+
+    The blocks of a set of priors have a set of the same kind, see PriorSet.merged, and an f-information depends on a
+    block only through its mass. The dual vector is split in proportion to mass and priced anew.
+    """
+    pi = priors.nominal.probabilities
+    block = merge(Separable(pi, utility.f, 0.0, min(c, 1 / float(pi.min()))), BLOCKS)
+    small = priors.merged(block)
+    solution = _whole(task, utility, small, c, budget.part(SHARE))
+    blocks = small.nominal.probabilities
+    pricer = NestedPricer(priors, c, utility.f)
+    upper, dual = math.inf, None
+    for vector in (solution.multipliers, solution.dual):
+        if vector is None:
+            continue
+        y = vector[block] * pi / blocks[block]
+        target = solution.value * (1 + 0.3 * task.tolerance) - math.fsum(y)
+        priced = pricer.price(y, target, ALL, budget.part(0.5, LAST))
+        if math.fsum(y) + priced.bound < upper:
+            upper, dual = math.fsum(y) + priced.bound, y + priced.bound * pi
+        if relative_gap(solution.value, upper) <= task.tolerance:
+            break
+    stats = replace(solution.stats, stopped=budget.stopped)
+    upper = max(upper, solution.value)
+    return replace(solution, lifts=solution.lifts[:, block], upper=upper, dual=dual, stats=stats)
+
+
+def _whole(task: Task, utility: FInformation, priors: PriorSet, c: float, budget: Budget) -> Solution:
+    pi = priors.nominal.probabilities
+
+    def mu(lifts: Floats) -> Floats:
+        return np.asarray(utility.f(lifts) @ pi, dtype=np.float64)
+
+    search = NestedSearch(NestedPricer(priors, c, utility.f))
+    return generate(started(task, priors, c, mu, search.known, budget), search)
+
+
+@dataclass
+class NestedSearch:
+    """Where columns and bounds for an f-information come from."""
+
+    pricer: NestedPricer
+    known: Columns = field(default_factory=Columns)
+    most: float = MANY  # symbols that a proof may look at
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    def bound(self, run: Run) -> None:
+        """At first, the largest utility of a column: no mechanism has more."""
+        if run.dual is None:
+            self._priced(run, np.zeros(len(run.pi)), FEW)
+
+    def columns(self, run: Run) -> int:
+        """Columns at prices between those of the program and those of the best bound, else at the former alone.
+
+        Prices of a program with few columns are far from the last ones; those in between are nearer (Wentges,
+        *Weighted Dantzig-Wolfe decomposition for linear mixed-integer programming*, 1997).
+        """
+        y = run.solution.dual
+        if run.dual is not None and relative_gap(run.solution.value, run.upper) > FAR:
+            between = INNER * run.dual + (1 - INNER) * y
+            found = self._good(run, self._rising(run, between))
+            found += self._good(run, self._priced(run, between, FEW).lifts)
+            if found or run.budget.over:
+                return found
+        found = self._good(run, self._rising(run, y))
+        while not (found or run.closed or run.budget.over):
+            priced = self._priced(run, y, self.most)
+            found = self._good(run, priced.lifts)
+            if priced.nodes < self.most:  # no more would help
+                break
+            if not found:
+                self.most *= MORE
+        return found
+
+    def _priced(self, run: Run, y: Floats, most: float) -> Priced:
+        """What branch and bound finds at prices y; its bound is offered."""
+        target = run.solution.value + run.worth(0.3) - math.fsum(y)
+        priced = self.pricer.price(y, target, HALF, run.budget, most)
+        run.nodes += priced.nodes
+        run.offer(y, priced.bound)
+        return priced
+
+    def _rising(self, run: Run, y: Floats) -> Floats:
+        """Columns by local search, from columns in use and from random ones."""
+        n, few = len(run.pi), min(len(run.pi), STARTS)
+        used = run.master.lifts[np.argsort(-run.solution.weights, kind="stable")[:few]]
+        inner, outer = nested_sets(used)
+        random = self.rng.random((few, n)) < self.rng.random((few, 1))
+        random[np.arange(few), self.rng.integers(n, size=few)] = True
+        more = random | (self.rng.random((few, n)) < self.rng.random((few, 1)))
+        return self.pricer.rise(y, np.concatenate((inner, random)), np.concatenate((outer, more)), run.budget)
+
+    def _good(self, run: Run, lifts: Floats) -> int:
+        """Add the columns that gain something."""
+        if not len(lifts):
+            return 0
+        values = run.mu(lifts) - lifts @ run.solution.dual
+        return self.known.add(run, lifts[values > max(run.worth(0.1), 0.05 * float(values.max()))])

@@ -30,7 +30,7 @@ def parse_json(text: str | bytes, largest: int = LARGEST_TEXT) -> Any:
     if len(text) > largest:
         raise ValueError(f"it has {len(text)} characters, more than {largest}")
     if _depth(text) > DEEPEST:
-        raise ValueError(f"lists and objects stand more than {DEEPEST} deep in each other")
+        raise ValueError(f"lists and objects are nested more than {DEEPEST} deep")
     try:
         return json.loads(
             text,
@@ -40,7 +40,7 @@ def parse_json(text: str | bytes, largest: int = LARGEST_TEXT) -> Any:
             parse_constant=_refuse_constant,
         )
     except RecursionError:
-        raise ValueError("lists and objects stand too deep in each other") from None
+        raise ValueError("lists and objects are nested too deep") from None
 
 
 def _depth(text: str) -> int:

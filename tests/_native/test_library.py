@@ -40,7 +40,7 @@ def test_a_file_that_is_no_library_is_refused(fresh, monkeypatch, tmp_path):
 
 def test_a_library_made_of_other_sources_is_refused(fresh, monkeypatch):
     monkeypatch.setattr(loading, "source_digest", lambda: "0" * 64)
-    with pytest.raises(InstallationError, match="made of other sources"):
+    with pytest.raises(InstallationError, match="built from other sources"):
         loading.library()
 
 

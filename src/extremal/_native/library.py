@@ -109,7 +109,7 @@ def library() -> Any:
         ) from None
     if made_of != source_digest():
         raise InstallationError(
-            "the compiled part of extremal was made of other sources",
+            "the compiled part of extremal was built from other sources",
             remedy=REMEDY,
         )
     for name, arguments in SIGNATURES.items():

@@ -61,13 +61,13 @@ def command(
     """
     if as_json and markdown:
         raise FileError(
-            "standard output must hold one thing",
+            "standard output can take one thing only",
             given="--json and --markdown",
             remedy="leave one of them out",
         )
     if (source is None) == (pairs is None):
         raise FileError(
-            "exactly one thing must be audited: give a mechanism file, or --pairs with a CSV file",
+            "give either a mechanism file, or --pairs with a CSV file",
         )
     check_target(report_file, overwrite)
     check_target(output, overwrite, as_json or markdown)

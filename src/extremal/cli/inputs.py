@@ -52,8 +52,8 @@ def learn(source: Source) -> Learned:
     given = [name for name in ("prior", "data", "counts") if getattr(source, name) is not None]
     if len(given) != 1:
         raise PriorError(
-            "a prior must come from exactly one of --data FILE --column NAME, --prior "
-            "0.5,0.3,0.2 and --counts FILE",
+            "a prior must be given in exactly one way: --data FILE --column NAME, --prior "
+            "0.5,0.3,0.2 or --counts FILE",
             given=" and ".join("--" + name for name in given) or "none",
         )
     if source.data is None and source.columns is not None:

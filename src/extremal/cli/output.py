@@ -18,7 +18,7 @@ def check_target(output: str | None, overwrite: bool, as_json: bool = False) -> 
     if output == "-":
         if as_json:
             raise FileError(
-                "standard output must hold one thing",
+                "standard output can take one thing only",
                 given="-o - and --json",
                 remedy="leave one of them out",
             )

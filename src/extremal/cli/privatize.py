@@ -92,7 +92,7 @@ def command(
 
     if output == "-" and as_json:
         raise FileError(
-            "standard output must hold one thing",
+            "standard output can take one thing only",
             given="-o - and --json",
             remedy="leave one of them out",
         )
@@ -188,16 +188,16 @@ def _jobs(column: list[Any], loaded: list[ex.Certified]) -> dict[Any, ex.Certifi
     """The mechanism of each column, or of several together."""
     if len(column) != len(loaded):
         raise FileError(
-            "every --column must have its --mechanism",
+            "--column and --mechanism must be given equally often",
             given=f"{len(column)} columns and {len(loaded)} mechanisms",
             remedy="repeat --mechanism where two columns have the same",
         )
     jobs = dict(zip(column, loaded, strict=True))
     if len(jobs) < len(column):
         raise FileError(
-            "a column must be named once",
-            given="one more than once",
-            remedy="a second report would leak more",
+            "each column must be named once",
+            given="one of them twice",
+            remedy="two reports about one answer reveal more than one",
         )
     for name, certified in jobs.items():
         check_columns(name, certified)

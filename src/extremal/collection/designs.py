@@ -81,7 +81,9 @@ def load_designs(survey: Survey) -> Published:
     remedy = f"run: extremal survey check {survey.path}"
     if not lock:
         raise SurveyError(
-            "the survey was not checked yet", given=f"no {lock_path(survey).name} beside it", remedy=remedy
+            "the survey has not been checked yet",
+            given=f"no {lock_path(survey).name} beside it",
+            remedy=remedy,
         )
     asked = []
     for question in survey.questions:

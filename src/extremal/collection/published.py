@@ -165,7 +165,7 @@ class Published:
             raise SurveyError("the reports do not fit the questions of this survey")
         for question in self.questions:
             if not question.accepts(reports[question.name]):
-                raise SurveyError(f"the report to {question.name!r} is none that this survey knows")
+                raise SurveyError(f"the report on {question.name!r} is not one that this survey knows")
         return canonical([reports[name] for name in names])
 
     def to_json(self) -> str:

@@ -89,7 +89,7 @@ def _check_index(eager: Any, job: Job) -> None:
             )
             if same:
                 raise ValuesError(
-                    f"the index must not repeat a private column, but it repeats {name!r}",
+                    f"the index repeats the private column {name!r}",
                     remedy="use frame.reset_index(drop=True)",
                 )
 

@@ -89,7 +89,7 @@ def write_key(path: str | os.PathLike[str]) -> bytes:
             raise
     except FileExistsError:
         raise KeyingError(
-            f"a key file is never overwritten, and there is one: {name}",
+            f"{name} already exists, and key files are never overwritten",
             remedy="use it, or choose another name",
         ) from None
     except OSError as error:

@@ -176,8 +176,8 @@ def warn_if_codes_ordered(release: Any, codes: NDArray[Any], rows: NDArray[np.ui
         if one.ordered(both=False):
             of = "" if one.name in (None, "") else f" of {one.name!r}"
             warnings.warn(
-                f"the order of the records tells their answers{of}: they are sorted, or equal answers stand "
-                "together; shuffle the records before you privatise and publish them",
+                f"the order of the records reveals answers{of}: they are sorted, or equal answers are next to "
+                "each other; shuffle the records before you privatise and publish them",
                 OrderWarning,
                 stacklevel=_outside(),
             )

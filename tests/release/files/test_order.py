@@ -80,7 +80,7 @@ def test_shuffling_does_not_help_where_a_column_numbers_the_records(tmp_path, ki
     source, target = write(tmp_path / f"s.{kind}", survey(SORTED)), tmp_path / f"t.{kind}"
     one_line(
         FileError,
-        "'id' of .* still tells",
+        "'id' of .* still shows",
         lambda: privatize_file(source, target, {"answer": C}, order="shuffle"),
     )
     assert not target.exists()

@@ -90,7 +90,7 @@ def read_outcome(
             name = model or models.default_model(len(labels))
             if name not in models.DISCRETE:
                 raise OptionError(
-                    f"a private outcome has answers, which {models.TITLES[name]} is no model of",
+                    f"a private outcome must have a model of answers, and {models.TITLES[name]} is not one",
                     given=f"{len(labels)} answers",
                     remedy=f"use one of {', '.join(models.DISCRETE)}",
                 )

@@ -176,17 +176,15 @@ def _check_order(columns: list[Any], shuffled: bool, numbered: list[str], path: 
     """Refuse an order that tells answers, unless it is gone; a column with numbers of the records keeps it."""
     if columns and numbered:
         raise FileError(
-            f"shuffling must hide the order of the records, but column {brief(numbered[0])} of "
-            f"{path} still tells it",
+            f"shuffling cannot hide the order of the records: column {brief(numbered[0])} of {path} still shows it",
             remedy=(
                 'leave that column out, number the records anew, or accept their order with `order="keep"`'
             ),
         )
     if columns and not shuffled:
         raise FileError(
-            "the order of the records must not tell answers, but that of column "
-            f"{brief(columns[0])} does in {path}: equal answers stand together, or apart, "
-            "more than by chance",
+            f"the order of the records reveals answers: in column {brief(columns[0])} of {path} equal answers are "
+            "closer together, or farther apart, than by chance",
             remedy=('write them in random order with `order="shuffle"`, or accept it with `order="keep"`'),
         )
 

@@ -84,7 +84,7 @@ def check_unchanged(data: Data) -> None:
     now = os.stat(data.path)
     if any(getattr(now, what) != getattr(data.state, what) for what in ("st_size", "st_mtime_ns", "st_ino")):
         raise FileError(
-            f"the source must not change while it is read, but it did: {data.path}",
+            f"the source changed while it was being read: {data.path}",
             remedy="try again",
         )
 

@@ -66,7 +66,6 @@ class Wrapped:
             if any(find(field) for k, find in self._answers.items() for field in fields[k:]):
                 number = self._line + records.block.count(b"\n", 0, start)
                 raise FileError(
-                    f"a quoted field must not hold whole records, but one does in line {number} "
-                    f"of {self._path}",
+                    f"a quoted field in line {number} of {self._path} holds whole records",
                     remedy=("is a quote left open before it? Write the file anew with a CSV library"),
                 )

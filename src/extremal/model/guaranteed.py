@@ -23,7 +23,13 @@ from .utility import ExpectedGain, FInformation, Utility
 
 @dataclass(frozen=True)
 class Guaranteed:
-    """The smallest utility of any answer; `per_answer` gives them all."""
+    """The smallest utility of any answer; `per_answer` gives them all.
+
+    Attributes
+    ----------
+    utility
+        An f-information or an expected gain.
+    """
 
     utility: FInformation | ExpectedGain
 
@@ -37,7 +43,15 @@ class Guaranteed:
         return float(self.per_answer(prior, mechanism).min())
 
     def per_answer(self, prior: Prior, mechanism: Mechanism) -> Floats:
-        """What every answer gets, in the order of the prior."""
+        """What every answer gets, in the order of the prior.
+
+        Parameters
+        ----------
+        prior
+            How common each answer is.
+        mechanism
+            The mechanism: a row for each answer, a column for each report.
+        """
         check_match(check_prior(prior), mechanism)
         if isinstance(self.utility, FInformation):
             q = mechanism.output_distribution(prior)
@@ -45,13 +59,27 @@ class Guaranteed:
         return _best_decisions(self.utility.gain, mechanism.matrix)
 
     def columns(self, lifts: Floats) -> Floats:
-        """What a report with these lifts adds to every answer, for each decision: (outputs, decisions, N)."""
+        """What a report with these lifts adds to every answer, for each decision: (outputs, decisions, N).
+
+        Parameters
+        ----------
+        lifts
+            The lifts of each report, a row each.
+        """
         if isinstance(self.utility, FInformation):
             return np.asarray(self.utility.f(lifts))[:, None, :]
         return lifts[:, None, :] * self.utility.gain[None, :, :]
 
     def weighted(self, prior: Prior, weights: Floats) -> Utility:
-        """The mean utility with these weights of the answers, in the place of the prior: never below the smallest."""
+        """The mean utility with these weights of the answers, in the place of the prior: never below the smallest.
+
+        Parameters
+        ----------
+        prior
+            How common each answer is.
+        weights
+            A weight for each answer; they sum to 1.
+        """
         pi = prior.probabilities
         if isinstance(self.utility, ExpectedGain):
             return ExpectedGain(self.utility.gain * (weights / pi), f"weighted {self.utility.name}")

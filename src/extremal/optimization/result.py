@@ -100,6 +100,8 @@ class Design:
         The proof of the bound, for a purpose such as shares.
     envelope
         Limits by share of reports, as pairs (share, limit).
+    weights
+        The weights of the answers that prove a guarantee.
     """
 
     prior: Prior

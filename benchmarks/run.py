@@ -26,6 +26,7 @@ MODULES = (
     "survey",
     "regress",
     "arena",
+    "large",
 )
 
 

@@ -39,6 +39,7 @@ PUBLIC = {
     "composition",
     "datasets",
     "keys",
+    "large",
     "measures",
     "noise",
     "numeric",

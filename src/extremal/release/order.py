@@ -166,22 +166,42 @@ def warn_if_ordered(releases: Sequence[Any], columns: Sequence[Column], kept: Ke
 
 def warn_if_codes_ordered(release: Any, codes: NDArray[Any], rows: NDArray[np.uint32]) -> None:
     """Warn where the codes of one release are ordered; `rows` gives the row of each code."""
+    for part in _parts(codes):
+        (one,) = watch([release])
+        one.add(label_rows(part, rows))
+        if one.ordered(both=False):
+            _warn(one.name)
+            break
+
+
+def warn_if_numbers_ordered(numbers: NDArray[np.int64], answers: int) -> None:
+    """The same for answers given by their numbers, of which there may be too many to count each."""
+    for part in _parts(numbers):
+        met, codes = np.unique(part, return_inverse=True)
+        halves = np.append(2 * met >= answers, False).astype(np.uint32)
+        one = Watch(None, [(None, Runs.of(len(met) + 1)), (halves, Runs.of(2))])
+        one.add(codes)
+        if one.ordered(both=False):
+            _warn(None)
+            break
+
+
+def _parts(codes: NDArray[Any]) -> list[NDArray[Any]]:
     parts = [codes[:SAMPLED]]
     if len(codes) > SAMPLED:  # at random, since records at equal distances can repeat a pattern
         some = np.random.default_rng().integers(0, len(codes), SAMPLED)
         parts.append(codes[np.unique(some)])
-    for part in parts:
-        (one,) = watch([release])
-        one.add(label_rows(part, rows))
-        if one.ordered(both=False):
-            of = "" if one.name in (None, "") else f" of {one.name!r}"
-            warnings.warn(
-                f"the order of the records reveals answers{of}: they are sorted, or equal answers are next to "
-                "each other; shuffle the records before you privatise and publish them",
-                OrderWarning,
-                stacklevel=_outside(),
-            )
-            break
+    return parts
+
+
+def _warn(name: Any) -> None:
+    of = "" if name in (None, "") else f" of {name!r}"
+    warnings.warn(
+        f"the order of the records reveals answers{of}: they are sorted, or equal answers are next to "
+        "each other; shuffle the records before you privatise and publish them",
+        OrderWarning,
+        stacklevel=_outside(),
+    )
 
 
 def _outside() -> int:

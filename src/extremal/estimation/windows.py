@@ -1,0 +1,208 @@
+"""Shares from reports that are a start and a step each (`theory.windows`).
+
+The set of a report holds an answer z with probability Q + (P - Q) share(z), whatever the other shares are. The number
+of sets that hold z is binomial, and (C_z / n - Q) / (P - Q) is an unbiased estimate of the share; Clopper and Pearson's
+limits for the binomial, transformed, are limits for the share that hold for every number of reports. Sums over groups
+of answers are means over reports of a number that each report has, so their standard errors are those of a mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._confidence import check_confidence
+from .._types import Floats
+from ..certification.windows import Windows
+from ..errors import OptionError, ValuesError
+from ..model.labels import Labels, shorten
+from .binomial import lower_limit, upper_limit
+from .interval_table import IntervalTable, Promise
+from .intervals import normal_quantile
+
+Numbers = NDArray[np.int64]
+
+CELLS = 1 << 21  # members of sets that are looked at together
+
+
+def estimate_windows(
+    windows: Windows,
+    reports: Any,
+    labels: Iterable[Any] | None = None,
+    confidence: float = 0.95,
+    intervals: str = "all",
+) -> IntervalTable:
+    """The shares of answers, unbiased, with standard errors and intervals that hold for every number of reports.
+
+    Parameters
+    ----------
+    windows
+        What the reports were drawn with.
+    reports
+        The whole numbers that `Windows.privatize` gave.
+    labels
+        The answers to estimate; all if None. A few answers take little time, however many there are.
+    confidence
+        Of the intervals.
+    intervals
+        "all": all intervals together cover the truth with this confidence. "each": every one by itself.
+
+    Notes
+    -----
+    An estimate may be negative: cutting it off would bias it. Shares are those of the population that people were drawn
+    from; for the people themselves the intervals are wider than need be.
+    """
+    level = check_confidence(confidence)
+    if intervals not in ("all", "each"):
+        raise OptionError(
+            'must be "all" or "each"',
+            parameter="intervals",
+            given=f"{intervals!r}",
+            remedy='leave it out for "all"',
+        )
+    starts, steps = split(windows, reports)
+    chosen = tuple(windows.labels) if labels is None else tuple(labels)
+    numbers = np.arange(windows.answers) if labels is None else numbers_of(windows, chosen)
+    counts = held(windows, starts, steps, numbers)
+    return table(windows, chosen, counts, len(starts), level, intervals)
+
+
+def table(
+    windows: Windows, labels: Labels, counts: Numbers, n: int, confidence: float, kind: str = "all"
+) -> IntervalTable:
+    """Shares from how many of n sets hold each answer."""
+    own, other = windows.supports
+    error = (1 - confidence) / (2 * (max(len(counts), 1) if kind == "all" else 1))
+    low, high = lower_limit(counts, n, error), upper_limit(counts, n, error)
+    seen = counts / n
+    rate = np.clip(seen, other, own)  # what it can be; a share of 0 has noise, too
+    return IntervalTable(
+        f"{len(counts)} shares from {n} reports",
+        labels,
+        (seen - other) / (own - other),
+        np.clip((low - other) / (own - other), 0.0, 1.0),
+        np.clip((high - other) / (own - other), 0.0, 1.0),
+        np.sqrt(rate * (1 - rate) / n) / (own - other),
+        np.ones(len(counts), dtype=np.bool_),
+        Promise(confidence, kind, kind == "all"),
+    )
+
+
+def estimate_window_groups(
+    windows: Windows, reports: Any, groups: Mapping[Any, Iterable[Any]], confidence: float = 0.95
+) -> IntervalTable:
+    """The shares of groups of answers, unbiased, with the standard errors of means over reports.
+
+    Parameters
+    ----------
+    windows
+        What the reports were drawn with.
+    reports
+        The whole numbers that `Windows.privatize` gave.
+    groups
+        The labels of the answers of each group, by its name. Groups may overlap.
+    confidence
+        Of each interval by itself, in the limit of many reports.
+    """
+    level = check_confidence(confidence)
+    starts, steps = split(windows, reports)
+    n = len(starts)
+    own, other = windows.supports
+    means, errors = np.empty(len(groups)), np.empty(len(groups))
+    for k, labels in enumerate(groups.values()):
+        member = np.zeros(windows.prime)
+        member[numbers_of(windows, tuple(labels))] = 1.0
+        scores = (_members_in(windows, starts, steps, member) - member.sum() * other) / (own - other)
+        means[k], errors[k] = scores.mean(), scores.std(ddof=1) / math.sqrt(n) if n > 1 else math.inf
+    away = normal_quantile((1 - level) / 2) * errors
+    return IntervalTable(
+        f"{len(groups)} shares of groups from {n} reports",
+        tuple(groups),
+        means,
+        np.clip(means - away, 0.0, 1.0),
+        np.clip(means + away, 0.0, 1.0),
+        errors,
+        np.ones(len(groups), dtype=np.bool_),
+        Promise(level, "each", False),
+    )
+
+
+def split(windows: Windows, reports: Any) -> tuple[Numbers, Numbers]:
+    """The starts and the steps of reports."""
+    raw = np.asarray(reports)
+    most = windows.prime * (windows.prime - 1)
+    if raw.dtype.kind in "OUS" and raw.ndim == 1:  # as text, after a round trip through a file
+        try:
+            raw = np.array([int(value) for value in raw.tolist()], dtype=np.int64)
+        except (TypeError, ValueError, OverflowError):
+            raw = np.array([], dtype=np.float64)
+    whole = raw.ndim == 1 and raw.dtype.kind in "iu" and len(raw) > 0
+    if not whole or raw.min() < 0 or raw.max() >= most:
+        raise ValuesError(
+            f"must be whole numbers from 0 to {most - 1}, and some",
+            parameter="reports",
+            given=shorten(raw.ravel()[:3].tolist()),
+            remedy="give what `Windows.privatize` made, with the same windows",
+        )
+    step, start = np.divmod(raw.astype(np.int64), windows.prime)
+    return start, step + 1
+
+
+def numbers_of(windows: Windows, labels: Labels) -> Numbers:
+    """The numbers of these answers."""
+    if windows.alphabet is None:
+        found = [x if isinstance(x, int | np.integer) and 0 <= x < windows.answers else -1 for x in labels]
+    else:
+        found = [windows.alphabet.row_of.get(x, -1) for x in labels]
+    numbers = np.array(found, dtype=np.int64)
+    if (numbers < 0).any():
+        wrong = [x for x, number in zip(labels, found, strict=True) if number < 0]
+        raise ValuesError(
+            "must be among the answers",
+            parameter="labels",
+            given=shorten(wrong, 3),
+            remedy="see `windows.labels`",
+        )
+    return numbers
+
+
+def held(windows: Windows, starts: Numbers, steps: Numbers, numbers: Numbers) -> Numbers:
+    """How many of the sets hold each of these answers, by whichever way takes less time."""
+    if len(numbers) > windows.size:
+        counts = np.zeros(windows.prime, dtype=np.int64)
+        for members in _sets(windows, starts, steps):
+            counts += np.bincount(members.ravel(), minlength=windows.prime)
+        return counts[numbers]
+    p, inverse = windows.prime, _inverse(steps, windows.prime)
+    # z is in the set if (z - start) / step, its place, is below the size.
+    return np.array(
+        [np.count_nonzero((z - starts) % p * inverse % p < windows.size) for z in numbers.tolist()],
+        dtype=np.int64,
+    )
+
+
+def _members_in(windows: Windows, starts: Numbers, steps: Numbers, member: Floats) -> Floats:
+    return np.concatenate([member[members].sum(axis=1) for members in _sets(windows, starts, steps)])
+
+
+def _sets(windows: Windows, starts: Numbers, steps: Numbers) -> Iterable[Numbers]:
+    """The members of the sets, some rows at a time."""
+    places = np.arange(windows.size, dtype=np.int64)
+    rows = max(1, CELLS // windows.size)
+    for k in range(0, len(starts), rows):
+        yield (starts[k : k + rows, None] + steps[k : k + rows, None] * places) % windows.prime
+
+
+def _inverse(steps: Numbers, prime: int) -> Numbers:
+    """1 / step modulo the prime: its power p - 2."""
+    result, square, exponent = np.ones_like(steps), steps.copy(), prime - 2
+    while exponent:
+        if exponent & 1:
+            result = result * square % prime
+        square = square * square % prime
+        exponent >>= 1
+    return result

@@ -16,9 +16,12 @@ import extremal as ex
 
 pytest.importorskip("sqlalchemy")
 
+from extremal._json import parse_json
+from extremal.certification.stored_labels import encode_label
 from extremal.cli import survey as commands
 from extremal.cli.serving import public_address
 from extremal.collection.designs import load_designs
+from extremal.collection.export import _cell
 from extremal.collection.results import results
 from extremal.collection.store import Submission, create_store, open_store
 from extremal.collection.survey import read_survey
@@ -208,10 +211,59 @@ def test_a_store_is_refused_where_it_does_not_fit(here):
     refuse("estimate", "survey.db", "--question", "weight", says="it asks visits, symptoms, mood, age")
     refuse("estimate", "survey.db", "-m", "survey.visits.mechanism.json", says="its own mechanisms")
     refuse("estimate", "survey.csv", "--question", "visits", says="--mechanism")
-    for option in (["--safe", "never=0.1"], ["--format", "csv"]):
+    for option in (["--safe", "never=0.1"], ["--format", "csv"], ["--missing", "drop"]):
         refuse("estimate", "survey.db", "--question", "visits", *option, says="cannot be combined with --")
     create_store("empty.db", published()).close()
     refuse("estimate", "empty.db", says="no reports yet")
+
+
+def test_a_store_is_read_with_the_mechanism_of_its_question_alone(here):
+    filled("survey.db", 20)
+    own = published().questions[0].mechanisms[0]
+    assert ex.estimate(own, "survey.db", column="visits").reports == 20
+    assert ex.estimate(own.mechanism, "survey.db", column="visits").reports == 20
+    other = ex.certify(own.prior, ex.design(own.prior, own.epsilon / 2).mechanism, own.epsilon)
+    with pytest.raises(ex.errors.MechanismError, match=r"that of the question 'visits'.*own mechanism file"):
+        ex.estimate(other, "survey.db", column="visits")
+
+
+def test_every_table_of_a_store_says_what_its_intervals_hold_with(here):
+    filled("survey.db", 50)
+    done = run("estimate", "survey.db", "--question", "mood")
+    assert done.out.count("intervals together hold with") == 2  # shares, and the mean of the scores
+
+
+def test_labels_that_are_combinations_or_decimals_come_back_from_an_export(here):
+    """As an export writes them: JSON, which tells 0.5 from "0.5"."""
+    labels = [("a", 1), ("b", 2), 0.5]
+    mechanism = ex.Mechanism(np.full((3, 3), 0.2) + 0.4 * np.eye(3), ["x", "y", "z"], labels)
+    cells = [_cell(encode_label(label)) for label in [*labels, ("a", 1)]]
+    with open("out.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["q"], *([cell] for cell in cells)])
+    assert ex.estimate(mechanism, "out.csv", column="q").counts.counts.tolist() == [2, 1, 1]
+    with pytest.raises(ex.errors.ValuesError, match="others in 1 of 2 rows"):
+        ex.estimate(mechanism, ["[broken", cells[0]])
+
+
+def test_a_survey_whose_reports_no_server_takes_fails_the_check(here):
+    survey = published()
+    longest = {
+        q.name: [parse_json(max(part, key=lambda text: len(text.encode()))) for part in q.reports]
+        for q in survey.questions
+    }
+    one = {
+        name: parts if survey.question(name).form == "each" else parts[0] for name, parts in longest.items()
+    }
+    sent = json.dumps(
+        {"survey": survey.digest, "id": "0" * 32, "reports": one}, separators=(",", ":"), ensure_ascii=False
+    )
+    assert len(sent.encode()) <= survey.largest_body <= len(sent.encode()) + 3 * len(one)
+    more = [
+        f'\n[[question]]\nname = "q{k}"\ntext = "{k}?"\nkind = "clear"\nanswers = ["no", "{"é" * 199}"]\n'
+        for k in range(42)
+    ]
+    Path("survey.toml").write_text(SURVEY + "".join(more), encoding="utf-8")
+    refuse("survey", "check", "survey.toml", says="must fit into 16384 bytes")
 
 
 @pytest.mark.parametrize("option", ["by", "weights", "strata", "clusters"])

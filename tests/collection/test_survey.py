@@ -157,6 +157,10 @@ def test_a_cross_table_is_read_and_checked(tmp_path):
     )
     for bad, words in (
         ("visits,height,count\n", "header is like"),
+        (
+            "visits,age,count\nnever,under 40,3\nnever,40 and over,2\n",
+            "at least 2 answers to visits that occur",
+        ),
         ("visits,age,count\nnever,41,3\n", "line 2"),
     ):
         (tmp_path / "cross.csv").write_text(bad)

@@ -427,3 +427,12 @@ def test_the_tests_of_groups_reject_5_of_100_when_the_groups_are_alike(weighted)
         found = ex.estimate(WIDE, reports, by=rng.integers(0, 3, n), weights=weights, prior=PRIOR)
         rejected += found.test.p_value < 0.05
     assert 0.035 < rejected / rounds < 0.065
+
+
+def test_reports_that_do_not_vary_give_a_warning_with_weights_strata_or_clusters():
+    reports = [RESPONSE.outputs[0]] * 43
+    for how in ({"weights": np.ones(43)}, {"clusters": np.arange(43)}, {"strata": ["one"] * 43}):
+        e = ex.estimate(RESPONSE, reports, **how)
+        assert (e.upper == e.lower).all()
+        assert any(note.startswith("WARNING: reports do not vary") for note in e.notes())
+    assert not any("vary" in note for note in ex.estimate(RESPONSE, reports).notes())

@@ -61,7 +61,7 @@ def command(
         typer.Option(metavar="NAME", help="The column with the stratum in which each person was drawn."),
     ] = None,
     clusters: options.Clusters = None,
-    missing: options.Missing = "refuse",
+    missing: options.MissingOrNone = None,
     confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     intervals: Annotated[
         Literal["all", "each"],
@@ -118,6 +118,7 @@ def command(
                 "--mean": mean,
                 "--scores": scores,
                 "--safe": safe,
+                "--missing": missing,
                 "--format": format,
                 "--delimiter": delimiter,
             }
@@ -138,7 +139,7 @@ def command(
         raise ex.errors.OptionError(
             "--group and --columns must not be combined", remedy="the shares of each column are shown anyway"
         )
-    file: Any = {"missing": missing, "format": format, "delimiter": delimiter}
+    file: Any = {"missing": missing or "refuse", "format": format, "delimiter": delimiter}
     found: Found
     counts = None if any(names.values()) else report_counts(source, chosen, certified, **file)
     with progress("estimating"):
@@ -166,6 +167,7 @@ def command(
         for title, table in tables.items():
             show.heading(out, title)
             out.print(_intervals(out, table))
+            show.sentences(out, [table.note[:1].upper() + table.note[1:] + "."])
         if bounds is not None:
             show.heading(out, "People who do not comply")
             show.sentences(out, str(bounds).splitlines())

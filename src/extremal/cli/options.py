@@ -84,6 +84,10 @@ Pseudocount = Annotated[
 Missing = Annotated[
     Literal["refuse", "drop"], typer.Option("--missing", help="Stop at missing answers, or drop them.")
 ]
+MissingOrNone = Annotated[
+    Literal["refuse", "drop"] | None,
+    typer.Option("--missing", help="Stop at missing answers, as if left out, or drop them."),
+]
 MissingOrUnknown = Annotated[
     Literal["refuse", "drop"],
     typer.Option(

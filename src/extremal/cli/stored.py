@@ -84,9 +84,9 @@ def estimate_store(
         if not shown.as_json:
             show.heading(out, f"{part.column}: {tables[0].title}")
             show.warnings(out, notes)
-            for one in tables:
+            for one in tables:  # each with a note of its own: they do not hold together
                 out.print(shown.draw(out, one))
-            show.sentences(out, [tables[0].note[:1].upper() + tables[0].note[1:] + "."])
+                show.sentences(out, [one.note[:1].upper() + one.note[1:] + "."])
     write_table(records, shown.output, shown.overwrite)
     if shown.as_json:
         show.print_json({"store": source, "reports": len(stored.rows), "questions": facts})

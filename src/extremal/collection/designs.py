@@ -22,6 +22,7 @@ from ..errors import ExtremalError, FileError, SurveyError
 from ..optimization.design import design
 from ..optimization.quadratic.purposes import mean, shares
 from . import questionnaire
+from .guard import LARGEST_BODY
 from .published import Asked, Published, canonical
 from .sets import item_priors
 from .several import choose, reason
@@ -65,6 +66,8 @@ def check(survey: Survey, progress: Progress | None = None) -> tuple[Published, 
         }
     reasons = [reason(q, entries[q.name]["times"]) for q in asked]
     findings = questionnaire.findings(tuple(asked), survey.joint, [text for text in reasons if text])
+    published = _published(survey, asked, findings.together)
+    _check_size(published)
     lock = {
         "format": FORMAT,
         "version": VERSION,
@@ -72,7 +75,17 @@ def check(survey: Survey, progress: Progress | None = None) -> tuple[Published, 
         "joint": _joint_digest(survey),
     }
     write_text(lock_path(survey), json.dumps(lock, indent=2, ensure_ascii=False) + "\n")
-    return _published(survey, asked, findings.together), findings
+    return published, findings
+
+
+def _check_size(published: Published) -> None:
+    """Refuse a survey whose reports the server would refuse."""
+    if published.largest_body > LARGEST_BODY:
+        raise SurveyError(
+            f"the reports of one person must fit into {LARGEST_BODY} bytes, which is what the server accepts",
+            given=f"up to {published.largest_body}",
+            remedy="shorten the texts of answers, or ask fewer questions",
+        )
 
 
 def load_designs(survey: Survey) -> Published:

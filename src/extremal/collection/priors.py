@@ -108,6 +108,15 @@ def read_joint(table: Table, alphabets: dict[str, tuple[str, ...]]) -> tuple[tup
     kept = {label: value + extra for label, value in counts.items() if value + extra > 0}
     if len(kept) < 2:
         raise table.wrong("counts", "must hold at least 2 combinations of answers that occur")
+    for k, name in enumerate(names):
+        found = {label[k] for label in kept}
+        if len(found) < 2:
+            raise table.wrong(
+                "counts",
+                f"must hold at least 2 answers to {name} that occur",
+                f"{found.pop()!r} alone",
+                "add counts or a pseudocount, or leave the question out of the table",
+            )
     return tuple(names), Prior.from_counts(kept)
 
 

@@ -33,6 +33,10 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
+def _bytes(text: str) -> int:
+    return len(text.encode())
+
+
 @dataclass(frozen=True, eq=False)
 class Asked:
     """One question with what reports are drawn from: no mechanism in the clear, one for each item with form "each"."""
@@ -123,6 +127,14 @@ class Published:
         raise SurveyError(
             "must be one of the survey's questions", parameter="question", given=repr(name), remedy=known
         )
+
+    @property
+    def largest_body(self) -> int:
+        """Bytes of the longest submission that a respondent's device can make, up to a few more."""
+        empty = {"survey": self.digest, "id": "0" * 32, "reports": {q.name: [] for q in self.questions}}
+        frame = canonical({**empty, "token": "0" * 32} if self.invitation else empty)
+        parts = [max(map(_bytes, part)) + 1 for q in self.questions for part in q.reports]  # and a comma
+        return _bytes(frame) + sum(parts)
 
     def page(self, post: str | None) -> dict[str, Any]:
         """survey.json: what the respondent's page needs; reports are posted to `post`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, overload
 
@@ -14,6 +15,7 @@ from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels, shorten
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior
+from ..release.files.stored import is_store, read_stored
 from .binomial import MOST_COUNTED
 from .contrasts import Channel
 from .counts import ReportCounts, count_reports, reference_prior
@@ -128,6 +130,8 @@ def estimate(
     counted = isinstance(reports, Mapping | ReportCounts) or not hasattr(type(reports), "columns")
     if not beside and counted and column is None:
         return how.fit(count_reports(mechanism, reports), None, how.confidence)
+    if isinstance(reports, str | os.PathLike) and isinstance(column, str) and is_store(reports):
+        _check_stored(how.matrix, reports, column)
     sample = gather(how.matrix.outputs, reports, column, weights, by, strata, clusters)
     size = how.matrix.shape[1]
     blocks = max(len(sample.group_labels), 1)
@@ -216,6 +220,21 @@ class _How:
             self.intervals,
             survey,
         )
+
+
+def _check_stored(matrix: Mechanism, place: Any, column: str) -> None:
+    """Refuse a mechanism that is not the one a survey drew these reports with."""
+    for question in read_stored(place).questions:
+        for name, text in zip(question.columns, question.mechanisms, strict=False):
+            own = Certified.from_json(text).mechanism if name == column else matrix
+            same = (own.inputs, own.outputs) == (matrix.inputs, matrix.outputs)
+            if not same or not np.array_equal(own.matrix, matrix.matrix):
+                raise MechanismError(
+                    f"must be that of the question {column!r}, which is stored beside its reports",
+                    parameter="mechanism",
+                    given="another",
+                    remedy="load the survey's own mechanism file",
+                )
 
 
 def _check_weights(totals: Floats, groups: Labels) -> None:

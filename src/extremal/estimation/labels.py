@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .._json import parse_json
 from .._types import Ints
+from ..certification.stored_labels import decode_label
 from ..errors import ValuesError
 from ..model.labels import Labels, as_list, brief, is_hashable, is_missing, shorten
 from ..release.alphabet import Alphabet
@@ -37,9 +39,19 @@ def label_finder(labels: Labels) -> Callable[[Any], int]:
         if place < 0 and alike is not None and isinstance(text, str):
             found = alike(text)
             place = found if found < len(labels) else -1
+        if place < 0 and isinstance(text, str) and text[:1] in ("[", "{"):
+            place = exact.get(_exported(text), -1)
         return place
 
     return find
+
+
+def _exported(text: str) -> Any:
+    """The label that an export of a survey writes as JSON: a combination or a number with decimals; None if none."""
+    try:
+        return decode_label(parse_json(text))
+    except ValueError:
+        return None
 
 
 def _text(value: Any) -> Any:

@@ -356,6 +356,11 @@ class Estimate:
             )
         if self.survey is not None and self.survey.degrees <= 0:
             found.append("all people are in one cluster of each stratum: there is no standard error")
+        elif self.survey is not None and (self.standard_errors == 0).any():
+            found.append(
+                "WARNING: reports do not vary between people or clusters, so that intervals have no width and say "
+                "nothing; estimate without weights, strata and clusters, or ask more people"
+            )
         found += [
             f"not identified: the mechanism cannot tell {shorten(group)} apart completely, only their sum; "
             "their intervals hold what the reports leave possible"

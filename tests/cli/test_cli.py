@@ -26,6 +26,8 @@ def survey(tmp_path, monkeypatch):
     rng = random.Random(2)
     habits = [f"{i},{rng.choice(['yes', 'no', 'no'])},{rng.choice(['yes', 'no'])}\n" for i in range(600)]
     Path("habits.csv").write_text("id,smokes,drinks\n" + "".join(habits))
+    for k in (1, 2):
+        Path(f"wave{k}.csv").write_text("id,answer\n" + "".join(f"{i},{(k * i) % 4}\n" for i in range(400)))
     return write_survey(tmp_path)
 
 

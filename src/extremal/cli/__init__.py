@@ -21,6 +21,7 @@ import extremal as ex
 from . import (
     audit,
     certify,
+    change,
     demo,
     design,
     estimate,
@@ -35,8 +36,8 @@ from . import (
 )
 from .failure import BAD, INTERRUPTED, complain, status_of
 
-# Each runs in a test, in this order, in a folder that holds survey.csv (columns id, answer) and habits.csv (columns id,
-# smokes, drinks).
+# Each runs in a test, in this order, in a folder that holds survey.csv (columns id, answer), habits.csv (columns id,
+# smokes, drinks), and wave1.csv and wave2.csv (columns id, answer, with reports of mechanism.json).
 EXAMPLES = {
     "design": [
         "extremal design --prior never=0.5,once=0.3,often=0.2 --epsilon 0.7 -o mechanism.json",
@@ -62,6 +63,9 @@ EXAMPLES = {
         "extremal estimate private.csv --column answer --mechanism mechanism.json --group ever=once,often --json",
         "extremal estimate private.csv --column answer --mechanism mechanism.json --intervals each -o estimates.csv",
         "extremal estimate together.csv --columns smokes,drinks --mechanism joint.json",
+    ],
+    "change": [
+        "extremal change wave1.csv wave2.csv --column answer --id-column id --mechanism mechanism.json",
     ],
     "regress": [
         'extremal regress private.csv "answer ~ age" --mechanism mechanism.json --model ordinal',
@@ -95,6 +99,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "certify": certify.command,
     "privatize": privatize.command,
     "estimate": estimate.command,
+    "change": change.command,
     "regress": regress.command,
     "plan": plan.command,
     "audit": audit.command,

@@ -125,7 +125,11 @@ def command(
         )
         chosen_by = None if by is None else split_labels(by)
         estimate_store(
-            source, question, {**names, "by": chosen_by}, how, Shown(as_json, output, overwrite, _intervals)
+            source,
+            question,
+            {**names, "by": chosen_by},
+            how,
+            Shown(as_json, output, overwrite, interval_rows),
         )
         return
     if mechanism is None or question is not None:
@@ -161,12 +165,12 @@ def command(
         out = show.console(to_stderr=output == "-")
         show.warnings(out, warnings)
         show.heading(out, found.table.title)
-        out.print(_intervals(out, found.table))
+        out.print(interval_rows(out, found.table))
         show.warnings(out, unsure)
         show.sentences(out, [note for note in notes if note not in warnings])
         for title, table in tables.items():
             show.heading(out, title)
-            out.print(_intervals(out, table))
+            out.print(interval_rows(out, table))
             show.sentences(out, [table.note[:1].upper() + table.note[1:] + "."])
         if bounds is not None:
             show.heading(out, "People who do not comply")
@@ -245,7 +249,7 @@ def _facts(found: Found, tables: dict[str, IntervalTable], warnings: list[str]) 
     return facts
 
 
-def _intervals(out: Console, table: IntervalTable) -> Any:
+def interval_rows(out: Console, table: IntervalTable) -> Any:
     """All rows of a table; with a picture of the intervals where it fits."""
     low, top = min(float(table.lower.min()), 0.0), max(float(table.upper.max()), 1e-9)
     rows = [

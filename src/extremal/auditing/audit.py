@@ -69,7 +69,7 @@ class WorstCase:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
-    """What a mechanism leaks about X, and with which probability; everything in nats.
+    """What a mechanism leaks, by report; all leakages are in nats.
 
     `exact` says that leakages were computed from the integers of a certified mechanism: each is then proved
     to be no less than the true one, within a few units in the last place. An infinite figure (ldp_epsilon,
@@ -214,7 +214,7 @@ class Audit:
         return bool(nearly_certain(self.average_guess, self.prior_guess))
 
     def guess_bound(self, before: Any) -> float:
-        """The chance of guessing any attribute after any report, for whom it was `before` without one.
+        """The largest chance of guessing right after any report, if it was `before` without one.
 
         min(1, e^epsilon * before), which no observer, no attribute and no report exceeds.
 
@@ -269,7 +269,7 @@ class Audit:
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=2)
 
     def to_markdown(self) -> str:
-        """The audit as a page for readers who are no statisticians."""
+        """The audit as a page for readers who are not statisticians."""
         return audit_text.markdown(self.to_dict())
 
     def plot(self, axes: Axes | None = None) -> Axes:
@@ -301,7 +301,7 @@ def audit(
     *,
     attribute: Mechanism | Function | None = None,
 ) -> Audit:
-    """What the mechanism leaks about X, by report and in the worst case.
+    """What reports of a mechanism can reveal, one by one and in the worst case.
 
     audit(certified) takes the prior, or the set of priors, that the mechanism is certified for. With another
     prior the audit says what the mechanism leaks about people who follow that one, and with a set of priors what

@@ -48,7 +48,7 @@ from .weights import BITS, TOTAL
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certified(Certificate):
-    """A mechanism whose integer weights satisfy epsilon-PML exactly; the proof was done when it was built.
+    """A mechanism as integers that keep epsilon exactly; building one does the proof.
 
     With `blocks`, the block of each input, `weights` have one row for each block: large alphabets need no matrix of
     all inputs.
@@ -183,7 +183,7 @@ class Certified(Certificate):
         unknown_as: Hashable = None,
         source: Words | None = None,
     ) -> Any:
-        """A column of reports of the same kind as the column of values: one exact, independent draw a record.
+        """Reports for these answers, as a column of the same kind: one exact, independent draw for each record.
 
         Lists, numpy arrays, pandas and polars Series, arrow arrays. With `key` (32 secret bytes) and `ids`
         (one integer, text or bytes a record, each once) the report is a function of key, occasion, column,
@@ -229,7 +229,7 @@ class Certified(Certificate):
         occasion: int | str | None = None,
         source: Words | None = None,
     ) -> NDArray[Any]:
-        """Column numbers of outputs for row numbers of inputs: the fast path, at memory speed.
+        """Reports for answers that are given as numbers of rows, as numbers of columns: the fast path.
 
         Any integer dtype; the same dtype comes back if it can number every output, else the smallest unsigned
         one.
@@ -255,7 +255,7 @@ class Certified(Certificate):
 
     @classmethod
     def from_json(cls, text: str) -> Certified:
-        """The certified mechanism that a text holds, proved anew.
+        """The certified mechanism in this text, proved again.
 
         Parameters
         ----------
@@ -362,7 +362,7 @@ def as_mechanism(mechanism: Any) -> Mechanism:
 
 
 def load(path: str | os.PathLike[str]) -> Certified:
-    """The certified mechanism in a file, proved anew: a file that claims too much is refused.
+    """The certified mechanism in a file, proved again. A file that claims too much is refused.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def certify(
     mechanism: Mechanism | BlockMechanism | None = None,
     epsilon: float | None = None,
 ) -> Certified:
-    """Integer weights close to the mechanism, proved to satisfy epsilon-PML exactly.
+    """A mechanism as integers that keep epsilon exactly, with the proof that they do.
 
     certify(design) takes prior (or set of priors), mechanism and epsilon from the design.
 

@@ -135,7 +135,7 @@ class CheckedDesign(Claim, Protocol):
 
 
 def check_design(design: CheckedDesign) -> Check:
-    """Whether a design is a mechanism, keeps epsilon, has its value, and its upper bound is one.
+    """Whether a design keeps epsilon, has the value it claims, and its upper bound holds: verified without the solver.
 
     Shares no code with the solver. An infinite upper bound claims nothing: nothing is proved then, but the design is
     not wrong either. At levels below 1e-9 utilities are of the order of rounding errors, and a right design may be

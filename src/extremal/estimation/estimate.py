@@ -81,7 +81,7 @@ def estimate(
     prior: Prior | None = None,
     strength: float | None = None,
 ) -> Estimate | GroupedEstimate:
-    """Frequencies of the inputs with intervals, for everybody or for every group.
+    """The share of each answer with its interval, for everybody or for each group.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ class Grid:
         return mean(dict(zip(self.labels, self.points, strict=True)))
 
     def round(self, values: Any, *, clip: bool = False, seed: int | None = None) -> list[Any]:
-        """A point for each number, the one below or the one above, with the number as its mean.
+        """For each number the point below or above it, drawn so that its mean is the number.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class Brackets:
         return list(np.array(self.labels, dtype=object)[np.minimum(place, len(self.labels) - 1)])
 
     def mean(self, found: Estimate, confidence: float | None = None) -> IntervalTable:
-        """The mean if everybody were at the lower edge of his bracket, in its middle, and at the upper edge.
+        """The mean if everybody were at the lower end of their bracket, in its middle, and at the upper end.
 
         The true mean is between the first and the last; the middle is a guess.
 

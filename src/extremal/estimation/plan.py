@@ -44,7 +44,7 @@ def plan(
     confidence: float = 0.95,
     prior: Prior | None = None,
 ) -> Plan:
-    """People for a goal, what so many people tell, or the epsilon with which they reach a goal.
+    """How many people a goal needs, how precise so many will be, or which epsilon they need.
 
     Parameters
     ----------

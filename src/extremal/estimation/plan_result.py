@@ -26,7 +26,7 @@ USUAL = (300, 1000, 3000)  # people, where nobody said how many there are
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """How many people, and how much they tell about the shares.
+    """A number of people, and how precisely they tell the shares.
 
     `people` is what was asked for or given; with `groups` = 2 it is the size of each group. `half_widths` are those of
     ordinary intervals, 1.96 standard errors for 95 %, `widths` those of the intervals that hold together. `wanted` says

@@ -117,7 +117,7 @@ def precision(
     people: Iterable[int] = PEOPLE,
     confidence: float = 0.95,
 ) -> Precision:
-    """How exactly each share will be known, for designs at each epsilon and for true answers.
+    """How precisely each share will be known, for designs at each epsilon and for true answers.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate:
-    """Frequencies of the inputs, and what the reports say about how far off they can be.
+    """The estimated share of each answer, and how far off it can be.
 
     `gap` bounds how much larger the log-likelihood (of all reports, in nats) could be; it is None for the
     inverse, which maximises nothing. `survey` has the weighted shares of the reports and their covariance where there

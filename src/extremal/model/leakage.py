@@ -44,7 +44,7 @@ def lift(prior: Prior, mechanism: Mechanism) -> Floats:
 
 
 def pml(prior: Prior | PriorSet, mechanism: Mechanism) -> Floats:
-    """l(X→y) for every output y: how much y can help to guess any attribute of X.
+    """The leakage l(X→y) of each report y, in nats: how much it can help to guess any attribute of the answer X.
 
     Over a set of priors the worst case for each output: log max_x P(y|x) / min P_Y(y). Infinite where a prior of the
     set gives an output no probability.
@@ -76,7 +76,7 @@ def _worst_pml(priors: PriorSet, mechanism: Mechanism) -> Floats:
 
 
 def epsilon_pml(prior: Prior | PriorSet, mechanism: Mechanism) -> float:
-    """The smallest epsilon such that the mechanism satisfies epsilon-PML, for every prior if given a set.
+    """The leakage of the worst report, in nats; over a set of priors, under the worst of them.
 
     Parameters
     ----------

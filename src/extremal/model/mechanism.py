@@ -29,7 +29,7 @@ LARGEST_MATRIX = 200_000_000  # entries: 1.6 GB
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Mechanism:
-    """A conditional distribution of the release Y given the secret X.
+    """How likely each answer is to turn into each report: a matrix with labelled rows and columns.
 
     Parameters
     ----------

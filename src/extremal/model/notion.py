@@ -10,7 +10,7 @@ from ..errors import EpsilonError
 
 @dataclass(frozen=True)
 class Notion:
-    """What must not exceed epsilon. PML, LDP, LIP and MaximalLeakage are the ones there are.
+    """What must not exceed epsilon: PML, LDP, LIP or MaximalLeakage.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ ROUNDED = 4e-16  # the sum of probabilities that were divided by theirs: within 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Prior:
-    """A probability distribution with full support on distinct labels, in the caller's order.
+    """How common each answer is: a positive probability for each label, in the order given.
 
     Probabilities come as a sequence, a mapping label -> probability or a pandas Series, whose index names the
     labels. Without labels they are 0..N-1.
@@ -114,7 +114,7 @@ class Prior:
         pseudocount: float = 0,
         labels: Iterable[Any] | None = None,
     ) -> Prior:
-        """Relative frequencies of non-negative counts, each raised by `pseudocount` first.
+        """A prior from counts; `pseudocount` is added to each of them first.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class Prior:
     def from_data(
         cls, values: Iterable[Any], pseudocount: float = 0, labels: Iterable[Any] | None = None
     ) -> Prior:
-        """Relative frequencies of the values of a column; labels sorted where they can be.
+        """A prior counted from a column of answers; labels are sorted if they can be.
 
         With `labels`, exactly these symbols in this order: a symbol that does not occur counts 0 (so it needs
         a pseudocount), a value that is not among them is refused.
@@ -203,7 +203,7 @@ class Prior:
         pseudocount: float = 0,
         labels: Sequence[Iterable[Any]] | None = None,
     ) -> Prior:
-        """Relative frequencies of the combinations of several columns of a frame: labels are tuples.
+        """A prior counted from several columns of a frame: its labels are tuples of answers.
 
         Without `labels` the symbols are the combinations that occur, sorted if they can be. With `labels`, one
         list for each column, they are all combinations of these: one that does not occur counts 0, so it needs a
@@ -259,7 +259,7 @@ class Prior:
         return regions.region_edges(self.probabilities)
 
     def region(self, epsilon: float) -> int:
-        """k in 1..N with epsilon in [epsilon_{k-1}, epsilon_k), or N + 1 at or above epsilon_max.
+        """The region k of epsilon, 1..N: a report can rule out at most k - 1 answers. N + 1 from epsilon_max on.
 
         Parameters
         ----------

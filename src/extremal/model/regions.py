@@ -83,7 +83,7 @@ def region_edges(probabilities: ArrayLike) -> Floats:
 
 
 def region(probabilities: ArrayLike, epsilon: float) -> int:
-    """k in 1..N with epsilon in [epsilon_{k-1}, epsilon_k), or N + 1 at or above epsilon_max.
+    """The region k of epsilon, 1..N: a report can rule out at most k - 1 answers. N + 1 from epsilon_max on.
 
     An epsilon that differs from an edge only by rounding counts as the edge.
     """

@@ -113,7 +113,7 @@ def tradeoff(
     time_limit: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Tradeoff:
-    """The optimal value at every epsilon, in the order given; `progress` is called with (points done, points).
+    """The best value at each epsilon, in the order given, beside randomized response.
 
     Neighbouring points help each other: the columns of the last design, refilled at the new level, start the next.
     A mechanism that is good at a lower epsilon stays admissible, so the curve never falls: where a search ends early,

@@ -67,7 +67,7 @@ def check_key(key: Any) -> bytes:
 
 
 def write_key(path: str | os.PathLike[str]) -> bytes:
-    """A fresh secret key, also in a new file that only its owner can read: 64 hexadecimal digits.
+    """A new secret key, which is also written to a new file that only its owner can read.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def write_key(path: str | os.PathLike[str]) -> bytes:
 
 
 def read_key(path: str | os.PathLike[str]) -> bytes:
-    """The key in a file of 64 hexadecimal digits or 32 raw bytes that nobody but its owner can read.
+    """The secret key in a file that only its owner can read: 64 hexadecimal digits or 32 raw bytes.
 
     Parameters
     ----------

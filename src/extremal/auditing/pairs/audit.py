@@ -152,7 +152,7 @@ class PairsAudit:
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=2)
 
     def to_markdown(self) -> str:
-        """The audit as a page for readers who are no statisticians."""
+        """The audit as a page for readers who are not statisticians."""
         return pairs_text.markdown(self.to_dict())
 
     def __str__(self) -> str:
@@ -184,7 +184,7 @@ def audit_pairs(
     confidence: float = 0.95,
     seed: Any = 0,
 ) -> PairsAudit:
-    """Lower confidence bounds on the PML of the system that reported y[i] for the secret x[i].
+    """Lower bounds on the leakage of any system, from pairs of true answer x[i] and report y[i].
 
     x and y are columns of equal length: lists, arrays, pandas, polars or arrow columns. Reports may be
     anything, lists included; they are told apart as they are, order and types included. With `epsilon`, the

@@ -46,7 +46,7 @@ def regress(
     errors: Literal["information", "robust", "cluster"] | None = None,
     confidence: float = 0.95,
 ) -> Regression:
-    """The most likely coefficients of a model of true answers, from reports of them.
+    """A model of true answers, fitted to reports: the coefficients that make the reports most likely.
 
     A report y of a person with covariates z has probability Σ_x P(y|x) p(x|z): the model is about the true answer x,
     and P is the mechanism. With the identity as mechanism the results are those of an ordinary regression.

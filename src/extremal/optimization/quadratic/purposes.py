@@ -61,7 +61,7 @@ class Purpose(ABC):
 
 @dataclass(frozen=True)
 class Shares(Purpose):
-    """The shares themselves: the sum of their squared errors, or of their squared relative errors."""
+    """A purpose for `design`: the most precise shares, by the sum of squared errors or of squared relative errors."""
 
     in_proportion: bool = False
 
@@ -118,7 +118,7 @@ class Mean(Purpose):
 
 
 def mean(scores: Mapping[object, float] | Sequence[float]) -> Mean:
-    """The purpose of estimating the mean of scores, by label or in the order of the prior's symbols.
+    """A purpose for `design`: the most precise mean of scores.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class Groups(Purpose):
 
 
 def groups(members: Mapping[str, Sequence[object]]) -> Groups:
-    """The purpose of estimating the shares of groups, given by the labels of each; labels in none are the rest.
+    """A purpose for `design`: the most precise shares of groups of answers. Answers in no group are the rest.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ def command(
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
-    """Show the best possible utility at each epsilon, next to randomized response with the same leakage."""
+    """Show what the best design is worth at each epsilon, next to randomized response with the same leakage."""
     check_target(output, overwrite, as_json)
     picture = output is not None and output.lower().endswith(".svg")
     if not picture:

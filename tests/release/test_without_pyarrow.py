@@ -1,6 +1,7 @@
 """A plain installation has no pyarrow: everything works but Parquet files and arrow's own columns."""
 
 import csv
+import json
 import os
 import subprocess
 import sys
@@ -27,8 +28,28 @@ def python(program, *arguments, folder):
     )
 
 
-def command(line, folder):
-    return python("from extremal.cli import main; sys.exit(main())", *line.split(), folder=folder)
+COMMANDS = """
+import contextlib, io, json
+from extremal.cli import main
+
+done = []
+for line in sys.argv[1:]:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = main(line.split())
+        except SystemExit as end:
+            status = end.code
+    done.append((status or 0, out.getvalue(), err.getvalue()))
+json.dump(done, sys.stdout)
+"""
+
+
+def commands(lines, folder):
+    """Status, output and errors of the commands, one after the other in one process."""
+    done = python(COMMANDS, *lines, folder=folder)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def column_of(path):
@@ -39,7 +60,7 @@ def column_of(path):
 def test_the_whole_way_through_csv_files_needs_no_pyarrow(tmp_path):
     write_survey(tmp_path)
     (tmp_path / "earlier.csv").write_text("answer,count\nnever,500\nonce,300\noften,200\n")
-    for line in (
+    lines = (
         "design --counts earlier.csv --epsilon 0.7 -o design.json",
         "certify design.json -o mechanism.json",
         "key secret.key",
@@ -48,9 +69,9 @@ def test_the_whole_way_through_csv_files_needs_no_pyarrow(tmp_path):
         "privatize survey.csv -o mixed.csv --column answer -m mechanism.json --order shuffle",
         "estimate private.csv --column answer -m mechanism.json --json",
         "audit mechanism.json --json",
-    ):
-        done = command(line, tmp_path)
-        assert done.returncode == 0, (line, done.stderr)
+    )
+    for line, (status, _, errors) in zip(lines, commands(lines, tmp_path), strict=True):
+        assert status == 0, (line, errors)
     outputs = {str(label) for label in load(tmp_path / "mechanism.json").outputs}
     for name in ("private.csv", "keyed.csv", "mixed.csv"):
         reports = column_of(tmp_path / name)
@@ -127,16 +148,13 @@ def test_a_parquet_file_is_refused_with_what_to_install(tmp_path):
     pyarrow.parquet.write_table(table, tmp_path / "survey.parquet")
     prior = ex.Prior(dict(zip(ANSWERS, [0.5, 0.3, 0.2], strict=True)))
     ex.certify(prior, ex.theory.randomized_response(prior, 1.0), 1.0).save(tmp_path / "mechanism.json")
-    for line in (
+    lines = (
         "privatize survey.parquet -o private.parquet --column answer -m mechanism.json",
         "estimate survey.parquet --column answer -m mechanism.json",
         "design --data survey.parquet --column answer --epsilon 1 -o design.json",
-    ):
-        done = command(line, tmp_path)
-        assert (done.returncode, done.stdout) == (2, ""), line
-        assert done.stderr == (
-            'error: Parquet files need pyarrow; run pip install ".[parquet]" in the project\'s folder\n'
-        )
+    )
+    error = "error: Parquet files need pyarrow; run pip install \".[parquet]\" in the project's folder\n"
+    assert commands(lines, tmp_path) == [[2, "", error]] * 3
     assert not (tmp_path / "private.parquet").exists()
 
 

@@ -11,10 +11,12 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import typer
 import typer.core
+import typer.main
 
 import extremal as ex
 
@@ -209,6 +211,12 @@ register(survey_app, survey.COMMANDS, survey.EXAMPLES)
 app.add_typer(survey_app, name="survey")
 
 
+@cache
+def parser() -> Any:
+    """The parser of all commands. Typer would build it again for every call, which takes longer than most commands."""
+    return typer.main.get_command(app)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit status. Whatever goes wrong, a person sees one line."""
     for stream in (sys.stdout, sys.stderr):
@@ -221,7 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 signal.signal(number, _stop)
     given = None if arguments is None else list(arguments)
     try:
-        status = app(given, prog_name="extremal", standalone_mode=False)
+        status = parser()(given, prog_name="extremal", standalone_mode=False)
         sys.stdout.flush()
         if status == INTERRUPTED:  # typer's own answer to an interrupt
             raise KeyboardInterrupt

@@ -23,7 +23,8 @@ bench_python := .venv-bench/bin/python
 docs_python := .venv-docs/bin/python
 lock_python := .venv-lock/bin/python
 
-# One process for each core. The tests of a file share one, so that what they share, like Spark, is made once.
+# One process for each core. The tests of a file share one, so that what they share, like Spark, is made once. The order
+# of the files is that of tests/conftest.py.
 all_cores := --numprocesses auto
 # The cores are busy with tests: linear algebra on several threads would only get in their way.
 test test-slow coverage: export OPENBLAS_NUM_THREADS = 1
@@ -40,7 +41,7 @@ demo:
 
 .PHONY: test
 test: lint
-	$(test_python) -m pytest $(all_cores) --dist loadfile $(PYTEST_ARGS)
+	$(test_python) -m pytest $(all_cores) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: test-environment

@@ -1,4 +1,4 @@
-"""Hypothesis profiles, interrupts, and the browser.
+"""Hypothesis profiles, the order of the files, interrupts, and the browser.
 
 Choose a profile with HYPOTHESIS_PROFILE. "quick", the default, and "ci" give the same examples every time.
 """
@@ -26,6 +26,32 @@ providers._get_local_constants = lambda: providers._local_constants
 # A shell lets what runs in its background ignore interrupts, and so do the programs that tests start there.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# The files that take longest, the longest first. They start first, so that all processes end at about the same time.
+LONGEST = [
+    "release/test_spark.py",
+    "collection/test_form.py",
+    "explorer/test_browser.py",
+    "studies/test_paper.py",
+    "collection/test_served.py",
+    "test_docs.py",
+    "optimization/test_design.py",
+    "optimization/quadratic/test_spread.py",
+    "test_benchmarks.py",
+    "studies/test_demo.py",
+    "collection/test_draws.py",
+    "optimization/robust/test_solve.py",
+    "explorer/test_server.py",
+    "collection/test_looks.py",
+    "release/test_arrays.py",
+    "release/test_frames.py",
+]
+
+
+def pytest_collection_modifyitems(items):
+    rank = {f"tests/{name}": place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.nodeid.partition("::")[0], len(rank)))
 
 
 @pytest.fixture(scope="module")

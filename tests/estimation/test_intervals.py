@@ -15,8 +15,10 @@ from extremal.estimation.intervals import (
     BENTKUS,
     _chernoff_above,
     clopper_pearson,
+    contrast_intervals,
     deviation,
     target_intervals,
+    weighed,
     within_simplex,
 )
 
@@ -144,6 +146,7 @@ def misses(name, n, runs, seed, people=False):
     """In how many of simulated collections some interval misses; of `people`, their own frequencies."""
     P, prior, truth = CASES[name]
     channel, targets = Channel(P, prior.probabilities), np.eye(len(P))
+    contrasts = weighed(channel, n, targets, 1 - CONFIDENCE)  # they depend on n alone, so they are found once
     rng = np.random.default_rng([seed, n])
     missed = 0
     inputs = rng.multinomial(n, truth)
@@ -154,7 +157,7 @@ def misses(name, n, runs, seed, people=False):
         else:
             q = truth @ P
             counts, theta = rng.multinomial(n, q / q.sum()), truth
-        bounds = within_simplex(target_intervals(channel, counts, targets, 1 - CONFIDENCE))
+        bounds = within_simplex(contrast_intervals(contrasts, counts, 1 - CONFIDENCE))
         missed += not ((bounds.lower <= theta + 1e-12) & (theta <= bounds.upper + 1e-12)).all()
     return missed
 
@@ -170,13 +173,18 @@ def test_simultaneous_intervals_cover_the_truth(name, n):
     assert misses(name, n, 10, seed=1) <= allowed(10)
 
 
+def many(name):
+    """Collections to simulate: fewer where each takes forty linear programs. There, a level of 0.85 would show."""
+    return 300 if name == "designed, twenty symbols" else 1000
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [100, 1000, 10_000, 1_000_000])
 @pytest.mark.parametrize("name", CASES)
-def test_simultaneous_intervals_cover_the_truth_in_a_thousand_collections(name, n):
-    missed = misses(name, n, 1000, seed=2)
-    print(f"{name}, n = {n}: {missed} of 1000 missed")
-    assert missed <= allowed(1000)
+def test_simultaneous_intervals_cover_the_truth_in_many_collections(name, n):
+    missed = misses(name, n, many(name), seed=2)
+    print(f"{name}, n = {n}: {missed} of {many(name)} missed")
+    assert missed <= allowed(many(name))
 
 
 @pytest.mark.slow
@@ -184,9 +192,9 @@ def test_simultaneous_intervals_cover_the_truth_in_a_thousand_collections(name, 
 @pytest.mark.parametrize("name", CASES)
 def test_simultaneous_intervals_cover_the_frequencies_among_those_who_answered(name, n):
     """Reports of fixed people are not identically distributed; the inequalities do not need it."""
-    missed = misses(name, n, 1000, seed=3, people=True)
-    print(f"{name}, the people themselves, n = {n}: {missed} of 1000 missed")
-    assert missed <= allowed(1000)
+    missed = misses(name, n, many(name), seed=3, people=True)
+    print(f"{name}, the people themselves, n = {n}: {missed} of {many(name)} missed")
+    assert missed <= allowed(many(name))
 
 
 def difference_misses(runs, seed, n=(400, 900)):

@@ -37,6 +37,7 @@ BENTKUS = math.e**2 / 2
 VARIANCE_SHARE = 0.1  # of the error, for the bound on the variance
 BOX_SHARE = 0.1  # of the error, for the output probabilities where linear programs are needed
 HALVINGS = 48
+CLOSE = 2e-7  # of the square of a distance: half of it of the distance
 LARGE = 150  # inputs and outputs together
 
 
@@ -50,9 +51,18 @@ def target_intervals(channel: Channel, counts: NDArray[Any], targets: Floats, er
 
     Weights and the division of the error depend on the mechanism, the expected frequencies and n only.
     """
-    n = float(counts.sum())
+    return contrast_intervals(weighed(channel, float(counts.sum()), targets, error), counts, error)
+
+
+def weighed(channel: Channel, n: float, targets: Floats, error: float) -> Contrasts:
+    """The weights for the intervals of these targets from n reports."""
+    return channel.contrasts(targets, n, normal_quantile(error / len(targets) / 2 / BENTKUS))
+
+
+def contrast_intervals(contrasts: Contrasts, counts: NDArray[Any], error: float) -> Bounds:
+    """Intervals for the targets of these weights, which hold together except with probability `error`."""
+    n, targets = float(counts.sum()), contrasts.targets
     each = error / len(targets)
-    contrasts = channel.contrasts(targets, n, normal_quantile(each / 2 / BENTKUS))
     programs = bool(contrasts.biased.any())
     if programs:
         each *= 1 - BOX_SHARE
@@ -82,8 +92,8 @@ def mean_intervals(contrasts: Contrasts, counts: NDArray[Any], error: float) -> 
         rest = ~two
         spread = Spread.of(contrasts, counts, VARIANCE_SHARE * error)
         side = (1 - VARIANCE_SHARE) * error / 2
-        upper[rest] = _side(spread, rest, n, side)
-        lower[rest] = -_side(spread.mirrored(), rest, n, side)
+        upper[rest], below = np.split(_side(spread.chosen(rest).both_ways(), n, side), 2)
+        lower[rest] = -below
     # The mean lies between those of single inputs, whatever the reports say.
     least, largest = means.min(axis=1), means.max(axis=1)
     return Bounds(np.clip(lower, least, largest), np.clip(upper, least, largest))
@@ -119,11 +129,12 @@ class Spread(NamedTuple):
             np.minimum(seen, always),
         )
 
-    def mirrored(self) -> Spread:
-        """Of the weights with the opposite sign."""
-        return Spread(
+    def both_ways(self) -> Spread:
+        """Of the weights, and behind them of the weights with the opposite sign."""
+        opposite = Spread(
             -self.mean, -self.high, -self.low, -self.largest, -self.least, -self.center, self.second
         )
+        return Spread(*map(np.concatenate, zip(self, opposite, strict=True)))
 
     def chosen(self, which: NDArray[np.bool_]) -> Spread:
         return Spread(*(values[which] for values in self))
@@ -135,13 +146,12 @@ class Spread(NamedTuple):
         return np.asarray(np.minimum(self.second - off * off, (self.high - middle) * (middle - self.low)))
 
 
-def _side(spread: Spread, which: NDArray[np.bool_], n: float, error: float) -> Floats:
+def _side(spread: Spread, n: float, error: float) -> Floats:
     """The largest mean that is not refuted: every larger one would give so small a sum too rarely.
 
     For a fixed bound on the variance the test is monotone, so what it does not refute is an interval; inside it
     the variance has a smaller bound, and so on.
     """
-    spread = spread.chosen(which)
     first = np.clip(spread.mean, spread.least, spread.largest)
     last = spread.largest.copy()
     b = spread.largest - spread.low
@@ -168,18 +178,32 @@ def deviation(variance: Floats, b: Floats, n: float, error: float) -> Floats:
 
 
 def _binomial_share(p: Floats, n: float, error: float) -> Floats:
-    """k / n such that e^2/2 P°[Bin(n, p) >= k], or Chernoff's bound on it, is at most `error`."""
-    low, high = p.copy(), np.ones_like(p)
-    target = math.log(error)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        small = np.minimum(math.log(BENTKUS) + _log_tail(middle * n, n, p), -n * _divergence(middle, p))
-        refuted = small <= target
-        high = np.where(refuted, middle, high)
-        low = np.where(refuted, low, middle)
-        if bool((high - low <= 1e-7 * (high - p)).all()):
+    """k / n such that e^2/2 P°[Bin(n, p) >= k], or Chernoff's bound on it, is at most `error`.
+
+    Both bounds are about exponential in the square of the distance from p, so that is what is searched, by false
+    position between p and Bernstein's bound, which is never below Chernoff's.
+    """
+
+    def excess(x: Floats) -> Floats:
+        return np.minimum(math.log(BENTKUS) + _log_tail(x * n, n, p), -n * _divergence(x, p)) + n * rate
+
+    rate = -math.log(error) / n
+    far = rate / 3 + np.sqrt(rate * rate / 9 + 2 * p * (1 - p) * rate)
+    low, high = np.zeros_like(p), np.minimum(far, 1 - p) ** 2
+    at_low, at_high = excess(p), excess(np.minimum(p + np.sqrt(high), 1.0))
+    for step in range(HALVINGS):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            guess = low + (high - low) * at_low / (at_low - at_high)
+        guess *= 1 + CLOSE / 4 * (-1) ** step  # from both sides in turn, so that the ends meet
+        useless = (step % 4 == 3) | ~((guess > low) & (guess < high))
+        guess = np.where(useless, (low + high) / 2, guess)
+        at = excess(p + np.sqrt(guess))
+        refuted = at <= 0
+        high, at_high = np.where(refuted, guess, high), np.where(refuted, at, at_high)
+        low, at_low = np.where(refuted, low, guess), np.where(refuted, at_low, at)
+        if bool((high - low <= CLOSE * high).all()):
             break
-    return high
+    return np.asarray(np.minimum(p + np.sqrt(high), 1.0))
 
 
 def _log_tail(k: Floats, n: float, p: Floats) -> Floats:
@@ -215,6 +239,8 @@ def _chernoff_above(mean: Floats, limit: float) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
             far = ~(_divergence(np.minimum(mean, 1.0), u) <= limit)
         high, low = np.where(far, u, high), np.where(far, low, u)
+        if bool((high - low <= CLOSE * (high - mean)).all()):
+            break
     return high
 
 

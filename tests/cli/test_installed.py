@@ -17,20 +17,23 @@ from tests.support.cli_cases import ANSWERS, environment, write_survey
 from tests.support.root import ROOT
 
 
-def command(*arguments, folder, **how):
+def command(*arguments, folder, env=None, **how):
     words = [sys.executable, "-m", "extremal", *map(str, arguments)]
-    return subprocess.run(words, cwd=folder, env=environment(), capture_output=True, text=True, **how)
+    env = {**environment(), **(env or {})}
+    return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, **how)
 
 
-def test_the_golden_path_from_a_csv_file_to_estimates(tmp_path):
+def test_the_golden_path_from_a_csv_file_to_estimates_needs_no_home(tmp_path):
     write_survey(tmp_path, people=4000)
+    nowhere = str(tmp_path / "survey.csv" / "home")  # not even root can make a folder inside a file
+    home = {"HOME": nowhere, "XDG_CACHE_HOME": f"{nowhere}/.cache", "XDG_CONFIG_HOME": f"{nowhere}/.config"}
     steps = (
         "design --data survey.csv --column answer --epsilon 0.7 -o mechanism.json",
         "privatize survey.csv -o private.csv --column answer --mechanism mechanism.json",
         "estimate private.csv --column answer --mechanism mechanism.json --json --confidence 0.999999",
         "audit mechanism.json --epsilon 0.7",
     )
-    done = [command(*step.split(), folder=tmp_path) for step in steps]
+    done = [command(*step.split(), folder=tmp_path, env=home) for step in steps]
     for step, one in zip(steps, done, strict=True):
         assert one.returncode == 0, (step, one.stderr)
         assert one.stderr == ""

@@ -8,7 +8,6 @@ import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
-from hypothesis.internal.conjecture import providers
 
 from tests.support.browser import started
 
@@ -18,10 +17,6 @@ settings.register_profile("ci", derandomize=True, print_blob=True, **unhurried)
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=40)
 settings.register_profile("explore", derandomize=False, max_examples=2000, **unhurried)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
-
-# Hypothesis draws on the constants in the source of what is loaded, so that examples depend on the tests that ran
-# before and on the name of the folder. There is no setting for it; tests/test_examples.py looks whether this works.
-providers._get_local_constants = lambda: providers._local_constants
 
 # A shell lets what runs in its background ignore interrupts, and so do the programs that tests start there.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -104,7 +104,7 @@ def test_a_hundred_thousand_symbols_by_arcs_need_no_matrix():
     assert design.made.shape[1] <= 200_000
     assert design.value <= 1 <= design.upper_bound * (1 + 1e-12)
     assert design.gap <= 0.02
-    assert "100000 inputs" in str(design)
+    assert "100000 answers" in str(design)
     assert "100000 inputs" in design._repr_html_()
     with pytest.raises(SizeError, match="100000 inputs x"):
         _ = design.mechanism

@@ -333,7 +333,7 @@ def test_a_falsifier_finds_no_leakage_above_epsilon_in_what_is_written(name):
     """
     true = ex.epsilon_pml(WORDS, C.mechanism)
     rng = np.random.default_rng(1)
-    secrets = rng.choice(np.array(WORDS.labels, dtype=object), 600, p=WORDS.probabilities).tolist()
+    secrets = rng.choice(np.array(WORDS.labels, dtype=object), 1500, p=WORDS.probabilities).tolist()
     written = [serialised(C.privatize(TEXT[name]([x]))) for x in secrets]
     found = leakage_at_least(secrets, written, 1e-9)
     assert found <= true

@@ -153,7 +153,7 @@ def test_a_parquet_file_is_refused_with_what_to_install(tmp_path):
         "estimate survey.parquet --column answer -m mechanism.json",
         "design --data survey.parquet --column answer --epsilon 1 -o design.json",
     )
-    error = "error: Parquet files need pyarrow; run pip install \".[parquet]\" in the project's folder\n"
+    error = 'error: Parquet files need pyarrow; run pip install ".[parquet]" in the project\'s folder\n'
     assert commands(lines, tmp_path) == [[2, "", error]] * 3
     assert not (tmp_path / "private.parquet").exists()
 

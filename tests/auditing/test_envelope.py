@@ -84,3 +84,10 @@ def test_a_share_that_is_none_is_refused(delta):
     found = ex.measures.envelope(ex.Prior([0.5, 0.5]), ex.Mechanism([[0.75, 0.25], [0.25, 0.75]]))
     with pytest.raises(ex.errors.OptionError, match="probability above 0"):
         found(delta)
+
+
+def test_the_picture_falls_from_the_worst_case_to_nothing():
+    prior = ex.Prior([0.5, 0.3, 0.2])
+    line = ex.measures.envelope(prior, ex.theory.randomized_response(prior, 1.0)).plot().lines[0]
+    assert (np.diff(line.get_ydata()) <= 1e-12).all()
+    assert line.get_ydata()[-1] == pytest.approx(0, abs=1e-12)

@@ -167,6 +167,27 @@ def test_a_parquet_file_of_integers_gives_integer_labels(tmp_path, monkeypatch):
     assert ex.load("csv.json") == ex.load("parquet.json")
 
 
+def test_guarantees_and_limits_of_the_envelope_are_those_of_the_library(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    prior = ex.Prior({"a": 0.6, "b": 0.4})
+    given = ["design", "--prior", "a=0.6,b=0.4", "-e", "0.7", "--json"]
+    information = [*given, "--utility", "mutual-information"]
+    facts = json.loads(run(*information, "--guarantee").out)
+    made = ex.design(prior, 0.7, ex.utilities.guaranteed(ex.mutual_information))
+    assert facts["value"] == pytest.approx(made.value)
+    facts = json.loads(run(*information, "--envelope", "0.3=0.2", "-o", "m.json").out)
+    assert facts["upper_bound"] >= facts["value"]
+    assert ex.measures.envelope(ex.load("m.json"))(0.3) <= 0.2
+    for wrong, words in (
+        ([*given, "--guarantee"], "--guarantee is for an information, got --utility shares"),
+        ([*given, "--envelope", "0.3=0.2"], "--envelope is for an information"),
+        ([*information, "--envelope", "a fifth"], "must be like 0.2=0.5"),
+    ):
+        done = run(*wrong)
+        assert done.status == 2
+        assert words in done.err
+
+
 def test_a_robust_design_holds_for_the_priors_that_the_sample_leaves_possible(survey):
     done = run(
         "design", "--data", survey, "--column", "answer", "-e", 0.7, "--robust", "--confidence", 0.9, "--json"

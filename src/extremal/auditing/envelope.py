@@ -18,6 +18,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ..certification.certified import Certified
 from ..certification.envelope import exact_tables
@@ -25,6 +28,9 @@ from ..certification.proof import Lift, log_above
 from ..model.envelope import Corners
 from ..model.mechanism import Mechanism, check_match, check_mechanism
 from ..model.prior import Prior, check_prior
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +53,26 @@ class Envelope(Corners):
         if isinstance(factor, Fraction):
             return log_above(Lift(factor.numerator, factor.denominator, 0))
         return max(math.log(factor), 0.0)
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Axes with ε(δ) over the share δ of reports, from one in a thousand to all.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw on; new ones if None.
+        """
+        from .._plot import BLUE, empty_axes
+
+        if axes is None:
+            axes = empty_axes()
+        shares = np.geomspace(1e-3, 1, 200)
+        axes.plot(shares, [self(float(min(share, 1.0))) for share in shares], color=BLUE)
+        axes.set_xscale("log")
+        axes.set_xlabel("share of the most telling reports")
+        axes.set_ylabel("leakage in nats, at most")
+        axes.set_ylim(bottom=0)
+        return axes
 
 
 def envelope(prior: Prior | Certified, mechanism: Mechanism | None = None) -> Envelope:

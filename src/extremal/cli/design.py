@@ -39,6 +39,20 @@ def command(
     time_limit: Annotated[
         float | None, typer.Option(help="Stop the search after this many seconds; no limit if left out.")
     ] = None,
+    guarantee: Annotated[
+        bool,
+        typer.Option(
+            "--guarantee",
+            help="With an information as --utility: the most that every answer gets, not the mean of all.",
+        ),
+    ] = False,
+    envelope: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SHARE=NATS",
+            help="With an information as --utility: the worst share of reports tells at most this, e.g. 0.2=0.5.",
+        ),
+    ] = None,
     people: Annotated[
         int | None,
         typer.Option(
@@ -65,7 +79,17 @@ def command(
         raise ex.errors.OptionError("--people must be at least 1", given=people)
     learned = learn(source)
     priors = prior_set(learned, confidence) if robust else None
-    made = make(learned.prior if priors is None else priors, epsilon, utility, method, tolerance, time_limit)
+    limits = _limits(envelope)
+    made = make(
+        learned.prior if priors is None else priors,
+        epsilon,
+        utility,
+        method,
+        tolerance,
+        time_limit,
+        guarantee=guarantee,
+        envelope=limits,
+    )
     nominal = learned.prior if priors is None else priors.nominal
     with progress("certifying"):
         certified = ex.certify(made)
@@ -96,8 +120,18 @@ def make(
     method: str = "auto",
     tolerance: float | None = None,
     time_limit: float | None = None,
+    *,
+    guarantee: bool = False,
+    envelope: dict[float, float] | None = None,
 ) -> ex.Design:
     """The design for a utility by its name on the command line."""
+    found: Any = utility_of(utility, prior if isinstance(prior, ex.Prior) else prior.nominal)
+    if (guarantee or envelope) and not isinstance(found, ex.Utility):
+        raise ex.errors.OptionError(
+            f"{'--guarantee' if guarantee else '--envelope'} is for an information",
+            given=f"--utility {utility}",
+            remedy="e.g. --utility mutual-information",
+        )
     with progress("designing") as bar:
         rounds = count(1)
 
@@ -110,7 +144,8 @@ def make(
         design = ex.design(
             prior,
             epsilon,
-            utility_of(utility, prior if isinstance(prior, ex.Prior) else prior.nominal),
+            ex.utilities.guaranteed(found) if guarantee else found,
+            envelope=envelope,
             method=method,
             tolerance=tolerance,
             time_limit=time_limit,
@@ -118,6 +153,20 @@ def make(
         )
     finish(design.stats.interrupted)
     return design
+
+
+def _limits(given: list[str] | None) -> dict[float, float] | None:
+    """Limits by share of reports, from texts like 0.2=0.5."""
+    limits = {}
+    for text in given or []:
+        share, equals, limit = text.partition("=")
+        try:
+            limits[float(share)] = float(limit)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise ex.errors.OptionError("--envelope must be like 0.2=0.5", given=f"{text!r:.60}")
+    return limits or None
 
 
 def utility_of(name: str, prior: ex.Prior) -> ex.Utility | ex.utilities.Purpose:

@@ -331,6 +331,13 @@ def test_every_name_in_the_table_of_the_readme_exists():
             found = getattr(found, part)
 
 
+def test_the_factor_in_the_readme_is_that_of_its_epsilon() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"extremal design .*--epsilon (\S+)", text)
+    assert found
+    assert f"here {math.ceil(100 * math.exp(float(found[1]))) / 100} times" in text
+
+
 def test_the_number_at_the_top_of_the_readme_is_what_its_example_prints(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "people.py"), str(tmp_path)],

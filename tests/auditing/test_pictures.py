@@ -127,7 +127,7 @@ def test_nothing_reaches_beyond_the_picture_and_cut_labels_keep_their_end(width)
         for e in root.iter(f"{NAME}text"):
             long = {"start": (0, 1), "middle": (0.5, 0.5), "end": (1, 0)}[e.get("text-anchor")]
             turned = 0.79 if e.get("transform") else 1.0
-            reach = 6.4 * turned * len(e.text)
+            reach = 6.9 * turned * len(e.text)
             assert float(e.get("x")) - long[0] * reach >= -1, e.text
             assert float(e.get("x")) + long[1] * reach <= width + 1, e.text
     names = [t for t in texts(parsed(drawn[2])) if "…" in t]

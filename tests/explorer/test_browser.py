@@ -11,22 +11,21 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from extremal.explorer.server import redirect_file, running
-from tests.support.browser import DESKTOP, PHONE, chromium, screenshot, until
+from tests.support.browser import DESKTOP, PHONE, axe, barriers, chromium, screenshot, until
 
 THREE = "never, 0.5\nonce, 0.3\noften, 0.2"
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
 MATRIX_DATA = "document.getElementById('matrix').dataset"
-MESSAGE = "document.getElementById('prior-error').textContent"
 MATRIX = """() => {
     const { epsilon, final } = document.getElementById("matrix").dataset;
-    const cells = [...document.querySelectorAll("#matrix tbody tr")].map(row => [...row.querySelectorAll("td")]);
+    const rows = [...document.querySelectorAll("#matrix tbody tr")].slice(0, -1);
     return {
         epsilon: Number(epsilon),
         final: final === "true",
-        rows: cells.map(row => row.map(cell => Number(cell.title))),
-        shown: cells.map(row => row.map(cell => cell.textContent)),
+        rows: rows.map(row => [...row.querySelectorAll("td")].map(cell => Number(cell.title))),
     };
 }"""
+TERMS = ("edge", "nats", "region", "PML", "prior", "utility", "lift")  # no words for controls
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +47,6 @@ def page(browser, link):
     opened.on("request", lambda request: requested.append(request.url))
     opened.goto(link)
     done(opened)
-    choose(opened, THREE, 0.6)
     yield opened
     context.close()
     assert wrong == []
@@ -57,25 +55,26 @@ def page(browser, link):
     assert [url for url in requested if "#" not in url and token in url] == []
 
 
+def answers(count):
+    """That the table has so many answers, and a line for how often each report comes out."""
+    return f"document.querySelectorAll('#matrix tbody tr').length === {count + 1}"
+
+
 def choose(page, prior, epsilon):
     """Type a prior and a level, and wait for the result."""
     page.fill("#prior", prior)
     page.fill("#epsilon", repr(float(epsilon)))
-    until(page, f"document.querySelectorAll('#matrix tbody tr').length === {len(prior.splitlines())}")
+    until(page, answers(len(prior.splitlines())))
     done(page, epsilon)
 
 
 def done(page, epsilon=None):
     """Wait until the result for this level is there, and final."""
-    at = (
-        ""
-        if epsilon is None
-        else f"&& Math.abs(Number(document.getElementById('matrix').dataset.epsilon) - {epsilon}) < 1e-6"
-    )
+    at = "" if epsilon is None else f"&& Math.abs(Number({MATRIX_DATA}.epsilon) - {epsilon}) < 1e-6"
     until(
         page,
-        f"document.getElementById('status').textContent.startsWith('Computed') {at}"
-        f" && {MATRIX_DATA}.final === 'true'",
+        f"document.getElementById('status').textContent.startsWith('Done') {at}"
+        f" && !document.getElementById('found').hidden && {MATRIX_DATA}.final === 'true'",
     )
 
 
@@ -84,49 +83,84 @@ def library_matrix(prior, epsilon, utility=ex.shares):
     return ex.certify(prior, ex.design(prior, epsilon, utility).mechanism, epsilon).mechanism.matrix
 
 
-def test_the_page_shows_everything_at_once(page):
-    shown = page.evaluate(MATRIX)
-    assert np.array(shown["rows"]) == pytest.approx(library_matrix(PRIOR, 0.6), abs=1e-15)
-    assert shown["shown"][0][0] == f"{shown['rows'][0][0]:.3f}"
-    assert page.locator("#leakage .bar").count() == len(shown["rows"][0]) == 4
-    value, bound = 100 * ex.design(PRIOR, 0.6).value, 100 * ex.design(PRIOR, 0.6).upper_bound
-    assert (
-        f"{value:.1f} %\nefficiency for shares; at most {np.ceil(10 * bound) / 10:.1f} %"
-        in page.inner_text("#tiles")
+def assert_matrix(page, prior, utility=ex.shares):
+    found = page.evaluate(MATRIX)
+    expected = library_matrix(prior, found["epsilon"], utility)
+    assert np.array(found["rows"]) == pytest.approx(expected, abs=1e-15)
+    return expected
+
+
+def test_the_first_question_is_what_to_estimate_from_how_many_people(page):
+    order = page.evaluate(
+        "[...document.querySelectorAll('select, input, textarea')].slice(0, 3).map(e => e.id)"
     )
-    assert f"{100 / value:.3g} ×\nas many people as without privacy" in page.inner_text("#tiles")
+    assert order == ["utility", "people", "prior"]
+    assert page.input_value("#utility") == "shares"
+    lines = [line.rpartition(", ") for line in page.input_value("#prior").splitlines()]
+    survey = ex.Prior.from_counts({label: int(count) for label, _, count in lines})
+    half = 196 * ex.planning.expected_error(survey, ex.design(survey, 0.7).mechanism, 1000).root_mean_square
+    assert page.inner_text("#headline") == f"Ask 1,000 people, get ± {half:.1f} points."
+    assert "it would need" in page.inner_text("#beside")
+    assert page.locator("#needed .bar").count() == 3
+    page.fill("#people", "4000")
+    until(page, "document.getElementById('headline').textContent.startsWith('Ask 4,000 people')")
+    assert page.inner_text("#headline") == f"Ask 4,000 people, get ± {half / 2:.1f} points."
+    assert "more than 2.02 times as likely" in page.inner_text("#promise")
+    assert page.inner_text("#factor") == "× 2.02"
+    assert "100 % of reports rule out some answer." in page.inner_text("#open")
+    assert page.locator("#telling svg polyline").count() == 1  # the envelope
     page.wait_for_selector("#curve svg path")
-    assert page.locator("#curve circle.now").count() == 1
-    audit = ex.audit(PRIOR, ex.certify(PRIOR, ex.design(PRIOR, 0.6).mechanism, 0.6))
-    first = str(audit).splitlines()[0]
-    assert page.inner_text("#risk .lead").lower() == first.lower() + "."
-    assert "From 1,000 reports" in page.inner_text("#errors")
-    screenshot(page, "three-desktop")
+    controls = page.inner_text("#controls").lower()
+    assert [term for term in TERMS if term.lower() in controls.split()] == []
+    choose(page, THREE, 0.6)
+    assert_matrix(page, PRIOR)
+    page.select_option("#utility", "total-variation")
+    until(page, "document.getElementById('method').textContent.includes('Total variation')")
+    done(page)
+    assert_matrix(page, PRIOR, ex.utilities.total_variation)
 
 
-def test_region_edges_are_marked_on_the_slider_where_the_library_has_them(page):
+def test_shares_that_cannot_be_told_apart_stand_beside_no_success(page):
+    page.select_option("#utility", "mutual-information")
+    until(page, "document.getElementById('headline').textContent.startsWith('These reports cannot')")
+    assert page.locator("#needed .bar").count() == 0
+    assert page.is_hidden("#precision-card")
+    assert "points" not in page.inner_text("#answer")
+    page.click("#fill")
+    page.click("#draw")
+    page.wait_for_selector("#drawn table")
+    assert "cannot be told apart" in page.inner_text("#drawn")
+
+
+def test_the_limit_is_set_by_keys_marks_a_wish_and_a_drag(page):
+    choose(page, THREE, round(PRIOR.region_edges[1] - 0.001, 6))
     marks = page.evaluate("[...document.querySelectorAll('#marks i')].map(i => parseFloat(i.style.left))")
     edges = PRIOR.region_edges
     assert marks == pytest.approx((100 * edges[1:-1] / edges[-1]).tolist(), abs=1e-3)
-
-
-def test_arrow_keys_move_epsilon_across_a_region_edge_and_the_matrix_follows(page):
-    edge = PRIOR.region_edges[1]
-    choose(page, THREE, round(edge - 0.001, 6))
-    assert page.inner_text("#region").startswith("Region 1 of 3: no report can rule out any answer")
-    before = page.evaluate(MATRIX)
-    assert min(min(row) for row in before["rows"]) > 0
+    assert page.inner_text("#ruled-out") == "No report can rule out any answer."
+    assert assert_matrix(page, PRIOR).min() > 0
     page.focus("#slider")
     page.keyboard.press("ArrowRight")
-    until(page, f"Number(document.getElementById('matrix').dataset.epsilon) > {edge}")
+    until(page, f"Number({MATRIX_DATA}.epsilon) > {edges[1]}")
     done(page)
-    after = page.evaluate(MATRIX)
-    assert np.array(after["rows"]) == pytest.approx(library_matrix(PRIOR, after["epsilon"]), abs=1e-15)
-    assert min(min(row) for row in after["rows"]) == 0
-    assert page.inner_text("#region").startswith("Region 2 of 3")
-
-
-def test_a_dragged_slider_shows_where_it_passes_and_ends_where_it_stops(page):
+    assert assert_matrix(page, PRIOR).min() == 0
+    assert page.inner_text("#ruled-out") == "A report can rule out up to 1 of 3 answers."
+    assert page.get_attribute("#slider", "aria-valuetext") == page.inner_text("#promise")
+    page.click("#higher")
+    done(page, edges[2])
+    page.click("#lower")
+    done(page, edges[1])
+    page.fill("#people", "800")
+    page.fill("#wanted", "4")
+    page.click("#wish")
+    until(page, "document.getElementById('wish-words').textContent.includes('is enough')")
+    until(
+        page,
+        "/^Ask 800 people, get ± (4.0|3.9) points/.test(document.getElementById('headline').textContent)",
+    )
+    page.fill("#wanted", "0.1")
+    page.click("#wish")
+    page.wait_for_selector("#wish-error:not([hidden])")
     stopped = page.evaluate(
         """() => new Promise(resolve => {
             const slider = document.getElementById("slider"), seen = new Set();
@@ -141,125 +175,156 @@ def test_a_dragged_slider_shows_where_it_passes_and_ends_where_it_stops(page):
             }, 20);
         })"""
     )
-    last = round(PRIOR.epsilon_max * stopped / 1000, 6)
-    done(page, last)
-    assert np.array(page.evaluate(MATRIX)["rows"]) == pytest.approx(library_matrix(PRIOR, last), abs=1e-15)
+    done(page, round(PRIOR.epsilon_max * stopped / 1000, 6))
+    assert_matrix(page, PRIOR)
 
 
-def test_the_edge_buttons_go_to_the_edges_exactly(page):
-    page.click("#higher")
-    until(page, "document.getElementById('region').textContent.startsWith('Region 3')")
-    done(page, PRIOR.region_edges[2])
-    shown = page.evaluate(MATRIX)
-    assert shown["epsilon"] == PRIOR.region_edges[2]
-    assert np.array(shown["rows"]) == pytest.approx(library_matrix(PRIOR, shown["epsilon"]), abs=1e-15)
-    page.click("#lower")
-    done(page, PRIOR.region_edges[1])
-
-
-def test_another_utility_gives_another_matrix(page):
-    page.select_option("#utility", "total-variation")
-    until(page, "document.getElementById('tiles').textContent.includes('total variation')")
-    done(page)
-    expected = library_matrix(PRIOR, 0.6, ex.utilities.total_variation)
-    assert np.array(page.evaluate(MATRIX)["rows"]) == pytest.approx(expected, abs=1e-15)
-
-
-def test_an_edited_prior_is_shown(page):
-    page.fill("#prior", "yes, 1\nno, 3")
-    until(page, "document.querySelectorAll('#matrix tbody tr').length === 2")
-    done(page)
-    expected = library_matrix(ex.Prior({"yes": 0.25, "no": 0.75}), 0.6)
-    assert np.array(page.evaluate(MATRIX)["rows"]) == pytest.approx(expected, abs=1e-15)
-    assert "counts of 4 answers" in page.inner_text("#prior-words")
-
-
-def test_a_prior_is_uploaded_from_a_survey_by_column_and_from_json(page, tmp_path):
+def test_a_file_of_answers_is_a_release_and_two_questions_can_be_one_secret(page, tmp_path):
     path = tmp_path / "survey.csv"
-    rows = ["id,answer,town"] + [f"{k},{'abbccc'[k % 6]},{'xy'[k % 2]}{k % 4}" for k in range(60)]
+    rows = ["id,answer,town"] + [f"{k},{'abbccc'[k % 6]},{'xy'[k % 2]}" for k in range(60)]
     path.write_text("\n".join(rows), encoding="utf-8")
     page.set_input_files("#upload", path)
-    page.wait_for_selector("#column-field:not([hidden])")
-    until(
-        page,
-        "document.querySelectorAll('#matrix tbody tr').length === 3"
-        " && document.querySelector('#prior').value.startsWith('a, 10')",
-    )
-    assert page.input_value("#prior") == "a, 10\nb, 20\nc, 30"
-    page.select_option("#column", "town")
-    until(page, "document.querySelectorAll('#matrix tbody tr').length === 4")
-    assert page.input_value("#prior") == "x0, 15\nx2, 15\ny1, 15\ny3, 15"
+    page.wait_for_selector("#counted:not([hidden])")
+    assert "counted from survey.csv" in page.inner_text("#counted")
+    assert "is itself a release" in page.inner_text("#counted")
+    done(page)
+    page.click("#menu summary")
+    assert page.inner_text("#menu-counted") == page.inner_text("#counted")
+    page.keyboard.press("Escape")
+    assert not page.evaluate("document.getElementById('menu').open")
+    page.select_option("#column", "answer")
+    until(page, "document.querySelector('#prior').value === 'a, 10\\nb, 20\\nc, 30'")
+    page.select_option("#second", "town")
+    until(page, "document.querySelector('#prior').value.startsWith('a | x, 10')")
+    until(page, answers(5))
+    done(page)
+    plain = page.inner_text("#headline")
+    page.check("#robust")
+    until(page, f"document.getElementById('headline').textContent !== {json.dumps(plain)}")
+    done(page)
+    assert "fit this sample" in page.inner_text("#prior-words")
+    page.uncheck("#robust")
+    page.click("#small")
+    page.wait_for_selector("#counted", state="hidden")
+    done(page)
     path = tmp_path / "prior.json"
     path.write_text(json.dumps({"a": 0.4, "b": 0.6}), encoding="utf-8")
     page.set_input_files("#upload", path)
-    until(page, "document.querySelectorAll('#matrix tbody tr').length === 2")
+    until(page, answers(2))
     assert page.input_value("#prior") == "a, 0.4\nb, 0.6"
+    assert page.is_hidden("#counted")
 
 
-def test_a_file_that_is_no_prior_gives_a_message_and_changes_nothing(page, tmp_path):
-    said = set()
-    for number, content in enumerate((b"\xff\xfe\x00binary", b"", b"only one column\nsame\nsame\n")):
-        path = tmp_path / f"junk-{number}.csv"
+def test_an_error_hides_the_result_says_why_and_goes_away(page, tmp_path):
+    choose(page, THREE, 0.6)
+    for content in (b"\xff\xfe\x00binary", b"only one column\nsame\nsame\n"):
+        path = tmp_path / "junk.csv"
         path.write_bytes(content)
+        page.set_input_files("#upload", [])
         page.set_input_files("#upload", path)
-        until(page, f"![{json.dumps('')}, ...{json.dumps(sorted(said))}].includes({MESSAGE})")
-        said.add(page.evaluate(MESSAGE))
+        page.wait_for_selector("#error:not([hidden])")
+        assert "must" in page.inner_text("#error")
         assert page.input_value("#prior") == THREE
-    assert all("must" in message for message in said)
-
-
-def test_an_invalid_prior_shows_the_library_s_message_and_a_valid_one_takes_it_away(page):
+        page.fill("#epsilon", "0.5")
+        page.wait_for_selector("#error", state="hidden")
+        page.fill("#epsilon", "0.6")
     with pytest.raises(ex.errors.PriorError) as expected:
         ex.Prior({"a": 0.5, "b": 0.2})
     page.fill("#prior", "a, 0.5\nb, 0.2")
-    page.wait_for_selector("#prior-error:not([hidden])")
-    assert page.inner_text("#prior-error") == str(expected.value)
+    page.wait_for_selector("#error:not([hidden])")
+    assert page.inner_text("#error") == str(expected.value)
     assert page.get_attribute("#prior", "aria-invalid") == "true"
-    assert page.get_attribute("#prior-error", "role") == "alert"
+    assert page.is_hidden("#found")
+    assert axe(page) == []
     screenshot(page, "invalid-desktop")
-    page.fill("#prior", "a, 0.5\nb, 0.5")
-    page.wait_for_selector("#prior-error", state="hidden")
-    done(page)
-
-
-def test_a_label_that_looks_like_markup_is_shown_as_text(page):
     page.fill("#prior", '<img src=x onerror="document.title=1">, 1\n<b>b</b>, 2')
-    until(page, "document.querySelectorAll('#matrix tbody tr').length === 2")
+    page.wait_for_selector("#error", state="hidden")
+    until(page, answers(2))
     done(page)
-    assert page.locator("#results img, #results b b").count() == 0
+    assert page.locator("#results img, #results b").count() == 0
     assert page.title() == "extremal explorer"
-    assert "<b>b</b>" in page.inner_text("#matrix")
+    assert "<b>b</b>" in page.inner_text("#precision")
 
 
-def test_the_mechanism_is_downloaded_and_loads_as_what_was_shown(page, tmp_path):
+def test_a_running_search_has_no_result_of_other_choices_under_it_and_can_be_cancelled(page):
+    weights = "\n".join(f"{k}, {(37 * k) % 101 + 20}" for k in range(200))
+    page.fill("#epsilon", "1.5")
+    page.fill("#prior", weights)
+    page.wait_for_selector("#cancel:not([hidden])")
+    assert page.is_visible("#progress")
+    assert page.is_hidden("#found")
+    assert axe(page) == []
+    page.evaluate("window.ticks = 0; setInterval(() => { window.ticks += 1; }, 20)")
+    until(page, "window.ticks > 10")  # the page does not hang while the search goes on
+    screenshot(page, "progress-desktop")
+    page.click("#cancel")
+    until(page, "document.getElementById('status').textContent === 'Cancelled.'")
+    assert page.is_hidden("#progress")
+    assert page.is_hidden("#found")
+    choose(page, THREE, 0.6)
+    assert_matrix(page, PRIOR)
+
+
+def test_files_come_from_one_menu_and_the_report_can_be_read_everywhere(page, tmp_path):
+    choose(page, THREE, 0.6)
     shown = page.evaluate(MATRIX)
-    with page.expect_download() as waiting:
-        page.click("button[data-name='mechanism.json']")
-    path = tmp_path / waiting.value.suggested_filename
-    waiting.value.save_as(path)
-    loaded = ex.load(path)
-    assert loaded.epsilon == 0.6
-    assert loaded.prior == PRIOR
-    assert loaded.mechanism.matrix.tolist() == shown["rows"]
-    assert len(loaded.privatize(["never", "once"] * 10)) == 20
-
-
-def test_reports_and_figures_are_downloaded(page, tmp_path):
     starts = {
-        "report.md": b"# Privacy audit",
+        "mechanism.json": b"{",
         "report.html": b"<!doctype html>",
         "matrix.svg": b"<?xml",
         "tradeoff.png": b"\x89PNG",
     }
+    page.click("#menu summary")
+    assert axe(page) == []
     for name, start in starts.items():
         with page.expect_download() as waiting:
             page.click(f"button[data-name='{name}']")
         assert waiting.value.suggested_filename == name
         waiting.value.save_as(tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(start)
+    loaded = ex.load(tmp_path / "mechanism.json")
+    assert (loaded.epsilon, loaded.prior) == (0.6, PRIOR)
+    assert loaded.mechanism.matrix.tolist() == shown["rows"]
+    report = page.context.new_page()
+    report.goto((tmp_path / "report.html").as_uri())
+    for size in (DESKTOP, PHONE):
+        report.set_viewport_size(size)
+        for scheme in ("light", "dark"):
+            report.emulate_media(color_scheme=scheme)
+            assert axe(report) == []
+            assert barriers(report) == []
+            screenshot(report, f"report-{size['width']}-{scheme}")
+    report.set_viewport_size({"width": 700, "height": 1000})
+    report.emulate_media(media="print", color_scheme="dark")
+    assert report.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert report.evaluate("document.documentElement.scrollWidth") <= 700
+    report.close()
 
 
-def test_nothing_of_a_prior_or_a_sample_reaches_the_address_or_the_browser_s_memory(page, tmp_path):
+def test_a_sample_is_drawn_saved_and_forgotten_with_its_mechanism(page, tmp_path):
+    choose(page, THREE, 0.6)
+    page.fill("#sample", "never\nonce\noften\n" * 20)
+    page.click("#draw")
+    page.wait_for_selector("#drawn table")
+    assert page.inner_text("#drawn").startswith("60 reports drawn")
+    with page.expect_download() as waiting:
+        page.click("#save-reports")
+    waiting.value.save_as(tmp_path / "reports.csv")
+    reports = (tmp_path / "reports.csv").read_text(encoding="utf-8").split()
+    assert reports[0] == "report"
+    assert len(reports) == 61
+    assert set(reports[1:]) <= {'"0"', '"1"', '"2"', '"3"'}
+    page.fill("#sample", "never\nperhaps")
+    page.click("#draw")
+    page.wait_for_selector("#sample-error:not([hidden])")
+    assert "perhaps" in page.inner_text("#sample-error")
+    page.fill("#epsilon", "0.5")
+    done(page, 0.5)
+    assert page.locator("#drawn table").count() == 0
+    assert page.is_disabled("#save-reports")
+
+
+def test_nothing_of_a_file_or_a_sample_reaches_the_address_or_the_browser_s_memory(page, tmp_path):
     path = tmp_path / "survey.csv"
     path.write_text("answer\n" + "secretly\n" * 7 + "openly\n" * 12, encoding="utf-8")
     page.set_input_files("#upload", path)
@@ -275,6 +340,7 @@ def test_nothing_of_a_prior_or_a_sample_reaches_the_address_or_the_browser_s_mem
     assert "secretly" not in kept
     page.reload()
     page.wait_for_selector("#begin:not([hidden])")
+    assert axe(page) == []
     assert page.input_value("#sample") == ""
     assert "secretly" not in page.content()
     assert "secretly" not in page.input_value("#prior")
@@ -326,88 +392,62 @@ def test_the_file_that_opens_the_browser_leads_to_the_page(browser, link):
     page.close()
 
 
-def test_a_sample_is_privatised_and_its_reports_are_saved(page, tmp_path):
-    page.fill("#sample", "never\nonce\noften\n" * 20)
-    page.click("#draw")
-    page.wait_for_selector("#drawn table")
-    assert page.inner_text("#drawn").startswith("60 reports drawn")
-    with page.expect_download() as waiting:
-        page.click("#save-reports")
-    waiting.value.save_as(tmp_path / "reports.csv")
-    reports = (tmp_path / "reports.csv").read_text(encoding="utf-8").split()
-    assert reports[0] == "report"
-    assert len(reports) == 61
-    assert set(reports[1:]) <= {'"0"', '"1"', '"2"', '"3"'}
-    page.fill("#sample", "never\nperhaps")
-    page.click("#draw")
-    page.wait_for_selector("#sample-error:not([hidden])")
-    assert "perhaps" in page.inner_text("#sample-error")
-
-
-def test_a_large_prior_shows_progress_can_be_cancelled_and_leaves_the_page_usable(page):
-    weights = "\n".join(f"{k}, {(37 * k) % 101 + 20}" for k in range(200))
-    page.fill("#epsilon", "1.5")
-    page.fill("#prior", weights)
-    page.wait_for_selector("#cancel:not([hidden])")
-    until(page, "document.getElementById('status').textContent.startsWith('Computing')")
-    assert page.is_visible("#progress")
-    page.evaluate("window.ticks = 0; setInterval(() => { window.ticks += 1; }, 20)")
-    until(page, "window.ticks > 10")  # the page does not hang while the search goes on
-    assert page.is_visible("#progress")
-    screenshot(page, "progress-desktop")
-    page.click("#cancel")
-    until(page, "document.getElementById('status').textContent.startsWith('Cancelled')")
-    assert page.is_hidden("#progress")
-    page.click("#small")
-    page.fill("#epsilon", "0.6")
-    until(page, "document.querySelectorAll('#matrix tbody tr').length === 3")
-    done(page, 0.6)
-
-
-def test_the_page_is_used_by_keyboard_alone(page):
-    """Every control has a name, and Tab reaches them in the order in which they stand."""
-    unnamed = page.evaluate(
-        """() => [...document.querySelectorAll("input, select, textarea, button")].filter(e => e.offsetParent
-            && !(e.labels?.length || e.getAttribute("aria-label") || e.textContent.trim())).map(e => e.id)"""
-    )
-    assert unnamed == []
-    reached = []
-    for _ in range(40):
-        page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.id"))
-    order = ["slider", "lower", "prior", "kind", "pseudocount", "upload", "utility", "sample", "draw"]
-    places = [reached.index(name) for name in order]
-    assert places == sorted(places)
-    assert page.evaluate("document.getElementById('slider').getAttribute('aria-valuetext')").startswith(
-        "0.6 nats"
-    )
-
-
 @pytest.mark.parametrize(
     "size", [DESKTOP, {"width": 1024, "height": 700}, PHONE], ids=["desktop", "laptop", "phone"]
 )
-def test_the_page_fits_the_screen(browser, link, size):
+def test_the_page_fits_the_screen_and_keeps_axe_s_rules(browser, link, size):
     page = browser.new_page(viewport=size)
     page.goto(link)  # the survey
     done(page)
     page.wait_for_selector("#curve svg path")
+    page.click("#matrix summary")
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
+        assert axe(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
         small = page.evaluate(
-            """() => [...document.querySelectorAll("button, select, input")].filter(e => e.offsetParent
-                && e.type !== "file" && e.getBoundingClientRect().height < 24).map(e => e.id)"""
+            """() => [...document.querySelectorAll("button, select, input, summary")].filter(e => e.offsetParent
+                && e.type !== "file" && (e.closest("label") ?? e).getBoundingClientRect().height < 24).map(e => e.id)"""
         )
         assert small == []
         screenshot(page, f"survey-{size['width']}-{scheme}")
     page.close()
 
 
+def test_the_page_is_used_by_keyboard_alone(page):
+    """Tab reaches the controls in the order in which they stand; a menu opens and closes by keys."""
+    reached = []
+    for _ in range(45):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
+    order = [
+        "utility",
+        "people",
+        "prior",
+        "upload",
+        "robust",
+        "slider",
+        "epsilon",
+        "wanted",
+        "wish",
+        "sample",
+        "draw",
+    ]
+    places = [reached.index(name) for name in order]
+    assert places == sorted(places)
+    page.focus("#menu summary")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.dataset.name") == "mechanism.json"
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+
+
 @pytest.mark.timed
 def test_small_alphabets_are_answered_at_once(page):
     """From the key to the new matrix, drawn; the bound leaves room for a machine that does other things too."""
     page.fill("#prior", "\n".join(f"{k}, {k + 1}" for k in range(10)))
-    until(page, "document.querySelectorAll('#matrix tbody tr').length === 10")
+    until(page, answers(10))
     done(page)
     milliseconds = sorted(measure(page) for _ in range(7))
     assert milliseconds[3] < 300
@@ -424,7 +464,7 @@ def test_alphabets_up_to_20_feel_immediate(page, size, level):
     page.fill("#epsilon", repr(round(level * prior.epsilon_max, 4)))
     page.fill("#prior", "\n".join(map(repr, weights.tolist())))
     page.select_option("#kind", "counts")
-    until(page, f"document.querySelectorAll('#matrix tbody tr').length === {size}")
+    until(page, answers(size))
     done(page)
     until(page, "document.getElementById('curve-state').hidden")
     milliseconds = []

@@ -1,4 +1,4 @@
-"""The explorer without a browser: how it reads priors, what it computes, and what its server lets through."""
+"""The explorer's server: what it lets through, what it answers, and how its processes end."""
 
 import http.client
 import io
@@ -21,7 +21,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from extremal._web import is_loopback
-from extremal.explorer import compute, files, guard, pool, priors, serve, server
+from extremal.explorer import guard, pool, serve, server
 from extremal.explorer.guard import LARGEST_BODY, is_own_name
 from extremal.explorer.pool import module_path
 from extremal.explorer.server import redirect_file, running
@@ -33,286 +33,9 @@ SOURCE = str(Path(ex.__file__).parents[1])
 STATE = {"prior": THREE, "epsilon": 0.6}
 
 
-# Priors
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        THREE,
-        "never 0.5\nonce 0.3\noften 0.2",
-        "never: 50%\nonce: 30%\noften: 20%",
-        "never=0.5, once=0.3, often=0.2",
-        "never 0.5; once 0.3; often 0.2",
-        '"never", 50 %\n"once", 30 %\n"often", 20 %',
-        "never\t1/2\nonce\t3/10\noften\t1/5\n\n",
-        '{"never": 0.5, "once": 0.3, "often": 0.2}',
-        '{"labels": ["never", "once", "often"], "probabilities": [0.5, 0.3, 0.2]}',
-        '[{"label": "never", "probability": 0.5}, {"label": "once", "p": 0.3}, {"label": "often", "p": 0.2}]',
-        "never, 50\nonce, 30\noften, 20",
-    ],
-)
-def test_a_prior_is_read_in_every_form_that_people_paste(text):
-    prior, _ = priors.read_prior(text)
-    assert prior.labels == PRIOR.labels
-    assert prior.probabilities == pytest.approx(PRIOR.probabilities, abs=1e-15)
-
-
-@pytest.mark.parametrize("text", ["0.5 0.3 0.2", "0.5, 0.3, 0.2", "0.5\n0.3\n0.2", "[0.5, 0.3, 0.2]"])
-def test_numbers_alone_are_a_prior_on_0_1_2(text):
-    assert priors.read_prior(text)[0] == ex.Prior([0.5, 0.3, 0.2])
-
-
-def test_labels_that_are_all_integers_are_integers_and_others_are_text():
-    assert priors.read_prior("1, 0.5\n2, 0.5")[0].labels == (1, 2)
-    assert priors.read_prior("01, 0.5\n2, 0.5")[0].labels == ("01", "2")
-
-
-def test_counts_can_be_forced_and_smoothed():
-    prior, words = priors.read_prior("a, 0.5\nb, 0", "counts", 1)
-    assert prior == ex.Prior.from_counts({"a": 0.5, "b": 0}, pseudocount=1)
-    assert "1 added" in words
-
-
-@pytest.mark.parametrize(
-    ("text", "call"),
-    [
-        ("a, 0.5\nb, 0.2", lambda: ex.Prior({"a": 0.5, "b": 0.2})),
-        ("a, 1.5\nb, -0.5", lambda: ex.Prior({"a": 1.5, "b": -0.5})),
-        ("a, 0.5\na, 0.5", lambda: ex.Prior([0.5, 0.5], ["a", "a"])),
-        ("a, 10\nb, 0", lambda: ex.Prior.from_counts({"a": 10, "b": 0})),
-        ("a, 1", lambda: ex.Prior({"a": 1})),
-        ("a, nan\nb, 0.5", lambda: ex.Prior({"a": float("nan"), "b": 0.5})),
-    ],
-)
-def test_an_invalid_prior_gives_the_library_s_own_message(text, call):
-    with pytest.raises(ex.errors.PriorError) as expected:
-        call()
-    with pytest.raises(ex.errors.PriorError) as found:
-        priors.read_prior(text)
-    assert str(found.value) == str(expected.value)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "   ", "hello", "a b c\nd", "{", "[1, 2", '{"a": "x"}', "[[1]]", '{"a": NaN}', "\x00\x01"]
-)
-def test_what_is_no_prior_is_refused_with_a_message(text):
-    with pytest.raises(ex.errors.ExtremalError, match=r"must"):
-        priors.read_prior(text)
-
-
-def test_more_answers_than_the_explorer_is_for_are_refused():
-    with pytest.raises(ex.errors.SizeError, match="at most 1000"):
-        priors.read_prior(" ".join(["0.0001"] * 1001))
-
-
-def test_an_uploaded_column_of_answers_is_counted():
-    text = "id,answer,city\n1,yes,A\n2,no,B\n3,yes,C\n4,,D\n"
-    found = priors.read_upload("survey.csv", text)
-    assert (found.column, found.columns) == ("answer", ["id", "answer", "city"])
-    assert found.text == "no, 1\nyes, 2"
-    assert "1 empty" in found.words
-    assert priors.read_upload("survey.csv", text, "city").text == "A, 1\nB, 1\nC, 1\nD, 1"
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["label,probability\na,0.25\nb,0.75\n", "a;0.25\nb;0.75", "n,label\n1,a\n3,b\n", "\ufeffa,1\nb,3\n"],
-)
-def test_an_uploaded_table_of_labels_and_numbers_is_a_prior(text):
-    found = priors.read_upload("prior.csv", text)
-    prior, _ = priors.read_prior(found.text, found.kind)
-    assert prior == ex.Prior({"a": 0.25, "b": 0.75})
-
-
-def test_an_uploaded_mechanism_file_gives_its_prior():
-    text = ex.certify(PRIOR, ex.design(PRIOR, 0.6).mechanism, 0.6).to_json()
-    found = priors.read_upload("mechanism.json", text)
-    assert priors.read_prior(found.text)[0] == PRIOR
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.csv", ""),
-        ("a.csv", "x,x\n1,2\n"),
-        ("a.csv", "answer\nyes\nyes\n"),
-        ("a.csv", '"open'),
-        ("a.csv", "\x00\x01"),
-        ("a.json", "not json"),
-    ],
-)
-def test_a_hostile_file_is_refused_with_a_message(name, text):
-    with pytest.raises(ex.errors.ExtremalError, match=r"must"):
-        priors.read_upload(name, text)
-
-
-# Figures
-
-
-def collect(task, **document):
-    """The messages of a task, carried out in this process."""
-    messages = []
-    Worker(messages.append).run({"task": task, **document})
-    assert messages.pop() == {"type": "end"}
-    json.dumps(messages, allow_nan=False)
-    return messages
-
-
 def one(messages, kind):
     """The last of a kind: where the machine is busy, a first design comes before the final one."""
     return [message for message in messages if message["type"] == kind][-1]
-
-
-def test_the_design_shown_is_the_library_s():
-    messages = collect("explore", state=STATE)
-    shown, design = one(messages, "design"), ex.design(PRIOR, 0.6)
-    certified = ex.certify(PRIOR, design.mechanism, 0.6)
-    assert shown["final"]
-    assert shown["matrix"] == certified.mechanism.matrix.tolist()
-    assert shown["outputs"] == list(design.mechanism.outputs)
-    assert shown["value"] == design.value
-    assert shown["leakage"] == ex.audit(PRIOR, certified).leakage.tolist()
-    assert shown["efficiency"]
-    assert shown["upper_bound"] == design.upper_bound
-    assert shown["response"] == ex.shares(PRIOR, ex.theory.randomized_response_for_pml(PRIOR, 0.6))
-    assert shown["ceiling"] == pytest.approx(1, abs=1e-12)
-    assert shown["digest"] == certified.digest
-    assert one(messages, "prior")["edges"] == PRIOR.region_edges.tolist()
-
-
-def test_the_risk_is_told_in_the_audit_s_words():
-    shown = one(collect("explore", state=STATE), "design")
-    audit = ex.audit(PRIOR, ex.certify(PRIOR, ex.design(PRIOR, 0.6).mechanism, 0.6))
-    told = [line[:1].upper() + line[1:] + "." for line in str(audit).splitlines()]
-    assert shown["words"] == told
-    page = audit.to_markdown()
-    for section in shown["sections"]:
-        assert f"## {section['title']}" in page
-        assert all(line in page for line in section["text"])
-
-
-def test_expected_errors_are_the_library_s():
-    shown = one(collect("explore", state={**STATE, "reports": 500, "confidence": 0.9}), "errors")
-    mechanism = ex.design(PRIOR, 0.6).mechanism
-    ours = ex.planning.expected_error(PRIOR, mechanism, 500, 0.9)
-    theirs = ex.planning.expected_error(PRIOR, ex.theory.randomized_response_for_pml(PRIOR, 0.6), 500, 0.9)
-    assert shown["optimal"]["errors"] == pytest.approx(ours.standard_errors.tolist(), rel=1e-9)
-    assert shown["optimal"]["widths"] == pytest.approx(ours.widths.tolist(), rel=1e-9)
-    assert shown["response"]["errors"] == pytest.approx(theirs.standard_errors.tolist(), rel=1e-9)
-
-
-def test_the_curve_gets_more_points_and_ends_as_the_library_s():
-    parts = [m for m in collect("curve", state=STATE) if m["type"] == "curve"]
-    assert [len(part["epsilons"]) for part in parts] == [5, 9, 17, 33]
-    assert [part["final"] for part in parts] == [False, False, False, True]
-    last = parts[-1]
-    whole = ex.tradeoff(PRIOR, last["epsilons"])
-    assert last["optimal"] == pytest.approx(whole.optimal.tolist(), rel=1e-3)
-    assert last["response"] == pytest.approx(whole.randomized_response.tolist(), rel=1e-12)
-    assert last["epsilons"] == sorted(last["epsilons"])
-    assert last["optimal"] == sorted(last["optimal"])
-
-
-@pytest.mark.parametrize("utility", list(compute.UTILITIES))
-@pytest.mark.parametrize("epsilon", [0.0, 0.1, PRIOR.region_edges[1], 1.0, PRIOR.epsilon_max, 5.0])
-def test_every_utility_is_shown_at_every_level(utility, epsilon):
-    state = {"prior": THREE, "epsilon": float(epsilon), "utility": utility}
-    shown = one(collect("explore", state=state), "design")
-    assert np.sum(shown["matrix"], axis=1) == pytest.approx(np.ones(3))
-    assert shown["realised_epsilon"] <= epsilon + 1e-12
-    assert shown["response"] <= shown["value"] + 1e-9
-
-
-def test_a_first_design_comes_before_the_final_one_where_the_search_takes_longer(monkeypatch):
-    monkeypatch.setattr(compute, "PREVIEW", 0.0)
-    text = " ".join(map(repr, (np.arange(1, 15) / 105).tolist()))
-    designs = [m for m in collect("explore", state={"prior": text, "epsilon": 0.5}) if m["type"] == "design"]
-    assert [m["final"] for m in designs] == [False, True]
-    assert designs[0]["value"] <= designs[1]["value"] + 1e-9
-    best = ex.design(ex.Prior(np.arange(1, 15) / 105), 0.5)
-    assert designs[1]["value"] == pytest.approx(best.value, rel=2e-6)
-
-
-def test_a_large_matrix_comes_as_a_picture():
-    state = {"prior": "\n".join(f"{k}, {k + 20}" for k in range(40)), "epsilon": 0.01}
-    shown = one(collect("explore", state=state), "design")
-    assert shown["shape"] == [40, 40]
-    assert "matrix" not in shown
-
-
-def test_a_sample_is_drawn_from_the_certified_mechanism_and_estimated_back():
-    shown = one(collect("privatize", state=STATE, sample="never\nonce\n" * 300), "sample")
-    assert shown["count"] == len(shown["reports"]) == 600
-    assert set(shown["reports"]) <= set(ex.design(PRIOR, 0.6).mechanism.outputs)
-    again = one(collect("privatize", state=STATE, sample="never\nonce\n" * 300), "sample")
-    assert again["reports"] != shown["reports"]  # equal with probability below 1e-100
-    for row in shown["rows"]:
-        assert row["lower"] <= row["estimate"] <= row["upper"]
-    assert sum(row["sample"] for row in shown["rows"]) == pytest.approx(1)
-    assert {row["reported"] for row in shown["rows"]} == {None}  # reports are numbers, not answers
-    named = {**STATE, "utility": "mutual-information"}
-    rows = one(collect("privatize", state=named, sample="never\nonce\n" * 300), "sample")["rows"]
-    assert sum(row["reported"] for row in rows) == pytest.approx(1)
-
-
-@pytest.mark.parametrize("sample", ["", "never\nunknown", "x" * 10])
-def test_a_sample_with_unknown_answers_gives_the_library_s_message(sample):
-    (message,) = (m for m in collect("privatize", state=STATE, sample=sample) if m["type"] == "error")
-    assert message["kind"] == "ValuesError"
-    assert "must" in message["message"]
-
-
-@pytest.mark.parametrize(
-    "state",
-    [
-        None,
-        {},
-        {"prior": 3},
-        {**STATE, "epsilon": -1},
-        {**STATE, "epsilon": "x"},
-        {**STATE, "epsilon": True},
-        {**STATE, "utility": "x"},
-        {**STATE, "kind": "x"},
-        {**STATE, "reports": 0},
-        {**STATE, "reports": 1.5},
-        {**STATE, "confidence": 2.0},
-        {**STATE, "pseudocount": -1.0, "kind": "counts"},
-    ],
-)
-def test_a_state_that_makes_no_sense_is_refused_with_a_message(state):
-    messages = collect("explore", state=state)
-    assert messages[-1]["type"] == "error"
-    assert messages[-1]["kind"] != "unexpected"
-    assert "must" in messages[-1]["message"]
-
-
-def test_a_cancelled_search_ends_at_its_next_report_of_progress():
-    messages = []
-    worker = Worker(messages.append)
-
-    def send(message):
-        messages.append(message)
-        worker.cancelled.set()
-
-    worker.send = send
-    text = " ".join(map(repr, (np.arange(1, 81) / 3240).tolist()))
-    worker.run({"task": "explore", "state": {"prior": text, "epsilon": 1.0}})
-    assert [m["type"] for m in messages] == ["prior", "working", "cancelled", "end"]
-
-
-@pytest.mark.parametrize("name", files.NAMES)
-def test_every_file_is_made(name):
-    worker = Worker([].append)
-    made = worker._final(compute.read_state(STATE))
-    curve = ex.tradeoff(PRIOR, [0.1, 0.6, 1.0])
-    content = files.make_file(name, made, curve)
-    starts = {"png": b"\x89PNG", "svg": b"<?xml", "html": b"<!doctype html>", "md": b"# ", "json": b"{"}
-    assert content.startswith(starts[name.rpartition(".")[2]])
-    if name == "mechanism.json":
-        assert ex.Certified.from_json(content.decode()) == made.certified
-    if name == "report.md":
-        assert content.decode() == made.audit.to_markdown()
 
 
 # The server
@@ -362,7 +85,7 @@ def lines(content):
     return [json.loads(line) for line in content.splitlines()]
 
 
-@pytest.mark.parametrize("path", ["/", "/app.js", "/charts.js", "/style.css"])
+@pytest.mark.parametrize("path", sorted(server.PAGE))
 def test_the_page_is_served_with_headers_that_protect_it(link, path):
     status, headers, content = ask(link, "GET", path)
     assert status == 200
@@ -375,7 +98,7 @@ def test_the_page_is_served_with_headers_that_protect_it(link, path):
     assert "access-control-allow-origin" not in headers
 
 
-@pytest.mark.parametrize("path", ["/", "/app.js", "/charts.js", "/style.css"])
+@pytest.mark.parametrize("path", sorted(server.PAGE))
 def test_the_page_loads_nothing_from_elsewhere(link, path):
     _, _, content = ask(link, "GET", path)
     assert b"//" not in content.replace(b"http://www.w3.org/2000/svg", b"").replace(b"\n//", b"").replace(
@@ -389,10 +112,7 @@ def test_a_task_answers_line_by_line(link):
     kinds = [message["type"] for message in lines(content)]
     told = [kind for kind in kinds if kind not in ("working", "progress")]
     assert told[0] == "prior"
-    assert told[1:] in (
-        ["design", "errors"],
-        2 * ["design", "errors"],
-    )  # a first design, if the machine is busy
+    assert told[1:] in (["design"], 2 * ["design"])  # a first design, if the machine is busy
 
 
 def test_an_invalid_prior_is_answered_with_the_library_s_message(link):
@@ -409,7 +129,7 @@ def test_the_downloaded_mechanism_is_the_one_shown_and_loads(link, tmp_path):
     path.write_bytes(content)
     loaded = ex.load(path)
     assert loaded.digest == shown["digest"]
-    assert loaded.mechanism.matrix.tolist() == shown["matrix"]
+    assert loaded.mechanism.matrix.tolist() == shown["mechanism"]["matrix"]
     assert loaded.epsilon == 0.6
 
 
@@ -466,7 +186,7 @@ def test_tasks_beyond_the_limit_are_refused_and_accepted_again_when_others_are_g
         for connection in unfinished:
             connection.close()
     wait_for(lambda: post(link, "shell", {})[0] == 400)
-    assert lines(post(link, "explore", {"state": STATE})[2])[-1]["type"] == "errors"
+    assert lines(post(link, "explore", {"state": STATE})[2])[-1]["type"] == "design"
 
 
 def test_a_body_that_does_not_arrive_is_given_up(monkeypatch):
@@ -483,7 +203,7 @@ def test_requests_without_the_token_do_not_count_towards_the_limit(link):
         for connection in strangers:
             connection.sendall(head.encode())
             assert status_of(connection) == 401
-        assert lines(post(link, "explore", {"state": STATE})[2])[-1]["type"] == "errors"
+        assert lines(post(link, "explore", {"state": STATE})[2])[-1]["type"] == "design"
     finally:
         for connection in strangers:
             connection.close()
@@ -594,9 +314,9 @@ def test_a_task_that_is_given_up_leaves_the_server_free(monkeypatch):
             wait_for(lambda times=times: len(released) == times)
             assert not any(b'"final":true' in message for message in heard)
         assert released == [False, False]
-        last = lines(post(link, "explore", {"state": STATE})[2])[-2:]
-        assert [message["type"] for message in last] == ["design", "errors"]
-        assert last[0]["final"]
+        last = lines(post(link, "explore", {"state": STATE})[2])[-1]
+        assert last["type"] == "design"
+        assert last["final"]
 
 
 def test_modules_in_the_current_folder_are_not_run(tmp_path):
@@ -614,7 +334,7 @@ def test_modules_in_the_current_folder_are_not_run(tmp_path):
     )
     with process:
         try:
-            assert lines(post(said_link(process), "explore", {"state": STATE})[2])[-1]["type"] == "errors"
+            assert lines(post(said_link(process), "explore", {"state": STATE})[2])[-1]["type"] == "design"
         finally:
             os.killpg(process.pid, signal.SIGINT)
     assert not (tmp_path / "seen").exists()
@@ -695,7 +415,7 @@ def test_it_serves_this_machine_only_until_interrupted_and_leaves_nothing_behind
     with process:
         link = said_link(process)
         assert urlparse(link).hostname == "127.0.0.1"
-        assert lines(post(link, "explore", {"state": STATE})[2])[-1]["type"] == "errors"
+        assert lines(post(link, "explore", {"state": STATE})[2])[-1]["type"] == "design"
         os.killpg(process.pid, signal.SIGINT)  # to all of its group, as a terminal does
         out, err = process.communicate(timeout=20)
     assert process.returncode == 0

@@ -116,3 +116,11 @@ def screenshot(page, name):
 def barriers(page):
     """What keeps people from reading, reaching or naming what the page shows now."""
     return page.evaluate(BARRIERS)
+
+
+def axe(page):
+    """What axe's rules find wrong with the page as it is: the rule and the elements."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    return [f"{v['id']}: {[node['target'] for node in v['nodes']][:3]}" for v in found]

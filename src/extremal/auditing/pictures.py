@@ -40,6 +40,7 @@ from .svg import (
 )
 
 MOST_COLUMNS = 12  # reports of a heat map; of more, the chances after a report are drawn
+ROOMY = 500  # pixels from which labels need not be so short
 MOST_ROWS = 24  # answers of a picture
 POINTS = 0.05  # half the width of the intervals that people are counted for
 NORMAL = 1.959964  # of ordinary 95 % intervals
@@ -62,7 +63,7 @@ class Series:
 def heat_map(mechanism: Mechanism, width: int = WIDTH) -> str:
     """The matrix, answers down and reports across, the likelier the darker, with the scale of shades."""
     n, m = mechanism.shape
-    longest = 26 if width == WIDTH else 13
+    longest = _longest(width)
     names = [short(label, longest) for label in mechanism.inputs]
     heads = [short(label, longest) for label in mechanism.outputs]
     left, high = margin(names), 26
@@ -88,7 +89,7 @@ def heat_map(mechanism: Mechanism, width: int = WIDTH) -> str:
                 shown = "<0.1" if p < 0.0005 else f"{100 * p:.1f}"
                 parts.append(text(left + (j + 0.5) * wide, y + high / 2 + 4, shown, "middle", _ink(p / peak)))
     bottom = top + n * high
-    parts += _shades(left if width == WIDTH else 8, bottom + 10, peak)
+    parts += _shades(left if width > ROOMY else 8, bottom + 10, peak)
     return picture(width, bottom + 34, f"chance of each of {m} reports for each answer, in %", parts)
 
 
@@ -106,8 +107,8 @@ def _ink(share: float) -> str:
 
 def _shades(x: float, y: float, peak: float) -> list[str]:
     """What the shades mean, from never to the largest chance."""
-    scale = [_cell(x + 40 + 22 * k, y, 22, 16, k / 5) for k in range(6)]
-    most = text(x + 178, y + 12, f"{100 * peak:.0f} % of the time", "start")
+    scale = [_cell(x + 46 + 22 * k, y, 22, 16, k / 5) for k in range(6)]
+    most = text(x + 184, y + 12, f"{100 * peak:.0f} % of the time", "start")
     return [text(x, y + 12, "never", "start"), *scale, most]
 
 
@@ -118,7 +119,7 @@ def after_reports(prior: Prior, mechanism: Mechanism, width: int = WIDTH) -> str
     joint = prior.probabilities[:, None] * mechanism.matrix
     often = joint.sum(axis=0)
     after = np.divide(joint, often, out=np.zeros_like(joint), where=often > 0)
-    names = [short(prior.labels[i], 26 if width == WIDTH else 13) for i in order]
+    names = [short(prior.labels[i], _longest(width)) for i in order]
     left, high = margin(names), 30
     top = min(1.0, 1.04 * max(float(after[order].max()), float(prior.probabilities.max())))
 
@@ -160,6 +161,11 @@ def _bubble(x: float, y: float, radius: float, tip: str = "") -> str:
     return f"{shape}><title>{escape(tip)}</title></circle>" if tip else f"{shape}/>"
 
 
+def _longest(width: int) -> int:
+    """Characters of a label beside a picture of this width."""
+    return min(26, width // 27)
+
+
 def answer_shares(prior: Prior, width: int = WIDTH) -> str:
     """The prior as bars, the most common answers if there are many."""
     order = np.argsort(-prior.probabilities, kind="stable")[:MOST_ROWS]
@@ -178,7 +184,7 @@ def bars(
     zero: float = 0.0,
 ) -> str:
     """A bar from `zero` to each value, with its text behind it."""
-    names = [short(label, 26 if width == WIDTH else 13) for label in labels]
+    names = [short(label, _longest(width)) for label in labels]
     left, high = margin(names), 24
     room = 10 + LETTER * max(map(len, texts))
     scale = (width - left - room) / max(float(np.max(values)) - zero, 1e-300)
@@ -197,7 +203,7 @@ def intervals(
     labels: Sequence[Any], series: Sequence[Series], truth: Floats | None, title: str, width: int = WIDTH
 ) -> str:
     """For each label an interval of every series, one below the other, and a mark at the truth."""
-    names = [short(label, 26 if width == WIDTH else 13) for label in labels]
+    names = [short(label, _longest(width)) for label in labels]
     left, step = margin(names), 15
     high = step * len(series) + 14
     top = max(max(float(s.upper.max()) for s in series), 0.0 if truth is None else float(truth.max()))
@@ -206,7 +212,7 @@ def intervals(
     def at(value: float) -> float:
         return left + (value - low) * (width - left - 24) / (top - low)
 
-    start = left if width == WIDTH else 8
+    start = left if width > ROOMY else 8
     parts, first = legend([(s.name, s.color, s.dash) for s in series], start, width)
     if truth is not None:
         parts += [line(start + 2, first, start + 2, first + 16, INK, 2)]
@@ -263,7 +269,7 @@ def envelope(found: Envelope, epsilon: float, width: int = WIDTH) -> str:
 
 def curve(tradeoff: Tradeoff, epsilon: float | None = None, width: int = WIDTH) -> str:
     """What each promise costs, beside randomized response: people for shares, else what is kept in per cent."""
-    left, right, bottom = 66.0 if in_people(tradeoff) else 52.0, width - 16.0, 320.0
+    left, right, bottom = 76.0 if in_people(tradeoff) else 52.0, width - 16.0, 320.0
     order = np.argsort(tradeoff.epsilons, kind="stable")
     e = tradeoff.epsilons[order]
     last = max(float(e[-1]), 1e-300)
@@ -271,7 +277,7 @@ def curve(tradeoff: Tradeoff, epsilon: float | None = None, width: int = WIDTH) 
         ("optimal mechanism", BLUE, "", tradeoff.optimal[order]),
         ("randomized response, same promise", ORANGE, "7 4", tradeoff.randomized_response[order]),
     )
-    parts, top = legend([look[:3] for look in looks], left if width == WIDTH else 8.0, width)
+    parts, top = legend([look[:3] for look in looks], left if width > ROOMY else 8.0, width)
     top += 8
 
     def x(level: float) -> float:
@@ -291,7 +297,7 @@ def curve(tradeoff: Tradeoff, epsilon: float | None = None, width: int = WIDTH) 
         parts.append(line(x(epsilon), top, x(epsilon), bottom, VERMILION, 1, "3 3"))
         parts.append(text(x(epsilon) + (-6 if near else 6), top + 12, "here", "end" if near else "start"))
     axis = "a report makes any guess at most … times as likely to be right"
-    parts.append(text(width / 2, bottom + 36, axis if width == WIDTH else "largest factor on any guess"))
+    parts.append(text(width / 2, bottom + 36, axis if width > ROOMY else "largest factor on any guess"))
     return picture(width, bottom + 44, curve_title(tradeoff), parts)
 
 

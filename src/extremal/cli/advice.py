@@ -18,24 +18,6 @@ MOST_RANKED = 200  # symbols up to which it is found out how exactly shares can 
 UNSURE, WIDE = 0.5, 0.9  # a standard error and a width of an interval that tell next to nothing
 MANY_DROPPED = 0.1
 REPORTS = 1000  # for an expected error where nobody said how many will answer
-# How surveys write that there is no answer. Numbers like 99 may be answers; negative ones hardly are.
-GAPS = {
-    "na",
-    "n/a",
-    "n.a.",
-    "nan",
-    "null",
-    "#n/a",
-    "missing",
-    "k.a.",
-    "-",
-    ".",
-    "?",
-    "-9",
-    "-99",
-    "-999",
-    "-9999",
-}
 TOO_FEW = "there are too few reports to say anything"
 NOTHING_ABOUT_SHARES = "these reports tell next to nothing about single shares"
 
@@ -53,49 +35,26 @@ def counted_prior(source: str | None, output: str | None) -> list[str]:
     ]
 
 
-def disclosure(certified: ex.Certified) -> list[str]:
-    """That epsilon allows everything, where it does; else that reports nearly are the answers, where they are."""
-    top = certified.prior.epsilon_max
-    if certified.epsilon < top:
-        return near_disclosure(ex.audit(certified.prior, certified))
-    said = f"WARNING: epsilon {certified.epsilon:g} is not below epsilon_max = {top:.4g} of this prior: "
-    if certified.blocks is None and bool(((certified.mechanism.matrix > 0).sum(axis=0) == 1).all()):
-        return [said + "every report is the true answer"]
-    return [said + "it rules nothing out, not even to report the true answer"]
-
-
-def near_disclosure(audit: ex.Audit) -> list[str]:
-    """That reports are nearly as good as the answers, where they are."""
-    if not audit.nearly_discloses:
-        return []
-    from extremal.auditing.wording import chance
-
-    return [
-        "WARNING: reports are close to the answers themselves: the best guess from a report is right with probability "
-        f"{chance(audit.average_guess)}, {chance(audit.prior_guess)} without one"
-    ]
-
-
 def labels(names: Iterable[Any]) -> list[str]:
     """Answers that are perhaps one and the same, and answers that perhaps are none; a sentence for each kind."""
+    from extremal.auditing.advice import gaps as missing_answers
+    from extremal.auditing.advice import twins
+
     found: list[str] = []
-    same: dict[str, list[str]] = {}
     texts = [str(name) for name in names]
-    for text in texts:
-        same.setdefault(" ".join(text.split()).casefold(), []).append(text)
-    twins = [group for group in same.values() if len(group) > 1]
-    if twins:
-        shown = "; ".join(" and ".join(repr(show.name_of(text)) for text in group) for group in twins[:3])
+    alike = twins(texts)
+    if alike:
+        shown = "; ".join(" and ".join(repr(show.name_of(text)) for text in group) for group in alike[:3])
         found.append(
             f"Note: these answers differ in upper and lower case or in spaces alone: {shown}. If they mean the same, "
             "write them alike first."
         )
-    gaps = [text for text in texts if text.strip().casefold() in GAPS]
-    if gaps:
-        shown = ", ".join(repr(show.name_of(text)) for text in gaps[:5])
+    empty = missing_answers(texts)
+    if empty:
+        shown = ", ".join(repr(show.name_of(text)) for text in empty[:5])
         one, it = (
             ("is taken for an answer", "it means")
-            if len(gaps) == 1
+            if len(empty) == 1
             else ("are taken for answers", "they mean")
         )
         found.append(

@@ -10,7 +10,7 @@ import typer
 import extremal as ex
 from extremal.errors import FileError, PriorError
 
-from . import advice, options, show
+from . import options, show
 from .failure import CheckFailed
 from .inputs import file_or_stdin, parse_mechanism, parse_prior, read_text, renamed
 from .output import check_table, check_target, write_table, write_text
@@ -107,10 +107,12 @@ def command(
     elif markdown:
         print(show.visible(made.to_markdown()), end="")
     else:
+        from extremal.auditing.advice import disclosure, near_disclosure
+
         if isinstance(found, ex.Certified) and prior is None:
-            warnings = advice.disclosure(found)
+            warnings = disclosure(found)
         else:
-            warnings = advice.near_disclosure(made)
+            warnings = near_disclosure(made)
         out = show.console(to_stderr=output == "-")
         _tell_audit(out, made, warnings)
         for what, where in {"Page": report_file, "Table": output}.items():

@@ -74,6 +74,8 @@ def command(
     With -o the mechanism is written to a file that the other commands read. It holds integers that keep epsilon
     exactly.
     """
+    from extremal.auditing.advice import disclosure
+
     check_target(output, overwrite, as_json)
     if people is not None and people < 1:
         raise ex.errors.OptionError("--people must be at least 1", given=people)
@@ -99,7 +101,7 @@ def command(
         people = learned.observations
     with progress("auditing"):
         warnings = [
-            *advice.disclosure(certified),
+            *disclosure(certified),
             *advice.counted_prior(source.data, output),
             *advice.labels(nominal.labels),
         ]

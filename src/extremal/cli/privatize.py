@@ -121,7 +121,9 @@ def command(
             if empty:
                 raise _nothing_left(_name(empty[0]))
         done = _run(data, output, jobs, how, overwrite, kind)
-    warnings = [text for c in jobs.values() for text in advice.disclosure(c)]
+    from extremal.auditing.advice import disclosure
+
+    warnings = [text for c in jobs.values() for text in disclosure(c)]
     lost = advice.dropped(done.rows, done.dropped, reasons)
     # For the person who runs this alone, so never on standard output, which may be passed on.
     show.warnings(show.console(to_stderr=True), done.notes)

@@ -1,210 +1,109 @@
-"""What the page shows, from what it asks: pure functions of a state, results as JSON can hold them."""
+"""Designs and curves for the page; the search reports its progress, and is given up by an exception from there."""
 
 from __future__ import annotations
 
-import base64
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import extremal as ex
-from extremal._json import finite_or_none
-from extremal.auditing import text as audit_text
-from extremal.auditing.figures import plain
-from extremal.optimization.quadratic.purposes import Purpose
+from extremal.optimization.quadratic.purposes import Mean, Purpose
 from extremal.optimization.tradeoff import Tradeoff
 
-from .priors import read_prior
+from .state import CONFIDENCE, Known, State, utility_of
 
-UTILITIES: dict[str, ex.Utility | Purpose] = {
-    "shares": ex.shares,
-    "mutual-information": ex.mutual_information,
-    "total-variation": ex.utilities.total_variation,
-    "chi-squared": ex.utilities.chi_squared,
-    "hellinger": ex.utilities.hellinger,
-    "jensen-shannon": ex.utilities.jensen_shannon,
-}
 PREVIEW = 0.1  # seconds for a first answer, where the search takes longer
 PREVIEWED = 60  # symbols up to which there is one: beyond, a single round takes longer
-SHOWN = 900  # entries up to which the page gets the matrix as numbers; beyond, as a picture
-MOST_ERRORS = 150  # symbols up to which expected errors are computed
-MOST_SAMPLE = 10_000  # answers of a pasted sample
-MOST_DRAWN = 200  # of them shown one by one
 QUICK = 12  # symbols up to which a point of the curve needs no limit
 CURVE_TOLERANCE = 1e-4
 PASSES = (5, 9, 17, 33)  # points of the curve: each pass fills in between those of the last
+HALVINGS = 40
+NORMAL = 1.959964  # of ordinary 95 % intervals
 
 Figures = dict[str, Any]
 Progress = Callable[[float, float], None]
 
 
-@dataclass(frozen=True)
-class State:
-    """Everything that the page lets a person choose."""
-
-    prior: str
-    kind: str = "auto"
-    pseudocount: float = 0.0
-    epsilon: float = 0.5
-    utility: str = "shares"
-    reports: int = 1000
-    confidence: float = 0.95
-
-
 @dataclass(frozen=True, eq=False)
 class Made:
-    """A design with its certified mechanism and audit; `final` unless the search may still improve it."""
+    """A design with its certified mechanism and audit, beside randomized response that keeps the same limit."""
 
     design: ex.Design
     certified: ex.Certified
     audit: ex.Audit
-    final: bool
+    response: ex.Mechanism
+    final: bool  # the search cannot improve it any more
+
+    @property
+    def prior(self) -> ex.Prior:
+        """How common the answers are held to be."""
+        return self.audit.prior
 
 
-def read_state(document: Any) -> State:
-    """The state in a JSON document, if every member has its type."""
-    if not isinstance(document, dict):
-        raise ex.errors.OptionError("a state must be an object")
-    known: dict[str, Any] = {}
-    for name, kind in State.__annotations__.items():
-        if name not in document:
-            continue
-        value, types = document[name], {"str": (str,), "float": (int, float), "int": (int,)}[kind]
-        if isinstance(value, bool) or not isinstance(value, types):
-            raise ex.errors.OptionError(
-                f"{name} must be {'text' if kind == 'str' else 'a number'}, got {value!r:.60}"
-            )
-        known[name] = float(value) if kind == "float" else value
-    if "prior" not in known:
-        raise ex.errors.OptionError("a state must have a prior")
-    state = State(**known)
-    if state.utility not in UTILITIES:
-        raise ex.errors.OptionError(
-            f"utility must be one of {', '.join(UTILITIES)}, got {state.utility!r:.60}"
-        )
-    return state
-
-
-def prior_figures(prior: ex.Prior, words: str) -> Figures:
-    """The prior as the page needs it: bars, and the edges of the privacy regions for the slider."""
-    return {
-        "labels": [plain(label) for label in prior.labels],
-        "probabilities": prior.probabilities.tolist(),
-        "size": prior.size,
-        "edges": prior.region_edges.tolist(),
-        "epsilon_max": prior.epsilon_max,
-        "entropy": prior.entropy,
-        "words": words,
-    }
-
-
-def prior_of(state: State) -> tuple[ex.Prior, str]:
-    """The prior of a state, and how it was read."""
-    return read_prior(state.prior, state.kind, state.pseudocount)
-
-
-def first_design(state: State, prior: ex.Prior) -> Made | None:
+def first_design(state: State, known: Known) -> Made | None:
     """A certified design within about a tenth of a second, or None where not even a first round is that short."""
-    if prior.size > PREVIEWED and prior.region(state.epsilon) <= prior.size:
+    if known.prior.size > PREVIEWED and known.prior.region(state.epsilon) <= known.prior.size:
         return None
-    return _made(ex.design(prior, state.epsilon, UTILITIES[state.utility], time_limit=PREVIEW))
+    utility = utility_of(state, known.prior)
+    return _made(ex.design(known.given, state.epsilon, utility, time_limit=PREVIEW), known)
 
 
-def final_design(state: State, prior: ex.Prior, progress: Progress) -> Made:
-    """The design that the library gives, certified; `progress` may raise to give up."""
-    made = _made(ex.design(prior, state.epsilon, UTILITIES[state.utility], progress=progress))
-    return Made(made.design, made.certified, made.audit, True)
+def final_design(state: State, known: Known, progress: Progress) -> Made:
+    """The design that the library gives, certified."""
+    utility = utility_of(state, known.prior)
+    made = _made(ex.design(known.given, state.epsilon, utility, progress=progress), known)
+    return Made(made.design, made.certified, made.audit, made.response, True)
 
 
-def _made(design: ex.Design) -> Made:
-    certified = ex.certify(design.prior, design.mechanism, design.epsilon)
-    return Made(design, certified, ex.audit(design.prior, certified), not design.stats.stopped)
+def _made(design: ex.Design, known: Known) -> Made:
+    certified = ex.certify(design)
+    return Made(
+        design,
+        certified,
+        ex.audit(certified),
+        response(known, design.epsilon),
+        not design.stats.stopped,
+    )
 
 
-def design_figures(made: Made) -> Figures:
-    """The matrix, the leakage of each report, what the design is worth, and the risk in words."""
-    design, certified = made.design, made.certified
-    prior, matrix = certified.prior, certified.mechanism.matrix
-    response = ex.theory.randomized_response_for_pml(prior, design.epsilon)
-    figures = made.audit.to_dict()
-    ceiling = design.utility(prior, ex.Mechanism(np.eye(prior.size), prior.labels))
-    return {
-        "final": made.final,
-        "epsilon": design.epsilon,
-        "region": design.region,
-        "inputs": [plain(label) for label in certified.inputs],
-        "outputs": [plain(label) for label in certified.outputs],
-        **_matrix(matrix),
-        "leakage": made.audit.leakage.tolist(),
-        "report_probabilities": certified.mechanism.output_distribution(prior).tolist(),
-        "realised_epsilon": certified.realised_epsilon,
-        "factor": math.exp(certified.realised_epsilon),
-        "utility": design.utility.name,
-        "efficiency": isinstance(
-            design.utility, Purpose
-        ),  # the value is how many direct answers a report is worth
-        "value": design.value,
-        "upper_bound": finite_or_none(design.upper_bound),
-        "gap": finite_or_none(design.gap),
-        "ceiling": ceiling,
-        "response": design.utility(prior, response),
-        "method": design.method,
-        "seconds": design.stats.seconds,
-        "agreement": ex.theory.agreement(prior, certified.mechanism),
-        "response_agreement": ex.theory.agreement(prior, response),
-        "digest": certified.digest,
-        "words": [line[:1].upper() + line[1:] + "." for line in audit_text.short(figures).splitlines()],
-        "sections": _sections(figures),
-    }
+def response(known: Known, epsilon: float) -> ex.Mechanism:
+    """Randomized response that leaks at most epsilon under every prior that is possible."""
+    found = ex.theory.randomized_response_for_pml(known.prior, epsilon)
+    if known.priors is None or ex.epsilon_pml(known.priors, found) <= epsilon:
+        return found
+    low, high = 0.0, 50.0  # beyond, a report is the answer but for rounding
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        found = ex.theory.randomized_response(known.prior, middle)
+        low, high = (middle, high) if ex.epsilon_pml(known.priors, found) <= epsilon else (low, middle)
+    return ex.theory.randomized_response(known.prior, low)
 
 
-def _matrix(matrix: NDArray[np.float64]) -> Figures:
-    if matrix.size <= SHOWN:
-        return {"matrix": matrix.tolist()}
-    levels = np.rint(255 * matrix).astype(np.uint8)
-    return {"image": base64.b64encode(levels.tobytes()).decode(), "shape": list(matrix.shape)}
+def half_width(efficiency: float, purpose: Purpose, prior: ex.Prior) -> float:
+    """Half the width of an ordinary interval from one report: of the mean, or of a typical share."""
+    if efficiency <= 0:
+        return math.inf
+    loss = purpose.loss(prior)
+    direct = float(np.diagonal(loss) @ prior.probabilities - prior.probabilities @ loss @ prior.probabilities)
+    return NORMAL * math.sqrt(direct / efficiency / (1 if isinstance(purpose, Mean) else prior.size))
 
 
-def _sections(figures: Figures) -> list[Figures]:
-    """The audit's paragraphs and lists; its tables are left to the report."""
-    found = []
-    for title, lines in audit_text.sections(figures):
-        told = [part for line in lines if not line.startswith("|") for part in line.split("\n") if part]
-        if told and title != "The reports":
-            found.append({"title": title, "text": [line.removeprefix("- ") for line in told]})
-    return found
-
-
-def error_figures(state: State, made: Made) -> Figures:
-    """What an estimate from this many reports can be off by, for the mechanism and for randomized response."""
-    prior = made.certified.prior
-    if prior.size > MOST_ERRORS:
-        return {"reports": state.reports, "skipped": f"expected errors are shown up to {MOST_ERRORS} answers"}
-    response = ex.theory.randomized_response_for_pml(prior, made.design.epsilon)
-    ours = ex.planning.expected_error(prior, made.certified, state.reports, state.confidence)
-    theirs = ex.planning.expected_error(prior, response, state.reports, state.confidence)
-    return {
-        "reports": state.reports,
-        "confidence": ours.confidence,
-        "sentence": ex.planning.precision_sentence(
-            prior, made.certified.mechanism, [state.reports], state.confidence
-        ),
-        "labels": [plain(label) for label in prior.labels],
-        "probabilities": prior.probabilities.tolist(),
-        **{
-            name: {
-                "errors": [finite_or_none(e) for e in errors.standard_errors.tolist()],
-                "widths": errors.widths.tolist(),
-                "root_mean_square": finite_or_none(errors.root_mean_square),
-            }
-            for name, errors in (("optimal", ours), ("response", theirs))
-        },
-    }
+def least_epsilon(state: State, known: Known, points: float, progress: Progress) -> Figures:
+    """The smallest limit at which so many people tell the shares to ± so many points."""
+    if state.robust or state.utility != "shares":
+        raise ex.errors.OptionError(
+            "this works for shares that are taken as known; choose “the share of every answer”"
+        )
+    found = ex.planning.least_epsilon(
+        known.prior, people=state.people, half_width=points / 100, confidence=CONFIDENCE, progress=progress
+    )
+    epsilon = min(
+        math.ceil(found.epsilon * 1e4) / 1e4, known.prior.epsilon_max
+    )  # a little more is enough, too
+    return {"epsilon": epsilon, "lower": found.lower}
 
 
 def curve(
@@ -246,47 +145,3 @@ def _merged(one: Tradeoff, other: Tradeoff) -> Tradeoff:
         tuple(np.array(one.methods + other.methods)[order].tolist()),
         one.ceiling,
     )
-
-
-def curve_figures(tradeoff: Tradeoff) -> Figures:
-    """The points of both curves."""
-    return {
-        "epsilons": tradeoff.epsilons.tolist(),
-        "optimal": tradeoff.optimal.tolist(),
-        "response": tradeoff.randomized_response.tolist(),
-        "ceiling": tradeoff.ceiling,
-        "utility": tradeoff.utility.name,
-        "final": len(tradeoff) == PASSES[-1],
-    }
-
-
-def privatize_sample(state: State, made: Made, text: str) -> Figures:
-    """One secure draw for each answer of a pasted sample, and what the reports tell about the shares."""
-    words = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    if len(words) == 1:
-        words = [part.strip() for part in words[0].split(",") if part.strip()]
-    if not 0 < len(words) <= MOST_SAMPLE:
-        raise ex.errors.ValuesError(
-            f"a sample must have between 1 and {MOST_SAMPLE} answers, got {len(words)}; give one a line"
-        )
-    named = {str(label): label for label in made.certified.inputs}
-    values = [named.get(word, word) for word in words]
-    reports = made.certified.privatize(values)
-    estimate = ex.estimate(made.certified, reports, state.confidence)
-    truly, reported = Counter(values), Counter(reports)
-    named_reports = set(made.certified.outputs)
-    return {
-        "count": len(values),
-        "answers": [plain(value) for value in values[:MOST_DRAWN]],
-        "reports": [plain(report) for report in reports],
-        "rows": [
-            {
-                **row,
-                "label": plain(row["label"]),
-                "sample": truly[row["label"]] / len(values),
-                # Reports of a design for shares are numbers, not answers.
-                "reported": reported[row["label"]] / len(values) if row["label"] in named_reports else None,
-            }
-            for row in estimate.table.rows()
-        ],
-    }

@@ -22,9 +22,22 @@ MEDIA = {
     "svg": "image/svg+xml",
     "png": "image/png",
 }
-DOCUMENTS = ("mechanism.json", "report.md", "report.html")
-PICTURES = ("matrix", "leakage", "prior", "tradeoff")
-NAMES = (*DOCUMENTS, *(f"{name}.{kind}" for name in PICTURES for kind in ("svg", "png")))
+# The menu: what each file is for, in the words of the page.
+FILES = {
+    "To use": {"mechanism.json": "Mechanism file, for extremal privatize"},
+    "To read": {"report.html": "Report, a page to pass on", "report.md": "Audit, as Markdown"},
+    "Pictures": {
+        f"{name}.{kind}": f"{title}, {kind.upper()}"
+        for name, title in {
+            "matrix": "Mechanism",
+            "leakage": "Leakage of reports",
+            "prior": "Answers beforehand",
+            "tradeoff": "Privacy against precision",
+        }.items()
+        for kind in ("svg", "png")
+    },
+}
+NAMES = tuple(name for group in FILES.values() for name in group)
 WITH_CURVE = ("report.html", "tradeoff.svg", "tradeoff.png")
 
 
@@ -36,7 +49,7 @@ def make_file(name: str, made: Made, curve: Tradeoff | None) -> bytes:
     if name == "report.md":
         return made.audit.to_markdown().encode()
     if name == "report.html":
-        return mechanism_report(certified.prior, certified, curve).encode()
+        return mechanism_report(certified.prior_set or certified.prior, certified, curve).encode()
     if name not in NAMES:
         raise ex.errors.OptionError(f"a file must be one of {', '.join(NAMES)}, got {name!r:.60}")
     what, _, kind = name.partition(".")

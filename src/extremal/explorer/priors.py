@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import extremal as ex
-from extremal.model.reading import Table, csv_rows, labelled, number, read_table
+from extremal.auditing.figures import plain
+from extremal.model.reading import Table, csv_rows, labelled, number, read_table, typed
 
 KINDS = ("auto", "probabilities", "counts")
 MOST_SYMBOLS = 1000
+BETWEEN = "|"  # the answers to two questions that are one secret
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,9 @@ class Upload:
     kind: str
     columns: list[str]
     column: str | None
+    second: str | None  # a column that is one secret with the first
     words: str
+    warning: str = ""
 
 
 def read_prior(text: str, kind: str = "auto", pseudocount: float = 0.0) -> tuple[ex.Prior, str]:
@@ -31,19 +35,54 @@ def read_prior(text: str, kind: str = "auto", pseudocount: float = 0.0) -> tuple
     """
     if kind not in KINDS:
         raise ex.errors.OptionError(f"numbers must be read as one of {', '.join(KINDS)}, got {kind!r:.40}")
-    table = parse(text)
+    table = joint(parse(text))
     if len(table.numbers) > MOST_SYMBOLS:
         raise ex.errors.SizeError(
             f"the explorer is for at most {MOST_SYMBOLS} answers, got {len(table.numbers)}; merge rare answers, or "
             "use the library"
         )
-    whole = all(x == int(x) for x in table.numbers if abs(x) < 1e15)
-    counted = kind == "counts" or (kind == "auto" and whole and sum(table.numbers) > 1)
-    if not counted:
+    if not _counted(table, kind):
         return table.prior(), f"{len(table.numbers)} probabilities"
     prior = ex.Prior.from_counts(table.numbers, pseudocount, table.labels)
     added = f", {pseudocount:g} added to each" if pseudocount else ""
     return prior, f"counts of {sum(table.numbers):,.6g} answers{added}"
+
+
+def _counted(table: Table, kind: str) -> bool:
+    whole = all(x == int(x) for x in table.numbers if abs(x) < 1e15)
+    return kind == "counts" or (kind == "auto" and whole and sum(table.numbers) > 1)
+
+
+def prior_set(text: str, kind: str, pseudocount: float, confidence: float) -> ex.PriorSet:
+    """All priors that fit the counts in the editor's text."""
+    table = joint(parse(text))
+    if not _counted(table, kind):
+        raise ex.errors.PriorError(
+            "shares from a sample must be given as counts, so that it is known how large the sample was",
+            remedy="write how many people gave each answer",
+        )
+    if pseudocount:
+        raise ex.errors.PriorError(
+            "nothing must be added to the counts of a sample: answers that nobody gave stay possible anyway",
+            given=pseudocount,
+            remedy="set it to 0",
+        )
+    return ex.PriorSet.from_counts(table.numbers, confidence, table.labels)
+
+
+def joint(table: Table) -> Table:
+    """Pairs as labels, where every label is written as answers to several questions, "yes | old"."""
+    labels = table.labels or []
+    parts = [str(label).split(BETWEEN) for label in labels]
+    if not parts or len(parts[0]) < 2 or any(len(part) != len(parts[0]) for part in parts):
+        return table
+    columns = [typed([part.strip() for part in column]) for column in zip(*parts, strict=True)]
+    return Table(list(zip(*columns, strict=True)), table.numbers)
+
+
+def shown(label: Any) -> Any:
+    """A label as the page shows it, and as its editor reads it."""
+    return f" {BETWEEN} ".join(map(str, label)) if isinstance(label, tuple) else plain(label)
 
 
 def parse(text: str) -> Table:
@@ -57,20 +96,20 @@ def parse(text: str) -> Table:
 def editor_text(labels: list[Any], numbers: list[Any]) -> str:
     """One line an answer, as `parse` reads it again."""
     rows = zip(labels, numbers, strict=True)
-    return "\n".join(f"{' '.join(str(label).split())}, {number!r}" for label, number in rows)
+    return "\n".join(f"{' '.join(str(shown(label)).split())}, {number!r}" for label, number in rows)
 
 
-def read_upload(name: str, text: str, column: str | None = None) -> Upload:
+def read_upload(name: str, text: str, column: str | None = None, second: str | None = None) -> Upload:
     """What an uploaded CSV or JSON file says about the prior.
 
     CSV with a column of labels and one of numbers is a prior or counts. Every other CSV is data: the answers of a
-    column are counted.
+    column are counted, or those of two columns together.
     """
     text = text.removeprefix("\ufeff")
     if name.lower().endswith(".json") or text.lstrip()[:1] in ("[", "{"):
         table = parse(text if text.strip() else "{")
         labels = list(range(len(table.numbers))) if table.labels is None else table.labels
-        return Upload(editor_text(labels, table.numbers), "auto", [], None, "JSON")
+        return Upload(editor_text(labels, table.numbers), "auto", [], None, None, "JSON")
     lines = csv_rows(text)
     if not lines or "\0" in text:
         raise ex.errors.FileError(
@@ -78,29 +117,35 @@ def read_upload(name: str, text: str, column: str | None = None) -> Upload:
         )
     if column is None and (found := labelled(lines)) is not None:
         whole = [int(x) if x.is_integer() and x > 1 else x for x in found.numbers]
-        return Upload(editor_text(found.labels or [], whole), "auto", [], None, "labels with numbers")
+        return Upload(editor_text(found.labels or [], whole), "auto", [], None, None, "labels with numbers")
     rows = [row for _, row in lines]
     if len(rows[0]) == 1 and column is None and all(number(row[0]) is not None for row in rows):
         numbers = [number(row[0]) or 0.0 for row in rows]
         if sum(numbers) <= 1 + 1e-6 and len(numbers) > 1:
-            return Upload(editor_text(list(range(len(numbers))), numbers), "auto", [], None, "numbers")
-    return _count_column(rows, column)
+            return Upload(editor_text(list(range(len(numbers))), numbers), "auto", [], None, None, "numbers")
+    return _count_column(name, rows, column, second)
 
 
-def _count_column(rows: list[list[str]], column: str | None) -> Upload:
+def _count_column(name: str, rows: list[list[str]], column: str | None, second: str | None) -> Upload:
     columns = [cell.strip() for cell in rows[0]]
     if len(set(columns)) < len(columns):
         raise ex.errors.FileError(
             "the columns of a CSV file must have distinct names in its first line, got some twice"
         )
-    if column is not None and column not in columns:
-        raise ex.errors.FileError(f"the column must be one of {columns[:8]}, got {column!r:.60}")
+    for asked in (column, second):
+        if asked is not None and asked not in columns:
+            raise ex.errors.FileError(f"the column must be one of {columns[:8]}, got {asked!r:.60}")
     cells = {
-        name: [row[k].strip() if k < len(row) else "" for row in rows[1:]] for k, name in enumerate(columns)
+        head: [row[k].strip() if k < len(row) else "" for row in rows[1:]] for k, head in enumerate(columns)
     }
     # Unless one is named, the column with the fewest different answers, which a survey's question has.
-    chosen = column if column is not None else min(columns, key=lambda name: _variety(cells[name]))
+    chosen = column if column is not None else min(columns, key=lambda head: _variety(cells[head]))
     values = cells[chosen]
+    if second is not None and second != chosen:
+        pairs = zip(values, cells[second], strict=True)
+        values = [f"{a} {BETWEEN} {b}" if a and b else "" for a, b in pairs]
+    else:
+        second = None
     counts = Counter(value for value in values if value)
     if len(counts) < 2:
         raise ex.errors.PriorError(
@@ -113,9 +158,16 @@ def _count_column(rows: list[list[str]], column: str | None) -> Upload:
         )
     labels = sorted(counts, key=lambda label: (number(label) is None, number(label) or 0.0, label))
     empty = len(values) - sum(counts.values())
-    words = f"{sum(counts.values()):,} answers counted in column “{chosen}”"
+    where = f"column “{chosen}”" if second is None else f"columns “{chosen}” and “{second}” together"
+    words = f"{sum(counts.values()):,} answers counted in {where}"
     words += f", {empty:,} empty ones left out" if empty else ""
-    return Upload(editor_text(labels, [counts[label] for label in labels]), "counts", columns, chosen, words)
+    warning = (
+        f"These shares are counted from {name} and will stand exactly in the mechanism file. If these are the people "
+        "you protect, that file is itself a release: take the shares from a census or an earlier study, or keep the "
+        "file secret."
+    )
+    text = editor_text(labels, [counts[label] for label in labels])
+    return Upload(text, "counts", columns, chosen, second, words, warning)
 
 
 def _variety(values: list[str]) -> tuple[bool, int]:

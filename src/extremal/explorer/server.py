@@ -30,19 +30,19 @@ from starlette.types import ASGIApp
 
 from extremal._json import parse_json
 from extremal._web import is_loopback, listen
-from extremal.optimization.quadratic.purposes import Purpose
 from extremal.studies.data import anes96
 from extremal.studies.demo.survey import ORDER
 
-from .compute import UTILITIES
-from .files import NAMES
+from .files import FILES
 from .guard import LARGEST_BODY, Guard, Limits, read_body
 from .pool import Pool
 from .priors import editor_text
+from .state import MEASURES, PURPOSES
 
 STATIC = Path(__file__).parent / "static"
-PAGE = {"/": "index.html", "/style.css": "style.css", "/app.js": "app.js", "/charts.js": "charts.js"}
-TASKS = ("read", "explore", "curve", "privatize", "file")
+SCRIPTS = sorted(path.name for path in STATIC.glob("*.js"))
+PAGE = {"/": "index.html", "/style.css": "style.css", **{f"/{name}": name for name in SCRIPTS}}
+TASKS = ("read", "explore", "wish", "curve", "privatize", "file")
 
 
 def create_app(token: str, host: str = "127.0.0.1") -> ASGIApp:
@@ -61,11 +61,8 @@ def create_app(token: str, host: str = "127.0.0.1") -> ASGIApp:
         return FileResponse(STATIC / PAGE[request.url.path])
 
     async def options(_: Request) -> Response:
-        names = {
-            name: f"estimating {utility.name}" if isinstance(utility, Purpose) else utility.name
-            for name, utility in UTILITIES.items()
-        }
-        return JSONResponse({"utilities": names, "files": NAMES, "example": example()})
+        document = {"purposes": PURPOSES, "measures": MEASURES, "files": FILES, "example": example()}
+        return JSONResponse(document)
 
     async def task(request: Request) -> Response:
         document = await read_document(request)
@@ -96,7 +93,7 @@ def task_key(name: str, document: dict[str, Any]) -> str:
     """What tells whether a process has done this before: the prior and the utility, and for designs epsilon."""
     state = document.get("state")
     state = state if isinstance(state, dict) else {}
-    parts = ["prior", "kind", "pseudocount", "utility"] + ([] if name == "curve" else ["epsilon"])
+    parts = ["prior", "kind", "pseudocount", "robust", "utility"] + ([] if name == "curve" else ["epsilon"])
     return json.dumps(["curve" if name == "curve" else "design", *(state.get(part) for part in parts)])
 
 

@@ -26,8 +26,10 @@ import extremal as ex
 from extremal._json import parse_json
 from extremal.optimization.tradeoff import Tradeoff
 
-from . import compute, files
+from . import compute, figures, files
 from .priors import read_upload
+from .sample import privatize_sample
+from .state import Known, State, known_of, read_state, utility_of
 
 REMEMBERED = 4  # designs and curves
 Send = Callable[[dict[str, Any]], None]
@@ -65,53 +67,59 @@ class Worker:
 
     def read(self, document: dict[str, Any]) -> None:
         """What an uploaded file says about the prior."""
-        column = document.get("column")
-        found = read_upload(
-            str(document["name"]), str(document["text"]), None if column is None else str(column)
-        )
+        column, second = (None if document.get(k) is None else str(document[k]) for k in ("column", "second"))
+        found = read_upload(str(document["name"]), str(document["text"]), column, second)
         self.send({"type": "upload", **asdict(found)})
 
     def explore(self, document: dict[str, Any]) -> None:
-        """The prior, then a first design, its expected errors, and the final design where the first is not."""
-        state = compute.read_state(document.get("state"))
-        prior, words = compute.prior_of(state)
-        self.send({"type": "prior", **compute.prior_figures(prior, words)})
-        made = self.designs.get(_key(state, prior))
+        """What was read, then a first design, and the final design where the first is not."""
+        state = read_state(document.get("state"))
+        known = known_of(state)
+        self.send({"type": "prior", **figures.prior_figures(state, known)})
+        made = self.designs.get(_key(state, known))
         if made is None:
             self.send({"type": "working"})
-            made = compute.first_design(state, prior)
+            made = compute.first_design(state, known)
         if made is not None:
             self._show(state, made)
         if made is None or not made.final:
-            made = compute.final_design(state, prior, self._progress())
+            made = compute.final_design(state, known, self._progress())
             self._show(state, made)
-        _remember(self.designs, _key(state, prior), made)
+        _remember(self.designs, _key(state, known), made)
 
-    def _show(self, state: compute.State, made: compute.Made) -> None:
+    def _show(self, state: State, made: compute.Made) -> None:
         self._check()
-        self.send({"type": "design", **compute.design_figures(made)})
+        self.send({"type": "design", **figures.design_figures(state, made)})
         self._check()
-        self.send({"type": "errors", **compute.error_figures(state, made)})
-        self._check()
+
+    def wish(self, document: dict[str, Any]) -> None:
+        """The limit that a wanted precision needs."""
+        state, wanted = read_state(document.get("state")), document.get("points")
+        if isinstance(wanted, bool) or not isinstance(wanted, int | float) or not 0 < wanted < 100:
+            raise ex.errors.OptionError(
+                "the precision must be a number of points between 0 and 100", given=wanted
+            )
+        found = compute.least_epsilon(state, known_of(state), float(wanted), self._progress())
+        self.send({"type": "wish", **found})
 
     def curve(self, document: dict[str, Any]) -> None:
         """The trade-off, with ever more points."""
-        state = compute.read_state(document.get("state"))
-        prior, _ = compute.prior_of(state)
-        self._curve(state, prior, lambda part: self.send({"type": "curve", **compute.curve_figures(part)}))
+        state = read_state(document.get("state"))
+        known = known_of(state)
+        self._curve(state, known, lambda part: self.send({"type": "curve", **figures.curve_figures(part)}))
 
-    def _curve(self, state: compute.State, prior: ex.Prior, show: Callable[[Tradeoff], None]) -> Tradeoff:
-        key = (prior, state.utility)
-        known = self.curves.get(key)
-        if known is not None:
-            show(known)
-            return known
+    def _curve(self, state: State, known: Known, show: Callable[[Tradeoff], None]) -> Tradeoff:
+        key = (known.prior, state.utility)
+        found = self.curves.get(key)
+        if found is not None:
+            show(found)
+            return found
 
         def progress(done: int, points: int) -> None:
             self._check()
             self.send({"type": "points", "done": done, "points": points})
 
-        parts = compute.curve(prior, compute.UTILITIES[state.utility], progress)
+        parts = compute.curve(known.prior, utility_of(state, known.prior), progress)
         found = next(parts)
         show(found)
         for found in parts:
@@ -121,31 +129,26 @@ class Worker:
 
     def privatize(self, document: dict[str, Any]) -> None:
         """Reports for a pasted sample."""
-        state = compute.read_state(document.get("state"))
-        made = self._final(state)
-        self.send(
-            {"type": "sample", **compute.privatize_sample(state, made, str(document.get("sample", "")))}
-        )
+        made = self._final(read_state(document.get("state")))
+        self.send({"type": "sample", **privatize_sample(made, str(document.get("sample", "")))})
 
     def file(self, document: dict[str, Any]) -> None:
         """A file to download."""
-        state, name = compute.read_state(document.get("state")), str(document.get("name"))
+        state, name = read_state(document.get("state")), str(document.get("name"))
         made = self._final(state)
         curve = None
-        if name in files.WITH_CURVE and (
-            made.certified.prior.size <= compute.PREVIEWED or "tradeoff" in name
-        ):
-            curve = self._curve(state, made.certified.prior, lambda part: None)
+        if name in files.WITH_CURVE and (made.prior.size <= compute.PREVIEWED or "tradeoff" in name):
+            curve = self._curve(state, known_of(state), lambda part: None)
         content = files.make_file(name, made, curve)
         media = files.MEDIA[name.rpartition(".")[2]]
         self.send({"type": "file", "media": media, "content": base64.b64encode(content).decode()})
 
-    def _final(self, state: compute.State) -> compute.Made:
-        prior, _ = compute.prior_of(state)
-        made = self.designs.get(_key(state, prior))
+    def _final(self, state: State) -> compute.Made:
+        known = known_of(state)
+        made = self.designs.get(_key(state, known))
         if made is None:
-            made = compute.final_design(state, prior, self._progress())
-            _remember(self.designs, _key(state, prior), made)
+            made = compute.final_design(state, known, self._progress())
+            _remember(self.designs, _key(state, known), made)
         return made
 
     def _progress(self) -> Callable[[float, float], None]:
@@ -171,14 +174,15 @@ class Worker:
 TASKS: dict[str, Callable[[Worker, dict[str, Any]], None]] = {
     "read": Worker.read,
     "explore": Worker.explore,
+    "wish": Worker.wish,
     "curve": Worker.curve,
     "privatize": Worker.privatize,
     "file": Worker.file,
 }
 
 
-def _key(state: compute.State, prior: ex.Prior) -> Any:
-    return prior, state.epsilon, state.utility
+def _key(state: State, known: Known) -> Any:
+    return known.prior, state.robust, state.epsilon, state.utility
 
 
 def _remember(known: OrderedDict[Any, Any], key: Any, value: Any) -> None:
@@ -211,12 +215,11 @@ def read_frame(stream: BinaryIO) -> dict[str, Any] | None:
 def warm_up() -> None:
     """Load what tasks would wait for: the solver's libraries and compiled loops."""
     prior = ex.Prior([0.19, 0.15, 0.13, 0.12, 0.1, 0.08, 0.07, 0.06, 0.04, 0.03, 0.02, 0.01])
-    state = compute.State("", epsilon=0.3)
-    made = compute.first_design(state, prior)
+    state = State("", epsilon=0.3)
+    made = compute.first_design(state, Known(prior, None, ""))
     if made is not None:
-        compute.design_figures(made)
-        compute.error_figures(state, made)
-        compute.privatize_sample(state, made, "0\n1")
+        figures.design_figures(state, made)
+        privatize_sample(made, "0\n1")
 
 
 def main() -> None:

@@ -1,0 +1,255 @@
+"""What the page shows, from what was computed: sentences, tables and pictures, as JSON can hold them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import extremal as ex
+from extremal._json import finite_or_none
+from extremal._words import factor
+from extremal.auditing import pictures
+from extremal.auditing import text as audit_text
+from extremal.auditing.advice import disclosure, gaps, twins
+from extremal.auditing.report import CERTAIN, chance_of, matrix_section
+from extremal.optimization.quadratic.purposes import Mean, Purpose
+from extremal.optimization.tradeoff import Tradeoff
+
+from .compute import PASSES, Figures, Made, half_width
+from .priors import shown
+from .state import Known, State
+
+SHOWN = 900  # entries up to which the page gets the matrix as numbers
+MOST_ERRORS = 150  # symbols up to which the precision of each share is computed
+MOST_LISTED = 5
+
+
+def prior_figures(state: State, known: Known) -> Figures:
+    """What was read, and what the limit means: as a factor on chances, and what a report can rule out."""
+    prior = known.prior
+    region = min(prior.region(state.epsilon), prior.size + 1)
+    raised = factor(state.epsilon)
+    hunch = min(math.ceil(1000 * 0.1 * math.exp(min(state.epsilon, 50.0)) - 1e-9) / 10, 100.0)
+    ruled_out = (
+        "Reports may be the true answers: nothing is protected."
+        if region > prior.size
+        else "No report can rule out any answer."
+        if region == 1
+        else f"A report can rule out up to {region - 1} of {prior.size} answers."
+    )
+    read = f"{prior.size} answers, read as {known.words}."
+    if known.priors is not None:
+        read += " The limit holds for all shares that fit this sample, with confidence 95 %."
+    return {
+        "labels": [shown(label) for label in prior.labels],
+        "probabilities": prior.probabilities.tolist(),
+        "size": prior.size,
+        "edges": prior.region_edges.tolist(),
+        "epsilon_max": prior.epsilon_max,
+        "most": factor(prior.epsilon_max),
+        "words": read,
+        "promise": f"No guess about a person gets more than {raised} times as likely to be right: a hunch of 10 % "
+        f"becomes at most {hunch:g} %.",
+        "ruled_out": ruled_out,
+    }
+
+
+def design_figures(state: State, made: Made) -> Figures:
+    """The answer, the promise beside it, warnings, pictures, and the risk in words."""
+    design, certified = made.design, made.certified
+    figures = made.audit.to_dict()
+    found = figures["certainty"]["disclosures"]
+    often = min(sum(d["probability"] for d in found), 1.0)
+    answer = answer_figures(state, made)
+    return {
+        "final": made.final,
+        "epsilon": design.epsilon,
+        "factor": factor(certified.realised_epsilon),
+        "often": f"{chance_of(often)} of reports rule out some answer." if found else "",
+        "open": audit_text.left_open(figures),
+        "answer": answer,
+        "warnings": warnings(made, answer),
+        "mechanism": _mechanism(state, made),
+        "telling": _telling(state, made),
+        "method": _method(made),
+        "sections": _sections(figures),
+        "digest": certified.digest,
+    }
+
+
+def answer_figures(state: State, made: Made) -> Figures:
+    """What so many people tell, and how many randomized response would need for as much."""
+    prior, n, utility = made.prior, state.people, made.design.utility
+    average = isinstance(utility, Mean)
+    purpose = utility if isinstance(utility, Mean) else ex.shares
+    efficiency = purpose(prior, made.certified.mechanism)
+    if efficiency <= 0:
+        return {
+            "identified": False,
+            "people": n,
+            "headline": "These reports cannot tell the shares of all answers apart.",
+            "text": "That holds however many people answer. Choose “the share of every answer” under what you want to "
+            "estimate.",
+        }
+    theirs = purpose(prior, made.response)
+    half = half_width(efficiency, purpose, prior) / math.sqrt(n)
+    reach = f"± {half:.2g} for the average" if average else points(half)
+    who = "1 person" if n == 1 else f"{n:,} people"
+    rows, too_small = _precision(made, n, average)
+    return {
+        "identified": True,
+        "people": n,
+        "half": half,
+        "headline": f"Ask {who}, get {reach}.",
+        "text": _beside(made, n, half_width(theirs, purpose, prior), theirs, efficiency, average),
+        "needed": [
+            ["without privacy", n * efficiency],
+            ["this design", n],
+            ["randomized response", n * efficiency / theirs if theirs > 0 else None],
+        ],
+        "rows": rows,
+        "too_small": too_small,
+    }
+
+
+def points(half: float) -> str:
+    """Half the width of an interval for a share, in percentage points; beyond 100 nothing is known."""
+    return f"± {100 * half:.1f} points" if half < 1 else "± 100 points"
+
+
+def _beside(made: Made, n: int, theirs: float, worth: float, efficiency: float, average: bool) -> str:
+    what = "The average is" if average else "Each share is"
+    said = f"{what} then known to about that precision (ordinary 95 % intervals). "
+    if worth <= 0:
+        return said + "Randomized response with the same promise cannot tell the shares apart."
+    reach = theirs / math.sqrt(n)
+    times = efficiency / worth
+    told = f"± {reach:.2g}" if average else points(reach)
+    more = f"; it would need {n * times:,.0f} people, {times:.1f} times as many" if times >= 1.05 else ""
+    return f"{said}Randomized response with the same promise gets {told}{more}."
+
+
+def _precision(made: Made, n: int, average: bool) -> tuple[list[list[Any]] | None, bool]:
+    """Each answer with its share and half widths, ours and randomized response's; whether they say anything at all."""
+    prior = made.prior
+    if prior.size > MOST_ERRORS or average:
+        return None, False
+    ours, theirs = (
+        ex.plan(mechanism, people=n, prior=prior) for mechanism in (made.certified.mechanism, made.response)
+    )
+    rows = zip(prior.labels, prior.probabilities.tolist(), ours.half_widths, theirs.half_widths, strict=True)
+    return [
+        [shown(label), share, finite_or_none(half), finite_or_none(other)]
+        for label, share, half, other in rows
+    ], ours.too_small
+
+
+def warnings(made: Made, answer: Figures) -> list[str]:
+    """The warnings of the command line, for this page."""
+    found = [text.removeprefix("WARNING: ") for text in disclosure(made.certified)]
+    found = [f"{text[:1].upper()}{text[1:]}." for text in found]
+    if answer.get("too_small"):
+        found.append(
+            "This is too small to say anything: no share can be told from 0. Ask more people, or allow a larger ε."
+        )
+    alike = twins(made.prior.labels)
+    if alike:
+        named = "; ".join(" and ".join(f"“{text}”" for text in group) for group in alike[:3])
+        found.append(f"These answers differ in upper and lower case or in spaces alone: {named}.")
+    empty = gaps(made.prior.labels)
+    if empty:
+        named = ", ".join(f"“{text}”" for text in empty[:MOST_LISTED])
+        found.append(f"Taken for an answer: {named}. If it means that there is none, leave the line out.")
+    return found
+
+
+def _mechanism(state: State, made: Made) -> Figures:
+    """The picture of the report page, and the numbers where they are not too many."""
+    matrix = made.certified.mechanism
+    n, m = matrix.shape
+    few = m <= pictures.MOST_COLUMNS and n <= pictures.MOST_ROWS
+    drawn = (
+        pictures.heat_map(matrix, state.width)
+        if few
+        else pictures.after_reports(made.prior, matrix, state.width)
+    )
+    (picture,) = matrix_section(made.audit).pictures
+    return {
+        "svg": drawn,
+        "caption": picture.caption,
+        "inputs": [shown(label) for label in matrix.inputs],
+        "outputs": [shown(label) for label in matrix.outputs],
+        "often": matrix.output_distribution(made.prior).tolist(),
+        "matrix": matrix.matrix.tolist() if matrix.matrix.size <= SHOWN else None,
+    }
+
+
+def _telling(state: State, made: Made) -> Figures:
+    """The leakage envelope, and how the reports compare."""
+    levels = {factor(leakage) for leakage in made.audit.leakage.tolist()}
+    m = len(made.audit.leakage)
+    if made.audit.epsilon < 1e-9:
+        return {"svg": None, "text": "No report tells anything about the answer."}
+    tenth = factor(min(made.audit.envelope(0.1), made.audit.epsilon))
+    text = f"All {m} reports are equally telling. " if len(levels) == 1 and m > 1 else ""
+    return {
+        "svg": pictures.envelope(made.audit.envelope, made.audit.epsilon, state.width),
+        "text": f"{text}Somebody who looks at the most telling tenth of all reports finds an answer at most {tenth} "
+        f"times as likely as before{'' if made.audit.prior_set is None else ', if shares are as in the sample'}.",
+    }
+
+
+def _method(made: Made) -> str:
+    design = made.design
+    n, m = made.certified.mechanism.shape
+    proof = (
+        "no bound on the optimum is known"
+        if not math.isfinite(design.upper_bound)
+        else "proven optimal"
+        if design.gap < 1e-9
+        else f"proven to be at most {100 * design.gap:.2g} % below the best possible"
+    )
+    kept = ""
+    if not isinstance(design.utility, Purpose):
+        ceiling = design.utility(made.prior, ex.Mechanism(np.eye(made.prior.size), made.prior.labels))
+        kept = (
+            f" {design.utility.name.capitalize()}: {design.value:.4g}; the answer itself has {ceiling:.4g}."
+        )
+    still = "" if made.final else "; the search goes on"
+    return f"{n} answers, {m} reports; {proof}{still}; certified for ε = {design.epsilon:.6g}.{kept}"
+
+
+def _sections(figures: Figures) -> list[Figures]:
+    """The audit's paragraphs; long lists are folded, and its tables are left to the report."""
+    found = []
+    for title, lines in audit_text.sections(figures):
+        told = [part for line in lines if not line.startswith("|") for part in line.split("\n") if part]
+        if told and title not in ("In short", "The reports"):  # the first is said at the top
+            told = [line.removeprefix("- ") for line in told]
+            kept = 2 if title == CERTAIN else len(told)
+            found.append({"title": title, "text": told[:kept], "more": told[kept:]})
+    return found
+
+
+def curve_figures(tradeoff: Tradeoff) -> Figures:
+    """Both curves: half widths from one person, to be divided by the root of how many there are, or kept per cent."""
+    utility, prior = tradeoff.utility, tradeoff.prior
+    purpose = utility if isinstance(utility, Mean) else ex.shares
+    kept = not isinstance(utility, Mean) and utility != ex.shares
+
+    def heights(values: Any) -> list[float | None]:
+        if kept:
+            return [100 * v / max(tradeoff.ceiling, 1e-300) for v in values.tolist()]
+        scale = 1.0 if isinstance(utility, Mean) else 100.0
+        return [finite_or_none(scale * half_width(v, purpose, prior)) for v in values.tolist()]
+
+    return {
+        "epsilons": tradeoff.epsilons.tolist(),
+        "optimal": heights(tradeoff.optimal),
+        "response": heights(tradeoff.randomized_response),
+        "unit": "kept" if kept else "average" if isinstance(utility, Mean) else "points",
+        "name": utility.name,
+        "final": len(tradeoff) == PASSES[-1],
+    }

@@ -1,0 +1,110 @@
+"""Everything that the page lets a person choose, and what it means to the library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import extremal as ex
+from extremal.estimation.targets import label_numbers
+from extremal.optimization.quadratic.purposes import Purpose
+
+from .priors import prior_set, read_prior
+
+CONFIDENCE = 0.95  # of intervals, and that the true shares are among those that fit a sample
+# What is estimated, in the words of the page; designs for the others are for those who know what they are.
+PURPOSES = {
+    "shares": "the share of every answer",
+    "relative": "the share of every answer, rare ones as carefully",
+    "mean": "the average, of answers that are numbers",
+}
+MEASURES = {
+    "mutual-information": "mutual information",
+    "total-variation": "total variation",
+    "chi-squared": "χ² information",
+    "hellinger": "Hellinger information",
+    "jensen-shannon": "Jensen–Shannon information",
+}
+TYPES: dict[str, Any] = {"str": (str,), "float": (int, float), "int": (int,), "bool": (bool,)}
+WORDS = {"str": "text", "float": "a number", "int": "a whole number", "bool": "true or false"}
+
+
+@dataclass(frozen=True)
+class State:
+    """What the page asks about: the answers, the limit, what is estimated, and from how many people."""
+
+    prior: str
+    kind: str = "auto"
+    pseudocount: float = 0.0
+    robust: bool = False  # the numbers are a sample: the limit holds for all shares that fit it
+    epsilon: float = 0.7
+    utility: str = "shares"
+    people: int = 1000
+    width: int = 480  # of a picture, in pixels
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known about the answers: a prior, or a set of priors around it; and how it was read."""
+
+    prior: ex.Prior
+    priors: ex.PriorSet | None
+    words: str
+
+    @property
+    def given(self) -> ex.Prior | ex.PriorSet:
+        """What a design is made for."""
+        return self.prior if self.priors is None else self.priors
+
+
+def read_state(document: Any) -> State:
+    """The state in a JSON document, if every member has its type."""
+    if not isinstance(document, dict):
+        raise ex.errors.OptionError("a state must be an object")
+    known: dict[str, Any] = {}
+    for name, kind in State.__annotations__.items():
+        if name not in document:
+            continue
+        value = document[name]
+        if isinstance(value, bool) != (kind == "bool") or not isinstance(value, TYPES[kind]):
+            raise ex.errors.OptionError(f"{name} must be {WORDS[kind]}, got {value!r:.60}")
+        known[name] = float(value) if kind == "float" else value
+    if "prior" not in known:
+        raise ex.errors.OptionError("a state must have a prior")
+    state = State(**known)
+    if state.utility not in PURPOSES and state.utility not in MEASURES:
+        raise ex.errors.OptionError(f"there is no purpose of this name, got {state.utility!r:.60}")
+    if not 1 <= state.people <= 10**9:
+        raise ex.errors.OptionError(
+            "the number of people must be between 1 and a thousand million", given=state.people
+        )
+    if not 200 <= state.width <= 2000:
+        raise ex.errors.OptionError("pictures must be 200 to 2000 pixels wide", given=state.width)
+    return state
+
+
+def known_of(state: State) -> Known:
+    """The prior of a state, or the set of priors that fit its sample."""
+    prior, words = read_prior(state.prior, state.kind, state.pseudocount)
+    if not state.robust:
+        return Known(prior, None, words)
+    priors = prior_set(state.prior, state.kind, state.pseudocount, CONFIDENCE)
+    return Known(priors.nominal, priors, words)
+
+
+def utility_of(state: State, prior: ex.Prior) -> ex.Utility | Purpose:
+    """The purpose or the utility that a state names."""
+    if state.utility == "shares":
+        return ex.shares
+    if state.utility == "relative":
+        return ex.shares.relative
+    if state.utility != "mean":
+        found: ex.Utility = getattr(ex.utilities, state.utility.replace("-", "_"))
+        return found
+    try:
+        scores = label_numbers(prior.labels)
+    except ex.errors.OptionError:
+        raise ex.errors.OptionError(
+            "an average needs answers that are numbers; name the answers 0, 1, 2, or estimate their shares"
+        ) from None
+    return ex.mean(dict(zip(prior.labels, scores.tolist(), strict=True)))

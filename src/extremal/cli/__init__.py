@@ -33,13 +33,14 @@ from . import (
     privatize,
     regress,
     reproduce,
+    round,
     survey,
     tradeoff,
 )
 from .failure import BAD, INTERRUPTED, complain, status_of
 
-# Each runs in a test, in this order, in a folder that holds survey.csv (columns id, answer), habits.csv (columns id,
-# smokes, drinks), and wave1.csv and wave2.csv (columns id, answer, with reports of mechanism.json).
+# Each runs in a test, in this order, in a folder that holds survey.csv (columns id, answer, age), habits.csv (columns
+# id, smokes, drinks), and wave1.csv and wave2.csv (columns id, answer, with reports of mechanism.json).
 EXAMPLES = {
     "design": [
         "extremal design --prior never=0.5,once=0.3,often=0.2 --epsilon 0.7 -o mechanism.json",
@@ -53,6 +54,7 @@ EXAMPLES = {
         "extremal design --prior 0.5,0.3,0.2 -e 0.7 --json | extremal certify - --prior 0.5,0.3,0.2 -e 0.7",
     ],
     "key": ["extremal key secret.key"],
+    "round": ["extremal round survey.csv -o rounded.csv --column age --points 18,40,60,90"],
     "privatize": [
         "extremal privatize survey.csv -o private.csv --column answer --mechanism mechanism.json",
         "extremal privatize survey.csv -o repeatable.csv --column answer --mechanism mechanism.json "
@@ -99,6 +101,7 @@ EXAMPLES = {
 COMMANDS: dict[str, Callable[..., None]] = {
     "design": design.command,
     "certify": certify.command,
+    "round": round.command,
     "privatize": privatize.command,
     "estimate": estimate.command,
     "change": change.command,

@@ -42,6 +42,7 @@ WORDS = {
     "time_limit": "--time-limit",
     "unknown_as": "--unknown-as",
     "clusters=": "--clusters NAME",
+    "clip=True": "--clip",
     "Prior.from_counts(...)": "--counts FILE",
     "Prior.from_counts(counts, pseudocount=1)": "--pseudocount 1",
     "design(prior, epsilon)": "extremal design",

@@ -25,19 +25,14 @@ def in_points(squared):
 everywhere = [in_points(ex.large.windows(ANSWERS, e).squared_error) for e in epsilons]
 uniform = ex.Prior.uniform(ANSWERS)
 known = [in_points(ex.large.windows(uniform, e).squared_error) for e in epsilons]
-response = [  # randomized response: the true answer with odds of e^epsilon against each other one
-    in_points((math.exp(e) + ANSWERS - 2) / math.expm1(e) ** 2) for e in epsilons
-]
 
 
 def draw(axes):
-    axes.plot(epsilons, response, color=GREY, linestyle="--", label="randomized response")
     axes.plot(epsilons, everywhere, color=ORANGE, label="windows, limit for every prior (LDP)")
     axes.plot(epsilons, known, color=BLUE, label="windows, limit for a uniform prior (PML)")
     for (name, millionths), marker in zip(published.items(), "ovs", strict=True):
         axes.plot([5], [100 * math.sqrt(millionths / 1e6)], marker, color=GREY, label=f"{name}, published")
     axes.set_yscale("log")
-    axes.set_ylim(top=2e6)
     axes.set(xlabel="ε, the most that a report may leak (nats)", ylabel="standard error of a share (points)")
     axes.legend(loc="upper right", fontsize=8)
 

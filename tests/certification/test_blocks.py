@@ -145,6 +145,18 @@ def test_shares_of_blocks_are_estimated():
     assert ex.estimate(c, e.counts, prior=prior, method="map", strength=1.0).frequencies.shape == (3,)
 
 
+def test_whoever_asks_about_answers_gets_the_matrix_and_whoever_estimates_the_blocks():
+    prior, made, epsilon = small()
+    c, dense = (ex.certify(prior, m, epsilon + 1e-12) for m in (made, made.dense()))
+    vowel = {x: x in "ae" for x in prior.labels}
+    assert ex.audit(c, attribute=vowel).epsilon == pytest.approx(
+        ex.audit(dense, attribute=vowel).epsilon, abs=1e-9
+    )
+    twice = [ex.composition.repeat_release(prior, m, 2).epsilon for m in (c, dense)]
+    assert twice[0] == pytest.approx(twice[1], abs=1e-9)
+    assert ex.plan(c, width=0.2).labels == ex.estimate(c, {"low": 5, "middle": 3, "high": 9}).labels
+
+
 def test_names_of_blocks_are_distinct():
     assert Blocks((1, "1 … 3 (2)", 3), [0, 1, 0]).names == ("block 0: 1 … 3 (2)", "block 1: 1 … 3 (2)")
     for numbers in ([0, 2, 0], [0, -1, 1], [0, 1], [0.0, 1.0, 0.0]):

@@ -11,6 +11,7 @@ import extremal as ex
 from extremal.collection.designs import check, load_designs
 from extremal.collection.survey import parse_survey, read_survey
 from extremal.errors import SurveyError
+from extremal.model.blocks import in_blocks
 from tests.support.phones import ONE, SURVEY, folder
 
 
@@ -334,6 +335,10 @@ def test_a_question_takes_a_mechanism_from_a_file(tmp_path):
     assert findings.epsilon == pytest.approx(0.9)
     assert not list(tmp_path.glob("survey.visits*"))
     assert load_designs(read(tmp_path, text)).digest == published.digest
+    blocks = in_blocks(prior, [0, 1, 1], [[0.6, 0.4], [0.5, 0.5]])
+    ex.certify(prior, blocks, 0.9).save(tmp_path / "mine.json")
+    with pytest.raises(SurveyError, match="which phones can read"):
+        check(read(tmp_path, text))
     other = ex.Prior([0.5, 0.5], ["yes", "no"])
     ex.certify(ex.design(other, 0.9)).save(tmp_path / "mine.json")
     with pytest.raises(SurveyError, match="answers as inputs"):

@@ -348,9 +348,9 @@ Released = Mechanism | Certified  # what reports are drawn with
 
 
 def as_mechanism(mechanism: Any) -> Mechanism:
-    """The matrix of a certified mechanism (between blocks, if it has any), or the mechanism itself."""
+    """The matrix of a certified mechanism, or the mechanism itself."""
     if isinstance(mechanism, Certified):
-        return mechanism.between
+        return mechanism.mechanism
     if not isinstance(mechanism, Mechanism):
         raise MechanismError(
             "must be a Mechanism or a Certified",
@@ -359,6 +359,11 @@ def as_mechanism(mechanism: Any) -> Mechanism:
             remedy="load it from its file: load(path), or build one: Mechanism(matrix)",
         )
     return mechanism
+
+
+def as_estimable(mechanism: Any) -> Mechanism:
+    """The same, but of a mechanism in blocks the one between blocks: reports tell their shares, and no others."""
+    return mechanism.between if isinstance(mechanism, Certified) else as_mechanism(mechanism)
 
 
 def load(path: str | os.PathLike[str]) -> Certified:

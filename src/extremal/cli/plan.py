@@ -103,7 +103,7 @@ def command(
     if mechanism is not None and (source.prior or source.data or source.counts):
         raise OptionError("--mechanism must not be combined with a prior", remedy="leave one of them out")
     certified = None if mechanism is None else load_mechanism(mechanism)
-    prior = learn(source).prior if certified is None else certified.prior
+    prior = learn(source).prior if certified is None else certified.prior_between
     if efficiency is not None or half_width is not None:
         others = {
             "--mechanism": mechanism,

@@ -168,6 +168,12 @@ def _given(question: Question, mechanism: Certified) -> Asked:
             given=", ".join(map(str, mechanism.inputs[:6])),
             remedy=f"design one for {', '.join(expected[:6])}",
         )
+    if mechanism.blocks is not None:
+        raise SurveyError(
+            f"{question.place}: the mechanism of question {question.name!r} must have a matrix, which phones can read",
+            given="one in blocks",
+            remedy="certify its .mechanism",
+        )
     return _asked(question, "joint" if question.kind == "several" else None, (mechanism,))
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from .._frames import to_frame
 from .._types import Floats
-from ..certification.certified import as_mechanism
+from ..certification.certified import as_estimable
 from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels, brief, shorten
 from ..model.mechanism import Mechanism
@@ -298,7 +298,7 @@ def rate(
         )
     if entered not in ("report", "answer"):
         raise OptionError('must be "report" or "answer"', parameter="entered", given=repr(entered)[:40])
-    matrices = {name: as_mechanism(mechanism) for name, (mechanism, _) in groups.items()}
+    matrices = {name: as_estimable(mechanism) for name, (mechanism, _) in groups.items()}
     counts = {name: count_reports(mechanism, reports) for name, (mechanism, reports) in groups.items()}
     first = next(iter(matrices.values()))
     total = sum(c.total for c in counts.values())

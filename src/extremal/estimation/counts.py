@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certification.certified import Certified, as_mechanism
+from ..certification.certified import Certified, as_estimable
 from ..errors import MechanismError, ValuesError
 from ..model.labels import Labels, brief, shorten
 from ..model.mechanism import Mechanism
@@ -113,7 +113,7 @@ def count_reports(mechanism: Certified | Mechanism, reports: Any) -> ReportCount
     A list, numpy array, pandas or polars Series or arrow array of output labels; a mapping label -> count, for
     example dict(frame.groupBy("answer").count().collect()) of a Spark frame; or ReportCounts already made.
     """
-    outputs = as_mechanism(mechanism).outputs
+    outputs = as_estimable(mechanism).outputs
     if isinstance(reports, ReportCounts):
         if reports.outputs != outputs:
             raise MechanismError(

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._confidence import check_confidence
 from .._types import Floats
-from ..certification.certified import Certified, as_mechanism
+from ..certification.certified import Certified, as_estimable
 from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels, shorten
 from ..model.mechanism import Mechanism, check_match
@@ -165,7 +165,7 @@ class _How:
     def __init__(
         self, mechanism: Any, confidence: Any, intervals: Any, method: Any, prior: Prior | None, strength: Any
     ) -> None:
-        self.matrix = as_mechanism(mechanism)
+        self.matrix = as_estimable(mechanism)
         self.confidence = check_confidence(confidence)
         for name, given, allowed in (("method", method, METHODS), ("intervals", intervals, KINDS)):
             if given not in allowed:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._types import Floats
-from ..certification.certified import Certified, as_mechanism
+from ..certification.certified import Certified, as_estimable
 from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels, as_list, is_missing, shorten
 from ..model.mechanism import Mechanism, check_size
@@ -144,7 +144,7 @@ def change(
         raise OptionError(
             "must be those of the two waves", parameter="mechanisms", given=repr(mechanisms)[:60]
         )
-    one, two = (as_mechanism(m) for m in mechanisms)
+    one, two = (as_estimable(m) for m in mechanisms)
     if one.inputs != two.inputs:
         raise MechanismError(
             "mechanisms of both waves must have the same inputs in the same order",
@@ -176,7 +176,9 @@ def change(
     }
     # Codes stand for the pairs of labels: no comparison of tuples for each person.
     numbered = Mechanism(joint.matrix, joint.inputs)
-    marginals = [m.prior if isinstance(m, Certified) else Prior.uniform(one.inputs) for m in mechanisms]
+    marginals = [
+        m.prior_between if isinstance(m, Certified) else Prior.uniform(one.inputs) for m in mechanisms
+    ]
     expected = np.kron(marginals[0].probabilities, marginals[1].probabilities)
     found = estimate(
         numbered, pairs, confidence, intervals=intervals, prior=Prior(expected, joint.inputs), **beside

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._confidence import check_confidence
-from ..certification.certified import Certified, as_mechanism
+from ..certification.certified import Certified, as_estimable
 from ..errors import EpsilonError, MechanismError, OptionError
 from ..model.labels import Labels, brief
 from ..model.mechanism import Mechanism, check_match
@@ -172,8 +172,8 @@ def _mechanism(source: Any, epsilon: Any, prior: Any) -> tuple[Design | None, Pr
         )
     if isinstance(source, Design):
         return source, prior or source.prior, source.mechanism, source.epsilon
-    matrix = as_mechanism(source)
-    expected = prior if prior is not None else source.prior if isinstance(source, Certified) else None
+    matrix = as_estimable(source)
+    expected = prior if prior is not None else source.prior_between if isinstance(source, Certified) else None
     if expected is None:
         raise OptionError(
             "must come with a plain mechanism",

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._confidence import check_confidence
 from .._types import Floats
-from ..certification.certified import Certified, as_mechanism
+from ..certification.certified import Certified, as_estimable
 from ..errors import MechanismError, OptionError
 from ..model.labels import Labels, shorten
 from ..model.mechanism import Mechanism, check_match
@@ -321,6 +321,6 @@ def _each_widths(channel: Channel, n: float, error: float) -> Floats:
 
 
 def _check(prior: Prior, mechanism: Any, confidence: float) -> tuple[Mechanism, float]:
-    matrix = as_mechanism(mechanism)
+    matrix = as_estimable(mechanism)
     check_match(prior, matrix)
     return matrix, check_confidence(confidence)

@@ -49,7 +49,10 @@ def run_purpose(
         raise SizeError(
             f"designs for {purpose.name} are for at most {LARGEST} labels",
             given=prior.size,
-            remedy="merge rare labels, or give another utility: `utility=ex.mutual_information`",
+            remedy=(
+                "use windows, `large.windows(prior, epsilon)`, merge rare labels, or give another utility: "
+                "`utility=ex.mutual_information`"
+            ),
         )
     A = purpose.loss(prior)
     goal = default_tolerance(prior.size, epsilon) if tolerance is None else tolerance

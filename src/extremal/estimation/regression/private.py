@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._types import Floats, Ints
-from ...certification.certified import Certified, as_mechanism
+from ...certification.certified import Certified, as_estimable
 from ...errors import MechanismError, OptionError, ValuesError
 from ...model.labels import Labels, shorten
 from ...model.mechanism import Mechanism
@@ -86,7 +86,7 @@ def releases(given: Any, parsed: Parsed) -> tuple[Release, ...]:
     found = []
     for key, mechanism in given.items():
         names = tuple(map(str, key)) if isinstance(key, tuple) else (str(key),)
-        matrix = as_mechanism(mechanism)
+        matrix = as_estimable(mechanism)
         widths = {len(x) if isinstance(x, tuple) else 1 for x in (*matrix.inputs, *matrix.outputs)}
         if len(names) > 1 and widths != {len(names)}:
             raise MechanismError(
@@ -94,7 +94,9 @@ def releases(given: Any, parsed: Parsed) -> tuple[Release, ...]:
                 given=shorten(matrix.inputs, 3),
                 remedy="give each column its own mechanism",
             )
-        found.append(Release(names, matrix, mechanism.prior if isinstance(mechanism, Certified) else None))
+        found.append(
+            Release(names, matrix, mechanism.prior_between if isinstance(mechanism, Certified) else None)
+        )
     all_names = [name for release in found for name in release.names]
     if len(set(all_names)) < len(all_names):
         raise OptionError("each private column must have one mechanism", given=shorten(all_names))

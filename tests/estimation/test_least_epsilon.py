@@ -20,12 +20,12 @@ def test_two_uniform_answers_need_the_epsilon_of_warners_design(wanted):
     assert found.certified.realised_epsilon <= found.epsilon
 
 
-@pytest.mark.parametrize("utility", [ex.shares, ex.mutual_information, ex.mean([0, 1, 3])])
+@pytest.mark.parametrize("utility", [ex.shares, ex.mutual_information, ex.utilities.total_variation])
 def test_both_ends_hold_and_the_lower_one_is_checked_without_the_solver(utility):
     wanted = 0.3 * utility(PRIOR, ex.Mechanism(np.eye(3), PRIOR.labels, PRIOR.labels))
     steps = []
     found = ex.planning.least_epsilon(
-        PRIOR, wanted, utility, precision=0.01, progress=lambda *b: steps.append(b)
+        PRIOR, wanted, utility, precision=0.03, progress=lambda *b: steps.append(b)
     )
     assert utility(PRIOR, found.certified.mechanism) >= wanted
     assert found.certified.realised_epsilon <= found.epsilon
@@ -34,7 +34,7 @@ def test_both_ends_hold_and_the_lower_one_is_checked_without_the_solver(utility)
     assert check.ok
     assert check.upper_bound < wanted
     assert steps[-1] == (found.lower, found.epsilon)
-    assert found.epsilon - found.lower <= 0.01 * found.epsilon
+    assert found.epsilon - found.lower <= 0.03 * found.epsilon
 
 
 def test_a_loose_proof_widens_the_bounds_and_says_nothing_wrong(monkeypatch):
@@ -48,12 +48,16 @@ def test_a_loose_proof_widens_the_bounds_and_says_nothing_wrong(monkeypatch):
         made = honest(*args, **kwargs)
         return replace(made, upper_bound=min(1.2 * made.upper_bound, 1.0))
 
-    exact = module.least_epsilon(PRIOR, 0.25)
+    def found():
+        return module.least_epsilon(PRIOR, 0.25, ex.mutual_information, precision=1e-3)
+
+    exact = found()
     monkeypatch.setattr(module, "design", loose)
-    found = module.least_epsilon(PRIOR, 0.25)
-    assert found.lower < exact.lower
-    assert found.epsilon == pytest.approx(exact.epsilon, rel=2e-3)
-    assert found.refuted.upper_bound < 0.25 <= loose(PRIOR, found.lower * 1.002).upper_bound
+    wide = found()
+    assert wide.lower < exact.lower
+    assert wide.epsilon == pytest.approx(exact.epsilon, rel=2e-3)
+    at_most = loose(PRIOR, wide.lower * 1.002, ex.mutual_information).upper_bound
+    assert wide.refuted.upper_bound < 0.25 <= at_most
 
 
 def test_a_half_width_is_that_of_the_sentence_of_a_plan():

@@ -9,6 +9,7 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.addnodes import pending_xref
+from sphinx.ext.napoleon import Config, NumpyDocstring
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
@@ -22,13 +23,13 @@ author = "The extremal developers"
 copyright = author
 version = release = extremal.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 highlight_language = "text"  # a block without a language is a transcript of a shell
 myst_enable_extensions = ["colon_fence"]
-myst_heading_anchors = 3
+myst_heading_anchors = 4
 
 autosummary_generate = True
 # Some disks hold Design.html and design.html to be the same file.
@@ -44,9 +45,6 @@ autodoc_type_aliases = {
     name: name for name in ("ArrayLike", "Axes", "Labels", "Released", "Progress", "Column", "Generator")
 }
 autodoc_type_aliases |= {"Floats": "ndarray", "Ints": "ndarray"}
-napoleon_google_docstring = False
-napoleon_attr_annotations = False  # the signature has the types
-napoleon_use_ivar = True  # an attribute has one place: among the members
 add_module_names = False
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 100
@@ -70,6 +68,8 @@ html_theme_options = {
     "dark_css_variables": {"color-brand-primary": "#56B4E9", "color-brand-content": "#56B4E9"},
 }
 
+# The signature has the types, and an attribute has one place: among the members.
+NUMPYDOC = Config(napoleon_use_ivar=True, napoleon_attr_annotations=False)
 LITERAL = re.compile(r"(`[^`]+`)")
 
 
@@ -85,12 +85,14 @@ def as_restructured(line: str) -> str:
 
 
 def process_docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Docstrings are written for readers of the source, not in a markup; examples in them stay as they are."""
+    """Docstrings are written for readers of the source, in numpydoc's form; examples in them stay as they are."""
     example = False
     for k, line in enumerate(lines):
         example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
         if not example:
             lines[k] = as_restructured(line)
+    if what not in ("attribute", "data", "property"):  # "The unit: nats" is no type there
+        lines[:] = NumpyDocstring(lines, NUMPYDOC, app, what, name, thing, options).lines()
 
 
 def process_signature(
@@ -127,8 +129,7 @@ def link_names(app: Any, doctree: nodes.document) -> None:
 def setup(app: Any) -> None:
     app.connect("doctree-read", link_names)
     app.connect("autodoc-process-signature", process_signature)
-    # Before napoleon makes markup of the sections.
-    app.connect("autodoc-process-docstring", process_docstring, 400)
+    app.connect("autodoc-process-docstring", process_docstring)
     # Before autosummary looks for pages.
     app.connect(
         "builder-inited", lambda app: gallery.build(HERE.parent / "examples", HERE / "generated"), 100

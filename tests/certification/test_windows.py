@@ -125,6 +125,37 @@ def test_the_step_knows_nothing_of_the_answer():
         w.privatize([1, 2], key=bytes(range(32)), ids=[1, 1], column="q")
 
 
+def test_whoever_chooses_the_step_by_the_answer_is_found_out():
+    prior = ex.Prior.uniform(5)
+    w = ex.large.windows(prior, 0.5)
+    x = np.random.default_rng(0).integers(0, 5, 20_000)
+    y = w.privatize(x, source=SeededWords(7))
+    assert not ex.audit_pairs(x, y, epsilon=0.5, prior=prior).violation
+    cheated = np.where(x == 0, y % w.prime, y)  # always the step 1
+    assert ex.audit_pairs(x, cheated, epsilon=0.5, prior=prior).violation
+    assert not ex.audit_pairs(
+        x, y % w.prime, epsilon=0.5, prior=prior
+    ).violation  # the start alone would not show it
+
+
+def test_the_file_and_the_page_are_enough_to_draw():
+    """By the words of the page on the file format, without the library's drawing."""
+    for w in (ex.large.windows(SKEWED, 1.3), ex.large.windows(23, 2.0)):
+        d = json.loads(w.to_json())
+        p, size, inside, outside = d["prime"], d["size"], int(d["inside"]), int(d["outside"])
+        extra = 2**62 - size * inside - (p - size) * outside
+        weights = [inside + (j < extra) if j < size else outside for j in range(p)]
+        steps, words = (np.random.default_rng(k).integers(0, 2**64, 50, dtype=np.uint64) for k in (1, 2))
+        for x in (0, w.answers - 1):
+            expected = []
+            for u, v in zip(steps.tolist(), words.tolist(), strict=True):
+                step, left, j = 1 + u % (p - 1), v >> 2, 0
+                while left >= weights[j]:
+                    left, j = left - weights[j], j + 1
+                expected.append((step - 1) * p + (x - j * step) % p)
+            assert w.places.report(np.full(50, x), steps, words).tolist() == expected
+
+
 def test_the_error_is_that_of_subset_selection():
     """4 e^eps / (e^eps - 1)^2 for each share in the limit of many answers (Ye and Barg), which nobody improves on."""
     w = ex.large.windows(22_000, 5.0)

@@ -43,6 +43,7 @@ WORDS = {
     "unknown_as": "--unknown-as",
     "clusters=": "--clusters NAME",
     "clip=True": "--clip",
+    "large.windows(prior, epsilon)": "which Python has",
     "Prior.from_counts(...)": "--counts FILE",
     "Prior.from_counts(counts, pseudocount=1)": "--pseudocount 1",
     "design(prior, epsilon)": "extremal design",

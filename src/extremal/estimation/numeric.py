@@ -43,7 +43,7 @@ class Grid:
 
     @property
     def labels(self) -> Labels:
-        """The points as labels of answers: integers if all of them are whole."""
+        """The points as labels of answers, integers if all of them are whole."""
         whole = all(point.is_integer() for point in self.points)
         return tuple(int(point) if whole else point for point in self.points)
 

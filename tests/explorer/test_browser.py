@@ -222,12 +222,11 @@ def test_an_error_hides_the_result_says_why_and_goes_away(page, tmp_path):
         path.write_bytes(content)
         page.set_input_files("#upload", [])
         page.set_input_files("#upload", path)
-        page.wait_for_selector("#error:not([hidden])")
-        assert "must" in page.inner_text("#error")
+        page.wait_for_selector("#upload-error:not([hidden])")
+        assert "must" in page.inner_text("#upload-error")
         assert page.input_value("#prior") == THREE
-        page.fill("#epsilon", "0.5")
-        page.wait_for_selector("#error", state="hidden")
-        page.fill("#epsilon", "0.6")
+        page.click("#small")
+        page.wait_for_selector("#upload-error", state="hidden")
     with pytest.raises(ex.errors.PriorError) as expected:
         ex.Prior({"a": 0.5, "b": 0.2})
     page.fill("#prior", "a, 0.5\nb, 0.2")

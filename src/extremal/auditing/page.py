@@ -50,7 +50,7 @@ td { min-width: 4rem; }
 figcaption { font-size: .9rem; color: var(--soft); }
 figure { margin: 1rem 0; }
 summary { cursor: pointer; color: var(--link); padding: .4rem 0; }
-details td, details th { text-align: left; }
+details td, details th, .words td, .words th { text-align: left; }
 footer { margin-top: 3rem; font-size: .85rem; color: var(--soft); overflow-wrap: anywhere; }
 :focus-visible { outline: 3px solid var(--orange); outline-offset: 2px; }
 @media screen and (max-width: 600px) { .roomy { display: none; } .narrow { display: block; } }
@@ -67,6 +67,7 @@ class Table:
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
+    words: bool = False  # rather than numbers, which stand at the right
 
 
 @dataclass(frozen=True)
@@ -167,4 +168,5 @@ def _table(table: Table, name: str) -> str:
     )
     # A box that scrolls must be reached by the keyboard, and have a name.
     box = f'<div class="wide" tabindex="0" role="region" aria-label="{_text(name)}">'
-    return f"{box}<table><tr>{head}</tr>{rows}</table></div>"
+    kind = ' class="words"' if table.words else ""
+    return f"{box}<table{kind}><tr>{head}</tr>{rows}</table></div>"

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import extremal as ex
-from extremal._plot import MOST_NAMED, VERMILION, bars_size, draw_bars, draw_tradeoff, matrix_size, rendered
+from extremal._plot import BLUE, GREY, VERMILION, bars_size, matrix_size, rendered
+from extremal._types import Floats
+from extremal._words import factor
+from extremal.auditing import pictures
 from extremal.auditing.report import mechanism_report
 from extremal.optimization.tradeoff import Tradeoff
 
@@ -15,6 +21,7 @@ from .compute import Made
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+FACTORS = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1000.0)  # marks of an axis
 MEDIA = {
     "json": "application/json",
     "md": "text/markdown; charset=utf-8",
@@ -30,9 +37,9 @@ FILES = {
         f"{name}.{kind}": f"{title}, {kind.upper()}"
         for name, title in {
             "matrix": "Mechanism",
-            "leakage": "Leakage of reports",
+            "telling": "The most telling reports",
             "prior": "Answers beforehand",
-            "tradeoff": "Privacy against precision",
+            "tradeoff": "What a promise costs",
         }.items()
         for kind in ("svg", "png")
     },
@@ -54,37 +61,62 @@ def make_file(name: str, made: Made, curve: Tradeoff | None) -> bytes:
         raise ex.errors.OptionError(f"a file must be one of {', '.join(NAMES)}, got {name!r:.60}")
     what, _, kind = name.partition(".")
     n, m = certified.mechanism.shape
-    sizes = {"matrix": matrix_size(n, m), "prior": bars_size(n), "leakage": bars_size(m)}
+    sizes = {"matrix": matrix_size(n, m), "prior": bars_size(n)}
     size = sizes.get(what, (5.4, 4.0))
     return rendered(_drawing(what, made, curve), size, [kind])[0]
 
 
-def _leakage(made: Made, axes: Axes) -> None:
-    quantity = "leakage of the report in nats"
-    draw_bars(
-        made.audit.leakage.tolist(), made.certified.outputs, "Pointwise maximal leakage", quantity, axes
+def _telling(made: Made, axes: Axes) -> None:
+    """The leakage envelope, as factors."""
+    shares = np.geomspace(pictures.RAREST, 1.0, 101)
+    top = math.exp(made.audit.epsilon)
+    raised = [min(math.exp(made.audit.envelope(float(share))), top) for share in shares]
+    axes.plot(shares, raised, color=BLUE)
+    axes.axhline(
+        top, color=VERMILION, linestyle="--", label=f"no report: more than × {factor(made.audit.epsilon)}"
     )
-    mark = axes.axvline if len(made.certified.outputs) <= MOST_NAMED else axes.axhline
-    mark(made.design.epsilon, color=VERMILION, linestyle="--", label=f"ε = {made.design.epsilon:.4g}")
-    axes.legend(loc="lower right")
+    axes.set(
+        xscale="log",
+        xlabel="share of reports, the most telling first",
+        ylabel="factor on the chance of an answer",
+    )
+    axes.set_xticks([0.01, 0.1, 1.0], ["1 %", "10 %", "all"])
+    axes.legend()
+
+
+def _tradeoff(made: Made, curve: Tradeoff, axes: Axes) -> None:
+    """What a promise costs: people for shares, else per cent of what the answer itself gives."""
+    factors, here = np.exp(curve.epsilons), math.exp(made.design.epsilon)
+
+    def heights(values: Floats) -> list[float]:
+        if not pictures.in_people(curve):
+            return [100 * v / max(curve.ceiling, 1e-300) for v in values.tolist()]
+        return [pictures.people_for(v, curve.prior) for v in values.tolist()]
+
+    for values, color, dashes, name in (
+        (curve.optimal, BLUE, "-", "this design"),
+        (curve.randomized_response, VERMILION, "--", "randomized response"),
+    ):
+        shown = np.array(heights(values))
+        axes.plot(
+            factors[np.isfinite(shown)], shown[np.isfinite(shown)], label=name, color=color, linestyle=dashes
+        )
+    axes.axvline(here, color=GREY, linestyle=":", label="your choice")
+    axes.set(xscale="log", xlabel="largest factor on any guess", ylabel=pictures.curve_title(curve))
+    axes.set_yscale("log" if pictures.in_people(curve) else "linear")
+    marks = [f for f in FACTORS if f <= factors.max() * 1.001]
+    axes.set_xticks(marks, [f"× {f:g}" for f in marks])
+    axes.minorticks_off()
+    axes.legend()
 
 
 def _drawing(what: str, made: Made, curve: Tradeoff | None) -> Callable[[Axes], Any]:
     if what == "matrix":
         return made.design.plot
-    if what == "leakage":
-        return lambda axes: _leakage(made, axes)
+    if what == "telling":
+        return lambda axes: _telling(made, axes)
     if what == "prior":
-        return made.certified.prior.plot
+        return made.prior.plot
     if curve is None:
         raise ex.errors.OptionError("the figure of the trade-off must be given its curve")
-    point = (made.design.epsilon, made.design.value)
-    return lambda axes: draw_tradeoff(
-        curve.epsilons,
-        curve.optimal,
-        curve.randomized_response,
-        curve.ceiling,
-        curve.utility.name,
-        point,
-        axes,
-    )
+    return lambda axes: _tradeoff(made, curve, axes)

@@ -65,13 +65,14 @@ export async function wish() {
 export function setPrior(text, kind = "auto", warning = "") {
   $("prior").value = text;
   $("kind").value = kind;
+  say("upload-error", "");
   say("counted", warning);
   say("menu-counted", warning);
   refresh();
 }
 
 export async function upload(columns = {}) {
-  say("error", "");
+  say("upload-error", "");
   try {
     for await (const message of messages("read", { ...page.upload, ...columns })) {
       if (message.type === "error") throw new Error(message.message);
@@ -83,17 +84,17 @@ export async function upload(columns = {}) {
       setPrior(message.text, message.kind, message.warning);
     }
   } catch (error) {
-    say("error", error.message);
+    say("upload-error", error.message);
   }
 }
 
 export async function choose(file) {
   if (!file) return;
-  if (file.size > LARGEST_FILE) return say("error", "The file must have at most 5 MB; count the answers first.");
+  if (file.size > LARGEST_FILE) return say("upload-error", "The file must have at most 5 MB; count the answers first.");
   try {
     page.upload = { name: file.name, text: new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer()) };
   } catch {
-    return say("error", "The file must be text (CSV or JSON in UTF-8).");
+    return say("upload-error", "The file must be text (CSV or JSON in UTF-8).");
   }
   upload();
 }

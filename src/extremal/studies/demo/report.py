@@ -47,14 +47,14 @@ def make(
 
 def comparison(done: Demo) -> tuple[list[str], list[list[str]]]:
     """The mechanisms side by side: a head and rows of text."""
-    head = ["mechanism", "leaks", "information", "error of a share", "widest interval", "reports"]
+    head = ["mechanism", "factor, at most", "information", "error of a share", "widest interval", "reports"]
     rows = []
     for way in done.ways.values():
         error = way.expected.root_mean_square
         rows.append(
             [
                 way.name,
-                f"{way.certified.realised_epsilon:.4f}",
+                factor(way.certified.realised_epsilon),
                 f"{way.information:.4f}",
                 f"{100 * error:.2f} points" if math.isfinite(error) else "not identified",
                 f"{100 * way.expected.width:.0f} points",
@@ -168,8 +168,8 @@ def report(done: Demo) -> str:
             ],
             table=Table(*comparison(done)),
             after=[
-                "leaks: the proven leakage in nats of the integers that are drawn from. information: "
-                "mutual information "
+                "factor: by how much a report can raise any chance, proven for the integers that are drawn from. "
+                "information: mutual information "
                 "of answer and report in nats. error of a share: the expected root mean square for "
                 "this many people, in "
                 "percentage points.",
@@ -182,11 +182,11 @@ def report(done: Demo) -> str:
         leakage_section(done.audit),
         *risk_sections(done.audit),
         Section(
-            "What to do differently in earnest",
+            "Before you do this with real data",
             [
                 "Here the prior was learned from the very answers that are protected, so that "
                 "everybody can repeat the "
-                "demo. In earnest it must come from elsewhere: an earlier survey, a register, or a "
+                "demo. With real data it must come from elsewhere: an earlier survey, a register, or a "
                 "small sample of people "
                 "who agreed; extremal design --robust allows for the uncertainty of a sample.",
                 "Only the one column is released. Other columns that depend on it, such as the vote, "
@@ -216,6 +216,7 @@ def report(done: Demo) -> str:
                         ]
                     ),
                 ],
+                True,
             ),
         ),
     ]

@@ -92,7 +92,8 @@ def process_docstring(app: Any, what: str, name: str, thing: Any, options: Any, 
         if not example:
             lines[k] = as_restructured(line)
     if what not in ("attribute", "data", "property"):  # "The unit: nats" is no type there
-        lines[:] = NumpyDocstring(lines, NUMPYDOC, app, what, name, thing, options).lines()
+        made = NumpyDocstring(lines, NUMPYDOC, app, what, name, thing, options).lines()
+        lines[:] = [line.replace(":ivar ", ":param ", 1) for line in made]  # they stand in the signature
 
 
 def process_signature(

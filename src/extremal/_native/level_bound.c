@@ -27,6 +27,7 @@
 #define FAR 20 /* steps, each four times the last, to where a multiplier may be */
 #define NEAR 1e-7 /* how well multipliers are found, in parts of their scale */
 #define NEAR_THETA 1e-4
+#define SMALLEST 1e-6 /* ranges of levels, in parts of t */
 #define CENTRED 8 /* steps to the best v of a cell */
 #define OFF 0.1 /* what v may cost, in parts of the slack */
 
@@ -140,8 +141,8 @@ static side least_rho(const program *p, const cell *c, double start, double thet
 
 /* Multipliers of about the least F in the corners of a cell, or of one of at most `enough`, and that F.
 
-   `l` and `h` get the two sides of theta; mixed they meet all constraints unless the cell holds no vector. */
-static double settle(const program *p, cell *c, double enough, double *low_theta, side *l, side *h) {
+   `l` and `h` get the two sides of theta, which are `thetas`; mixed they meet all constraints unless the cell holds no vector. */
+static double settle(const program *p, cell *c, double enough, double thetas[2], side *l, side *h) {
     double low = 0.0, high = larger(c->theta, 1e-3 * p->scale);
     *l = *h = least_rho(p, c, c->rho, 0.0, enough);
     if (l->r.by_theta < 0 && l->r.value > enough) {
@@ -159,13 +160,13 @@ static double settle(const program *p, cell *c, double enough, double *low_theta
             else
                 high = middle, *h = s;
         }
-        if (l->r.value < h->r.value) high = low, *h = *l;
     } else
         high = low;
-    c->rho = h->rho;
-    c->theta = high;
-    *low_theta = low;
-    return h->r.value;
+    const bool lower = l->r.value < h->r.value;
+    c->rho = lower ? l->rho : h->rho;
+    c->theta = lower ? low : high;
+    thetas[0] = low, thetas[1] = high;
+    return lower ? l->r.value : h->r.value;
 }
 
 /* Add `weight` of what is chosen to the lifts and their squares. */
@@ -189,18 +190,18 @@ static double middle_of(const program *p, const cell *whole, double enough, doub
     c.t0 = c.t1 = (whole->t0 + whole->t1) / 2;
     c.b0 = c.b1 = (whole->b0 + whole->b1) / 2;
     side l, h;
-    double low;
-    const double value = settle(p, &c, enough, &low, &l, &h);
+    double thetas[2];
+    const double value = settle(p, &c, enough, thetas, &l, &h);
     if (value <= enough || h.r.by_theta < -1e-6 || fabs(h.share * h.r.by_rho) > 1e9) return -INFINITY;
     const double slopes = h.r.by_theta - l.r.by_theta;
     const double weight = slopes > 0 ? smaller(larger(-l.r.by_theta / slopes, 0.0), 1.0) : 1.0;
     memset(room + p->n, 0, (size_t)p->n * sizeof(double));
     memset(lifts, 0, (size_t)p->n * sizeof(double));
     memset(squares, 0, (size_t)p->n * sizeof(double));
-    add(p, &c, h.rho, c.theta, weight * h.share, room, lifts, squares);
-    add(p, &c, h.below, c.theta, weight * (1 - h.share), room, lifts, squares);
-    add(p, &c, l.rho, low, (1 - weight) * l.share, room, lifts, squares);
-    add(p, &c, l.below, low, (1 - weight) * (1 - l.share), room, lifts, squares);
+    add(p, &c, h.rho, thetas[1], weight * h.share, room, lifts, squares);
+    add(p, &c, h.below, thetas[1], weight * (1 - h.share), room, lifts, squares);
+    add(p, &c, l.rho, thetas[0], (1 - weight) * l.share, room, lifts, squares);
+    add(p, &c, l.below, thetas[0], (1 - weight) * (1 - l.share), room, lifts, squares);
     return value;
 }
 
@@ -258,9 +259,9 @@ static double centre(const program *p, cell *c, double enough, double slack, dou
         const double width = below && above ? high.v - low.v : INFINITY;
         if (k == CENTRED || off * off <= OFF * slack || 2 * width * fabs(off) <= OFF * slack) break;
         c->v = width < INFINITY ? low.v + width * (k & 1 ? 0.5 : low.off / (low.off - high.off)) : c->v + off;
-        double low_theta;
+        double thetas[2];
         side l, h;
-        c->bound = settle(p, c, enough, &low_theta, &l, &h);
+        c->bound = settle(p, c, enough, thetas, &l, &h);
         if (c->bound < best.bound) best = *c;
     }
     *c = best;
@@ -277,6 +278,9 @@ static double centre(const program *p, cell *c, double enough, double slack, dou
     const double sum = along(p, room + 2 * n);
     return (weight > 0 ? weight * low.terms : 0.0) + (weight < 1 ? (1 - weight) * high.terms : 0.0) - sum * sum;
 }
+
+/* Whether splitting a cell would change nothing but rounding. */
+static bool is_point(const cell *c) { return c->t1 - c->t0 <= SMALLEST * c->t1 && c->b1 - c->b0 <= SMALLEST; }
 
 static double now(void) {
     struct timespec t;
@@ -319,7 +323,8 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
             for (int64_t i = 0; i < n; i++) root.v += a[i];
             branch++;
             c = root;
-        } else if (count + 1 > most || now() - begin > seconds || heap[0].bound <= target || heap[0].bound - best <= slack)
+        } else if (count + 1 > most || now() - begin > seconds || heap[0].bound <= target ||
+                   heap[0].bound - best <= slack || is_point(heap))
             break;
         else { /* split the cell of the largest bound */
             c = heap[0];
@@ -334,13 +339,13 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
         }
         const double enough = larger(target, best);
         const cell before = c;
-        double low, where[2];
+        double thetas[2], where[2];
         side l, h;
         c.bound = isfinite(c.bound) ? corners(&p, &c, c.rho, c.theta, where).value : INFINITY;
         for (int64_t mode = 0; mode <= (all[c.branch] > 0 ? 0 : PAID_ABOVE) && c.bound > enough; mode++) {
             cell other = before;
             other.mode = mode;
-            other.bound = settle(&p, &other, enough, &low, &l, &h);
+            other.bound = settle(&p, &other, enough, thetas, &l, &h);
             if (other.bound < c.bound) c = other;
         }
         const double value = centre(&p, &c, enough, slack, room);

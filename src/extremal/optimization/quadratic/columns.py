@@ -17,10 +17,14 @@ from .problem import Problem
 from .relaxation import Relaxed, relax
 from .watch import Watch
 
-LISTED = 6_000_000  # numbers: the most that a list of all lift vectors may hold
-SHORT = 25_000  # lift vectors that are gone through in every round
+LISTED = 30_000_000  # numbers: the most that a list of all lift vectors may hold
+SHORT = 1.2e8  # multiplications: a list that takes no more to go through is gone through in every round
 SWEEPS, FEW_SWEEPS = 20, 2  # of a local search, and of one among many symbols
 MANY = 200  # symbols
+WIDE, WIDEST = (
+    8,
+    40,
+)  # times as many vectors are looked for in a round that has stalled, up to so many symbols
 HEAVY, BLOCK = 60, 8  # symbols that the first vectors treat one by one, and in blocks of so many
 
 
@@ -57,19 +61,20 @@ class Source:
     @property
     def short(self) -> bool:
         """Whether the list of all is short enough to go through in every round."""
-        return self.vertices is not None and len(self.vertices) <= SHORT
+        return self.vertices is not None and self.vertices.size * self.problem.size <= SHORT
 
     def more(self, mixture: Mixture, round_: int, listed: bool) -> Floats:
         """Vectors that would improve a mixture; with those of the list of all if it is to be gone through."""
         n = self.problem.size
         C = np.asarray(np.linalg.inv(mixture.inverse), dtype=np.float64)
-        found = self.herd(C, np.append(0.0, mixture.y), round_ + 1).more(2 * n, self.watch)
+        wide = listed and self.vertices is None and n <= WIDEST
+        herd = self.herd(C, np.append(0.0, mixture.y), round_ + 1)
+        found = herd.more(2 * n * (WIDE if wide else 1), self.watch)
+        if wide:
+            found = _best(mixture, found, 4 * n)
         if self.vertices is None or not listed:
             return found
-        V = self.vertices[:, 1:]
-        reduced = np.einsum("ki,ki->k", V @ mixture.W - mixture.y, V) - mixture.y0
-        best = np.argsort(-reduced, kind="stable")[:n]
-        return np.concatenate([found, self.vertices[best]])
+        return np.concatenate([found, _best(mixture, self.vertices, 4 * n)])
 
     @property
     def exhausted(self) -> bool:
@@ -110,6 +115,13 @@ def whole(mixture: Mixture) -> tuple[Floats, Floats]:
     W = np.zeros((n, n))
     W[1:, 1:] = mixture.W
     return W, np.append(0.0, mixture.y)
+
+
+def _best(mixture: Mixture, X: Floats, count: int) -> Floats:
+    """So many of the vectors that would improve a mixture most."""
+    V = X[:, 1:]
+    gain = np.einsum("ki,ki->k", V @ mixture.W - mixture.y, V)
+    return np.asarray(X[np.argsort(-gain, kind="stable")[:count]])
 
 
 def _balanced(problem: Problem) -> tuple[Floats, Floats]:

@@ -22,6 +22,7 @@ from .spread import spread
 from .symmetric import alike, arrange, fullest
 from .watch import Watch
 
+ENOUGH = 0.7  # of the goal: the rest is for fewer outputs
 FEW = 4  # outputs for each symbol, unless it takes more to reach the goal
 SPARED = 5e-3  # of the efficiency, at most, for fewer outputs where the goal is missed
 RIDGE = 1e-6  # of the errors of all shares, added to a loss that does not need all of them
@@ -157,7 +158,7 @@ def improve(
                 watch.upper, certificate = bound, proof
             watch.tell()
             gap, before = watch.upper / value - 1, value
-            if gap <= 0.5 * goal or (source.exhausted and stalled) or watch.over() or round_ == rounds:
+            if gap <= ENOUGH * goal or (source.exhausted and stalled) or watch.over() or round_ == rounds:
                 break
             most += true.size if stalled else 0
             new = source.more(mixture, round_, listed)

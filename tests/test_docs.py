@@ -236,6 +236,14 @@ def test_every_parameter_of_the_reference_is_described_and_nothing_else_is() -> 
     assert (missing, unknown) == ({}, {})
 
 
+def test_every_function_at_the_top_level_says_what_it_returns() -> None:
+    functions = [name for name in ex.__all__ if inspect.isfunction(getattr(ex, name))]
+    assert functions
+    assert [
+        name for name in functions if "\nReturns\n-------\n" not in (inspect.getdoc(getattr(ex, name)) or "")
+    ] == []
+
+
 def modules_with_examples() -> list[str]:
     paths = sorted((ROOT / "src").rglob("*.py"))
     inside = [

@@ -145,6 +145,11 @@ def check_design(design: CheckedDesign) -> Check:
     ----------
     design
         What design() returns: under PML or LIP; for a set of priors if it is for shares or another purpose.
+
+    Returns
+    -------
+    Check
+        What was proved, and what was not.
     """
     wanted = ("prior", "epsilon", "utility", "notion", "mechanism", "value", "upper_bound", "dual")
     if not set(wanted) <= set(dir(design)):  # not hasattr, which would make the matrix of a large mechanism

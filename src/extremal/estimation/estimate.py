@@ -120,6 +120,11 @@ def estimate(
     strength
         For "map": as how many answers seen without noise the prior counts; by default as many as there are symbols.
 
+    Returns
+    -------
+    Estimate or GroupedEstimate
+        Shares, intervals and standard errors; with `by`, for each group.
+
     Notes
     -----
     How intervals are made, and why they hold, is told in module intervals, and in approximate for ordinary ones. For

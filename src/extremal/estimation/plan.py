@@ -73,6 +73,11 @@ def plan(
         Of the intervals; 1 - confidence is the level of two-sided tests.
     prior
         What is expected, if it is not that of the mechanism.
+
+    Returns
+    -------
+    Plan
+        A number of people with its precision, in figures and sentences.
     """
     level, chance = check_confidence(confidence), _check_power(power)
     goal = _Goal(width, difference, coefficient, chance, answer, intervals, level)

@@ -97,6 +97,11 @@ def sample_tradeoff(
         As for design(), each time.
     progress
         Called with (sizes done, sizes).
+
+    Returns
+    -------
+    SampleTradeoff
+        The curve, to print or tabulate.
     """
     check_prior(prior)
     sizes = np.array(list(observations), dtype=np.float64)

@@ -124,6 +124,11 @@ def mean(scores: Mapping[object, float] | Sequence[float]) -> Mean:
     ----------
     scores
         A number for each label, or numbers in the order of the prior.
+
+    Returns
+    -------
+    Purpose
+        To be given to `design`.
     """
     labels = tuple(scores) if isinstance(scores, Mapping) else None
     numbers = tuple(float(s) for s in (scores.values() if isinstance(scores, Mapping) else scores))
@@ -171,6 +176,11 @@ def groups(members: Mapping[str, Sequence[object]]) -> Groups:
     ----------
     members
         The labels of each group.
+
+    Returns
+    -------
+    Purpose
+        To be given to `design`.
     """
     if not members or not all(len(labels) for labels in members.values()):
         raise OptionError(

@@ -28,6 +28,8 @@ lock_python := .venv-lock/bin/python
 all_cores := --numprocesses auto
 # The cores are busy with tests: linear algebra on several threads would only get in their way.
 test test-slow coverage: export OPENBLAS_NUM_THREADS = 1
+# Tests start hundreds of processes, which would compile the same sources again and again.
+test test-slow coverage: export PYTHONDONTWRITEBYTECODE =
 lint: export MYPY_NUM_WORKERS = auto
 
 .PHONY: help
@@ -78,7 +80,7 @@ paper: test-environment
 docs:
 	@$(environment) create .venv-docs -e ".[docs]"
 	rm -rf docs/generated build/docs
-	$(docs_python) -m sphinx --fail-on-warning --keep-going --nitpicky --quiet docs build/docs
+	$(docs_python) -m sphinx --jobs auto --fail-on-warning --keep-going --nitpicky --quiet docs build/docs
 	@echo "open build/docs/index.html"
 
 .PHONY: format

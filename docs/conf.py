@@ -127,7 +127,7 @@ def link_names(app: Any, doctree: nodes.document) -> None:
             link += literal
 
 
-def setup(app: Any) -> None:
+def setup(app: Any) -> dict[str, bool]:
     app.connect("doctree-read", link_names)
     app.connect("autodoc-process-signature", process_signature)
     app.connect("autodoc-process-docstring", process_docstring)
@@ -135,3 +135,4 @@ def setup(app: Any) -> None:
     app.connect(
         "builder-inited", lambda app: gallery.build(HERE.parent / "examples", HERE / "generated"), 100
     )
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,8 +46,9 @@ def build(scripts: Path, folder: Path) -> None:
     rank = {name: k for k, name in enumerate(FIRST)}
     paths = sorted(scripts.glob("*.py"), key=lambda path: (rank.get(path.stem, len(rank)), path.stem))
     examples = [read(path) for path in paths]
-    for example in examples:
-        printed = run(scripts / f"{example.name}.py", folder)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # each runs in a process of its own
+        outputs = pool.map(run, paths, [folder] * len(paths))
+    for example, printed in zip(examples, outputs, strict=True):
         page = (
             f"# {example.title}\n\n{example.text}\n\n![{example.title}]({example.name}.svg)\n\n"
             f"```{{literalinclude}} ../../examples/{example.name}.py\n:language: python\n```\n\n"

@@ -42,7 +42,7 @@ def mechanism_report(
     other promises would cost.
     """
     made = audit(prior, mechanism)
-    sections = [prior_section(made.prior), matrix_section(made), leakage_section(made), *risk_sections(made)]
+    sections = [prior_section(made), matrix_section(made), leakage_section(made), *risk_sections(made)]
     if curve is not None:
         sections.insert(3, curve_section(curve, made.epsilon))
     return page(title, "", sections, _about(mechanism), promise_boxes(made))
@@ -77,14 +77,23 @@ def chance_of(share: float) -> str:
     return "< 0.1 %" if 0 < share < 0.0005 else f"{100 * share:.3g} %"
 
 
-def prior_section(prior: Prior) -> Section:
+def prior_section(made: Audit) -> Section:
     """The answers and how common they are."""
+    prior = made.prior
     shown = min(prior.size, pictures.MOST_ROWS)
-    which = "each answer" if shown == prior.size else f"the {shown} most common of {prior.size} answers"
+    one = "block of answers" if made.blocks is not None else "answer"
+    which = (
+        f"each {one}" if shown == prior.size else f"the {shown} most common of {prior.size} {_answers(made)}"
+    )
     return Section(
         "What is known beforehand",
         pictures=[drawn(lambda width: pictures.answer_shares(prior, width), f"Share of {which}: the prior.")],
     )
+
+
+def _answers(made: Audit) -> str:
+    """What the rows of the audit's mechanism are."""
+    return "answers" if made.blocks is None else "blocks of answers that are treated alike"
 
 
 def matrix_section(made: Audit, title: str = "The mechanism") -> Section:
@@ -97,7 +106,9 @@ def matrix_section(made: Audit, title: str = "The mechanism") -> Section:
         return Section(
             title, pictures=[drawn(lambda width: pictures.heat_map(made.mechanism, width), caption)]
         )
-    shown = f" The {pictures.MOST_ROWS} most common of {n} answers." if n > pictures.MOST_ROWS else ""
+    shown = (
+        f" The {pictures.MOST_ROWS} most common of {n} {_answers(made)}." if n > pictures.MOST_ROWS else ""
+    )
     caption = (
         f"There are {m} different reports. A circle shows how likely the answer is after some of them, the larger the "
         f"more often; the line, how likely it was before. At 0%, these reports rule the answer out.{shown}"

@@ -14,7 +14,7 @@ def command(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0 takes a free one.")] = 8501,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
-    """Open the explorer: a local web page to choose a prior and an epsilon and see what happens.
+    """Open the explorer: a local web page to plan a survey before you run it.
 
     Only this machine can reach it unless --host says otherwise, and data stays in memory. Ctrl-C ends it.
     """

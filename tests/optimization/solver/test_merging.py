@@ -132,3 +132,14 @@ def test_the_better_of_two_solutions_has_the_larger_value_and_the_smaller_bound(
         assert best.dual is one.dual
         assert (best.stats.rounds, best.stats.columns, best.stats.nodes) == (2, 4, 6)
         assert best.stats.interrupted
+
+
+def test_equal_symbols_have_the_bound_of_theorem_4():
+    prior = ex.Prior.uniform(5000)
+    design = ex.design(prior, 1.0, ex.mutual_information)
+    full = int(5000 / math.e)
+    lifts = np.array([math.e] * full + [5000 - math.e * full])
+    exact = float(np.sum(lifts * np.log(lifts))) / 5000
+    assert design.upper_bound == pytest.approx(exact, rel=1e-12)
+    assert design.gap < 1e-4
+    assert ex.check_design(design).ok

@@ -25,6 +25,7 @@ FROM = 45  # symbols: below, the program itself is fast
 LEVELS = (80, 200)  # blocks to merge into, tried in turn
 PART = 6  # blocks are at most this part of what a column holds or leaves
 WHOLE = 400  # symbols up to which the unmerged program is worth trying
+EVEN = 20_000  # equal symbols up to which their exact optimum is the bound: more are too many to check it independently
 SPARSE = 60  # symbols that a column holds or leaves, up to which it is sparse
 
 
@@ -117,7 +118,9 @@ def _spread(
             delta = problem.chord_bound(y)
             if math.fsum(y) + delta < upper:
                 upper, dual = math.fsum(y) + delta, y + delta * problem.pi
-    counts = integer_counts(problem.pi)
+    counts = None if problem.kinds == 1 else integer_counts(problem.pi)
+    if problem.kinds == 1 and problem.size <= EVEN and problem.even_value() < upper:
+        upper, dual = problem.even_value(), problem.even_value() * problem.pi
     if counts is not None and relative_gap(solution.value, upper) > tolerance:
         # Whole counts cannot fill a column exactly, which chords do not see. The last y is that of the master program.
         target = max(solution.value * (1 + tolerance / 2) - math.fsum(y), 0.0)

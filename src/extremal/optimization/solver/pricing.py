@@ -129,6 +129,14 @@ class Separable:
         mean = np.bincount(self.twins, weights=y) / np.bincount(self.twins)
         return np.asarray(mean[self.twins])
 
+    def even_value(self) -> float:
+        """The optimum if all symbols have one mass: every vertex is a permutation of one lift vector (Theorem 4)."""
+        n = self.size
+        filled = n * (1 - self.low) / (self.high - self.low)
+        k = min(math.floor(filled), n - 1)
+        lifts = np.array([self.high, self.low + (self.high - self.low) * (filled - k), self.low])
+        return float(np.array([k, 1, n - 1 - k]) @ self.f(lifts)) / n
+
     def chord_bound(self, y: Floats) -> float:
         """An upper bound on all reduced values: the continuous knapsack with f replaced by its chords."""
         lowest, highest = self.reach

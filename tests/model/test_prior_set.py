@@ -158,7 +158,7 @@ def test_the_sets_of_many_samples_hold_the_true_prior_as_often_as_they_say(kind)
     for n, size in ((2, 30), (3, 10), (4, 40), (7, 944), (20, 100), (60, 300)):
         for p in (np.full(n, 1 / n), 1 / np.arange(1, n + 1), rng.dirichlet(np.full(n, 0.3)) + 1e-9):
             for confidence in (0.8, 0.95):
-                assert coverage(kind, p / p.sum(), size, confidence, 1000, rng) >= confidence
+                assert coverage(kind, p / p.sum(), size, confidence, 3000, rng) >= confidence
 
 
 def test_intervals_are_those_of_the_binomial_distribution():

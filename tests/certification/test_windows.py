@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import extremal as ex
+from extremal.certification import trees
+from extremal.certification.proof import Lift, is_at_most
 from extremal.certification.weights import TOTAL
 from extremal.errors import CertificationError, FormatError, KeyingError, OptionError, ValuesError
 from extremal.randomness import SeededWords
@@ -244,6 +246,46 @@ def test_common_answers_are_found_by_their_prefixes():
     for wrong in (1, 2.0):
         with pytest.raises(OptionError):
             ex.large.tree(1000, 1.0, wrong)
+
+
+def test_the_limit_of_a_tree_holds_for_the_exact_masses_of_prefixes(monkeypatch):
+    """Sums of masses are rounded; what is sent is held against sums of fractions."""
+    monkeypatch.setattr(trees, "ROOTS", 3)
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        prior, epsilon = ex.Prior(rng.dirichlet(np.ones(29))), float(rng.uniform(0.2, 1.0))
+        tree = ex.large.tree(prior, epsilon, 2)
+        assert tree.epsilon == epsilon
+        masses = [Fraction(p) for p in prior.probabilities.tolist()]
+        for level, w in enumerate(tree.levels[:-1]):
+            prefix = [Fraction(0)] * w.answers
+            for i, p in enumerate(masses):
+                prefix[i // tree.divisor(level)] += p / sum(masses)
+            for row in joint(w).values():
+                mean = sum(p * q for p, q in zip(prefix, row, strict=True))
+                if mean:
+                    lift = max(row) / mean
+                    assert is_at_most(Lift(lift.numerator, lift.denominator, 0), epsilon)
+
+
+def test_the_same_windows_on_other_prefixes_have_noise_of_their_own():
+    one, other = ex.large.tree(1000, 1.0, 250), ex.large.tree(1000, 1.0, 300)
+    assert one.levels == other.levels
+    draws = {"key": bytes(range(32)), "ids": list(range(2000)), "column": "q"}
+    x = np.random.default_rng(0).integers(0, 250, 2000)  # the first prefix of either tree
+    assert np.mean(one.privatize(x, **draws) == other.privatize(x, **draws)) < 0.2
+
+
+@pytest.mark.parametrize("epsilon", [41.5, 50.0, 100.0, 1000.0])
+def test_large_limits_give_exact_reports_and_no_error(epsilon):
+    w = ex.large.windows(100, epsilon)
+    assert w.supports.own > 1 - 1e-15
+    assert w.ldp_epsilon <= epsilon
+
+
+def test_masked_numbers_are_refused():
+    with pytest.raises(ValuesError):
+        ex.large.windows(100, 1.0).privatize(np.ma.masked_equal([1, 2], 2))
 
 
 @pytest.mark.slow

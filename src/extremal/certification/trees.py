@@ -3,12 +3,14 @@
 Answers are numbers. At each level the number is divided by a power of the branching: what is left is its prefix. Each
 person is given one level at random, which is public and drawn without a look at the answer, and reports the prefix with
 the windows of that level. A report leaks about the answer what it leaks about the prefix, so the limit of every level
-is that of the tree.
+is that of the tree. Masses of prefixes are rounded: each is wrong by a factor below 1 + SLACK, and so is the lift, which
+is why levels with a prior are proved for a limit that is lower by SLACK.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +26,7 @@ from ..release.windows import answer_numbers, draw_levels, draw_windows
 from .windows import Windows, windows
 
 ROOTS = 256  # prefixes of the first level, at most, unless the branching is larger
+SLACK = 2.0**-49  # three roundings of a mass and as many of the sum, 2^-53 each
 PURPOSE = b"extremal-tree-digest-1\0"
 
 
@@ -50,7 +53,7 @@ class Tree:
     @property
     def epsilon(self) -> float:
         """The limit, in nats."""
-        return self.levels[-1].epsilon
+        return max(level.epsilon for level in self.levels)
 
     def divisor(self, level: int) -> int:
         """What a number is divided by at a level.
@@ -90,22 +93,25 @@ class Tree:
         last = self.levels[-1]
         numbers = answer_numbers(last.alphabet, last.answers, values)
         listed = None if ids is None else list(ids)
-        chosen = draw_levels(
-            len(self.levels), self._digest, len(numbers), Draws(key, listed, column, occasion, source)
-        )
+        everybody = Draws(key, listed, column, occasion, source)
+        chosen = draw_levels(len(self.levels), self._digest(None), len(numbers), everybody)
         out = np.empty(len(numbers), dtype=np.int64)
         for level, made in enumerate(self.levels):
             where = np.flatnonzero(chosen == level)
             some = None if listed is None else [listed[i] for i in where.tolist()]
             draws = Draws(key, some, column, occasion, source)
             prefixes = numbers[where] // self.divisor(level)
-            drawn = draw_windows(made.places, bytes.fromhex(made.digest), prefixes, draws)
+            drawn = draw_windows(made.places, self._digest(level), prefixes, draws)
             out[where] = level + len(self.levels) * drawn
         return out
 
-    @property
-    def _digest(self) -> bytes:
-        return hashlib.sha256(PURPOSE + b"".join(bytes.fromhex(w.digest) for w in self.levels)).digest()
+    def _digest(self, level: int | None) -> bytes:
+        """What keyed draws of a level depend on, or of the levels themselves.
+
+        The branching is part of it: the same windows on other prefixes are another question, with noise of its own.
+        """
+        whole = b"".join(bytes.fromhex(w.digest) for w in self.levels)
+        return hashlib.sha256(PURPOSE + f"{self.branching} {level} ".encode() + whole).digest()
 
 
 def tree(answers: Prior | int, epsilon: float, branching: int = 16) -> Tree:
@@ -129,7 +135,8 @@ def tree(answers: Prior | int, epsilon: float, branching: int = 16) -> Tree:
     levels, divisor = [last], branching
     while levels[0].answers > max(ROOTS, branching):
         count = -(-last.answers // divisor)
-        levels.insert(0, windows(_prefixes(last.prior, count, divisor), epsilon))
+        limit = last.epsilon if last.prior is None else _lowered(last.epsilon)
+        levels.insert(0, windows(_prefixes(last.prior, count, divisor), limit))
         divisor *= branching
     return Tree(tuple(levels), branching)
 
@@ -137,5 +144,11 @@ def tree(answers: Prior | int, epsilon: float, branching: int = 16) -> Tree:
 def _prefixes(prior: Prior | None, count: int, divisor: int) -> Prior | int:
     if prior is None:
         return count
-    masses = np.add.reduceat(prior.probabilities, np.arange(0, prior.size, divisor))
-    return Prior(masses / masses.sum(), range(count))
+    p = prior.probabilities.tolist()
+    masses = [math.fsum(p[k : k + divisor]) for k in range(0, len(p), divisor)]
+    return Prior(np.array(masses) / math.fsum(masses), range(count))
+
+
+def _lowered(epsilon: float) -> float:
+    """A float that is below epsilon by SLACK at least, or 0."""
+    return max(math.nextafter(epsilon - SLACK, -math.inf), 0.0)

@@ -43,6 +43,7 @@ MEMBERS = ("format", "version", "epsilon", "answers", "labels", "prior", "prime"
 PURPOSE = b"extremal-windows-digest-1\0"
 SHORT = 2.0**-50  # of the odds, that they are lowered by until the proof holds
 TRIES = 60
+MOST_ODDS = 2.0**60  # larger ones leave no weight for the places outside of the set
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -270,6 +271,7 @@ def windows(answers: Prior | int, epsilon: float) -> Windows:
         )
     prime = next_prime(n)
     size, odds = best_window(None if prior is None else prior.probabilities, n, prime, level)
+    odds = odds if math.isinf(odds) else min(odds, MOST_ODDS)
     for k in range(TRIES):
         lowered = 1 + (odds - 1) * (1 - SHORT * (2**k - 1)) if k else odds
         outside = 0 if math.isinf(lowered) else int(TOTAL / (lowered * size + prime - size))

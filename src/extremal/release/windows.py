@@ -108,7 +108,7 @@ def answer_numbers(alphabet: Any, answers: int, values: Any) -> Numbers:
         found = [] if not len(wrong) else list(column.values_at(wrong[:1]))
     else:
         raw = np.asarray(values)
-        if raw.ndim != 1 or (raw.dtype.kind not in "iu" and len(raw)):
+        if raw.ndim != 1 or (raw.dtype.kind not in "iu" and len(raw)) or np.ma.is_masked(values):
             raise ValuesError(
                 f"must be one column of whole numbers below {answers}",
                 parameter="values",

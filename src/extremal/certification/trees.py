@@ -3,8 +3,8 @@
 Answers are numbers. At each level the number is divided by a power of the branching: what is left is its prefix. Each
 person is given one level at random, which is public and drawn without a look at the answer, and reports the prefix with
 the windows of that level. A report leaks about the answer what it leaks about the prefix, so the limit of every level
-is that of the tree. Masses of prefixes are rounded: each is wrong by a factor below 1 + SLACK, and so is the lift, which
-is why levels with a prior are proved for a limit that is lower by SLACK.
+is that of the tree. Masses of prefixes are rounded: each is wrong by a factor below 1 + SLACK, and so is the lift.
+Levels with a prior are therefore proved for a limit that is lower by SLACK.
 """
 
 from __future__ import annotations

@@ -228,7 +228,8 @@ def _goal(prior: Prior, wanted: Any, utility: Any, people: Any, half_width: Any,
         )
     z = normal_quantile((1 - check_confidence(confidence)) / 2)
     direct = math.fsum(p * (1 - p) for p in prior.probabilities.tolist())
-    return float(z * z * direct / (prior.size * check_people(people, "people") * half_width**2))
+    needed = z * z * direct / (prior.size * check_people(people, "people"))
+    return float(needed / half_width / half_width)  # the square of a tiny width is 0
 
 
 def _up(level: float) -> float:

@@ -73,6 +73,8 @@ def test_a_half_width_is_that_of_the_sentence_of_a_plan():
 def test_a_wish_that_nothing_reaches_or_everything_is_said():
     with pytest.raises(ex.errors.EpsilonError, match="even true answers fall short"):
         ex.planning.least_epsilon(PRIOR, people=100, half_width=0.01)
+    with pytest.raises(ex.errors.EpsilonError, match="fall short"):
+        ex.planning.least_epsilon(PRIOR, people=100, half_width=1e-200)  # its square is 0
     guess = ex.utilities.ExpectedGain(np.eye(3))
     assert (
         ex.planning.least_epsilon(PRIOR, 0.4, guess).epsilon == 0

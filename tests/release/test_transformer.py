@@ -151,6 +151,18 @@ def test_people_who_occur_twice_and_unknown_answers_are_refused(certified, key_f
     assert instead.transform(unknown).equals(privatizer.transform(corrected))
 
 
+def test_an_array_is_not_taken_for_a_frame(certified, key_file):
+    """The columns 1 and 0 of a frame are the positions 0 and 1 of its array: answers would pass as they are."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({1: ANSWERS, 0: [7, 8, 9]})
+    fitted = Privatizer({1: certified}, key_file=key_file, ids=0).fit(frame)
+    with pytest.raises(ex.errors.ValuesError, match="X must be a frame, as in fit, got an array"):
+        fitted.transform(frame.to_numpy())
+    array = frame[[0, 1]].to_numpy()
+    with pytest.raises(ex.errors.ValuesError, match="columns among"):
+        Privatizer({1: certified}, key_file=key_file, ids=0, unknown_as={5: "once"}).fit_transform(array)
+
+
 def test_without_scikit_learn_the_error_says_what_to_install():
     program = "import sys; sys.modules['sklearn'] = None; import extremal.sklearn"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

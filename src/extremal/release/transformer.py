@@ -99,6 +99,7 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
                 given=shown(absent[0]),
                 remedy="name columns of a frame, and give positions in an array",
             )
+        self._of_array = isinstance(data, np.ndarray)
         self.kept_ = [j for j, name in enumerate(names) if callable(self.ids) or name != self.ids]
         return self
 
@@ -113,6 +114,13 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
         check_is_fitted(self)
         data = self._data(X, reset=False)
         self._check_parameters()
+        if (
+            isinstance(data, np.ndarray) != self._of_array
+        ):  # positions are no names, and keyed draws have names
+            seen, given = ("an array", "a frame") if self._of_array else ("a frame", "an array")
+            raise ValuesError(
+                f"must be {seen}, as in fit", parameter="X", given=given, remedy="convert it, or fit again"
+            )
         names = list(_names(data))
         chosen = self._private(names)
         unknown = self._unknown(chosen)
@@ -186,9 +194,15 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
         return {name: self.mechanisms for name in names if callable(self.ids) or name != self.ids}
 
     def _unknown(self, chosen: Mapping[Any, Certificate]) -> dict[Any, Hashable] | None:
-        if self.unknown_as is None or isinstance(self.unknown_as, Mapping):
-            return None if self.unknown_as is None else dict(self.unknown_as)
-        return dict.fromkeys(chosen, self.unknown_as)
+        if self.unknown_as is None or not isinstance(self.unknown_as, Mapping):
+            return None if self.unknown_as is None else dict.fromkeys(chosen, self.unknown_as)
+        if not self.unknown_as.keys() <= chosen.keys():
+            raise ValuesError(
+                f"must give a label for columns among {list(chosen)}, as {{column: label}}",
+                parameter="unknown_as",
+                given=shown(dict(self.unknown_as)),
+            )
+        return dict(self.unknown_as)
 
     def _texts(self, names: Any) -> list[str]:
         """Names for keyed draws and results: those of the data, or x0, x1, …"""

@@ -74,7 +74,7 @@ class Source:
             found = _best(mixture, found, 4 * n)
         if self.vertices is None or not listed:
             return found
-        return np.concatenate([found, _best(mixture, self.vertices, 4 * n)])
+        return np.concatenate([found, _best(mixture, self.vertices, 4 * n if self.short else n)])
 
     @property
     def exhausted(self) -> bool:

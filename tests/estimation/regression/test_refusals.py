@@ -47,7 +47,7 @@ def test_a_formula_that_makes_no_sense_is_refused(formula, words):
     ("options", "words"),
     [
         ({"model": "linear"}, "model must be one of"),
-        ({"model": "poisson"}, "a private outcome has answers"),
+        ({"model": "poisson"}, "a private outcome must have a model of answers"),
         ({"errors": "hc3"}, "errors must be one of"),
         ({"errors": "cluster"}, "must come with clusters"),
         ({"confidence": 95}, "confidence"),

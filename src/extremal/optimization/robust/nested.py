@@ -23,7 +23,11 @@ from ..solver.pricing import Separable
 from .vertices import nested_columns
 
 LISTED = 14  # symbols up to which all pairs of sets are gone through
-PLACES = 40_000  # nodes of branch and bound that wait at a time
+PLACES, BYTES = (
+    200_000,
+    40_000_000,
+)  # nodes of branch and bound that wait at a time, and what they take at most
+NODE = 200  # bytes, and one more for each symbol
 KEPT = 60  # columns of one search
 LOOKED_AT = 1 / 8  # nodes that a symbol costs which is looked at, see Budget
 MIDDLE, TOP = 1, 2
@@ -127,7 +131,7 @@ class NestedPricer:
             enough,
             int(min(allowed, in_time, 1e18)),
             LISTED,
-            PLACES,
+            int(min(PLACES, BYTES / (NODE + n))),
             KEPT,
             address(values, np.float64, KEPT),
             address(levels, np.int8, KEPT, n),

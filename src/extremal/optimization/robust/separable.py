@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..._types import Floats
+from ..._types import Floats, Ints
 from ...model.prior_set import PriorSet
 from ...model.utility import FInformation
 from ..solver.budget import Budget
@@ -21,7 +21,7 @@ from .vertices import nested_sets
 
 MERGED = 60  # symbols from which small ones are merged
 BLOCKS = 40
-SHARE = 0.65  # of the budget for columns of blocks, the rest for a bound over all symbols
+SHARE = 0.6  # of the budget for columns of blocks, the rest for a bound over all symbols
 LAST = 20_000_000  # nodes for that bound, whatever is left of the budget
 
 STARTS = 40  # columns in use, and random ones, that local search starts from
@@ -45,7 +45,8 @@ def _merged(task: Task, utility: FInformation, priors: PriorSet, c: float, budge
     """Small symbols share their lifts; what is proven is proven for all symbols.
 
     The blocks of a set of priors have a set of the same kind, see PriorSet.merged, and an f-information depends on a
-    block only through its mass. The dual vector is split in proportion to mass and priced anew.
+    block only through its mass. The dual vector is split and priced anew: as the symbols of a block differ, first by
+    interpolation, then in proportion to mass.
     """
     pi = priors.nominal.probabilities
     block = merge(Separable(pi, utility.f, 0.0, min(c, 1 / float(pi.min()))), BLOCKS)
@@ -54,12 +55,13 @@ def _merged(task: Task, utility: FInformation, priors: PriorSet, c: float, budge
     blocks = small.nominal.probabilities
     pricer = NestedPricer(priors, c, utility.f)
     upper, dual = math.inf, None
-    for vector in (solution.multipliers, solution.dual):
-        if vector is None:
-            continue
-        y = vector[block] * pi / blocks[block]
+    assert solution.multipliers is not None
+    for y in (
+        _interpolated(solution.multipliers, block, pi),
+        solution.multipliers[block] * pi / blocks[block],
+    ):
         target = solution.value * (1 + 0.3 * task.tolerance) - math.fsum(y)
-        priced = pricer.price(y, target, ALL, budget.part(0.5, LAST))
+        priced = pricer.price(y, target, ALL, budget.part(0.6, LAST))
         if math.fsum(y) + priced.bound < upper:
             upper, dual = math.fsum(y) + priced.bound, y + priced.bound * pi
         if relative_gap(solution.value, upper) <= task.tolerance:
@@ -67,6 +69,14 @@ def _merged(task: Task, utility: FInformation, priors: PriorSet, c: float, budge
     stats = replace(solution.stats, stopped=budget.stopped)
     upper = max(upper, solution.value)
     return replace(solution, lifts=solution.lifts[:, block], upper=upper, dual=dual, stats=stats)
+
+
+def _interpolated(vector: Floats, block: Ints, pi: Floats) -> Floats:
+    """Prices of symbols from those of blocks: by mass they change with the logarithm of the mass, without steps."""
+    blocks, sizes = np.bincount(block, weights=pi), np.bincount(block)
+    order = np.argsort(blocks / sizes, kind="stable")
+    at, by_mass = np.log(blocks / sizes)[order], (vector / blocks)[order]
+    return np.asarray(pi * np.interp(np.log(pi), at, by_mass))
 
 
 def _whole(task: Task, utility: FInformation, priors: PriorSet, c: float, budget: Budget) -> Solution:

@@ -9,27 +9,41 @@ P = q + (p - q) prior. Subset selection takes the best size of its sets.
   e^level / (1 + (e^level - 1) m), where m is the mass of the lightest set that a report can support.
 - At equal LDP ours is the design for the set of all priors. For symbols that are all alike subset selection is optimal.
 
-Simulations run the peers' own clients (multi-freq-ldpy; Hadamard response of pure-ldp) and estimators.
+Simulations run certified reports of ours, and the peers' own clients (multi-freq-ldpy; Hadamard response of pure-ldp)
+with their estimators.
+
+    python benchmarks/arena.py [--quick | --normal] [--save]    --save: figures for the picture in the documentation
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from families import survey, zipf
-from report import Report
+from report import Report, Table
 
 import extremal as ex
 
+NOTIONS = ("PML", "LDP")
 CLIENTS = ("randomized response", "subset selection", "OUE", "RAPPOR", "Hadamard response")
 PEOPLE, TIMES = 1000, 40  # of a simulation
 PROVEN = (
     1e-3  # the gap where symbols are alike and the best mechanism is known: what is left is for few outputs
 )
 LARGEST_PROVEN = 64  # symbols
+SIMULATED, PEERS_SIMULATED = 100, 8  # symbols up to which ours is simulated, and the peers, which are slower
+SIZES = {
+    "tiny": (2, 6),
+    "quick": (2, 8, 32),
+    "normal": (2, 8, 32, 100, 300, 1000),
+    "full": (2, 4, 8, 16, 32, 64, 100, 200, 300, 600, 1000),
+}
+SAVED = Path(__file__).parents[1] / "examples" / "arena_by_size.json"
 
 
 def squared_error(pi: np.ndarray, p: float, q: float) -> float:
@@ -150,21 +164,21 @@ def client(name: str, n: int, level: float) -> Callable[[np.ndarray], Any] | Non
 
 
 def cases(level: str) -> list[tuple[str, ex.Prior]]:
-    sizes = {"tiny": (2, 6), "quick": (2, 8, 32), "normal": (2, 8, 32, 100), "full": (2, 8, 32, 100, 1000)}[
-        level
-    ]
     found = [("party of the survey", survey("party")(7)), ("education of the survey", survey("education")(7))]
-    for n in sizes:
+    if level in ("normal", "full"):
+        cells = survey("party", "education", "income", "vote", "age")
+        found += [("income of the survey", survey("income")(24)), ("party and education", cells(49))]
+        found += [("300 cells of the survey", cells(300))]
+    for n in SIZES[level]:
         found += [(f"uniform {n}", ex.Prior.uniform(n)), (f"Zipf {n}", zipf(n, 1.0))]
     return found
 
 
 def run(report: Report) -> None:
-    epsilons = (1.0,) if report.level in ("tiny", "quick") else (0.5, 1.0, 2.0)
-    columns = {"prior": "<24", "epsilon": "7g", "ours": "10.4g", **dict.fromkeys(CLIENTS, ">19")}
+    epsilons = (1.0,) if report.level in ("tiny", "quick") else (0.5, 1.0, 2.0, 4.0)
+    columns = {"prior": "<24", "epsilon": "7g", "ours": ">16", **dict.fromkeys(CLIENTS, ">19")}
     rng = np.random.default_rng(report.seed)
-    for by_pml in (True, False):
-        notion = "PML" if by_pml else "LDP"
+    for notion in NOTIONS:
         table = report.table(
             f"Squared error of shares, times people, at equal {notion}",
             columns,
@@ -172,30 +186,70 @@ def run(report: Report) -> None:
         )
         for name, prior in cases(report.level):
             for epsilon in epsilons:
-                design = ours(prior, epsilon, by_pml)
-                own = error_of(prior, design)
-                cells = []
-                for other in CLIENTS:
-                    error, level, _ = best_client(other, prior.probabilities, epsilon, by_pml)
-                    cells.append(_cell(other, error, level, own, prior, by_pml, rng))
-                if prior.size <= 8 and epsilon == 1:
-                    mean, spread = simulate_ours(prior, design, rng)
-                    report.check(
-                        f"{name}, {notion} 1: ours simulated {mean:.4g} within 4 standard errors of {own:.4g}",
-                        abs(mean - own) <= 4 * spread,
-                    )
-                table.row(name, epsilon, own, *cells)
+                _row(report, table, name, prior, epsilon, notion == "PML", rng)
 
 
-def _cell(
-    name: str, error: float, level: float, own: float, prior: ex.Prior, by_pml: bool, rng: np.random.Generator
-) -> str:
-    text = f"{error:.4g}{'!' if error < own * (1 - 1e-9) else ''}"
-    make = None if by_pml or not 3 <= prior.size <= 8 or level != 1 else client(name, prior.size, level)
-    return text if make is None else f"{text} ({simulate(make, prior, rng)[0]:.3g})"
+def _row(
+    report: Report,
+    table: Table,
+    name: str,
+    prior: ex.Prior,
+    epsilon: float,
+    by_pml: bool,
+    rng: np.random.Generator,
+) -> None:
+    """One prior at one level: errors in theory, and simulated where that is fast enough."""
+    design = ours(prior, epsilon, by_pml)
+    own = error_of(prior, design)
+    errors, cells, simulated = {}, [], {}
+    if prior.size <= SIMULATED:
+        mean, spread = simulate_ours(prior, design, rng)
+        simulated["ours"] = mean
+        what = f"{name}, {'PML' if by_pml else 'LDP'} {epsilon:g}: ours simulated {mean:.4g}"
+        report.check(f"{what} within 4 standard errors of {own:.4g}", abs(mean - own) <= 4 * spread)
+    for other in CLIENTS:
+        error, level, _ = best_client(other, prior.probabilities, epsilon, by_pml)
+        errors[other] = error
+        small = not by_pml and 3 <= prior.size <= PEERS_SIMULATED and epsilon == 1
+        make = client(other, prior.size, level) if small else None
+        if make is not None:
+            simulated[other] = simulate(make, prior, rng)[0]
+        cells.append(_text(error, simulated.get(other)) + ("!" if error < own * (1 - 1e-9) else ""))
+    table.row(
+        name,
+        epsilon,
+        _text(own, simulated.get("ours")),
+        *cells,
+        labels=prior.size,
+        errors={"ours": own, **errors},
+        simulated=simulated,
+        gap=design.gap,
+        outputs=design.mechanism.shape[1],
+    )
+
+
+def _text(error: float, simulated: float | None) -> str:
+    return f"{error:.4g}" if simulated is None else f"{error:.4g} ({simulated:.3g})"
+
+
+def save(report: Report) -> None:
+    """The errors alone, for the picture."""
+    rows = [
+        {"notion": table.title[-3:], **{key: row[key] for key in ("prior", "epsilon", "labels")}}
+        | {"errors": {name: float(f"{error:.4g}") for name, error in row["errors"].items()}}
+        for table in report.tables
+        for row in table.rows
+    ]
+    text = ",\n".join(json.dumps(row) for row in rows)
+    SAVED.write_text(f"[\n{text}\n]\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
     import sys
 
-    run(Report(sys.argv[1].lstrip("-") if len(sys.argv) > 1 else "normal", 0))
+    levels = [word.lstrip("-") for word in sys.argv[1:] if word != "--save"]
+    report = Report(levels[0] if levels else "normal", 0)
+    run(report)
+    print(report.summary())
+    if "--save" in sys.argv:
+        save(report)

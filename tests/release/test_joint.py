@@ -14,7 +14,7 @@ import extremal as ex
 from extremal.certification import file as mechanism_file
 from extremal.certification.certify import certify
 from extremal.errors import InstallationError
-from extremal.release import ids, job, keys, sampler, self_check
+from extremal.release import drawing, ids, keys, sampler, self_check
 from extremal.release.sampler import SeededWords
 from extremal.release.texts import LETTERED, Texts
 from tests.support.containers import CONTAINERS, Draw, release
@@ -150,7 +150,7 @@ def without(monkeypatch, **fixed):
         given = dict(zip(names, arguments, strict=True))
         return keys.draw_key(**{**given, **fixed})
 
-    monkeypatch.setattr(job, "draw_key", draw_key)
+    monkeypatch.setattr(drawing, "draw_key", draw_key)
 
 
 IGNORED = {
@@ -178,7 +178,7 @@ def row_less(subkey, blocks, codes, rows):
 def test_noise_that_knows_neither_column_nor_answer_leaks_more_than_two_epsilons(how, monkeypatch, unchecked):
     """Reports that differ are both true. The falsifier shows the leakage in nats, and not only a dependence."""
     without(monkeypatch, column="any")
-    monkeypatch.setattr(job, "keyed_words", row_less)
+    monkeypatch.setattr(drawing, "keyed_words", row_less)
     one, two = many(how)
     people = zip(one.answers, two.answers, one.reports, two.reports, strict=True)
     assert all(y == a and z == b for a, b, y, z in people if y != z)
@@ -188,13 +188,13 @@ def test_noise_that_knows_neither_column_nor_answer_leaks_more_than_two_epsilons
 
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_noise_shared_by_an_answer_and_its_correction_is_found(container, monkeypatch, unchecked):
-    monkeypatch.setattr(job, "keyed_words", row_less)
+    monkeypatch.setattr(drawing, "keyed_words", row_less)
     one, two = release(container, C, FIRST, KEYED), release(container, C, SECOND, KEYED)
     assert any(line.startswith("dependent") for line in findings(one, two))
 
 
 def test_the_library_itself_stops_words_that_ignore_the_answer(monkeypatch):
-    monkeypatch.setattr(job, "keyed_words", row_less)
+    monkeypatch.setattr(drawing, "keyed_words", row_less)
     with pytest.raises(InstallationError):
         release("list", C, FIRST, KEYED)
 

@@ -83,6 +83,8 @@ def test_files_that_are_damaged_or_do_not_fit_are_refused_in_one_line(tmp_path):
     document = json.loads(text)
     weights = document["weights"]
     heavier = [[[str(2**61), "0"], *weights[0][1:]], *weights[1:]]
+    moved = 2**62 + 2**61  # every row sums to 2^62 still
+    negative = [[[str(moved), "0-2"]], [[str(2**62 - moved), "0-2"]], []]
     files = {
         "cut": text[: len(text) // 2],
         "twice": text.replace('"bits"', '"bits": 62, "bits"'),
@@ -94,6 +96,10 @@ def test_files_that_are_damaged_or_do_not_fit_are_refused_in_one_line(tmp_path):
         "rows": json.dumps(document | {"weights": heavier}),
         "nowhere": json.dumps(document | {"weights": [[["1", "9"]], *weights[1:]]}),
         "leaky": json.dumps(document | {"epsilon": "0.1"}),
+        "unlimited": json.dumps(document | {"epsilon": "inf"}),
+        "word": json.dumps(document | {"epsilon": "much"}),
+        "negative": json.dumps(document | {"weights": negative}),
+        "overlap": json.dumps(document | {"weights": [[*weights[0], weights[0][0]], *weights[1:]]}),
         "short": json.dumps(document | {"weights": weights[:-1]}),
     }
     for name, content in files.items():
@@ -115,6 +121,8 @@ cat("level :", said(estimate_shares(mechanism, 0, 95)), "\\n")
     assert "accepted" not in done.stdout
     assert "leaks more" in said["leaky"]
     assert "sum to 2^62" in said["rows"]
+    assert "its epsilon is none" in said["word"]
+    assert "two weights" in said["overlap"]
     assert "'bits' occurs twice" in said["twice"]
     assert "1 of 3 reports are none of this mechanism" in said["unknown"]
 

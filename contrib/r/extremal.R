@@ -109,7 +109,8 @@ read_mechanism <- function(path) {
   outputs <- vapply(document$outputs, label_text, "")
   if (anyDuplicated(inputs) || anyDuplicated(outputs)) refuse("two labels read alike as text")
   prior <- vapply(document$prior, as.numeric, 0)
-  epsilon <- as.numeric(document$epsilon)
+  epsilon <- suppressWarnings(as.numeric(document$epsilon))
+  if (length(epsilon) != 1L || !is.finite(epsilon) || epsilon < 0) refuse("its epsilon is none")
   if (length(prior) != length(inputs) || any(!(prior > 0)) || abs(sum(prior) - 1) > 1e-9) refuse("its prior is none")
   if (length(document$weights) != length(outputs)) refuse("there must be one column of weights for each report")
   P <- vapply(document$weights, weight_column, numeric(length(inputs)), n = length(inputs)) / 2^62
@@ -125,11 +126,15 @@ read_mechanism <- function(path) {
 weight_column <- function(runs, n) {
   column <- numeric(n)
   for (run in runs) {
-    weight <- as.numeric(run[[1L]])
+    weight <- suppressWarnings(as.numeric(run[[1L]]))
+    if (!isTRUE(weight > 0 && weight <= 2^62)) refuse("a weight that is none")
     for (part in strsplit(run[[2L]], ",", fixed = TRUE)[[1L]]) {
-      ends <- as.integer(strsplit(part, "-", fixed = TRUE)[[1L]])
-      if (anyNA(ends) || ends[[1L]] < 0L || ends[[length(ends)]] >= n) refuse("a row that does not exist")
-      column[seq(ends[[1L]], ends[[length(ends)]]) + 1L] <- weight
+      if (!grepl("^[0-9]{1,9}(-[0-9]{1,9})?$", part)) refuse("a row that does not exist")
+      ends <- range(as.integer(strsplit(part, "-", fixed = TRUE)[[1L]]))
+      if (ends[[2L]] >= n) refuse("a row that does not exist")
+      rows <- seq(ends[[1L]], ends[[2L]]) + 1L
+      if (any(column[rows] > 0)) refuse("a row that has two weights")
+      column[rows] <- weight
     }
   }
   column

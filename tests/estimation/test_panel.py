@@ -89,3 +89,14 @@ def test_changes_and_transitions_are_covered():
     assert (changes / rounds > 0.93).all()
     assert (changes / rounds < 0.97).all()
     assert 0.93 < moves.mean() / rounds < 0.97
+
+
+def test_reports_that_share_their_noise_are_refused():
+    """The same file twice, or both waves under one occasion: change would seem smaller than it is."""
+    rng = np.random.default_rng(3)
+    first, second = panel(400, rng, (RESPONSE, RESPONSE))
+    ex.panels.change((RESPONSE, RESPONSE), first, second)
+    with pytest.raises(ex.errors.ValuesError, match="400 of 400 that agree"):
+        ex.panels.change((RESPONSE, RESPONSE), first, first)
+    with pytest.raises(ex.errors.ValuesError, match="another occasion"):
+        ex.panels.change((RESPONSE, RESPONSE), first, np.where(rng.random(400) < 0.9, first, second))

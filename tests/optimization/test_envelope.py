@@ -50,6 +50,13 @@ def test_no_random_mechanism_within_the_limits_is_better():
     assert 0.5 * DESIGN.value < best <= DESIGN.upper_bound
 
 
+def test_what_the_solver_rounds_leaves_room_for_integers():
+    """Here the solver's mechanism is above the limit by itself."""
+    made = ex.design(PRIOR, 1.0, ex.mutual_information, envelope={0.2: 0.1}, tolerance=0.3)
+    P = ex.certify(made).mechanism.matrix
+    assert max(largest_event(PRIOR.probabilities, P, x, 0.2) for x in range(3)) < 0.2 * math.exp(0.1)
+
+
 def test_two_answers_and_a_rare_event_need_the_worst_case():
     """With delta below the mass of every output the envelope at delta is the worst case itself."""
     prior = ex.Prior([0.6, 0.4])

@@ -163,11 +163,16 @@ def _limits(given: list[str] | None) -> dict[float, float] | None:
     for text in given or []:
         share, equals, limit = text.partition("=")
         try:
-            limits[float(share)] = float(limit)
+            delta, level = float(share), float(limit)
         except ValueError:
             equals = ""
         if not equals:
             raise ex.errors.OptionError("--envelope must be like 0.2=0.5", given=f"{text!r:.60}")
+        if delta in limits:  # the last one would win, though the other may be stricter
+            raise ex.errors.OptionError(
+                "--envelope must have one limit for each share", given=f"two for {delta:g}"
+            )
+        limits[delta] = level
     return limits or None
 
 

@@ -21,10 +21,13 @@ from ..model.labels import Labels, as_list, is_missing, shorten
 from ..model.mechanism import Mechanism, check_size
 from ..model.prior import Prior
 from .approximate import two_sided_quantile, wald_intervals
+from .binomial import lower_limit
 from .estimate import estimate
 from .interval_table import IntervalTable, Promise
 from .labels import report_codes
 from .result import Estimate
+
+FALSE_ALARM = 1e-9  # how likely independent draws are taken for dependent ones, at most
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,6 +171,7 @@ def change(
         report_codes(m.outputs, [column[i] for i in kept])
         for m, column in zip((one, two), columns, strict=True)
     ]
+    _check_independent(one, two, codes)
     joint = product_mechanism(one, two)
     pairs = codes[0] * two.shape[1] + codes[1]
     beside: Any = {
@@ -184,6 +188,21 @@ def change(
         numbered, pairs, confidence, intervals=intervals, prior=Prior(expected, joint.inputs), **beside
     )
     return Change(one.inputs, found, len(there) - len(kept))
+
+
+def _check_independent(one: Mechanism, two: Mechanism, codes: list[Any]) -> None:
+    """Refuse reports that agree more often than independent draws can, whatever the answers are."""
+    n = len(codes[0])
+    if one.outputs != two.outputs or n == 0:
+        return
+    agree = int(np.count_nonzero(codes[0] == codes[1]))
+    most = float((one.matrix @ two.matrix.T).max())  # for the answers that make it likeliest
+    if lower_limit(np.array([agree]), n, FALSE_ALARM)[0] > most:
+        raise ValuesError(
+            f"draws of the two waves must be independent: reports can agree in about {most:.0%} of all people",
+            given=f"{agree} of {n} that agree",
+            remedy="draw the second wave with another occasion, and give the files of two waves",
+        )
 
 
 def product_mechanism(one: Mechanism, two: Mechanism) -> Mechanism:

@@ -97,9 +97,9 @@ def run_envelope(task: Task, limits: tuple[tuple[float, float], ...]) -> Design:
 
 
 def _kept(task: Task, mechanism: Mechanism, limits: list[tuple[float, float]]) -> Mechanism:
-    """The mechanism, mixed with its own output distribution if the solver's rounding took it above a limit."""
+    """The mechanism, mixed with its own output distribution if the solver's rounding used up the margin of a limit."""
     corners = Corners.of(task.prior.probabilities, mechanism.matrix)
-    factors = [(c, corners.factor(delta)) for delta, c in limits]
+    factors = [(1 + (c - 1) * (1 - MARGIN), corners.factor(delta)) for delta, c in limits]
     share = max((found - c) / (found - 1) if found > c else 0.0 for c, found in factors)
     if share > 0:
         mean = mechanism.output_distribution(task.prior)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.optimization.solver.pricing import Separable
-from extremal.optimization.solver.vertex_table import LARGEST, vertex_table
+from extremal.optimization.solver.pricing import LISTED, Separable
+from extremal.optimization.solver.vertex_table import vertex_table
 from tests.support.vertex_pricing import largest, pricings, problems, slack, vertices
 
 
@@ -60,6 +60,6 @@ def test_columns_below_the_threshold_are_left_out():
 
 def test_large_alphabets_have_no_table():
     assert (
-        vertex_table(Separable(np.full(LARGEST + 1, 1 / (LARGEST + 1)), ex.utilities.chi_squared.f, 0.0, 2.0))
+        vertex_table(Separable(np.full(LISTED + 1, 1 / (LISTED + 1)), ex.utilities.chi_squared.f, 0.0, 2.0))
         is None
     )

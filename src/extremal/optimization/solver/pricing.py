@@ -24,6 +24,7 @@ from ...model.regions import rounding
 CELLS = 1 << 15  # of each piece of the table of f: chords lie above t log t by at most 5e-10 max(1, high)
 FINE_CELLS = 1 << 19  # and a 256th of that
 LARGEST_TRACE = 500_000_000  # bytes that a dynamic programme may take to remember its choices
+LISTED = 18  # symbols whose vertices are all listed: beyond that branch and bound is faster
 LARGEST_TABLE = 15  # symbols whose 2^15 subset sums are looked up instead of being branched on
 
 
@@ -71,12 +72,27 @@ class Separable:
         rows = np.arange(len(L))
         L[rows, partial] = self.low
         # In deviations from low: they sum to 1 - low, and what rounding may have left of it is nothing.
-        room = (1 - self.low) - (L - self.low) @ self.pi
+        room = (1 - self.low) - (self.high - self.low) * self._sums(self.low < L)
         noise = rounding(math.log(self.high)) * (1 - self.low)
         weight = self.pi[partial] * (self.high - self.low)
         part = np.where(room > noise, self.low + room / self.pi[partial], self.low)
         L[rows, partial] = np.where(room < weight - noise, part, self.high)
         return L
+
+    def rounded_alike(self, lifts: Floats) -> Floats:
+        """The columns with their partial symbols as `lifts` computes them.
+
+        Where f is steep, two roundings of one vertex differ in utility by more than the tolerance.
+        """
+        full = lifts >= self.high
+        some = (lifts > self.low) & ~full
+        single = (some.sum(axis=1) <= 1)[:, None]
+        return np.where(single, self.lifts(full, some.argmax(axis=1)), lifts)
+
+    def _sums(self, chosen: Bools) -> Floats:
+        """The mass of each set; summed as `subset_sums` does where there are tables of them."""
+        masses = np.where(chosen, self.pi, 0.0)
+        return np.asarray(np.cumsum(masses, axis=1)[:, -1] if self.size <= LISTED else masses.sum(axis=1))
 
     @cached_property
     def reach(self) -> tuple[Floats, Floats]:

@@ -77,9 +77,9 @@ def _prepared(
             arcs = arc_columns(pi[order], problem.low, problem.high).lifts().T
             lifts = np.empty_like(arcs)
             lifts[:, order] = arcs
-            run.add(lifts)
+            run.add(problem.rounded_alike(lifts))
         if start is not None and len(start):
-            run.add(start)
+            run.add(problem.rounded_alike(start))
         elif n > SMALL:
             run.add(_search(run, problem, dual, 3 * len(run.master.pi), 16, 0)[0])
     return run

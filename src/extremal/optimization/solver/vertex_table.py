@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from ..._types import Floats
 from ...model.regions import rounding
 from ...theory.lift_vectors import subset_sums
-from .pricing import Priced, Separable
+from .pricing import LISTED, Priced, Separable
 
-LARGEST = 18  # symbols: beyond that branch and bound is faster
 FRACTION = 0.2  # columns of less than this part of the largest reduced value are left for later rounds
 
 
@@ -49,14 +48,17 @@ class VertexTable:
 def vertex_table(problem: Separable) -> VertexTable | None:
     """The table of all vertices, or None if the alphabet is too large for it or the only vertex is 1."""
     noise = float(rounding(np.log(problem.high)))
-    if problem.size > LARGEST or problem.high - problem.low <= noise:
+    if problem.size > LISTED or problem.high - problem.low <= noise:
         return None
     from .kernels import vertices as vertex_kernel
 
     capacity = (1 - problem.low) / (problem.high - problem.low)
-    room = capacity - subset_sums(problem.pi)
+    sums = subset_sums(problem.pi)
+    room = capacity - sums
     sets, starts = vertex_kernel.vertex_sets(room, problem.size, noise * capacity)
-    left = np.minimum(room[sets] / np.repeat(problem.pi, np.diff(starts)), 1.0)
-    above = (problem.high - problem.low) * left
-    gain = np.repeat(problem.pi, np.diff(starts)) * (problem.f(problem.low + above) - problem.ends[0])
+    # As in `Separable.lifts`, to the last bit: the master program holds the same vertices.
+    left = (1 - problem.low) - (problem.high - problem.low) * sums[sets]
+    masses = np.repeat(problem.pi, np.diff(starts))
+    above = np.clip(left / masses, 0.0, problem.high - problem.low)
+    gain = masses * (problem.f(problem.low + above) - problem.ends[0])
     return VertexTable(problem, sets, starts, above, np.asarray(gain, dtype=np.float64), np.empty_like(room))

@@ -17,6 +17,7 @@ from extremal.certification.weights import TOTAL
 from extremal.errors import CertificationError, FormatError, KeyingError, OptionError, ValuesError
 from extremal.randomness import SeededWords
 from extremal.release.order import OrderWarning
+from extremal.theory import windows as theory
 
 SKEWED = ex.Prior([0.4, 0.3, 0.12, 0.1, 0.05, 0.03], labels=list("abcdef"))
 CASES = [
@@ -281,6 +282,17 @@ def test_large_limits_give_exact_reports_and_no_error(epsilon):
     w = ex.large.windows(100, epsilon)
     assert w.supports.own > 1 - 1e-15
     assert w.ldp_epsilon <= epsilon
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 7.0])
+def test_a_search_in_two_steps_finds_the_best_size_of_sets(epsilon, monkeypatch):
+    """All sizes at once would take 14 GB for hundreds of millions of answers."""
+    rare = ex.Prior(np.arange(1, 20_004) / np.arange(1, 20_004).sum())
+    every = [ex.large.windows(answers, epsilon) for answers in (20_003, ex.Prior.uniform(20_003), rare)]
+    monkeypatch.setattr(theory, "MOST_SIZES", 500)
+    for best in every:
+        found = ex.large.windows(best.prior or best.answers, epsilon)
+        assert found.squared_error == pytest.approx(best.squared_error, rel=1e-6)
 
 
 def test_masked_numbers_are_refused():

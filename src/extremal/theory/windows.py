@@ -26,6 +26,7 @@ import numpy as np
 from .._types import Floats
 
 LARGEST = 1 << 29  # answers: a report and the level of a tree fit a signed 64-bit integer
+MOST_SIZES = 1 << 18  # of sets that are tried at once
 
 
 class Supports(NamedTuple):
@@ -64,14 +65,31 @@ def best_window(masses: Floats | None, answers: int, prime: int, epsilon: float)
     """The size of the sets and the odds A / B that estimate all shares best; odds may be infinite.
 
     With the masses of the answers, under PML for that prior; without, under local differential privacy. What is made
-    small is the expected squared error of all shares, for answers of these masses or else all alike.
+    small is the expected squared error of all shares, for answers of these masses or else all alike. Of very many
+    sizes, some are tried that grow in proportion, then all between the neighbours of the best one.
     """
-    sizes = np.arange(1, max(prime // 2, 1) + 1, dtype=np.float64)
+    lightest = None if masses is None else np.cumsum(np.sort(masses))
+    largest = max(prime // 2, 1)
+    if largest <= MOST_SIZES:
+        sizes = np.arange(1, largest + 1, dtype=np.float64)
+    else:
+        some = np.unique(np.rint(np.geomspace(1, largest, MOST_SIZES)))
+        near = int(np.argmin(_errors(some, lightest, answers, prime, epsilon)[0]))
+        sizes = np.arange(some[max(near - 1, 0)], some[min(near + 1, len(some) - 1)] + 1)
+    errors, odds = _errors(sizes, lightest, answers, prime, epsilon)
+    best = int(np.argmin(errors))
+    return int(sizes[best]), float(odds[best])
+
+
+def _errors(
+    sizes: Floats, lightest: Floats | None, answers: int, prime: int, epsilon: float
+) -> tuple[Floats, Floats]:
+    """The error of sets of each size, and the odds that epsilon allows; `lightest` are masses of the rarest answers."""
     top = math.exp(min(epsilon, 700.0))
     odds = np.full(len(sizes), top)
-    if masses is not None:
+    if lightest is not None:
         held = np.maximum(sizes - (prime - answers), 1).astype(np.int64)
-        m = np.cumsum(np.sort(masses))[held - 1]
+        m = lightest[held - 1]
         room = 1 - m * top
         with np.errstate(divide="ignore"):
             odds = np.where(room > 0, top * (1 - m) / np.where(room > 0, room, 1.0), np.inf)
@@ -80,6 +98,4 @@ def best_window(masses: Floats | None, answers: int, prime: int, epsilon: float)
     other = (sizes - own) / (prime - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         error = (own * (1 - own) + (answers - 1) * other * (1 - other)) / (own - other) ** 2
-    error = np.where(own > other, error, np.inf)
-    best = int(np.argmin(error))
-    return best + 1, float(odds[best])
+    return np.where(own > other, error, np.inf), odds

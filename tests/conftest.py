@@ -8,6 +8,7 @@ import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.support.browser import started
 
@@ -17,6 +18,9 @@ settings.register_profile("ci", derandomize=True, print_blob=True, **unhurried)
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=40)
 settings.register_profile("explore", derandomize=False, max_examples=2000, **unhurried)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+# Hypothesis likes to try the constants of all modules that are loaded. Examples would depend on what ran before.
+providers._get_local_constants = lambda: providers._local_constants
 
 # A shell lets what runs in its background ignore interrupts, and so do the programs that tests start there.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

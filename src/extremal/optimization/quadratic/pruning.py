@@ -12,6 +12,7 @@ from .watch import Watch
 
 PRECISE = 1e-8  # of a mixture that is final
 SILENT = 1e-7  # rows that tell less than this part of what the most telling row does are dropped
+ROUNDING = 1e-11  # of what weights have to balance
 LARGEST_PART, SMALLEST_PART = 0.4, 0.04  # of the rows, to be dropped at once
 
 
@@ -42,8 +43,10 @@ def prune(
 
 
 def _telling(X: Floats, mixture: Mixture) -> tuple[Floats, Floats, Floats]:
-    """The rows that tell something, their weights, and how much."""
+    """The rows that tell something, their weights, and how much; all rows if those alone cannot be balanced."""
     kept = np.flatnonzero(mixture.told > SILENT)
+    if not _balanced(X[kept], balance(X[kept][:, 1:], mixture.weights[kept])):
+        kept = np.arange(len(X))
     return X[kept], mixture.weights[kept], mixture.told[kept]
 
 
@@ -62,8 +65,12 @@ def _largest(
 def exactly_balanced(X: Floats, q: Floats) -> Floats:
     """Weights next to q that balance the rows of X up to rounding."""
     q = balance(X[:, 1:], q)
-    if not q.min() > 0:
-        raise SolverError(
-            "the weights of a design lost their sign in the last step",
-        )
+    if not _balanced(X, q):
+        raise SolverError("no positive weights balance the columns of a design in the last step")
     return q
+
+
+def _balanced(X: Floats, q: Floats) -> bool:
+    """Whether weights are positive, sum to 1 and balance the rows of X, up to rounding."""
+    moved = np.abs(q @ X[:, 1:]) <= ROUNDING * (q @ np.abs(X[:, 1:]))
+    return bool(q.min() > 0 and abs(q.sum() - 1) <= ROUNDING and moved.all())

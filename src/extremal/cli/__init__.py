@@ -151,7 +151,8 @@ class Command(typer.core.TyperCommand):
 app = typer.Typer(
     name="extremal",
     help="Ask sensitive questions, publish accurate results, and limit what each report can reveal about a person: "
-    "no guess gets more than e^epsilon times as likely to be right. A report may rule answers out; audit lists which.",
+    "for anyone who knows only how common the answers are, no guess gets more than e^epsilon times as likely to be "
+    "right. A report may rule answers out; audit lists which.",
     epilog="Start with extremal demo, or with extremal survey new survey.toml.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

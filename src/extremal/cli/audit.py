@@ -28,7 +28,12 @@ def command(
     prior: options.Prior = None,
     epsilon: Annotated[
         float | None,
-        typer.Option("--epsilon", "-e", metavar="LIMIT", help="Exit status 1 if more leaks than this."),
+        typer.Option(
+            "--epsilon",
+            "-e",
+            metavar="LIMIT",
+            help="The limit to check: exit status 1 if a report leaks more.",
+        ),
     ] = None,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the whole audit as a Markdown page.")
@@ -43,11 +48,11 @@ def command(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Test any system from observed pairs instead: a CSV file with secrets and reports.",
+            help="Instead of a mechanism, test any system: a CSV file with pairs of true answer and report.",
         ),
     ] = None,
     secret: Annotated[
-        str | None, typer.Option(metavar="NAME", help="With --pairs: the column of secrets.")
+        str | None, typer.Option(metavar="NAME", help="With --pairs: the column of true answers.")
     ] = None,
     report: Annotated[
         str | None, typer.Option(metavar="NAME", help="With --pairs: the column of reports.")
@@ -57,7 +62,7 @@ def command(
 ) -> None:
     """Say in plain words what each report of a mechanism can reveal.
 
-    Exit status 1: more than --epsilon leaks; with --pairs: the pairs prove that more leaks.
+    Exit status 1: a report leaks more than --epsilon. With --pairs: the pairs prove that the system leaks more.
     """
     if as_json and markdown:
         raise FileError(

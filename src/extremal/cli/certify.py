@@ -31,7 +31,7 @@ def command(
             "--epsilon",
             "-e",
             metavar="LIMIT",
-            help="The limit to prove: no guess more than e^epsilon times as likely.",
+            help="The limit to prove: no guess gets more than e^epsilon times as likely to be right.",
         ),
     ] = None,
     output: options.MechanismOutput = None,
@@ -40,7 +40,7 @@ def command(
 ) -> None:
     """Prove in exact arithmetic that a mechanism keeps epsilon, and write it as a certified mechanism file.
 
-    The proof of a mechanism file is done again. Exit status 1: the mechanism leaks more than epsilon.
+    If you give a mechanism file, its proof is repeated. Exit status 1: the mechanism leaks more than epsilon.
     """
     check_target(output, overwrite, as_json)
     text = read_text(source)

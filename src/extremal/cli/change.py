@@ -37,7 +37,9 @@ def command(
             help="The certified mechanism; give two, in the order of the waves, if they differ.",
         ),
     ],
-    id_column: Annotated[str, typer.Option(metavar="NAME", help="The column that says who is who.")],
+    id_column: Annotated[
+        str, typer.Option(metavar="NAME", help="The column with each person's id, the same in both waves.")
+    ],
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -55,8 +57,8 @@ def command(
 ) -> None:
     """Show how the answers of the same people changed between two waves, from their reports.
 
-    The reports of the two waves must have been drawn independently: with a key, that takes another --occasion. People
-    who reported in one wave only are left out.
+    The reports of the two waves must have been drawn independently. If you used a key, each wave needs its own
+    --occasion in `extremal privatize`. People who reported in one wave only are left out.
     """
     check_target(output, overwrite, as_json)
     check_table(output)

@@ -29,7 +29,7 @@ def command(
         ),
     ] = False,
     confidence: Annotated[
-        float, typer.Option(help="With --robust: the confidence that the true prior is one of these.")
+        float, typer.Option(help="With --robust: the confidence that the true prior is among those covered.")
     ] = 0.95,
     method: Annotated[options.Method, typer.Option(help="The algorithm; auto picks one.")] = "auto",
     tolerance: Annotated[
@@ -43,14 +43,14 @@ def command(
         bool,
         typer.Option(
             "--guarantee",
-            help="With an information as --utility: the most that every answer gets, not the mean of all.",
+            help="With an information measure as --utility: maximise the least that any answer gets, not the mean.",
         ),
     ] = False,
     envelope: Annotated[
         list[str] | None,
         typer.Option(
             metavar="SHARE=NATS",
-            help="With an information as --utility: the worst share of reports tells at most this, e.g. 0.2=0.5.",
+            help="With an information measure as --utility: 0.2=0.5 holds the most telling 20% of reports to 0.5 nats.",
         ),
     ] = None,
     people: Annotated[

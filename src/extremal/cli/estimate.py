@@ -31,7 +31,7 @@ def command(
         str,
         typer.Argument(
             metavar="FILE",
-            help='CSV or Parquet file with reports, or the store of a survey; "-" for a pipe.',
+            help='CSV or Parquet file with reports, or the database of a survey (survey.db); "-" for a pipe.',
         ),
     ],
     mechanism: Annotated[
@@ -40,7 +40,7 @@ def command(
             "--mechanism",
             "-m",
             metavar="FILE",
-            help="The certified mechanism that drew the reports; leave it out for the store of a survey.",
+            help="The certified mechanism that drew the reports; leave it out for the database of a survey.",
         ),
     ] = None,
     question: Annotated[
@@ -89,7 +89,7 @@ def command(
         str | None,
         typer.Option(
             metavar="LABEL=SHARE",
-            help="Also how far off the shares can be if up to this share of people give this answer whatever is true.",
+            help="Also how far off the shares can be if up to this share of people give this answer untruthfully.",
         ),
     ] = None,
     output: options.Table = None,

@@ -49,9 +49,7 @@ Weights = Annotated[
 ]
 Clusters = Annotated[
     str | None,
-    typer.Option(
-        "--clusters", metavar="NAME", help="The column with the cluster of each person: those drawn together."
-    ),
+    typer.Option("--clusters", metavar="NAME", help="The column with each person's sampling cluster."),
 ]
 Prior = Annotated[
     str | None,
@@ -86,7 +84,7 @@ Missing = Annotated[
 ]
 MissingOrNone = Annotated[
     Literal["refuse", "drop"] | None,
-    typer.Option("--missing", help="Stop at missing answers, as if left out, or drop them."),
+    typer.Option("--missing", help="Stop at missing answers, which is the default, or drop them."),
 ]
 MissingOrUnknown = Annotated[
     Literal["refuse", "drop"],

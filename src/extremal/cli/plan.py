@@ -32,36 +32,37 @@ def command(
         int | None,
         typer.Option(
             metavar="N",
-            help="How many people you have; with a prior and a goal, finds the epsilon they need.",
+            help="How many people you will ask; with a prior and a goal, finds the smallest epsilon that reaches it.",
         ),
     ] = None,
     width: Annotated[
         float | None, typer.Option(help="Goal: every interval at most this wide, from end to end, e.g. 0.05.")
     ] = None,
     difference: Annotated[
-        float | None, typer.Option(help="Goal: find a difference between two groups, e.g. 0.1 for 10 points.")
+        float | None,
+        typer.Option(help="Goal: detect a difference between two groups, e.g. 0.1 for 10 points."),
     ] = None,
     coefficient: Annotated[
         float | None,
         typer.Option(
-            help="Goal: find a log odds ratio per standard deviation of a covariate, in a logit model."
+            help="Goal: detect a log odds ratio per standard deviation of a covariate, in a logit model."
         ),
     ] = None,
     efficiency: Annotated[
         float | None,
         typer.Option(
-            help="Goal: find the smallest epsilon for this efficiency of shares, e.g. 0.25, with proof."
+            help="Goal: the smallest epsilon for this efficiency, with proof; 0.25: 4 reports are worth 1 true answer."
         ),
     ] = None,
     half_width: Annotated[
         float | None,
         typer.Option(
             "--half-width",
-            help="Goal: with a prior and --people, find the smallest epsilon for shares to about ± this, with proof.",
+            help="Goal: with a prior and --people, the smallest epsilon that gives shares to about ± this, with proof.",
         ),
     ] = None,
     power: Annotated[
-        float, typer.Option(help="The probability of finding the difference or coefficient.")
+        float, typer.Option(help="The probability of detecting the difference or coefficient.")
     ] = 0.8,
     answer: Annotated[
         str | None,
@@ -86,11 +87,11 @@ def command(
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
-    """Say how many people a goal needs, how precise the results of so many will be, or which epsilon they need.
+    """Say how many people you need for a goal, how precise the results will be, or which epsilon you need.
 
     The goal is a width of intervals, a difference between groups or a coefficient. Give a mechanism file, or a prior
     with --epsilon. With a prior, --people and a goal, the command finds the smallest epsilon that reaches the goal.
-    --efficiency, and --half-width with --people, also prove how small epsilon can be with any mechanism.
+    --efficiency, and --half-width with --people, also prove how much epsilon any mechanism needs at least.
     """
     check_target(picture, overwrite)
     check_target(output, overwrite, as_json)

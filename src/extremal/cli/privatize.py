@@ -55,7 +55,7 @@ def command(
     ] = None,
     missing: options.MissingOrUnknown = "refuse",
     unknown_as: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="Treat unknown and missing answers as this one.")
+        str | None, typer.Option(metavar="LABEL", help="Treat unknown and missing answers as this answer.")
     ] = None,
     occasion: Annotated[
         str | None,
@@ -85,8 +85,8 @@ def command(
 ) -> None:
     """Replace the answers in a file with random reports, drawn with secure randomness.
 
-    Everything else in the file stays as it is. The file is streamed, so it may be larger than memory, and appears under
-    its name when it is complete.
+    Everything else in the file stays as it is. The file may be larger than memory. The output appears under its name
+    only when it is complete.
     """
     from extremal.release.files.source import open_data
 

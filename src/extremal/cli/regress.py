@@ -46,7 +46,8 @@ def command(
         ),
     ] = None,
     model: Annotated[
-        Model | None, typer.Option(help="By default logit for two answers and multinomial for more.")
+        Model | None,
+        typer.Option(help="The model; by default logit for two answers and multinomial for more."),
     ] = None,
     answers: Annotated[
         str | None,
@@ -65,7 +66,9 @@ def command(
     clusters: options.Clusters = None,
     errors: Annotated[
         Literal["information", "robust", "cluster"] | None,
-        typer.Option(help="By default cluster with --clusters, robust with --weights, else information."),
+        typer.Option(
+            help="The standard errors; by default cluster with --clusters, robust with --weights, else information."
+        ),
     ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence level of each interval by itself.")] = 0.95,
     effects: Annotated[

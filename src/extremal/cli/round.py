@@ -35,7 +35,7 @@ def command(
         ),
     ],
     clip: Annotated[
-        bool, typer.Option("--clip", help="Numbers beyond the limits become the limits; refused otherwise.")
+        bool, typer.Option("--clip", help="Move numbers beyond a limit to that limit; refused otherwise.")
     ] = False,
     overwrite: options.Overwrite = False,
     format: options.Format = None,
@@ -44,7 +44,7 @@ def command(
     """Round numbers at random to a few points, so that they can be answers of a mechanism.
 
     A number between two points becomes one of them, with probabilities that keep its mean: 340 between 0 and 1000
-    becomes 1000 with probability 0.34. So the mean of the points is that of the numbers. Rounding protects nobody:
+    becomes 1000 with probability 0.34. So on average the mean stays the same. Rounding alone protects nobody:
     privatize the result next, with a mechanism that was designed with --utility mean.
     """
     from extremal._frames import encode_table, table_kind

@@ -58,8 +58,8 @@ def check(
 ) -> None:
     """Check a survey, design its reports, and say what all reports of one person together can reveal.
 
-    The way to draw reports for each question, its mechanism, is designed once and written to a file next to the
-    survey. A lock file records what it was made for. It is kept until you change what the survey asks.
+    Each private question gets a mechanism: the rule by which answers turn into reports. It is designed once, written to
+    a file next to the survey, and kept until you change what the survey asks. A lock file records what it was made for.
     """
     from extremal.collection.designs import check as check_survey
     from extremal.collection.survey import read_survey
@@ -172,8 +172,8 @@ def serve(
 ) -> None:
     """Serve the questionnaire, store reports, and show results to whoever has the results link.
 
-    Only this machine can reach it unless --host says otherwise. Ctrl-C ends it. Reports that were acknowledged are on
-    disk.
+    Only this machine can reach it unless --host says otherwise. Ctrl-C ends it. Every report that the server has
+    acknowledged is on disk.
     """
     with _extra():
         from extremal.collection import server
@@ -204,8 +204,8 @@ def form(
 ) -> None:
     """Write the questionnaire as a static folder for any web host.
 
-    The form posts reports to the address `post` in survey.toml. Without one, respondents save them as files and send
-    them.
+    The form posts reports to the address `post` in survey.toml. Without one, respondents save their reports as files
+    and send them to you.
     """
     from extremal.collection.form import write_form
 
@@ -226,7 +226,7 @@ def invite(
     """Make single-use links for a survey with invitation = true.
 
     The store keeps a hash of each link until the link is used, and then deletes it. Only the output file holds the
-    links themselves: whoever has it can answer.
+    links themselves. Keep it safe: whoever has it can answer.
     """
     with _extra():
         from extremal.collection.store import create_store
@@ -291,7 +291,8 @@ def export(
 ) -> None:
     """Write the reports as CSV or Parquet: one row per person in random order, and nothing about invitations.
 
-    Refused if the mechanisms of the survey are no longer those that drew the reports.
+    Refused if the survey's mechanisms have changed since the reports were drawn. Answers to questions of the kind
+    `clear` are true answers; the limit does not cover them.
     """
     with _extra():
         from extremal.collection.export import csv_text, parquet_bytes

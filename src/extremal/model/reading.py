@@ -26,6 +26,8 @@ DELIMITERS = ",;\t|"
 LABEL_NAMES = ("label", "labels", "answer", "value", "name", "category", "x")
 NUMBER_NAMES = ("probability", "p", "prior", "share", "frequency", "count", "counts", "n", "weight")
 ROW = re.compile(r"(?P<label>.*[^\s,;:=|])[\s,;:=|]+(?P<number>[^\s,;:=|%]+(?:\s?%)?)")
+COMMA = re.compile(r"[+-]?\d+(,\d+)+\s?%?")  # a number as 0,45 or 1,200
+COMMA_ROW = re.compile(rf"(?P<label>.*?)(?P<between>[\s,;:=|]*)(?P<number>(?<!\d){COMMA.pattern})")
 OFF = 0.1  # percentage points that published shares may miss 100 % by, however many digits they have
 MOST_DIGITS = 40  # after the point of a percentage
 INTEGER = re.compile(r"0|-?[1-9]\d{0,14}")
@@ -70,9 +72,10 @@ def read_table(text: str) -> Table:
             "every entry of a prior must be a label and a number, or every one a number",
             given=f"{wrong!r:.60}",
             remedy="write decimals with a point: 70.5, not 70,5"
-            if ";" in text and re.search(r"\d,\d", text)
+            if re.search(r";.*\d,\d|\d,\d.*;|[=:]\s*\d+,\d", text)
             else "e.g. never=0.5,once=0.3,often=0.2 or 0.5,0.3,0.2",
         )
+    _refuse_commas(lines)
     found = [row for row in rows if row is not None]
     return Table(typed([label for label, _ in found]), _numbers([text for _, text in found]))
 
@@ -127,6 +130,10 @@ def read_counts(text: str, delimiter: str | None = None) -> dict[Any, float]:
         labels, numbers = table.labels, table.numbers
     else:
         rows = csv_rows(text, delimiter)
+        lines = text.splitlines()
+        _refuse_commas([line for k, _ in rows for line in lines[k - 1 : k]])
+        for line, row in rows:
+            _refuse_comma(",".join(row[1:]), f" in line {line}")
         if rows and len(rows[0][1]) == 2 and number(rows[0][1][1]) is None:
             rows = rows[1:]  # a header
         for line, row in rows:
@@ -173,11 +180,16 @@ def labelled(rows: list[Row]) -> Table | None:
         at, number_at, body = labels[0], named[0], rows[1:]
     elif len(head) == 2:
         at, number_at = 0, 1
-        body = rows if number(rows[0][1][1]) is not None else rows[1:]
+        first = rows[0][1][1].strip()
+        body = rows if number(first) is not None or COMMA.fullmatch(first) else rows[1:]
         if len(body) < 2 or len({row[0] for _, row in body}) < len(body):
             return None  # an answer twice: two columns of data
     else:
         return None
+    cells = [row[number_at].strip() for _, row in body if len(row) > max(at, number_at)]
+    if all(number(cell) is not None or COMMA.fullmatch(cell) for cell in cells):
+        for cell in cells:
+            _refuse_comma(cell)
     if not body or any(len(row) <= max(at, number_at) or number(row[number_at]) is None for _, row in body):
         return None
     return Table(typed([row[at].strip() for _, row in body]), _numbers([row[number_at] for _, row in body]))
@@ -265,6 +277,33 @@ def _row(line: str) -> tuple[str, str] | None:
     return found["label"].strip('"'), found["number"]
 
 
+def _refuse_commas(lines: list[str]) -> None:
+    """Refuse lines such as never;0,45, whose comma separates no label from its number.
+
+    Where the rest of a line could be a label, as in "age 20,50", commas are refused if they make shares of 100 %.
+    """
+    found = [COMMA_ROW.fullmatch(line.strip()) for line in lines]
+    texts = [row["number"] for row in found if row is not None]
+    shares = [number(text.replace(",", ".")) for text in texts]
+    total = sum(share for share in shares if share is not None)
+    whole = len(texts) == len(lines) and min(abs(total - 1), abs(total - 100)) <= OFF / 100
+    for row in found:
+        if row is not None and (whole or set(row["between"]) & set(";=|\t")):
+            _refuse_comma(row["number"])
+
+
+def _refuse_comma(text: str, where: str = "") -> None:
+    """Refuse a number that is written with a comma: 0,45 or 1,200."""
+    text = text.strip()
+    if COMMA.fullmatch(text):
+        thousands = re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})+", text)
+        raise PriorError(
+            "a number must be written without a comma",
+            given=f"{text!r:.60}{where}",
+            remedy=f"write {text.replace(',', '' if thousands else '.')[:60]}",
+        )
+
+
 def _pair(entry: Any) -> tuple[Any, Any]:
     value = next((entry[name] for name in NUMBER_NAMES if isinstance(entry, dict) and name in entry), None)
     if value is None or "label" not in entry or isinstance(entry["label"], dict):
@@ -285,6 +324,9 @@ def _delimiter(text: str) -> str:
         except csv.Error:
             continue
     two = [choice for choice, width in widths.items() if width == 2]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if ";" in two and all(re.search(r";\s*[+-]?[\d.,]+\s?%?$", line) for line in lines[1:] or lines):
+        return ";"  # though the numbers may have commas
     return two[0] if two else max(widths, key=lambda choice: widths[choice], default=",")
 
 

@@ -68,8 +68,8 @@ def command(
     The result is a mechanism: how likely each answer is to turn into each report. "Best" means the most precise
     shares, unless --utility says otherwise. You need the prior: how common each answer is. Give it with --prior or
     --counts, from a census or an earlier study. Or count it from a column of a CSV or Parquet file, with --data and
-    --column. The prior becomes part of the mechanism file, which is public, so count only answers that may become
-    known.
+    --column. The prior becomes part of the mechanism file, which is public, so count only answers whose shares may
+    become public.
 
     With -o the mechanism is written to a file that the other commands read. It holds integers that keep epsilon
     exactly.

@@ -25,8 +25,8 @@ Data = Annotated[
     typer.Option(
         "--data",
         metavar="FILE",
-        help="CSV or Parquet file of answers to count the prior from; only for answers that may become"
-        ' known. "-" reads CSV from a pipe.',
+        help="CSV or Parquet file of answers to count the prior from; only if their shares may become"
+        ' public. "-" reads CSV from a pipe.',
     ),
 ]
 Column = Annotated[

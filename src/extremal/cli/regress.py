@@ -29,8 +29,8 @@ def command(
         str,
         typer.Argument(
             metavar="FILE",
-            help='CSV or Parquet file with reports and covariates; "-" for a pipe. Or the mechanism, '
-            "if the file comes last.",
+            help='CSV or Parquet file with reports and covariates; "-" for a pipe. Or give the mechanism here, '
+            "and the file last.",
         ),
     ],
     formula: Annotated[str, typer.Argument(metavar="FORMULA", help='Such as "answer ~ age + C(sex)".')],

@@ -94,7 +94,7 @@ def test_the_first_question_is_what_to_estimate_from_how_many_people(page):
     order = page.evaluate(
         "[...document.querySelectorAll('select, input, textarea')].slice(0, 3).map(e => e.id)"
     )
-    assert order == ["utility", "people", "prior"]
+    assert order == ["utility", "people", "slider"]
     assert page.input_value("#utility") == "shares"
     lines = [line.rpartition(", ") for line in page.input_value("#prior").splitlines()]
     survey = ex.Prior.from_counts({label: int(count) for label, _, count in lines})
@@ -227,11 +227,16 @@ def test_an_error_hides_the_result_says_why_and_goes_away(page, tmp_path):
         assert page.input_value("#prior") == THREE
         page.click("#small")
         page.wait_for_selector("#upload-error", state="hidden")
-    with pytest.raises(ex.errors.PriorError) as expected:
-        ex.Prior({"a": 0.5, "b": 0.2})
+    page.fill("#epsilon", "-1")
+    page.wait_for_selector("#epsilon-error:not([hidden])")
+    assert page.inner_text("#epsilon-error") == "ε must be 0 or more. The results are for ε = 0.6."
+    page.keyboard.press("Tab")
+    assert page.input_value("#epsilon") == "0.6"
+    assert page.is_hidden("#epsilon-error")
     page.fill("#prior", "a, 0.5\nb, 0.2")
     page.wait_for_selector("#error:not([hidden])")
-    assert page.inner_text("#error") == str(expected.value)
+    assert page.inner_text("#error").startswith("the shares must sum to 1, got a sum of 0.7; ")
+    assert [page.inner_text(f"#{name}") for name in ("prior-words", "promise", "ruled-out")] == ["", "", ""]
     assert page.get_attribute("#prior", "aria-invalid") == "true"
     assert page.is_hidden("#found")
     assert axe(page) == []
@@ -397,6 +402,9 @@ def test_the_page_fits_every_screen_and_keeps_axe_s_rules(browser, link):
     done(page)
     page.wait_for_selector("#curve svg path")
     page.click("#matrix summary")
+    page.set_viewport_size({"width": 1366, "height": 768})
+    assert page.evaluate("document.getElementById('epsilon').getBoundingClientRect().bottom") <= 768
+    screenshot(page, "survey-1366")
     for size in (DESKTOP, {"width": 1024, "height": 700}, PHONE):
         page.set_viewport_size(size)
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
@@ -422,13 +430,13 @@ def test_the_page_is_used_by_keyboard_alone(page):
     order = [
         "utility",
         "people",
-        "prior",
-        "upload",
-        "robust",
         "slider",
         "epsilon",
         "wanted",
         "wish",
+        "prior",
+        "upload",
+        "robust",
         "sample",
         "draw",
     ]

@@ -71,8 +71,25 @@ def test_the_limit_is_explained_as_a_factor_and_by_what_can_be_ruled_out():
         "No report can"
     )
     assert (
-        "nothing is protected" in one(collect("explore", state={**STATE, "epsilon": 5}), "prior")["ruled_out"]
+        one(collect("explore", state={**STATE, "epsilon": 70}), "prior")["promise"]
+        == "Such a limit protects nothing: a report can be the true answer."
     )
+
+
+@pytest.mark.parametrize(
+    ("prior", "words"),
+    [
+        ("never, 0.5\nonce", "e.g. “never, 0.5”, one answer a line"),
+        ("a, 0.5\nb, 0.2", "use “Numbers are: counts”"),
+        ("a, 0\nb, 1", "give counts and add 1 to each"),
+        ("a, -1\nb, 2", "“Numbers are: counts”"),
+    ],
+)
+def test_errors_speak_of_the_page_and_not_of_python_or_a_shell(prior, words):
+    told = error(collect("explore", state={**STATE, "prior": prior, "kind": "probabilities"}))
+    assert words in told
+    assert "Prior" not in told
+    assert "=" not in told
 
 
 def test_the_answer_is_a_precision_for_a_number_of_people_beside_randomized_response():
@@ -106,6 +123,7 @@ def test_shares_that_cannot_be_told_apart_stand_beside_no_success():
     assert "points" not in json.dumps(answer)
     rows = one(collect("privatize", state=state, sample="Weak Democrat\nStrong Democrat"), "sample")["rows"]
     assert all(row["estimate"] is None for row in rows if not row["identified"])
+    assert shown(epsilon=0.0)["answer"]["text"] == "At this limit reports say nothing; allow more."
     assert not all(row["identified"] for row in rows)
 
 

@@ -115,9 +115,9 @@ def test_a_task_answers_line_by_line(link):
     assert told[1:] in (["design"], 2 * ["design"])  # a first design, if the machine is busy
 
 
-def test_an_invalid_prior_is_answered_with_the_library_s_message(link):
+def test_an_invalid_prior_is_answered_with_the_library_s_message_in_the_page_s_words(link):
     _, _, content = post(link, "explore", {"state": {"prior": "a, 0.5\nb, 0.2"}})
-    assert "prior must sum to 1, got a sum of 0.7" in lines(content)[-1]["message"]
+    assert "the shares must sum to 1, got a sum of 0.7" in lines(content)[-1]["message"]
 
 
 def test_the_downloaded_mechanism_is_the_one_shown_and_loads(link, tmp_path):

@@ -93,9 +93,13 @@ def half_width(efficiency: float, purpose: Purpose, prior: ex.Prior) -> float:
 
 def least_epsilon(state: State, known: Known, points: float, progress: Progress) -> Figures:
     """The smallest limit at which so many people tell the shares to ± so many points."""
-    if state.robust or state.utility != "shares":
+    if state.robust:
         raise ex.errors.OptionError(
-            "this works for shares that are taken as known; choose “the share of every answer”"
+            "this works for shares that are taken as known", remedy="untick “These counts are a sample”"
+        )
+    if state.utility != "shares":
+        raise ex.errors.OptionError(
+            "this works for shares", remedy="choose “the share of every answer” under what you want to know"
         )
     found = ex.planning.least_epsilon(
         known.prior, people=state.people, half_width=points / 100, confidence=CONFIDENCE, progress=progress

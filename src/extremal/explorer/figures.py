@@ -9,7 +9,7 @@ import numpy as np
 
 import extremal as ex
 from extremal._json import finite_or_none
-from extremal._words import factor
+from extremal._words import at_least, factor
 from extremal.auditing import pictures
 from extremal.auditing import text as audit_text
 from extremal.auditing.advice import disclosure, gaps, twins
@@ -24,17 +24,26 @@ from .state import Known, State
 SHOWN = 900  # entries up to which the page gets the matrix as numbers
 MOST_ERRORS = 150  # symbols up to which the precision of each share is computed
 MOST_LISTED = 5
+SILENT = 1e-9  # nats below which reports say nothing
 
 
 def prior_figures(state: State, known: Known) -> Figures:
     """What was read, and what the limit means: as a factor on chances, and what a report can rule out."""
     prior = known.prior
-    region = min(prior.region(state.epsilon), prior.size + 1)
+    region = min(prior.region(state.epsilon), prior.size)
+    most = known.given.epsilon_max
+    unlimited = state.epsilon >= most
     raised = factor(state.epsilon)
     hunch = min(math.ceil(1000 * 0.1 * math.exp(min(state.epsilon, 50.0)) - 1e-9) / 10, 100.0)
+    promise = (
+        "Such a limit protects nothing: a report can be the true answer."
+        if unlimited
+        else f"No guess about a person gets more than {raised} times as likely to be right: a hunch of 10 % "
+        f"becomes at most {hunch:g} %."
+    )
     ruled_out = (
-        "Reports may be the true answers: nothing is protected."
-        if region > prior.size
+        f"A report can rule out all answers but one. To protect anything, choose ε below {at_least(most)}."
+        if unlimited
         else "No report can rule out any answer."
         if region == 1
         else f"A report can rule out up to {region - 1} of {prior.size} answers."
@@ -50,8 +59,7 @@ def prior_figures(state: State, known: Known) -> Figures:
         "epsilon_max": prior.epsilon_max,
         "most": factor(prior.epsilon_max),
         "words": read,
-        "promise": f"No guess about a person gets more than {raised} times as likely to be right: a hunch of 10 % "
-        f"becomes at most {hunch:g} %.",
+        "promise": promise,
         "ruled_out": ruled_out,
     }
 
@@ -90,8 +98,10 @@ def answer_figures(state: State, made: Made) -> Figures:
             "identified": False,
             "people": n,
             "headline": "These reports cannot tell the shares of all answers apart.",
-            "text": "That holds however many people answer. Choose “the share of every answer” under what you want to "
-            "estimate.",
+            "text": "At this limit reports say nothing; allow more."
+            if made.audit.epsilon < SILENT
+            else "That holds however many people answer. Choose “the share of every answer” under what you want to "
+            "know.",
         }
     theirs = purpose(prior, made.response)
     half = half_width(efficiency, purpose, prior) / math.sqrt(n)
@@ -190,7 +200,7 @@ def _telling(state: State, made: Made) -> Figures:
     """The leakage envelope, and how the reports compare."""
     levels = {factor(leakage) for leakage in made.audit.leakage.tolist()}
     m = len(made.audit.leakage)
-    if made.audit.epsilon < 1e-9:
+    if made.audit.epsilon < SILENT:
         return {"svg": None, "text": "No report tells anything about the answer."}
     tenth = factor(min(made.audit.envelope(0.1), made.audit.epsilon))
     text = f"All {m} reports are equally telling. " if len(levels) == 1 and m > 1 else ""

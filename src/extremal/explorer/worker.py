@@ -32,6 +32,16 @@ from .sample import privatize_sample
 from .state import Known, State, known_of, read_state, utility_of
 
 REMEMBERED = 4  # designs and curves
+# What the page says for parameters and code in the library's messages.
+WORDS = {
+    "epsilon": "ε",
+    "prior": "the shares",
+    "pseudocount": "what is added to every count",
+    "prior.epsilon_max": "the right end of the slider",
+    "never=0.5,once=0.3,often=0.2 or 0.5,0.3,0.2": "“never, 0.5”, one answer a line",
+    "Prior.from_counts(...)": "“Numbers are: counts” under “More about the numbers”",
+    "Prior.from_counts(counts, pseudocount=1)": "give counts and add 1 to each, under “More about the numbers”",
+}
 Send = Callable[[dict[str, Any]], None]
 
 
@@ -59,7 +69,9 @@ class Worker:
             task(self, document)
         except Cancelled:
             self.send({"type": "cancelled"})
-        except (ex.errors.ExtremalError, ImportError) as error:
+        except ex.errors.ExtremalError as error:
+            self.send({"type": "error", "message": error.phrase(WORDS), "kind": type(error).__name__})
+        except ImportError as error:
             self.send({"type": "error", "message": str(error), "kind": type(error).__name__})
         except Exception as error:  # one task that fails must not end the process
             self.send({"type": "error", "message": f"unexpected: {error!r:.300}", "kind": "unexpected"})

@@ -73,7 +73,7 @@ def read_table(text: str) -> Table:
             given=f"{wrong!r:.60}",
             remedy="write decimals with a point: 70.5, not 70,5"
             if re.search(r";.*\d,\d|\d,\d.*;|[=:]\s*\d+,\d", text)
-            else "e.g. never=0.5,once=0.3,often=0.2 or 0.5,0.3,0.2",
+            else "e.g. `never=0.5,once=0.3,often=0.2 or 0.5,0.3,0.2`",
         )
     _refuse_commas(lines)
     found = [row for row in rows if row is not None]

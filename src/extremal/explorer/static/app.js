@@ -1,7 +1,7 @@
 // The start of the page, and which control does what.
 
 import { options, takeToken } from "./ask.js";
-import { choose, fromSlider, mark, setEpsilon, setPrior, showEpsilon, upload, wish } from "./choose.js";
+import { choose, endEpsilon, fromSlider, mark, setPrior, showEpsilon, typedEpsilon, upload, wish } from "./choose.js";
 import { $, make } from "./dom.js";
 import { page } from "./page.js";
 import { cancel, cancelCurve, explore, refresh, showCurve } from "./search.js";
@@ -15,7 +15,8 @@ function listen() {
   for (const id of ["kind", "pseudocount", "robust", "utility", "people"]) on(id, "input", refresh);
   on("prior", "input", refresh);
   on("slider", "input", fromSlider);
-  on("epsilon", "input", () => { if ($("epsilon").value !== "") setEpsilon(Number($("epsilon").value)); });
+  on("epsilon", "input", typedEpsilon);
+  on("epsilon", "change", endEpsilon);
   on("lower", "click", () => mark(false));
   on("higher", "click", () => mark(true));
   on("wish", "click", wish);

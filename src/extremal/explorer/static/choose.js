@@ -33,9 +33,22 @@ export function showEpsilon() {
 }
 
 export function setEpsilon(epsilon) {
-  page.epsilon = Math.max(epsilon, 0);
+  page.epsilon = epsilon;
+  say("epsilon-error", "");
   showEpsilon();
   refresh();
+}
+
+export function typedEpsilon() {
+  const typed = $("epsilon").valueAsNumber;
+  if (typed >= 0) setEpsilon(typed);
+  else if (typed < 0) say("epsilon-error", `ε must be 0 or more. The results are for ε = ${Number(page.epsilon.toFixed(4))}.`);
+}
+
+export function endEpsilon() { // what is no limit does not stay in the field
+  if ($("epsilon").valueAsNumber >= 0) return;
+  $("epsilon").value = Number(page.epsilon.toFixed(4));
+  say("epsilon-error", "");
 }
 
 export function mark(up) { // to where a report can rule out one answer more, or fewer

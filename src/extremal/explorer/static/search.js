@@ -92,6 +92,7 @@ export async function explore() {
       const gone = `The explorer does not answer (${error.message}). Is it still running?`;
       say("error", error instanceof Refused ? error.message : gone);
       $("prior").setAttribute("aria-invalid", "true");
+      for (const id of ["prior-words", "promise", "ruled-out"]) $(id).textContent = ""; // they were about other choices
       mine.end("Nothing to show for these choices.", false);
     }
   } finally {

@@ -215,6 +215,27 @@ def test_a_store_is_refused_where_it_does_not_fit(here):
         refuse("estimate", "survey.db", "--question", "visits", *option, says="cannot be combined with --")
     create_store("empty.db", published()).close()
     refuse("estimate", "empty.db", says="no reports yet")
+    refuse(
+        "estimate",
+        "none.db",
+        says="none.db does not exist; run this in the folder where the survey was served",
+    )
+    Path("nothing.db").touch()
+    refuse("estimate", "nothing.db", says="nothing.db is empty, not the store of a survey")
+
+
+def test_a_question_that_nobody_answered_does_not_hide_the_others(here):
+    survey = published()
+    with create_store("survey.db", survey) as store:
+        rows = [drawn(survey, k) | {"age": None} for k in range(2)]
+        store.add(Submission(f"{k:032x}", survey.content(row)) for k, row in enumerate(rows))
+    done = run("estimate", "survey.db")
+    assert done.status == 0, done.err
+    assert "visits: 3 frequencies" in done.out
+    assert "age: nobody answered (2 left it out)" in done.out
+    done = run("estimate", "survey.db", "--question", "age", "--json", "-o", "table.csv")
+    assert done.status == 0, done.err
+    assert json.loads(done.out)["questions"]["age"]["tables"] == []
 
 
 def test_a_store_is_read_with_the_mechanism_of_its_question_alone(here):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -132,6 +133,8 @@ def command(
             Shown(as_json, output, overwrite, interval_rows),
         )
         return
+    if mechanism is None:
+        _check_exists(source)
     if mechanism is None or question is not None:
         raise ex.errors.OptionError(
             "--mechanism must be given for a file, --question for the store of a survey",
@@ -179,6 +182,21 @@ def command(
             out.print(f"\nTable in {output}", soft_wrap=True)
     if warnings:
         raise CheckFailed("")  # it has been said
+
+
+def _check_exists(source: str) -> None:
+    """Refuse a file that is missing or empty, if it may be meant as the store of a survey."""
+    if source == "-" or source.lower().endswith((".csv", ".parquet")):
+        return
+    if not os.path.exists(source):
+        raise ex.errors.FileError(
+            f"{source} does not exist", remedy="run this in the folder where the survey was served"
+        )
+    if os.path.isfile(source) and not os.path.getsize(source):
+        raise ex.errors.FileError(
+            f"{source} is empty, not the store of a survey",
+            remedy="name the store that the survey was served with",
+        )
 
 
 def _check_store_options(given: dict[str, Any]) -> None:

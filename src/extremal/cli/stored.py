@@ -61,6 +61,12 @@ def estimate_store(
     out = show.console(to_stderr=shown.output == "-")
     for part in (part for q in chosen for part in _parts(q)):
         table = read_table(source, part.column, others, missing="drop")
+        if not table.columns[part.column]:
+            nobody = f"nobody answered ({len(stored.rows)} left it out)"
+            facts[part.column] = {"tables": [], "warnings": [nobody]}
+            if not shown.as_json:
+                show.heading(out, f"{part.column}: {nobody}")
+            continue
         table = _named(table, [name for name in others if name != part.column], stored)
         level = 1 - (1 - how["confidence"]) / _shared(part, stored)
         given = {**how, "confidence": level}

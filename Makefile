@@ -17,7 +17,7 @@
 
 # Paths are relative throughout, so that the folder's own path may hold spaces.
 environment := sh tools/environment.sh
-demo_python := .venv/bin/python
+demo_python := .venv-demo/bin/python
 test_python := .venv-test/bin/python
 bench_python := .venv-bench/bin/python
 docs_python := .venv-docs/bin/python
@@ -38,7 +38,7 @@ help:
 
 .PHONY: demo
 demo:
-	@$(environment) create .venv -e ".[survey]"
+	@$(environment) create .venv-demo -e ".[survey]"
 	@$(demo_python) -m extremal demo --output build/demo
 
 .PHONY: test
@@ -106,7 +106,7 @@ test-environment:
 
 .PHONY: clean
 clean:
-	rm -rf .venv .venv-test .venv-bench .venv-docs .venv-lock .venv-release .venv*.lock build dist docs/_build docs/generated
+	rm -rf .venv .venv-demo .venv-test .venv-bench .venv-docs .venv-lock .venv-release .venv*.lock build dist docs/_build docs/generated
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f src/extremal/_native/*.so src/extremal/_native/*.dylib src/extremal/_native/*.dll
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

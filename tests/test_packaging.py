@@ -89,6 +89,7 @@ def test_the_wheel_holds_the_whole_package_and_nothing_else(wheel):
     assert packed == files
     assert {
         "extremal/studies/data/anes96.csv",
+        "extremal/studies/data/party.json",
         "extremal/studies/data/README.md",
         "extremal/py.typed",
     } <= packed

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 30  # of a table
 MOST_SINGLE = 12  # reports up to which each has a line of its own
 LONGEST_LABEL = 28  # characters of a label in a table
+KEPT_NAME = 14  # characters of a name that are kept however narrow the terminal
 PIPE_WIDTH = 100
 SHADES = " ·░▒▓█"
 EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -81,15 +82,21 @@ def table(
 ) -> RenderableType:
     """A table without lines; the columns in `left` are aligned to the left, numbers to the right.
 
-    At most `most` rows are shown, all of them if it is None.
+    At most `most` rows are shown, all of them if it is None. Where it is too wide, the words of the head go below each
+    other; numbers and the beginnings of names stay.
     """
     from rich.table import Table
     from rich.text import Text
 
     made = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for k, name in enumerate(head):
+        widths = [len(cell) for row in rows[:most] if isinstance(cell := row[k], str)]
+        widest = max(widths, default=0)
         made.add_column(
-            Text(name), justify="left" if k in left else "right", no_wrap=k not in left, overflow="ellipsis"
+            Text(name),
+            justify="left" if k in left else "right",
+            min_width=min(widest, KEPT_NAME) if k in left else widest,
+            overflow="ellipsis",
         )
     for row in rows[:most]:
         made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))

@@ -185,6 +185,14 @@ def test_a_200_column_file_works_when_the_column_is_named(folder):
 # Options
 
 
+def test_an_epsilon_in_percent_is_refused_and_says_what_to_write():
+    refuse(
+        "design",
+        *("--prior", "0.5,0.5", "--epsilon", "70%"),
+        says="usually between 0.1 and 3 (0.7 means a factor of 2.01); it is not a percentage",
+    )
+
+
 @pytest.mark.parametrize("epsilon", ["nan", "-1", "inf", "-inf", "abc", "", "0,7", "1e400", "0.7 nats"])
 def test_an_epsilon_that_is_no_level_is_refused(folder, epsilon):
     refuse("design", "--prior", "0.5,0.5", "--epsilon", epsilon)

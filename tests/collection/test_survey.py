@@ -94,6 +94,13 @@ WRONG = {
     "an answer twice": ('["never", "once", "often"]', '["never", "Never ", "often"]', 10, "different"),
     "an epsilon of 0": ("epsilon = 0.7", "epsilon = 0", 11, "above 0"),
     "an epsilon that is text": ("epsilon = 0.7", 'epsilon = "high"', 11, "above 0"),
+    "an epsilon in percent": ("epsilon = 0.7", 'epsilon = "70%"', 11, "it is not a percentage"),
+    "an epsilon that is too large": (
+        "epsilon = 0.7",
+        "epsilon = 70",
+        11,
+        "at most 50, got 70; epsilon is in nats",
+    ),
     "an epsilon that tells all": ("epsilon = 0.7", "epsilon = 1.7", 11, "below 1.609"),
     "no epsilon": ("epsilon = 0.7\n", "", 11, "needs epsilon"),
     "no prior": (PRIOR + "\n", "", 7, "needs epsilon with either prior or counts"),

@@ -19,6 +19,7 @@ import typer.core
 import typer.main
 
 import extremal as ex
+from extremal.model.reading import EPSILON
 
 from . import (
     audit,
@@ -240,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status if isinstance(status, int) else 0
     except ClickError as error:
         where = getattr(getattr(error, "ctx", None), "command_path", "extremal")
-        hint = _decimal_comma(error, sys.argv[1:] if given is None else given)
+        hint = _instead(error, sys.argv[1:] if given is None else given)
         said = error.format_message().rstrip(".").replace("No such option", "unknown option", 1)
         complain(f"{said}{hint} (see {where} --help)")
         return BAD
@@ -254,15 +255,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status_of(error)
 
 
-def _decimal_comma(error: Any, words: Sequence[str]) -> str:
-    """What to write instead, if the option that was refused was given a number with a decimal comma."""
+def _instead(error: Any, words: Sequence[str]) -> str:
+    """What to write instead, if the option that was refused has a decimal comma, or is epsilon."""
     names = getattr(getattr(error, "param", None), "opts", [])
     for word, following in zip(words, [*words[1:], ""], strict=True):
         name, equals, value = word.partition("=")
         number = re.fullmatch(r"(-?\d*),(\d+)", value if equals else following)
         if name in names and number:
             return f"; write {number[1] or 0}.{number[2]}"
-    return ""
+    return f"; {EPSILON}" if "--epsilon" in names and type(error) is typer.BadParameter else ""
 
 
 def _stop(number: int, frame: object) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from .._files import file_name
 from ..errors import ExtremalError, SurveyError
 from ..model.prior import Prior
+from ..model.reading import EPSILON
 from .places import Places
 from .priors import read_joint, read_prior, subsets_of
 from .tables import Table, is_number, read_text
@@ -262,7 +263,9 @@ def _privacy(table: Table, question: Question) -> Question:
         )
     if given == ["mechanism"]:
         return replace(question, mechanism=table.file("mechanism"))
-    epsilon = table.number_of("epsilon", lambda x: 0 < x <= 50, "a number above 0, in nats, e.g. 0.7")
+    epsilon = table.values["epsilon"]
+    if not is_number(epsilon) or not 0 < epsilon <= 50:
+        raise table.wrong("epsilon", "must be a number above 0 and at most 50", epsilon, EPSILON)
     try:
         prior, independent = read_prior(table, question.answers, question.kind == "several", given[0])
     except SurveyError:
@@ -271,14 +274,14 @@ def _privacy(table: Table, question: Question) -> Question:
         problem = f"{given[0]} {error.problem}" if error.problem.startswith("must") else error.problem
         remedy = "give pseudocount = 1" if given[0] == "counts" and "positive" in problem else PRIOR_EXAMPLE
         raise SurveyError(f"{table.at(given[0])}: {problem}", given=error.given, remedy=remedy) from None
-    if epsilon is not None and epsilon >= prior.epsilon_max:
+    if epsilon >= prior.epsilon_max:
         raise table.wrong(
             "epsilon",
             f"must be below {prior.epsilon_max:.4g}, from which on a report may be the true answer",
             epsilon,
             'choose a smaller one, or write kind = "clear"',
         )
-    return replace(question, epsilon=epsilon, prior=prior, independent=independent)
+    return replace(question, epsilon=float(epsilon), prior=prior, independent=independent)
 
 
 def _joint(table: Table, questions: tuple[Question, ...]) -> Joint | None:

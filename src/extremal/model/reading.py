@@ -28,6 +28,7 @@ NUMBER_NAMES = ("probability", "p", "prior", "share", "frequency", "count", "cou
 ROW = re.compile(r"(?P<label>.*[^\s,;:=|])[\s,;:=|]+(?P<number>[^\s,;:=|%]+(?:\s?%)?)")
 COMMA = re.compile(r"[+-]?\d+(,\d+)+\s?%?")  # a number as 0,45 or 1,200
 COMMA_ROW = re.compile(rf"(?P<label>.*?)(?P<between>[\s,;:=|]*)(?P<number>(?<!\d){COMMA.pattern})")
+EPSILON = "epsilon is in nats, usually between 0.1 and 3 (0.7 means a factor of 2.01); it is not a percentage"
 OFF = 0.1  # percentage points that published shares may miss 100 % by, however many digits they have
 MOST_DIGITS = 40  # after the point of a percentage
 INTEGER = re.compile(r"0|-?[1-9]\d{0,14}")

@@ -249,6 +249,6 @@ def test_notebooks_show_the_beginning_of_a_long_prior():
 
 def test_single_precision_that_misses_1_is_refused_with_a_way_out():
     rounded = np.array([0.1, 0.2, 0.7], dtype=np.float32)
-    with pytest.raises(ex.errors.PriorError, match=r"float32 keeps 7 digits\) use Prior\.from_counts"):
+    with pytest.raises(ex.errors.PriorError, match=r"rounded shares use Prior\.from_counts"):
         ex.Prior(rounded)
     assert ex.Prior.from_counts(rounded).probabilities == pytest.approx([0.1, 0.2, 0.7], abs=1e-7)

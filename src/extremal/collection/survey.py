@@ -272,7 +272,8 @@ def _privacy(table: Table, question: Question) -> Question:
         raise
     except ExtremalError as error:
         problem = f"{given[0]} {error.problem}" if error.problem.startswith("must") else error.problem
-        remedy = "give pseudocount = 1" if given[0] == "counts" and "positive" in problem else PRIOR_EXAMPLE
+        remedy = error.remedy if error.remedy and "`" not in error.remedy else PRIOR_EXAMPLE
+        remedy = "give pseudocount = 1" if given[0] == "counts" and "positive" in problem else remedy
         raise SurveyError(f"{table.at(given[0])}: {problem}", given=error.given, remedy=remedy) from None
     if epsilon >= prior.epsilon_max:
         raise table.wrong(

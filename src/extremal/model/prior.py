@@ -69,10 +69,8 @@ class Prior:
                 "must sum to 1",
                 parameter="prior",
                 given=f"a sum of {total:.12g}",
-                remedy=(
-                    "for counts, weights or rounded numbers (float32 keeps 7 digits) use "
-                    "`Prior.from_counts(...)`"
-                ),
+                remedy="correct the shares; for counts or rounded shares use `Prior.from_counts(...)`, "
+                "which divides by the sum",
             )
         if abs(total - 1) > ROUNDED:
             p = p / total

@@ -248,8 +248,7 @@ def _numbers(texts: list[str]) -> list[float]:
     rounding = sum((Fraction(10) ** _last_digit(share) / 2 for share in shares), Fraction(0))
     if abs(total - 100) > max(rounding, Fraction(str(OFF))):
         raise PriorError(
-            "percentages must sum to 100 %, up to rounding",
-            given=f"{float(total):g} %",
+            f"the shares sum to {float(total):g}%, not 100%",
             remedy="correct them, or give counts",
         )
     return [float(share / total) for share in exact]

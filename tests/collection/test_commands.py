@@ -1,6 +1,7 @@
 """The static form, reports that come as files, exports, estimates from a store; and the commands for all that."""
 
 import csv
+import io
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import extremal as ex
 
@@ -18,8 +20,9 @@ pytest.importorskip("sqlalchemy")
 
 from extremal._json import parse_json
 from extremal.certification.stored_labels import encode_label
+from extremal.cli import show
 from extremal.cli import survey as commands
-from extremal.cli.serving import public_address
+from extremal.cli.serving import announce, public_address
 from extremal.collection.designs import load_designs
 from extremal.collection.export import _cell
 from extremal.collection.results import results
@@ -419,6 +422,16 @@ def test_public_addresses_end_with_a_slash():
         assert public_address(address) == public_address(address + "/") == address + "/"
 
 
+def test_a_qr_code_stands_only_where_a_phone_can_open_the_link(here, monkeypatch):
+    with create_store("survey.db", published()) as store:
+        for local in (False, True):
+            out = Console(file=io.StringIO(), force_terminal=True)
+            monkeypatch.setattr(show, "console", lambda out=out: out)
+            announce(store, "http://192.0.2.1:8600/", "secret", local)
+            assert ("█" in out.file.getvalue()) is not local
+            assert ("Only this machine" in out.file.getvalue()) is local
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_serve_shows_the_links_and_ends_with_an_interrupt(here):
     command = [sys.executable, "-m", "extremal", "survey", "serve", "survey.toml", "--port", "0"]
@@ -432,7 +445,7 @@ def test_serve_shows_the_links_and_ends_with_an_interrupt(here):
         env={**os.environ, "PYTHONPATH": source},
     )
     try:
-        shown = [process.stdout.readline() for _ in range(5)]
+        shown = [process.stdout.readline() for _ in range(6)]
     finally:
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=60)
@@ -442,6 +455,7 @@ def test_serve_shows_the_links_and_ends_with_an_interrupt(here):
     assert f"/results#{secret}" in text
     assert oct(Path("secret").stat().st_mode & 0o777) == "0o600"
     assert "0 so far" in text
+    assert "Only this machine can open this link" in text
     assert "Traceback" not in rest
     assert process.returncode in (0, 130)
     assert not Path("survey.db-journal").exists()

@@ -431,8 +431,13 @@ def test_the_receipt_holds_what_was_sent(visit, site):
     text = waiting.value.path().read_text(encoding="utf-8")
     sent = json.loads(site.bodies[0])
     assert sent["reports"]["age"] is None
-    assert sent["id"] in text
-    assert sent["id"] == page.inner_text("#id")
+    assert f"Receipt code {sent['id']}" in text
+    assert page.inner_text("#number") == f"Your receipt code is {sent['id']}."
+    page.click("#look")
+    assert page.is_hidden("#done")
+    page.click("#back")
+    assert page.is_visible("#done")
+    assert page.is_hidden("#report")
     for (question, _), report in zip(QUESTIONS, sent["reports"].values(), strict=True):
         assert f"{question['text']}\n  {json.dumps(report, separators=(',', ':'))}" in text
 

@@ -204,6 +204,7 @@ def test_the_researcher_watches_the_results(served, published, device):
     assert f"Mean score {mean['share']:.2f}" in page.inner_text("#questions")
     needed = max(question["needed"] or 0 for question in figures["questions"])
     assert f"{needed - 300:,} more to go." in page.inner_text("#wanted")
+    assert "the width you want (20 percentage points)" in page.inner_text("#wanted")
     assert page.evaluate("document.getElementById('progress').value") == 300
     with page.expect_download() as waiting:
         page.click("text=Save reports.csv")

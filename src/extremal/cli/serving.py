@@ -84,7 +84,8 @@ def address_of(name: tuple[Any, ...], https: bool) -> str:
     return f"http{'s' if https else ''}://{shown}:{port}/"
 
 
-def announce(store: Store, base: str, secret: str) -> None:
+def announce(store: Store, base: str, secret: str, local: bool) -> None:
+    """The links; a QR code of the first, unless only this machine can open it."""
     import segno
 
     out = show.console()
@@ -97,7 +98,9 @@ def announce(store: Store, base: str, secret: str) -> None:
     )
     if store.published.invitation:
         out.print(f"{store.open_invitations()} invitations are open; make more with: extremal survey invite")
-    elif out.is_terminal:
+    if local:
+        out.print("Only this machine can open this link; for phones see docs/survey.md.")
+    elif out.is_terminal and not store.published.invitation:
         _draw(out, [list(row) for row in segno.make(base, micro=False).matrix_iter(border=2)])
     out.file.flush()
 

@@ -176,6 +176,8 @@ def serve(
     acknowledged is on disk.
     """
     with _extra():
+        from urllib.parse import urlsplit
+
         from extremal.collection import server
         from extremal.collection.store import create_store
 
@@ -190,7 +192,8 @@ def serve(
             create_store(_place(survey, database), published) as store,
         ):
             base = public or address_of(bound.getsockname(), tls is not None)
-            announce(store, base, settings.secret)
+            local = public is None and is_loopback(urlsplit(base).hostname or "")
+            announce(store, base, settings.secret, local)
             if url is None and tls is None and not is_loopback(bound.getsockname()[0]):
                 print(
                     "Nothing is encrypted on the way: use --tls-cert or a proxy. Browsers draw over https only."

@@ -453,6 +453,7 @@ function finish({ body }) {
   if (body) $("id").textContent = JSON.parse(body).id;
   $("sending").hidden = !file;
   $("drawn").hidden = true;
+  $("back").hidden = false;
   $("progress").textContent = "";
   $("report-title").textContent = file ? "This is what is in the file" : "This was sent";
   show("done");
@@ -462,7 +463,7 @@ function receipt() {
   const { id, reports } = JSON.parse(kept().body);
   const lines = questions.map(({ name, text }) => `${text}\n  ${JSON.stringify(reports[name])}`);
   save(`receipt-${id.slice(0, 8)}.txt`,
-    `Receipt: ${survey.title}\n\nReport number ${id}\nSurvey ${survey.digest}\n\nWhat was sent:\n${lines.join("\n")}\n`,
+    `Receipt: ${survey.title}\n\nReceipt code ${id}\nSurvey ${survey.digest}\n\nWhat was sent:\n${lines.join("\n")}\n`,
     "text/plain");
 }
 
@@ -484,6 +485,7 @@ onClick("draw", draw);
 onClick("send", send);
 onClick("receipt", receipt);
 onClick("look", () => show("report"));
+onClick("back", () => show("done"));
 onClick("forget", forget);
 $("questions").addEventListener("submit", (event) => {
   event.preventDefault();

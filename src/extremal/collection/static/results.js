@@ -85,7 +85,7 @@ function progress({ reports, wanted, questions }) {
   }
   if (needed && wanted) {
     const width = Number((100 * wanted.width).toFixed(2));
-    sentences.push(`About ${whole.format(needed)} reports reach the width you want (${width}%) for every private question.`);
+    sentences.push(`About ${whole.format(needed)} reports reach the width you want (${width} percentage points) for every private question.`);
   }
   if (goal) sentences.push(reports < goal ? `${whole.format(goal - reports)} more to go.` : "That many have arrived.");
   if (wanted && wanted.people) sentences.push(`You planned for ${whole.format(wanted.people)} people.`);

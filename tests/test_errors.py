@@ -1,6 +1,7 @@
 """Bad input gets a clear error: of the right kind, saying what must hold, what was given and what to do."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -617,3 +618,10 @@ def test_pandas_missing_values_are_refused_too():
         ex.Prior.from_data(pandas.DataFrame({"a": [1, 2], "b": [3, 4]}))
     with pytest.raises(errors.PriorError, match="missing"):
         ex.Prior([0.5, 0.5], labels=["a", pandas.NA])
+
+
+def test_what_newcomers_pass_is_refused_with_what_to_write() -> None:
+    with pytest.raises(ex.errors.PriorError, match=re.escape("build one: Prior({...})")):
+        ex.design({"never": 0.5, "once": 0.5}, 0.6)
+    with pytest.raises(ex.errors.MechanismError, match=re.escape("certify it first: ex.certify(design)")):
+        ex.estimate(ex.design(ex.Prior([0.6, 0.4]), 0.5), [0, 1])

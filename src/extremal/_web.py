@@ -36,7 +36,7 @@ def listen(host: str, port: int, who: str) -> socket.socket:
             raise OptionError(
                 f"{who} must have a free address on this machine",
                 given=f"{host} port {port}: {error}",
-                remedy="choose another port, or 0 for any",
+                remedy="choose another port with --port, or --port 0 for any",
             ) from None
         undo.pop_all()
     return bound

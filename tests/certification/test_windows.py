@@ -242,6 +242,9 @@ def test_common_answers_are_found_by_their_prefixes():
     ).all()  # the level is the person's, not the answer's
     with pytest.raises(ValuesError, match="every level"):
         ex.large.heavy_hitters(tree, y[y % 3 == 0])
+    assert ex.large.heavy_hitters(tree, [str(report) for report in y.tolist()]).labels == found.labels
+    with pytest.raises(ValuesError, match="whole numbers"):
+        ex.large.heavy_hitters(tree, ["1", "x"])
     labelled = ex.large.tree(ex.Prior.uniform([f"w{i}" for i in range(300)]), 2.0)
     assert labelled.epsilon >= max(w.realised_epsilon for w in labelled.levels)
     for wrong in (1, 2.0):

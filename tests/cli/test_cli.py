@@ -182,6 +182,7 @@ def test_guarantees_and_limits_of_the_envelope_are_those_of_the_library(tmp_path
         ([*given, "--guarantee"], "--guarantee is for an information, got --utility shares"),
         ([*given, "--envelope", "0.3=0.2"], "--envelope is for an information"),
         ([*information, "--envelope", "a fifth"], "must be like 0.2=0.5"),
+        ([*information, "--envelope", "0.2=nan"], "--envelope must be like 0.2=0.5"),
         ([*information, "--envelope", "0.2=0.1", "--envelope", "0.2=0.5"], "one limit for each share"),
     ):
         done = run(*wrong)

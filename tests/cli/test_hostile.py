@@ -185,6 +185,15 @@ def test_a_200_column_file_works_when_the_column_is_named(folder):
 # Options
 
 
+def test_data_and_empty_files_are_no_mechanisms(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("private.csv").write_text("id,answer\n1,never\n2,once\n")
+    Path("empty.json").touch()
+    for command in ("audit", "certify"):
+        refuse(command, "private.csv", says="this looks like data, not a mechanism file")
+        refuse(command, "empty.json", says="empty.json is empty")
+
+
 def test_an_epsilon_in_percent_is_refused_and_says_what_to_write():
     refuse(
         "design",

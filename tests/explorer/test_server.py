@@ -396,7 +396,7 @@ def test_a_port_in_use_is_refused_with_a_message():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(ex.errors.OptionError, match="choose another port"):
+        with pytest.raises(ex.errors.OptionError, match="choose another port with --port"):
             serve(port=taken.getsockname()[1], open_browser=False)
 
 

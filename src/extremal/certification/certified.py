@@ -352,11 +352,14 @@ def as_mechanism(mechanism: Any) -> Mechanism:
     if isinstance(mechanism, Certified):
         return mechanism.mechanism
     if not isinstance(mechanism, Mechanism):
+        design = isinstance(getattr(mechanism, "mechanism", None), Mechanism)
         raise MechanismError(
             "must be a Mechanism or a Certified",
             parameter="mechanism",
-            given=repr(mechanism)[:80],
-            remedy="load it from its file: load(path), or build one: Mechanism(matrix)",
+            given="a design" if design else repr(mechanism)[:80],
+            remedy="certify it first: ex.certify(design)"
+            if design
+            else "load it from its file: load(path), or build one: Mechanism(matrix)",
         )
     return mechanism
 

@@ -87,7 +87,7 @@ def command(
         return
     text = read_text(str(source))
     with progress("proving the mechanism"):
-        found = parse_mechanism(text)
+        found = parse_mechanism(text, str(source))
     inputs = found.inputs
     chosen: ex.Prior | ex.PriorSet
     if prior is not None:

@@ -46,7 +46,7 @@ def command(
     text = read_text(source)
     try:
         with progress("proving"):
-            found = parse_mechanism(text)
+            found = parse_mechanism(text, source)
             if isinstance(found, ex.Certified):
                 certified = _again(found, prior, epsilon)
             else:

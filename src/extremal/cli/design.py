@@ -166,7 +166,7 @@ def _limits(given: list[str] | None) -> dict[float, float] | None:
             delta, level = float(share), float(limit)
         except ValueError:
             equals = ""
-        if not equals:
+        if not equals or not math.isfinite(level) or level < 0:
             raise ex.errors.OptionError("--envelope must be like 0.2=0.5", given=f"{text!r:.60}")
         if delta in limits:  # the last one would win, though the other may be stricter
             raise ex.errors.OptionError(

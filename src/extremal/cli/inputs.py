@@ -135,8 +135,10 @@ def parse_prior(text: str) -> ex.Prior:
     return read_table(text).prior()
 
 
-def parse_mechanism(text: str) -> ex.Certified | ex.Mechanism:
+def parse_mechanism(text: str, name: str) -> ex.Certified | ex.Mechanism:
     """A certified mechanism, or a plain matrix: JSON (list of rows, or with inputs and outputs) or CSV of numbers."""
+    if not text.strip():
+        raise FormatError(f"{name} is empty", remedy="give a mechanism file")
     if text.lstrip()[:1] not in ("{", "["):
         return _matrix_csv(text)
     document = read_json(text, "a mechanism")
@@ -162,7 +164,7 @@ def load_mechanism(path: str) -> ex.Certified:
     """The certified mechanism in a file, proved anew."""
     text = read_text(path)
     with progress("proving the mechanism"):
-        found = parse_mechanism(text)
+        found = parse_mechanism(text, path)
     if not isinstance(found, ex.Certified):
         raise FormatError(
             f"not a certified mechanism: {path}",
@@ -287,9 +289,8 @@ def _matrix_csv(text: str) -> ex.Mechanism:
         matrix = []
     if not matrix or len({len(row) for row in matrix}) > 1 or any(None in row for row in matrix):
         raise FormatError(
-            "a mechanism must be a mechanism file, JSON with a matrix, or CSV with a row of "
-            "probabilities for each answer",
-            remedy="got something else",
+            "this looks like data, not a mechanism file",
+            remedy="give a mechanism file, JSON with a matrix, or CSV with a row of probabilities for each answer",
         )
     return ex.Mechanism(matrix, inputs, outputs)
 

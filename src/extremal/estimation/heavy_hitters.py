@@ -11,7 +11,7 @@ from .._confidence import check_confidence
 from ..certification.trees import Tree
 from ..errors import OptionError, ValuesError
 from .interval_table import IntervalTable
-from .windows import held, split, table
+from .windows import held, split, table, whole_numbers
 
 CLEAR = 2.0  # standard errors above 0 that a prefix must have to be followed
 
@@ -41,7 +41,7 @@ def heavy_hitters(tree: Tree, reports: Any, confidence: float = 0.95, most: int 
         raise OptionError(
             "must be a whole number from 1 on", parameter="most", given=f"{most!r}", remedy="64"
         )
-    raw = np.asarray(reports)
+    raw = whole_numbers(reports)
     if raw.ndim != 1 or raw.dtype.kind not in "iu" or len(raw) == 0 or raw.min() < 0:
         raise ValuesError(
             "must be whole numbers from 0 on, and some",

@@ -133,13 +133,8 @@ def estimate_window_groups(
 
 def split(windows: Windows, reports: Any) -> tuple[Numbers, Numbers]:
     """The starts and the steps of reports."""
-    raw = np.asarray(reports)
+    raw = whole_numbers(reports)
     most = windows.prime * (windows.prime - 1)
-    if raw.dtype.kind in "OUS" and raw.ndim == 1:  # as text, after a round trip through a file
-        try:
-            raw = np.array([int(value) for value in raw.tolist()], dtype=np.int64)
-        except (TypeError, ValueError, OverflowError):
-            raw = np.array([], dtype=np.float64)
     whole = raw.ndim == 1 and raw.dtype.kind in "iu" and len(raw) > 0
     if not whole or raw.min() < 0 or raw.max() >= most:
         raise ValuesError(
@@ -150,6 +145,17 @@ def split(windows: Windows, reports: Any) -> tuple[Numbers, Numbers]:
         )
     step, start = np.divmod(raw.astype(np.int64), windows.prime)
     return start, step + 1
+
+
+def whole_numbers(reports: Any) -> NDArray[Any]:
+    """The reports as an array; those that are text after a round trip through a file, as numbers, if they are any."""
+    raw = np.asarray(reports)
+    if raw.dtype.kind in "OUS" and raw.ndim == 1:
+        try:
+            return np.array([int(value) for value in raw.tolist()], dtype=np.int64)
+        except (TypeError, ValueError, OverflowError):
+            return np.array([], dtype=np.float64)
+    return raw
 
 
 def numbers_of(windows: Windows, labels: Labels) -> Numbers:

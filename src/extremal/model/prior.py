@@ -342,7 +342,9 @@ def check_prior(prior: Any) -> Prior:
             "must be a Prior",
             parameter="prior",
             given=repr(prior)[:80],
-            remedy="build one: Prior([0.5, 0.3, 0.2])",
+            remedy="build one: Prior({...})"
+            if isinstance(prior, Mapping)
+            else "build one: Prior([0.5, 0.3, 0.2])",
         )
     return prior
 

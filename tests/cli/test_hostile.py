@@ -198,7 +198,7 @@ def test_an_epsilon_in_percent_is_refused_and_says_what_to_write():
     refuse(
         "design",
         *("--prior", "0.5,0.5", "--epsilon", "70%"),
-        says="usually between 0.1 and 3 (0.7 means a factor of 2.01); it is not a percentage",
+        says="usually between 0.1 and 3 (0.7 means a factor of 2.02); it is not a percentage",
     )
 
 

@@ -172,9 +172,10 @@ def test_percentages_that_are_far_from_100_are_refused(text, says):
         ("answer;share\nnever;0,5\nonce;0,5", "write 0.5"),
         ("never\t0,50\nonce\t0,45\noften\t0,05", "write 0.50"),
         ("never 0,50\nonce 0,45\noften 0,05", "write 0.50"),
-        ("never: 10,50 %\nonce: 89,50 %", "write 10.50 %"),
+        ("never: 10,50 %\nonce: 89,50 %", "write 10.50%"),
         ("never,0,45\nonce,0,55", "write 0.45"),
         ("never;1,200\nonce;800", "write 1200"),
+        ("never,1 200\nonce,800", "write 1200"),
     ],
 )
 def test_commas_in_numbers_are_refused_and_never_read_as_parts_of_labels(text: str, write: str) -> None:
@@ -195,3 +196,9 @@ def test_commas_that_separate_labels_from_numbers_are_read() -> None:
         read_counts('answer,count\nnever,"1,200"\nonce,5')
     with pytest.raises(PriorError, match=r"write 0\.5"):
         labelled(csv_rows("a;0,5\nb;0,5\n"))
+    with pytest.raises(PriorError, match=r"write 0\.5"):
+        labelled(csv_rows("a|0,5\nb|0,5\n"))
+    for first in ("a,1 200", "a;1.200,0", "a;1'200"):  # no header
+        with pytest.raises(PriorError, match="write 1200"):
+            read_counts(f"{first}\nb{first[1]}5")
+    assert read_counts("age,count\n70,50\n29,50") == {70: 50, 29: 50}

@@ -26,9 +26,11 @@ DELIMITERS = ",;\t|"
 LABEL_NAMES = ("label", "labels", "answer", "value", "name", "category", "x")
 NUMBER_NAMES = ("probability", "p", "prior", "share", "frequency", "count", "counts", "n", "weight")
 ROW = re.compile(r"(?P<label>.*[^\s,;:=|])[\s,;:=|]+(?P<number>[^\s,;:=|%]+(?:\s?%)?)")
-COMMA = re.compile(r"[+-]?\d+(,\d+)+\s?%?")  # a number as 0,45 or 1,200
-COMMA_ROW = re.compile(rf"(?P<label>.*?)(?P<between>[\s,;:=|]*)(?P<number>(?<!\d){COMMA.pattern})")
-EPSILON = "epsilon is in nats, usually between 0.1 and 3 (0.7 means a factor of 2.01); it is not a percentage"
+DIGITS = re.compile(r"[+-]?\d[\d.,'’\s]*%?")  # a number, also as 0,45 or 1,200 or 1 200
+COMMA_ROW = re.compile(
+    r"(?P<label>.*?)(?P<between>[\s,;:=|]*)(?P<number>(?<![\d.])[+-]?\d[\d.]*(,\d+)+\s?%?)"
+)
+EPSILON = "epsilon is in nats, usually between 0.1 and 3 (0.7 means a factor of 2.02); it is not a percentage"
 OFF = 0.1  # percentage points that published shares may miss 100 % by, however many digits they have
 MOST_DIGITS = 40  # after the point of a percentage
 INTEGER = re.compile(r"0|-?[1-9]\d{0,14}")
@@ -182,13 +184,14 @@ def labelled(rows: list[Row]) -> Table | None:
     elif len(head) == 2:
         at, number_at = 0, 1
         first = rows[0][1][1].strip()
-        body = rows if number(first) is not None or COMMA.fullmatch(first) else rows[1:]
+        body = rows if DIGITS.fullmatch(first) or number(first) is not None else rows[1:]
         if len(body) < 2 or len({row[0] for _, row in body}) < len(body):
             return None  # an answer twice: two columns of data
     else:
         return None
     cells = [row[number_at].strip() for _, row in body if len(row) > max(at, number_at)]
-    if all(number(cell) is not None or COMMA.fullmatch(cell) for cell in cells):
+    if all(number(cell) is not None or DIGITS.fullmatch(cell) for cell in cells):
+        _refuse_commas([",".join(row) for _, row in rows])
         for cell in cells:
             _refuse_comma(cell)
     if not body or any(len(row) <= max(at, number_at) or number(row[number_at]) is None for _, row in body):
@@ -282,6 +285,9 @@ def _refuse_commas(lines: list[str]) -> None:
 
     Where the rest of a line could be a label, as in "age 20,50", commas are refused if they make shares of 100 %.
     """
+    for line in lines:
+        if spaced := re.fullmatch(r".*[,;=|\t]\s*(\d{1,3}(?:\s\d{3})+)", line.strip()):
+            _refuse_comma(spaced[1])
     found = [COMMA_ROW.fullmatch(line.strip()) for line in lines]
     texts = [row["number"] for row in found if row is not None]
     shares = [number(text.replace(",", ".")) for text in texts]
@@ -293,14 +299,18 @@ def _refuse_commas(lines: list[str]) -> None:
 
 
 def _refuse_comma(text: str, where: str = "") -> None:
-    """Refuse a number that is written with a comma: 0,45 or 1,200."""
+    """Refuse a number that is written as 0,45 or 1,200 or 1 200."""
     text = text.strip()
-    if COMMA.fullmatch(text):
-        thousands = re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})+", text)
+    if DIGITS.fullmatch(text) and number(text) is None:
+        plain = re.sub(r"['’\s]", "", text)
+        if re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", plain):
+            plain = plain.replace(",", "")
+        elif plain.count(",") == 1:
+            plain = plain.replace(".", "").replace(",", ".")
         raise PriorError(
-            "a number must be written without a comma",
+            "a number must have digits and at most a decimal point",
             given=f"{text!r:.60}{where}",
-            remedy=f"write {text.replace(',', '' if thousands else '.')[:60]}",
+            remedy=f"write {plain:.60}" if number(plain) is not None else "e.g. 1200 or 0.45",
         )
 
 

@@ -21,6 +21,8 @@ def made():
 def test_the_title_is_the_one_given_and_the_short_words_stand_before_the_pictures(made):
     text = mechanism_report(PARTIES, made, title="Which party?")
     assert "<title>Which party?</title>" in text
+    first = ", ".join(f"“{label}”" for label in PARTIES.labels[:5])
+    assert f"About a question with 7 answers: {first} and 2 more.</p>" in text
     assert text.index("<h1>Which party?") < text.index("<h2>The promise") < text.index("<svg")
 
 
@@ -36,7 +38,7 @@ def test_every_report_that_rules_out_answers_is_listed_in_full(made):
             cells, (disclosure.reports, disclosure.excluded, disclosure.possible), strict=False
         ):
             assert cell == ", ".join(f"“{label}”" for label in labels)
-    assert not re.search(r"and \d+ more", text)
+    assert not re.search(r"and \d+ more", text.partition("<h2>")[2])
 
 
 def test_nothing_unfolds_where_the_sentences_say_all():
@@ -83,6 +85,8 @@ def test_no_chart_has_a_single_bar_and_the_axes_are_not_in_nats(made):
     """Every report of this mechanism is as telling as any other: a sentence says so."""
     text = mechanism_report(PARTIES, made, ex.tradeoff(PARTIES, [0.2, 0.7, 1.5]))
     assert "All 6 reports are equally telling" in text
+    assert "no report gives more than × 2.02" in text
+    assert "half of all reports can at most double the chance of an answer" in text
     uneven = mechanism_report(PARTIES, ex.theory.randomized_response(PARTIES, 1.0))
     for page_text in (text, uneven):
         for picture in re.findall(r"<svg.*?</svg>", page_text, re.DOTALL):

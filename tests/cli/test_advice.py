@@ -417,7 +417,10 @@ def test_rare_reports_do_not_seem_impossible_and_one_nat_is_no_plural():
 
 
 def test_an_audit_says_where_its_page_is(umfrage):
-    assert run("audit", "m.json", "--report-file", "page.html").out.endswith("\nPage in page.html\n")
+    titled = ["--title", "How often?"]
+    assert run("audit", "m.json", "--report-file", "page.html", *titled).out.endswith("\nPage in page.html\n")
+    assert "<h1>How often?</h1>" in Path("page.html").read_text(encoding="utf-8")
+    assert "Mechanism: m.json." in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_the_help_cuts_no_summary_off_and_writes_no_braces():

@@ -261,7 +261,7 @@ def envelope(found: Envelope, epsilon: float, width: int = WIDTH) -> str:
         ]
     raised = [min(math.exp(found(float(share))), high) for share in grid]
     parts.append(line(left, y(high), right, y(high), VERMILION, 1.5, "5 3"))
-    parts.append(text(left + 6, y(high) - 7, f"no report: more than × {factor(epsilon)}", "start"))
+    parts.append(text(left + 6, y(high) - 7, f"no report gives more than × {factor(epsilon)}", "start"))
     parts.append(path([(x(float(s)), y(f)) for s, f in zip(grid, raised, strict=True)], BLUE))
     parts.append(text((left + right) / 2, bottom + 36, "the most telling reports, of all that come in"))
     return picture(width, bottom + 44, "factor on the chance of an answer, by share of reports", parts)

@@ -21,12 +21,19 @@ from .disclosure import Disclosure
 from .figures import plain
 from .page import Beside, Folded, Section, Table, drawn, page
 from .wording import MOST_NAMES, chance, quoted
+from .wording import names as listed
 
 T = TypeVar("T")
 
+TITLE = "What a private report can give away"
 MOST_BARS = 12
 CERTAIN = "What can become certain"
 SAID = ("What an observer can guess", CERTAIN, "What this rests on")
+# P(E|x) ≤ 1, so that P(E|x) / P(E) ≤ 1 / P(E).
+FALLS = (
+    "The curve falls to the right, as it must: half of all reports can at most double the chance of an answer, and all "
+    "of them together leave it as it was."
+)
 MOST_LISTED = 20_000  # labels in one table that unfolds: more would be a page that no browser likes to open
 
 
@@ -34,18 +41,27 @@ def mechanism_report(
     prior: Prior | PriorSet,
     mechanism: Certified | Mechanism,
     curve: Tradeoff | None = None,
-    title: str = "What a private report can give away",
+    title: str = "",
+    source: str = "",
 ) -> str:
     """A page about one mechanism: the promise and what it leaves open, pictures, the risk in words.
 
-    `title` is best the question that was asked, for readers who were not there. With a `curve`, the page shows what
-    other promises would cost.
+    `title` is best the question that was asked, for readers who were not there; `source` is the name of the file that
+    holds the mechanism. With a `curve`, the page shows what other promises would cost.
     """
     made = audit(prior, mechanism)
     sections = [prior_section(made), matrix_section(made), leakage_section(made), *risk_sections(made)]
     if curve is not None:
         sections.insert(3, curve_section(curve, made.epsilon))
-    return page(title, "", sections, _about(mechanism), promise_boxes(made))
+    return page(title or TITLE, _subject(made, source), sections, _about(mechanism), promise_boxes(made))
+
+
+def _subject(made: Audit, source: str) -> str:
+    """Which answers the page is about, and which file."""
+    prior = made.answer_prior
+    first = [plain(label) for label in prior.labels[:MOST_NAMES]]
+    said = f"About a question with {prior.size:,} answers: {listed(first, prior.size)}."
+    return f"{said} Mechanism: {source}." if source else said
 
 
 def promise_boxes(made: Audit) -> list[Beside]:
@@ -156,7 +172,7 @@ def leakage_section(made: Audit) -> Section:
         drawn(
             lambda width: pictures.envelope(made.envelope, made.epsilon, width),
             "Somebody who waits for the most telling reports: by how much these make an answer likelier, at most, "
-            f"if they are so rare.{nominal}",
+            f"if they are so rare.{nominal} {FALLS}",
         )
     )
     return Section(title, told, shown, folded=_all_reports(made) if m > MOST_BARS else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -42,6 +43,9 @@ def command(
         str | None,
         typer.Option("--report-file", metavar="FILE", help="Also write a page with pictures, as HTML."),
     ] = None,
+    title: Annotated[
+        str, typer.Option(metavar="TEXT", help="With --report-file: its title, such as the question.")
+    ] = "",
     output: options.Table = None,
     overwrite: options.Overwrite = False,
     pairs: Annotated[
@@ -103,7 +107,7 @@ def command(
         made = ex.audit(chosen, found)
         rows = [] if output is None else _rows(made)
         facts = made.to_dict() if as_json else {}
-        page = "" if report_file is None else _page(chosen, found)
+        page = "" if report_file is None else _page(chosen, found, title, str(source))
     if report_file is not None:
         write_text(report_file, page, overwrite)
     write_table(rows, output, overwrite)
@@ -127,10 +131,12 @@ def command(
         raise CheckFailed(f"leakage must be at most {epsilon!r} nats, but it is {made.epsilon!r}")
 
 
-def _page(prior: ex.Prior | ex.PriorSet, mechanism: ex.Certified | ex.Mechanism) -> str:
+def _page(
+    prior: ex.Prior | ex.PriorSet, mechanism: ex.Certified | ex.Mechanism, title: str, source: str
+) -> str:
     from extremal.auditing.report import mechanism_report
 
-    return mechanism_report(prior, mechanism)
+    return mechanism_report(prior, mechanism, title=title, source="" if source == "-" else Path(source).name)
 
 
 def _rows(made: ex.Audit) -> list[dict[str, Any]]:

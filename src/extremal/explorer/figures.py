@@ -13,7 +13,7 @@ from extremal._words import at_least, factor
 from extremal.auditing import pictures
 from extremal.auditing import text as audit_text
 from extremal.auditing.advice import disclosure, gaps, twins
-from extremal.auditing.report import CERTAIN, chance_of, matrix_section
+from extremal.auditing.report import CERTAIN, FALLS, chance_of, matrix_section
 from extremal.optimization.quadratic.purposes import Mean, Purpose
 from extremal.optimization.tradeoff import Tradeoff
 
@@ -207,7 +207,8 @@ def _telling(state: State, made: Made) -> Figures:
     return {
         "svg": pictures.envelope(made.audit.envelope, made.audit.epsilon, state.width),
         "text": f"{text}Somebody who looks at the most telling tenth of all reports finds an answer at most {tenth} "
-        f"times as likely as before{'' if made.audit.prior_set is None else ', if shares are as in the sample'}.",
+        f"times as likely as before{'' if made.audit.prior_set is None else ', if shares are as in the sample'}. "
+        + FALLS,
     }
 
 

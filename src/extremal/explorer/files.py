@@ -73,7 +73,10 @@ def _telling(made: Made, axes: Axes) -> None:
     raised = [min(math.exp(made.audit.envelope(float(share))), top) for share in shares]
     axes.plot(shares, raised, color=BLUE)
     axes.axhline(
-        top, color=VERMILION, linestyle="--", label=f"no report: more than × {factor(made.audit.epsilon)}"
+        top,
+        color=VERMILION,
+        linestyle="--",
+        label=f"no report gives more than × {factor(made.audit.epsilon)}",
     )
     axes.set(
         xscale="log",

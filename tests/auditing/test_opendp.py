@@ -65,7 +65,7 @@ def test_rounded_into_a_finite_set_laplace_noise_leaks_no_more(answers, noisy):
 def test_randomized_response_leaks_what_its_matrix_says():
     prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
     sampler = dp.m.make_randomized_response(categories=list(prior.labels), prob=0.6)
-    secrets = np.random.default_rng(3).choice(prior.labels, 5000, p=prior.probabilities).tolist()
+    secrets = np.random.default_rng(3).choice(prior.labels, 12_000, p=prior.probabilities).tolist()
     reports = [sampler(secret) for secret in secrets]
     mechanism = ex.Mechanism(np.full((3, 3), 0.2) + 0.4 * np.eye(3), prior.labels, prior.labels)
     passes(secrets, reports, prior, ex.epsilon_pml(prior, mechanism))

@@ -104,6 +104,7 @@ def test_the_first_question_is_what_to_estimate_from_how_many_people(page):
     assert page.locator("#needed .bar").count() == 3
     page.fill("#people", "4000")
     until(page, "document.getElementById('headline').textContent.startsWith('Ask 4,000 people')")
+    done(page)
     assert page.inner_text("#headline") == f"Ask 4,000 people, get ± {half / 2:.1f} points."
     assert "more than 2.02 times as likely" in page.inner_text("#promise")
     assert page.inner_text("#factor") == "× 2.02"

@@ -322,7 +322,8 @@ def test_two_tabs_share_one_report(visit, site):
     second.wait_for_selector("#send:visible")  # it follows by itself
     assert second.locator("input").count() == 0
     first.click("#send")
-    second.wait_for_selector("#done:visible")
+    for tab in (first, second):
+        tab.wait_for_selector("#done:visible")
     assert len(site.stored) == 1
     assert first.inner_text("#id") == second.inner_text("#id")
 
@@ -334,8 +335,10 @@ def test_a_tab_that_hears_nothing_of_the_other_looks_before_it_draws(visit):
     answer(second, [2])
     answer(first, [0])
     first.click("#draw")
+    first.wait_for_selector("#send:visible")
     drawn = first.text_content("#body")
     second.click("#draw")
+    second.wait_for_selector("#send:visible")
     assert second.text_content("#body") == drawn
 
 

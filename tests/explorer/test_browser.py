@@ -470,8 +470,7 @@ def test_alphabets_up_to_20_feel_immediate(page, size, level):
     weights = np.random.default_rng(size).dirichlet(np.full(size, 2.0)).round(4) + 0.001
     prior = ex.Prior.from_counts(weights)
     page.fill("#epsilon", repr(round(level * prior.epsilon_max, 4)))
-    page.fill("#prior", "\n".join(map(repr, weights.tolist())))
-    page.select_option("#kind", "counts")
+    page.fill("#prior", "\n".join(map(repr, prior.probabilities.tolist())))
     until(page, answers(size))
     done(page)
     until(page, "document.getElementById('curve-state').hidden")

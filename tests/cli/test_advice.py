@@ -421,6 +421,7 @@ def test_an_audit_says_where_its_page_is(umfrage):
     assert run("audit", "m.json", "--report-file", "page.html", *titled).out.endswith("\nPage in page.html\n")
     assert "<h1>How often?</h1>" in Path("page.html").read_text(encoding="utf-8")
     assert "Mechanism: m.json." in Path("page.html").read_text(encoding="utf-8")
+    refuse("audit", "m.json", *titled, says="--report-file")
 
 
 def test_the_help_cuts_no_summary_off_and_writes_no_braces():

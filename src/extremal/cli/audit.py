@@ -78,6 +78,8 @@ def command(
         raise FileError(
             "give either a mechanism file, or --pairs with a CSV file",
         )
+    if title and report_file is None:
+        raise FileError("--title heads a page", given="no page", remedy="add --report-file page.html")
     check_target(report_file, overwrite)
     check_target(output, overwrite, as_json or markdown)
     check_table(output)

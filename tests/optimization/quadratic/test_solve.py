@@ -28,7 +28,8 @@ def checked(pi, epsilon, A, **options):
 
 def best_loss(pi, epsilon, A):
     """The least tr(A J^-1) over mixtures of all vertices, by a general convex solver."""
-    cp = pytest.importorskip("cvxpy")
+    import cvxpy as cp  # slow to import
+
     V = lift_vertices(pi, 0.0, min(math.exp(epsilon), 1 / pi.min()))
     n = len(pi)
     q = cp.Variable(len(V), nonneg=True)

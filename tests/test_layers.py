@@ -169,6 +169,17 @@ def test_modules_import_one_another_in_no_circle():
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
+def test_folders_inside_a_package_import_one_another_in_no_circle():
+    """`optimization/quadratic` builds on `optimization/robust`, say, and not the other way round as well."""
+    graph: dict[str, set[str]] = {}
+    for module in (m for m in INNER if m.count(".") > 2):
+        folder = module.rsplit(".", 1)[0]
+        targets = {i.target.rsplit(".", 1)[0] for i in own(module) if i.target.count(".") > 2}
+        graph.setdefault(folder, set()).update(targets - {folder})
+    assert graph
+    TopologicalSorter(graph).prepare()
+
+
 def test_the_library_itself_imports_none_of_its_users():
     assert [i for i in own("extremal") if i.target != "extremal" and package(i.target) in USERS] == []
 

@@ -1,8 +1,6 @@
-"""The lift vectors that are admissible for every prior of a set: three levels, t on S, b on R and 0 elsewhere.
+"""Quadratic forms of the lift vectors of a set of priors: vectors that a search finds, and a bound on all.
 
-The set is {lower <= pi <= upper, |pi - center|_1 <= 2 moved}, and the least probability of symbols A over it is
-h(A) = max(center(A) - moved, lower(A), 1 - upper(rest)). See robust/vertices for why two nested sets suffice. The loops
-are in C: `_native/nested.c` and `_native/level_bound.c`.
+The loops are in C: `_native/nested.c` and `_native/level_bound.c`.
 """
 
 from __future__ import annotations
@@ -14,82 +12,9 @@ import numpy as np
 
 from ..._native.library import address, library, packed
 from ..._types import Floats, Ints
-from ...model.prior_set import PriorSet
-from ...model.regions import bounded_exp
+from ..robust.cone import Cone, branches
 
-TOP, MIDDLE = 2, 1
 KEPT = 60  # relaxed vectors that a bound returns
-
-
-@dataclass(frozen=True, eq=False)
-class Cone:
-    """A set of priors at a level c = e^epsilon, symbols in decreasing order of the nominal masses pi."""
-
-    pi: Floats
-    center: Floats
-    lower: Floats
-    upper: Floats
-    moved: float
-    c: float
-
-    @classmethod
-    def of(cls, priors: PriorSet, epsilon: float, order: Ints) -> Cone:
-        """The cone of a set with its symbols in this order."""
-        return cls(
-            priors.nominal.probabilities[order],
-            priors.center[order],
-            priors.lower[order],
-            priors.upper[order],
-            priors.radius / 2,
-            bounded_exp(epsilon),
-        )
-
-    @property
-    def size(self) -> int:
-        """The number of symbols."""
-        return len(self.pi)
-
-    def least(self, members: Floats) -> Floats:
-        """h of sets of symbols, given as rows of zeros and ones."""
-        outside = (1 - members) @ self.upper
-        return np.asarray(
-            np.maximum(np.maximum(members @ self.center - self.moved, members @ self.lower), 1 - outside)
-        )
-
-    def starts(self, rng: np.random.Generator, count: int) -> Ints:
-        """Levels of random vectors: sets filled in random orders; one more symbol, or all others, in the middle."""
-        n = self.size
-        orders = np.argsort(rng.random((count, n)), axis=1)
-        sums = [np.cumsum(v[orders], axis=1) for v in (self.center, self.lower, self.upper)]
-        h = np.maximum(np.maximum(sums[0] - self.moved, sums[1]), 1 - (sums[2][:, -1:] - sums[2]))
-        fits = h >= (1 - 1e-12) / self.c
-        full = np.minimum(np.argmax(fits, axis=1), n - 1)
-        # A third of them are smaller: the larger a lift, the fewer symbols have it.
-        full = np.where(np.arange(count) % 3 == 2, (rng.random(count) * (full + 1)).astype(np.int64), full)
-        place = np.argsort(orders, axis=1)
-        levels = np.where(place < full[:, None], TOP, np.where(place == full[:, None], MIDDLE, 0))
-        whole = (np.arange(count) % 2 == 0)[:, None]
-        return np.where(whole & (levels != TOP), MIDDLE, levels).astype(np.int64)
-
-    def simple(self) -> tuple[Floats, Floats]:
-        """Lift vectors less 1 and output distribution of the best randomized response that is admissible."""
-        h = self.least(np.eye(self.size))
-        with np.errstate(divide="ignore"):
-            odds = float(np.where(self.c * h < 1, self.c * (1 - h) / (1 - self.c * h), np.inf).min())
-        odds = min(odds, 1e15)
-        told = 1 + (odds - 1) * self.pi
-        X = np.tile((1 - told)[:, None] / told[:, None], (1, self.size))
-        np.fill_diagonal(X, (odds - 1) * (1 - self.pi) / told)
-        return X, told / told.sum()
-
-    def single(self) -> Floats:
-        """Lift vectors less 1 in which one symbol is raised, or lowered, as far as possible: some mix to mean 0."""
-        n = self.size
-        sets = np.concatenate([np.eye(n), 1 - np.eye(n)])
-        h, mass = self.least(sets), sets @ self.pi
-        share = np.where(self.c * h >= 1, 0.0, (1 / self.c - h) / (1 - h))[:, None]
-        lifts = sets + share * (1 - sets)
-        return np.asarray(lifts / (mass[:, None] + share * (1 - mass[:, None])) - 1)
 
 
 def herd(
@@ -192,23 +117,6 @@ class Relaxed:
             self.largest[which],
             self.paid[which],
         )
-
-
-def branches(cone: Cone) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """What h of S and R, and h of S, may be: constants and slopes of both, and whether R is the rest."""
-    n, zero = cone.size, np.zeros(cone.size)
-    each = [(-cone.moved, cone.center)] if cone.moved < 1 else []
-    each += [(0.0, cone.lower)] if cone.lower.any() else []
-    each += [(1 - math.fsum(cone.upper), cone.upper)] if (cone.upper < 1).any() else []
-    inner = each if cone.lower.any() else [*each, (0.0, zero)]
-    pairs = [(a, b, 0.0) for a in each for b in inner] + [((1.0, zero), b, 1.0) for b in inner]
-    return (
-        np.array([a[0] for a, _, _ in pairs]),
-        np.array([b[0] for _, b, _ in pairs]),
-        np.array([a[1] for a, _, _ in pairs]).reshape(-1, n),
-        np.array([b[1] for _, b, _ in pairs]).reshape(-1, n),
-        np.array([whole for _, _, whole in pairs]),
-    )
 
 
 def bound(

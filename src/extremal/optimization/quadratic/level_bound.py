@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from ..._types import Floats
+from ..robust.cone import Cone
 from .bounds import ULP, efficiency_bound
 from .certificate import Certificate
-from .cone import Cone, Relaxed, Weights, bound
+from .cone import Relaxed, Weights, bound
 from .problem import Problem
 from .relaxation import fixed_point, gradient
 from .watch import Watch

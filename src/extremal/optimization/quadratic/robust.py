@@ -15,11 +15,12 @@ import numpy as np
 from ..._types import Floats
 from ...errors import SizeError
 from ...model.prior_set import PriorSet
+from ..robust.cone import Cone
 from ..robust.vertices import LARGEST, Sets, robust_vertices
 from .bounds import efficiency_bound, most_by_entries, most_by_vertices
 from .certificate import Certificate
 from .columns import whole
-from .cone import Cone, herd
+from .cone import herd
 from .level_bound import LevelBound
 from .master import Mixture
 from .problem import Problem, make_problem

@@ -17,9 +17,9 @@ import numpy as np
 
 from ..._types import Floats
 from ...model.regions import EQUAL, is_uniform
+from ..robust.cone import Cone
 from .bounds import ULP, efficiency_bound
 from .certificate import Certificate
-from .cone import Cone
 from .problem import Problem
 from .watch import Watch
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from ..._native.library import address, library, packed
 from ..._types import Bools, Floats
 from ...model.prior_set import PriorSet
-from ..quadratic.cone import Cone, branches
 from ..solver.budget import SPEED, Budget
 from ..solver.pricing import Separable
+from .cone import MIDDLE, TOP, Cone, branches
 from .vertices import nested_columns
 
 LISTED = 14  # symbols up to which all pairs of sets are gone through
@@ -30,7 +30,6 @@ PLACES, BYTES = (
 NODE = 200  # bytes, and one more for each symbol
 KEPT = 60  # columns of one search
 LOOKED_AT = 1 / 8  # nodes that a symbol costs which is looked at, see Budget
-MIDDLE, TOP = 1, 2
 ULP = 2.0**-52
 
 

@@ -18,6 +18,7 @@ HERE = Path(__file__).parent
 MODULES = (
     "design",
     "families",
+    "shares",
     "peers",
     "privatize",
     "files",

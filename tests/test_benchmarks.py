@@ -30,7 +30,7 @@ def loaded(path):
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
     path = tmp_path_factory.mktemp("results") / "new" / "tiny.json"
-    done = run("--tiny", "--only", "design", "families", "--output", path)
+    done = run("--tiny", "--only", "design", "families", "shares", "--output", path)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, loaded(path)
 
@@ -47,7 +47,17 @@ def test_a_run_says_where_when_and_with_which_seed_it_was_made(tiny):
 def test_a_run_measures_every_part_and_nothing_breaks(tiny):
     output, result = tiny
     titles = " ".join(table["title"] for table in result["tables"])
-    for part in ("Enumeration against", "separable utility", "Growth", "Import", "N = 8", "N = 40", "by arc"):
+    for part in (
+        "Enumeration against",
+        "separable utility",
+        "Growth",
+        "Import",
+        "N = 8",
+        "N = 40",
+        "by arc",
+        "Planes",
+        "sets of priors",
+    ):
         assert part in titles
         assert part in output
     assert result["failures"] == []
@@ -62,6 +72,10 @@ def test_certified_gaps_and_agreement_with_enumeration_meet_their_targets(tiny):
     utilities = next(table for table in result["tables"] if "separable" in table["title"])
     assert len(utilities["rows"]) == 5
     assert all(row["ok"] for row in utilities["rows"])
+    shares = [t for t in result["tables"] if t["title"].startswith(("Shares", "Planes"))]
+    gaps = {t["title"]: max(row["gap"] for row in t["rows"]) for t in shares}
+    assert len(gaps) == 4
+    assert all(gap <= (0.1 if "N = 40" in title else 1e-3) for title, gap in gaps.items())
 
 
 def test_the_memory_of_a_large_case_is_measured_where_the_system_tells_it(tiny):

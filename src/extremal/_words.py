@@ -1,10 +1,15 @@
-"""Figures as text: bounds are rounded to the side on which they still hold."""
+"""Figures as text. Bounds are rounded to the side on which they still hold."""
 
 from __future__ import annotations
 
 import math
 
 LARGE = 1e6  # factors beyond are shown with four digits
+
+
+def counted(n: int, thing: str) -> str:
+    """A number of things, such as "1 report" and "2 reports"."""
+    return f"{n} {thing}" if n == 1 else f"{n} {thing}s"
 
 
 def factor(nats: float) -> str:

@@ -149,8 +149,16 @@ class Command(typer.core.TyperCommand):
         return [re.sub(r"^\{(\w+)\}$", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
 
 
+class Commands(typer.core.TyperGroup):
+    """The commands in the order in which they are needed. Typer would list groups of commands last."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return ["survey", *(name for name in super().list_commands(ctx) if name != "survey")]
+
+
 app = typer.Typer(
     name="extremal",
+    cls=Commands,
     help="Ask sensitive questions, publish accurate results, and limit what each report can reveal about a person: "
     "for anyone who knows only how common the answers are, no guess gets more than e^epsilon times as likely to be "
     "right. A report may rule answers out; audit lists which.",

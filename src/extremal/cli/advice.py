@@ -104,7 +104,7 @@ def estimated(found: ex.Estimate | GroupedEstimate) -> list[str]:
         (row["standard_error"] or 0.0) > UNSURE or row["upper"] - row["lower"] > WIDE for row in known
     )
     if unsure:
-        return [f"{_upper(NOTHING_ABOUT_SHARES)}; design with --utility shares, or collect more."]
+        return [f"{_upper(NOTHING_ABOUT_SHARES)}; collect more, or design for shares with a larger epsilon."]
     if known and all(row["lower"] <= 0 for row in known):
         return [f"No share can be told from 0: {TOO_FEW}; collect more."]
     return []

@@ -10,6 +10,7 @@ import typer
 
 import extremal as ex
 from extremal._files import open_file
+from extremal._words import counted
 from extremal.errors import FileError
 
 from . import advice, options, show
@@ -172,7 +173,7 @@ def _tell_release(
     out = show.console(to_stderr=output == "-")
     show.warnings(out, warnings)
     where = "on standard output" if output == "-" else f"in {output}"
-    out.print(f"{rows} reports {where}" + "".join(f"; {text}" for text in lost), soft_wrap=True)
+    out.print(f"{counted(rows, 'report')} {where}" + "".join(f"; {text}" for text in lost), soft_wrap=True)
     for name, c in jobs.items():
         out.print(
             (

@@ -34,7 +34,10 @@ def command(
         ),
     ],
     formula: Annotated[str, typer.Argument(metavar="FORMULA", help='Such as "answer ~ age + C(sex)".')],
-    last: Annotated[str | None, typer.Argument(metavar="[FILE]", show_default=False)] = None,
+    last: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE]", help="The file, if the mechanism came first.", show_default=False),
+    ] = None,
     mechanism: Annotated[
         list[str] | None,
         typer.Option(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._json import parse_json
+from .._words import counted
 from ..certification.certified import Certified
 from ..certification.stored_labels import decode_label
 from ..estimation.counts import ReportCounts
@@ -59,7 +60,7 @@ class Collected:
             name: np.concatenate([getattr(row, name) for row in rows])
             for name in ("estimates", "lower", "upper", "standard_errors", "identified")
         }
-        title = f"{len(rows)} items from {self.reports} reports"
+        title = f"{len(rows)} items from {counted(self.reports, 'report')}"
         return IntervalTable(title, self.question.answers, **joined, promise=Promise(confidence))
 
     def mean(self, confidence: float = 0.95) -> IntervalTable | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._html import html_table
 from .._types import Floats
+from .._words import counted
 from ..errors import ValuesError
 from ..model.labels import Labels, shorten
 from .approximate import two_sided_quantile, wald_intervals
@@ -257,7 +258,8 @@ class GroupedEstimate:
         return "\n".join([self.table.title, *self.table.lines(), *self.notes()])
 
     def __repr__(self) -> str:
-        return f"GroupedEstimate({len(self)} groups by {', '.join(self.by)}, {self.reports} reports)"
+        size = f"{counted(len(self), 'group')} by {', '.join(self.by)}"
+        return f"GroupedEstimate({size}, {counted(self.reports, 'report')})"
 
     def _repr_html_(self) -> str:
         return self.table._repr_html_() + html_table("; ".join(self.notes()[1:]), [])
@@ -284,7 +286,9 @@ class GroupedEstimate:
         """The tables of all groups below each other."""
         each = self.estimates[0]
         effects = [table.design_effects for table in tables if table.design_effects is not None]
-        said = f"{what} in {len(self)} groups from {self.reports} reports by {each.method}"
+        said = (
+            f"{what} in {counted(len(self), 'group')} from {counted(self.reports, 'report')} by {each.method}"
+        )
         return IntervalTable(
             said if each.survey is None else f"{said}, with {each.survey.words}",
             tuple(label for table in tables for label in table.labels),

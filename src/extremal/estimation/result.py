@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from .._confidence import check_confidence
 from .._html import html_table
 from .._types import Floats
+from .._words import counted
 from ..errors import ValuesError
 from ..model.labels import Labels, shorten
 from ..model.mechanism import Mechanism
@@ -395,7 +396,7 @@ class Estimate:
 
     @property
     def _source(self) -> str:
-        said = f"from {self.reports} reports by {self.method}"
+        said = f"from {counted(self.reports, 'report')} by {self.method}"
         return said if self.survey is None else f"{said}, with {self.survey.words}"
 
     @cached_property

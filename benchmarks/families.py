@@ -117,7 +117,7 @@ def measure(prior: ex.Prior, epsilon: float, method: str = "column-generation", 
         return {"epsilon": epsilon, "gap": math.inf, "seconds": math.inf, "error": str(error)}
     problems: list[str] = []
     if verify:
-        from extremal.certification.check import check_claim
+        from extremal.certification.claim import check_claim
 
         problems = list(check_claim(prior, epsilon, design.utility, design).problems)
     return {

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import extremal as ex
-from extremal.certification.check import check_claim
+from extremal.certification.claim import check_claim
 from extremal.model.mechanism import constant, identity
 from extremal.theory import closed_form
 from tests.support import oracles

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.certification.check import check_claim
+from extremal.certification.claim import check_claim
 from extremal.model.mechanism import constant
 from extremal.model.regions import largest_lift
 from extremal.theory import closed_form

@@ -41,7 +41,7 @@ def test_a_real_interrupt_leaves_the_best_so_far_or_a_clean_exit():
         import json, math, os, signal, threading
         import numpy as np
         import extremal as ex
-        from extremal.certification.check import check_claim
+        from extremal.certification.claim import check_claim
         weights = 1 + 0.1 * np.random.default_rng(36).random(36)  # hard: nearly equal masses
         prior = ex.Prior(weights / weights.sum())
         for delay, amid in ((0.0, False), (0.003, False), (0.0, True), (0.003, True), (0.1, True)):

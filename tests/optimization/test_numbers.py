@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.certification.check import check_claim
+from extremal.certification.claim import check_claim
 from extremal.theory.polytope import exact_polytope_vertices
 
 STEEP = ex.FInformation(lambda t: 1 - np.asarray(t) ** 0.05, "steep")

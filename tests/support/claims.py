@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 import extremal as ex
-from extremal.certification.check import check_claim
+from extremal.certification.claim import check_claim
 from extremal.model.regions import largest_lift
 from tests.support import oracles
 

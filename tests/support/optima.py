@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.certification.check import check_claim
+from extremal.certification.claim import check_claim
 
 LEVEL = 4e-15  # levels that differ by this are equal up to rounding
 METHODS = [

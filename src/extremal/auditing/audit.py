@@ -17,7 +17,8 @@ import numpy as np
 
 from .._types import Floats
 from ..certification import proof
-from ..certification.certified import Certified, as_mechanism, exact_columns, exact_masses
+from ..certification.certified import Certified, as_mechanism
+from ..certification.exact import exact_columns, exact_masses
 from ..errors import MechanismError, OptionError, PriorError
 from ..model.adversary import Attribute, worst_attribute
 from ..model.blocks import Blocks

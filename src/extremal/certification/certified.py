@@ -6,17 +6,15 @@ What is certified is what is sampled: a row of integers that sums to 2^62, not a
 
 from __future__ import annotations
 
-import math
 import os
 import sys
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..errors import CertificationError, FormatError, MechanismError, PriorError
 from ..model.blocks import BlockMechanism, Blocks
@@ -29,21 +27,13 @@ from ..release.certificate import Certificate
 from ..release.keys import Columns
 from ..release.sampler import Sampler, Words
 from . import file as mechanism_file
+from .exact import checked_weights, exact_masses, largest_exact_lift
 from .proof import (
-    LARGEST_BLOCK,
-    Lift,
-    Masses,
-    Run,
-    block_runs,
-    column_runs,
     is_at_most,
-    largest_lift,
     log_above,
-    prior_masses,
-    set_masses,
 )
 from .stored_labels import encode_label
-from .weights import BITS, TOTAL
+from .weights import BITS
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,7 +92,7 @@ class Certified(Certificate):
                     remedy="give a mechanism with its matrix",
                 )
         rows = self.prior.size if self.blocks is None else self._grouping.count
-        _set(self, "weights", _check_weights(self.weights, rows))
+        _set(self, "weights", checked_weights(self.weights, rows))
         try:
             _set(self, "outputs", check_labels(self.outputs, self.weights.shape[1], "outputs"))
             for label in (*self.prior.labels, *self.outputs):
@@ -385,30 +375,6 @@ def load(path: str | os.PathLike[str]) -> Certified:
     return Certified.from_json(mechanism_file.read_text(path))
 
 
-def largest_exact_lift(found: list[Masses], weights: NDArray[Any], blocks: Blocks | None = None) -> Lift:
-    """The largest lift under the prior, or under any prior of the set and the nominal one: see `exact_masses`.
-
-    With blocks the weights are those of blocks, and the masses are exact sums over the symbols of each. The nominal
-    prior is proved by itself: rounding may have put it outside of its set by a part in 1e12.
-    """
-    lifts = (largest_lift(masses, exact_columns(weights, blocks)) for masses in found)
-    return max(lifts, key=lambda lift: Fraction(*lift[:2]) if lift.denominator else math.inf)
-
-
-def exact_columns(weights: NDArray[Any], blocks: Blocks | None) -> Iterator[list[Run]]:
-    """The weights of every output, run by run, in the order of `exact_masses`."""
-    return column_runs(weights) if blocks is None else block_runs(weights, blocks.starts.tolist())
-
-
-def exact_masses(prior: Prior | PriorSet, blocks: Blocks | None = None) -> list[Masses]:
-    """The prior, or the set and its nominal prior, in the integers of the proof; with blocks, block after block."""
-    if isinstance(prior, Prior):
-        p = prior.probabilities if blocks is None else prior.probabilities[blocks.order]
-        return [prior_masses(p.tolist())]
-    bounds = (prior.center.tolist(), prior.lower.tolist(), prior.upper.tolist())
-    return [set_masses(*bounds, prior.radius), *exact_masses(prior.nominal)]
-
-
 def is_nominal(prior: Prior, priors: PriorSet) -> bool:
     nominal = priors.nominal
     return prior.labels == nominal.labels and np.array_equal(prior.probabilities, nominal.probabilities)
@@ -422,41 +388,6 @@ def _stored_set(priors: PriorSet) -> mechanism_file.StoredSet:
 def _read_set(nominal: Prior, stored: mechanism_file.StoredSet) -> PriorSet:
     bounds = (np.array(stored.center), np.array(stored.lower), np.array(stored.upper))
     return PriorSet(nominal, *bounds, stored.radius, stored.confidence, stored.description)
-
-
-def _check_weights(weights: ArrayLike, n: int) -> NDArray[np.uint64]:
-    """A read-only copy, if its rows are weights out of 2^62."""
-    raw = np.asarray(weights)
-    if raw.ndim != 2 or raw.shape[0] != n or raw.shape[1] == 0 or raw.dtype.kind not in "iu":
-        raise CertificationError(
-            f"must be an integer matrix with one row for each of the {n} inputs",
-            parameter="weights",
-            given=f"shape {raw.shape} of {raw.dtype}",
-        )
-    if np.any(raw < 0) or np.any(raw > TOTAL):
-        raise CertificationError(
-            f"must be between 0 and 2^{BITS}",
-            parameter="weights",
-            remedy="make them with certify(...)",
-        )
-    w = raw.astype(np.uint64, order="C")  # row by row, as the sampler reads them
-    for i, total in enumerate(_row_sums(w)):
-        if total != TOTAL:
-            raise CertificationError(
-                f"every row of weights must sum to 2^{BITS}",
-                given=f"{total} in row {i}",
-            )
-    w.setflags(write=False)
-    return w
-
-
-def _row_sums(w: NDArray[np.uint64]) -> Iterator[int]:
-    """Exact sums, from two halves of each weight: a sum of wrong weights could wrap around to the right one."""
-    step = max(1, LARGEST_BLOCK // w.shape[1])
-    for i in range(0, len(w), step):
-        low = np.bitwise_and(w[i : i + step], np.uint64((1 << 31) - 1)).sum(axis=1).tolist()
-        high = np.right_shift(w[i : i + step], np.uint64(31)).sum(axis=1).tolist()
-        yield from ((a << 31) + b for a, b in zip(high, low, strict=True))
 
 
 def too_leaky(output: Hashable, leakage: float, epsilon: float) -> CertificationError:

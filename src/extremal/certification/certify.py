@@ -15,8 +15,9 @@ from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
 from . import file as mechanism_file
-from .certified import Certified, exact_masses, largest_exact_lift, too_leaky
+from .certified import Certified, too_leaky
 from .envelope import exact_factors
+from .exact import exact_masses, largest_exact_lift
 from .proof import Lift, is_at_most
 from .weights import candidates
 

@@ -1,19 +1,6 @@
-"""An independent check of a design: feasible, epsilon-PML, worth what it says, and how near to the optimum.
+"""An independent check of a design, whatever it is for. Shares no code with the solver.
 
-Shares no code with the solver. What it proves about the optimum U* is weak duality: for *any* vector y,
-
-    U* <= max of mu(lam) - y.(lam - 1) over lift vectors lam,
-
-where a lift vector has low <= lam_i <= c = e^epsilon and pi.lam = 1. So the dual vector needs no trust, only
-an upper bound on the maximum, which `bounds` finds.
-
-A claim may be off by 1e-9 of itself and by what rounding does to the figure it is compared with; both are relative,
-so a value of 1e-14 is checked as strictly as one of 1:
-
-- The bound: by the error of what is computed and the blur of the masses, see `bounds`.
-- The value: entries of the mechanism and sums of N products are off by (N + 8) ulp of themselves. What that does to
-  the utility is measured, by moving every entry by as much.
-- Lifts: by as much, relatively; so is the leakage, their logarithm.
+Each kind of design becomes one claim, which `claim` checks, or one about estimates, which `quadratic` does.
 """
 
 from __future__ import annotations
@@ -25,96 +12,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._types import Floats
-from ..errors import EpsilonError, MechanismError, OptionError
-from ..model.blocks import BlockMechanism
+from ..errors import MechanismError, OptionError
 from ..model.guaranteed import Guaranteed
-from ..model.leakage import epsilon_pml, lift
+from ..model.leakage import epsilon_pml
 from ..model.mechanism import Mechanism
 from ..model.notion import Notion
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
-from ..model.utility import FInformation, Utility, check_utility
-from .bounds import Bound, upper_bound
+from .claim import EXACT, RELATIVE, Check, Claim, check_claim, number
 from .envelope import exceeded, limited_bound
 from .quadratic import check_quadratic
-from .separable import ULP
-
-EXACT = 1e-12  # what row sums may be off by; of itself, what epsilon and a lower bound on lifts may be
-RELATIVE = 1e-9  # of itself, what a value or a bound may be off by
-
-
-class Claim(Protocol):
-    """What a design claims: the mechanism has this value, no other exceeds the bound, the dual proves it."""
-
-    @property
-    def mechanism(self) -> Mechanism: ...
-    @property
-    def value(self) -> float: ...
-    @property
-    def upper_bound(self) -> float: ...
-    @property
-    def dual(self) -> Floats | None: ...
-
-
-@dataclass(frozen=True)
-class Check:
-    """What was found about a design; `ok` if all it claims was proved, else `problems` says what was not.
-
-    `upper_bound` is what was proved, `how` says by which method, and `gap` is its distance from the value
-    relative to itself. `proved`: the claimed upper bound is finite and was proved.
-
-    Attributes
-    ----------
-    ok
-        Whether all that the design claims was proved.
-    row_error
-        How far row sums are from 1, at most.
-    leakage
-        The leakage found.
-    leakage_allowed
-        The leakage allowed, with rounding.
-    value
-        The value found.
-    claimed_value
-        The value claimed.
-    upper_bound
-        The bound that was proved.
-    claimed_upper_bound
-        The bound claimed.
-    gap
-        The distance between value and proved bound, relative to the value.
-    proved
-        Whether the claimed bound is finite and was proved.
-    how
-        How the bound was proved.
-    problems
-        What was not proved.
-    """
-
-    ok: bool
-    row_error: float
-    leakage: float
-    leakage_allowed: float
-    value: float
-    claimed_value: float
-    upper_bound: float
-    claimed_upper_bound: float
-    gap: float
-    proved: bool
-    how: str
-    problems: tuple[str, ...]
-
-    def __str__(self) -> str:
-        lines = [
-            "the design holds what it claims" if self.ok else "the design does not hold what it claims",
-            f"  rows         sum to 1 within {self.row_error:.1e}",
-            f"  leakage      {self.leakage:.12g} of {self.leakage_allowed:.12g} nats allowed",
-            f"  value        {self.value:.12g}, claimed {self.claimed_value:.12g}",
-            f"  upper bound  {self.upper_bound:.12g}, claimed {self.claimed_upper_bound:.12g}, by {self.how}",
-            f"  gap          {self.gap:.2e}, {'' if self.proved else 'not '}proved",
-        ]
-        return "\n".join([*lines, *(f"  problem      {problem}" for problem in self.problems)])
 
 
 class CheckedDesign(Claim, Protocol):
@@ -185,7 +93,7 @@ def _check_guaranteed(design: CheckedDesign, utility: Guaranteed) -> Check:
             remedy="design() gives them",
         )
     mean = utility.weighted(design.prior, theta)
-    value, claimed = utility(design.prior, design.mechanism), _number(design.value)
+    value, claimed = utility(design.prior, design.mechanism), number(design.value)
     weighted = mean(design.prior, design.mechanism)
     claim = _Claim(design.mechanism, weighted, design.upper_bound, design.dual)
     found = check_claim(design.prior, design.epsilon, mean, claim)
@@ -217,7 +125,7 @@ def _check_limited(design: CheckedDesign, limits: tuple[tuple[float, float], ...
 def _check_purpose(design: CheckedDesign) -> Check:
     """The same for shares and whatever else is estimated."""
     prior, mechanism = check_prior(design.prior), design.mechanism
-    value, claim = _number(design.value), _number(design.upper_bound)
+    value, claim = number(design.value), number(design.upper_bound)
     if design.certificate is None:  # nothing is told
         leakage = epsilon_pml(prior, mechanism)
         good = value == leakage == 0 and (claim == 0 if design.epsilon == 0 else claim >= 1)
@@ -257,151 +165,3 @@ def _check_purpose(design: CheckedDesign) -> Check:
         how="the certificate of the design",
         problems=problems,
     )
-
-
-def check_claim(
-    prior: Prior,
-    epsilon: float,
-    utility: Utility,
-    design: Claim,
-    *,
-    lower_lift: float = 0.0,
-    bound: Bound | None = None,
-) -> Check:
-    """Whether a design is a mechanism, satisfies epsilon-PML, has its value, and its upper bound is one.
-
-    With `lower_lift` no lift may be smaller, neither of the mechanism nor of those it competes with. An
-    infinite upper bound claims nothing: nothing is proved then, but the design is not wrong either. A `bound` that was
-    proved by other means stands in for that of the dual vector.
-    """
-    prior, epsilon = check_prior(prior), check_epsilon(epsilon)
-    check_utility(utility)
-    if not {"mechanism", "value", "upper_bound", "dual"} <= set(dir(design)):
-        raise MechanismError(
-            "must hold mechanism, value, upper_bound and dual",
-            parameter="design",
-            given=repr(design)[:80],
-            remedy="design() makes one",
-        )
-    if not 0 <= _number(lower_lift) <= 1:
-        raise EpsilonError(
-            "must be in [0, 1]",
-            parameter="lower_lift",
-            given=f"{lower_lift!r}",
-            remedy="exp(-epsilon) is local information privacy",
-        )
-    if getattr(design, "prior_set", None) is not None:
-        raise OptionError(
-            "this checks designs for one prior",
-            given="one for a set of priors",
-            remedy="measure its leakage: epsilon_pml(design.prior_set, design.mechanism)",
-        )
-    utility.columns(prior, np.ones((prior.size, 1)))  # refuses a utility that does not fit the prior
-    problems: list[str] = []
-    row_error, leakage, value, noise = _measured(
-        epsilon, utility, *_matrix(prior, utility, design), lower_lift, problems
-    )
-    claimed, claim = _number(design.value), _number(design.upper_bound)
-    allowed = RELATIVE * max(abs(value), abs(claimed)) + noise
-    if not (math.isfinite(claimed) and abs(value - claimed) <= allowed):
-        problems.append(f"value is {value:.12g}, not {claimed:.12g}")
-    if claim < value - allowed:
-        problems.append(f"upper bound {claim:.12g} is below the value {value:.12g}")
-
-    def proves(bound: Bound) -> bool:
-        return bound.value - bound.uncertain <= claim + RELATIVE * abs(claim) + (noise if noise >= 0 else 0.0)
-
-    known, proved = bound, False
-    bound = known or Bound(math.inf, "nothing: none is claimed")
-    if not claim > -math.inf:
-        problems.append(f"upper bound must be a number, got {claim}")
-    elif claim < math.inf:
-        y = _checked_dual(design.dual, prior.size, problems) if known is None else None
-        if y is not None:
-            with np.errstate(all="ignore"):  # a bound that overflows proves nothing
-                bound = upper_bound(prior, epsilon, utility, y, lower_lift, claim, proves)
-        if y is not None or known is not None:
-            proved = proves(bound)
-            if not proved:
-                problems.append(f"upper bound {claim:.12g} is not proved: {bound.value:.12g} by {bound.how}")
-    gap = math.inf
-    if bound.value < math.inf:
-        apart = max(bound.value - value, 0.0)
-        gap = apart / abs(bound.value) if apart else 0.0
-    return Check(
-        ok=not problems,
-        row_error=row_error,
-        leakage=leakage,
-        leakage_allowed=epsilon,
-        value=value,
-        claimed_value=claimed,
-        upper_bound=bound.value,
-        claimed_upper_bound=claim,
-        gap=gap,
-        proved=proved,
-        how=bound.how,
-        problems=tuple(problems),
-    )
-
-
-def _matrix(prior: Prior, utility: Utility, design: Claim) -> tuple[Prior, Mechanism]:
-    """The mechanism with its prior; of one in blocks that of the blocks, where it leaks and is worth the same."""
-    made = getattr(design, "made", None)
-    if isinstance(made, BlockMechanism) and isinstance(utility, FInformation) and made.inputs == prior.labels:
-        return made.blocks.merged(prior), made.between
-    return prior, design.mechanism
-
-
-def _measured(
-    epsilon: float, utility: Utility, prior: Prior, mechanism: Mechanism, low: float, problems: list[str]
-) -> tuple[float, float, float, float]:
-    """Error of the row sums, leakage, value of a mechanism and its rounding; not a number where it has none."""
-    P = np.asarray(mechanism.matrix, dtype=np.float64)
-    if P.ndim != 2 or P.size == 0 or not (np.isfinite(P).all() and P.min() >= 0):
-        problems.append("mechanism must be a matrix of finite numbers >= 0")
-        return math.nan, math.nan, math.nan, math.nan
-    row_error = float(np.abs(P.sum(axis=1) - 1).max())
-    if row_error > EXACT:
-        problems.append(f"a row of the mechanism misses 1 by {row_error:.2e}")
-    try:
-        lifts = lift(prior, mechanism)
-    except MechanismError as error:
-        problems.append(str(error))
-        return row_error, math.nan, math.nan, math.nan
-    leakage = math.log(max(float(lifts.max()), 1.0))
-    off = (prior.size + 8) * ULP
-    if not leakage <= epsilon * (1 + EXACT) + off:
-        problems.append(f"leakage is {leakage:.15g}, {leakage - epsilon:.2e} above epsilon")
-    if not lifts.min() >= low - (EXACT * (1 - low) + off) * low:
-        problems.append(f"a lift is {lifts.min():.15g}, {low - lifts.min():.2e} below lower_lift")
-    return row_error, leakage, utility(prior, mechanism), _rounding(prior, utility, P, off)
-
-
-def _rounding(prior: Prior, utility: Utility, P: Floats, off: float) -> float:
-    """What the value changes by, at most about, if every entry of the mechanism is off by so much of itself."""
-    mu = utility.columns(prior, P)
-    moved = np.zeros(P.shape[1])
-    for seed in range(3):
-        signs = np.where(np.random.default_rng(seed).random(P.shape) < 0.5, -off, off)
-        moved = np.maximum(moved, np.abs(utility.columns(prior, P * (1 + signs)) - mu))
-    return 2 * math.fsum(moved)
-
-
-def _number(claim: object) -> float:
-    """The number claimed; what is none is not a number, and so is equal to nothing that can be measured."""
-    return float(claim) if isinstance(claim, int | float | np.number) else math.nan
-
-
-def _checked_dual(dual: object, size: int, problems: list[str]) -> Floats | None:
-    try:
-        y = np.array(dual, dtype=np.float64)
-    except (TypeError, ValueError):
-        y = np.zeros(0)
-    if y.shape == (size,) and np.isfinite(y).all():
-        return y + 64 * ULP * np.abs(
-            y
-        )  # any y will do; this one outweighs rounding in y.lam for lifts of 1e9
-    problems.append(
-        f"a finite upper bound needs a dual vector of {size} finite numbers, got {repr(dual)[:80]}"
-    )
-    return None

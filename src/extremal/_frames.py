@@ -7,6 +7,7 @@ import importlib
 import io
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -18,6 +19,28 @@ LIBRARIES = ("pandas", "polars", "pyarrow")
 KINDS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "json"}
 
 Records = Sequence[Mapping[str, Any]]
+
+
+class Tabular(ABC):
+    """A result that is a table, and turns into a frame."""
+
+    @abstractmethod
+    def rows(self) -> list[dict[str, Any]]:
+        """One mapping for each row."""
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows of frames and files, which may say more because they stand alone."""
+        return self.rows()
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """A frame of pandas, polars or pyarrow.
+
+        Parameters
+        ----------
+        library
+            "pandas", "polars" or "pyarrow"; if None, the first of them that is installed.
+        """
+        return to_frame(self.records(), library)
 
 
 def to_frame(records: Records, library: str | None = None) -> Any:

@@ -68,6 +68,7 @@ def test_progress_counts_the_points_and_an_interrupt_ends_the_curve():
 def test_rows_are_ready_for_a_table():
     curve = ex.tradeoff(ex.Prior([0.5, 0.3, 0.2]), [0.0, 0.4, 9.0], ex.mutual_information)
     rows = curve.rows()
+    assert curve.to_frame("pandas").to_dict("records") == rows
     assert [row["method"] for row in rows] == ["constant", "enumeration", "identity"]
     assert set(rows[0]) == {"epsilon", "optimal", "upper_bound", "randomized_response", "method"}
     assert rows[2]["optimal"] == pytest.approx(curve.ceiling)

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from .._frames import to_frame
+from .._frames import Tabular
 from .._types import Floats
 from ..certification.certified import as_estimable
 from ..errors import MechanismError, OptionError, ValuesError
@@ -43,7 +43,7 @@ ASSUMED = 0.05  # share of these that intervals are made narrowest for
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ShareBounds:
+class ShareBounds(Tabular):
     """What true shares can be if up to `share` of all people answer `label` whatever is true for them.
 
     `lowest` and `highest` are the ends at the estimated frequencies, `lower` and `upper` have chance in them.
@@ -87,16 +87,6 @@ class ShareBounds:
             {"label": label, **{name: float(getattr(self, name)[k]) for name in names}}
             for k, label in enumerate(self.labels)
         ]
-
-    def to_frame(self, library: str | None = None) -> Any:
-        """The rows as a frame of pandas, polars or pyarrow.
-
-        Parameters
-        ----------
-        library
-            "pandas", "polars" or "pyarrow"; if None, the first of them that is installed.
-        """
-        return to_frame(self.rows(), library)
 
     def to_json(self) -> str:
         """Everything as text."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._frames import to_frame
+from .._frames import Tabular
 from .._html import html_table
 from .._types import Floats
 from ..model.labels import Labels
@@ -47,7 +47,7 @@ class Promise:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class IntervalTable:
+class IntervalTable(Tabular):
     """Estimates with intervals; `promise` says what these hold with.
 
     A standard error is infinite where the reports do not identify the figure. With groups, `by` is what they are
@@ -126,16 +126,6 @@ class IntervalTable:
         """The rows with the confidence and the kind of their intervals, so that a file says what it shows."""
         said = {"confidence": self.confidence, "intervals": self.intervals}
         return [{**row, **said} for row in self.rows()]
-
-    def to_frame(self, library: str | None = None) -> Any:
-        """A frame of pandas, polars or pyarrow: of the library named, else of the first one installed.
-
-        Parameters
-        ----------
-        library
-            "pandas", "polars" or "pyarrow"; if None, the first of them that is installed.
-        """
-        return to_frame(self.records(), library)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that JSON knows as far as the labels are."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._confidence import check_confidence
-from .._frames import to_frame
+from .._frames import Tabular
 from .._types import Floats
 from ..errors import OptionError
 from ..model.prior import Prior, check_prior
@@ -29,7 +29,7 @@ MOST = 50  # epsilons
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Precision:
+class Precision(Tabular):
     """Half widths of ordinary intervals, the root mean square over the answers: a row for each epsilon.
 
     The last row, at `epsilons[-1]` = infinity, is for true answers.
@@ -61,16 +61,6 @@ class Precision:
             for i, e in enumerate(self.epsilons)
             for j, n in enumerate(self.people)
         ]
-
-    def to_frame(self, library: str | None = None) -> Any:
-        """A frame of pandas, polars or pyarrow; a missing epsilon stands for true answers.
-
-        Parameters
-        ----------
-        library
-            "pandas", "polars" or "pyarrow"; if None, the first of them that is installed.
-        """
-        return to_frame(self.rows(), library)
 
     def __str__(self) -> str:
         head = "epsilon" + "".join(f"{n:>9,}" for n in self.people)

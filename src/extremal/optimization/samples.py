@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from .._frames import Tabular
 from .._types import Floats
 from ..errors import OptionError
 from ..model.prior import Prior, check_prior
@@ -18,7 +20,7 @@ from .quadratic.purposes import Purpose, shares
 
 
 @dataclass(frozen=True, eq=False)
-class SampleTradeoff:
+class SampleTradeoff(Tabular):
     """The best value for every prior that a sample leaves open, by the size of the sample.
 
     `known` is the value if the prior were known. Values are those under `prior`.
@@ -55,7 +57,7 @@ class SampleTradeoff:
     def __len__(self) -> int:
         return len(self.observations)
 
-    def rows(self) -> list[dict[str, float]]:
+    def rows(self) -> list[dict[str, Any]]:
         """One mapping for each size, for tables and files."""
         return [
             {

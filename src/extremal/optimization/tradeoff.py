@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._frames import Tabular
 from .._types import Floats
 from ..errors import OptionError
 from ..model.leakage import lift
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Tradeoff:
+class Tradeoff(Tabular):
     """Curves over epsilon: what is optimal, what is proven impossible to exceed, and what randomized response gives.
 
     `ceiling` is the utility of releasing X itself.
@@ -83,7 +84,7 @@ class Tradeoff:
             axes=axes,
         )
 
-    def rows(self) -> list[dict[str, float | str]]:
+    def rows(self) -> list[dict[str, Any]]:
         """One mapping for each point, for tables and files."""
         return [
             {

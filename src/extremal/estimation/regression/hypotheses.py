@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.special
 
-from ..._frames import to_frame
+from ..._frames import Tabular
 from ...errors import OptionError
 from .fit import fit
 from .table import aligned
@@ -44,7 +44,7 @@ class Test:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TestTable:
+class TestTable(Tabular):
     """The tests of each term, one a row.
 
     Attributes
@@ -70,16 +70,6 @@ class TestTable:
         """One mapping for each row."""
         columns = self.columns()
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-
-    def to_frame(self, library: str | None = None) -> Any:
-        """A frame of pandas, polars or pyarrow: of the library named, else of the first that is installed.
-
-        Parameters
-        ----------
-        library
-            "pandas", "polars" or "pyarrow"; if None, the first of them that is installed.
-        """
-        return to_frame(self.rows(), library)
 
     def __str__(self) -> str:
         head = ["term", "df", "Wald chi2", "P>chi2", "LR chi2", "P>chi2"]

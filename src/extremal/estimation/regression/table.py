@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from ..._frames import to_frame
+from ..._frames import Tabular
 from ..._html import html_table
 from ..._types import Floats
 
@@ -29,7 +29,7 @@ def two_sided(z: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FigureTable:
+class FigureTable(Tabular):
     """Figures under keys, such as (answer, term), with normal intervals that each hold with `confidence`.
 
     `tested` is whether 0 is a value to test against; shares have none.
@@ -111,16 +111,6 @@ class FigureTable:
         """One mapping for each row."""
         columns = self.columns()
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-
-    def to_frame(self, library: str | None = None) -> Any:
-        """A frame of pandas, polars or pyarrow: of the library named, else of the first that is installed.
-
-        Parameters
-        ----------
-        library
-            "pandas", "polars" or "pyarrow"; if None, the first of them that is installed.
-        """
-        return to_frame(self.rows(), library)
 
     def to_json(self) -> str:
         """The rows as text; a label that JSON does not know is written as its str()."""

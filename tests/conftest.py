@@ -3,6 +3,7 @@
 Choose a profile with HYPOTHESIS_PROFILE. "quick", the default, and "ci" give the same examples every time.
 """
 
+import gc
 import os
 import signal
 
@@ -25,6 +26,14 @@ providers._get_local_constants = lambda: providers._local_constants
 # A shell lets what runs in its background ignore interrupts, and so do the programs that tests start there.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Modules and collected tests stay. The garbage collector would go through all of them again and again.
+gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 # The files that take longest, the longest first. They start first, so that all processes end at about the same time.

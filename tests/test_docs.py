@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import doctest
+import functools
 import importlib
 import inspect
 import io
@@ -12,6 +13,7 @@ import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -266,12 +268,25 @@ def test_there_are_at_least_six_examples_in_the_gallery() -> None:
     assert len(EXAMPLES) >= 6
 
 
+@pytest.fixture(scope="module")
+def run_example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[str, set[str]]]:
+    """What an example prints and the names of the files it leaves; each runs once."""
+
+    @functools.cache
+    def run(stem: str) -> tuple[str, set[str]]:
+        script, folder = ROOT / "examples" / f"{stem}.py", tmp_path_factory.mktemp(stem)
+        printed = io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+            patch.setattr(sys, "argv", [str(script), str(folder)])
+            runpy.run_path(str(script), run_name="__main__")
+        return printed.getvalue(), {path.name for path in folder.iterdir()}
+
+    return run
+
+
 @pytest.mark.parametrize("script", EXAMPLES, ids=[script.stem for script in EXAMPLES])
 def test_an_example_of_the_gallery_is_short_and_draws_its_picture(
-    script: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    script: Path, run_example: Callable[[str], tuple[str, set[str]]]
 ) -> None:
     source = script.read_text(encoding="utf-8")
     assert len(source.splitlines()) < 60
@@ -279,10 +294,9 @@ def test_an_example_of_the_gallery_is_short_and_draws_its_picture(
     assert title
     assert not empty
     assert text
-    monkeypatch.setattr(sys, "argv", [str(script), str(tmp_path)])
-    runpy.run_path(str(script), run_name="__main__")
-    assert capsys.readouterr().out.strip()
-    assert {path.name for path in tmp_path.iterdir()} == {f"{script.stem}.png", f"{script.stem}.svg"}
+    printed, files = run_example(script.stem)
+    assert printed.strip()
+    assert files == {f"{script.stem}.png", f"{script.stem}.svg"}
 
 
 # The citation
@@ -346,20 +360,16 @@ def test_the_factor_in_the_readme_is_that_of_its_epsilon() -> None:
     assert f"here {math.ceil(100 * math.exp(float(found[1]))) / 100} times" in text
 
 
-def test_the_number_at_the_top_of_the_readme_is_what_its_example_prints(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "people.py"), str(tmp_path)],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=True,
-    )
-    found = re.search(r"^factor 2: .*, ([\d.]+) times fewer$", done.stdout, re.MULTILINE)
+def test_the_number_at_the_top_of_the_readme_is_what_its_example_prints(
+    run_example: Callable[[str], tuple[str, set[str]]],
+) -> None:
+    printed, _ = run_example("people")
+    found = re.search(r"^factor 2: .*, ([\d.]+) times fewer$", printed, re.MULTILINE)
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert found
     assert f"**{found[1]} times fewer people**" in text
     shown = re.findall(r"^factor .*$", text, re.MULTILINE)
     assert found[0] in shown
-    assert set(shown) <= set(done.stdout.splitlines())
+    assert set(shown) <= set(printed.splitlines())
     assert "docs/_static/people.svg" in text
     assert (ROOT / "docs/_static/people.svg").exists()

@@ -5,6 +5,7 @@ in no circle. Certification reaches nothing of the optimization. `import extrema
 """
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -12,8 +13,6 @@ from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
-
-import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "extremal"
 
@@ -129,15 +128,20 @@ def imports_in(source: str, module: str, is_package: bool, modules: set[str]) ->
     yield from walk(ast.parse(source), "import")
 
 
-IMPORTS = {
-    module: list(imports_in(path.read_text(encoding="utf-8"), module, path.name == "__init__.py", set(FILES)))
-    for module, path in FILES.items()
-}
 INNER = [module for module in FILES if module != "extremal"]
 
 
+@functools.cache
+def imports(module: str) -> list[Import]:
+    path = FILES[module]
+    text = path.read_text(encoding="utf-8")
+    return list(imports_in(text, module, path.name == "__init__.py", set(FILES)))
+
+
 def own(module: str) -> list[Import]:
-    return [i for i in IMPORTS.get(module, []) if i.target == "extremal" or i.target.startswith("extremal.")]
+    """Its imports of the package and its modules."""
+    found = imports(module) if module in FILES else []
+    return [i for i in found if i.target == "extremal" or i.target.startswith("extremal.")]
 
 
 def test_every_folder_has_its_place_in_the_order():
@@ -145,18 +149,17 @@ def test_every_folder_has_its_place_in_the_order():
     assert folders == set(PACKAGES)
 
 
-@pytest.mark.parametrize("module", INNER)
-def test_a_module_imports_only_from_packages_above_its_own(module):
-    for found in own(module):
-        where = f"{FILES[module].relative_to(PACKAGE)}:{found.line}"
-        if found.target == "extremal":
-            assert package(module) in USERS, (
-                f"{where}: import the module that is meant, not the whole library"
-            )
-        else:
-            assert place(found.target) <= place(module), (
-                f"{where}: imports {found.target}, which stands below it"
-            )
+def test_a_module_imports_only_from_packages_above_its_own():
+    wrong = []
+    for module in INNER:
+        for found in own(module):
+            where = f"{FILES[module].relative_to(PACKAGE)}:{found.line}"
+            if found.target == "extremal":
+                if package(module) not in USERS:
+                    wrong.append(f"{where}: import the module that is meant, not the whole library")
+            elif place(found.target) > place(module):
+                wrong.append(f"{where}: imports {found.target}, which stands below it")
+    assert wrong == []
 
 
 def test_modules_import_one_another_in_no_circle():
@@ -199,7 +202,7 @@ def test_import_extremal_reaches_no_heavy_library():
     reached, waiting = {"extremal"}, ["extremal"]
     while waiting:
         module = waiting.pop()
-        for found in (i for i in IMPORTS[module] if i.when == "import"):
+        for found in (i for i in imports(module) if i.when == "import"):
             where = f"{FILES[module].relative_to(PACKAGE)}:{found.line}"
             assert found.target.split(".")[0] not in HEAVY, f"{where}: import {found.target} where it is used"
             parts = found.target.split(".")

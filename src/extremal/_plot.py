@@ -66,6 +66,8 @@ def rendered(
     """
     try:
         import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
     except ImportError:
         raise missing("pictures need matplotlib", "plot") from None
@@ -76,12 +78,16 @@ def rendered(
             matplotlib.rcParams[key] = value  # type: ignore[index]  # only literal names are typed
         figure = Figure(figsize=size, layout="constrained")
         draw(figure.add_subplot())
+        # `savefig` would draw every file twice, the first time to find the layout. One layout is good for all.
+        canvas = FigureCanvasAgg(figure)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
         for kind in kinds:
             target = io.BytesIO()
-            metadata: dict[str, None] = (
-                {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
-            )
-            figure.savefig(target, format=kind, metadata=metadata)
+            if kind == "png":
+                canvas.print_png(target, metadata={"Software": None})  # type: ignore[no-untyped-call]
+            else:
+                FigureCanvasSVG(figure).print_svg(target, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
             found.append(target.getvalue())
     return found
 

@@ -4,6 +4,7 @@ import io
 import itertools
 import math
 import pickle
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -285,7 +286,7 @@ def test_what_comes_back_is_a_function_of_the_reports_alone(c, name):
     written = {}
     seeds = itertools.count()
     for values in itertools.product(WORDS.labels, repeat=3):
-        for _ in range(6):
+        for _ in range(6 if len(c.outputs) > 1 else 1):
             reports = c.privatize(TEXT[name](list(values)), source=SeededWords(next(seeds)))
             written.setdefault(tuple(as_list(reports)), set()).add(serialised(reports))
     assert all(len(forms) == 1 for forms in written.values())
@@ -308,12 +309,11 @@ def leakage_at_least(secrets, written, level):
     log of P(y|x) / P(y), the first at its lower and the second at its upper Clopper-Pearson bound.
     """
     found = 0.0
-    for y in set(written):
-        total = sum(w == y for w in written)
+    cells, people = Counter(zip(secrets, written, strict=True)), Counter(secrets)
+    for y, total in Counter(written).items():
         above = stats.beta.isf(level, total + 1, len(written) - total) if total < len(written) else 1.0
-        for x in set(secrets):
-            here = sum(s == x for s in secrets)
-            both = sum(s == x and w == y for s, w in zip(secrets, written, strict=True))
+        for x, here in people.items():
+            both = cells[x, y]
             below = stats.beta.ppf(level, both, here - both + 1) if both else 0.0
             found = max(found, math.log(below / above)) if below else found
     return found
@@ -322,8 +322,11 @@ def leakage_at_least(secrets, written, level):
 @pytest.mark.parametrize(
     "name",
     [
-        *(pytest.param(n, marks=pytest.mark.slow) for n in ("list", "numpy U", "polars Categorical")),
-        *("pandas category", "arrow dictionary"),
+        *(
+            pytest.param(n, marks=pytest.mark.slow)
+            for n in ("pandas category", "numpy U", "polars Categorical")
+        ),
+        *("list", "arrow dictionary"),
     ],
 )
 def test_a_falsifier_finds_no_leakage_above_epsilon_in_what_is_written(name):
@@ -461,16 +464,16 @@ def test_only_missing_values_are_refused_too():
             C.privatize(column)
 
 
-def test_a_hundred_thousand_unknown_values_are_one_line():
-    values = [f"unknown {i}\n" for i in range(100_000)]
+def test_twenty_thousand_unknown_values_are_one_line():
+    values = [f"unknown {i}\n" for i in range(20_000)]
     for column in (values, np.array(values), pd.Series(values), pl.Series(values), pa.array(values)):
         with pytest.raises(ValuesError) as caught:
             C.privatize(column)
         message = str(caught.value)
         assert "\n" not in message
         assert len(message) < 600
-        assert "100000 of 100000 rows" in message
-        assert "99995 more values" in message
+        assert "20000 of 20000 rows" in message
+        assert "19995 more values" in message
 
 
 def test_values_that_cannot_be_labels_are_unknown():
@@ -563,20 +566,19 @@ def test_a_set_of_values_is_refused_as_it_has_no_order():
 
 
 @pytest.mark.parametrize("n", [2, 128, 129, 256, 300])
-@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", ">i2", "u2", "i4", "i8", "u8"])
-def test_codes_that_are_no_rows_are_refused_in_every_dtype(n, dtype):
+def test_codes_that_are_no_rows_are_refused_in_every_dtype(n):
     """-1 as a signed byte has the bits of 255, which is a row of a mechanism with 256 inputs."""
     prior = ex.Prior.uniform(n)
     c = certify(prior, identity(prior), prior.epsilon_max)
-    info = np.iinfo(dtype)
-    wrong = [code for code in (-1, info.min, n, 255, info.max) if info.min <= code <= info.max]
-    for code in wrong:
-        codes = np.array([0, code, 1], dtype=dtype)
-        if 0 <= code < n:
-            assert c.privatize_codes(codes).tolist() == [0, code, 1]
-        else:
-            with pytest.raises(ValuesError, match=rf"others in 1 of 3 rows, {code} first"):
-                c.privatize_codes(codes)
+    for dtype in ("i1", "u1", "i2", ">i2", "u2", "i4", "i8", "u8"):
+        info = np.iinfo(dtype)
+        for code in (code for code in (-1, info.min, n, 255, info.max) if info.min <= code <= info.max):
+            codes = np.array([0, code, 1], dtype=dtype)
+            if 0 <= code < n:
+                assert c.privatize_codes(codes).tolist() == [0, code, 1], dtype
+            else:
+                with pytest.raises(ValuesError, match=rf"others in 1 of 3 rows, {code} first"):
+                    c.privatize_codes(codes)
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i1"])

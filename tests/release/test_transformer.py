@@ -9,20 +9,19 @@ import numpy as np
 import pytest
 
 import extremal as ex
+from tests.support.lazy import Lazy
 
-pytest.importorskip("sklearn")
-
-from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
-from sklearn.utils.estimator_checks import check_estimator
-
-from extremal.sklearn import Privatizer
+base, compose, linear_model = Lazy("sklearn.base"), Lazy("sklearn.compose"), Lazy("sklearn.linear_model")
+model_selection, pipeline = Lazy("sklearn.model_selection"), Lazy("sklearn.pipeline")
+preprocessing, estimator_checks = Lazy("sklearn.preprocessing"), Lazy("sklearn.utils.estimator_checks")
+ours = Lazy("extremal.sklearn")
 
 ANSWERS = ["never", "once", "often"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed():
+    pytest.importorskip("sklearn")
 
 
 @pytest.fixture(scope="module")
@@ -57,15 +56,15 @@ def row_ids(X):
 
 def test_scikit_learn_finds_nothing_wrong_and_no_check_is_excused(key_file):
     numbers = ex.certify(ex.design(ex.Prior({0: 0.5, 1: 0.3, 2: 0.2}), 0.6))
-    estimator = Privatizer(numbers, key_file=key_file, ids=row_ids, unknown_as=0)
-    results = check_estimator(estimator, on_fail=None, on_skip=None)
+    estimator = ours.Privatizer(numbers, key_file=key_file, ids=row_ids, unknown_as=0)
+    results = estimator_checks.check_estimator(estimator, on_fail=None, on_skip=None)
     wrong = [result["check_name"] for result in results if result["status"] not in ("passed", "skipped")]
     assert wrong == []
     assert len(results) > 30
 
 
 def test_reports_are_those_of_privatize_and_other_columns_stay(certified, key_file, people):
-    found = Privatizer({"visits": certified}, key_file=key_file, ids="person").fit_transform(people)
+    found = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person").fit_transform(people)
     key = ex.keys.read(key_file)
     expected = ex.privatize(people, {"visits": certified}, key=key, ids="person")
     assert list(found.columns) == ["visits", "age"]
@@ -73,12 +72,12 @@ def test_reports_are_those_of_privatize_and_other_columns_stay(certified, key_fi
 
 
 def test_a_person_gets_one_report_however_often_and_among_whomever(certified, key_file, people):
-    privatizer = Privatizer({"visits": certified}, key_file=key_file, ids="person")
+    privatizer = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person")
     once = privatizer.fit_transform(people)["visits"]
     assert once.equals(privatizer.transform(people)["visits"])
-    for train, _ in KFold(5, shuffle=True, random_state=0).split(people):
-        assert clone(privatizer).fit_transform(people.iloc[train])["visits"].equals(once.iloc[train])
-    wave = clone(privatizer).set_params(occasion="spring").fit_transform(people)["visits"]
+    for train, _ in model_selection.KFold(5, shuffle=True, random_state=0).split(people):
+        assert base.clone(privatizer).fit_transform(people.iloc[train])["visits"].equals(once.iloc[train])
+    wave = base.clone(privatizer).set_params(occasion="spring").fit_transform(people)["visits"]
     assert not once.equals(wave)
 
 
@@ -87,7 +86,7 @@ def test_other_frames_give_the_same_reports(certified, key_file, people, library
     pytest.importorskip(library)
     narwhals = pytest.importorskip("narwhals")
     frame = narwhals.from_dict({name: people[name].tolist() for name in people}, backend=library).to_native()
-    privatizer = Privatizer({"visits": certified}, key_file=key_file, ids="person")
+    privatizer = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person")
     found = narwhals.from_native(privatizer.fit_transform(frame))
     assert found.columns == ["visits", "age"]
     assert found["visits"].to_list() == privatizer.fit_transform(people)["visits"].tolist()
@@ -95,7 +94,7 @@ def test_other_frames_give_the_same_reports(certified, key_file, people, library
 
 def test_arrays_are_named_by_position_and_ids_are_left_out(certified, key_file, people):
     array = people.to_numpy(dtype=object)
-    privatizer = Privatizer({1: certified}, key_file=key_file, ids=0).fit(array)
+    privatizer = ours.Privatizer({1: certified}, key_file=key_file, ids=0).fit(array)
     found = privatizer.transform(array)
     key = ex.keys.read(key_file)
     reports = certified.privatize(list(array[:, 1]), key=key, ids=list(array[:, 0]), column="x1")
@@ -107,14 +106,16 @@ def test_arrays_are_named_by_position_and_ids_are_left_out(certified, key_file, 
 
 
 def test_a_pipeline_is_cross_validated_on_reports(certified, key_file, people):
-    private = Privatizer({"visits": certified}, key_file=key_file, ids="person")
-    encode = ColumnTransformer([("reports", OneHotEncoder(), ["visits"])], remainder="passthrough")
-    model = make_pipeline(private, encode, LogisticRegression(max_iter=1000))
-    assert len(cross_val_score(model, people, people["age"] > 50, cv=3)) == 3
+    private = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person")
+    encode = compose.ColumnTransformer(
+        [("reports", preprocessing.OneHotEncoder(), ["visits"])], remainder="passthrough"
+    )
+    model = pipeline.make_pipeline(private, encode, linear_model.LogisticRegression(max_iter=1000))
+    assert len(model_selection.cross_val_score(model, people, people["age"] > 50, cv=3)) == 3
 
 
 def test_the_key_is_in_no_parameter_no_text_and_no_pickle(certified, key_file, people):
-    privatizer = Privatizer({"visits": certified}, key_file=key_file, ids="person").fit(people)
+    privatizer = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person").fit(people)
     privatizer.transform(people)
     key = ex.keys.read(key_file)
     stored = pickle.dumps(privatizer)
@@ -135,18 +136,18 @@ def test_what_is_missing_is_named(certified, key_file, people):
     ]
     for change, error, words in cases:
         with pytest.raises(error, match=words):
-            Privatizer(**good | change).fit(people)
+            ours.Privatizer(**good | change).fit(people)
 
 
 def test_people_who_occur_twice_and_unknown_answers_are_refused(certified, key_file, people):
-    privatizer = Privatizer({"visits": certified}, key_file=key_file, ids="person").fit(people)
+    privatizer = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person").fit(people)
     twice = people.assign(person=[1, 1, *range(2, 200)])
     with pytest.raises(ex.errors.KeyingError):
         privatizer.transform(twice)
     unknown = people.assign(visits=["daily", *people["visits"][1:]])
     with pytest.raises(ex.errors.ValuesError):
         privatizer.transform(unknown)
-    instead = clone(privatizer).set_params(unknown_as={"visits": "often"}).fit(people)
+    instead = base.clone(privatizer).set_params(unknown_as={"visits": "often"}).fit(people)
     corrected = people.assign(visits=["often", *people["visits"][1:]])
     assert instead.transform(unknown).equals(privatizer.transform(corrected))
 
@@ -155,12 +156,12 @@ def test_an_array_is_not_taken_for_a_frame(certified, key_file):
     """The columns 1 and 0 of a frame are the positions 0 and 1 of its array: answers would pass as they are."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({1: ANSWERS, 0: [7, 8, 9]})
-    fitted = Privatizer({1: certified}, key_file=key_file, ids=0).fit(frame)
+    fitted = ours.Privatizer({1: certified}, key_file=key_file, ids=0).fit(frame)
     with pytest.raises(ex.errors.ValuesError, match="X must be a frame, as in fit, got an array"):
         fitted.transform(frame.to_numpy())
     array = frame[[0, 1]].to_numpy()
     with pytest.raises(ex.errors.ValuesError, match="columns among"):
-        Privatizer({1: certified}, key_file=key_file, ids=0, unknown_as={5: "once"}).fit_transform(array)
+        ours.Privatizer({1: certified}, key_file=key_file, ids=0, unknown_as={5: "once"}).fit_transform(array)
 
 
 def test_without_scikit_learn_the_error_says_what_to_install():

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -179,18 +180,29 @@ def test_the_report_is_one_file_with_pictures_that_fetches_nothing(demo):
         assert label in found.text
 
 
-def test_the_demo_tells_where_to_look_and_repeats_itself_in_the_same_folder(tmp_path):
-    done = run("demo", "--output", tmp_path / "here")
+def test_the_demo_repeats_itself_in_the_same_folder(demo, tmp_path):
+    folder = shutil.copytree(demo[0].folder, tmp_path / "here")
+    done = run("demo", "--output", folder, "--epsilon", 1.1, "--json")
+    assert done.err == ""
+    assert json.loads(done.out)["epsilon"] == 1.1
+    assert set(os.listdir(folder)) == FILES
+    assert ex.load(folder / "mechanism.json").epsilon == 1.1
+
+
+def test_the_demo_tells_where_to_look(demo, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "extremal.studies.demo.report.make", lambda *wish, progress: asked.append(wish) or demo
+    )
+    done = run("demo", "--output", "here")
+    assert asked == [("here", 0.7)]
     assert done.status == 0, done.err
     assert done.err == ""
-    assert str(tmp_path / "here" / "report.html") in done.out
+    assert str(demo[0].folder / "report.html") in done.out
     said = " ".join(done.out.split())
     assert "The prior is counted from answers.csv and stands exactly in mechanism.json." in said
     assert "it may be larger" not in said
     assert "\x1b" not in done.out
-    facts = json.loads(run("demo", "--output", tmp_path / "here", "--epsilon", 1.1, "--json").out)
-    assert facts["epsilon"] == 1.1
-    assert set(os.listdir(tmp_path / "here")) == FILES
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 from fractions import Fraction
 
 from hypothesis import strategies as st
@@ -35,10 +36,13 @@ def by_sequences(prior, mechanisms):
 def exact_posterior(prior, series):
     """The posterior after (mechanism, output) pairs, in fractions of the very doubles that were given."""
     weights = [Fraction(p) for p in prior.probabilities.tolist()]
-    for mechanism, y in series:
+    times = Counter((id(mechanism), y) for mechanism, y in series)
+    for mechanism, y in {(id(mechanism), y): (mechanism, y) for mechanism, y in series}.values():
         column = mechanism.matrix[:, mechanism.outputs.index(y)].tolist()
-        weights = [w * Fraction(p) for w, p in zip(weights, column, strict=True)]
-    return [w / sum(weights) for w in weights]
+        often = times[id(mechanism), y]
+        weights = [w * Fraction(p) ** often for w, p in zip(weights, column, strict=True)]
+    total = sum(weights)
+    return [w / total for w in weights]
 
 
 def exact_leakage(prior, series):

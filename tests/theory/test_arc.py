@@ -125,8 +125,8 @@ def test_at_zero_nothing_is():
     assert mechanism.shape == (3, 1)
 
 
-def test_a_million_symbols_need_no_matrix():
-    pi = 1 / np.arange(1, 1_000_001)
+def test_hundreds_of_thousands_of_symbols_need_no_matrix():
+    pi = 1 / np.arange(1, 200_001)
     pi /= pi.sum()
     columns = arc_columns(pi, 0.0, 2.0)
     assert 0.68 < columns.separable_value(ex.mutual_information.f) < math.log(2)

@@ -1,7 +1,6 @@
 """Scores corrected by the inverse of the mechanism: right where the outcome's model is wrong, and a test of it."""
 
 import json
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,11 +11,9 @@ from extremal.errors import OptionError
 from extremal.estimation.regression.private import corrections
 from extremal.estimation.regression.result import MisfitWarning
 from tests.support import surveys
+from tests.support.lazy import Lazy
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    import statsmodels.api as sm
-    import statsmodels.formula.api as smf
+sm, smf = Lazy("statsmodels.api"), Lazy("statsmodels.formula.api")
 
 LABELS = ["a", "b", "c"]
 KEEP = surveys.keep(3, 0.6, LABELS)

@@ -12,12 +12,10 @@ import pytest
 
 import extremal as ex
 from tests.support import surveys
+from tests.support.lazy import Lazy
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    import statsmodels.api as sm
-    import statsmodels.formula.api as smf
-    from statsmodels.miscmodels.ordinal_model import OrderedModel
+sm, smf = Lazy("statsmodels.api"), Lazy("statsmodels.formula.api")
+ordinal_model = Lazy("statsmodels.miscmodels.ordinal_model")
 
 N = 600
 FORMULA = "y ~ age + C(sex)"
@@ -91,7 +89,7 @@ def test_a_multinomial_model_of_true_answers_is_that_of_statsmodels(errors):
 def test_an_ordinal_model_of_true_answers_is_that_of_statsmodels(model, distribution):
     frame = survey(4)
     X = np.column_stack([frame["age"] / 10, frame["sex"] == "m"]).astype(float)
-    compared = OrderedModel(frame["y"].to_numpy(), X, distr=distribution)
+    compared = ordinal_model.OrderedModel(frame["y"].to_numpy(), X, distr=distribution)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = compared.fit(method="bfgs", disp=0, maxiter=500, gtol=1e-9)

@@ -1,7 +1,6 @@
 """What a regression tells: tests, predictions, effects, tables, pictures."""
 
 import json
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,10 +10,9 @@ import pytest
 import extremal as ex
 from extremal.errors import OptionError, ValuesError
 from tests.support import surveys
+from tests.support.lazy import Lazy
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    import statsmodels.formula.api as smf
+smf = Lazy("statsmodels.formula.api")
 
 N = 500
 LABELS = ["no", "maybe", "yes"]

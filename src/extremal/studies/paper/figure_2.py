@@ -67,8 +67,8 @@ def simulated(
     }
     checks: tuple[Check, ...] = (
         equal_leakage(e),
-        *agreement_checks("optimal", measure, best, p * e.optimal),
-        *agreement_checks("randomized response", measure, other, p * e.response),
+        *agreement_checks("optimal", measure, best, p * e.optimal, best_exact),
+        *agreement_checks("randomized response", measure, other, p * e.response, other_exact),
         fact(
             "in the mean the optimal mechanism is above randomized response at every ε > 0",
             "a clear increase",

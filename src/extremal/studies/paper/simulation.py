@@ -189,8 +189,10 @@ CORRELATION = Measure(
 )
 
 
-def agreement_checks(who: str, measure: Measure, runs: Floats, joint: Floats) -> tuple[Check, Check]:
-    """Whether the runs, shape (levels, 10), scatter around the exact mean as chance allows.
+def agreement_checks(
+    who: str, measure: Measure, runs: Floats, joint: Floats, exact: Floats
+) -> tuple[Check, Check]:
+    """Whether the runs, shape (levels, 10), scatter around the exact means as chance allows.
 
     First level by level, with an error rate of 0.001 for all levels together. Then the average over all levels, by
     Student's t over the runs, which are independent; levels are not, they share the secrets.
@@ -198,7 +200,7 @@ def agreement_checks(who: str, measure: Measure, runs: Floats, joint: Floats) ->
     from scipy.stats import t
 
     count = runs.shape[1]
-    exact, error = measure.mean(joint), measure.deviation(joint) / math.sqrt(count)
+    error = measure.deviation(joint) / math.sqrt(count)
     worst = float((np.abs(runs.mean(axis=1) - exact) / error).max())
     chance = float(tail(runs.mean(axis=1), exact, error, measure.skewed).min())
     limit = 0.001 / len(runs)

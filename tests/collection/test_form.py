@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from extremal._words import factor
-from tests.support.browser import PHONE, until
+from tests.support.browser import PHONE, Device, until
 from tests.support.draws import by_python
-from tests.support.survey_site import DIGEST, certified, serving, subsets, survey
+from tests.support.survey_site import DIGEST, HOLD_RETRIES, RETRY, certified, serving, subsets, survey
 
 VISITS = certified({"never": 0.5, "once": 0.3, "often": 0.2}, 0.4)
 PILLS = certified(subsets([0.3, 0.2]), 0.5)
@@ -56,29 +56,32 @@ def site():
         yield found
 
 
-@pytest.fixture
-def visit(browser, site):
-    """Opens the survey on a new device; tells what the console said, and that nothing failed."""
-    contexts, wrong = [], []
+@pytest.fixture(scope="module")
+def phone(browser):
+    device = Device(browser, viewport=PHONE)
+    yield device
+    device.close()
 
-    def opened(files=FILES, script="", path="", context=None, **options):
+
+@pytest.fixture
+def visit(phone, site):
+    """Opens the survey on a new device, or in one more tab of the last; tells that nothing failed."""
+
+    def opened(files=FILES, script="", path="", same_device=False):
         site.restart(files)
-        context = context or browser.new_context(viewport=PHONE, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.said = []
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda message: page.said.append(message.text))
-        if script:
+        if same_device:
+            page = phone.context.new_page()
             page.add_init_script(script)
+        else:
+            assert phone.errors == []
+            page = phone.as_new(script)
         page.goto(site.address + path)
         return page
 
     yield opened
     release(site)
-    for context in contexts:
-        context.close()
-    assert wrong == []
+    phone.context.set_offline(False)
+    assert phone.errors == []
 
 
 def hold(site, end):
@@ -110,6 +113,12 @@ def arrived(page):
     assert "has arrived" in page.inner_text("#thanks")
 
 
+def retry(page):
+    """Let the page try again now; after how long it would have done so."""
+    until(page, "retries.length > 0")
+    return page.evaluate(RETRY)
+
+
 def word_for(mechanism, answer, report):
     """A 64-bit word from which this answer gives this report."""
     words = [random.Random(k).getrandbits(64) for k in range(1000)]
@@ -119,10 +128,10 @@ def word_for(mechanism, answer, report):
 def randomness(*words):
     """A script that replaces the browser's randomness: 16 bytes for the id, then these words."""
     chunks = [list(range(16)), *(list(word.to_bytes(8, "little")) for word in words)]
-    return f"""
+    return f"""() => {{
         const chunks = {json.dumps(chunks)};
         Crypto.prototype.getRandomValues = (array) => {{ array.set(chunks.shift()); return array; }};
-    """
+    }}"""
 
 
 def common_report(mechanism):
@@ -130,7 +139,7 @@ def common_report(mechanism):
     return mechanism.mechanism.outputs[int(np.argmax(mechanism.mechanism.matrix.min(axis=0)))]
 
 
-def test_all_that_leaves_or_stays_depends_on_the_answers_only_through_the_reports(visit, site):
+def test_all_that_leaves_or_stays_depends_on_the_answers_only_through_the_reports(visit, site, phone):
     """Equal reports by chosen randomness, every answer of every question: all requests and traces are equal bytes."""
     reports = [common_report(mechanism) for mechanism in (VISITS, PILLS, *DEBTS)]
     seen = set()
@@ -145,7 +154,8 @@ def test_all_that_leaves_or_stays_depends_on_the_answers_only_through_the_report
                 for m, b, r in zip(DEBTS, debts, reports[2:], strict=True)
             ),
         ]
-        page = visit(script=randomness(*words))
+        page = visit()
+        page.evaluate(randomness(*words))
         page.click("#start")
         ticks = [[i for i in (0, 1) if chosen[i] == "1"] or [2] for chosen in (pills, debts)]
         choose(page, [visits], *ticks, [1])
@@ -167,7 +177,7 @@ def test_all_that_leaves_or_stays_depends_on_the_answers_only_through_the_report
             "age": "old",
         }
         assert len(sent) == 1
-        assert page.said == []
+        assert phone.said == []
         seen.add(json.dumps([answered, confirmed, drawn, page.evaluate(TRACES), repr(left), repr(sent)]))
     assert len(seen) == 1
 
@@ -207,20 +217,20 @@ def test_a_crash_between_drawing_and_keeping_has_shown_and_sent_nothing(visit, s
     """The report is kept before anything else happens to it."""
     page = visit(ONE, script="Storage.prototype.setItem = function () { throw new Error('crash'); };")
     assert "keeps nothing" in page.inner_text("#forgetful")
-    page = visit(
-        ONE,
-        script="""window.order = [];
+    page = visit(ONE)
+    page.wait_for_selector("#start:visible")
+    page.evaluate(
+        """() => {
+        window.order = [];
         const set = Storage.prototype.setItem, draw = Crypto.prototype.getRandomValues;
         Storage.prototype.setItem = function (...a) {
             order.push(document.getElementById("reports").childElementCount ? "shown" : "keep");
             return set.apply(this, a);
         };
-        Crypto.prototype.getRandomValues = function (...a) { order.push("draw"); return draw.apply(this, a); };""",
-    )
-    page.wait_for_selector("#start:visible")
-    page.evaluate(
-        "order.length = 0; new MutationObserver(() => order.at(-1) === 'show' || order.push('show'))"
-        ".observe(document.getElementById('reports'), { childList: true })"
+        Crypto.prototype.getRandomValues = function (...a) { order.push("draw"); return draw.apply(this, a); };
+        new MutationObserver(() => order.at(-1) === "show" || order.push("show"))
+            .observe(document.getElementById("reports"), { childList: true });
+        }"""
     )
     answer(page, [2])
     page.click("#draw")
@@ -234,7 +244,8 @@ def test_a_tab_that_crashes_after_the_draw_leaves_the_report(visit, site):
     kept = page.evaluate(KEPT)
     with contextlib.suppress(Exception):  # nobody is left to reply
         page.goto("chrome://crash")
-    again = visit(ONE, context=page.context)
+    page.close()
+    again = visit(ONE, same_device=True)
     again.wait_for_selector("#send:visible")
     assert again.evaluate(KEPT) == kept
 
@@ -273,10 +284,12 @@ def test_offline_then_online_counts_once(visit, site):
 
 def test_busy_servers_and_login_pages_of_hotels_are_tried_again(visit, site):
     page = visit(ONE)
+    page.evaluate(HOLD_RETRIES)
     answer(page, [0])
     site.replies += [(503, {"error": "full"}, False), (200, ["welcome to our hotel"], False)]
     page.click("#draw")
     page.dblclick("#send")
+    assert 500 <= retry(page) <= 1000 <= retry(page) <= 2000  # milliseconds
     arrived(page)
     assert len(site.bodies) == 3
     assert len(set(site.bodies)) == len(site.stored) == 1
@@ -295,10 +308,13 @@ def test_refusals_are_shown_and_the_report_is_kept(visit, site):
 
 
 def test_a_double_click_neither_draws_twice_nor_sends_unseen(visit, site):
-    page = visit(
-        ONE,
-        script="window.draws = 0; const draw = Crypto.prototype.getRandomValues;"
-        "Crypto.prototype.getRandomValues = function (a) { window.draws += 1; return draw.call(this, a); };",
+    page = visit(ONE)
+    page.evaluate(
+        """() => {
+        window.draws = 0;
+        const draw = Crypto.prototype.getRandomValues;
+        Crypto.prototype.getRandomValues = function (a) { window.draws += 1; return draw.call(this, a); };
+        }"""
     )
     answer(page, [0])
     page.dblclick("#draw")
@@ -315,7 +331,7 @@ def test_a_double_click_neither_draws_twice_nor_sends_unseen(visit, site):
 
 def test_two_tabs_share_one_report(visit, site):
     first = visit(ONE)
-    second = visit(ONE, context=first.context)
+    second = visit(ONE, same_device=True)
     answer(first, [0])
     answer(second, [2])
     first.click("#draw")
@@ -331,7 +347,7 @@ def test_two_tabs_share_one_report(visit, site):
 def test_a_tab_that_hears_nothing_of_the_other_looks_before_it_draws(visit):
     first = visit(ONE)
     deaf = "addEventListener('storage', (event) => event.stopImmediatePropagation(), true);"
-    second = visit(ONE, script=deaf, context=first.context)
+    second = visit(ONE, script=deaf, same_device=True)
     answer(second, [2])
     answer(first, [0])
     first.click("#draw")
@@ -347,10 +363,12 @@ def test_where_the_browser_keeps_nothing_the_survey_still_works(visit, site):
         ONE, script="Object.defineProperty(window, 'localStorage', { get() { throw new Error('no'); } });"
     )
     assert "answer only once" in page.inner_text("#forgetful")
+    page.evaluate(HOLD_RETRIES)
     answer(page, [0])
     page.click("#draw")
     site.replies += [(None, None, True)]
     page.click("#send")
+    retry(page)
     arrived(page)
     assert len(site.bodies) == 2
     assert len(site.stored) == 1
@@ -385,9 +403,13 @@ def test_where_nothing_can_be_promised_nothing_is_asked(visit, site, script, fil
     assert site.bodies == []
 
 
-def test_without_javascript_there_is_a_sentence(visit):
-    page = visit(java_script_enabled=False)
+def test_without_javascript_there_is_a_sentence(visit, site):
+    page = visit()
+    session = page.context.new_cdp_session(page)
+    session.send("Emulation.setScriptExecutionDisabled", {"value": True})
+    page.goto(site.address)
     text = page.inner_text("main")
+    session.detach()
     assert "needs JavaScript" in text
     assert "Loading" not in text
 
@@ -402,13 +424,13 @@ def test_an_invitation_is_sent_with_the_report_and_separates_people(visit, site)
     arrived(page)
     assert json.loads(site.bodies[0])["token"] == token
     assert [line for line, _, _ in site.requests if token in line] == []
-    other = visit(files, path=f"#{'cd' * 16}", context=page.context)
+    other = visit(files, path=f"#{'cd' * 16}", same_device=True)
     other.wait_for_selector("#start:visible")
     assert "already answered" in other.inner_text("#notices")
 
 
 def test_a_survey_without_a_server_gives_a_file(visit, site, tmp_path):
-    page = visit(survey(QUESTIONS[:1], post=None), accept_downloads=True)
+    page = visit(survey(QUESTIONS[:1], post=None))
     answer(page, [0])
     page.click("#draw")
     with page.expect_download() as waiting:
@@ -424,7 +446,7 @@ def test_a_survey_without_a_server_gives_a_file(visit, site, tmp_path):
 
 
 def test_the_receipt_holds_what_was_sent(visit, site):
-    page = visit(accept_downloads=True)
+    page = visit()
     answer(page, [0], [2], [0, 1], [])
     page.click("#draw")
     page.click("#send")

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.browser import PHONE, barriers, screenshot, until
-from tests.support.survey_site import certified, serving, subsets, survey
+from tests.support.survey_site import HOLD_RETRIES, RETRY, certified, serving, subsets, survey
 
 LONG = "A very long answer that goes on and on, so that it needs several lines on a phone, or even more than that"
 WORD = "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichenverleihungsurkunde"
@@ -93,11 +93,13 @@ def test_every_step_can_be_read_reached_and_named_on_a_phone(browser, site):
         details.locator("summary").click()
     looks_right("5-report")
     site.replies.append((503, {"error": "full"}, False))
+    page.evaluate(HOLD_RETRIES)
     page.click("#send")
     until(page, "document.getElementById('progress').textContent.includes('again')")
     place = page.locator("#progress").bounding_box()
     assert 0 <= place["y"] <= PHONE["height"] - place["height"]  # in sight, below a long report
     looks_right("6-later")
+    page.evaluate(RETRY)
     page.wait_for_selector("#done:visible")
     looks_right("7-done")
     context.close()

@@ -20,8 +20,8 @@ from extremal.collection.results import results
 from extremal.collection.server import STATIC, Settings, running
 from extremal.collection.store import Submission, create_store
 from extremal.collection.survey import parse_survey
-from tests.support.browser import DESKTOP, PHONE, barriers, screenshot, until
-from tests.support.survey_site import serving
+from tests.support.browser import DESKTOP, PHONE, Device, barriers, screenshot, until
+from tests.support.survey_site import HOLD_RETRIES, RETRY, serving
 
 SURVEY = """
 title = "Habits at work"
@@ -79,22 +79,24 @@ def served(published, tmp_path):
         yield store, address, secret
 
 
+@pytest.fixture(scope="module")
+def phone(browser):
+    found = Device(browser, viewport=PHONE)
+    yield found
+    found.close()
+
+
 @pytest.fixture
-def device(browser):
-    """Makes new phones; nothing may fail on their pages."""
-    contexts, wrong = [], []
+def device(phone):
+    """Makes new phones, one after the other; nothing may fail on their pages."""
 
-    def made(**options):
-        context = browser.new_context(**{"viewport": PHONE, **options})
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        return page
+    def made(script=""):
+        assert phone.errors == []
+        return phone.as_new(script)
 
+    phone.errors.clear()
     yield made
-    for context in contexts:
-        context.close()
-    assert wrong == []
+    assert phone.errors == []
 
 
 def answer(page, *choices):
@@ -139,13 +141,12 @@ def test_an_invitation_works_once_and_says_so(device, tmp_path):
     published = published_in(tmp_path, SURVEY.replace("width = 0.2", "width = 0.2\ninvitation = true"))
     with create_store(tmp_path / "survey.db", published) as store, running(store) as (address, _):
         (token,) = store.invite(1)
-        pages = [device(), device()]
-        for page in pages:
+        for told in ("#done:visible", "#progress:has-text('was used already')"):
+            page = device()
             page.goto(f"{address}#{token}")
             answer(page, 0, 0, 0)
             page.click("#send")
-        pages[0].wait_for_selector("#done:visible")
-        until(pages[1], "document.getElementById('progress').textContent.includes('was used already')")
+            page.wait_for_selector(told)
         assert store.count() == 1
 
 
@@ -177,7 +178,7 @@ def some_reports(published, size):
 
 def test_the_researcher_watches_the_results(served, published, device):
     store, address, secret = served
-    page = device(accept_downloads=True)
+    page = device(f"({HOLD_RETRIES})()")
     requests = []
     page.on("request", lambda request: requests.append(request.url))
     page.goto(f"{address}results#{secret}")
@@ -185,6 +186,8 @@ def test_the_researcher_watches_the_results(served, published, device):
     assert page.inner_text("#count") == "0"
     assert barriers(page) == []
     store.add(some_reports(published, 300))
+    until(page, "retries.length > 0")
+    page.evaluate(RETRY)  # it looks again by itself, after seconds
     until(page, "document.getElementById('count').textContent === '300'")
     figures = results(store)
     shown = [
@@ -239,7 +242,7 @@ def test_the_static_folder_gives_a_file_that_fits_the_survey(published, device, 
         f"/{path.relative_to(folder)}": path.read_text("utf-8") for path in write_form(published, folder)
     }
     with serving(files) as site:
-        page = device(accept_downloads=True)
+        page = device()
         page.goto(site.address + "index.html")
         answer(page, 2, 1, 1)
         with page.expect_download() as waiting:

@@ -10,6 +10,7 @@ import shutil
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -97,6 +98,52 @@ def started():
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         yield browser
         browser.close()
+
+
+class Device:
+    """A phone or a desk on which one test after the other opens pages as if it were new.
+
+    A new context of the browser is a second of processor time, because it starts several processes.
+    """
+
+    def __init__(self, browser, **options):
+        self.context = browser.new_context(**options)
+        self.errors, self.said, self.requests = [], [], []  # since it was last made as new
+        self.context.on("weberror", lambda error: self.errors.append(str(error.error)))
+        self.context.on("console", lambda message: self.said.append(message.text))
+        self.context.on("request", lambda request: self.requests.append(request.url))
+        self.tab = None
+
+    def as_new(self, script=""):
+        """The one tab of a device on which no site has left anything.
+
+        A script that starts with every document stays for good: its tab is not used again.
+        """
+        page = None if script else self.tab
+        for other in self.context.pages:
+            if other is not page:
+                other.close()
+        if page is None or page.is_closed():
+            page = self.context.new_page()
+        else:
+            page.goto("about:blank")
+        visited = {
+            "{0.scheme}://{0.netloc}".format(urlsplit(url)) for url in self.requests if url.startswith("http")
+        }
+        session = self.context.new_cdp_session(page)
+        for origin in visited:
+            session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
+        session.send("Page.resetNavigationHistory")
+        session.detach()
+        for seen in (self.errors, self.said, self.requests):
+            seen.clear()
+        if script:
+            page.add_init_script(script)
+        self.tab = None if script else page
+        return page
+
+    def close(self):
+        self.context.close()
 
 
 def until(page, expression, seconds=60):

@@ -18,6 +18,13 @@ STATIC = Path(ex.__file__).parent / "collection" / "static"
 KINDS = {".js": "text/javascript", ".css": "text/css", ".html": "text/html; charset=utf-8"}
 DIGEST = "d1" * 32
 HEADERS = {"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
+# Keeps a page from trying or looking again of itself, so that no test waits for it or has to be faster.
+HOLD_RETRIES = """() => {
+    const { setTimeout } = window;
+    window.retries = [];
+    window.setTimeout = (call, wait) => (wait > 5000 ? setTimeout(call, wait) : retries.push([call, wait]));
+}"""
+RETRY = "() => { const [call, wait] = retries.shift(); call(); return wait; }"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"

@@ -11,7 +11,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from extremal.explorer.server import redirect_file, running
-from tests.support.browser import DESKTOP, PHONE, axe, barriers, chromium, screenshot, until
+from tests.support.browser import DESKTOP, PHONE, Device, axe, barriers, chromium, screenshot, until
 
 THREE = "never, 0.5\nonce, 0.3\noften, 0.2"
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
@@ -25,6 +25,7 @@ MATRIX = """() => {
         rows: rows.map(row => [...row.querySelectorAll("td")].map(cell => Number(cell.title))),
     };
 }"""
+RULES = {"light": None, "dark": ["color-contrast"]}  # the schemes differ in colours alone
 TERMS = ("edge", "nats", "region", "PML", "prior", "utility", "lift")  # no words for controls
 
 
@@ -35,24 +36,34 @@ def link():
         yield found
 
 
+@pytest.fixture(scope="module")
+def desk(browser):
+    found = Device(browser, viewport=DESKTOP)
+    found.context.set_default_timeout(60_000)
+    yield found
+    found.close()
+
+
 @pytest.fixture
-def page(browser, link):
-    context = browser.new_context(viewport=DESKTOP, accept_downloads=True)
-    opened = context.new_page()
-    opened.set_default_timeout(60_000)
-    wrong = []
-    opened.on("pageerror", lambda error: wrong.append(str(error)))
-    opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    requested = []
-    opened.on("request", lambda request: requested.append(request.url))
-    opened.goto(link)
-    done(opened)
+def empty(desk, link):
+    """A tab on a new device; nothing fails there, and it asks for nothing from elsewhere."""
+    opened = desk.as_new()
+    opened.set_viewport_size(DESKTOP)
+    opened.emulate_media(color_scheme="light")
     yield opened
-    context.close()
-    assert wrong == []
+    assert desk.errors == []
     address, _, token = link.partition("#")
-    assert [url for url in requested if not url.startswith((address, "data:", "blob:"))] == []
-    assert [url for url in requested if "#" not in url and token in url] == []
+    assert [url for url in desk.requests if not url.startswith((address, "data:", "blob:", "file:"))] == []
+    assert [url for url in desk.requests if "#" not in url and token in url] == []
+
+
+@pytest.fixture
+def page(empty, desk, link):
+    """The page, with its first result; it has nothing to complain of."""
+    empty.goto(link)
+    done(empty)
+    yield empty
+    assert [message for message in desk.said if message.startswith("error")] == []
 
 
 def answers(count):
@@ -294,9 +305,9 @@ def test_files_come_from_one_menu_and_the_report_can_be_read_everywhere(page, tm
     report.goto((tmp_path / "report.html").as_uri())
     for size in (DESKTOP, PHONE):
         report.set_viewport_size(size)
-        for scheme in ("light", "dark"):
+        for scheme, rules in RULES.items():
             report.emulate_media(color_scheme=scheme)
-            assert axe(report) == []
+            assert axe(report, rules) == []
             assert barriers(report) == []
             screenshot(report, f"report-{size['width']}-{scheme}")
     report.set_viewport_size({"width": 700, "height": 1000})
@@ -372,9 +383,8 @@ def test_a_link_without_the_token_computes_nothing_until_a_person_asks(page, lin
     assert asked
 
 
-def test_a_window_without_the_token_can_do_nothing_and_says_what_to_do(browser, link):
-    page = browser.new_page()
-    asked = tasks_of(page)
+def test_a_window_without_the_token_can_do_nothing_and_says_what_to_do(empty, link):
+    page, asked = empty, tasks_of(empty)
     page.goto(link.partition("#")[0])
     until(page, "document.getElementById('status').textContent.includes('open the link')")
     assert page.is_disabled("#slider")
@@ -385,22 +395,16 @@ def test_a_window_without_the_token_can_do_nothing_and_says_what_to_do(browser, 
     assert "token" not in page.url
     page.click("#begin")
     done(page)
-    page.close()
 
 
-def test_the_file_that_opens_the_browser_leads_to_the_page(browser, link):
-    page = browser.new_page()
+def test_the_file_that_opens_the_browser_leads_to_the_page(empty, link):
     with redirect_file(link) as path:
-        page.goto(path.as_uri())
-        page.wait_for_url(link.partition("#")[0])
-        done(page)
-    page.close()
+        empty.goto(path.as_uri())
+        empty.wait_for_url(link.partition("#")[0])
+        done(empty)
 
 
-def test_the_page_fits_every_screen_and_keeps_axe_s_rules(browser, link):
-    page = browser.new_page(viewport=DESKTOP)
-    page.goto(link)  # the survey
-    done(page)
+def test_the_page_fits_every_screen_and_keeps_axe_s_rules(page):
     page.wait_for_selector("#curve svg path")
     page.click("#matrix summary")
     page.set_viewport_size({"width": 1366, "height": 768})
@@ -414,12 +418,11 @@ def test_the_page_fits_every_screen_and_keeps_axe_s_rules(browser, link):
                 && e.type !== "file" && (e.closest("label") ?? e).getBoundingClientRect().height < 24).map(e => e.id)"""
         )
         assert small == []
-        for scheme in ("light", "dark") if size != PHONE else ("dark",):
+        for scheme, rules in RULES.items():
             page.emulate_media(color_scheme=scheme)
             screenshot(page, f"survey-{size['width']}-{scheme}")
             if size["width"] != 1024:
-                assert axe(page) == []
-    page.close()
+                assert axe(page, rules) == []
 
 
 def test_the_page_is_used_by_keyboard_alone(page):

@@ -110,7 +110,7 @@ class Device:
         self.context = browser.new_context(**options)
         self.errors, self.said, self.requests = [], [], []  # since it was last made as new
         self.context.on("weberror", lambda error: self.errors.append(str(error.error)))
-        self.context.on("console", lambda message: self.said.append(message.text))
+        self.context.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
         self.context.on("request", lambda request: self.requests.append(request.url))
         self.tab = None
 
@@ -165,9 +165,12 @@ def barriers(page):
     return page.evaluate(BARRIERS)
 
 
-def axe(page):
-    """What axe's rules find wrong with the page as it is: the rule and the elements."""
-    from axe_playwright_python.sync_playwright import Axe
+def axe(page, rules=None):
+    """What axe's rules, or these of them, find wrong with the page as it is: the rule and the elements."""
+    from axe_playwright_python.base import AXE_SCRIPT
 
-    found = Axe().run(page).response["violations"]
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
+    options = {"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {})
+    found = page.evaluate("async (options) => (await axe.run(options)).violations", options)
     return [f"{v['id']}: {[node['target'] for node in v['nodes']][:3]}" for v in found]

@@ -13,6 +13,7 @@ from extremal.estimation.contrasts import Channel
 from extremal.estimation.frequency_polytope import narrowed
 from extremal.estimation.intervals import (
     BENTKUS,
+    Bounds,
     _chernoff_above,
     clopper_pearson,
     contrast_intervals,
@@ -148,18 +149,36 @@ def misses(name, n, runs, seed, people=False):
     channel, targets = Channel(P, prior.probabilities), np.eye(len(P))
     contrasts = weighed(channel, n, targets, 1 - CONFIDENCE)  # they depend on n alone, so they are found once
     rng = np.random.default_rng([seed, n])
+    if people:
+        inputs = rng.multinomial(n, truth)
+        rows = zip(inputs, P, strict=True)
+        counts = sum(rng.multinomial(k, row / row.sum(), size=runs) for k, row in rows)
+        theta = inputs / n
+    else:
+        q = truth @ P
+        counts, theta = rng.multinomial(n, q / q.sum(), size=runs), truth
+    counts, times = np.unique(counts, axis=0, return_counts=True)  # equal counts have equal intervals
     missed = 0
-    inputs = rng.multinomial(n, truth)
-    for _ in range(runs):
-        if people:
-            counts = sum(rng.multinomial(k, row / row.sum()) for k, row in zip(inputs, P, strict=True))
-            theta = inputs / n
-        else:
-            q = truth @ P
-            counts, theta = rng.multinomial(n, q / q.sum()), truth
-        bounds = within_simplex(contrast_intervals(contrasts, counts, 1 - CONFIDENCE))
-        missed += not ((bounds.lower <= theta + 1e-12) & (theta <= bounds.upper + 1e-12)).all()
+    for bounds, often in zip(
+        zip(*contrast_intervals(contrasts, counts, 1 - CONFIDENCE), strict=True), times, strict=True
+    ):
+        lower, upper = within_simplex(Bounds(*bounds))
+        missed += often * (not ((lower <= theta + 1e-12) & (theta <= upper + 1e-12)).all())
     return missed
+
+
+@pytest.mark.parametrize(
+    "name", ["more outputs than inputs", "fewer outputs than inputs", "rare and heavy output"]
+)
+def test_several_collections_at_once_have_the_intervals_of_each(name):
+    P, prior, truth = CASES[name]
+    contrasts = weighed(Channel(P, prior.probabilities), 1000, np.eye(len(P)), 0.05)
+    counts = np.random.default_rng(4).multinomial(1000, truth @ P / (truth @ P).sum(), size=3)
+    together = contrast_intervals(contrasts, counts, 0.05)
+    for k in range(3):
+        alone = contrast_intervals(contrasts, counts[k], 0.05)
+        assert together.lower[k] == pytest.approx(alone.lower, abs=1e-6)
+        assert together.upper[k] == pytest.approx(alone.upper, abs=1e-6)
 
 
 def allowed(runs):

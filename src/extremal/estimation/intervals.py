@@ -60,8 +60,11 @@ def weighed(channel: Channel, n: float, targets: Floats, error: float) -> Contra
 
 
 def contrast_intervals(contrasts: Contrasts, counts: NDArray[Any], error: float) -> Bounds:
-    """Intervals for the targets of these weights, which hold together except with probability `error`."""
-    n, targets = float(counts.sum()), contrasts.targets
+    """Intervals for the targets of these weights, which hold together except with probability `error`.
+
+    Counts of several collections of the same size, one a row, have intervals in rows.
+    """
+    n, targets = _size(counts), contrasts.targets
     each = error / len(targets)
     programs = bool(contrasts.biased.any())
     if programs:
@@ -71,29 +74,31 @@ def contrast_intervals(contrasts: Contrasts, counts: NDArray[Any], error: float)
     lower = np.maximum(mean.lower + low, targets.min(axis=1))
     upper = np.minimum(mean.upper + high, targets.max(axis=1))
     if programs:
-        box = clopper_pearson(counts.astype(np.float64), n, BOX_SHARE * error / len(counts))
-        lower, upper = _programs(contrasts, mean, box, Bounds(lower, upper))
+        box = clopper_pearson(counts.astype(np.float64), n, BOX_SHARE * error / counts.shape[-1])
+        for row in np.ndindex(counts.shape[:-1]):
+            own = (Bounds(found.lower[row], found.upper[row]) for found in (mean, box, Bounds(lower, upper)))
+            lower[row], upper[row] = _programs(contrasts, *own)
     return Bounds(np.minimum(lower, targets.max(axis=1)), np.maximum(upper, targets.min(axis=1)))
 
 
 def mean_intervals(contrasts: Contrasts, counts: NDArray[Any], error: float) -> Bounds:
     """An interval for E[w(Y)] of every contrast, each wrong with probability at most `error`."""
-    n = float(counts.sum())
+    n = _size(counts)
     W, means = contrasts.W, contrasts.means
     low, high = W.min(axis=1), W.max(axis=1)
     two = ((low[:, None] == W) | (high[:, None] == W)).all(axis=1)
-    lower, upper = np.empty(len(W)), np.empty(len(W))
+    lower, upper = np.empty((2, *counts.shape[:-1], len(W)))
     if two.any():
-        hits = (W[two] == high[two, None]) @ counts.astype(np.float64)
+        hits = counts.astype(np.float64) @ (W[two] == high[two, None]).T
         share = clopper_pearson(hits, n, error)
         wide = (high - low)[two]
-        lower[two], upper[two] = low[two] + wide * share.lower, low[two] + wide * share.upper
+        lower[..., two], upper[..., two] = low[two] + wide * share.lower, low[two] + wide * share.upper
     if not two.all():
         rest = ~two
         spread = Spread.of(contrasts, counts, VARIANCE_SHARE * error)
         side = (1 - VARIANCE_SHARE) * error / 2
-        upper[rest], below = np.split(_side(spread.chosen(rest).both_ways(), n, side), 2)
-        lower[rest] = -below
+        upper[..., rest], below = np.split(_side(spread.chosen(rest).both_ways(), n, side), 2, axis=-1)
+        lower[..., rest] = -below
     # The mean lies between those of single inputs, whatever the reports say.
     least, largest = means.min(axis=1), means.max(axis=1)
     return Bounds(np.clip(lower, least, largest), np.clip(upper, least, largest))
@@ -112,15 +117,15 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, contrasts: Contrasts, counts: NDArray[Any], error: float) -> Spread:
-        n = float(counts.sum())
+        n = _size(counts)
         W, means = contrasts.W, contrasts.means
         center = means @ contrasts.channel.expected
         squares = (W - center[:, None]) ** 2
         top = np.maximum(squares.max(axis=1), 1e-300)
-        seen = _chernoff_above(squares @ counts / n / top, math.log(1 / error) / n) * top
+        seen = _chernoff_above(counts @ squares.T / n / top, math.log(1 / error) / n) * top
         always = (squares @ contrasts.channel.P.T).max(axis=1)
         return cls(
-            W @ counts / n,
+            counts @ W.T / n,
             W.min(axis=1),
             W.max(axis=1),
             means.min(axis=1),
@@ -134,16 +139,21 @@ class Spread(NamedTuple):
         opposite = Spread(
             -self.mean, -self.high, -self.low, -self.largest, -self.least, -self.center, self.second
         )
-        return Spread(*map(np.concatenate, zip(self, opposite, strict=True)))
+        return Spread(*(np.concatenate(both, axis=-1) for both in zip(self, opposite, strict=True)))
 
     def chosen(self, which: NDArray[np.bool_]) -> Spread:
-        return Spread(*(values[which] for values in self))
+        return Spread(*(values[..., which] for values in self))
 
     def variance(self, first: Floats, last: Floats) -> Floats:
         """No variance is larger if the mean lies in [first, last]."""
         off = np.clip(self.center, first, last) - self.center
         middle = np.clip((self.low + self.high) / 2, first, last)
         return np.asarray(np.minimum(self.second - off * off, (self.high - middle) * (middle - self.low)))
+
+
+def _size(counts: NDArray[Any]) -> float:
+    """The number of reports in a collection; several, one a row, are of the same size."""
+    return float(counts.sum()) / math.prod(counts.shape[:-1])
 
 
 def _side(spread: Spread, n: float, error: float) -> Floats:

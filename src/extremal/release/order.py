@@ -33,6 +33,7 @@ FALSE_ALARM = 1e-6  # the chance that records in random order are taken for orde
 FEW_LABELS = (
     8  # up to which runs of single answers find every order; of more, halves of the alphabet are taken too
 )
+TOO_FEW = 20  # records: no order of them is as rare as a false alarm
 SAMPLED = 1 << 16  # records of a column in memory that are looked at, once side by side and once far apart
 
 
@@ -119,7 +120,7 @@ class Watch:
 
     def ordered(self, both: bool = True) -> bool:
         """Whether equal answers stand together, or if `both` apart, more than they do in a random order."""
-        if not self.counts.any():
+        if not self.counts.any() or self.views[0][1].counts.sum() <= TOO_FEW:
             return False
         chances = np.concatenate([runs.log_chance(both) for _, runs in self.views])
         # Any of these may have raised the alarm, in either direction.
@@ -166,6 +167,8 @@ def warn_if_ordered(releases: Sequence[Any], columns: Sequence[Column], kept: Ke
 
 def warn_if_codes_ordered(release: Any, codes: NDArray[Any], rows: NDArray[np.uint32]) -> None:
     """Warn where the codes of one release are ordered; `rows` gives the row of each code."""
+    if len(codes) <= TOO_FEW:
+        return
     for part in _parts(codes):
         (one,) = watch([release])
         one.add(label_rows(part, rows))

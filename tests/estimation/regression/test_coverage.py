@@ -1,12 +1,15 @@
 """Intervals hold the truth as often as they say: 2,000 simulated surveys for each model and mechanism.
 
-Covariates have three values, so a survey is a table of counts: it is drawn at once, and its fit starts at the truth.
+Covariates have three values, so a survey is a table of counts, but for outcomes on a scale: it is drawn at once, and
+its fit starts at the truth.
 """
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import expit
+from scipy.stats import poisson
 
 import extremal as ex
 from extremal.estimation.regression.assembly import Assembly
@@ -106,33 +109,39 @@ def test_intervals_of_a_private_predictor(model, which):
     odds = np.array([[-0.3, 0.2], [-0.8, -0.3]])  # of b and c against a: constant and slope in z
     truth = np.array([*truth, *odds.ravel()])
 
-    def simulated():
-        z = generator.choice(3, n, p=Z_SHARES)
-        eta = np.vstack([np.zeros(n), odds[:, :1] + odds[:, 1:] * Z[z]])
-        x = np.argmax(eta + generator.gumbel(size=(3, n)), axis=0)
-        report = surveys.draw(generator, mechanism, x)
-        mean = truth[0] + np.array([0.0, truth[1], truth[2]])[x] + truth[3] * Z[z]
-        if model == "gaussian":
-            y = mean + np.exp(truth[4]) * generator.standard_normal(n)
-        elif model == "poisson":
-            y = generator.poisson(np.exp(mean))
-        else:
-            y = (generator.random(n) < 1 / (1 + np.exp(-mean))).astype(int)
-        return z, report, y
+    x_odds = np.exp(np.vstack([np.zeros(3), odds[:, :1] + odds[:, 1:] * Z]))
+    x_shares = x_odds / x_odds.sum(axis=0)  # of x, at each z
+    mean = truth[0] + np.array([0.0, truth[1], truth[2]])[:, None] + truth[3] * Z
 
-    hits = []
-    for _ in range(SURVEYS):
-        z, report, y = simulated()
-        if model == "gaussian":
-            rows, weights = (z, report, y), np.ones(n)
+    def scaled():
+        """Outcomes on a scale, of which no two are equal."""
+        z = generator.choice(3, n, p=Z_SHARES)
+        x = (generator.random(n) > x_shares.cumsum(axis=0)[:2, z]).sum(axis=0)
+        y = mean[x, z] + np.exp(truth[4]) * generator.standard_normal(n)
+        return (z, surveys.draw(generator, mechanism, x), y), np.ones(n)
+
+    if model == "gaussian":
+        simulated = (scaled() for _ in range(SURVEYS))
+    else:
+        if model == "poisson":
+            chance = poisson.pmf(np.arange(60), np.exp(mean)[:, :, None])
         else:
-            table = np.zeros((3, len(mechanism.outputs), int(y.max()) + 1))
-            np.add.at(table, (z, report, y), 1)
-            rows = np.nonzero(table)
-            weights = table[rows]
+            chance = np.stack([expit(-mean), expit(mean)], axis=2)
+        simulated = tables(generator, n, mechanism, x_shares, chance)
+    hits = []
+    for rows, weights in simulated:
         prepared = _prepared(model, mechanism, *rows)
         hits.append(covered(prepared.problem, prepared.back, truth, weights))
     assert_covered(np.mean(hits, axis=0), (model, which))
+
+
+def tables(generator, n, mechanism, x_shares, chance):
+    """(rows of z, report and outcome, how often each) of surveys; the chances of outcomes are by x and z."""
+    cells = np.einsum("z,xz,xr,xzy->zry", Z_SHARES, x_shares, mechanism.matrix, chance)
+    for _ in range(SURVEYS):
+        table = generator.multinomial(n, cells.ravel() / cells.sum()).reshape(cells.shape)
+        rows = np.nonzero(table)
+        yield rows, table[rows].astype(float)
 
 
 @pytest.mark.slow
@@ -142,22 +151,19 @@ def test_intervals_of_corrected_scores_hold_where_the_model_is_wrong(which):
     truth, n = np.array([0.2, 0.5, -0.5, 0.3]), 4000
     mechanism = mechanisms(PRIOR)[which]
     generator = np.random.default_rng(3)
+    x_shares = np.exp([[0.4], [0.2], [0.0]]) / np.exp([0.4, 0.2, 0.0]).sum() + np.zeros(3)
+    mean = np.exp(truth[0] + np.array([0.0, truth[1], truth[2]])[:, None] + truth[3] * Z)
+    # Poisson counts with exponentially distributed means are geometric.
+    chance = (mean / (1 + mean))[:, :, None] ** np.arange(150) / (1 + mean)[:, :, None]
     hits = []
-    for _ in range(SURVEYS):
-        z = generator.choice(3, n, p=Z_SHARES)
-        x = np.argmax(np.array([[0.4], [0.2], [0.0]]) + generator.gumbel(size=(3, n)), axis=0)
-        report = surveys.draw(generator, mechanism, x)
-        mean = np.exp(truth[0] + np.array([0.0, truth[1], truth[2]])[x] + truth[3] * Z[z])
-        y = generator.poisson(mean * generator.gamma(1.0, 1.0, n))
-        table = np.zeros((3, len(mechanism.outputs), int(y.max()) + 1))
-        np.add.at(table, (z, report, y), 1)
-        rows = np.nonzero(table)
+    for rows, weights in tables(generator, n, mechanism, x_shares, chance):
+        reports = np.repeat(rows[1], weights.astype(int))
         made = replace(
             _assembly("poisson", mechanism, *rows),
-            weights=table[rows],
-            squares=table[rows],
+            weights=weights,
+            squares=weights,
             covariates=None,
-            corrections=(corrections(mechanism.matrix, report)[None],),
+            corrections=(corrections(mechanism.matrix, reports)[None],),
             corrected=True,
         )
         prepared = made.problem()

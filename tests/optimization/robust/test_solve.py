@@ -263,7 +263,7 @@ def test_no_admissible_column_is_found_above_the_dual_vector(n):
     ):
         found = ex.design(priors, 1.0, ex.mutual_information, tolerance=1e-2)
         assert_holds(priors, 1.0, found)
-        assert found.upper_bound < math.inf
+        assert found.gap < 0.3
         assert found.upper_bound == pytest.approx(math.fsum(found.dual), rel=1e-9)
         assert attack(priors, math.e, ex.mutual_information, found.dual, rng, 100) <= 1e-9
 
@@ -290,12 +290,11 @@ def test_large_alphabets_get_a_valid_design_with_an_honest_bound():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [20, 100])
-def test_larger_alphabets_get_a_robust_design_with_a_bound(n):
-    rng = np.random.default_rng(n)
-    p = rng.dirichlet(np.ones(n))
+def test_a_hundred_symbols_get_a_robust_design_with_a_bound():
+    rng = np.random.default_rng(100)
+    p = rng.dirichlet(np.ones(100))
     for priors in (
-        ex.PriorSet.from_counts(rng.multinomial(20 * n, p)),
+        ex.PriorSet.from_counts(rng.multinomial(2000, p)),
         ex.PriorSet.at_least(ex.Prior(p), p.min() / 2),
     ):
         found = ex.design(priors, 1.0, ex.mutual_information)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._types import Floats
+from .linear import least_squares, solve_positive
 from .watch import UNWATCHED, Watch
 
 STEPS = 60
@@ -75,8 +76,6 @@ def balance(X: Floats, q: Floats) -> Floats:
 
 
 def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, watch: Watch) -> Mixture:
-    import scipy.linalg as sl
-
     k, n = X.shape
     E = np.hstack([np.ones((k, 1)), X])
     q = q / q.sum()
@@ -101,19 +100,16 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, watch: Watch) -> 
         if mu * k <= 0.1 * tolerance and worst <= 0.1 * tolerance:
             break
         H = 2 * (X @ inverse @ X.T) * (X @ W @ X.T)
-        H[np.diag_indices(k)] += s / q
-        factor = sl.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+        H.flat[:: k + 1] += s / q
         aim = 0.1 * mu
         right = -(dual + s - aim / q)
-        both = sl.cho_solve(factor, np.column_stack([E, right]), check_finite=False)
+        both = solve_positive(H, np.column_stack([E, right]))
         schur = E.T @ both[:, :-1]
-        step_y = sl.lstsq(schur, E.T @ both[:, -1] + primal, check_finite=False, lapack_driver="gelsy")[0]
+        step_y = least_squares(schur, E.T @ both[:, -1] + primal)
         step_q = both[:, -1] - both[:, :-1] @ step_y
         step_s = aim / q - s - s / q * step_q
         far = min(1.0, NEAREST * _reach(q, step_q), NEAREST * _reach(s, step_s))
-        before = math.hypot(
-            float(np.linalg.norm(dual)), float(np.linalg.norm(q * s - aim)), float(np.linalg.norm(primal))
-        )
+        before = _length(dual, q * s - aim, primal)
         for _ in range(30):
             new_q, new_s, new_eta = q + far * step_q, s + far * step_s, eta + far * step_y
             try:
@@ -123,11 +119,7 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, watch: Watch) -> 
                 continue
             new_W = new_inverse @ G @ new_inverse
             new_gain = np.einsum("ki,ki->k", X @ new_W, X)
-            after = math.hypot(
-                float(np.linalg.norm(E @ new_eta - new_gain - new_s)),
-                float(np.linalg.norm(new_q * new_s - aim)),
-                float(np.linalg.norm(E.T @ new_q - target)),
-            )
+            after = _length(E @ new_eta - new_gain - new_s, new_q * new_s - aim, E.T @ new_q - target)
             if after <= (1 - 0.01 * far) * before or after < 1e-13:
                 break
             far *= 0.5
@@ -150,12 +142,15 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, watch: Watch) -> 
 
 def _inverse(X: Floats, q: Floats) -> Floats:
     """C^-1, by the factor of a matrix scaled to a unit diagonal."""
-    import scipy.linalg as sl
-
     C = (X.T * q) @ X
     d = 1 / np.sqrt(np.diagonal(C))
-    inverse = sl.cho_solve(sl.cho_factor(C * np.multiply.outer(d, d)), np.eye(len(C)))
-    return np.asarray(inverse * np.multiply.outer(d, d))
+    scale = np.multiply.outer(d, d)
+    return solve_positive(C * scale, np.eye(len(C)), lower=False) * scale
+
+
+def _length(*parts: Floats) -> float:
+    """The norm of all the parts together."""
+    return math.hypot(*(math.sqrt(part @ part) for part in parts))
 
 
 def _reach(at: Floats, step: Floats) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
+from extremal.optimization.solver import column_generation
 from tests.support.optima import assert_checked, assert_keeps_its_promises, run
 
 
@@ -108,6 +109,21 @@ def test_without_any_time_there_still_is_a_design_that_holds(size):
     assert design.gap < 0.1
     assert not design.stats.interrupted
     assert_checked(design)
+
+
+@pytest.mark.parametrize("size", [40, 450])
+def test_a_limit_that_ends_the_first_program_leaves_the_arc_mechanism(size, monkeypatch):
+    """Beyond 400 symbols in blocks, of which it has more outputs than there are."""
+    monkeypatch.setattr(column_generation, "SMALL", 10)
+    prior = ex.Prior(np.random.default_rng(size).dirichlet(np.ones(size)))
+    design = ex.design(prior, 0.3, ex.mutual_information, time_limit=0)
+    assert design.stats.stopped
+    assert design.stats.rounds == 0
+    assert ex.epsilon_pml(prior, design.mechanism) <= 0.3 + 1e-12
+    assert_checked(design)
+    arc = ex.design(prior, 0.3, ex.mutual_information, method="arc")
+    assert 0.8 * arc.value <= design.value <= design.upper_bound <= arc.upper_bound * (1 + 1e-9)
+    assert len(set(design.mechanism.outputs)) == design.mechanism.shape[1] > 0
 
 
 @pytest.mark.timed

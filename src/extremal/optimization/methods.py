@@ -18,7 +18,7 @@ from ..model.mechanism import identity as identity_mechanism
 from ..model.utility import ExpectedGain, FInformation
 from ..theory import closed_form
 from ..theory.arc import arc_columns
-from ..theory.pairing import pair_outputs
+from ..theory.pairing import numbered, pair_outputs
 from ..theory.polytope import polytope_vertices
 from ..theory.reduction import reduce_outputs
 from .result import Arcs, Design, finished, measured, within_lifts
@@ -156,9 +156,14 @@ def _solved(task: Task, solution: Solution) -> Design:
     if solution.block is not None:
         return _solved_in_blocks(task, solution, Blocks(task.prior.labels, solution.block.astype(np.uint32)))
     mechanism = within_lifts(task.prior, solution.mechanism(task.prior.labels), task.epsilon, task.low)
-    if mechanism.shape[1] > task.prior.size:
+    if mechanism.shape[1] > task.prior.size and not _hurried(solution):
         mechanism = reduce_outputs(task.prior, mechanism, task.utility)
     return measured(task, mechanism, solution.upper, solution.dual, solution.stats)
+
+
+def _hurried(solution: Solution) -> bool:
+    """Whether time was up before the first program was solved: then nothing that takes long may follow."""
+    return solution.stats.stopped and solution.stats.rounds == 0
 
 
 def _solved_in_blocks(task: Task, solution: Solution, blocks: Blocks) -> Design:
@@ -168,14 +173,16 @@ def _solved_in_blocks(task: Task, solution: Solution, blocks: Blocks) -> Design:
     """
     prior = blocks.merged(task.prior)
     between = within_lifts(prior, solution.mechanism(prior.labels), task.epsilon, task.low)
-    if between.shape[1] > blocks.count:
+    if between.shape[1] > blocks.count and not _hurried(solution):
         between = reduce_outputs(prior, between, task.utility)
     value = task.utility(prior, between)
     paired = pair_outputs(prior, between)
     place = {
         name: task.prior.labels[i] for name, i in zip(blocks.names, blocks.likeliest(task.prior), strict=True)
     }
-    named = Mechanism(paired.matrix, paired.inputs, [place[name] for name in paired.outputs])
+    many = between.shape[1] > blocks.count
+    names = numbered(task.prior.labels, between.shape[1]) if many else [place[k] for k in paired.outputs]
+    named = Mechanism(paired.matrix, paired.inputs, names)
     made = BlockMechanism(blocks, named)
     found = finished(task, made, value, solution.upper, solution.dual, solution.stats)
     return found if task.prior.size > LARGEST_DENSE else replace(found, made=made.dense())

@@ -35,12 +35,13 @@ def pair_outputs(prior: Prior, mechanism: Mechanism) -> Mechanism:
     n, m = P.shape
     labels = common_labels(prior.labels, mechanism.inputs)
     if m > n:
-        return Mechanism(P, labels, _numbered(labels, m))
+        return Mechanism(P, labels, numbered(labels, m))
     inputs, outputs = linear_sum_assignment(prior.probabilities[:, None] * P, maximize=True)
     return Mechanism(P[:, outputs], labels, [labels[i] for i in inputs])
 
 
-def _numbered(inputs: Labels, count: int) -> list[Any]:
+def numbered(inputs: Labels, count: int) -> list[Any]:
+    """Names of so many outputs, more than there are inputs."""
     widths = {len(label) for label in inputs if isinstance(label, tuple)}
     if len(widths) != 1 or not all(isinstance(label, tuple) for label in inputs):
         return list(range(count))

@@ -8,9 +8,11 @@ import pytest
 
 import extremal as ex
 from extremal.certification.quadratic import check_quadratic
-from extremal.optimization.quadratic.columns import MANY
+from extremal.optimization.quadratic.columns import MANY, find_source
+from extremal.optimization.quadratic.problem import make_problem
 from extremal.optimization.quadratic.purposes import shares
 from extremal.optimization.quadratic.solve import solve
+from extremal.optimization.quadratic.watch import Watch
 
 SIZE = MANY + 10
 
@@ -81,3 +83,15 @@ def test_a_time_limit_is_looked_at_inside_every_step(size, monkeypatch):
         assert next(looks) <= left + 60  # a step that is under way ends soon
         assert found.stats["out_of_time"]
         checked(prior, 0.8, found)
+
+
+def test_light_symbols_are_spread_over_all_vectors():
+    """Each is full in one vector of e^epsilon, so all of them are about size / e^epsilon in each."""
+    masses = 0.9 ** np.arange(300)
+    problem = make_problem(masses / masses.sum(), 3.0, np.eye(300))
+    source = find_source(problem, problem, 0, Watch())
+    herd = source.herd(source.relaxed.covariance, source.relaxed.prices(problem), 0)
+    light = herd.more(1200, Watch())[600:, 100:] > 0
+    assert light.mean() == pytest.approx(math.exp(-3), rel=0.2)
+    numbers = light.sum(axis=1)
+    assert numbers.std() <= 2 * math.sqrt(numbers.mean())

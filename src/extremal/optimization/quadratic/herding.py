@@ -3,6 +3,11 @@
 With C the covariance of lifts and W = C^-1 G C^-1, a vector x lowers the loss tr(G C^-1) by x'Wx for each unit of its
 weight. So the next vector is a vertex of large x'Wx, and joins C for those after it. Equal weights of the vectors are
 then close to the best: no program for weights is needed.
+
+Symbols so light that one vector has room for all of them are not kept apart by mass. Left alone, x'Wx rises with the
+square of how many of them a vector holds, so that some vectors would hold hundreds and most none. This spends variance
+on how many there are, which tells one number, instead of on which ones. So their number counts against a vector as much
+as it would count for it at the optimum.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from .problem import Problem
 from .watch import Watch
 
 BATCH = 30  # C is renewed after every N / BATCH vectors
+LIGHT = 0.5  # of the room in a vector: symbols that take no more, all together, are light
 PULL = 0.2  # how strongly the next vector makes up for what the sum of those before misses
 
 
@@ -35,6 +41,8 @@ class Herd:
         self._inverse, self._W = np.zeros((n, n)), np.zeros((n, n))
         self._inverse[1:, 1:] = inverse / mass
         self._W[1:, 1:] = inverse @ problem.loss @ inverse / mass
+        self._light = _light(problem)
+        self._number = _number(problem, self._light)
         self._y, self._pull = y / pi, PULL * np.maximum(scale, np.append(own[0], own)) / pi
         self._total, self._count = np.zeros(n), 0
         self._rng = np.random.default_rng(seed)
@@ -53,7 +61,7 @@ class Herd:
             kernels.climb(
                 problem.pi,
                 problem.excess,
-                self._W,
+                self._restrained(),
                 shrunk * self._y,
                 shrunk * self._pull,
                 self._total,
@@ -65,9 +73,31 @@ class Herd:
             self._count += len(rows)
         return X
 
+    def _restrained(self) -> Floats:
+        """W less what the number of light symbols is worth."""
+        if self._number == 0:
+            return self._W
+        W, light = self._W.copy(), self._light
+        own = np.sqrt(np.maximum(np.diagonal(W)[light], 0.0))
+        W[light, light] -= self._number * np.multiply.outer(own, own)
+        return W
+
     def _add(self, Z: Floats) -> None:
         """C <- C + Z'Z / N in C^-1 and C^-1 G C^-1, by Sherman, Morrison and Woodbury."""
         V, U = Z @ self._inverse, Z @ self._W
         S = np.linalg.solve(np.eye(len(Z)) * self._problem.size + V @ Z.T, V)
         self._W += S.T @ ((U @ Z.T) @ S - U) - U.T @ S
         self._inverse -= V.T @ S
+
+
+def _light(problem: Problem) -> slice:
+    """The lightest symbols: all together fit into LIGHT of a vector's room, for full symbols or for empty ones."""
+    room = LIGHT * min(1.0, problem.excess) / (1 + problem.excess)
+    return slice(problem.size - int(np.count_nonzero(np.cumsum(problem.pi[::-1]) <= room)), problem.size)
+
+
+def _number(problem: Problem, light: slice) -> float:
+    """What the number of light symbols is worth, in parts of what one of them is worth: if all were independent."""
+    G = problem.loss[light.start - 1 :, light.start - 1 :]
+    own = np.sqrt(np.diagonal(G))
+    return float(np.mean(G / np.multiply.outer(own, own))) if len(G) > 1 and own.min() > 0 else 0.0

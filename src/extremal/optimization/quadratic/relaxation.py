@@ -57,7 +57,9 @@ def relax(problem: Problem, rounds: int, watch: Watch = UNWATCHED) -> Relaxed:
 
     With none of these, where symbols are many, a fixed point up to CLOSE is enough.
     """
-    d, _ = fixed_point(problem, problem.most_variance, CLOSEST if rounds else CLOSE, watch)
+    a = problem.most_variance
+    d, root = fixed_point(problem, a, CLOSEST if rounds else CLOSE, watch)
+    d = d * (root / float(a @ d)) ** 2  # the scale of the best bound: that of the variances of real lifts
     W = np.diag(d)
     relaxed = gradient(problem, W)
     assert relaxed is not None

@@ -26,6 +26,7 @@ Progress = Callable[[float, float], None]  # (value, upper bound)
 Utilities = Callable[[Floats], Floats]  # of lift vectors given as rows
 
 EXACT = 1e-13  # errors of row sums that are left as they are
+SMALL = 300  # symbols up to which the first program takes a moment, and is solved whatever the time limit
 FINE = 1e-8  # tolerances below this need programs solved to full precision in every round
 
 
@@ -147,6 +148,7 @@ class Run:
     dual: Floats | None = None  # proves `upper`
     rounds: int = 0
     nodes: int = 0
+    known: tuple[Floats, Floats] | None = None  # lift vectors and weights that need no program
     solution: MasterSolution = field(init=False)  # over all columns, but for those added since
 
     def add(self, lifts: Floats) -> int:
@@ -190,9 +192,14 @@ def generate(run: Run, pricer: Pricer) -> Solution:
     """The optimum over columns made as they are needed, up to the tolerance or as near as the budget allows.
 
     The program must have columns enough for a solution. An interrupt from the keyboard or the time limit leaves the
-    best solution so far with what is proven about it.
+    best solution so far with what is proven about it: if time is up before the first program is solved, what was known
+    without it.
     """
-    run.solution = run.master.solve()
+    hurried = run.known is not None and len(run.pi) > SMALL
+    first = run.master.solve_within(run.budget) if hurried else run.master.solve()
+    if first is None:
+        return _unsolved(run)
+    run.solution = first
     interrupted = False
     try:
         with clean_interrupts():
@@ -218,6 +225,15 @@ def generate(run: Run, pricer: Pricer) -> Solution:
         stopped=run.budget.stopped,
     )
     return Solution(lifts, weights, value, max(run.upper, value), run.dual, stats, run.solution.dual)
+
+
+def _unsolved(run: Run) -> Solution:
+    """What is known without a program."""
+    assert run.known is not None
+    lifts, weights = run.known
+    value = float(run.mu(lifts) @ weights)
+    stats = Stats(columns=len(run.master.gains), stopped=True)
+    return Solution(lifts, weights, value, max(run.upper, value), run.dual, stats)
 
 
 @contextmanager

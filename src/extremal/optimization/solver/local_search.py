@@ -48,7 +48,9 @@ def heuristic_generation(
     """
     pricer = _Moves(pi, low, high, mu, patience)
     run = Run(pi, mu, Master(pi, low, high, scale(pi, low, high, mu)), FINE, budget, progress)
-    run.add(arc_columns(pi, low, high).lifts().T)
+    arcs = arc_columns(pi, low, high)
+    run.known = (arcs.lifts().T, arcs.weights)
+    run.add(run.known[0])
     run.add(fill(pi, low, high, np.argsort(pricer.rng.random((20 * len(pi), len(pi))), axis=1)))
     return generate(run, pricer)
 

@@ -74,9 +74,10 @@ def _prepared(
         rng = np.random.default_rng(0)
         shuffles = 2 if n <= 300 else 0
         for order in (np.argsort(-pi, kind="stable"), *(rng.permutation(n) for _ in range(shuffles))):
-            arcs = arc_columns(pi[order], problem.low, problem.high).lifts().T
-            lifts = np.empty_like(arcs)
-            lifts[:, order] = arcs
+            arcs = arc_columns(pi[order], problem.low, problem.high)
+            lifts = np.empty((arcs.outputs, n))
+            lifts[:, order] = arcs.lifts().T
+            run.known = run.known or (lifts, arcs.weights)
             run.add(problem.rounded_alike(lifts))
         if start is not None and len(start):
             run.add(problem.rounded_alike(start))
@@ -95,8 +96,10 @@ def _master(problem: Separable, scale: float) -> Master:
 def _search(
     run: Run, problem: Separable, y: Floats, tries: int, free: int, seed: int
 ) -> tuple[Floats, Floats]:
-    """Columns by large-neighbourhood search, and their reduced values."""
-    run.budget.spend(tries * TRY * 2.0 ** ((free - 14) / 2))
+    """Columns by large-neighbourhood search, and their reduced values; fewer tries if time is short."""
+    cost = TRY * 2.0 ** ((free - 14) / 2)
+    tries = int(min(tries, 1 + max(run.budget.seconds, 0.0) * SPEED / cost))
+    run.budget.spend(tries * cost)
     return problem.explore(y, tries, free, seed)
 
 

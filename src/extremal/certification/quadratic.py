@@ -83,20 +83,31 @@ def check_quadratic(
 
 
 def _efficiency(pi: Floats, A: Floats, P: Floats, q: Floats) -> float:
-    """tr(A (diag pi - pi pi')) / tr(A (J^-1 - pi pi')); what J does not identify must not matter to A."""
-    X = P / q - 1
-    C = (X * q) @ X.T
-    values, vectors = np.linalg.eigh(C)
-    # C has the kernel pi; what else is in it is not identified. On the rest, errors h sum to 0.
-    kept = values > 1e-13 * values[-1]
-    basis = vectors[:, kept] - np.multiply.outer(pi, vectors[:, kept].sum(axis=0))
-    loss = float(np.sum((basis.T @ A @ basis).diagonal() / values[kept]))
-    lost = vectors[:, ~kept] - np.multiply.outer(pi, vectors[:, ~kept].sum(axis=0))
-    scale = float(np.trace(A)) + 1e-300
-    if float(np.sum(lost * (A @ lost))) > 1e-9 * scale:
+    """tr(A (diag pi - pi pi')) / tr(A (J^-1 - pi pi')); what J does not identify must not matter to A.
+
+    Lifts less 1 have the mean 0 under the prior, so those of all symbols but the most likely one say everything. Their
+    covariance is scaled to a unit diagonal: lifts of rare symbols may be larger by many orders of magnitude.
+    """
+    others = np.arange(len(pi)) != np.argmax(pi)
+    X = (P / q - 1)[others]
+    spread = np.sqrt(np.sum(X * X * q, axis=1))
+    scale = np.where(spread > 0, spread, 1.0)
+    Z = X / scale[:, None]
+    values, vectors = np.linalg.eigh((Z * q) @ Z.T)
+    # An error of the others' shares is one of the most likely symbol's, too: they sum to 0.
+    errors = (np.eye(len(pi))[:, others] - pi[:, None]) @ (vectors / scale[:, None])
+    losses = np.sum(errors * (A @ errors), axis=0)
+    kept = values > 1e-13 * len(pi)
+    if float(np.sum(losses[~kept])) > 1e-9 * float(np.sum(losses)):
         return 0.0
-    direct = float(np.sum(np.diagonal(A) * pi) - pi @ A @ pi)
-    return direct / loss if loss > 0 else 0.0
+    loss = float(np.sum(losses[kept] / values[kept]))
+    return _direct(pi, A) / loss if loss > 0 else 0.0
+
+
+def _direct(pi: Floats, A: Floats) -> float:
+    """tr(A (diag pi - pi pi')), as a sum of squares: nearly certain answers leave next to nothing of a difference."""
+    errors = np.eye(len(pi)) - pi[:, None]
+    return float(np.sum(errors * (A @ errors), axis=0) @ pi)
 
 
 def _bound(
@@ -154,8 +165,7 @@ def _from_sum(pi: Floats, A: Floats, W: Floats, most: float) -> float:
     values, outer = np.linalg.eigh(A)
     half = (outer * np.sqrt(np.maximum(values, 0.0))).T @ R
     s = float(np.linalg.svd(root.T @ half.T, compute_uv=False).sum())
-    direct = float(np.sum(np.diagonal(A) * pi) - pi @ A @ pi)
-    return direct * most / s**2 if s > 0 else math.inf
+    return _direct(pi, A) * most / s**2 if s > 0 else math.inf
 
 
 def _by_entries(pi: Floats, excess: float, W: Floats) -> float:

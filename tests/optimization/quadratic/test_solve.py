@@ -84,20 +84,26 @@ def test_dominant_answers_have_designs_better_than_randomized_response(pi, epsil
         ([0.4, 0.3, 0.2, 0.1], math.log(10) * (1 - 1e-9)),
         ([0.4, 0.3, 0.2, 0.1], math.log(10) - 1e-3),
         ([0.4, 0.3, 0.2, 0.1], 1e-5),
+        # An answer that nearly everybody gives: a row that is nearly always drawn balances those that tell something.
+        ([1, 7e-6, 12e-6, 21e-6, 8e-6, 7e-6, 8e-6, 19e-6, 2e-6, 7e-6], 1e-3),
+        # Rare rows, whose prices are larger than others by four orders of magnitude.
+        ([1, 29e-6, 18e-6, 12e-6, 26e-6], math.log(1e6 / 12) * 0.99),
+        ([1, 21e-6, 12e-6, 15e-6, 25e-6, 14e-6], math.log(1e6 / 12) * 0.99),
     ],
 )
 def test_edges_and_tiny_masses_have_designs(pi, epsilon):
+    pi = np.array(pi) / np.sum(pi)
     assert checked(pi, epsilon, np.eye(len(pi))).gap <= 1e-3
 
 
 def test_from_epsilon_max_on_everything_is_told():
-    for epsilon in (math.log(5), 3.0, 800.0):
-        found = checked([0.5, 0.3, 0.2], epsilon, np.eye(3))
+    for pi, epsilon in (([0.5, 0.3, 0.2], math.log(5)), ([0.5, 0.3, 0.2], 800.0), ([0.8, 0.2, 3e-11], 25.0)):
+        found = checked(np.array(pi) / sum(pi), epsilon, np.eye(3))
         assert found.value == pytest.approx(1, abs=1e-12)
         assert len(found.weights) == 3
 
 
-@pytest.mark.parametrize("p", [0.5, 0.6, 0.9, 0.999])
+@pytest.mark.parametrize("p", [0.5, 0.9, 0.999, 1 - 2e-9])
 @pytest.mark.parametrize("epsilon", [1e-4, 0.05, 0.5, 0.69])
 def test_two_symbols_have_the_largest_variance_there_is(p, epsilon):
     pi, c = np.array([p, 1 - p]), math.exp(epsilon)

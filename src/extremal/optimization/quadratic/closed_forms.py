@@ -10,23 +10,27 @@ from .difference_sets import difference_set
 from .problem import Problem
 
 
-def simplex(problem: Problem) -> Floats | None:
-    """All lift vectors less 1 where there are as many as symbols: only one mixture of them has mean 0.
+def simplex(problem: Problem) -> tuple[Floats, Floats] | None:
+    """All lift vectors less 1 where there are as many as symbols, and the only mixture of them that has mean 0.
 
     Below the first region edge one symbol is partial and the others full (Theorem 3); at the largest level of all one
-    symbol is told and the others are ruled out.
+    symbol is told and the others are ruled out; and of two symbols one is as likely or as unlikely as it may be.
     """
     pi, excess, n = problem.pi, problem.excess, problem.size
     least = pi[-1]
+    lower = np.where(pi * (1 + problem.lower) <= rounding(0), -1.0, problem.lower)
+    if n == 2:
+        low, high = lower[1], problem.upper[1]
+        ends = np.array([low, high])
+        return np.column_stack([-ends * pi[1] / pi[0], ends]), np.array([high, -low]) / (high - low)
     if excess * (1 - least) <= least:
         X = np.full((n, n), excess)
-        low = problem.lower
-        np.fill_diagonal(X, np.where(pi * (1 + low) <= rounding(0), -1.0, low))
-        return X
+        np.fill_diagonal(X, lower)
+        return X, pi
     if excess >= (1 - least) / least:
         X = np.full((n, n), -1.0)
         np.fill_diagonal(X, (1 - pi) / pi)
-        return X
+        return X, pi
     return None
 
 

@@ -25,7 +25,9 @@ NEAREST = 0.99  # of the way to where a weight vanishes
 class Mixture:
     """Weights of the rows, what each of them tells, the loss, C^-1, and what prices other rows: W and (y0, y).
 
-    A row tells q x'Wx, in parts of the largest: rare rows count by this, not by their weight.
+    A row tells q x'Wx, in parts of the largest: rare rows count by this, not by their weight. Where the answers are
+    nearly all alike, a row that is nearly always drawn tells next to nothing but balances the others: it counts by its
+    weight.
 
     `error` is how far the weights are from balance; it took so many `steps` of Newton's method.
     """
@@ -109,7 +111,8 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, watch: Watch) -> 
         step_q = both[:, -1] - both[:, :-1] @ step_y
         step_s = aim / q - s - s / q * step_q
         far = min(1.0, NEAREST * _reach(q, step_q), NEAREST * _reach(s, step_s))
-        before = _length(dual, q * s - aim, primal)
+        part = q / q.max()  # rare rows tell as much as others only if their prices are as much larger
+        before = _length(part * dual, q * s - aim, primal)
         for _ in range(30):
             new_q, new_s, new_eta = q + far * step_q, s + far * step_s, eta + far * step_y
             try:
@@ -119,7 +122,8 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, watch: Watch) -> 
                 continue
             new_W = new_inverse @ G @ new_inverse
             new_gain = np.einsum("ki,ki->k", X @ new_W, X)
-            after = _length(E @ new_eta - new_gain - new_s, new_q * new_s - aim, E.T @ new_q - target)
+            residual = E @ new_eta - new_gain - new_s
+            after = _length(part * residual, new_q * new_s - aim, E.T @ new_q - target)
             if after <= (1 - 0.01 * far) * before or after < 1e-13:
                 break
             far *= 0.5
@@ -127,9 +131,10 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, watch: Watch) -> 
             break
         q, s, eta, inverse, W, gain = new_q, new_s, new_eta, new_inverse, new_W, new_gain
     error = float(np.abs(E.T @ q - target).max())
+    most = float(np.max(q * gain))
     return Mixture(
         q,
-        q * gain / float(np.max(q * gain)),
+        np.maximum(q * gain / most, q) if most > 0 else q,  # else the rows are beyond what doubles hold
         float(np.sum(G * inverse)) * scale,
         inverse,
         W * scale,

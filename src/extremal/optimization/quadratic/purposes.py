@@ -7,6 +7,7 @@ that of the reports. An efficiency of 0.25 means: ask four times as many people 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +19,7 @@ from ..._types import Floats
 from ...errors import OptionError
 from ...model.mechanism import Mechanism, check_match
 from ...model.prior import Prior, check_prior
-
-IDENTIFIED = 1e-12  # variances of lifts below this, relative to the largest, are rounding
+from .problem import efficiency, from_excess
 
 
 @dataclass(frozen=True)
@@ -44,19 +44,11 @@ class Purpose(ABC):
     def __call__(self, prior: Prior, mechanism: Mechanism) -> float:
         """The efficiency of a mechanism: 1 without privacy, 0 if the reports do not identify what is estimated."""
         check_match(check_prior(prior), mechanism)
-        pi, A = prior.probabilities, self.loss(prior)
         P = mechanism.matrix[:, mechanism.matrix.max(axis=0) > 0]
-        q = pi @ P
-        X = P / q - 1
-        values, vectors = np.linalg.eigh((X * q) @ X.T)
-        # Errors sum to 0; along a vector v of the covariance of lifts they are v - pi (1 . v).
-        errors = vectors - np.multiply.outer(pi, vectors.sum(axis=0))
-        losses = np.sum(errors * (A @ errors), axis=0)
-        known = values > IDENTIFIED * max(float(values[-1]), 0.0)
-        if not known.any() or float(losses[~known].sum()) > IDENTIFIED * float(losses.sum()):
-            return 0.0
-        direct = float(np.diagonal(A) @ pi - pi @ A @ pi)
-        return min(1.0, direct / float(np.sum(losses[known] / values[known])))
+        q = prior.probabilities @ P
+        order = np.argsort(-prior.probabilities, kind="stable")
+        problem = from_excess(prior.probabilities[order], math.inf, self.loss(prior)[np.ix_(order, order)])
+        return min(1.0, efficiency(problem, (P / q - 1).T[:, order], q))
 
 
 @dataclass(frozen=True)

@@ -32,20 +32,20 @@ MIXED = 18  # symbols: beyond, arrangements of the best vector are not improved 
 
 def closed(problem: Problem) -> Found | None:
     """The optimum where it is known without a search."""
-    X = closed_forms.simplex(problem)
-    if X is not None:
-        q = exactly_balanced(X, problem.pi.copy())
+    known = closed_forms.simplex(problem)
+    if known is not None:
+        X, q = known[0], exactly_balanced(*known)
         W = _slope(problem, X, q)
         y = closed_forms.simplex_prices(X, W)
         blur = 4 * problem.size * ULP * float(np.max(np.abs(X) @ problem.pi))
         upper = efficiency_bound(problem, W, most_by_vertices(problem, W, y, X, blur))
         return Found(X, q, upper, Certificate(W, y), {"method": "simplex"})
-    X = closed_forms.block_design(problem)
-    if X is not None:
+    blocks = closed_forms.block_design(problem)
+    if blocks is not None:
         n = problem.size
         d = np.ones(n)
         upper = efficiency_bound(problem, np.diag(d), most_by_entries(problem, np.diag(d)))
-        return Found(X, np.full(n, 1 / n), upper, Certificate(d), {"method": "block design"})
+        return Found(blocks, np.full(n, 1 / n), upper, Certificate(d), {"method": "block design"})
     return None
 
 

@@ -11,8 +11,11 @@
    g_i the terms of symbol i. Products of two lifts are at least l (l_i + l_j) - l^2 for l = t, weighed by `high`, and for
    a lower level l, weighed by `low`: 0, or b where no lift is 0, or b with b (t - b) paid for every product of a 0 and a
    t, by the symbol at 0 (PAID_BELOW) or by that at t (PAID_ABOVE). -(a.l)^2 is at most v^2 - 2 v a.l for every v, of
-   which a cell has one. Cells are ranges of t and of b / t. With tangents in
-   place of what is concave, F is convex along each of the two, so in a cell it is largest in a corner. */
+   which a cell has one. Cells are ranges of t and of b / t, and the levels that each symbol may have. With tangents in
+   place of what is concave, F is convex along each of the two ranges, so in a cell it is largest in a corner.
+
+   Cells form a tree. Where the ranges make the bound large they are halved; where it is symbols that the best multipliers
+   put at two levels at once, one of them gets a level in one half and not in the other. */
 
 #include "native.h"
 
@@ -23,13 +26,19 @@
 
 #define PAID_BELOW 1
 #define PAID_ABOVE 2
-#define STEPS 45
+#define STEPS 40
 #define FAR 20 /* steps, each four times the last, to where a multiplier may be */
-#define NEAR 1e-7 /* how well multipliers are found, in parts of their scale */
-#define NEAR_THETA 1e-4
+#define NEAR_RHO 0.02 /* how near the least F is found, in parts of the slack */
+#define NEAR_THETA 0.1
 #define SMALLEST 1e-6 /* ranges of levels, in parts of t */
-#define CENTRED 8 /* steps to the best v of a cell */
+#define CENTRED 6 /* steps to the best v of a cell */
 #define OFF 0.1 /* what v may cost, in parts of the slack */
+#define COLUMNS 7
+#define OFTEN 32 /* cells between two looks at the clock */
+
+enum { NONE = 0, MIDDLE = 1, TOP = 2 };
+enum { LEAF = -1, HALVE_T = 0, HALVE_B = 1, SYMBOLS = 2 }; /* SYMBOLS + 3 i + level: symbol i at a level, or not */
+#define MAY(level) (1u << (level))
 
 typedef struct {
     int64_t n;
@@ -38,16 +47,31 @@ typedef struct {
     const double *kA, *kB, *vA, *vB;
     const double *all; /* 1 for a branch in which every symbol is in S or R */
     double all_low, all_high, need, scale; /* sums of all pairs' weights; 1 / c; the size of multipliers */
+    double slack, blur; /* blur: what rounding may hide, in parts of multipliers */
 } program;
 
 typedef struct {
-    double t0, t1, b0, b1, rho, theta, bound, v; /* b0 and b1 in parts of t */
-    int64_t branch, mode;
+    double t0, t1, b0, b1, rho, theta, v, bound; /* b0 and b1 in parts of t */
+    int64_t branch, mode, split, child;
 } cell;
 
-/* F, its slopes by rho and theta. */
+/* F at one pair of levels, as far as it does not depend on multipliers: what each symbol adds in S, in R and in neither. */
 typedef struct {
-    double value, by_rho, by_theta;
+    double t, b, fixed, constant;
+    double *in_S, *in_R, *none, *inner; /* inner: what a symbol in S adds to the constraint of the set */
+} corner;
+
+typedef struct {
+    const program *p;
+    const double *vA;
+    corner at[4];
+    int count;
+} table;
+
+/* F with its slopes, and where it is largest. */
+typedef struct {
+    double value, by_rho, by_theta, by_v;
+    int corner;
 } reached;
 
 /* a v^2, or what lies above it and is linear: the tangent in the middle. */
@@ -55,232 +79,385 @@ static inline double square(double a, double v, double middle) {
     return a >= 0 ? a * v * v : a * middle * (2 * v - middle);
 }
 
-/* F at the levels t and b = ratio t of a cell; symbols that are too heavy for S there are not in it. `chosen`, if given, gets the
-   level of each symbol: 0, b or t. */
-static reached at(const program *p, const cell *c, double t, double ratio, double rho, double theta, double *chosen) {
+/* Tabulate a corner of a cell; symbols that are too heavy for S there are not in it. */
+static void tabulate(const program *p, const cell *c, const uint8_t *may, double t, double ratio, corner *k) {
     const double b = ratio * t;
     const double *vA = p->vA + c->branch * p->n, *vB = p->vB + c->branch * p->n;
     const bool all = p->all[c->branch] > 0;
-    const double fixed = b * p->kA[c->branch] + (t - b) * p->kB[c->branch] - t * p->need;
     const bool tangent = all || c->mode; /* the lower level is b */
     const double tm = (c->t0 + c->t1) / 2, bm = tm * (c->b0 + c->b1) / 2, least = tangent ? b : 0.0;
     const double product = ratio * tm * (2 * t - tm); /* at most b t, linear in t */
     const double rest = all ? c->b0 * c->t0 : 0.0;
-    double total = 0.0, mass = 0.0, held = 0.0;
+    k->t = t, k->b = b;
+    k->fixed = b * p->kA[c->branch] + (t - b) * p->kB[c->branch] - t * p->need;
+    k->constant = least * least * p->all_low + t * t * p->all_high;
     for (int64_t i = 0; i < p->n; i++) {
-        const double inner = b * vA[i] + (t - b) * vB[i], outer = b * vA[i], price = p->y[i] + rho * p->pi[i] + 2 * c->v * p->a[i];
-        double in_S = square(p->d[i] - 2 * p->high[i], t, tm) - t * price + theta * inner, none = 0.0;
-        in_S += c->mode == PAID_ABOVE ? square(-2 * p->low[i], b, bm) : tangent ? -2 * p->low[i] * product : 0.0;
-        const double in_R = square(tangent ? p->d[i] - 2 * p->low[i] : p->d[i], b, bm) -
-                            b * price - 2 * p->high[i] * product + theta * outer;
-        if (c->mode == PAID_BELOW) none = 2 * p->low[i] * b * t + square(-2 * p->low[i], b, bm);
-        if (p->pi[i] * c->t0 + (1.0 - p->pi[i]) * rest > 1.0 + 1e-12) in_S = -INFINITY;
-        const bool S = in_S >= in_R && (all || in_S > none), R = !S && (all || in_R > none);
-        total += S ? in_S : R ? in_R : none;
-        mass += p->pi[i] * (S ? t : R ? b : 0.0);
-        held += S ? inner : R ? outer : 0.0;
-        if (chosen) chosen[i] = S ? t : R ? b : 0.0;
+        const double paid = square(-2 * p->low[i], b, bm);
+        double in_S = square(p->d[i] - 2 * p->high[i], t, tm) - t * p->y[i];
+        in_S += c->mode == PAID_ABOVE ? paid : tangent ? -2 * p->low[i] * product : 0.0;
+        const double in_R = square(tangent ? p->d[i] - 2 * p->low[i] : p->d[i], b, bm) - b * p->y[i] - 2 * p->high[i] * product;
+        const double none = c->mode == PAID_BELOW ? 2 * p->low[i] * b * t + paid : 0.0;
+        const bool heavy = p->pi[i] * c->t0 + (1.0 - p->pi[i]) * rest > 1.0 + 1e-12;
+        k->in_S[i] = may[i] & MAY(TOP) && !heavy ? in_S : -INFINITY;
+        k->in_R[i] = may[i] & MAY(MIDDLE) ? in_R : -INFINITY;
+        k->none[i] = may[i] & MAY(NONE) ? none : -INFINITY;
+        k->inner[i] = b * vA[i] + (t - b) * vB[i];
     }
-    total += least * least * p->all_low + t * t * p->all_high + c->v * c->v;
-    const reached r = {rho + theta * fixed + total, 1.0 - mass, fixed + held};
+}
+
+static void tabulate_corners(const program *p, const cell *c, const uint8_t *may, table *q) {
+    q->p = p, q->vA = p->vA + c->branch * p->n, q->count = 0;
+    for (int k = 0; k < 4; k++) {
+        if ((k & 1 && c->t0 == c->t1) || (k & 2 && c->b0 == c->b1)) continue;
+        tabulate(p, c, may, k & 1 ? c->t1 : c->t0, k & 2 ? c->b1 : c->b0, &q->at[q->count++]);
+    }
+}
+
+/* F in one corner. `chosen`, if given, gets the level of each symbol. */
+static reached in_corner(const table *q, int which, double rho, double theta, double v, int8_t *chosen) {
+    const program *p = q->p;
+    const corner *k = &q->at[which];
+    const double t = k->t, b = k->b, outer = theta * b;
+    double total = 0.0, mass = 0.0, held = 0.0, along = 0.0;
+    for (int64_t i = 0; i < p->n; i++) {
+        const double price = rho * p->pi[i] + 2 * v * p->a[i];
+        const double in_S = k->in_S[i] - t * price + theta * k->inner[i];
+        const double in_R = k->in_R[i] - b * price + outer * q->vA[i];
+        const double none = k->none[i];
+        const bool S = in_S >= in_R && in_S >= none, R = !S && in_R >= none;
+        const double level = S ? t : R ? b : 0.0;
+        total += S ? in_S : R ? in_R : none;
+        mass += p->pi[i] * level;
+        along += p->a[i] * level;
+        held += S ? k->inner[i] : R ? b * q->vA[i] : 0.0;
+        if (chosen) chosen[i] = S ? TOP : R ? MIDDLE : NONE;
+    }
+    const double hidden = p->blur * (fabs(rho) * (1.0 + t) + 3 * theta * t);
+    const reached r = {rho + theta * k->fixed + total + k->constant + v * v + hidden, 1.0 - mass, k->fixed + held,
+                       2 * (v - along), which};
     return r;
 }
 
-/* The largest F in the corners of a cell, with its slopes; `where` gets the levels of that corner. */
-static reached corners(const program *p, const cell *c, double rho, double theta, double *where) {
-    reached most = {-INFINITY, 0.0, 0.0};
-    for (int k = 0; k < 4; k++) {
-        if ((k & 1 && c->t0 == c->t1) || (k & 2 && c->b0 == c->b1)) continue;
-        const double t = k & 1 ? c->t1 : c->t0, b = k & 2 ? c->b1 : c->b0;
-        const reached r = at(p, c, t, b, rho, theta, NULL);
-        if (r.value > most.value) {
-            most = r;
-            where[0] = t;
-            where[1] = b;
-        }
+static reached corners(const table *q, double rho, double theta, double v) {
+    reached most = in_corner(q, 0, rho, theta, v, NULL);
+    for (int k = 1; k < q->count; k++) {
+        const reached r = in_corner(q, k, rho, theta, v, NULL);
+        if (r.value > most.value) most = r;
     }
     return most;
 }
 
-/* One side of a minimum of F by rho, and of one by theta: multipliers, slopes, and how much the other side of the
-   former weighs. */
+/* What is chosen with some multipliers, and its weight in a mixture. */
 typedef struct {
-    double rho, below, share;
-    reached r;
+    double rho, theta, weight;
+    int corner;
 } side;
 
-/* The rho of least F. What is chosen on its two sides can be mixed to have mean 1: `by_theta` is that of the mixture.
-   Ends early where F is at most `enough`. */
-static side least_rho(const program *p, const cell *c, double start, double theta, double enough) {
-    double low = start, high = start, step = 1e-3 * p->scale, where[2];
-    reached l = corners(p, c, start, theta, where), h = l;
-    if (l.by_rho < 0)
-        for (int k = 0; h.by_rho < 0 && h.value > enough && k < FAR; k++) {
-            low = high, l = h, high += step, step *= 4;
-            h = corners(p, c, high, theta, where);
-        }
-    else
-        for (int k = 0; l.by_rho >= 0 && l.value > enough && k < FAR; k++) {
-            high = low, h = l, low -= step, step *= 4;
-            l = corners(p, c, low, theta, where);
-        }
-    for (int k = 0; k < STEPS && high - low > NEAR * p->scale && h.value > enough && l.value > enough; k++) {
-        const double middle = (low + high) / 2;
-        const reached r = corners(p, c, middle, theta, where);
-        if (r.by_rho < 0)
-            low = middle, l = r;
+/* The least F by one multiplier, or by two: where, its slopes by the others, whether it is a minimum (else it goes on falling),
+   and the sides of it, of which a mixture has the slope 0. */
+typedef struct {
+    double x, value, slope, by_v;
+    bool met;
+    side best, sides[4];
+} point;
+
+/* Where the tangents of two points meet, or the middle; `lowest` gets the value there. */
+static double between(const point *l, const point *h, int k, double *lowest) {
+    const double slopes = h->slope - l->slope;
+    double x = slopes > 0.0 ? (l->value - h->value + h->slope * h->x - l->slope * l->x) / slopes : l->x;
+    if (!(x > l->x && x < h->x)) x = (l->x + h->x) / 2;
+    *lowest = l->value + l->slope * (x - l->x);
+    return k % 4 == 3 ? (l->x + h->x) / 2 : x;
+}
+
+/* The weight of the second of two points in the mixture of slope 0. */
+static double share_of(const point *l, const point *h) {
+    const double slopes = h->slope - l->slope;
+    return slopes > 0.0 ? smaller(larger(-l->slope / slopes, 0.0), 1.0) : h->value <= l->value ? 1.0 : 0.0;
+}
+
+typedef struct {
+    point at;
+    double by_theta;
+} by_rho;
+
+static by_rho try_rho(const table *q, double rho, double theta, double v) {
+    const reached r = corners(q, rho, theta, v);
+    by_rho x;
+    memset(&x, 0, sizeof(x));
+    x.at.x = rho, x.at.value = r.value, x.at.slope = r.by_rho, x.at.by_v = r.by_v;
+    x.at.best = (side){rho, theta, 1.0, r.corner};
+    x.by_theta = r.by_theta;
+    return x;
+}
+
+/* The least F by rho, or any F that is at most `enough`, as a point of theta. */
+static point least_rho(const table *q, double start, double theta, double v, double enough, int far) {
+    const program *p = q->p;
+    by_rho l = try_rho(q, start, theta, v), h = l;
+    double step = 1e-3 * p->scale, lowest;
+    for (int k = 0; h.at.slope < 0.0 && h.at.value > enough && k < far; k++, step *= 4) {
+        l = h;
+        h = try_rho(q, h.at.x + step, theta, v);
+    }
+    for (int k = 0; l.at.slope > 0.0 && l.at.value > enough && k < far; k++, step *= 4) {
+        h = l;
+        l = try_rho(q, l.at.x - step, theta, v);
+    }
+    for (int k = 0; k < STEPS && l.at.slope < 0.0 && h.at.slope > 0.0; k++) {
+        const double best = smaller(l.at.value, h.at.value), middle = between(&l.at, &h.at, k, &lowest);
+        if (best <= enough || best - lowest <= NEAR_RHO * p->slack) break;
+        const by_rho x = try_rho(q, middle, theta, v);
+        *(x.at.slope < 0.0 ? &l : &h) = x;
+    }
+    const double share = share_of(&l.at, &h.at);
+    point x;
+    memset(&x, 0, sizeof(x));
+    x.x = theta;
+    x.value = smaller(l.at.value, h.at.value);
+    x.slope = share * h.by_theta + (1.0 - share) * l.by_theta;
+    x.by_v = share * h.at.by_v + (1.0 - share) * l.at.by_v;
+    x.met = l.at.slope <= 0.0 && h.at.slope >= 0.0;
+    x.best = l.at.value < h.at.value ? l.at.best : h.at.best;
+    x.sides[0] = l.at.best, x.sides[1] = h.at.best;
+    x.sides[0].weight = 1.0 - share, x.sides[1].weight = share;
+    return x;
+}
+
+/* The least F by rho and theta from those of a cell on, or any F that is at most `enough`. */
+static point settle(const table *q, const cell *c, double enough, int far) {
+    const program *p = q->p;
+    point l = least_rho(q, c->rho, c->theta, c->v, enough, far), h = l;
+    double lowest;
+    for (int k = 0; l.slope > 0.0 && l.x > 0.0 && l.value > enough; k++) {
+        h = l;
+        l = least_rho(q, h.best.rho, k < 2 ? h.x / 4 : 0.0, c->v, enough, far);
+    }
+    for (int k = 0; h.slope < 0.0 && h.value > enough && k < far; k++) {
+        l = h;
+        h = least_rho(q, l.best.rho, larger(l.x * 4, 1e-3 * p->scale), c->v, enough, far);
+    }
+    for (int k = 0; k < STEPS && l.slope < 0.0 && h.slope > 0.0; k++) {
+        const double best = smaller(l.value, h.value), middle = between(&l, &h, k, &lowest);
+        if (best <= enough || best - lowest <= NEAR_THETA * p->slack) break;
+        const point x = least_rho(q, (l.value < h.value ? l : h).best.rho, middle, c->v, enough, far);
+        *(x.slope < 0.0 ? &l : &h) = x;
+    }
+    const double share = l.slope >= 0.0 ? 0.0 : share_of(&l, &h);
+    point x = l.value < h.value ? l : h;
+    x.by_v = share * h.by_v + (1.0 - share) * l.by_v;
+    x.met = l.met && h.met && h.slope >= 0.0;
+    for (int k = 0; k < 2; k++) {
+        x.sides[k] = l.sides[k], x.sides[2 + k] = h.sides[k];
+        x.sides[k].weight *= 1.0 - share, x.sides[2 + k].weight *= share;
+    }
+    return x;
+}
+
+/* The multipliers and v of about the least bound of a cell, or of one that is at most `enough`. */
+static void tighten(const program *p, cell *c, const uint8_t *may, double enough, table *q) {
+    tabulate_corners(p, c, may, q);
+    cell best = *c;
+    best.bound = INFINITY;
+    double low = -INFINITY, high = INFINITY, off_low = 0.0, off_high = 0.0;
+    for (int k = 0; k < CENTRED; k++) {
+        const point x = settle(q, c, enough, FAR);
+        c->rho = x.best.rho, c->theta = x.best.theta, c->bound = x.value;
+        if (c->bound < best.bound) best = *c;
+        const double off = -x.by_v / 2;
+        if (x.value <= enough || !x.met || off * off <= OFF * p->slack) break;
+        if (off > 0)
+            low = c->v, off_low = off;
         else
-            high = middle, h = r;
+            high = c->v, off_high = off;
+        if (low > -INFINITY && high < INFINITY) {
+            if ((high - low) * smaller(off_low, -off_high) <= OFF * p->slack) break;
+            c->v = low + (high - low) * (k & 1 ? 0.5 : off_low / (off_low - off_high));
+        } else
+            c->v += off;
     }
-    if (l.value < h.value && l.value <= enough) high = low, h = l;
-    const double slopes = h.by_rho - l.by_rho;
-    side s = {high, low, slopes > 0 ? smaller(larger(-l.by_rho / slopes, 0.0), 1.0) : 1.0, h};
-    s.r.by_theta = s.share * h.by_theta + (1.0 - s.share) * l.by_theta;
-    return s;
+    *c = best;
 }
 
-/* Multipliers of about the least F in the corners of a cell, or of one of at most `enough`, and that F.
+/* A relaxed vector: what a bound says of it is linear in these, and minus the square of a.l. See Relaxed in cone.py. */
+typedef struct {
+    double *lifts, *squares, *low, *high, *both; /* n numbers each, but two of `both` */
+} relaxed;
 
-   `l` and `h` get the two sides of theta, which are `thetas`; mixed they meet all constraints unless the cell holds no vector. */
-static double settle(const program *p, cell *c, double enough, double thetas[2], side *l, side *h) {
-    double low = 0.0, high = larger(c->theta, 1e-3 * p->scale);
-    *l = *h = least_rho(p, c, c->rho, 0.0, enough);
-    if (l->r.by_theta < 0 && l->r.value > enough) {
-        for (int k = 0; k < FAR; k++) {
-            *h = least_rho(p, c, l->rho, high, enough);
-            if (h->r.by_theta >= 0 || h->r.value <= enough) break;
-            low = high, *l = *h;
-            high *= 4;
+/* The mixture of sides that attains the bound of a cell, as far as its multipliers are the best. `split` gets the symbol that
+   counts most of those at two levels, as SYMBOLS + 3 i + level, LEAF if there is none. `levels` has room for 4 n. */
+static void mix(const program *p, const cell *c, const uint8_t *may, table *q, int8_t *levels, const relaxed *r,
+                int64_t *split) {
+    tabulate_corners(p, c, may, q);
+    const point x = settle(q, c, -INFINITY, FAR);
+    const int64_t n = p->n;
+    const bool tangent = p->all[c->branch] > 0 || c->mode;
+    const double tm = (c->t0 + c->t1) / 2, bm = tm * (c->b0 + c->b1) / 2;
+    double most = 0.0;
+    *split = LEAF;
+    r->both[0] = r->both[1] = 0.0;
+    for (int k = 0; k < 4; k++) {
+        const corner *at = &q->at[x.sides[k].corner];
+        in_corner(q, x.sides[k].corner, x.sides[k].rho, x.sides[k].theta, c->v, levels + k * n);
+        r->both[0] += tangent ? x.sides[k].weight * at->b * at->b : 0.0;
+        r->both[1] += x.sides[k].weight * at->t * at->t;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        double lift = 0.0, squares = 0.0, low = 0.0, high = 0.0, mean = 0.0, spread = 0.0, even = 0.0, even_spread = 0.0;
+        bool top = false;
+        for (int k = 0; k < 4; k++) {
+            const corner *at = &q->at[x.sides[k].corner];
+            const double w = x.sides[k].weight, t = at->t, b = at->b, product = b / t * tm * (2 * t - tm);
+            const double paid = bm * (2 * b - bm);
+            const int8_t level = levels[k * n + i];
+            const double place = level == TOP ? tm : level == MIDDLE ? bm : 0.0;
+            if (level == TOP) {
+                const double own = p->d[i] >= 2 * p->high[i] ? t * t : tm * (2 * t - tm);
+                lift += w * t, squares += w * own, high += w * own;
+                low += c->mode == PAID_ABOVE ? w * paid : tangent ? w * product : 0.0;
+            } else if (level == MIDDLE) {
+                const double own = !tangent || p->d[i] >= 2 * p->low[i] ? b * b : paid;
+                lift += w * b, squares += w * own, high += w * product;
+                low += tangent ? w * own : 0.0;
+            } else if (c->mode == PAID_BELOW)
+                low += w * (paid - b * t);
+            mean += w * place, spread += w * place * place, even += place / 4, even_spread += place * place / 4;
+            top = top || level == TOP;
         }
-        for (int k = 0; k < STEPS && high - low > NEAR_THETA * high && h->r.value > enough && l->r.value > enough; k++) {
-            const double middle = (low + high) / 2;
-            const side s = least_rho(p, c, h->rho, middle, enough);
-            if (s.r.by_theta < 0)
-                low = middle, *l = s;
-            else
-                high = middle, *h = s;
-        }
-    } else
-        high = low;
-    const bool lower = l->r.value < h->r.value;
-    c->rho = lower ? l->rho : h->rho;
-    c->theta = lower ? low : high;
-    thetas[0] = low, thetas[1] = high;
-    return lower ? l->r.value : h->r.value;
+        r->lifts[i] = lift, r->squares[i] = squares, r->low[i] = low, r->high[i] = high;
+        /* A little by what is at two levels at all, as weights may be 0. */
+        const double counts = p->d[i] * (spread - mean * mean + 1e-3 * (even_spread - even * even));
+        if (counts > most) most = counts, *split = SYMBOLS + 3 * i + (top ? TOP : NONE);
+    }
 }
 
-/* Add `weight` of what is chosen to the lifts and their squares. */
-static void add(const program *p, const cell *c, double rho, double theta, double weight, double *room, double *lifts,
-                double *squares) {
-    double *paid = room + p->n;
-    const double t = c->t0, b = c->b0 * t;
-    at(p, c, t, c->b0, rho, theta, room);
+/* The value of the vector with these levels, as cells of no size count it; -inf if its levels are not in the cell. */
+static double attained(const program *p, const cell *c, const uint8_t *may, const int8_t *level, corner *k) {
+    const double *vA = p->vA + c->branch * p->n, *vB = p->vB + c->branch * p->n;
+    double outer = p->kA[c->branch], inner = p->kB[c->branch], mass = 0.0, along = 0.0, total = 0.0;
     for (int64_t i = 0; i < p->n; i++) {
-        if ((c->mode == PAID_BELOW && room[i] == 0.0) || (c->mode == PAID_ABOVE && room[i] == t))
-            paid[i] += weight * 2 * b * (t - b);
-        lifts[i] += weight * room[i];
-        squares[i] += weight * room[i] * room[i];
+        if (level[i] != NONE) outer += vA[i];
+        if (level[i] == TOP) inner += vB[i], mass += p->pi[i];
     }
+    const double r = inner < p->need ? (p->need - inner) / (outer - inner) : 0.0;
+    for (int64_t i = 0; i < p->n; i++) mass += level[i] == MIDDLE ? r * p->pi[i] : 0.0;
+    const double t = 1.0 / mass;
+    if (!(r >= c->b0 && r <= c->b1 && t >= c->t0 && t <= c->t1)) return -INFINITY;
+    cell exact = *c;
+    exact.t0 = exact.t1 = t, exact.b0 = exact.b1 = r;
+    tabulate(p, &exact, may, t, r, k);
+    for (int64_t i = 0; i < p->n; i++) {
+        along += p->a[i] * (level[i] == TOP ? t : level[i] == MIDDLE ? r * t : 0.0);
+        total += level[i] == TOP ? k->in_S[i] : level[i] == MIDDLE ? k->in_R[i] : k->none[i];
+    }
+    return total + k->constant - along * along;
 }
 
-/* The largest value of relaxed vectors with the levels in the middle of a cell, and the vector that attains it; -inf if
-   there is none. */
-static double middle_of(const program *p, const cell *whole, double enough, double *room, double *lifts, double *squares) {
-    cell c = *whole;
-    c.t0 = c.t1 = (whole->t0 + whole->t1) / 2;
-    c.b0 = c.b1 = (whole->b0 + whole->b1) / 2;
-    side l, h;
-    double thetas[2];
-    const double value = settle(p, &c, enough, thetas, &l, &h);
-    if (value <= enough || h.r.by_theta < -1e-6 || fabs(h.share * h.r.by_rho) > 1e9) return -INFINITY;
-    const double slopes = h.r.by_theta - l.r.by_theta;
-    const double weight = slopes > 0 ? smaller(larger(-l.r.by_theta / slopes, 0.0), 1.0) : 1.0;
-    memset(room + p->n, 0, (size_t)p->n * sizeof(double));
-    memset(lifts, 0, (size_t)p->n * sizeof(double));
-    memset(squares, 0, (size_t)p->n * sizeof(double));
-    add(p, &c, h.rho, thetas[1], weight * h.share, room, lifts, squares);
-    add(p, &c, h.below, thetas[1], weight * (1 - h.share), room, lifts, squares);
-    add(p, &c, l.rho, thetas[0], (1 - weight) * l.share, room, lifts, squares);
-    add(p, &c, l.below, thetas[0], (1 - weight) * (1 - l.share), room, lifts, squares);
-    return value;
-}
+typedef struct {
+    cell *cells;
+    uint8_t *may; /* n for each */
+    int64_t count, *heap, waiting;
+} tree;
 
-static void sift_up(cell *heap, int64_t k) {
-    while (k > 0 && heap[(k - 1) / 2].bound < heap[k].bound) {
-        const cell c = heap[k];
-        heap[k] = heap[(k - 1) / 2];
-        heap[(k - 1) / 2] = c;
+static void push(tree *w, int64_t which) {
+    int64_t k = w->waiting++;
+    w->heap[k] = which;
+    while (k > 0 && w->cells[w->heap[(k - 1) / 2]].bound < w->cells[w->heap[k]].bound) {
+        const int64_t x = w->heap[k];
+        w->heap[k] = w->heap[(k - 1) / 2];
+        w->heap[(k - 1) / 2] = x;
         k = (k - 1) / 2;
     }
 }
 
-static void sift_down(cell *heap, int64_t count, int64_t k) {
+static int64_t pop(tree *w) {
+    const int64_t top = w->heap[0];
+    int64_t k = 0;
+    w->heap[0] = w->heap[--w->waiting];
     for (;;) {
         int64_t best = 2 * k + 1;
-        if (best >= count) return;
-        if (best + 1 < count && heap[best + 1].bound > heap[best].bound) best++;
-        if (heap[best].bound <= heap[k].bound) return;
-        const cell c = heap[k];
-        heap[k] = heap[best];
-        heap[best] = c;
+        if (best >= w->waiting) return top;
+        if (best + 1 < w->waiting && w->cells[w->heap[best + 1]].bound > w->cells[w->heap[best]].bound) best++;
+        if (w->cells[w->heap[best]].bound <= w->cells[w->heap[k]].bound) return top;
+        const int64_t x = w->heap[k];
+        w->heap[k] = w->heap[best];
+        w->heap[best] = x;
         k = best;
     }
 }
 
-/* a.l of a vector. */
-static double along(const program *p, const double *lifts) {
-    double sum = 0.0;
-    for (int64_t i = 0; i < p->n; i++) sum += p->a[i] * lifts[i];
-    return sum;
+/* The two cells that a split makes of one, written from `first` on. */
+static void halve(const program *p, tree *w, int64_t which, int64_t split, int64_t first) {
+    const int64_t n = p->n;
+    for (int64_t k = 0; k < 2; k++) {
+        cell *c = &w->cells[first + k];
+        uint8_t *may = w->may + (first + k) * n;
+        *c = w->cells[which];
+        c->split = LEAF, c->child = 0;
+        memcpy(may, w->may + which * n, (size_t)n);
+        if (split == HALVE_T)
+            *(k ? &c->t0 : &c->t1) = (c->t0 + c->t1) / 2;
+        else if (split == HALVE_B)
+            *(k ? &c->b0 : &c->b1) = (c->b0 + c->b1) / 2;
+        else {
+            const unsigned level = MAY((split - SYMBOLS) % 3);
+            may[(split - SYMBOLS) / 3] &= (uint8_t)(k ? ~level : level);
+        }
+    }
 }
 
-/* A relaxed vector: what it has paid, its lifts and their squares, 3 n numbers; v of the cell that it was found with, a.l
-   less v, and its terms other than the square of a.l. */
-typedef struct {
-    double *numbers, v, off, terms;
-} found;
-
-/* Move v of a cell to where its bound is about least: between one where a.l of what is chosen is larger and one where it is
-   smaller. The mixture of these two with a.l = v goes to `room` after the first n numbers; its value is returned, -inf if
-   there is none. `room` has 10 n numbers. */
-static double centre(const program *p, cell *c, double enough, double slack, double *room) {
-    const int64_t n = p->n, size = 3 * n;
-    found low = {room + 4 * n, 0.0, 0.0, 0.0}, high = {room + 7 * n, 0.0, 0.0, 0.0};
-    bool below = false, above = false;
-    cell best = *c;
-    for (int k = 0; c->bound > enough; k++) {
-        const double value = middle_of(p, c, -1e290, room, room + 2 * n, room + 3 * n);
-        if (!isfinite(value)) break;
-        const double sum = along(p, room + 2 * n), off = sum - c->v;
-        found *side_ = off >= 0 ? &low : &high;
-        memcpy(side_->numbers, room + n, (size_t)size * sizeof(double));
-        side_->v = c->v, side_->off = off, side_->terms = value - c->v * (c->v - 2 * sum);
-        below = below || off >= 0, above = above || off < 0;
-        const double width = below && above ? high.v - low.v : INFINITY;
-        if (k == CENTRED || off * off <= OFF * slack || 2 * width * fabs(off) <= OFF * slack) break;
-        c->v = width < INFINITY ? low.v + width * (k & 1 ? 0.5 : low.off / (low.off - high.off)) : c->v + off;
-        double thetas[2];
-        side l, h;
-        c->bound = settle(p, c, enough, thetas, &l, &h);
-        if (c->bound < best.bound) best = *c;
+/* The bound of a cell, in its mode or in the best of all three. */
+static void value(const program *p, cell *c, const uint8_t *may, bool modes, double enough, table *q) {
+    const cell before = *c;
+    tighten(p, c, may, enough, q);
+    for (int64_t mode = 0; modes && mode <= (p->all[c->branch] > 0 ? 0 : PAID_ABOVE) && c->bound > enough; mode++) {
+        if (mode == before.mode) continue;
+        cell other = before;
+        other.mode = mode;
+        tighten(p, &other, may, enough, q);
+        if (other.bound < c->bound) *c = other;
     }
-    *c = best;
-    if (!below && !above) return -INFINITY;
-    const double sum_low = low.v + low.off, sum_high = high.v + high.off;
-    double weight = below ? 1.0 : 0.0;
-    /* Of the terms less the square of a.l, which is concave along the segment from one to the other. */
-    if (below && above && sum_low != sum_high) {
-        const double slope = low.terms - high.terms, width = sum_low - sum_high;
-        weight = smaller(larger((slope / (2 * width) - sum_high) / width, 0.0), 1.0);
-    }
-    for (int64_t i = 0; i < size; i++)
-        room[n + i] = (weight > 0 ? weight * low.numbers[i] : 0.0) + (weight < 1 ? (1 - weight) * high.numbers[i] : 0.0);
-    const double sum = along(p, room + 2 * n);
-    return (weight > 0 ? weight * low.terms : 0.0) + (weight < 1 ? (1 - weight) * high.terms : 0.0) - sum * sum;
 }
 
-/* Whether splitting a cell would change nothing but rounding. */
-static bool is_point(const cell *c) { return c->t1 - c->t0 <= SMALLEST * c->t1 && c->b1 - c->b0 <= SMALLEST; }
+/* Split a cell in the way that lowers the bounds most: two new cells from w->count on. False if a vector of it comes near
+   its bound, or if no way changes more than rounding. There is room for four more. */
+static bool split_best(const program *p, tree *w, int64_t which, double enough, table *q, int8_t *levels, const relaxed *r) {
+    const cell *c = &w->cells[which];
+    const int64_t n = p->n, first = w->count;
+    int64_t ways[3] = {LEAF, LEAF, LEAF}, chosen = LEAF;
+    const double over = c->bound - enough;
+    double best = -1.0;
+    mix(p, c, w->may + which * n, q, levels, r, &ways[0]);
+    for (int k = 0; k < 4; k++)
+        if (attained(p, c, w->may + which * n, levels + k * n, &q->at[0]) >= c->bound - p->slack) return false;
+    if (c->t1 - c->t0 > SMALLEST * c->t1) ways[1] = HALVE_T;
+    if (c->b1 - c->b0 > SMALLEST) ways[2] = HALVE_B;
+    for (int k = 0; k < 3; k++) {
+        if (ways[k] == LEAF) continue;
+        const int64_t place = chosen == LEAF ? first : first + 2;
+        double score = 1.0;
+        halve(p, w, which, ways[k], place);
+        for (int64_t j = place; j < place + 2; j++) {
+            value(p, &w->cells[j], w->may + j * n, false, enough, q);
+            score *= larger(smaller(c->bound - w->cells[j].bound, over), 1e-3 * over);
+        }
+        if (score <= best) continue;
+        best = score, chosen = ways[k];
+        if (place == first) continue;
+        memcpy(w->cells + first, w->cells + place, 2 * sizeof(cell));
+        memcpy(w->may + first * n, w->may + place * n, (size_t)(2 * n));
+    }
+    if (chosen == LEAF) return false;
+    w->cells[which].split = chosen;
+    w->cells[which].child = first;
+    w->count += 2;
+    for (int64_t j = first; j < first + 2 && chosen < SYMBOLS; j++) {
+        cell other = w->cells[j];
+        value(p, &other, w->may + j * n, true, enough, q);
+        if (other.bound < w->cells[j].bound) w->cells[j] = other;
+    }
+    return true;
+}
 
 static double now(void) {
     struct timespec t;
@@ -288,91 +465,91 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Cells (branch, t0, t1, b0, b1, rho, theta, bound, mode, v) that cover all levels up to `top` for every branch, at most `most`.
+/* A tree of cells (split, first of two children, rho, theta, mode, v, bound), at most `most` of them, whose leaves cover all
+   levels up to `top` for every branch; the first cells are the roots of the branches. It grows from the `count` cells that are
+   there, which may have been made for other weights.
 
-   Cells are split until the largest bound is at most `target`, or within `slack` of a relaxed vector's value, of
-   which the `kept` best are written to `lifts` and `squares` with their values in `values`; or until so many `seconds`
-   have passed. Returns the number of cells. */
+   Cells are split until the largest bound is at most `target`, or until so many `seconds` have passed. Relaxed vectors of the
+   leaves of largest bounds are written to at most `kept` rows of 4 n + 2 numbers in `found`: lifts, squares, what low and high
+   weigh of each symbol, and of all; the leaves' numbers go to `leaves`, followed by -1. Returns the number of cells. */
 EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *d, const double *y,
                                      const double *low, const double *high, const double *a, double all_low,
                                      double all_high, int64_t branches, const double *kA, const double *kB, const double *vA,
                                      const double *vB, const double *all, double need,
                                      double top, double target, double slack, double scale, int64_t most,
-                                     double *cells, int64_t kept, double *values, double *lifts, double *squares,
-                                     double *levels, double *paid, double seconds) {
-    const program p = {n, pi, d, y, low, high, a, kA, kB, vA, vB, all, all_low, all_high, need, scale};
-    cell *heap = malloc((size_t)(most + 1) * sizeof(cell));
-    double *room = malloc((size_t)(10 * n) * sizeof(double));
-    if (heap == NULL || room == NULL) {
-        free(heap);
-        free(room);
-        return OUT_OF_MEMORY;
+                                     int64_t count, double *cells, int64_t kept, double *found, int64_t *leaves,
+                                     double seconds) {
+    const program p = {n, pi, d, y, low, high, a, kA, kB, vA, vB, all, all_low, all_high, need, scale, slack,
+                       16 * (double)n * 2.220446049250313e-16};
+    const int64_t places = most + 4, row = 4 * n + 2;
+    double *room = malloc((size_t)(20 * n + 2) * sizeof(double));
+    int8_t *levels = malloc((size_t)(4 * n));
+    tree w = {malloc((size_t)places * sizeof(cell)), malloc((size_t)(places * n)), 0,
+              malloc((size_t)places * sizeof(int64_t)), 0};
+    const bool enough_memory = room && levels && w.cells && w.may && w.heap;
+    table q;
+    for (int k = 0; k < 4 && enough_memory; k++) {
+        double *own = room + 4 * k * n;
+        q.at[k].in_S = own, q.at[k].in_R = own + n, q.at[k].none = own + 2 * n, q.at[k].inner = own + 3 * n;
     }
-    int64_t count = 0, stored = 0;
-    double best = -INFINITY;
     const double begin = now();
-    cell waiting[2];
-    int pending = 0;
-    int64_t branch = 0;
-    for (;;) {
-        cell c;
-        if (pending > 0)
-            c = waiting[--pending];
-        else if (branch < branches) {
-            cell root = {1.0, top, 0.0, 1.0, 0.0, 0.0, INFINITY, 0.0, branch, 0};
-            for (int64_t i = 0; i < n; i++) root.v += a[i];
-            branch++;
-            c = root;
-        } else if (count + 1 > most || now() - begin > seconds || heap[0].bound <= target ||
-                   heap[0].bound - best <= slack || is_point(heap))
-            break;
-        else { /* split the cell of the largest bound */
-            c = heap[0];
-            heap[0] = heap[--count];
-            sift_down(heap, count, 0);
-            cell other = c;
-            if (c.t1 - c.t0 >= (c.b1 - c.b0) * c.t1)
-                c.t1 = other.t0 = (c.t0 + c.t1) / 2;
-            else
-                c.b1 = other.b0 = (c.b0 + c.b1) / 2;
-            waiting[pending++] = other;
-        }
-        const double enough = larger(target, best);
-        const cell before = c;
-        double thetas[2], where[2];
-        side l, h;
-        c.bound = isfinite(c.bound) ? corners(&p, &c, c.rho, c.theta, where).value : INFINITY;
-        for (int64_t mode = 0; mode <= (all[c.branch] > 0 ? 0 : PAID_ABOVE) && c.bound > enough; mode++) {
-            cell other = before;
-            other.mode = mode;
-            other.bound = settle(&p, &other, enough, thetas, &l, &h);
-            if (other.bound < c.bound) c = other;
-        }
-        const double value = centre(&p, &c, enough, slack, room);
-        heap[count++] = c;
-        sift_up(heap, count - 1);
-        best = larger(best, value);
-        if (!isfinite(value)) continue;
-        int64_t place = stored < kept ? stored++ : 0;
-        if (place == 0 && stored == kept)
-            for (int64_t k = 1; k < kept; k++)
-                if (values[k] < values[place]) place = k;
-        if (values[place] < value) {
-            values[place] = value;
-            levels[2 * place] = p.all[c.branch] > 0 || c.mode ? (c.b0 + c.b1) * (c.t0 + c.t1) / 4 : 0.0;
-            levels[2 * place + 1] = (c.t0 + c.t1) / 2;
-            memcpy(paid + place * n, room + n, (size_t)n * sizeof(double));
-            memcpy(lifts + place * n, room + 2 * n, (size_t)n * sizeof(double));
-            memcpy(squares + place * n, room + 3 * n, (size_t)n * sizeof(double));
-        }
+    bool late = false;
+    double start = 0.0;
+    for (int64_t i = 0; i < n; i++) start += a[i];
+    for (int64_t k = 0; k < branches && enough_memory; k++) {
+        const cell root = {1.0, top, 0.0, 1.0, 0.0, 0.0, start, INFINITY, k, 0, LEAF, 0};
+        w.cells[k] = root;
+        memset(w.may + k * n, all[k] > 0 ? MAY(MIDDLE) | MAY(TOP) : MAY(NONE) | MAY(MIDDLE) | MAY(TOP), (size_t)n);
+        w.count++;
     }
-    for (int64_t k = 0; k < count; k++) {
-        const cell *c = heap + k;
-        const double row[10] = {(double)c->branch, c->t0, c->t1,    c->b0,           c->b1,
-                                c->rho,            c->theta, c->bound, (double)c->mode, c->v};
-        memcpy(cells + 10 * k, row, sizeof(row));
+    for (int64_t k = 0; k < count && enough_memory; k++) { /* children come after their parents */
+        const double *numbers = cells + COLUMNS * k;
+        cell *c = &w.cells[k];
+        c->split = (int64_t)numbers[0], c->child = (int64_t)numbers[1], c->mode = (int64_t)numbers[4];
+        c->rho = numbers[2], c->theta = numbers[3], c->v = numbers[5];
+        if (c->split == LEAF) continue;
+        halve(&p, &w, k, c->split, c->child);
+        w.count += 2;
     }
-    free(heap);
+    for (int64_t k = 0; k < w.count && enough_memory; k++) {
+        if (w.cells[k].split != LEAF) continue;
+        w.cells[k].bound = INFINITY;
+        if (k % OFTEN == 0) late = now() - begin > seconds;
+        if (!late) value(&p, &w.cells[k], w.may + k * n, count == 0, target, &q);
+        push(&w, k);
+    }
+    double *own = room + 16 * n;
+    const relaxed unused = {own, own + n, own + 2 * n, own + 3 * n, own + 4 * n};
+    while (enough_memory && w.waiting > 0 && w.count + 2 <= most && !late) {
+        const int64_t which = pop(&w);
+        if (w.cells[which].bound <= target) break;
+        if (!split_best(&p, &w, which, target, &q, levels, &unused)) continue;
+        push(&w, w.count - 2);
+        push(&w, w.count - 1);
+        if (w.count / 2 % OFTEN == 0) late = now() - begin > seconds;
+    }
+    w.waiting = 0;
+    for (int64_t k = 0; k < w.count && enough_memory; k++) {
+        const cell *c = w.cells + k;
+        const double numbers[COLUMNS] = {(double)c->split, (double)c->child, c->rho, c->theta, (double)c->mode, c->v, c->bound};
+        memcpy(cells + COLUMNS * k, numbers, sizeof(numbers));
+        if (c->split == LEAF) push(&w, k);
+    }
+    int64_t stored = 0;
+    for (; enough_memory && stored < kept && w.waiting > 0; stored++) {
+        const int64_t which = pop(&w);
+        double *to = found + stored * row;
+        const relaxed r = {to, to + n, to + 2 * n, to + 3 * n, to + 4 * n};
+        int64_t split;
+        if (w.cells[which].bound <= target) break;
+        mix(&p, &w.cells[which], w.may + which * n, &q, levels, &r, &split);
+        leaves[stored] = which;
+    }
+    leaves[stored] = -1;
     free(room);
-    return count;
+    free(levels);
+    free(w.cells);
+    free(w.may);
+    free(w.heap);
+    return enough_memory ? w.count : OUT_OF_MEMORY;
 }

@@ -8,14 +8,17 @@ set R, 0 elsewhere, with mean 1 under the nominal prior and b h(S and R) + (t - 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._types import Floats
 
 LISTED = 16  # symbols whose sets are listed
 ULP = 2.0**-52
+AT_ONCE = 5000  # cells
 
 
 def most_over_set(
@@ -46,25 +49,17 @@ def most_over_set(
     high = np.maximum(-W - low - square, 0.0)
     np.fill_diagonal(high, 0.0)
     W = np.diag(np.diagonal(W + square)) - low - high - square
-    cells = np.asarray(certificate.cells, dtype=np.float64)
     forms = _forms(vectors, priors.radius / 2)
     top = min(c, 1 / float(pi.min()))
-    numbers = cells[:, 0].astype(np.int64)
-    if (
-        not np.isfinite(cells[:, [*range(7), 9]]).all()
-        or (cells[:, 6] < 0).any()
-        or not (np.isin(numbers, range(len(forms))) & np.isin(cells[:, 8], (0, 1, 2))).all()
-    ):
+    leaves = _leaves(np.asarray(certificate.cells, dtype=np.float64), forms, top, len(pi))
+    if leaves is None:
         problems.append("the cells of the certificate are malformed")
         return W, math.inf
-    for number in range(len(forms)):
-        if not _tiles((1.0, top, 0.0, 1.0), cells[numbers == number, 1:5]):
-            problems.append("the cells of the certificate leave out lift vectors")
-            return W, math.inf
     y = y + 2 * W.sum(axis=1)  # prices of lifts, not of lifts less 1
     largest = max(
-        _by_cells(pi, c, np.diagonal(W + square), y, a, low, high, form, cells[numbers == number])
-        for number, form in enumerate(forms)
+        _by_cells(pi, c, np.diagonal(W + square), y, a, low, high, form, part)
+        for form, own in zip(forms, leaves, strict=True)
+        for part in own
     )
     terms = float(np.abs(W).sum()) * top**2 + float(np.abs(y).sum()) * top
     rounding = 16 * len(pi) * ULP * (terms + abs(largest))
@@ -130,29 +125,61 @@ def _forms(vectors: list[Floats], moved: float) -> list[Form]:
     return forms + [(1.0, np.zeros(len(lower)), *b, True) for b in inner]
 
 
-def _tiles(whole: tuple[float, ...], cells: Floats) -> bool:
-    """Whether cells cover a rectangle, as halves of halves of it."""
-    waiting = [(whole, cells)]
-    while waiting:
-        (t0, t1, b0, b1), inside = waiting.pop()
-        if len(inside) == 0:
-            return False
-        if len(inside) == 1:
-            t = inside[0]
-            if not (t[0] <= t0 and t[1] >= t1 and t[2] <= b0 and t[3] >= b1):
-                return False
+@dataclass(frozen=True, eq=False)
+class _Leaves:
+    """Cells: ranges of t and of b / t, the levels that each symbol may have (1, 2, 4 for 0, b, t), and multipliers."""
+
+    ranges: Floats
+    may: NDArray[np.uint8]
+    numbers: Floats  # rho, theta, mode, v
+
+
+def _leaves(cells: Floats, forms: list[Form], top: float, n: int) -> list[list[_Leaves]] | None:
+    """The leaves of the trees of cells, a tree for each form, in parts; None if they are not trees.
+
+    A cell is (split, first, rho, theta, mode, v, …). Split 0 halves its range of t and 1 that of b / t; 2 + 3 i + level
+    gives symbol i this level in the first half and another one in the second; -1 is a leaf. Halves have the numbers
+    `first` and `first` + 1. So the leaves cover all that a tree begins with, whatever the numbers say.
+    """
+    if (
+        cells.ndim != 2
+        or cells.shape[1] < 6
+        or not np.isfinite(cells[:, :6]).all()
+        or len(cells) < len(forms)
+    ):
+        return None
+    split, first = (cells[:, k].astype(np.int64) for k in (0, 1))
+    ranges = np.zeros((len(cells), 4))
+    may, tree = np.zeros((len(cells), n), dtype=np.uint8), np.full(len(cells), -1)
+    for number, form in enumerate(forms):
+        tree[number], ranges[number] = number, (1.0, top, 0.0, 1.0)
+        may[number] = 6 if form[4] else 7
+    for k in range(len(cells)):
+        if tree[k] < 0:
+            return None
+        if split[k] < 0:
             continue
-        tm, bm = (t0 + t1) / 2, (b0 + b1) / 2
-        if ((inside[:, 1] <= tm) | (inside[:, 0] >= tm)).all():
-            first = inside[:, 1] <= tm
-            halves = ((t0, tm, b0, b1), (tm, t1, b0, b1))
-        elif ((inside[:, 3] <= bm) | (inside[:, 2] >= bm)).all():
-            first = inside[:, 3] <= bm
-            halves = ((t0, t1, b0, bm), (t0, t1, bm, b1))
+        one, other = int(first[k]), int(first[k]) + 1
+        if one <= k or other >= len(cells) or tree[one] >= 0 or tree[other] >= 0 or split[k] >= 2 + 3 * n:
+            return None
+        tree[one] = tree[other] = tree[k]
+        ranges[one] = ranges[other] = ranges[k]
+        may[one] = may[other] = may[k]
+        if split[k] < 2:
+            place = 2 * int(split[k])
+            ranges[one, place + 1] = ranges[other, place] = (ranges[k, place] + ranges[k, place + 1]) / 2
         else:
-            return False
-        waiting += [(halves[0], inside[first]), (halves[1], inside[~first])]
-    return True
+            symbol, level = divmod(int(split[k]) - 2, 3)
+            may[one, symbol] &= 1 << level
+            may[other, symbol] &= 7 - (1 << level)
+    if (cells[:, 3] < 0).any() or not np.isin(cells[:, 4], (0, 1, 2)).all():
+        return None
+    found = []
+    for number in range(len(forms)):
+        own = np.flatnonzero((tree == number) & (split < 0))
+        parts = [own[k : k + AT_ONCE] for k in range(0, len(own), AT_ONCE)]
+        found.append([_Leaves(ranges[part], may[part], cells[part, 2:6]) for part in parts])
+    return found
 
 
 def _by_cells(
@@ -164,20 +191,20 @@ def _by_cells(
     low: Floats,
     high: Floats,
     form: Form,
-    cells: Floats,
+    cells: _Leaves,
 ) -> float:
-    """The largest lambda'W lambda - y.lambda of vectors whose levels lie in the cells.
+    """The largest lambda'W lambda - y.lambda of vectors whose levels lie in the cells, and what rounding may hide.
 
-    Cells are ranges of t and of b / t. Squares are exact at the levels 0, b and t; products of two lifts are at least
+    Squares are exact at the levels 0, b and t; products of two lifts are at least
     l (l_i + l_j) - l^2 for l = t and for the least level; they are so for l = b, too, where products of 0 and t pay
     b (t - b), in mode 1 the symbol at 0 and in mode 2 that at t. -(a.lambda)^2 is at most v^2 - 2 v a.lambda for any v.
     For any rho and theta >= 0 the rest is a sum over symbols of the best place for each. With tangents in place of what
     is concave it is convex along t and along b / t, so it is largest in a corner.
     """
     kA, vA, kB, vB, everywhere = form
-    t0, t1, b0, b1, rho, theta = (cells[:, k][:, None] for k in range(1, 7))
-    v = cells[:, 9][:, None]
-    mode = cells[:, 8][:, None]
+    t0, t1, b0, b1 = (cells.ranges[:, k][:, None] for k in range(4))
+    rho, theta, mode, v = (cells.numbers[:, k][:, None] for k in range(4))
+    no_S, no_R, not_none = (cells.may & bit == 0 for bit in (4, 2, 1))
     tangent = (mode > 0) | everywhere
     s_low, s_high = low.sum(axis=1), high.sum(axis=1)
     heavy = pi * t0 + (1 - pi) * (b0 * t0 if everywhere else 0.0) > 1 + 1e-12
@@ -194,10 +221,14 @@ def _by_cells(
             in_R = _square(np.where(tangent, d - 2 * s_low, d), b, bm) - b * price - 2 * s_high * product
             in_R = in_R + theta * b * vA
             none = np.where(mode == 1, 2 * s_low * b * t + paid, 0.0)
-            best = np.where(heavy, in_R, np.maximum(in_S, in_R))
-            total = (best if everywhere else np.maximum(best, none)).sum(axis=1, keepdims=True)
-            total = total + rho + theta * (b * kA + (t - b) * kB - t / c)
+            best = np.maximum(
+                np.where(heavy | no_S, -np.inf, in_S),
+                np.maximum(np.where(no_R, -np.inf, in_R), np.where(not_none, -np.inf, none)),
+            )
+            total = best.sum(axis=1, keepdims=True) + rho + theta * (b * kA + (t - b) * kB - t / c)
             total = total + least**2 * s_low.sum() + t**2 * s_high.sum() + v**2
+            sizes = np.abs(rho) * (1 + t) + 3 * theta * t + np.abs(v) * (np.abs(v) + 2 * t * np.abs(a).sum())
+            total = total + 16 * len(pi) * ULP * sizes
             most = max(most, float(total.max(initial=-math.inf)))
     return most
 

@@ -14,7 +14,7 @@ from ..._native.library import address, library, packed
 from ..._types import Floats, Ints
 from ..robust.cone import Cone, branches
 
-KEPT = 60  # relaxed vectors that a bound returns
+KEPT = 200  # relaxed vectors that a bound returns
 
 
 def herd(
@@ -73,17 +73,19 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """Relaxed vectors: means and mean squares of lifts, the two levels that products count on, and what they pay.
+    """Relaxed vectors: lifts and squares, and what a bound weighs with low and high.
 
-    A product is at least l (l_i + l_j) - l^2 for l = `least` less what both symbols have `paid`, halved: b (t - b) for
-    one at 0 and one at t, charged to one of them.
+    A product of two lifts is at least l (l_i + l_j) - l^2 for a level l. So those of all pairs, weighed by high, are at
+    least 2 sum_i high_i high_each_i - high_all sum_i high_i, with sums high_i of the weights of a symbol, l lambda_i as
+    `high_each` and l^2 as `high_all`, for the largest level; the same with low and a lower one.
     """
 
     lifts: Floats
     squares: Floats
-    least: Floats
-    largest: Floats
-    paid: Floats
+    low_each: Floats
+    high_each: Floats
+    low_all: Floats
+    high_all: Floats
 
     @classmethod
     def of(cls, X: Floats) -> Relaxed:
@@ -92,46 +94,51 @@ class Relaxed:
         t = lifts.max(axis=1, keepdims=True)
         none, top = lifts <= 1e-12, lifts >= t * (1 - 1e-9)
         b = np.where(none | top, 0.0, lifts).max(axis=1, keepdims=True)
-        charge = 2 * b * (t - b)
-        paid = charge * np.where((none.sum(axis=1) <= top.sum(axis=1))[:, None], none, top)
-        gain = n * (2 * b[:, 0] * lifts.sum(axis=1) - n * b[:, 0] ** 2 - paid.sum(axis=1))
-        worth = (gain > 0)[:, None]
-        return cls(lifts, lifts**2, np.where(worth, b, 0.0)[:, 0], t[:, 0], np.where(worth, paid, 0.0))
+        # b t - b^2 is too much for a product of 0 and t: one of the two symbols pays it.
+        paid = b * (t - b) * np.where((none.sum(axis=1) <= top.sum(axis=1))[:, None], none, top)
+        worth = 2 * (b * lifts - paid).sum(axis=1, keepdims=True) > n * b**2
+        b = np.where(worth, b, 0.0)
+        low_each = b * lifts - np.where(worth, paid, 0.0)
+        return cls(lifts, lifts**2, low_each, t * lifts, b[:, 0] ** 2, t[:, 0] ** 2)
 
     def joined(self, other: Relaxed) -> Relaxed:
         """Both."""
-        return Relaxed(
-            np.concatenate([self.lifts, other.lifts]),
-            np.concatenate([self.squares, other.squares]),
-            np.append(self.least, other.least),
-            np.append(self.largest, other.largest),
-            np.concatenate([self.paid, other.paid]),
-        )
+        return Relaxed(*(np.concatenate(both) for both in zip(self._parts, other._parts, strict=True)))
 
     def chosen(self, which: Ints) -> Relaxed:
         """These of them."""
-        return Relaxed(
-            self.lifts[which],
-            self.squares[which],
-            self.least[which],
-            self.largest[which],
-            self.paid[which],
-        )
+        return Relaxed(*(part[which] for part in self._parts))
+
+    @property
+    def _parts(self) -> tuple[Floats, ...]:
+        return (self.lifts, self.squares, self.low_each, self.high_each, self.low_all, self.high_all)
 
 
 def bound(
-    cone: Cone, weights: Weights, slack: float, most: int, seconds: float = math.inf
-) -> tuple[Floats, Relaxed]:
-    """Cells (branch, t0, t1, b0, b1, rho, theta, bound, mode, v) that cover all vectors, and the best relaxed vectors.
+    cone: Cone,
+    weights: Weights,
+    target: float,
+    slack: float,
+    most: int,
+    before: Floats,
+    seconds: float = math.inf,
+) -> tuple[Floats, Relaxed, Ints]:
+    """A tree of cells (split, child, rho, theta, mode, v, bound) that covers all vectors, and relaxed vectors.
 
-    No vector of a cell has a larger lambda'W lambda - y.lambda than its bound. Ends when the largest is `slack` above a
-    relaxed vector's value, when there are `most` cells, or after so many seconds.
+    No vector of a cell has a larger lambda'W lambda - y.lambda than its bound. Ends when no leaf is above `target`,
+    when there are `most` cells, or after so many seconds. The relaxed vectors are those of the leaves of largest
+    bounds, whose numbers come third. See certificate.Certificate for what the numbers of a cell mean; `slack` says how
+    precise they need to be. The tree grows from one that was made `before`, perhaps for other weights.
     """
     n = cone.size
     kA, kB, vA, vB, whole = (packed(v, np.float64) for v in branches(cone))
     k = len(kA)
-    cells, values, levels = np.zeros((most, 10)), np.full(KEPT, -math.inf), np.zeros((KEPT, 2))
-    lifts, squares, paid = (np.zeros((KEPT, n)) for _ in range(3))
+    cells, found, leaves = (
+        np.zeros((most, 7)),
+        np.zeros((KEPT, 4 * n + 2)),
+        np.zeros(KEPT + 1, dtype=np.int64),
+    )
+    cells[: len(before)] = before
     scale = float(np.abs(weights.d).max() + np.abs(weights.y / cone.pi).max())
     low, high = weights.low.sum(axis=1), weights.high.sum(axis=1)
     vectors = [packed(v, np.float64) for v in (cone.pi, weights.d, weights.y, low, high, weights.a)]
@@ -148,23 +155,21 @@ def bound(
             address(vB, np.float64, k, n),
             address(whole, np.float64, k),
             1 / cone.c,
-            min(cone.c, 1 / float(cone.pi.min())),
-            -math.inf,
+            cone.top,
+            target,
             slack,
             scale,
             most,
-            address(cells, np.float64, most, 10),
+            len(before),
+            address(cells, np.float64, most, 7),
             KEPT,
-            address(values, np.float64, KEPT),
-            address(lifts, np.float64, KEPT, n),
-            address(squares, np.float64, KEPT, n),
-            address(levels, np.float64, KEPT, 2),
-            address(paid, np.float64, KEPT, n),
+            address(found, np.float64, KEPT, 4 * n + 2),
+            address(leaves, np.int64, KEPT + 1),
             min(seconds, 1e9),
         )
     )
     if count < 0:
         raise MemoryError
-    found = np.isfinite(values)
-    relaxed = Relaxed(lifts[found], squares[found], levels[found, 0], levels[found, 1], paid[found])
-    return cells[:count].copy(), relaxed
+    kept = int(np.argmax(leaves < 0))
+    lifts, squares, low, high, both = np.split(found[:kept], [n, 2 * n, 3 * n, 4 * n], axis=1)
+    return cells[:count].copy(), Relaxed(lifts, squares, low, high, both[:, 0], both[:, 1]), leaves[:kept]

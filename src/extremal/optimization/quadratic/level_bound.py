@@ -6,9 +6,11 @@ l (lambda_i + lambda_j) - l^2 for the least level l (0, or b where no lift is 0)
 priors at small levels that is what counts: lifts are about 1 + epsilon (1_S - pi(S)), W = 1 - 11'/N measures how they
 spread around their mean, which changes with pi(S), and products of two lifts know nothing of sums.
 
-What is left is linear in the sets S and R, and a knapsack's bound in two levels covers all vectors (cone.bound). The
-best weights maximise a concave function, up to a; what makes it hard is the largest value over all vectors, which is
-taken over the vectors known so far, smoothed, and corrected by those that the bound finds.
+What is left is linear in the sets S and R, and a knapsack's bound in two levels covers all vectors (cone.bound). It
+may put a part of a symbol at a level, so cells are split by symbols, too: they form a tree, whose leaves cover all
+vectors. The best weights maximise a concave function, up to a; what makes it hard is the largest value over all
+vectors, which is taken over the vectors known so far and the relaxed ones of the leaves, smoothed. The tree grows from
+step to step: leaves of the largest bounds are split, and what stood for these is forgotten.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._types import Floats
+from ..._types import Floats, Ints
 from ..robust.cone import Cone
 from .bounds import ULP, efficiency_bound
 from .certificate import Certificate
@@ -30,11 +32,12 @@ from .watch import Watch
 
 COOLING = (1e-2, 1e-3, 2e-4)  # of the scale: how far a smooth maximum may be from the true one, in turn
 ROUNDS = 120  # of the quasi-Newton method, each time
-CELLS = 1500
+CELLS = 5000  # that a step adds to the tree
+MOST_CELLS = 100_000
 PRECISION = 3e-3  # of the bound: cells need not be finer
-PATIENCE = 4  # steps without a better bound
+PATIENCE = 6  # steps without a better bound
 CENTRED = 0.9  # of the weight of the mean of lifts, d.lambda / d.1, that counts against them at first
-MOST_KNOWN = 1500  # vectors that the maximum is taken over
+MOST_KNOWN = 1500  # relaxed vectors that the maximum is taken over
 
 
 @dataclass(eq=False)
@@ -44,44 +47,49 @@ class LevelBound:
     problem: Problem
     true: Problem
     cone: Cone
-    square: bool  # whether to use a: it takes more cells and does not always help
     upper: float = math.inf
     certificate: Certificate | None = None
     settled: bool = False  # whether another step is not worth it
-    _known: Relaxed | None = None
+    _relaxed: Relaxed | None = None  # of leaves, that no known vector stands for
+    _leaves: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # that they stand for
+    _cells: Floats = field(default_factory=lambda: np.zeros((0, 7)))
     _z: Floats = field(default_factory=lambda: np.zeros(0))
     _unit: Floats = field(default_factory=lambda: np.zeros(0))
     _scale: float = 1.0
     _idle: int = 0  # steps since one that was worth it
 
-    def improve(self, X: Floats, q: Floats, watch: Watch) -> None:
-        """One step: the best weights for the vectors known, then a bound over all, which finds others."""
-        known = Relaxed.of(X[q > 0])
-        first = self._known is None
-        if self._known is None:
+    def improve(self, X: Floats, q: Floats, goal: float, watch: Watch) -> None:
+        """One step: the best weights for the vectors known, then a bound over all, which need not be below the goal."""
+        true = Relaxed.of(X[q > 0])
+        first = self._relaxed is None
+        if self._relaxed is None:
             self._begin(X, q)
-        else:
-            known = self._known.joined(known)
+            self._relaxed = true.chosen(np.arange(0))
+        known = true.joined(self._relaxed)
         for cooling in COOLING if first else COOLING[1:]:
             self._z, weights = self._optimised(known, cooling * self._scale, watch)
-        reached = float(_values(weights, known).max()) + weights.base
-        cells, relaxed = bound(self.cone, weights, PRECISION * reached, CELLS, watch.left())
-        estimate = efficiency_bound(self.true, weights.W, reached)
-        upper = efficiency_bound(self.true, weights.W, most_by_cells(cells, weights))
+        attained = float(_values(weights, true).max()) + weights.base
+        target = attained / efficiency_bound(self.true, weights.W, attained) * goal - weights.base
+        room = min(len(self._cells) + CELLS, MOST_CELLS)
+        cells, relaxed, leaves = bound(
+            self.cone, weights, target, PRECISION * attained, room, self._cells, watch.left()
+        )
+        upper = efficiency_bound(self.true, weights.W, most_by_cells(cells, weights, self.cone.top))
         self._idle = 0 if upper < self.upper * (1 - PRECISION / 3) else self._idle + 1
-        # Where the bound is what the known vectors say, only better weights for these could help.
-        self.settled = self._idle >= (2 if upper <= estimate * (1 + 2 * PRECISION) else PATIENCE)
+        self.settled = self._idle >= PATIENCE
         if upper < self.upper:
             self.upper = upper
             prices = weights.y - 2 * weights.W.sum(axis=1)
             self.certificate = Certificate(
                 weights.W, prices, over_set=True, low=weights.low, away=weights.a, cells=cells
             )
-        known = known.joined(relaxed)
-        if len(known.lifts) > MOST_KNOWN:
-            best = np.argsort(-_values(weights, known), kind="stable")[:MOST_KNOWN]
-            known = known.chosen(best)
-        self._known = known
+        # What stood for a cell that was split since does not stand for its halves.
+        within = np.flatnonzero(cells[self._leaves, 0] < 0)
+        self._cells, self._leaves = cells, np.append(self._leaves[within], leaves)
+        self._relaxed = self._relaxed.chosen(within).joined(relaxed)
+        if len(self._leaves) > MOST_KNOWN:
+            best = np.argsort(-_values(weights, self._relaxed), kind="stable")[:MOST_KNOWN]
+            self._relaxed, self._leaves = self._relaxed.chosen(best), self._leaves[best]
 
     def _begin(self, X: Floats, q: Floats) -> None:
         """Start from the d that is best if variances are limited to what the mixture has; scales follow from it."""
@@ -95,7 +103,7 @@ class LevelBound:
         own = np.maximum(d, 1e-3 * float(d.max()))
         pairs = np.sqrt(np.multiply.outer(own, own))[np.triu_indices(len(d), 1)]
         self._unit = np.concatenate([own, own, np.sqrt(own), pairs, pairs])
-        a = (CENTRED if self.square else 0.0) * d / math.sqrt(float(d.sum()))
+        a = CENTRED * d / math.sqrt(float(d.sum()))
         self._z = np.concatenate([d, y, a, 0 * pairs, 0 * pairs]) / self._unit
 
     def _optimised(self, known: Relaxed, blur: float, watch: Watch) -> tuple[Floats, Weights]:
@@ -117,24 +125,23 @@ class LevelBound:
             share /= total
             C = found[1]
             pair = C[upper] + 1
-            by_least, by_largest = (
-                pair + float(share @ level**2) - (mean[upper[0]] + mean[upper[1]])
-                for level, mean in (
-                    (level, (share * level) @ known.lifts) for level in (known.least, known.largest)
-                )
-            )
             along = known.lifts @ weights.a
             by_a = 2 * (C @ weights.a - (share * along) @ known.lifts)
             by_a = by_a - float(problem.pi @ by_a)  # as a is less its part along the prior
-            paid = share @ known.paid / 2
-            by_least = by_least + paid[upper[0]] + paid[upper[1]]
+            by_low, by_high = (
+                pair + float(share @ all_) - (mean[upper[0]] + mean[upper[1]])
+                for all_, mean in (
+                    (known.low_all, share @ known.low_each),
+                    (known.high_all, share @ known.high_each),
+                )
+            )
             slope = np.concatenate(
                 [
                     share @ known.squares - 1 - np.diagonal(C),
                     1 - share @ known.lifts,
                     by_a,
-                    by_least,
-                    by_largest,
+                    by_low,
+                    by_high,
                 ]
             )
             return most + blur * math.log(total) + weights.base - 2 * found[0], slope * unit
@@ -157,10 +164,9 @@ class LevelBound:
         return np.asarray(found.x), _weights(problem.pi, found.x * unit)
 
 
-def most_by_cells(cells: Floats, weights: Weights) -> float:
-    """No admissible mechanism has a larger tr(WC) than the largest bound of cells says, and what rounding may hide."""
-    largest = float(cells[:, 7].max())
-    top = float(cells[:, 2].max())
+def most_by_cells(cells: Floats, weights: Weights, top: float) -> float:
+    """No admissible mechanism has a larger tr(WC) than the largest bound of leaves says, and what rounding may hide."""
+    largest = float(cells[cells[:, 0] < 0, 6].max())
     terms = float(np.abs(weights.W).sum()) * top**2 + float(np.abs(weights.y).sum()) * top
     return largest + weights.base + 16 * len(weights.d) * ULP * (terms + abs(largest))
 
@@ -185,6 +191,6 @@ def _values(weights: Weights, known: Relaxed) -> Floats:
     low, high = weights.low.sum(axis=1), weights.high.sum(axis=1)
     values = known.squares @ weights.d - known.lifts @ weights.y
     values -= (known.lifts @ weights.a) ** 2
-    values += known.least * (known.least * low.sum() - 2 * known.lifts @ low) + known.paid @ low
-    values += known.largest * (known.largest * high.sum() - 2 * known.lifts @ high)
+    values += known.low_all * low.sum() - 2 * known.low_each @ low
+    values += known.high_all * high.sum() - 2 * known.high_each @ high
     return np.asarray(values)

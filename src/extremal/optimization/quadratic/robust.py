@@ -25,7 +25,7 @@ from .level_bound import LevelBound
 from .master import Mixture
 from .problem import Problem, make_problem
 from .relaxation import relax
-from .search import FEW, PAIR_ROUNDS, arranged, improve, ridged
+from .search import ENOUGH, FEW, PAIR_ROUNDS, arranged, improve, ridged
 from .solve import ROUNDS, Solution, check_purpose, in_order
 from .symmetric import alike, arrange, farthest, farthest_bound, symmetric
 from .watch import Progress, Watch
@@ -33,7 +33,8 @@ from .watch import Progress, Watch
 MOST = 3**12  # lift vectors to be listed: all of 12 symbols
 SWEEPS = 20
 PULL = 0.2
-BOTH = 2  # steps of bounds over levels with and without a square, before one is chosen
+STEPS = 4  # of the bound over levels, each time
+AIM = 0.5  # of the goal, that bounds of single cells need not be below
 SHARE = 5  # the part of the list that is added at once is so many times the number of symbols
 STALLS = 4  # rounds without gain, with a bound that is settled, after which to stop
 LARGEST_ALIKE = 2000  # symbols
@@ -54,11 +55,11 @@ class RobustColumns:
     true: Problem
     cone: Cone
     vertices: Floats | None
-    levels: list[LevelBound]
+    levels: LevelBound
     upper: float
     relaxation: Certificate
     watch: Watch
-    steps: int = 0  # of bounds over levels
+    goal: float
     stalls: int = 0
 
     @property
@@ -106,18 +107,17 @@ class RobustColumns:
             W, y = whole(mixture)
             upper = efficiency_bound(self.true, W, most_by_vertices(self.true, W, y, self.vertices))
             return upper, Certificate(W, y, over_set=True)
-        if listed and not all(levels.settled for levels in self.levels):
-            for levels in self.levels:
-                levels.improve(X, mixture.weights, self.watch)
-            self.steps += 1
-            if self.steps == BOTH:  # from here on the better one alone
-                self.levels = [min(self.levels, key=lambda levels: levels.upper)]
-        elif listed:
-            self.stalls += 1
-        best = min(self.levels, key=lambda levels: levels.upper)
-        if best.certificate is None or best.upper >= self.upper:
+        levels = self.levels
+        if listed:
+            self.stalls += levels.settled
+            goal, enough = (self.watch.value * (1 + part * self.goal) for part in (AIM, ENOUGH))
+            for _ in range(STEPS):
+                if levels.settled or levels.upper <= enough or self.watch.over():
+                    break
+                levels.improve(X, mixture.weights, goal, self.watch)
+        if levels.certificate is None or levels.upper >= self.upper:
             return self.upper, self.relaxation
-        return best.upper, best.certificate
+        return levels.upper, levels.certificate
 
 
 def solve_set(
@@ -165,7 +165,8 @@ def solve_set(
     nominal = relax(problem, PAIR_ROUNDS, watch)
     upper = efficiency_bound(true, nominal.W, most_by_entries(true, nominal.W))
     upper, proof = known or (upper, Certificate(nominal.W))
-    levels = [LevelBound(problem, true, cone, square) for square in (False, True)]
-    source = RobustColumns(problem, true, cone, vertices, levels, upper, proof, watch)
+    levels = LevelBound(problem, true, cone)
+    source = RobustColumns(problem, true, cone, vertices, levels, upper, proof, watch, goal)
     found = improve(source, cone.simple(), goal, rounds, watch, start)
+    found = replace(found, certificate=found.certificate.with_symbols(order))
     return in_order(found, true, np.arange(n), order, watch)

@@ -46,6 +46,11 @@ class Cone:
         """The number of symbols."""
         return len(self.pi)
 
+    @property
+    def top(self) -> float:
+        """No lift is larger."""
+        return min(self.c, 1 / float(self.pi.min()))
+
     def least(self, members: Floats) -> Floats:
         """h of sets of symbols, given as rows of zeros and ones."""
         outside = (1 - members) @ self.upper

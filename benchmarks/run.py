@@ -27,6 +27,7 @@ MODULES = (
     "survey",
     "regress",
     "arena",
+    "robust",
     "large",
 )
 

@@ -130,6 +130,19 @@ def test_privatising_is_held_against_its_targets(monkeypatch):
     assert all(row["million/s"] > 0 for table in r.tables[:2] for row in table.rows)
 
 
+def test_gaps_over_sets_of_priors_meet_their_targets(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import report
+    import robust
+
+    r = report.Report("tiny")
+    robust.run(r)
+    assert [len(table.rows) for table in r.tables] == [4, 4]
+    for row in (row for table in r.tables for row in table.rows):
+        assert all(case["gap"] <= robust.SMALL for case in row["cases"])
+    assert r.failures == []
+
+
 @pytest.mark.slow
 def test_privatising_files_and_spark_run_beside_their_peers(tmp_path):
     done = run("--tiny", "--only", "privatize", "files", "spark", "--output", tmp_path / "data.json")

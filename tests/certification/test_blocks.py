@@ -186,6 +186,12 @@ def test_large_designs_go_all_the_way_without_a_matrix(large, certified, tmp_pat
     np.testing.assert_allclose(certified.between.matrix, large.made.between.matrix, atol=1e-9)
 
 
+def test_one_block_says_nothing_and_is_refused_as_such():
+    prior = ex.Prior([0.5, 0.3, 0.2])
+    with pytest.raises(MechanismError, match="one block treats all labels alike"):
+        ex.certify(prior, in_blocks(prior, [0, 0, 0], [[1.0]], ["any"]), 1.0)
+
+
 def test_a_prior_of_other_labels_is_refused(certified):
     other = ex.Prior.uniform([f"x{i}" for i in range(LARGE)])
     with pytest.raises(PriorError, match="prior of its labels"):

@@ -5,13 +5,14 @@
    and 0 elsewhere, has mean 1, and r h(S and R) + (1 - r) h(S) = 1 / c (see robust/vertices).
 
    A branch fixes which of the three is meant: h(S and R) is kA + vA(S and R), h(S) is kB + vB(S). For any rho and
-   theta >= 0 no vector of the branch exceeds
+   theta no vector of the branch exceeds
 
        F = rho + theta (r kA + (1 - r) kB - 1 / c) + sum_i max(g_i(0), g_i(b), g_i(t)),
 
    g_i the terms of symbol i. Each g_i is convex in t for fixed r and in r for fixed t, so over a cell of t and r F is
-   largest in a corner. Cells are split, and where their size is not what makes the bound large, single symbols are fixed
-   to one of the three levels. When few are left all that remains is listed. */
+   largest in a corner. theta may be negative, as extremal vectors use up what the set allows, single symbols apart. Cells
+   are split, and where their size is not what makes the bound large, single symbols are fixed to one of the three levels.
+   A level that lowers F below the threshold in every corner is given up, and where few ways are left all are listed. */
 
 #include "native.h"
 
@@ -20,7 +21,10 @@
 #include <string.h>
 
 #define ROUNDING 1e-14
-#define FEW 6 /* symbols that are not fixed, up to which all their levels are tried */
+#define NOTHING 1e-12 /* what rounding may add to a sum of probabilities */
+#define STEP 4 /* symbols that could be looked at instead of a step on the way to a column that is listed */
+#define WAYS 20000 /* to choose levels in a cell, up to which its columns are listed */
+#define DUG 2000 /* if that takes so many steps at most */
 #define WORTH 8 /* symbols that could be looked at instead of a column */
 #define STEPS 40
 #define TINY 1e-9 /* cells */
@@ -35,14 +39,23 @@ typedef struct {
     double pi, center, lower, upper, y;
 } sums;
 
+/* A pair of functions that h(S and R) and h(S) are. Where it is one function, one symbol at most is in R. The first is the
+   largest of all at S and R only if `outside`, summed over the other symbols, is small, the second at S only if `in_S` is. */
+enum { DIFFERENT = 0, WHOLE = 1, SAME = 2 }; /* WHOLE: every symbol is in S or R */
+typedef struct {
+    const double *vA, *vB, *in_S, *outside;
+    double kA, kB, most_in_S, most_outside, t0, t1, r0, r1;
+    int kind;
+    double most_h_S, most_h_outside;
+} branch;
+
 typedef struct {
     int64_t n;
     const double *pi, *center, *lower, *upper, *y;
     double moved, need, all_upper, scale; /* need = 1 / c */
     problem f;
-    int64_t branches;
-    const double *kA, *kB, *vA, *vB, *all; /* all: 1 for a branch in which every symbol is in S or R */
-    int64_t spent; /* symbols that were looked at */
+    const branch *branches;
+    int64_t spent, most; /* symbols that were looked at, and may be */
 } program;
 
 /* The columns of largest value found so far, as levels. */
@@ -173,33 +186,10 @@ static double rise(program *p, int8_t *level, int64_t first, int64_t sweeps) {
     return worth(p, &S, &R);
 }
 
-/* All levels of the symbols from `free`, given those of the others; the largest value. */
-static double list(program *p, finds *found, const int64_t *free, int64_t left, int8_t *level, const sums *S,
-                   const sums *R, const uint8_t *may) {
-    const bool fits = least(p, S) >= p->need * (1.0 - ROUNDING);
-    if (fits && R->pi > 0.0) return -INFINITY; /* the same vector without R is listed, too */
-    if (left == 0) {
-        const double value = worth(p, S, R);
-        keep(found, level, value);
-        return value;
-    }
-    const int64_t i = free[0];
-    double most = -INFINITY;
-    for (int8_t l = NONE; l <= TOP; l++) {
-        if (!(may[i] & MAY(l)) || (fits && l == MIDDLE)) continue;
-        sums s = *S, r = *R;
-        move(p, &s, &r, NONE, l, i);
-        level[i] = l;
-        most = larger(most, list(p, found, free + 1, left - 1, level, &s, &r, may));
-    }
-    level[i] = NONE;
-    return most;
-}
-
 typedef struct {
     double t0, t1, r0, r1, rho, theta, bound;
     double sides[4][2]; /* rho and theta on all sides of the least F */
-    int64_t branch, place; /* place: where its levels lie */
+    int64_t branch, place, own; /* place: where its levels lie; own: the symbol that alone is in R, -1 for any */
 } node;
 
 /* F with its slopes by rho and theta. */
@@ -211,9 +201,10 @@ typedef struct {
 static reached at(program *p, const node *c, const uint8_t *may, double t, double r, double rho, double theta,
                   int8_t *chosen, double *margin) {
     const int64_t n = p->n;
-    const double *vA = p->vA + c->branch * n, *vB = p->vB + c->branch * n;
+    const branch *pair = p->branches + c->branch;
+    const double *vA = pair->vA, *vB = pair->vB;
     const double b = r * t, zero = p->f.table[0];
-    const double fixed = r * p->kA[c->branch] + (1.0 - r) * p->kB[c->branch] - p->need;
+    const double fixed = r * pair->kA + (1.0 - r) * pair->kB - p->need;
     const double per_S = f_above(&p->f, t) - rho * t, per_R = f_above(&p->f, b) - rho * b;
     const double outer = theta * r, inner = theta * (1.0 - r);
     double total = 0.0, mass = 0.0, A = 0.0, B = 0.0;
@@ -308,13 +299,14 @@ static point least_rho(program *p, const node *c, const uint8_t *may, double sta
 static double settle(program *p, node *c, const uint8_t *may, double enough, double precision, int far) {
     point l = least_rho(p, c, may, c->rho, c->theta, enough, 0.1 * precision, far), h = l;
     double lowest;
-    for (int k = 0; l.slope > 0.0 && l.x > 0.0 && l.value > enough; k++) {
+    double step = larger(fabs(c->theta) / 4, 1e-2 * p->scale);
+    for (int k = 0; l.slope > 0.0 && l.value > enough && k < far; k++, step *= 4) {
         h = l;
-        l = least_rho(p, c, may, h.rho[1], k < 2 ? h.x / 4 : 0.0, enough, 0.1 * precision, far);
+        l = least_rho(p, c, may, h.rho[1], h.x - step, enough, 0.1 * precision, far);
     }
-    for (int k = 0; h.slope < 0.0 && h.value > enough && k < far; k++) {
+    for (int k = 0; h.slope < 0.0 && h.value > enough && k < far; k++, step *= 4) {
         l = h;
-        h = least_rho(p, c, may, l.rho[1], larger(l.x * 4, 1e-2 * p->scale), enough, 0.1 * precision, far);
+        h = least_rho(p, c, may, l.rho[1], l.x + step, enough, 0.1 * precision, far);
     }
     for (int k = 0; k < STEPS && l.slope < 0.0 && h.slope > 0.0; k++) {
         const double best = smaller(l.value, h.value), middle = between(&l, &h, k, &lowest);
@@ -372,13 +364,47 @@ static double inside(program *p, finds *found, const node *whole, const uint8_t 
     return value;
 }
 
-/* Whether a symbol of this mass can have a level in a cell: the mean is 1. */
-static uint8_t possible(const program *p, const node *c, double pi) {
-    const double rest = p->all[c->branch] > 0.0 ? c->r0 * c->t0 : 0.0;
-    uint8_t may = p->all[c->branch] > 0.0 ? MAY(MIDDLE) | MAY(TOP) : MAY_ALL;
+/* Levels that a symbol can have in a cell: the mean is 1. */
+static uint8_t possible(const program *p, const node *c, double pi, bool own) {
+    const int kind = p->branches[c->branch].kind;
+    const double rest = kind == WHOLE ? c->r0 * c->t0 : 0.0;
+    uint8_t may = kind == WHOLE ? MAY(MIDDLE) | MAY(TOP) : kind == SAME ? MAY(NONE) | MAY(TOP) : MAY_ALL;
+    if (own) may = MAY(MIDDLE);
     if (pi * c->t0 + (1.0 - pi) * rest > 1.0 + 1e-12) may &= (uint8_t)~MAY(TOP);
     if (pi * c->t0 * c->r0 > 1.0 + 1e-12) may &= (uint8_t)~MAY(MIDDLE);
     return may;
+}
+
+/* What is in S and outside: as the branch counts it, and of h, which S alone must not have enough of, S and R must. */
+typedef struct {
+    double in_S, outside, h_S, h_outside;
+} load;
+
+static void put(const branch *b, load *x, int8_t level, int64_t i) {
+    if (level == TOP) x->in_S += b->in_S[i], x->h_S += b->vB[i];
+    if (level == NONE) x->outside += b->outside[i], x->h_outside += b->vA[i];
+}
+
+static bool too_much(const branch *b, const load *x) {
+    return x->in_S > b->most_in_S || x->outside > b->most_outside || x->h_S > b->most_h_S || x->h_outside > b->most_h_outside;
+}
+
+/* Take away levels with which too much would be in S, or outside. Whether any vector is left. */
+static bool confine(const program *p, const node *c, uint8_t *may) {
+    const branch *b = p->branches + c->branch;
+    load fixed = {0};
+    for (int64_t i = 0; i < p->n; i++)
+        if (may[i] == MAY(TOP) || may[i] == MAY(NONE)) put(b, &fixed, may[i] == MAY(TOP) ? TOP : NONE, i);
+    bool any = !too_much(b, &fixed);
+    for (int64_t i = 0; i < p->n && any; i++)
+        for (int8_t l = NONE; l <= TOP; l += TOP) {
+            if (may[i] == MAY(l) || !(may[i] & MAY(l))) continue;
+            load more = fixed;
+            put(b, &more, l, i);
+            if (too_much(b, &more)) may[i] &= (uint8_t)~MAY(l);
+            any = may[i];
+        }
+    return any;
 }
 
 typedef struct {
@@ -414,109 +440,231 @@ static node pop(queue *q) {
     return top;
 }
 
+/* What levels of symbols lose of F in each corner of a cell, at the multipliers of the cell, and F above the threshold. */
+typedef struct {
+    double above[4], *loss; /* loss: 3 levels of 4 corners for each symbol */
+    int64_t *order, *spare;
+    double *key;
+    int8_t *level;
+} losses;
+
+#define LOSS(x, i, l, k) ((x)->loss[((i) * 3 + (l)) * 4 + (k)])
+
+/* The losses; levels that lose too much in every corner are not allowed any more. Whether any vector is left. */
+static bool thin(program *p, const node *c, uint8_t *may, double threshold, losses *x) {
+    const int64_t n = p->n;
+    const branch *pair = p->branches + c->branch;
+    const double *vA = pair->vA, *vB = pair->vB, zero = p->f.table[0];
+    for (int k = 0; k < 4; k++) {
+        x->above[k] = -INFINITY;
+        for (int64_t j = 0; j < 3 * n; j++) x->loss[4 * j + k] = 0.0;
+        if ((k & 1 && c->t0 == c->t1) || (k & 2 && c->r0 == c->r1)) continue;
+        const double t = k & 1 ? c->t1 : c->t0, r = k & 2 ? c->r1 : c->r0, b = r * t;
+        const double per_S = f_above(&p->f, t) - c->rho * t, per_R = f_above(&p->f, b) - c->rho * b;
+        const double outer = c->theta * r, inner = c->theta * (1.0 - r);
+        double total = c->rho + c->theta * (r * pair->kA + (1.0 - r) * pair->kB - p->need);
+        p->spent += 2 * n;
+        for (int64_t i = 0; i < n; i++) {
+            const double value[3] = {p->pi[i] * zero, p->pi[i] * per_R - b * p->y[i] + outer * vA[i],
+                                     p->pi[i] * per_S - t * p->y[i] + outer * vA[i] + inner * vB[i]};
+            double best = -INFINITY;
+            for (int l = NONE; l <= TOP; l++)
+                if (may[i] & MAY(l)) best = larger(best, value[l]);
+            for (int l = NONE; l <= TOP; l++) LOSS(x, i, l, k) = best - value[l];
+            total += best;
+        }
+        x->above[k] = total - threshold;
+    }
+    bool any = true;
+    for (int64_t i = 0; i < n; i++) {
+        double first = -INFINITY, second = -INFINITY; /* what the best levels leave above the threshold */
+        for (int l = NONE; l <= TOP; l++) {
+            double rest = -INFINITY;
+            for (int k = 0; k < 4; k++) rest = larger(rest, x->above[k] - LOSS(x, i, l, k));
+            if (!(rest > 0.0)) may[i] &= (uint8_t)~MAY(l);
+            if (!(may[i] & MAY(l))) continue;
+            second = larger(second, smaller(first, rest));
+            first = larger(first, rest);
+        }
+        x->key[i] = -second;
+        any = any && may[i];
+    }
+    return any;
+}
+
+/* What is fixed on the way down: the sets, F above the threshold, and what is in S and outside. */
+typedef struct {
+    sums S, R;
+    double above[4];
+    load load;
+} descent;
+
+/* All levels of the symbols from `depth` in order, given those of the others, but for those below the threshold in every
+   corner. False if that takes more steps than are left; else `most` gets the largest value. */
+static bool dig(program *p, finds *found, const branch *pair, const losses *x, const uint8_t *may, int64_t depth,
+                const descent *now, int64_t *left, double *most) {
+    if (--*left < 0) return false;
+    p->spent += STEP;
+    if (depth == p->n) {
+        double value = worth(p, &now->S, &now->R);
+        keep(found, x->level, value);
+        if (pair->kind == SAME) { /* the symbol of its own may have the level of the others */
+            const sums none = {0};
+            sums both = now->S;
+            for (int64_t i = 0; i < p->n; i++)
+                if (x->level[i] == MIDDLE) both = with(p, &both, i, 1.0);
+            const double together = worth(p, &both, &none);
+            if (together > found->threshold) {
+                int8_t *own = memchr(x->level, MIDDLE, (size_t)p->n);
+                *own = TOP;
+                keep(found, x->level, together);
+                *own = MIDDLE;
+            }
+            value = larger(value, together);
+        }
+        *most = larger(*most, value);
+        return true;
+    }
+    const int64_t i = x->order[depth];
+    for (int8_t l = NONE; l <= TOP; l++) {
+        if (!(may[i] & MAY(l))) continue;
+        descent next = *now;
+        bool keeps = false;
+        for (int k = 0; k < 4; k++) {
+            next.above[k] -= LOSS(x, i, l, k);
+            keeps = keeps || next.above[k] > 0.0;
+        }
+        put(pair, &next.load, l, i);
+        if (!keeps || too_much(pair, &next.load)) continue;
+        move(p, &next.S, &next.R, NONE, l, i);
+        x->level[i] = l;
+        if (!dig(p, found, pair, x, may, depth + 1, &next, left, most)) return false;
+    }
+    return true;
+}
+
 /* Bound a new node and put it into the queue unless nothing in it is above the threshold. `proven` gets the bound of
    what is listed instead. */
 static void consider(program *p, queue *q, finds *found, node *c, int64_t parent, int64_t symbol, uint8_t only,
-                     int8_t *room, double *proven) {
+                     losses *x, double *proven) {
     const int64_t n = p->n;
     c->place = q->unused[--q->unused_count];
     uint8_t *may = q->may + c->place * n;
-    int64_t free[FEW], left = 0;
     bool any = true;
-    sums S = {0}, R = {0};
     for (int64_t i = 0; i < n; i++) {
-        may[i] = possible(p, c, p->pi[i]);
+        may[i] = possible(p, c, p->pi[i], i == c->own);
         if (parent >= 0) may[i] &= q->may[parent * n + i];
         if (i == symbol) may[i] &= only;
         any = any && may[i];
-        const bool one = !(may[i] & (may[i] - 1));
-        room[i] = NONE;
-        if (!one) {
-            if (left < FEW) free[left] = i;
-            left++;
-        } else if (may[i] != MAY(NONE)) {
-            room[i] = may[i] == MAY(TOP) ? TOP : MIDDLE;
-            move(p, &S, &R, NONE, room[i], i);
-        }
     }
-    if (any && left <= FEW) {
-        *proven = larger(*proven, list(p, found, free, left, room, &S, &R, may));
-        any = false;
-    }
+    any = any && confine(p, c, may);
     if (any) {
         c->bound = smaller(settle(p, c, may, found->threshold, 0.05, FAR), c->bound);
-        if (c->bound > found->threshold) {
+        any = c->bound > found->threshold && thin(p, c, may, found->threshold, x);
+    }
+    if (any) {
+        descent start = {0};
+        double ways = 1.0; /* to choose levels */
+        for (int64_t i = 0; i < n; i++) ways *= !(may[i] & (may[i] - 1)) ? 1.0 : may[i] == MAY_ALL ? 3.0 : 2.0;
+        int64_t left = ways <= WAYS ? DUG : 0;
+        if (parent < 0 && ways * STEP <= (double)(p->most - p->spent)) left = (p->most - p->spent) / STEP;
+        double most = -INFINITY;
+        memcpy(start.above, x->above, sizeof start.above);
+        descending(n, x->key, x->order, x->spare);
+        if (!dig(p, found, p->branches + c->branch, x, may, 0, &start, &left, &most)) {
             push(q, c);
             return;
         }
+        *proven = larger(*proven, most);
     }
     q->unused[q->unused_count++] = c->place;
 }
 
+#define LINES 4
+#define NUMBERS 9
+
 /* Columns of value above the threshold, at most `kept`, and a bound on all: the larger of that and the threshold.
 
    Ends when there are no others, when the best has `enough` of what the bound allows, when so many symbols were looked
-   at (`most`), or when there is no place for more nodes. `levels` has n numbers a column. Returns their number. */
+   at (`most`), or when there is no place for more nodes. `levels` has n numbers a column. A branch has LINES vectors and
+   NUMBERS numbers, in the order in which they are read below. Returns the number of columns. */
 EXPORT int64_t extremal_price_nested(int64_t n, const double *pi, const double *center, const double *lower,
                                      const double *upper, double moved, double c, const double *y, double high,
-                                     const double *table, int64_t cells, int64_t branches, const double *kA,
-                                     const double *kB, const double *vA, const double *vB, const double *all,
-                                     double scale, double threshold, double enough, int64_t most, int64_t listed,
+                                     const double *table, int64_t cells, int64_t branches, const double *lines,
+                                     const double *numbers, double scale, double threshold, double enough, int64_t most,
                                      int64_t places, int64_t kept, double *values, int8_t *levels, double *bound,
                                      int64_t *spent) {
     program p = {.n = n, .pi = pi, .center = center, .lower = lower, .upper = upper, .y = y, .moved = moved,
-                 .need = 1.0 / c, .scale = scale, .branches = branches, .kA = kA, .kB = kB, .vA = vA, .vB = vB,
-                 .all = all};
+                 .need = 1.0 / c, .scale = scale, .most = most};
     const problem f = {.n = n, .pi = pi, .y = y, .capacity = 1.0, .low = 0.0, .high = high, .table = table, .cells = cells};
     p.f = f;
     for (int64_t i = 0; i < n; i++) p.all_upper += upper[i];
     finds found = {n, kept, 0, threshold, -INFINITY, values, levels};
     queue q = {malloc((size_t)places * sizeof(node)), malloc((size_t)(places * n)), 0, places,
                malloc((size_t)places * sizeof(int64_t)), 0};
+    branch *pairs = malloc((size_t)branches * sizeof(branch));
     int8_t *room = malloc((size_t)(4 * n));
-    int64_t *symbols = malloc((size_t)n * sizeof(int64_t));
-    uint8_t *may = malloc((size_t)n);
     double *margin = malloc((size_t)n * sizeof(double));
+    losses x = {.loss = malloc((size_t)(12 * n) * sizeof(double)), .order = malloc((size_t)n * sizeof(int64_t)),
+                .spare = malloc((size_t)n * sizeof(int64_t)), .key = malloc((size_t)n * sizeof(double)),
+                .level = malloc((size_t)n)};
     int64_t result = OUT_OF_MEMORY;
     double proven = threshold;
-    if (!q.heap || !q.may || !q.unused || !room || !symbols || !may || !margin) goto end;
+    if (!q.heap || !q.may || !q.unused || !pairs || !room || !margin || !x.loss || !x.order || !x.spare || !x.key || !x.level)
+        goto end;
     for (int64_t k = places - 1; k >= 0; k--) q.unused[q.unused_count++] = k;
-    if (n <= listed) {
-        const sums none = {0};
-        for (int64_t i = 0; i < n; i++) symbols[i] = i, may[i] = MAY_ALL, room[i] = NONE;
-        proven = larger(proven, list(&p, &found, symbols, n, room, &none, &none, may));
-    } else {
-        for (int64_t k = 0; k < branches; k++) {
-            node root = {.t0 = 1.0, .t1 = high, .r1 = 1.0, .bound = INFINITY, .branch = k};
-            consider(&p, &q, &found, &root, -1, -1, MAY_ALL, room, &proven);
-        }
-        while (q.count && p.spent < most && q.unused_count >= 4) {
-            const double largest = larger(q.heap[0].bound, proven);
-            if (found.best - threshold >= enough * (largest - threshold)) break;
-            node top = pop(&q);
-            int64_t mixed;
-            const uint8_t *allowed = q.may + top.place * n;
-            const double value = inside(&p, &found, &top, allowed, larger(threshold, -1e290), room, margin, &mixed);
-            const bool wide = mixed < 0 || top.bound - value > 0.5 * (top.bound - larger(threshold, found.best));
-            const double parent_t = top.t1 - top.t0, parent_r = top.r1 - top.r0;
-            if (wide) {
-                node a = top, b = top;
-                if (parent_t / top.t1 >= parent_r)
-                    a.t1 = b.t0 = middle_of(top.t0, top.t1);
-                else
-                    a.r1 = b.r0 = (top.r0 + top.r1) / 2;
-                consider(&p, &q, &found, &a, top.place, -1, MAY_ALL, room, &proven);
-                consider(&p, &q, &found, &b, top.place, -1, MAY_ALL, room, &proven);
-            } else
-                for (int8_t l = NONE; l <= TOP; l++)
-                    if (allowed[mixed] & MAY(l)) {
-                        node a = top;
-                        consider(&p, &q, &found, &a, top.place, mixed, (uint8_t)MAY(l), room, &proven);
-                    }
-            q.unused[q.unused_count++] = top.place;
-        }
-        if (q.count) proven = larger(proven, q.heap[0].bound);
+    for (int64_t k = 0; k < branches; k++) {
+        const double *v = lines + k * LINES * n, *d = numbers + k * NUMBERS;
+        const branch pair = {v, v + n, v + 2 * n, v + 3 * n, d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7], (int)d[8], p.need - d[1] + NOTHING, d[0] - p.need + NOTHING};
+        pairs[k] = pair;
+        for (int64_t i = 0; i < n; i++) pairs[k].most_h_outside += v[i];
     }
+    p.branches = pairs;
+    for (int64_t i = 0; i < n; i++) { /* single symbols: they need not use up what the set allows */
+        const sums none = {0}, S = with(&p, &none, i, 1.0);
+        memset(x.level, NONE, (size_t)n);
+        x.level[i] = TOP;
+        const double value = worth(&p, &S, &none);
+        keep(&found, x.level, value);
+    }
+    for (int64_t k = 0; k < branches; k++) {
+        node root = {.t0 = pairs[k].t0, .t1 = pairs[k].t1, .r0 = pairs[k].r0, .r1 = pairs[k].r1,
+                      .bound = INFINITY, .branch = k, .own = -1};
+        if (!(root.t0 <= root.t1)) continue;
+        if (pairs[k].kind == SAME)
+            for (root.own = 0; root.own < n; root.own++) {
+                node one = root;
+                consider(&p, &q, &found, &one, -1, -1, MAY_ALL, &x, &proven);
+            }
+        else
+            consider(&p, &q, &found, &root, -1, -1, MAY_ALL, &x, &proven);
+    }
+    while (q.count && p.spent < most && q.unused_count >= 4) {
+        const double largest = larger(q.heap[0].bound, proven);
+        if (found.best - threshold >= enough * (largest - threshold)) break;
+        node top = pop(&q);
+        int64_t mixed;
+        const uint8_t *allowed = q.may + top.place * n;
+        const double value = inside(&p, &found, &top, allowed, larger(threshold, -1e290), room, margin, &mixed);
+        const bool wide = mixed < 0 || top.bound - value > 0.5 * (top.bound - larger(threshold, found.best));
+        const double parent_t = top.t1 - top.t0, parent_r = top.r1 - top.r0;
+        if (wide) {
+            node a = top, b = top;
+            if (parent_t / top.t1 >= parent_r)
+                a.t1 = b.t0 = middle_of(top.t0, top.t1);
+            else
+                a.r1 = b.r0 = (top.r0 + top.r1) / 2;
+            consider(&p, &q, &found, &a, top.place, -1, MAY_ALL, &x, &proven);
+            consider(&p, &q, &found, &b, top.place, -1, MAY_ALL, &x, &proven);
+        } else
+            for (int8_t l = NONE; l <= TOP; l++)
+                if (allowed[mixed] & MAY(l)) {
+                    node a = top;
+                    consider(&p, &q, &found, &a, top.place, mixed, (uint8_t)MAY(l), &x, &proven);
+                }
+        q.unused[q.unused_count++] = top.place;
+    }
+    if (q.count) proven = larger(proven, q.heap[0].bound);
     proven = larger(proven, found.best);
     result = found.count;
 end:
@@ -525,10 +673,14 @@ end:
     free(q.heap);
     free(q.may);
     free(q.unused);
+    free(pairs);
     free(room);
-    free(symbols);
-    free(may);
     free(margin);
+    free(x.loss);
+    free(x.order);
+    free(x.spare);
+    free(x.key);
+    free(x.level);
     return result;
 }
 

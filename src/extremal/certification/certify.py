@@ -122,6 +122,11 @@ def certify(
                 given=repr(prior)[:60],
                 remedy="pass design.prior",
             )
+        if blocks.count == 1:
+            raise MechanismError(
+                "a mechanism with one block treats all labels alike: its reports say nothing",
+                remedy="use one with at least 2 blocks",
+            )
         prior = blocks.merged(prior)
     nominal = prior.nominal if isinstance(prior, PriorSet) else prior
     check_match(nominal, mechanism)

@@ -10,6 +10,7 @@ import typer
 
 import extremal as ex
 
+from ..model.reading import number
 from . import advice, options, show
 from .inputs import Learned, learn, prior_set
 from .output import check_target, finish, write_mechanism
@@ -50,7 +51,7 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="SHARE=NATS",
-            help="With an information measure as --utility: 0.2=0.5 holds the most telling 20% of reports to 0.5 nats.",
+            help="With an information measure as --utility: 20%=0.5 holds the most telling 20% of reports to 0.5 nats.",
         ),
     ] = None,
     people: Annotated[
@@ -158,16 +159,13 @@ def make(
 
 
 def _limits(given: list[str] | None) -> dict[float, float] | None:
-    """Limits by share of reports, from texts like 0.2=0.5."""
+    """Limits by share of reports, from texts like 20%=0.5 or 0.2=0.5."""
     limits = {}
     for text in given or []:
-        share, equals, limit = text.partition("=")
-        try:
-            delta, level = float(share), float(limit)
-        except ValueError:
-            equals = ""
-        if not equals or not math.isfinite(level) or level < 0:
-            raise ex.errors.OptionError("--envelope must be like 0.2=0.5", given=f"{text!r:.60}")
+        share, _, limit = text.partition("=")
+        delta, level = number(share), number(limit)
+        if delta is None or level is None or not math.isfinite(level) or level < 0:
+            raise ex.errors.OptionError("--envelope must be like 20%=0.5", given=f"{text!r:.60}")
         if delta in limits:  # the last one would win, though the other may be stricter
             raise ex.errors.OptionError(
                 "--envelope must have one limit for each share", given=f"two for {delta:g}"

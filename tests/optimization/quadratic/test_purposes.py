@@ -58,6 +58,20 @@ def test_purposes_are_values():
     assert hash(groups({"x": ["a"]})) == hash(groups({"x": ["a"]}))
 
 
+def test_any_matrix_makes_a_purpose():
+    """The best of two symbols is known: both columns as far from 1 as epsilon allows."""
+    prior = ex.Prior({"a": 0.6, "b": 0.4})
+    made = ex.design(prior, 0.3, ex.utilities.Quadratic([[2.0, 0.5], [0.5, 1.0]]))
+    assert made.value == pytest.approx(ex.design(prior, 0.3).value, rel=1e-9)  # one error only, whatever A
+    A = np.array([[2.0, 0.3, 0.0], [0.3, 1.0, 0.0], [0.0, 0.0, 0.5]])
+    made = ex.design(PRIOR, 0.6, ex.utilities.Quadratic(A, "mine"))
+    assert made.proven
+    assert ex.check_design(made).ok
+    assert made.utility.name == "mine"
+    others = (ex.design(PRIOR, 0.6).mechanism, ex.theory.randomized_response_for_pml(PRIOR, 0.6))
+    assert made.value >= max(made.utility(PRIOR, other) for other in others) - 1e-9
+
+
 @pytest.mark.parametrize(
     "make",
     [

@@ -7,7 +7,6 @@ import pytest
 from scipy.optimize import linprog
 
 import extremal as ex
-from extremal.optimization.robust import nested
 from extremal.optimization.robust.nested import NestedPricer
 from extremal.optimization.robust.pricing import LiftProgram, admissible
 from extremal.optimization.robust.vertices import MOVED, climb, nested_columns, robust_vertices
@@ -184,9 +183,7 @@ def test_bounds_of_the_linear_programs_hold_without_trust_in_the_solver():
             assert made == pytest.approx(column, abs=1e-7)
 
 
-@pytest.mark.parametrize("listed", [0, 6], ids=["branch and bound", "listed"])
-def test_pricing_finds_the_best_extremal_column(listed, monkeypatch):
-    monkeypatch.setattr(nested, "LISTED", listed)
+def test_pricing_finds_the_best_extremal_column():
     rng = np.random.default_rng(6)
     for utility in (ex.mutual_information, ex.utilities.total_variation, ex.utilities.hellinger):
         for priors in some_sets(rng, 6):
@@ -203,8 +200,32 @@ def test_pricing_finds_the_best_extremal_column(listed, monkeypatch):
                     assert slack.min() >= -1e-12
 
 
-def test_bounds_of_a_search_that_is_cut_short_hold_for_every_extremal_column(monkeypatch):
-    monkeypatch.setattr(nested, "LISTED", 0)
+@pytest.mark.parametrize("n", [4, 7])
+def test_pricing_bounds_every_extremal_column_closely(n):
+    """Also where lower bounds are equal, so that sizes of sets are known, and where no column is good enough."""
+    rng = np.random.default_rng(n)
+    f = ex.mutual_information.f
+    for _ in range(4):
+        p = rng.dirichlet(np.ones(n)) * 0.8 + 0.2 / n
+        prior = ex.Prior(p)
+        for priors in (
+            ex.PriorSet.at_least(prior, rng.uniform(0.1, 1) * p.min()),
+            ex.PriorSet.l1_ball(prior, rng.uniform(0.02, 0.6)),
+            ex.PriorSet.from_counts(rng.multinomial(80, p)),
+            ex.PriorSet.intervals(0.8 * p, np.minimum(1.2 * p, 1), nominal=prior),
+        ):
+            pi = priors.nominal.probabilities
+            for c in np.exp([0.1, 0.5, 1, 2]):
+                lifts, pricer = robust_vertices(priors, c), NestedPricer(priors, c, f)
+                for y in (np.zeros(n), pi * rng.standard_normal(n)):
+                    best = (f(lifts) @ pi - lifts @ y).max()
+                    for threshold in (best - 0.1, best + 1e-9):
+                        bound = pricer.price(y, threshold, 2.0, Budget()).bound
+                        assert best - 1e-11 <= bound <= max(best, threshold) + 1e-5
+                    assert pricer.price(y, best - 0.5, 2.0, Budget(), 2000).bound >= best - 1e-11
+
+
+def test_bounds_of_a_search_that_is_cut_short_hold_for_every_extremal_column():
     rng = np.random.default_rng(9)
     for priors in some_sets(rng, 7):
         pi, lifts = priors.nominal.probabilities, robust_vertices(priors, 2.0)

@@ -19,10 +19,9 @@ from ..._types import Bools, Floats
 from ...model.prior_set import PriorSet
 from ..solver.budget import SPEED, Budget
 from ..solver.pricing import Separable
-from .cone import MIDDLE, TOP, Cone, branches
+from .cone import MIDDLE, TOP, Cone, pairs
 from .vertices import nested_columns
 
-LISTED = 14  # symbols up to which all pairs of sets are gone through
 PLACES, BYTES = (
     200_000,
     40_000_000,
@@ -62,10 +61,11 @@ class NestedPricer:
         return tuple(packed(v, np.float64) for v in vectors)
 
     @cached_property
-    def _branches(self) -> tuple[Floats, ...]:
+    def _branches(self) -> tuple[Floats, Floats]:
         pi, center, lower, upper = self._vectors
         cone = Cone(pi, center, lower, upper, self.priors.radius / 2, self.c)
-        return tuple(packed(v, np.float64) for v in branches(cone))
+        lines, numbers = pairs(cone, self._separable.high)
+        return packed(lines, np.float64), packed(numbers, np.float64)
 
     def _scale(self, y: Floats) -> float:
         """The size of multipliers."""
@@ -104,8 +104,8 @@ class NestedPricer:
         Ends early when the best column has `enough` of what the bound allows above the threshold.
         """
         n, problem = self.priors.size, self._separable
-        kA, kB, vA, vB, whole = self._branches
-        k = len(kA)
+        lines, numbers = self._branches
+        k = len(lines)
         values, levels = np.zeros(KEPT), np.zeros((KEPT, n), dtype=np.int8)
         bound, spent = np.zeros(1), np.zeros(1, dtype=np.int64)
         in_time = max(budget.seconds, 0.0) * SPEED / LOOKED_AT
@@ -120,16 +120,12 @@ class NestedPricer:
             address(problem.table, np.float64, 3, problem.cells + 1),
             problem.cells,
             k,
-            address(kA, np.float64, k),
-            address(kB, np.float64, k),
-            address(vA, np.float64, k, n),
-            address(vB, np.float64, k, n),
-            address(whole, np.float64, k),
+            address(lines, np.float64, k, 4, n),
+            address(numbers, np.float64, k, 9),
             self._scale(y),
             threshold,
             enough,
             int(min(allowed, in_time, 1e18)),
-            LISTED,
             int(min(PLACES, BYTES / (NODE + n))),
             KEPT,
             address(values, np.float64, KEPT),

@@ -147,6 +147,14 @@ def test_the_design_lies_between_those_for_one_prior_and_for_all():
     assert values[-2] == pytest.approx(values[-1], rel=1e-2)
 
 
+def test_an_answer_of_nearly_everybody_has_designs_over_sets_too():
+    """The columns to begin with are far from balance: most rule out an answer that is rare anyway."""
+    p = np.array([0.9865, 0.0033, 0.0049, 0.0053])
+    found = ex.design(ex.PriorSet.intervals(0.8 * p, np.minimum(1.2 * p, 1)), 0.0136)
+    assert ex.check_design(found).ok
+    assert found.gap <= 1e-3
+
+
 def test_over_all_priors_with_a_uniform_nominal_one_it_is_subset_selection():
     """Ye and Barg (2018): all sets of k of n symbols, each reported with odds e^epsilon if it holds the answer."""
     n, epsilon = 6, 1.0

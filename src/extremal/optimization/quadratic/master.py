@@ -17,7 +17,7 @@ from .linear import least_squares, solve_positive
 from .watch import UNWATCHED, Watch
 
 STEPS = 60
-LEAST = (0.3, 1e-2, 1e-4, 1e-6, 1e-8, 0.0)  # of the mean weight, to start from
+LEAST = 0.3  # of the mean weight, to start from
 NEAREST = 0.99  # of the way to where a weight vanishes
 
 
@@ -46,20 +46,10 @@ class Mixture:
 def mix(X: Floats, G: Floats, tolerance: float, start: Floats, watch: Watch = UNWATCHED) -> Mixture:
     """The mixture of the rows of X of least tr(G C^-1), up to this relative tolerance; weights to start from.
 
-    Some mixture must have mean 0. It takes few steps from weights that are not too small, so these are raised as far as
-    balanced weights can be found nearby. If none can, the first steps lead from unbalanced ones. If time is up, the
-    steps so far count.
+    Some mixture must have mean 0. It takes few steps from weights that are not too small, so these are raised and then
+    centred. If time is up, the steps so far count.
     """
-    for least in LEAST:
-        try:
-            q = balance(X, np.maximum(start, least / len(X)))
-            if q.min() > 0:
-                found = _newton(X, G, tolerance, q, watch)
-                if found.error <= max(tolerance, 1e-9) or watch.over():
-                    return found
-        except np.linalg.LinAlgError:  # weights too different to begin with
-            continue
-    return _newton(X, G, tolerance, np.maximum(start, LEAST[0] / len(X)), watch)
+    return _newton(X, G, tolerance, centred(X, np.maximum(start, LEAST / len(X))), watch)
 
 
 def balance(X: Floats, q: Floats) -> Floats:
@@ -75,6 +65,30 @@ def balance(X: Floats, q: Floats) -> Floats:
         if not q.min() > 0:
             break
     return np.asarray(q)
+
+
+def centred(X: Floats, w: Floats) -> Floats:
+    """The weights q that balance the rows of X and make the sum of w log q largest, so that none is small in vain.
+
+    They are w / (1 + X t) for the t that makes the sum of w log(1 + X t) largest, which Newton's method finds. If no
+    positive weights balance the rows, there is none.
+    """
+    Z = X / np.abs(X).max(axis=0)
+    w = w / w.sum()
+    inside = np.ones(len(Z))  # 1 + X t
+    for _ in range(STEPS):
+        q = w / inside
+        mean = q @ Z
+        if np.all(np.abs(mean) <= 1e-9 * (q @ np.abs(Z))):
+            return np.asarray(q)
+        step = least_squares((Z.T * (q / inside)) @ Z, mean)
+        along = Z @ step
+        far = min(1.0, NEAREST * _reach(inside, along))
+        gain, value = float(mean @ step), float(w @ np.log(inside))
+        while float(w @ np.log(inside + far * along)) < value + 1e-4 * far * gain and far > 1e-9:
+            far /= 2
+        inside = inside + far * along
+    raise np.linalg.LinAlgError("no mixture of these rows has mean 0")
 
 
 def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, watch: Watch) -> Mixture:

@@ -21,6 +21,7 @@ PLANES = ((7, 3), (13, 4), (31, 6), (57, 8))
 TRIES = 3
 SAMPLE = 1000  # people behind the priors of `from_counts`
 FEW = 4  # outputs for each label: what a design should not need more than
+TIMES = (1, 1.5, 2, 3, 4, 6)  # outputs for each label, of the curves
 COLUMNS = {
     "prior": "<26",
     "epsilon": "7g",
@@ -55,6 +56,7 @@ def run(report: Report) -> None:
     ex.design(ex.PriorSet.l1_ball(zipf(6, 1.0), 0.1), 1.0)
     planes(report)
     one_prior(report)
+    curves(report)
     large(report)
     sets(report)
 
@@ -160,6 +162,30 @@ def _targets(target: Callable[[float], Target], epsilons: Iterable[float]) -> st
     least, most = min(gaps.values()), max(gaps.values())
     parts = f"gap <= {least:g}" if least == most else f"gap <= {least:g} for epsilon <= 1, else {most:g}"
     return f"{parts}, <= {target(1.0)[1]:g} s; hoped for: at most {FEW} N outputs"
+
+
+def curves(report: Report) -> None:
+    """What fewer outputs cost: the proven gap by their number, for the design and for cuts of it."""
+    n = {"tiny": 8, "quick": 12}.get(report.level, 30)
+    table = report.table(
+        f"Outputs against gap, N = {n}",
+        {
+            "prior": "<26",
+            "epsilon": "7g",
+            "outputs / N": "11.1f",
+            "gap": "8.1%",
+            **{f"{k:g} N": "7.1%" for k in TIMES},
+        },
+        "of a design within half the target, a tenth up to 12 labels; and of that design cut by `fewer_reports`",
+    )
+    few = ("Zipf 1",) if report.level in ("tiny", "quick") else ("Dirichlet", "Zipf 1", "party, education")
+    for name, prior in families(n, report.seed, report.untuned).items():
+        for epsilon in EPSILONS if name in few or report.level == "full" else ():
+            tolerance = one_target(n, epsilon)[0] / (10 if n <= 12 else 2)
+            design = ex.design(prior, epsilon, tolerance=tolerance)
+            outputs = design.mechanism.matrix.shape[1] / n
+            gaps = [ex.fewer_reports(design, math.ceil(k * n)).gap for k in TIMES]
+            table.row(name, epsilon, outputs, design.gap, *gaps)
 
 
 def alone(n: int, family: str, epsilon: float, seed: int, untuned: bool) -> Case:

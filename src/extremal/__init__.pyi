@@ -35,6 +35,7 @@ from .model.prior_set import PriorSet
 from .model.utility import ExpectedGain, FDivergence, FInformation, Utility, mutual_information
 from .optimization.comparison import compare
 from .optimization.design import design
+from .optimization.fewer import fewer_reports
 from .optimization.quadratic.purposes import groups, mean, shares
 from .optimization.result import Design
 from .optimization.samples import sample_tradeoff
@@ -73,6 +74,7 @@ __all__ = [
     "epsilon_pml",
     "errors",
     "estimate",
+    "fewer_reports",
     "groups",
     "keys",
     "large",

@@ -9,9 +9,10 @@ import numpy as np
 from ..._types import Floats
 from ...theory.arc import arc_columns
 from . import kernels
-from .bounds import efficiency_bound, most_by_entries, most_by_vertices
+from .bounds import efficiency_bound, most_by_entries
 from .certificate import Certificate
 from .herding import Herd
+from .listed import Listed
 from .master import Mixture
 from .problem import Problem
 from .relaxation import Relaxed, relax
@@ -39,13 +40,13 @@ class Source:
     true: Problem
     relaxed: Relaxed
     upper: float
-    vertices: Floats | None
+    listed: Listed | None
     watch: Watch
 
     @property
     def name(self) -> str:
         """How lift vectors are found."""
-        return "local search" if self.vertices is None else "all lift vectors"
+        return "local search" if self.listed is None else "all lift vectors"
 
     def little(self, value: float, upper: float) -> float:
         """A round that gains less has stalled."""
@@ -61,20 +62,22 @@ class Source:
     @property
     def short(self) -> bool:
         """Whether the list of all is short enough to go through in every round."""
-        return self.vertices is not None and self.vertices.size * self.problem.size <= SHORT
+        return self.listed is not None and self.listed.vertices.size * self.problem.size <= SHORT
 
     def more(self, mixture: Mixture, round_: int, listed: bool) -> Floats:
         """Vectors that would improve a mixture; with those of the list of all if it is to be gone through."""
         n = self.problem.size
         C = np.asarray(np.linalg.inv(mixture.inverse), dtype=np.float64)
-        wide = listed and self.vertices is None and n <= WIDEST
+        wide = listed and self.listed is None and n <= WIDEST
         herd = self.herd(C, np.append(0.0, mixture.y), round_ + 1)
         found = herd.more(2 * n * (WIDE if wide else 1), self.watch)
         if wide:
             found = _best(mixture, found, 4 * n)
-        if self.vertices is None or not listed:
+        if self.listed is None or not listed:
             return found
-        return np.concatenate([found, _best(mixture, self.vertices, 4 * n if self.short else n)])
+        gains = self.listed.values(*whole(mixture))
+        best = np.argsort(-gains, kind="stable")[: 4 * n if self.short else n]
+        return np.concatenate([found, self.listed.vertices[best]])
 
     @property
     def exhausted(self) -> bool:
@@ -83,11 +86,12 @@ class Source:
 
     def bound(self, mixture: Mixture, X: Floats, listed: bool) -> tuple[float, Certificate]:
         """The efficiency that no mechanism exceeds: by the relaxation, or over all vectors by what prices them."""
-        if self.vertices is None or not listed:
+        if self.listed is None or not listed:
             return self.upper, self.relaxation
-        W, y = whole(mixture)
-        most = most_by_vertices(self.true, W, y, self.vertices)
-        return efficiency_bound(self.true, W, most), Certificate(W, y)
+        if self.listed.best is None:
+            self.listed.join(self.relaxed.W, self.relaxed.prices(self.problem))
+        proof = self.listed.join(*whole(mixture))
+        return proof.upper, Certificate(proof.W, proof.y)
 
     @property
     def relaxation(self) -> Certificate:
@@ -106,7 +110,8 @@ def find_source(problem: Problem, true: Problem, rounds: int, watch: Watch) -> S
     vertices = kernels.all_vertices(problem.pi, problem.excess, LISTED // problem.size)
     relaxed = relax(problem, rounds, watch)
     upper = efficiency_bound(true, relaxed.W, most_by_entries(true, relaxed.W))
-    return Source(problem, true, relaxed, upper, vertices, watch)
+    listed = None if vertices is None else Listed(true, vertices)
+    return Source(problem, true, relaxed, upper, listed, watch)
 
 
 def whole(mixture: Mixture) -> tuple[Floats, Floats]:

@@ -4,10 +4,9 @@ With C the covariance of lifts and W = C^-1 G C^-1, a vector x lowers the loss t
 weight. So the next vector is a vertex of large x'Wx, and joins C for those after it. Equal weights of the vectors are
 then close to the best: no program for weights is needed.
 
-Symbols so light that one vector has room for all of them are not kept apart by mass. Left alone, x'Wx rises with the
-square of how many of them a vector holds, so that some vectors would hold hundreds and most none. This spends variance
-on how many there are, which tells one number, instead of on which ones. So their number counts against a vector as much
-as it would count for it at the optimum.
+Symbols of little mass are not kept apart by the room in a vector. Left alone, x'Wx rises with the square of how many of
+them a vector holds, so that some vectors would hold hundreds and most none. This spends variance on how many there
+are, which tells one number, instead of on which ones. So their number counts against a vector.
 """
 
 from __future__ import annotations
@@ -20,7 +19,9 @@ from .problem import Problem
 from .watch import Watch
 
 BATCH = 30  # C is renewed after every N / BATCH vectors
-LIGHT = 0.5  # of the room in a vector: symbols that take no more, all together, are light
+LIGHT = 0.1  # the lightest symbols, with so much mass together
+NUMBER = 4.0  # times what the number of light symbols is worth if they are independent, which counts against a vector
+FEWEST = 32  # light symbols: fewer do not crowd a vector
 PULL = 0.2  # how strongly the next vector makes up for what the sum of those before misses
 
 
@@ -42,7 +43,6 @@ class Herd:
         self._inverse[1:, 1:] = inverse / mass
         self._W[1:, 1:] = inverse @ problem.loss @ inverse / mass
         self._light = _light(problem)
-        self._number = _number(problem, self._light)
         self._y, self._pull = y / pi, PULL * np.maximum(scale, np.append(own[0], own)) / pi
         self._total, self._count = np.zeros(n), 0
         self._rng = np.random.default_rng(seed)
@@ -74,12 +74,13 @@ class Herd:
         return X
 
     def _restrained(self) -> Floats:
-        """W less what the number of light symbols is worth."""
-        if self._number == 0:
+        """W less NUMBER times what the number of light symbols is worth."""
+        light = self._light
+        if light.stop - light.start < FEWEST:
             return self._W
-        W, light = self._W.copy(), self._light
+        W = self._W.copy()
         own = np.sqrt(np.maximum(np.diagonal(W)[light], 0.0))
-        W[light, light] -= self._number * np.multiply.outer(own, own)
+        W[light, light] -= NUMBER / len(own) * np.multiply.outer(own, own)
         return W
 
     def _add(self, Z: Floats) -> None:
@@ -91,13 +92,5 @@ class Herd:
 
 
 def _light(problem: Problem) -> slice:
-    """The lightest symbols: all together fit into LIGHT of a vector's room, for full symbols or for empty ones."""
-    room = LIGHT * min(1.0, problem.excess) / (1 + problem.excess)
-    return slice(problem.size - int(np.count_nonzero(np.cumsum(problem.pi[::-1]) <= room)), problem.size)
-
-
-def _number(problem: Problem, light: slice) -> float:
-    """What the number of light symbols is worth, in parts of what one of them is worth: if all were independent."""
-    G = problem.loss[light.start - 1 :, light.start - 1 :]
-    own = np.sqrt(np.diagonal(G))
-    return float(np.mean(G / np.multiply.outer(own, own))) if len(G) > 1 and own.min() > 0 else 0.0
+    """The lightest symbols: a vector has room for many times as many of them as belong to it."""
+    return slice(problem.size - int(np.count_nonzero(np.cumsum(problem.pi[::-1]) <= LIGHT)), problem.size)

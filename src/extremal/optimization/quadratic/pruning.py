@@ -8,11 +8,12 @@ from ..._types import Floats, Ints
 from ...errors import SolverError
 from .master import Mixture, balance, mix
 from .problem import Problem
-from .watch import Watch
+from .watch import UNWATCHED, Watch
 
 PRECISE = 1e-8  # of a mixture that is final
 SILENT = 1e-7  # rows that tell less than this part of what the most telling row does are dropped
 ROUNDING = 1e-11  # of what weights have to balance
+CUT = 0.1  # of the rows, to be dropped at once where their number counts
 LARGEST_PART, SMALLEST_PART = 0.4, 0.04  # of the rows, to be dropped at once
 
 
@@ -40,6 +41,22 @@ def prune(
             else:
                 X, q, told = _telling(X[fewer[0]], fewer[1])
     return X, exactly_balanced(X, q), sorted(tried)
+
+
+def cut(problem: Problem, X: Floats, q: Floats, most: int) -> tuple[Floats, Floats] | None:
+    """At most so many rows with their best weights, found by dropping those that tell least; None if that fails."""
+    X, q, told = _telling(X, mix(X[:, 1:], problem.loss, PRECISE, q))
+    part = CUT
+    while len(q) > most:
+        count = min(max(most, int((1 - part) * len(q))), len(q) - 1)
+        fewer = _largest(problem, X, q, told, count, UNWATCHED)
+        if fewer is not None:
+            X, q, told = _telling(X[fewer[0]], fewer[1])
+        elif count < len(q) - 1:
+            part /= 2
+        else:
+            return None
+    return X, exactly_balanced(X, q)
 
 
 def _telling(X: Floats, mixture: Mixture) -> tuple[Floats, Floats, Floats]:

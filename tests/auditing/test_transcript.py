@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
 from tests.support.compositions import PRIOR, compositions, exact_leakage, exact_posterior
+from tests.support.examples import at_most
 
 
 @given(compositions())
@@ -114,7 +115,7 @@ def test_the_posterior_after_thousands_of_honest_reports_is_a_prior_for_the_next
     assert seen.worst_after(following) == pytest.approx(total, abs=1e-11)
 
 
-@settings(max_examples=60)
+@at_most(60)
 @given(compositions(), st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.integers(1, 300)), max_size=4))
 def test_a_long_transcript_is_exact(case, runs):
     prior, one, other = case

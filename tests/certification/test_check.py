@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import extremal as ex
 from extremal.certification.claim import check_claim
@@ -16,6 +16,7 @@ from extremal.model.mechanism import constant, identity
 from extremal.theory import closed_form
 from tests.support import oracles
 from tests.support.claims import PRIOR, SEPARABLE, Design, assert_certified, programmed, unchecked, with_bound
+from tests.support.examples import at_most
 from tests.support.strategies import designs, high_privacy_designs, uniform_designs
 
 
@@ -41,7 +42,7 @@ def test_a_lower_bound_on_lifts_restricts_the_competitors_too(utility, low):
     assert free.upper_bound >= design.upper_bound * (1 - 1e-9)
 
 
-@settings(max_examples=30)
+@at_most(30)
 @given(high_privacy_designs())
 def test_theorem_3_is_certified_by_the_dual_of_its_basis(case):
     prior, epsilon = case
@@ -53,7 +54,7 @@ def test_theorem_3_is_certified_by_the_dual_of_its_basis(case):
         assert_certified(prior, epsilon, utility, with_bound(prior, epsilon, utility, mechanism, y))
 
 
-@settings(max_examples=30)
+@at_most(30)
 @given(uniform_designs(max_size=9))
 def test_theorem_4_is_certified_by_a_constant_dual(case):
     n, epsilon = case
@@ -69,7 +70,7 @@ def test_theorem_4_is_certified_by_a_constant_dual(case):
         assert found.ok, found
 
 
-@settings(max_examples=30)
+@at_most(30)
 @given(designs(max_size=2, highest=lambda prior: prior.epsilon_max))
 def test_theorem_2_is_certified_by_the_dual_of_its_basis(case):
     prior, epsilon = case

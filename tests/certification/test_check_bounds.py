@@ -18,6 +18,7 @@ from extremal.model.regions import largest_lift
 from extremal.theory import closed_form
 from tests.support import oracles
 from tests.support.claims import SEPARABLE, Design, assert_certified, brute_force, exact_bound
+from tests.support.examples import at_most
 from tests.support.strategies import designs
 
 
@@ -119,7 +120,7 @@ def test_chords_bound_counting_which_bounds_and_finds_the_largest_of_all_vertice
     assert met >= exact - 1e-14 * (1 + abs(exact))
 
 
-@settings(max_examples=60)
+@at_most(60)
 @given(problems(), st.sampled_from([1, 4, 16]))
 def test_blocks_of_subsets_give_a_bound_between_the_exact_one_and_the_chords(problem, longest):
     prior, c, low, utility, y = problem
@@ -133,7 +134,7 @@ def test_blocks_of_subsets_give_a_bound_between_the_exact_one_and_the_chords(pro
         assert separable.meeting_loss(s, 1.0) == 0.0
 
 
-@settings(max_examples=60)
+@at_most(60)
 @given(problems(), st.integers(0, 1000))
 def test_delta_of_linear_and_of_arbitrary_utilities_is_that_of_all_vertices(problem, seed):
     prior, c, low, _, y = problem
@@ -148,7 +149,7 @@ def test_delta_of_linear_and_of_arbitrary_utilities_is_that_of_all_vertices(prob
         assert exact - 1e-13 * (1 + abs(exact)) <= found + error <= exact + 1e-11 * (1 + abs(exact)) + blur
 
 
-@settings(max_examples=60)
+@at_most(60)
 @given(problems())
 def test_a_bound_is_accepted_if_it_is_one_and_refused_if_it_is_too_small_by_a_millionth(problem):
     prior, c, low, utility, y = problem
@@ -160,7 +161,7 @@ def test_a_bound_is_accepted_if_it_is_one_and_refused_if_it_is_too_small_by_a_mi
         assert found.ok == found.proved == accepted, found
 
 
-@settings(max_examples=100)
+@at_most(100)
 @given(designs(max_size=5), st.sampled_from([0.0, 0.5]), st.integers(0, 1000))
 def test_no_bound_is_below_the_exact_delta_in_fractions(design, low, seed):
     """By more than what rounding may do to the terms of the best vertex, where lifts are large."""

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
@@ -16,6 +16,7 @@ from extremal.model.regions import largest_lift
 from extremal.theory import closed_form
 from tests.support import oracles
 from tests.support.claims import PRIOR, SEPARABLE, Design, assert_certified, exact_bound
+from tests.support.examples import at_most
 
 SMALL = [1e-8, 1e-7, 2e-7, 1e-6, 1e-5, 1e-4]
 MASSES = {
@@ -106,7 +107,7 @@ def test_a_lower_bound_on_lifts_is_checked_however_small_it_is(low):
     assert any("below lower_lift" in problem for problem in found.problems)
 
 
-@settings(max_examples=60)
+@at_most(60)
 @given(
     st.sampled_from(sorted(MASSES)),
     st.sampled_from([1e-6, 1e-3, 0.1, 1.0]),

@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
@@ -18,6 +18,7 @@ import extremal as ex
 from extremal.estimation.contrasts import Channel
 from extremal.estimation.likelihood import _newton, _separable, maximize
 from extremal.estimation.squares import by_squares
+from tests.support.examples import at_most
 from tests.support.strategies import mechanisms
 
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
@@ -59,7 +60,7 @@ def test_the_maximum_is_the_exact_rational_solution_where_that_is_a_distribution
     assert e.gap <= 1e-9
 
 
-@settings(max_examples=40, deadline=None)
+@at_most(40)
 @given(data=st.data(), n=st.integers(2, 5))
 def test_no_frequencies_are_better_than_the_gap_allows(data, n):
     """The certificate against frequencies of every kind, and the maximum against another solver."""
@@ -217,7 +218,7 @@ def test_symbols_that_are_not_identified_are_named_and_their_sum_is_identified()
     assert together.upper[0] - together.lower[0] < 0.1
 
 
-@settings(max_examples=60, deadline=None)
+@at_most(60)
 @given(data=st.data(), n=st.integers(2, 6))
 def test_identification_agrees_with_the_rank_of_the_matrix_in_exact_fractions(data, n):
     """e_i is in the column space of P exactly if it does not raise its rank."""
@@ -443,7 +444,7 @@ def test_one_report_is_enough_for_an_answer():
     assert (e.upper - e.lower > 0.5).all()
 
 
-@settings(max_examples=40, deadline=None)
+@at_most(40)
 @given(data=st.data(), n=st.integers(2, 5))
 def test_every_mechanism_gives_an_answer_that_makes_sense(data, n):
     """Constant mechanisms, zero columns and repeated rows included."""

@@ -7,12 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from extremal.theory.closed_form import binary_matrix, high_privacy_matrix, uniform_matrix
 from extremal.theory.polytope import exact_polytope_vertices
 from tests.support import oracles
+from tests.support.examples import at_most
 
 UTILITIES = {
     "total variation": lambda pi, P: oracles.exact_f_information(pi, P, oracles.exact_total_variation),
@@ -92,7 +93,7 @@ def test_theorem_4_is_exact_in_every_region_and_at_every_edge(n):
 
 
 @given(masses(), st.data(), st.lists(st.integers(-5, 5), min_size=3, max_size=3))
-@settings(max_examples=50)
+@at_most(50)
 def test_columns_of_vertices_lie_in_the_hull_of_algorithm_1(pi, data, functional):
     """Theorem 5 in the last region too: no linear function is larger on a lift than on all its vectors."""
     c = data.draw(fractions_between(Fraction(1), 1 / min(pi)))

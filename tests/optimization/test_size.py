@@ -1,15 +1,17 @@
 """Designs of many symbols: certificates, memory, arcs without a matrix."""
 
 import json
+import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
 from extremal.errors import SizeError
 from extremal.theory import closed_form
+from tests.support.examples import at_most
 from tests.support.optima import assert_checked, assert_keeps_its_promises, run
 from tests.support.pricing import SEPARABLE, families
 from tests.support.strategies import designs
@@ -78,6 +80,16 @@ def test_a_thousand_symbols_are_certified_within_two_gigabytes(name):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.1, 4.0])
+def test_a_thousand_symbols_are_certified_at_small_and_large_levels(epsilon):
+    prior = ex.Prior(np.random.default_rng(11).dirichlet(np.ones(1000)))
+    design = ex.design(prior, epsilon, ex.mutual_information, time_limit=math.inf)
+    assert design.gap <= 1e-4
+    assert_keeps_its_promises(design, 1e-4)
+    assert ex.check_design(design).ok
+
+
+@pytest.mark.slow
 def test_a_thousand_counts_stay_within_two_gigabytes():
     """A dynamic programme over 2 million counts must not remember all its choices."""
     script = """
@@ -113,7 +125,7 @@ def test_a_hundred_thousand_symbols_by_arcs_need_no_matrix():
 
 
 @given(designs(max_size=6), st.sampled_from(SEPARABLE))
-@settings(max_examples=40)
+@at_most(40)
 def test_the_value_of_arcs_without_a_matrix_is_that_of_the_mechanism(design, utility):
     prior, epsilon = design
     arc = ex.design(prior, epsilon, utility, method="arc")

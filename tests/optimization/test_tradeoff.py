@@ -4,17 +4,18 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
 from extremal.errors import EpsilonError, PriorError, UtilityError
+from tests.support.examples import at_most
 from tests.support.pricing import SEPARABLE
 from tests.support.strategies import priors
 
 
 @given(priors(max_size=6), st.lists(st.floats(0, 4), min_size=1, max_size=5), st.sampled_from(SEPARABLE))
-@settings(max_examples=30)
+@at_most(30)
 def test_every_point_is_the_optimum_at_its_level_in_the_order_given(prior, epsilons, utility):
     curve = ex.tradeoff(prior, epsilons, utility)
     assert curve.epsilons.tolist() == epsilons

@@ -11,9 +11,9 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import linprog
 
 import extremal as ex
+from extremal._highs import INFINITE, Program
 
 # Utilities
 
@@ -141,15 +141,14 @@ def optimum(prior, c, utility):
     scaled = np.vstack(((D / rows).T, np.ones(len(V))))
     columns = np.abs(scaled).max(axis=0)
     spread = max(np.ptp(gains), 1e-300)
-    result = linprog(
-        -(gains - gains.min()) / spread / columns,
-        A_eq=scaled / columns,
-        b_eq=np.append(np.zeros(len(pi) - 1), 1.0),
-        method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    assert result.status == 0, result.message
-    z = -result.eqlin.marginals[:-1] * spread / rows
+    # Through scipy it would take three times as long, and whatever the solver says, the bound holds.
+    program = Program({"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10})
+    right = np.append(np.zeros(len(pi) - 1), 1.0)
+    program.add_rows(right, right, np.zeros((len(pi), 0)))
+    costs, none = -(gains - gains.min()) / spread / columns, np.full(len(V), INFINITE)
+    program.add_columns(costs, np.zeros(len(V)), none, (scaled / columns).T)
+    assert program.run() == "optimal"
+    z = -program.solution()[1][:-1] * spread / rows
     return float(np.max(gains - D @ z))
 
 

@@ -13,6 +13,7 @@ from extremal.errors import SizeError
 from extremal.theory import closed_form
 from extremal.theory.polytope import exact_polytope_vertices
 from tests.support import oracles
+from tests.support.examples import at_most
 from tests.support.strategies import designs, high_privacy_designs, pairs, uniform_designs
 
 
@@ -76,7 +77,7 @@ def assert_best(prior, epsilon, mechanism, utilities):
 
 
 @given(designs(min_size=3, max_size=3))
-@settings(max_examples=40)
+@at_most(40)
 def test_the_optimum_is_that_of_trying_every_basis(design):
     prior, epsilon = design
     c = oracles.largest_lift(prior, epsilon)
@@ -127,7 +128,7 @@ def test_exact_vertices_meet_their_constraints_with_equality_and_none_appears_tw
     assert apart.min(axis=1).max() <= 1e-12
 
 
-@pytest.mark.parametrize("epsilon", [0.05, 0.2, 0.4, 0.7, 1.0, 1.5, 2.2, 2.4])
+@pytest.mark.parametrize("epsilon", [0.05, 0.4, 1.0, 2.2])
 def test_four_symbols_have_the_optimum_of_the_lift_vectors_too(epsilon):
     prior = ex.Prior([0.4, 0.3, 0.2, 0.1])
     vertices = ex.theory.polytope_vertices(prior, epsilon)

@@ -2,18 +2,19 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from extremal.optimization.quadratic.kernels import all_vertices, climb, fill
 from extremal.theory.lift_vectors import lift_vertices
+from tests.support.examples import at_most
 
 
 def key(rows):
     return np.unique(np.round(rows, 9), axis=0)
 
 
-@settings(max_examples=100, deadline=None)
+@at_most(100)
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=7), st.floats(0.01, 4))
 def test_all_vertices_are_those_of_the_subset_table(masses, epsilon):
     pi = np.sort(np.array(masses) / np.sum(masses))[::-1]

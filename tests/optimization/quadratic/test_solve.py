@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import extremal as ex
@@ -13,6 +13,7 @@ from extremal.optimization.quadratic.purposes import Quadratic, groups, mean, sh
 from extremal.optimization.quadratic.solve import solve
 from extremal.theory.closed_form import high_privacy
 from extremal.theory.lift_vectors import lift_vertices
+from tests.support.examples import at_most
 
 
 def checked(pi, epsilon, A, **options):
@@ -201,7 +202,7 @@ def test_a_start_is_never_lost():
     assert more.value >= less.value * (1 - 1e-3)
 
 
-@settings(max_examples=60, deadline=None)
+@at_most(60)
 @given(
     st.lists(st.floats(1e-4, 1), min_size=2, max_size=6),
     st.floats(1e-3, 5),

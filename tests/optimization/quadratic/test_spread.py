@@ -53,7 +53,7 @@ def test_hundreds_of_symbols_have_designs_within_a_tenth_of_the_bound(kind, epsi
 def test_an_interrupt_at_any_time_leaves_a_valid_design(size):
     prior = ex.Prior.from_counts(1 / np.arange(1, size + 1))
     response = shares(prior, ex.theory.randomized_response_for_pml(prior, 0.8))
-    for calls in (0, 1, 2, 4):
+    for calls in (0, 1, 4):
         count = itertools.count()
 
         def stop(value, upper, count=count, calls=calls):
@@ -73,7 +73,7 @@ def test_a_time_limit_is_looked_at_inside_every_step(size, monkeypatch):
     from extremal.optimization.quadratic import watch
 
     prior = ex.Prior.from_counts(1 / np.arange(1, size + 1))
-    for left in (0, 1, 3, 10, 30):
+    for left in (0, 3, 30):
         looks = itertools.count()
         monkeypatch.setattr(
             watch.time, "perf_counter", lambda looks=looks, left=left: float(next(looks) > left)

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -21,6 +21,7 @@ from extremal.optimization.solver.pricing import FINE_CELLS, Separable
 from extremal.optimization.solver.separable import chord_generation, column_generation
 from extremal.theory.lift_vectors import lift_vertices
 from tests.support import oracles
+from tests.support.examples import at_most
 from tests.support.pricing import SEPARABLE
 from tests.support.strategies import designs
 
@@ -104,7 +105,7 @@ def test_enumeration_proves_its_optimum_by_a_dual_feasible_vector(program):
 
 
 @given(programs(max_size=8))
-@settings(max_examples=60)
+@at_most(60)
 def test_column_generation_attains_the_optimum_of_enumeration_and_proves_it(program):
     prior, low, high, utility = program
     if not isinstance(utility, ex.FInformation):
@@ -156,7 +157,7 @@ def test_progress_reports_a_value_that_never_falls_and_a_bound_that_never_rises(
 
 
 def test_a_good_start_saves_rounds_and_leads_to_the_same_value():
-    problem = Separable(np.random.default_rng(2).dirichlet(np.ones(26)), ex.mutual_information.f, 0.0, 1.6)
+    problem = Separable(np.random.default_rng(2).dirichlet(np.ones(20)), ex.mutual_information.f, 0.0, 1.6)
     cold = column_generation(problem, 1e-7, Budget())
     warm = column_generation(problem, 1e-7, Budget(), start=cold.lifts)
     assert warm.stats.rounds < cold.stats.rounds
@@ -192,7 +193,7 @@ def test_the_relative_gap_is_0_where_nothing_is_open_and_infinite_where_nothing_
 
 
 @given(programs(min_size=3, max_size=7))
-@settings(max_examples=40)
+@at_most(40)
 def test_local_search_is_feasible_no_better_than_the_optimum_and_claims_nothing(program):
     prior, low, high, utility = program
     mu = of_rows(prior, utility)
@@ -250,7 +251,7 @@ def test_filling_in_any_order_makes_a_vertex_that_prefers_the_first(program, see
 
 
 @given(programs(max_size=6))
-@settings(max_examples=50)
+@at_most(50)
 def test_the_master_program_is_the_linear_program_over_its_columns(program):
     prior, low, high, utility = program
     pi, mu = prior.probabilities, of_rows(prior, utility)
@@ -269,7 +270,7 @@ def test_the_master_program_is_the_linear_program_over_its_columns(program):
 
 
 @given(programs(max_size=6))
-@settings(max_examples=50)
+@at_most(50)
 def test_refining_leaves_the_program_as_it_was(program):
     prior, low, high, utility = program
     V = lift_vertices(prior.probabilities, low, high)

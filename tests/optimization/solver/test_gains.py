@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -14,6 +14,7 @@ from extremal.optimization.solver.column_generation import enumerate_program
 from extremal.optimization.solver.gains import gain_program
 from extremal.theory.lift_vectors import lift_vertices
 from tests.support import oracles
+from tests.support.examples import at_most
 from tests.support.strategies import designs
 
 LOWS = st.sampled_from([0.0, 0.0, 0.0, 0.2, 0.9])
@@ -40,7 +41,7 @@ def of_rows(prior, gain):
 
 
 @given(tasks(max_size=8))
-@settings(max_examples=80)
+@at_most(80)
 def test_the_program_attains_the_optimum_over_all_vertices_and_proves_it(task):
     prior, gain, low, high = task
     pi, mu = prior.probabilities, of_rows(prior, gain)
@@ -60,7 +61,7 @@ def test_the_program_attains_the_optimum_over_all_vertices_and_proves_it(task):
 
 
 @given(tasks(max_size=5))
-@settings(max_examples=40)
+@at_most(40)
 def test_the_design_is_feasible_and_certified(task):
     prior, gain, low, high = task
     utility = ex.ExpectedGain(gain)

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
@@ -14,6 +14,7 @@ from extremal.optimization.solver.kernels import counts as lattice_kernel
 from extremal.optimization.solver.kernels import neighbourhood as neighbourhood_kernel
 from extremal.optimization.solver.kernels import vertices as vertex_kernel
 from extremal.optimization.solver.pricing import CELLS, Separable
+from tests.support.examples import at_most
 from tests.support.pricing import (
     BOUNDS,
     FEW,
@@ -80,7 +81,7 @@ def test_the_table_of_t_log_t_is_as_close_as_it_says(high):
 
 
 @given(pricings(max_size=10), st.data())
-@settings(max_examples=60)
+@at_most(60)
 def test_the_search_finds_the_best_column(pricing, data):
     problem, y = pricing
     full, partial, profits = every_column(problem, y)
@@ -138,7 +139,7 @@ def test_a_threshold_above_all_columns_is_returned_as_the_bound(pricing):
 
 
 @given(pricings(min_size=4), st.integers(0, 5), st.data())
-@settings(max_examples=50)
+@at_most(50)
 def test_neighbourhoods_return_genuine_columns_with_their_reduced_values(pricing, seed, data):
     problem, y = pricing
     free = data.draw(st.integers(3, problem.size - 1))

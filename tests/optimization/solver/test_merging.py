@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
@@ -13,6 +13,7 @@ from extremal.optimization.solver.column_generation import Solution, Stats, enum
 from extremal.optimization.solver.merging import _better, _spread, merge, solve_separable
 from extremal.optimization.solver.pricing import Separable
 from extremal.optimization.solver.separable import chord_generation, column_generation
+from tests.support.examples import at_most
 from tests.support.pricing import SEPARABLE, families
 
 
@@ -54,7 +55,7 @@ def test_blocks_are_numbered_hold_neighbours_in_mass_and_are_small_unless_a_symb
     st.sampled_from(SEPARABLE),
     st.booleans(),
 )
-@settings(max_examples=50)
+@at_most(50)
 def test_a_solution_over_any_blocks_is_one_over_the_symbols_and_its_bound_holds(
     numbers, bounds, utility, counted
 ):
@@ -75,13 +76,14 @@ def test_a_solution_over_any_blocks_is_one_over_the_symbols_and_its_bound_holds(
     assert (problem.mu(best.lifts) - best.lifts @ solution.dual).max() <= 1e-12
 
 
-FAST = {"Dirichlet", "geometric 0.8"}
+FAST = [("Dirichlet", 0.0, 0.4), ("geometric 0.8", 0.0, 1.5), ("Dirichlet", 0.5, 0.7)]
+SLOW = [(name, *level) for name in families(50) for level in ((0.0, 0.4), (0.0, 1.5), (0.5, 0.7))]
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in FAST else pytest.mark.slow) for name in families(50)]
+    ("name", "low", "epsilon"),
+    [*FAST, *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW if case not in FAST)],
 )
-@pytest.mark.parametrize(("low", "epsilon"), [(0.0, 0.4), (0.0, 1.5), (0.5, 0.7)])
 def test_merged_and_unmerged_agree_on_fifty_symbols(name, low, epsilon):
     problem = Separable(families(50)[name], ex.mutual_information.f, low, math.exp(epsilon))
     block = merge(problem, 30)

@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
 from extremal.optimization.solver import pricing
 from extremal.optimization.solver.pricing import FINE_CELLS, Lattice, Separable, integer_counts
+from tests.support.examples import at_most
 from tests.support.pricing import SEPARABLE
 from tests.support.strategies import designs, priors
 from tests.support.vertex_pricing import CELLS, LOWS, duals, largest, pricings, problems, slack, vertices
@@ -123,7 +124,7 @@ def test_exhausting_finds_the_largest_reduced_value_or_proves_the_threshold(case
 
 @pytest.mark.parametrize("most_nodes", [1, 10, 100])
 @given(pricings(max_size=9), st.integers(1, 3))
-@settings(max_examples=40)
+@at_most(40)
 def test_exhausting_cut_short_bounds_all_the_same(most_nodes, case, each):
     problem, y = case
     priced = problem.exhaust(y, -1e9, each, most_nodes)
@@ -141,7 +142,7 @@ def test_the_bound_of_a_finished_search_does_not_depend_on_the_table():
 
 
 @given(pricings(), st.integers(0, 3))
-@settings(max_examples=40)
+@at_most(40)
 def test_exploring_returns_columns_with_their_reduced_values(case, seed):
     problem, y = case
     lifts, reduced = problem.explore(y, 10, 16, seed)

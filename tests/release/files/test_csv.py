@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
@@ -17,6 +17,7 @@ from extremal.errors import FileError, KeyingError, ValuesError
 from extremal.model.mechanism import identity
 from extremal.release.files import csv_scan
 from extremal.release.files.privatize import privatize_file
+from tests.support.examples import at_most
 from tests.support.file_cases import KEY, SAME, WORDS, C, one_line
 
 NUMBERS = ex.Prior({1: 0.5, 2: 0.25, 0.5: 0.25})
@@ -59,7 +60,7 @@ def test_a_mechanism_that_tells_the_truth_copies_a_csv_file_byte_for_byte(text):
 FIELD = st.text(st.sampled_from('ab ,;"\n\r\té€'), max_size=6)
 
 
-@settings(max_examples=60)
+@at_most(60)
 @given(
     rows=st.lists(st.tuples(FIELD, st.sampled_from(WORDS.labels), FIELD), min_size=1, max_size=8),
     delimiter=st.sampled_from(",;\t|"),

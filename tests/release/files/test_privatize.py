@@ -1,11 +1,11 @@
 """CSV and Parquet files: reports in the named columns, all else as it was, whole or not there at all."""
 
-import itertools
 import os
 import re
 import signal
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -337,15 +337,15 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(source, target):
     assert left_behind(target.parent) == []
 
 
-def test_a_hundred_thousand_unknown_values_are_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_scan, "BLOCK", 1 << 20)
-    monkeypatch.setattr(parquet_files, "MOST_ROWS", 1 << 14)
-    values = {"answer": [f"unknown {i}" for i in range(100_000)], "n": [1] * 100_000}
+def test_twenty_thousand_unknown_values_are_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_scan, "BLOCK", 1 << 18)
+    monkeypatch.setattr(parquet_files, "MOST_ROWS", 1 << 12)
+    values = {"answer": [f"unknown {i}" for i in range(20_000)], "n": [1] * 20_000}
     for kind in FORMATS:
-        source = write(tmp_path / f"s.{kind}", values, 30_000)
+        source = write(tmp_path / f"s.{kind}", values, 6_000)
         one_line(
             ValuesError,
-            r"100000 of 100000 rows: 'unknown 0' \(1\), .* 99995 more values",
+            r"20000 of 20000 rows: 'unknown 0' \(1\), .* 19995 more values",
             lambda source=source: privatize_file(source, source.with_stem("t"), {"answer": C}),
         )
 
@@ -533,18 +533,18 @@ def parquet_source(path, values):
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_the_bytes_of_a_file_leak_no_more_than_epsilon(tmp_path, kind):
-    """Error rate: a false alarm in 1e-6 of the runs of each format."""
-    runs = {}
+    """Files with the same reports are the same bytes, whatever the answers were: so they leak what reports leak."""
+    written = defaultdict(set)
     target = tmp_path / f"t.{kind}"
     for i, label in enumerate(WORDS.labels):
         source = tmp_path / f"s{i}.{kind}"
         (csv_source if kind == "csv" else parquet_source)(source, [label, 'c"c', "a"])
-        runs[label] = []
-        for _ in range(120):
+        for _ in range(50):
             privatize_file(source, target, {"answer": FEW}, overwrite=True)
-            runs[label].append(target.read_bytes())
-    assert not finds_more_than(LEAST, runs, WORDS)
-    assert len(set(itertools.chain(*runs.values()))) <= 27  # nothing but three reports is in it
+            frame = pd.read_csv(target) if kind == "csv" else pd.read_parquet(target)
+            written[tuple(frame["answer"])].add((target.read_bytes(), i))
+    assert all(len({content for content, _ in files}) == 1 for files in written.values())
+    assert sum(len({answer for _, answer in files}) > 1 for files in written.values()) > 6  # of 27
 
 
 def test_the_falsifier_finds_what_a_careless_copy_keeps(tmp_path):

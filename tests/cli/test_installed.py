@@ -12,6 +12,7 @@ import urllib.request
 
 import pytest
 
+import extremal as ex
 from extremal.cli import EXAMPLES
 from tests.support.cli_cases import ANSWERS, environment, write_survey
 from tests.support.root import ROOT
@@ -67,14 +68,8 @@ def test_the_help_needs_neither_numpy_nor_rich():
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_ends_with_one_line_at_most_and_no_files(tmp_path, number, status):
-    write_survey(tmp_path)
-    assert (
-        command(
-            *["design", "--prior", "never=0.5,once=0.3,often=0.2", "-e", "0.7", "-o", "m.json"],
-            folder=tmp_path,
-        ).returncode
-        == 0
-    )
+    prior = ex.Prior.uniform(ANSWERS)
+    ex.certify(prior, ex.theory.randomized_response(prior, 0.7), 0.7).save(tmp_path / "m.json")
     spool = tmp_path / "spool"
     spool.mkdir()
     words = [

@@ -5,10 +5,20 @@ import re
 from pathlib import Path
 from urllib.parse import parse_qs
 
+import pytest
+
+from tests.support.browser import Device
 from tests.support.survey_site import STATIC, certified, serving
 
 DOCS = Path(__file__).parents[2] / "docs"
 MECHANISM = certified({"never": 0.5, "once": 0.3, "often": 0.2}, 0.6)
+
+
+@pytest.fixture(scope="module")
+def device(browser):
+    made = Device(browser)
+    yield made
+    made.close()
 
 
 def block(kind):
@@ -16,7 +26,7 @@ def block(kind):
     return re.search(rf"<!-- embedding:{kind} -->\n```{kind}\n(.*?)```", text, re.S)[1]
 
 
-def test_the_question_of_the_page_works_in_any_form(browser):
+def test_the_question_of_the_page_works_in_any_form(device):
     """The form submits the report, once drawn the same one, and nothing else."""
     files = {
         "/form.html": f"<!doctype html><title>form</title>{block('html')}",
@@ -25,7 +35,7 @@ def test_the_question_of_the_page_works_in_any_form(browser):
     }
     with serving(files) as site:
         site.policy = "default-src 'self'"
-        page = browser.new_context().new_page()
+        page = device.as_new()
         reports = []
         for answer in ["never", "often", "once"]:
             page.goto(site.address)
@@ -38,10 +48,9 @@ def test_the_question_of_the_page_works_in_any_form(browser):
             assert page.evaluate("Object.values(localStorage)") == reports[:1]
         assert len(set(reports)) == 1
         assert int(reports[0]) in MECHANISM.mechanism.outputs
-        page.context.close()
 
 
-def test_a_mechanism_that_breaks_its_promise_leaves_the_button_disabled(browser):
+def test_a_mechanism_that_breaks_its_promise_leaves_the_button_disabled(device):
     files = {
         "/form.html": f"<!doctype html><title>form</title>{block('html')}",
         "/question.js": block("js"),
@@ -49,12 +58,11 @@ def test_a_mechanism_that_breaks_its_promise_leaves_the_button_disabled(browser)
     }
     with serving(files) as site:
         site.policy = "default-src 'self'"
-        page = browser.new_context().new_page()
+        page = device.as_new()
         with page.expect_event("pageerror") as error:
             page.goto(site.address)
         assert "leaks more" in str(error.value)
         assert page.is_disabled("#send")
-        page.context.close()
 
 
 def test_respondents_find_the_digests_of_what_is_served():

@@ -381,7 +381,7 @@ def test_kill_9_under_load_loses_nothing_that_was_acknowledged_and_stores_nothin
         place = request.getfixturevalue("postgres_cluster").url
     survey = published("invited")
     with create_store(place, survey) as store:
-        tokens = store.invite(400)
+        tokens = store.invite(240)
     process, base = start("invited", place)
     bodies = [body(survey, k, token=token) for k, token in enumerate(tokens)]
     acknowledged, counted = [], threading.Lock()
@@ -412,13 +412,13 @@ def test_kill_9_under_load_loses_nothing_that_was_acknowledged_and_stores_nothin
     with open_store(place) as store, running(store) as (again, _):
         stored = [id for id, _ in store.rows()]
         assert set(acknowledged) <= set(stored)
-        assert len(stored) == len(set(stored)) == 400 - store.open_invitations()
-        assert len(stored) < 400
+        assert len(stored) == len(set(stored)) == 240 - store.open_invitations()
+        assert len(stored) < 240
         # The phones try again, those that were acknowledged too.
         with ThreadPoolExecutor(8) as pool:
             statuses = list(pool.map(lambda content: post(again, content)[0], bodies))
-        assert statuses == [200] * 400
-        assert (store.count(), store.open_invitations()) == (400, 0)
+        assert statuses == [200] * 240
+        assert (store.count(), store.open_invitations()) == (240, 0)
         if kind == "postgresql":
             with store.engine.begin() as connection:
                 connection.exec_driver_sql("DROP TABLE survey, reports, invitations")

@@ -101,7 +101,7 @@ def assert_matrix(page, prior, utility=ex.shares):
     return expected
 
 
-def test_the_first_question_is_what_to_estimate_from_how_many_people(page):
+def test_the_first_question_is_what_to_estimate_from_how_many_people_and_some_designs_tell_no_shares(page):
     order = page.evaluate(
         "[...document.querySelectorAll('select, input, textarea')].slice(0, 3).map(e => e.id)"
     )
@@ -124,15 +124,6 @@ def test_the_first_question_is_what_to_estimate_from_how_many_people(page):
     page.wait_for_selector("#curve svg path")
     controls = page.inner_text("#controls").lower()
     assert [term for term in TERMS if term.lower() in controls.split()] == []
-    choose(page, THREE, 0.6)
-    assert_matrix(page, PRIOR)
-    page.select_option("#utility", "total-variation")
-    until(page, "document.getElementById('method').textContent.includes('Total variation')")
-    done(page)
-    assert_matrix(page, PRIOR, ex.utilities.total_variation)
-
-
-def test_shares_that_cannot_be_told_apart_stand_beside_no_success(page):
     page.select_option("#utility", "mutual-information")
     until(page, "document.getElementById('headline').textContent.startsWith('These reports cannot')")
     assert page.locator("#needed .bar").count() == 0
@@ -142,6 +133,13 @@ def test_shares_that_cannot_be_told_apart_stand_beside_no_success(page):
     page.click("#draw")
     page.wait_for_selector("#drawn table")
     assert "cannot be told apart" in page.inner_text("#drawn")
+    page.select_option("#utility", "shares")
+    choose(page, THREE, 0.6)
+    assert_matrix(page, PRIOR)
+    page.select_option("#utility", "total-variation")
+    until(page, "document.getElementById('method').textContent.includes('Total variation')")
+    done(page)
+    assert_matrix(page, PRIOR, ex.utilities.total_variation)
 
 
 def test_the_limit_is_set_by_keys_marks_a_wish_and_a_drag(page):
@@ -281,7 +279,7 @@ def test_a_running_search_has_no_result_of_other_choices_under_it_and_can_be_can
     assert_matrix(page, PRIOR)
 
 
-def test_files_come_from_one_menu_and_the_report_can_be_read_everywhere(page, tmp_path):
+def test_files_come_from_one_menu_the_report_can_be_read_everywhere_and_a_sample_is_drawn(page, tmp_path):
     choose(page, THREE, 0.6)
     shown = page.evaluate(MATRIX)
     starts = {
@@ -315,10 +313,8 @@ def test_files_come_from_one_menu_and_the_report_can_be_read_everywhere(page, tm
     assert report.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert report.evaluate("document.documentElement.scrollWidth") <= 700
     report.close()
-
-
-def test_a_sample_is_drawn_saved_and_forgotten_with_its_mechanism(page, tmp_path):
-    choose(page, THREE, 0.6)
+    page.bring_to_front()
+    page.keyboard.press("Escape")  # the menu
     page.fill("#sample", "never\nonce\noften\n" * 20)
     page.click("#draw")
     page.wait_for_selector("#drawn table")
@@ -369,10 +365,22 @@ def tasks_of(page):
     return found
 
 
-def test_a_link_without_the_token_computes_nothing_until_a_person_asks(page, link):
-    address, asked = link.partition("#")[0], tasks_of(page)
+def test_without_the_token_nothing_is_computed_and_with_it_nothing_until_a_person_asks(empty, link):
+    page, address, asked = empty, link.partition("#")[0], tasks_of(empty)
+    page.goto(address)
+    until(page, "document.getElementById('status').textContent.includes('open the link')")
+    assert page.is_disabled("#slider")
+    assert page.is_disabled("#prior")
+    assert asked == []
+    page.goto(link)  # only what stands after the # differs, so the browser does not load the page anew
+    page.wait_for_selector("#begin:not([hidden])")
+    assert "token" not in page.url
+    assert asked == []
+    page.click("#begin")
+    done(page)
     page.goto("about:blank")
-    page.goto(f"{address}#prior=a,1%0Ab,2&epsilon=3")
+    asked.clear()
+    page.goto(f"{address}#prior=a,1%0Ab,2&epsilon=3")  # this window knows the token
     page.wait_for_selector("#begin:not([hidden])")
     assert page.input_value("#prior").startswith("Strong Democrat")
     assert asked == []
@@ -381,20 +389,6 @@ def test_a_link_without_the_token_computes_nothing_until_a_person_asks(page, lin
     done(page, 0.7)
     assert page.is_hidden("#begin")
     assert asked
-
-
-def test_a_window_without_the_token_can_do_nothing_and_says_what_to_do(empty, link):
-    page, asked = empty, tasks_of(empty)
-    page.goto(link.partition("#")[0])
-    until(page, "document.getElementById('status').textContent.includes('open the link')")
-    assert page.is_disabled("#slider")
-    assert page.is_disabled("#prior")
-    assert asked == []
-    page.goto(link)  # only what stands after the # differs, so the browser does not load the page anew
-    page.wait_for_selector("#begin:not([hidden])")
-    assert "token" not in page.url
-    page.click("#begin")
-    done(page)
 
 
 def test_the_file_that_opens_the_browser_leads_to_the_page(empty, link):

@@ -1,4 +1,4 @@
-/* A bound on sum_i d_i l_i^2 - sum_ij (low + high)_ij l_i l_j - (a.l)^2 - y.l over all lift vectors l admissible for a set
+/* A bound on sum_i d_i l_i^2 - sum_ij (low + high)_ij l_i l_j - |a'l|^2 - y.l over all lift vectors l admissible for a set
    of priors.
 
    Extremal ones have two levels, t on S and b on R, 0 elsewhere, with t pi(S) + b pi(R) = 1 and
@@ -10,7 +10,7 @@
 
    g_i the terms of symbol i. Products of two lifts are at least l (l_i + l_j) - l^2 for l = t, weighed by `high`, and for
    a lower level l, weighed by `low`: 0, or b where no lift is 0, or b with b (t - b) paid for every product of a 0 and a
-   t, by the symbol at 0 (PAID_BELOW) or by that at t (PAID_ABOVE). -(a.l)^2 is at most v^2 - 2 v a.l for every v, of
+   t, by the symbol at 0 (PAID_BELOW) or by that at t (PAID_ABOVE). -|a'l|^2 is at most |v|^2 - 2 v.a'l for every v, of
    which a cell has one. Cells are ranges of t and of b / t, and the levels that each symbol may have. With tangents in
    place of what is concave, F is convex along each of the two ranges, so in a cell it is largest in a corner.
 
@@ -33,7 +33,8 @@
 #define SMALLEST 1e-6 /* ranges of levels, in parts of t */
 #define CENTRED 6 /* steps to the best v of a cell */
 #define OFF 0.1 /* what v may cost, in parts of the slack */
-#define COLUMNS 7
+#define RANK 4 /* columns of a */
+#define COLUMNS (6 + RANK)
 #define OFTEN 32 /* cells between two looks at the clock */
 
 enum { NONE = 0, MIDDLE = 1, TOP = 2 };
@@ -43,7 +44,7 @@ enum { LEAF = -1, HALVE_T = 0, HALVE_B = 1, SYMBOLS = 2 }; /* SYMBOLS + 3 i + le
 typedef struct {
     int64_t n;
     const double *pi, *d, *y, *low, *high; /* the last two: sums of the pairs' weights of each symbol */
-    const double *a;
+    const double *a; /* n x RANK */
     const double *kA, *kB, *vA, *vB;
     const double *all; /* 1 for a branch in which every symbol is in S or R */
     double all_low, all_high, need, scale; /* sums of all pairs' weights; 1 / c; the size of multipliers */
@@ -51,7 +52,7 @@ typedef struct {
 } program;
 
 typedef struct {
-    double t0, t1, b0, b1, rho, theta, v, bound; /* b0 and b1 in parts of t */
+    double t0, t1, b0, b1, rho, theta, bound, v[RANK]; /* b0 and b1 in parts of t */
     int64_t branch, mode, split, child;
 } cell;
 
@@ -66,11 +67,12 @@ typedef struct {
     const double *vA;
     corner at[4];
     int count;
+    double *along, square; /* 2 a v, |v|^2 */
 } table;
 
 /* F with its slopes, and where it is largest. */
 typedef struct {
-    double value, by_rho, by_theta, by_v;
+    double value, by_rho, by_theta;
     int corner;
 } reached;
 
@@ -113,14 +115,25 @@ static void tabulate_corners(const program *p, const cell *c, const uint8_t *may
     }
 }
 
+/* Let F be that for a v. */
+static void take(table *q, const double *v) {
+    q->square = 0.0;
+    for (int k = 0; k < RANK; k++) q->square += v[k] * v[k];
+    for (int64_t i = 0; i < q->p->n; i++) {
+        double sum = 0.0;
+        for (int k = 0; k < RANK; k++) sum += q->p->a[RANK * i + k] * v[k];
+        q->along[i] = 2 * sum;
+    }
+}
+
 /* F in one corner. `chosen`, if given, gets the level of each symbol. */
-static reached in_corner(const table *q, int which, double rho, double theta, double v, int8_t *chosen) {
+static reached in_corner(const table *q, int which, double rho, double theta, int8_t *chosen) {
     const program *p = q->p;
     const corner *k = &q->at[which];
     const double t = k->t, b = k->b, outer = theta * b;
-    double total = 0.0, mass = 0.0, held = 0.0, along = 0.0;
+    double total = 0.0, mass = 0.0, held = 0.0;
     for (int64_t i = 0; i < p->n; i++) {
-        const double price = rho * p->pi[i] + 2 * v * p->a[i];
+        const double price = rho * p->pi[i] + q->along[i];
         const double in_S = k->in_S[i] - t * price + theta * k->inner[i];
         const double in_R = k->in_R[i] - b * price + outer * q->vA[i];
         const double none = k->none[i];
@@ -128,20 +141,19 @@ static reached in_corner(const table *q, int which, double rho, double theta, do
         const double level = S ? t : R ? b : 0.0;
         total += S ? in_S : R ? in_R : none;
         mass += p->pi[i] * level;
-        along += p->a[i] * level;
         held += S ? k->inner[i] : R ? b * q->vA[i] : 0.0;
         if (chosen) chosen[i] = S ? TOP : R ? MIDDLE : NONE;
     }
     const double hidden = p->blur * (fabs(rho) * (1.0 + t) + 3 * theta * t);
-    const reached r = {rho + theta * k->fixed + total + k->constant + v * v + hidden, 1.0 - mass, k->fixed + held,
-                       2 * (v - along), which};
+    const reached r = {rho + theta * k->fixed + total + k->constant + q->square + hidden, 1.0 - mass,
+                       k->fixed + held, which};
     return r;
 }
 
-static reached corners(const table *q, double rho, double theta, double v) {
-    reached most = in_corner(q, 0, rho, theta, v, NULL);
+static reached corners(const table *q, double rho, double theta) {
+    reached most = in_corner(q, 0, rho, theta, NULL);
     for (int k = 1; k < q->count; k++) {
-        const reached r = in_corner(q, k, rho, theta, v, NULL);
+        const reached r = in_corner(q, k, rho, theta, NULL);
         if (r.value > most.value) most = r;
     }
     return most;
@@ -156,7 +168,7 @@ typedef struct {
 /* The least F by one multiplier, or by two: where, its slopes by the others, whether it is a minimum (else it goes on falling),
    and the sides of it, of which a mixture has the slope 0. */
 typedef struct {
-    double x, value, slope, by_v;
+    double x, value, slope;
     bool met;
     side best, sides[4];
 } point;
@@ -181,33 +193,33 @@ typedef struct {
     double by_theta;
 } by_rho;
 
-static by_rho try_rho(const table *q, double rho, double theta, double v) {
-    const reached r = corners(q, rho, theta, v);
+static by_rho try_rho(const table *q, double rho, double theta) {
+    const reached r = corners(q, rho, theta);
     by_rho x;
     memset(&x, 0, sizeof(x));
-    x.at.x = rho, x.at.value = r.value, x.at.slope = r.by_rho, x.at.by_v = r.by_v;
+    x.at.x = rho, x.at.value = r.value, x.at.slope = r.by_rho;
     x.at.best = (side){rho, theta, 1.0, r.corner};
     x.by_theta = r.by_theta;
     return x;
 }
 
 /* The least F by rho, or any F that is at most `enough`, as a point of theta. */
-static point least_rho(const table *q, double start, double theta, double v, double enough, int far) {
+static point least_rho(const table *q, double start, double theta, double enough, int far) {
     const program *p = q->p;
-    by_rho l = try_rho(q, start, theta, v), h = l;
+    by_rho l = try_rho(q, start, theta), h = l;
     double step = 1e-3 * p->scale, lowest;
     for (int k = 0; h.at.slope < 0.0 && h.at.value > enough && k < far; k++, step *= 4) {
         l = h;
-        h = try_rho(q, h.at.x + step, theta, v);
+        h = try_rho(q, h.at.x + step, theta);
     }
     for (int k = 0; l.at.slope > 0.0 && l.at.value > enough && k < far; k++, step *= 4) {
         h = l;
-        l = try_rho(q, l.at.x - step, theta, v);
+        l = try_rho(q, l.at.x - step, theta);
     }
     for (int k = 0; k < STEPS && l.at.slope < 0.0 && h.at.slope > 0.0; k++) {
         const double best = smaller(l.at.value, h.at.value), middle = between(&l.at, &h.at, k, &lowest);
         if (best <= enough || best - lowest <= NEAR_RHO * p->slack) break;
-        const by_rho x = try_rho(q, middle, theta, v);
+        const by_rho x = try_rho(q, middle, theta);
         *(x.at.slope < 0.0 ? &l : &h) = x;
     }
     const double share = share_of(&l.at, &h.at);
@@ -216,7 +228,6 @@ static point least_rho(const table *q, double start, double theta, double v, dou
     x.x = theta;
     x.value = smaller(l.at.value, h.at.value);
     x.slope = share * h.by_theta + (1.0 - share) * l.by_theta;
-    x.by_v = share * h.at.by_v + (1.0 - share) * l.at.by_v;
     x.met = l.at.slope <= 0.0 && h.at.slope >= 0.0;
     x.best = l.at.value < h.at.value ? l.at.best : h.at.best;
     x.sides[0] = l.at.best, x.sides[1] = h.at.best;
@@ -227,25 +238,24 @@ static point least_rho(const table *q, double start, double theta, double v, dou
 /* The least F by rho and theta from those of a cell on, or any F that is at most `enough`. */
 static point settle(const table *q, const cell *c, double enough, int far) {
     const program *p = q->p;
-    point l = least_rho(q, c->rho, c->theta, c->v, enough, far), h = l;
+    point l = least_rho(q, c->rho, c->theta, enough, far), h = l;
     double lowest;
     for (int k = 0; l.slope > 0.0 && l.x > 0.0 && l.value > enough; k++) {
         h = l;
-        l = least_rho(q, h.best.rho, k < 2 ? h.x / 4 : 0.0, c->v, enough, far);
+        l = least_rho(q, h.best.rho, k < 2 ? h.x / 4 : 0.0, enough, far);
     }
     for (int k = 0; h.slope < 0.0 && h.value > enough && k < far; k++) {
         l = h;
-        h = least_rho(q, l.best.rho, larger(l.x * 4, 1e-3 * p->scale), c->v, enough, far);
+        h = least_rho(q, l.best.rho, larger(l.x * 4, 1e-3 * p->scale), enough, far);
     }
     for (int k = 0; k < STEPS && l.slope < 0.0 && h.slope > 0.0; k++) {
         const double best = smaller(l.value, h.value), middle = between(&l, &h, k, &lowest);
         if (best <= enough || best - lowest <= NEAR_THETA * p->slack) break;
-        const point x = least_rho(q, (l.value < h.value ? l : h).best.rho, middle, c->v, enough, far);
+        const point x = least_rho(q, (l.value < h.value ? l : h).best.rho, middle, enough, far);
         *(x.slope < 0.0 ? &l : &h) = x;
     }
     const double share = l.slope >= 0.0 ? 0.0 : share_of(&l, &h);
     point x = l.value < h.value ? l : h;
-    x.by_v = share * h.by_v + (1.0 - share) * l.by_v;
     x.met = l.met && h.met && h.slope >= 0.0;
     for (int k = 0; k < 2; k++) {
         x.sides[k] = l.sides[k], x.sides[2 + k] = h.sides[k];
@@ -254,27 +264,42 @@ static point settle(const table *q, const cell *c, double enough, int far) {
     return x;
 }
 
+/* a'l of the mixture of the sides of a point, which is where v is best, less v; `levels` has room for n. */
+static void off_centre(const table *q, const cell *c, const point *x, int8_t *levels, double off[RANK]) {
+    const program *p = q->p;
+    for (int k = 0; k < RANK; k++) off[k] = -c->v[k];
+    for (int side_ = 0; side_ < 4; side_++) {
+        const double w = x->sides[side_].weight;
+        const corner *at = &q->at[x->sides[side_].corner];
+        if (!(w > 0.0)) continue;
+        in_corner(q, x->sides[side_].corner, x->sides[side_].rho, x->sides[side_].theta, levels);
+        for (int64_t i = 0; i < p->n; i++) {
+            const double lift = levels[i] == TOP ? at->t : levels[i] == MIDDLE ? at->b : 0.0;
+            for (int k = 0; k < RANK; k++) off[k] += w * lift * p->a[RANK * i + k];
+        }
+    }
+}
+
 /* The multipliers and v of about the least bound of a cell, or of one that is at most `enough`. */
-static void tighten(const program *p, cell *c, const uint8_t *may, double enough, table *q) {
+static void tighten(const program *p, cell *c, const uint8_t *may, double enough, table *q, int8_t *levels) {
     tabulate_corners(p, c, may, q);
     cell best = *c;
-    best.bound = INFINITY;
-    double low = -INFINITY, high = INFINITY, off_low = 0.0, off_high = 0.0;
+    double off[RANK] = {0.0}, step = 1.0;
     for (int k = 0; k < CENTRED; k++) {
+        take(q, c->v);
         const point x = settle(q, c, enough, FAR);
         c->rho = x.best.rho, c->theta = x.best.theta, c->bound = x.value;
-        if (c->bound < best.bound) best = *c;
-        const double off = -x.by_v / 2;
-        if (x.value <= enough || !x.met || off * off <= OFF * p->slack) break;
-        if (off > 0)
-            low = c->v, off_low = off;
-        else
-            high = c->v, off_high = off;
-        if (low > -INFINITY && high < INFINITY) {
-            if ((high - low) * smaller(off_low, -off_high) <= OFF * p->slack) break;
-            c->v = low + (high - low) * (k & 1 ? 0.5 : off_low / (off_low - off_high));
+        if (k == 0 || c->bound < best.bound) {
+            double size = 0.0;
+            best = *c;
+            if (x.value <= enough || !x.met) break;
+            off_centre(q, c, &x, levels, off);
+            for (int j = 0; j < RANK; j++) size += off[j] * off[j];
+            if (size <= OFF * p->slack) break;
         } else
-            c->v += off;
+            step *= 0.4;
+        *c = best;
+        for (int j = 0; j < RANK; j++) c->v[j] += step * off[j];
     }
     *c = best;
 }
@@ -289,6 +314,7 @@ typedef struct {
 static void mix(const program *p, const cell *c, const uint8_t *may, table *q, int8_t *levels, const relaxed *r,
                 int64_t *split) {
     tabulate_corners(p, c, may, q);
+    take(q, c->v);
     const point x = settle(q, c, -INFINITY, FAR);
     const int64_t n = p->n;
     const bool tangent = p->all[c->branch] > 0 || c->mode;
@@ -298,7 +324,7 @@ static void mix(const program *p, const cell *c, const uint8_t *may, table *q, i
     r->both[0] = r->both[1] = 0.0;
     for (int k = 0; k < 4; k++) {
         const corner *at = &q->at[x.sides[k].corner];
-        in_corner(q, x.sides[k].corner, x.sides[k].rho, x.sides[k].theta, c->v, levels + k * n);
+        in_corner(q, x.sides[k].corner, x.sides[k].rho, x.sides[k].theta, levels + k * n);
         r->both[0] += tangent ? x.sides[k].weight * at->b * at->b : 0.0;
         r->both[1] += x.sides[k].weight * at->t * at->t;
     }
@@ -334,7 +360,7 @@ static void mix(const program *p, const cell *c, const uint8_t *may, table *q, i
 /* The value of the vector with these levels, as cells of no size count it; -inf if its levels are not in the cell. */
 static double attained(const program *p, const cell *c, const uint8_t *may, const int8_t *level, corner *k) {
     const double *vA = p->vA + c->branch * p->n, *vB = p->vB + c->branch * p->n;
-    double outer = p->kA[c->branch], inner = p->kB[c->branch], mass = 0.0, along = 0.0, total = 0.0;
+    double outer = p->kA[c->branch], inner = p->kB[c->branch], mass = 0.0, along[RANK] = {0.0}, total = 0.0;
     for (int64_t i = 0; i < p->n; i++) {
         if (level[i] != NONE) outer += vA[i];
         if (level[i] == TOP) inner += vB[i], mass += p->pi[i];
@@ -347,10 +373,12 @@ static double attained(const program *p, const cell *c, const uint8_t *may, cons
     exact.t0 = exact.t1 = t, exact.b0 = exact.b1 = r;
     tabulate(p, &exact, may, t, r, k);
     for (int64_t i = 0; i < p->n; i++) {
-        along += p->a[i] * (level[i] == TOP ? t : level[i] == MIDDLE ? r * t : 0.0);
+        const double lift = level[i] == TOP ? t : level[i] == MIDDLE ? r * t : 0.0;
+        for (int j = 0; j < RANK; j++) along[j] += p->a[RANK * i + j] * lift;
         total += level[i] == TOP ? k->in_S[i] : level[i] == MIDDLE ? k->in_R[i] : k->none[i];
     }
-    return total + k->constant - along * along;
+    for (int j = 0; j < RANK; j++) total -= along[j] * along[j];
+    return total + k->constant;
 }
 
 typedef struct {
@@ -407,14 +435,14 @@ static void halve(const program *p, tree *w, int64_t which, int64_t split, int64
 }
 
 /* The bound of a cell, in its mode or in the best of all three. */
-static void value(const program *p, cell *c, const uint8_t *may, bool modes, double enough, table *q) {
+static void value(const program *p, cell *c, const uint8_t *may, bool modes, double enough, table *q, int8_t *levels) {
     const cell before = *c;
-    tighten(p, c, may, enough, q);
+    tighten(p, c, may, enough, q, levels);
     for (int64_t mode = 0; modes && mode <= (p->all[c->branch] > 0 ? 0 : PAID_ABOVE) && c->bound > enough; mode++) {
         if (mode == before.mode) continue;
         cell other = before;
         other.mode = mode;
-        tighten(p, &other, may, enough, q);
+        tighten(p, &other, may, enough, q, levels);
         if (other.bound < c->bound) *c = other;
     }
 }
@@ -438,7 +466,7 @@ static bool split_best(const program *p, tree *w, int64_t which, double enough, 
         double score = 1.0;
         halve(p, w, which, ways[k], place);
         for (int64_t j = place; j < place + 2; j++) {
-            value(p, &w->cells[j], w->may + j * n, false, enough, q);
+            value(p, &w->cells[j], w->may + j * n, false, enough, q, levels);
             score *= larger(smaller(c->bound - w->cells[j].bound, over), 1e-3 * over);
         }
         if (score <= best) continue;
@@ -453,7 +481,7 @@ static bool split_best(const program *p, tree *w, int64_t which, double enough, 
     w->count += 2;
     for (int64_t j = first; j < first + 2 && chosen < SYMBOLS; j++) {
         cell other = w->cells[j];
-        value(p, &other, w->may + j * n, true, enough, q);
+        value(p, &other, w->may + j * n, true, enough, q, levels);
         if (other.bound < w->cells[j].bound) w->cells[j] = other;
     }
     return true;
@@ -465,7 +493,7 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A tree of cells (split, first of two children, rho, theta, mode, v, bound), at most `most` of them, whose leaves cover all
+/* A tree of cells (split, first of two children, rho, theta, mode, bound, v), at most `most` of them, whose leaves cover all
    levels up to `top` for every branch; the first cells are the roots of the branches. It grows from the `count` cells that are
    there, which may have been made for other weights.
 
@@ -482,7 +510,7 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
     const program p = {n, pi, d, y, low, high, a, kA, kB, vA, vB, all, all_low, all_high, need, scale, slack,
                        16 * (double)n * 2.220446049250313e-16};
     const int64_t places = most + 4, row = 4 * n + 2;
-    double *room = malloc((size_t)(20 * n + 2) * sizeof(double));
+    double *room = malloc((size_t)(21 * n + 2) * sizeof(double));
     int8_t *levels = malloc((size_t)(4 * n));
     tree w = {malloc((size_t)places * sizeof(cell)), malloc((size_t)(places * n)), 0,
               malloc((size_t)places * sizeof(int64_t)), 0};
@@ -494,11 +522,14 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
     }
     const double begin = now();
     bool late = false;
-    double start = 0.0;
-    for (int64_t i = 0; i < n; i++) start += a[i];
+    q.along = room + 20 * n + 2;
+    double start[RANK] = {0.0};
+    for (int64_t i = 0; i < n; i++)
+        for (int j = 0; j < RANK; j++) start[j] += a[RANK * i + j];
     for (int64_t k = 0; k < branches && enough_memory; k++) {
-        const cell root = {1.0, top, 0.0, 1.0, 0.0, 0.0, start, INFINITY, k, 0, LEAF, 0};
+        const cell root = {1.0, top, 0.0, 1.0, 0.0, 0.0, INFINITY, {0.0}, k, 0, LEAF, 0};
         w.cells[k] = root;
+        memcpy(w.cells[k].v, start, sizeof(start));
         memset(w.may + k * n, all[k] > 0 ? MAY(MIDDLE) | MAY(TOP) : MAY(NONE) | MAY(MIDDLE) | MAY(TOP), (size_t)n);
         w.count++;
     }
@@ -506,7 +537,8 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
         const double *numbers = cells + COLUMNS * k;
         cell *c = &w.cells[k];
         c->split = (int64_t)numbers[0], c->child = (int64_t)numbers[1], c->mode = (int64_t)numbers[4];
-        c->rho = numbers[2], c->theta = numbers[3], c->v = numbers[5];
+        c->rho = numbers[2], c->theta = numbers[3];
+        memcpy(c->v, numbers + 6, sizeof(c->v));
         if (c->split == LEAF) continue;
         halve(&p, &w, k, c->split, c->child);
         w.count += 2;
@@ -515,7 +547,7 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
         if (w.cells[k].split != LEAF) continue;
         w.cells[k].bound = INFINITY;
         if (k % OFTEN == 0) late = now() - begin > seconds;
-        if (!late) value(&p, &w.cells[k], w.may + k * n, count == 0, target, &q);
+        if (!late) value(&p, &w.cells[k], w.may + k * n, count == 0, target, &q, levels);
         push(&w, k);
     }
     double *own = room + 16 * n;
@@ -531,8 +563,9 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
     w.waiting = 0;
     for (int64_t k = 0; k < w.count && enough_memory; k++) {
         const cell *c = w.cells + k;
-        const double numbers[COLUMNS] = {(double)c->split, (double)c->child, c->rho, c->theta, (double)c->mode, c->v, c->bound};
+        const double numbers[6] = {(double)c->split, (double)c->child, c->rho, c->theta, (double)c->mode, c->bound};
         memcpy(cells + COLUMNS * k, numbers, sizeof(numbers));
+        memcpy(cells + COLUMNS * k + 6, c->v, sizeof(c->v));
         if (c->split == LEAF) push(&w, k);
     }
     int64_t stored = 0;

@@ -36,7 +36,8 @@ def most_over_set(
         return W, _by_list(pi, c, W, y, vectors, priors.radius / 2)
     low, a = (np.asarray(v, dtype=np.float64) for v in (certificate.low, certificate.away))
     if (
-        a.shape != pi.shape
+        a.ndim != 2
+        or len(a) != len(pi)
         or not np.isfinite(a).all()
         or low.shape != W.shape
         or not (low >= 0).all()
@@ -45,13 +46,13 @@ def most_over_set(
     ):
         problems.append("the certificate must weigh products of two lifts by numbers >= 0")
         return W, math.inf
-    square = np.multiply.outer(a, a)
+    square = a @ a.T
     high = np.maximum(-W - low - square, 0.0)
     np.fill_diagonal(high, 0.0)
     W = np.diag(np.diagonal(W + square)) - low - high - square
     forms = _forms(vectors, priors.radius / 2)
     top = min(c, 1 / float(pi.min()))
-    leaves = _leaves(np.asarray(certificate.cells, dtype=np.float64), forms, top, len(pi))
+    leaves = _leaves(np.asarray(certificate.cells, dtype=np.float64), forms, top, a.shape)
     if leaves is None:
         problems.append("the cells of the certificate are malformed")
         return W, math.inf
@@ -131,22 +132,23 @@ class _Leaves:
 
     ranges: Floats
     may: NDArray[np.uint8]
-    numbers: Floats  # rho, theta, mode, v
+    numbers: Floats  # rho, theta, mode, v and more of it
 
 
-def _leaves(cells: Floats, forms: list[Form], top: float, n: int) -> list[list[_Leaves]] | None:
+def _leaves(
+    cells: Floats, forms: list[Form], top: float, shape: tuple[int, ...]
+) -> list[list[_Leaves]] | None:
     """The leaves of the trees of cells, a tree for each form, in parts; None if they are not trees.
 
-    A cell is (split, first, rho, theta, mode, v, …). Split 0 halves its range of t and 1 that of b / t; 2 + 3 i + level
-    gives symbol i this level in the first half and another one in the second; -1 is a leaf. Halves have the numbers
-    `first` and `first` + 1. So the leaves cover all that a tree begins with, whatever the numbers say.
+    A cell is (split, first, rho, theta, mode, its bound, v). Split 0 halves its range of t and 1 that of b / t;
+    2 + 3 i + level gives symbol i this level in the first half and another one in the second; -1 is a leaf. Halves have
+    the numbers `first` and `first` + 1. So the leaves cover all that a tree begins with, whatever the numbers say.
     """
-    if (
-        cells.ndim != 2
-        or cells.shape[1] < 6
-        or not np.isfinite(cells[:, :6]).all()
-        or len(cells) < len(forms)
-    ):
+    n, rank = shape
+    if cells.ndim != 2 or cells.shape[1] != 6 + rank or len(cells) < len(forms):
+        return None
+    cells = np.delete(cells, 5, axis=1)  # what was claimed
+    if not np.isfinite(cells).all():
         return None
     split, first = (cells[:, k].astype(np.int64) for k in (0, 1))
     ranges = np.zeros((len(cells), 4))
@@ -178,7 +180,7 @@ def _leaves(cells: Floats, forms: list[Form], top: float, n: int) -> list[list[_
     for number in range(len(forms)):
         own = np.flatnonzero((tree == number) & (split < 0))
         parts = [own[k : k + AT_ONCE] for k in range(0, len(own), AT_ONCE)]
-        found.append([_Leaves(ranges[part], may[part], cells[part, 2:6]) for part in parts])
+        found.append([_Leaves(ranges[part], may[part], cells[part, 2:]) for part in parts])
     return found
 
 
@@ -195,15 +197,18 @@ def _by_cells(
 ) -> float:
     """The largest lambda'W lambda - y.lambda of vectors whose levels lie in the cells, and what rounding may hide.
 
-    Squares are exact at the levels 0, b and t; products of two lifts are at least
-    l (l_i + l_j) - l^2 for l = t and for the least level; they are so for l = b, too, where products of 0 and t pay
-    b (t - b), in mode 1 the symbol at 0 and in mode 2 that at t. -(a.lambda)^2 is at most v^2 - 2 v a.lambda for any v.
-    For any rho and theta >= 0 the rest is a sum over symbols of the best place for each. With tangents in place of what
-    is concave it is convex along t and along b / t, so it is largest in a corner.
+    Squares are exact at the levels 0, b and t; products of two lifts are at least l (l_i + l_j) - l^2 for l = t and for
+    the least level; they are so for l = b, too, where products of 0 and t pay b (t - b), in mode 1 the symbol at 0 and
+    in mode 2 that at t. -|a'lambda|^2 is at most |v|^2 - 2 v.a'lambda for any v. For any rho and theta >= 0 the rest is
+    a sum over symbols of the best place for each. With tangents in place of what is concave it is convex along t and
+    along b / t, so it is largest in a corner.
     """
     kA, vA, kB, vB, everywhere = form
     t0, t1, b0, b1 = (cells.ranges[:, k][:, None] for k in range(4))
-    rho, theta, mode, v = (cells.numbers[:, k][:, None] for k in range(4))
+    rho, theta, mode = (cells.numbers[:, k][:, None] for k in range(3))
+    v = cells.numbers[:, 3:]
+    along, v_square = v @ a.T, np.sum(v**2, axis=1, keepdims=True)
+    v_size = v_square + 2 * np.abs(v) @ np.abs(a).sum(axis=0)[:, None] * t1
     no_S, no_R, not_none = (cells.may & bit == 0 for bit in (4, 2, 1))
     tangent = (mode > 0) | everywhere
     s_low, s_high = low.sum(axis=1), high.sum(axis=1)
@@ -214,7 +219,7 @@ def _by_cells(
         for ratio in (b0, b1):
             b, product = ratio * t, ratio * tm * (2 * t - tm)  # the latter at most b t, and linear in t
             least = np.where(tangent, b, 0.0)
-            price = y + rho * pi + 2 * v * a
+            price = y + rho * pi + 2 * along
             paid = _square(-2 * s_low, b, bm)
             in_S = _square(d - 2 * s_high, t, tm) - t * price + theta * (b * vA + (t - b) * vB)
             in_S = in_S + np.where(mode == 2, paid, np.where(tangent, -2 * s_low * product, 0.0))
@@ -226,8 +231,8 @@ def _by_cells(
                 np.maximum(np.where(no_R, -np.inf, in_R), np.where(not_none, -np.inf, none)),
             )
             total = best.sum(axis=1, keepdims=True) + rho + theta * (b * kA + (t - b) * kB - t / c)
-            total = total + least**2 * s_low.sum() + t**2 * s_high.sum() + v**2
-            sizes = np.abs(rho) * (1 + t) + 3 * theta * t + np.abs(v) * (np.abs(v) + 2 * t * np.abs(a).sum())
+            total = total + least**2 * s_low.sum() + t**2 * s_high.sum() + v_square
+            sizes = np.abs(rho) * (1 + t) + 3 * theta * t + v_size
             total = total + 16 * len(pi) * ULP * sizes
             most = max(most, float(total.max(initial=-math.inf)))
     return most

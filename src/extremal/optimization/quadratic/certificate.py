@@ -19,11 +19,11 @@ class Certificate:
     `over_set`: the lift vectors are those that are admissible for every prior of the set, else those for the nominal
     one. Without prices the symbols are all alike. With `cells` the proof needs no list of vectors: they are trees of
     cells whose leaves cover all vectors, one for each form that the constraint of the set can have. A row is (split,
-    first, rho, theta, mode, v, bound). A cell is a range of the largest lift t, one of the middle lift in parts of t,
+    first, rho, theta, mode, bound, v). A cell is a range of the largest lift t, one of the middle lift in parts of t,
     and the levels that symbols may have. Split 0 halves the first range, 1 the second; 2 + 3 i + level gives symbol i
     this level (0, 1 for the middle, 2 for t) in one half and not in the other; -1 is a leaf. The halves are the rows
-    `first` and `first` + 1. `low` is the part of -W that counts on products with a lower level, and aa' with a = `away`
-    is a part that is a square, see cone.bound.
+    `first` and `first` + 1. `low` is the part of -W that counts on products with a lower level; aa' with a = `away`,
+    of a few columns, is another part; v has a number for each of these. See cone.bound.
     """
 
     weights: Floats

@@ -14,6 +14,8 @@ from ..._native.library import address, library, packed
 from ..._types import Floats, Ints
 from ..robust.cone import Cone, branches
 
+RANK = 4  # columns of a
+COLUMNS = 6 + RANK  # of cells
 KEPT = 200  # relaxed vectors that a bound returns
 
 
@@ -51,8 +53,7 @@ def herd(
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """What a bound weighs lifts with: d for squares, -low and -high for products of two, a whose square counts against
-    them, prices y."""
+    """What a bound weighs lifts with: d for squares, -low and -high for products of two, -aa' for sums, prices y."""
 
     d: Floats
     low: Floats
@@ -63,7 +64,7 @@ class Weights:
     @property
     def W(self) -> Floats:
         """The quadratic form."""
-        return np.asarray(np.diag(self.d) - self.low - self.high - np.multiply.outer(self.a, self.a))
+        return np.asarray(np.diag(self.d) - self.low - self.high - self.a @ self.a.T)
 
     @property
     def base(self) -> float:
@@ -123,7 +124,7 @@ def bound(
     before: Floats,
     seconds: float = math.inf,
 ) -> tuple[Floats, Relaxed, Ints]:
-    """A tree of cells (split, child, rho, theta, mode, v, bound) that covers all vectors, and relaxed vectors.
+    """A tree of cells (split, child, rho, theta, mode, bound, v) that covers all vectors, and relaxed vectors.
 
     No vector of a cell has a larger lambda'W lambda - y.lambda than its bound. Ends when no leaf is above `target`,
     when there are `most` cells, or after so many seconds. The relaxed vectors are those of the leaves of largest
@@ -134,18 +135,20 @@ def bound(
     kA, kB, vA, vB, whole = (packed(v, np.float64) for v in branches(cone))
     k = len(kA)
     cells, found, leaves = (
-        np.zeros((most, 7)),
+        np.zeros((most, COLUMNS)),
         np.zeros((KEPT, 4 * n + 2)),
         np.zeros(KEPT + 1, dtype=np.int64),
     )
     cells[: len(before)] = before
     scale = float(np.abs(weights.d).max() + np.abs(weights.y / cone.pi).max())
     low, high = weights.low.sum(axis=1), weights.high.sum(axis=1)
-    vectors = [packed(v, np.float64) for v in (cone.pi, weights.d, weights.y, low, high, weights.a)]
+    vectors = [packed(v, np.float64) for v in (cone.pi, weights.d, weights.y, low, high)]
+    a = packed(weights.a, np.float64)
     count = int(
         library().extremal_bound_levels(
             n,
             *(address(v, np.float64, n) for v in vectors),
+            address(a, np.float64, n, RANK),
             float(low.sum()),
             float(high.sum()),
             k,
@@ -161,7 +164,7 @@ def bound(
             scale,
             most,
             len(before),
-            address(cells, np.float64, most, 7),
+            address(cells, np.float64, most, COLUMNS),
             KEPT,
             address(found, np.float64, KEPT, 4 * n + 2),
             address(leaves, np.int64, KEPT + 1),

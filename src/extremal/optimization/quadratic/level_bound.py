@@ -2,9 +2,10 @@
 
 Lifts take the levels 0, b and t. Squares are exact at these levels, and products of two lifts are at least
 l (lambda_i + lambda_j) - l^2 for the least level l (0, or b where no lift is 0) and for the largest, t; `low` and
-`high` weigh the two. (a.lambda)^2 is at least 2 v a.lambda - v^2, with a v of its own for each cell of levels. Over all
-priors at small levels that is what counts: lifts are about 1 + epsilon (1_S - pi(S)), W = 1 - 11'/N measures how they
-spread around their mean, which changes with pi(S), and products of two lifts know nothing of sums.
+`high` weigh the two. |a'lambda|^2, a with RANK columns, is at least 2 v.a'lambda - |v|^2, with a v of its own for each
+cell of levels. Over all priors at small levels that is what counts: lifts are about 1 + epsilon (1_S - pi(S)),
+W = 1 - 11'/N measures how they spread around their mean, which changes with pi(S), and products of two lifts know
+nothing of sums.
 
 What is left is linear in the sets S and R, and a knapsack's bound in two levels covers all vectors (cone.bound). It
 may put a part of a symbol at a level, so cells are split by symbols, too: they form a tree, whose leaves cover all
@@ -25,13 +26,18 @@ from ..._types import Floats, Ints
 from ..robust.cone import Cone
 from .bounds import ULP, efficiency_bound
 from .certificate import Certificate
-from .cone import Relaxed, Weights, bound
+from .cone import COLUMNS, RANK, Relaxed, Weights, bound
 from .problem import Problem
 from .relaxation import fixed_point, gradient
 from .watch import Watch
 
+FEW_FIT = (
+    math.e
+)  # e^epsilon, above which few symbols have the largest lift, and the mean of lifts does not say enough
 COOLING = (1e-2, 1e-3, 2e-4)  # of the scale: how far a smooth maximum may be from the true one, in turn
 ROUNDS = 120  # of the quasi-Newton method, each time
+FIRST_ROUNDS = 600  # of it at first
+OTHERS = 0.1  # of the size that columns of a may have: all but the first, the mean of lifts, begin so small
 CELLS = 5000  # that a step adds to the tree
 MOST_CELLS = 100_000
 PRECISION = 3e-3  # of the bound: cells need not be finer
@@ -52,7 +58,7 @@ class LevelBound:
     settled: bool = False  # whether another step is not worth it
     _relaxed: Relaxed | None = None  # of leaves, that no known vector stands for
     _leaves: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # that they stand for
-    _cells: Floats = field(default_factory=lambda: np.zeros((0, 7)))
+    _cells: Floats = field(default_factory=lambda: np.zeros((0, COLUMNS)))
     _z: Floats = field(default_factory=lambda: np.zeros(0))
     _unit: Floats = field(default_factory=lambda: np.zeros(0))
     _scale: float = 1.0
@@ -66,8 +72,9 @@ class LevelBound:
             self._begin(X, q)
             self._relaxed = true.chosen(np.arange(0))
         known = true.joined(self._relaxed)
+        rounds = FIRST_ROUNDS if first else ROUNDS
         for cooling in COOLING if first else COOLING[1:]:
-            self._z, weights = self._optimised(known, cooling * self._scale, watch)
+            self._z, weights = self._optimised(known, cooling * self._scale, rounds, watch)
         attained = float(_values(weights, true).max()) + weights.base
         target = attained / efficiency_bound(self.true, weights.W, attained) * goal - weights.base
         room = min(len(self._cells) + CELLS, MOST_CELLS)
@@ -102,11 +109,13 @@ class LevelBound:
         self._scale = float(a @ d)
         own = np.maximum(d, 1e-3 * float(d.max()))
         pairs = np.sqrt(np.multiply.outer(own, own))[np.triu_indices(len(d), 1)]
-        self._unit = np.concatenate([own, own, np.sqrt(own), pairs, pairs])
-        a = CENTRED * d / math.sqrt(float(d.sum()))
-        self._z = np.concatenate([d, y, a, 0 * pairs, 0 * pairs]) / self._unit
+        self._unit = np.concatenate([own, own, np.repeat(np.sqrt(own), RANK), pairs, pairs])
+        others = OTHERS if self.cone.c > FEW_FIT else 0.0
+        a = others * np.sqrt(own)[:, None] * np.random.default_rng(0).normal(size=(len(d), RANK))
+        a[:, 0] = CENTRED * d / math.sqrt(float(d.sum()))
+        self._z = np.concatenate([d, y, a.ravel(), 0 * pairs, 0 * pairs]) / self._unit
 
-    def _optimised(self, known: Relaxed, blur: float, watch: Watch) -> tuple[Floats, Weights]:
+    def _optimised(self, known: Relaxed, blur: float, rounds: int, watch: Watch) -> tuple[Floats, Weights]:
         """The best weights with the largest value over the known vectors smoothed by so much."""
         from scipy.optimize import Bounds, minimize
 
@@ -126,8 +135,8 @@ class LevelBound:
             C = found[1]
             pair = C[upper] + 1
             along = known.lifts @ weights.a
-            by_a = 2 * (C @ weights.a - (share * along) @ known.lifts)
-            by_a = by_a - float(problem.pi @ by_a)  # as a is less its part along the prior
+            by_a = 2 * (C @ weights.a - (share[:, None] * known.lifts).T @ along)
+            by_a = by_a - problem.pi @ by_a  # as a is less its part along the prior
             by_low, by_high = (
                 pair + float(share @ all_) - (mean[upper[0]] + mean[upper[1]])
                 for all_, mean in (
@@ -139,14 +148,14 @@ class LevelBound:
                 [
                     share @ known.squares - 1 - np.diagonal(C),
                     1 - share @ known.lifts,
-                    by_a,
+                    by_a.ravel(),
                     by_low,
                     by_high,
                 ]
             )
             return most + blur * math.log(total) + weights.base - 2 * found[0], slope * unit
 
-        least = np.concatenate([np.full(n, 1e-9), np.full(2 * n, -np.inf), np.zeros(len(unit) - 3 * n)])
+        least = np.concatenate([np.full(n, 1e-9), np.full((1 + RANK) * n, -np.inf), np.zeros(n * (n - 1))])
 
         def look(xk: Any) -> None:
             if watch.over():
@@ -159,14 +168,14 @@ class LevelBound:
             method="L-BFGS-B",
             bounds=Bounds(least, np.full(len(unit), np.inf)),
             callback=look,
-            options={"maxiter": ROUNDS, "maxfun": 3 * ROUNDS, "maxcor": 30, "ftol": 1e-10},
+            options={"maxiter": rounds, "maxfun": 3 * rounds, "maxcor": 30, "ftol": 1e-10},
         )
         return np.asarray(found.x), _weights(problem.pi, found.x * unit)
 
 
 def most_by_cells(cells: Floats, weights: Weights, top: float) -> float:
     """No admissible mechanism has a larger tr(WC) than the largest bound of leaves says, and what rounding may hide."""
-    largest = float(cells[cells[:, 0] < 0, 6].max())
+    largest = float(cells[cells[:, 0] < 0, 5].max())
     terms = float(np.abs(weights.W).sum()) * top**2 + float(np.abs(weights.y).sum()) * top
     return largest + weights.base + 16 * len(weights.d) * ULP * (terms + abs(largest))
 
@@ -181,16 +190,16 @@ def _weights(pi: Floats, v: Floats) -> Weights:
         M[np.triu_indices(n, 1)] = values / 2
         return M + M.T
 
-    low, high = matrix(v[3 * n : 3 * n + pairs]), matrix(v[3 * n + pairs :])
-    a = v[2 * n : 3 * n]
-    return Weights(v[:n], low, high, a - float(a.sum()) * pi, v[n : 2 * n])
+    a, low, high = np.split(v[2 * n :], [RANK * n, RANK * n + pairs])
+    a = a.reshape(n, RANK)
+    return Weights(v[:n], matrix(low), matrix(high), a - np.multiply.outer(pi, a.sum(axis=0)), v[n : 2 * n])
 
 
 def _values(weights: Weights, known: Relaxed) -> Floats:
     """What the bound says of vectors: an upper bound of lambda'W lambda - y.lambda for each."""
     low, high = weights.low.sum(axis=1), weights.high.sum(axis=1)
     values = known.squares @ weights.d - known.lifts @ weights.y
-    values -= (known.lifts @ weights.a) ** 2
+    values -= np.sum((known.lifts @ weights.a) ** 2, axis=1)
     values += known.low_all * low.sum() - 2 * known.low_each @ low
     values += known.high_all * high.sum() - 2 * known.high_each @ high
     return np.asarray(values)

@@ -35,7 +35,7 @@ PEOPLE, TIMES = 1000, 40  # of a simulation
 PROVEN = (
     1e-3  # the gap where symbols are alike and the best mechanism is known: what is left is for few outputs
 )
-LARGEST_PROVEN = 64  # symbols
+LARGEST_PROVEN = 1000  # symbols
 SIMULATED, PEERS_SIMULATED = 100, 8  # symbols up to which ours is simulated, and the peers, which are slower
 SIZES = {
     "tiny": (2, 6),

@@ -7,21 +7,26 @@ every lift vector is one of largest |x|^2, in all its arrangements, and the effi
 
 All N! arrangements are too many outputs. The N shifts of a few of them have the same diagonal and a circulant C; its
 loss, in parts of the least possible one, is the mean of its eigenvalues times the mean of their inverses. Exchanges of
-two symbols make that small. With m arrangements of k full symbols about N / (5 m^2 k^2 (1 - k/N)^2) is left: pairs
-occur in whole numbers of outputs, which cannot all be equal unless there is a difference family.
+two symbols make that small. With m arrangements of k full symbols at least about N / (5 m^2 k^2 (1 - k/N)^2) is left:
+pairs occur in whole numbers of outputs, which cannot all be equal unless there is a difference family.
 """
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
-from ..._types import Floats
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._types import Floats, Ints
 from ...model.regions import EQUAL, is_uniform
 from ..robust.cone import Cone
 from .bounds import ULP, efficiency_bound
 from .certificate import Certificate
 from .problem import Problem
 from .watch import Watch
+
+Complexes = NDArray[np.complex128]
 
 ARRANGEMENTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 FEW, SMALL = (
@@ -31,6 +36,7 @@ FEW, SMALL = (
 TRIES, MANY = 6, 200  # for each number of them; once among more than so many symbols
 LARGEST = 2e7  # numbers of all outputs
 AT_ONCE = 100_000  # numbers: exchanges times eigenvalues that are looked at in one step
+NONE = 1e-12  # an eigenvalue that vanishes
 LESS = 1e-9  # of the loss: steps that gain less are the last
 
 
@@ -119,10 +125,7 @@ def _exchanged(x: Floats, count: int, rng: np.random.Generator) -> tuple[Floats,
     best, idle, row = _loss(power, times), 0, 0
     mean = float(times @ power) / (n - 1)
     while idle < count and n > 3:
-        a, b = np.nonzero(np.less.outer(rows[row], rows[row]))
-        if len(a) * len(times) > AT_ONCE:
-            chosen = rng.choice(len(a), max(1, AT_ONCE // len(times)), replace=False)
-            a, b = a[chosen], b[chosen]
+        a, b = _exchanges(rows[row], waves @ (F[row].conj() * times / np.maximum(power, NONE) ** 2))
         step = (rows[row, b] - rows[row, a])[:, None] * (waves[a] - waves[b])
         after = power - np.abs(F[row]) ** 2 + np.abs(F[row] + step) ** 2
         losses = np.asarray(_loss(after, times))
@@ -137,6 +140,21 @@ def _exchanged(x: Floats, count: int, rng: np.random.Generator) -> tuple[Floats,
     return rows, float(best) * mean / (n - 1) - 1
 
 
+def _exchanges(x: Floats, slopes: Complexes) -> tuple[Ints, Ints]:
+    """Pairs of symbols to exchange, the first with the smaller lift: all, or the most promising ones by the slopes."""
+    n = len(x)
+    most = max(1, AT_ONCE // (n // 2))
+    if n * n // 4 > most:
+        order = np.argsort(-slopes.real, kind="stable")  # the loss falls most where the first ones rise
+        few = math.isqrt(most)
+        up, down = order[x[order] < x.max()][:few], order[x[order] > x.min()][-few:]
+        up, down = np.append(up, np.argmin(x)), np.append(down, np.argmax(x))  # so that there is a pair
+    else:
+        up = down = np.arange(n)
+    a, b = np.nonzero(np.less.outer(x[up], x[down]))
+    return up[a], down[b]
+
+
 def _loss(power: Floats, times: Floats) -> Floats:
     """The sum of the inverses of all eigenvalues; infinite where one vanishes."""
-    return np.asarray(np.sum(times / np.maximum(power, 1e-12), axis=-1))
+    return np.asarray(np.sum(times / np.maximum(power, NONE), axis=-1))

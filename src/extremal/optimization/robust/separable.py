@@ -21,13 +21,15 @@ from .vertices import nested_sets
 
 MERGED = 60  # symbols from which small ones are merged
 BLOCKS = 40
+TOO_MANY = 0.7  # blocks for each symbol
+COARSE, FIRST = 50, 0.2  # blocks of a start, and its share of the budget
 SHARE = 0.6  # of the budget for columns of blocks, the rest for a bound over all symbols
 LAST = 20_000_000  # nodes for that bound, whatever is left of the budget
 
 STARTS = 40  # columns in use, and random ones, that local search starts from
 INNER = 0.7  # how far prices are moved towards those of the best bound so far
 FAR = 1e-2  # the gap down to which they are
-FEW, MANY = 2e6, 3e7  # symbols looked at by branch and bound: for prices that change anyway, and for a proof
+FEW, MANY = 2e5, 3e7  # symbols looked at by branch and bound: for prices that change anyway, and for a proof
 MORE = 4  # times as many when that is not enough
 HALF = 0.5  # of what is possible: a column that gains this much is worth a new program
 ALL = 2.0  # no column is ever enough
@@ -50,6 +52,8 @@ def _merged(task: Task, utility: FInformation, priors: PriorSet, c: float, budge
     """
     pi = priors.nominal.probabilities
     block = merge(Separable(pi, utility.f, 0.0, min(c, 1 / float(pi.min()))), BLOCKS)
+    if block.max() >= TOO_MANY * priors.size:
+        return _refined(task, utility, priors, c, budget)
     small = priors.merged(block)
     solution = _whole(task, utility, small, c, budget.part(SHARE))
     blocks = small.nominal.probabilities
@@ -71,6 +75,25 @@ def _merged(task: Task, utility: FInformation, priors: PriorSet, c: float, budge
     return replace(solution, lifts=solution.lifts[:, block], upper=upper, dual=dual, stats=stats)
 
 
+def _refined(task: Task, utility: FInformation, priors: PriorSet, c: float, budget: Budget) -> Solution:
+    """Columns hold or leave few symbols, and blocks of them are too coarse: their columns and prices are a start."""
+    pi = priors.nominal.probabilities
+    block = np.empty(priors.size, dtype=np.int64)
+    block[np.argsort(-pi, kind="stable")] = np.arange(priors.size) * COARSE // priors.size
+    coarse = _whole(task, utility, priors.merged(block), c, budget.part(FIRST))
+    assert coarse.multipliers is not None
+    start = Start(coarse.lifts[:, block], _interpolated(coarse.multipliers, block, pi))
+    return _whole(task, utility, priors, c, budget, start)
+
+
+@dataclass(frozen=True)
+class Start:
+    """Columns, and prices near which the last ones are looked for."""
+
+    lifts: Floats
+    prices: Floats
+
+
 def _interpolated(vector: Floats, block: Ints, pi: Floats) -> Floats:
     """Prices of symbols from those of blocks: by mass they change with the logarithm of the mass, without steps."""
     blocks, sizes = np.bincount(block, weights=pi), np.bincount(block)
@@ -79,14 +102,20 @@ def _interpolated(vector: Floats, block: Ints, pi: Floats) -> Floats:
     return np.asarray(pi * np.interp(np.log(pi), at, by_mass))
 
 
-def _whole(task: Task, utility: FInformation, priors: PriorSet, c: float, budget: Budget) -> Solution:
+def _whole(
+    task: Task, utility: FInformation, priors: PriorSet, c: float, budget: Budget, start: Start | None = None
+) -> Solution:
     pi = priors.nominal.probabilities
 
     def mu(lifts: Floats) -> Floats:
         return np.asarray(utility.f(lifts) @ pi, dtype=np.float64)
 
     search = NestedSearch(NestedPricer(priors, c, utility.f))
-    return generate(started(task, priors, c, mu, search.known, budget), search)
+    run = started(task, priors, c, mu, search.known, budget)
+    if start is not None:
+        search.first = start.prices
+        search.known.add(run, start.lifts)
+    return generate(run, search)
 
 
 @dataclass
@@ -95,13 +124,19 @@ class NestedSearch:
 
     pricer: NestedPricer
     known: Columns = field(default_factory=Columns)
+    first: Floats | None = None  # prices to begin with
     most: float = MANY  # symbols that a proof may look at
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
+    @property
+    def few(self) -> float:
+        """Symbols that a search at prices between others may look at."""
+        return FEW * max(self.pricer.priors.size, 10)
+
     def bound(self, run: Run) -> None:
-        """At first, the largest utility of a column: no mechanism has more."""
+        """At first, the largest utility of a column: no mechanism has more. Prices to begin with may prove less."""
         if run.dual is None:
-            self._priced(run, np.zeros(len(run.pi)), FEW)
+            self._priced(run, np.zeros(len(run.pi)) if self.first is None else self.first, self.few)
 
     def columns(self, run: Run) -> int:
         """Columns at prices between those of the program and those of the best bound, else at the former alone.
@@ -113,7 +148,7 @@ class NestedSearch:
         if run.dual is not None and relative_gap(run.solution.value, run.upper) > FAR:
             between = INNER * run.dual + (1 - INNER) * y
             found = self._good(run, self._rising(run, between))
-            found += self._good(run, self._priced(run, between, FEW).lifts)
+            found += self._good(run, self._priced(run, between, self.few).lifts)
             if found or run.budget.over:
                 return found
         found = self._good(run, self._rising(run, y))

@@ -181,9 +181,8 @@ def _pruned(
     if mixture is None:
         return None
     gap = watch.upper / watch.value - 1
-    room = (
-        0.98 * goal - gap
-    )  # the gap may grow to the goal for fewer outputs, and a little where it is missed
+    # The gap may grow to the goal for fewer outputs, and a little where it is missed.
+    room = max(0.98 * goal - gap, 0.2 * (goal - gap))
     with contextlib.suppress(np.linalg.LinAlgError, SolverError):
         return prune(source.problem, X, mixture, room if room > 0 else min(gap / 10, SPARED), watch)
     return None

@@ -493,9 +493,26 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Whether rows of cells are trees, one for each branch, so that every cell is made from one before it. `seen` has a number for
+   each. */
+static bool are_trees(const double *cells, int64_t count, int64_t branches, int64_t n, int64_t *seen) {
+    for (int64_t k = 0; k < count; k++) seen[k] = k < branches;
+    for (int64_t k = 0; k < count; k++) {
+        const double split = cells[COLUMNS * k], child = cells[COLUMNS * k + 1], mode = cells[COLUMNS * k + 4];
+        if (!seen[k] || !(split >= LEAF && split < (double)(SYMBOLS + 3 * n)) || !(mode >= 0 && mode <= PAID_ABOVE)) return false;
+        if (split < 0) continue;
+        if (!(child > (double)k && child <= (double)(count - 2))) return false;
+        for (int64_t j = (int64_t)child; j < (int64_t)child + 2; j++) {
+            if (seen[j]) return false;
+            seen[j] = 1;
+        }
+    }
+    return count >= branches;
+}
+
 /* A tree of cells (split, first of two children, rho, theta, mode, bound, v), at most `most` of them, whose leaves cover all
    levels up to `top` for every branch; the first cells are the roots of the branches. It grows from the `count` cells that are
-   there, which may have been made for other weights.
+   there, which may have been made for other weights; from the roots if they are no trees.
 
    Cells are split until the largest bound is at most `target`, or until so many `seconds` have passed. Relaxed vectors of the
    leaves of largest bounds are written to at most `kept` rows of 4 n + 2 numbers in `found`: lifts, squares, what low and high
@@ -533,7 +550,8 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
         memset(w.may + k * n, all[k] > 0 ? MAY(MIDDLE) | MAY(TOP) : MAY(NONE) | MAY(MIDDLE) | MAY(TOP), (size_t)n);
         w.count++;
     }
-    for (int64_t k = 0; k < count && enough_memory; k++) { /* children come after their parents */
+    if (!enough_memory || count > most || !are_trees(cells, count, branches, n, w.heap)) count = 0;
+    for (int64_t k = 0; k < count; k++) { /* children come after their parents */
         const double *numbers = cells + COLUMNS * k;
         cell *c = &w.cells[k];
         c->split = (int64_t)numbers[0], c->child = (int64_t)numbers[1], c->mode = (int64_t)numbers[4];

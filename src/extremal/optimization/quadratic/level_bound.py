@@ -36,8 +36,9 @@ FEW_FIT = (
 )  # e^epsilon, above which few symbols have the largest lift, and the mean of lifts does not say enough
 COOLING = (1e-2, 1e-3, 2e-4)  # of the scale: how far a smooth maximum may be from the true one, in turn
 ROUNDS = 120  # of the quasi-Newton method, each time
-FIRST_ROUNDS = 600  # of it at first
-OTHERS = 0.1  # of the size that columns of a may have: all but the first, the mean of lifts, begin so small
+FIRST_ROUNDS = 600  # of it at first, up to FIRST_SIZE symbols, and fewer beyond
+FIRST_SIZE = 30
+OTHERS = 0.2  # of the size that columns of a may have together with d: all but the first, the mean of lifts, begin so
 CELLS = 5000  # that a step adds to the tree
 MOST_CELLS = 100_000
 PRECISION = 3e-3  # of the bound: cells need not be finer
@@ -72,7 +73,7 @@ class LevelBound:
             self._begin(X, q)
             self._relaxed = true.chosen(np.arange(0))
         known = true.joined(self._relaxed)
-        rounds = FIRST_ROUNDS if first else ROUNDS
+        rounds = FIRST_ROUNDS * FIRST_SIZE // max(FIRST_SIZE, self.problem.size) if first else ROUNDS
         for cooling in COOLING if first else COOLING[1:]:
             self._z, weights = self._optimised(known, cooling * self._scale, rounds, watch)
         attained = float(_values(weights, true).max()) + weights.base
@@ -82,6 +83,8 @@ class LevelBound:
             self.cone, weights, target, PRECISION * attained, room, self._cells, watch.left()
         )
         upper = efficiency_bound(self.true, weights.W, most_by_cells(cells, weights, self.cone.top))
+        if gradient(self.problem, weights.W) is None:  # W is not definite: proves nothing
+            upper = math.inf
         self._idle = 0 if upper < self.upper * (1 - PRECISION / 3) else self._idle + 1
         self.settled = self._idle >= PATIENCE
         if upper < self.upper:
@@ -110,7 +113,7 @@ class LevelBound:
         own = np.maximum(d, 1e-3 * float(d.max()))
         pairs = np.sqrt(np.multiply.outer(own, own))[np.triu_indices(len(d), 1)]
         self._unit = np.concatenate([own, own, np.repeat(np.sqrt(own), RANK), pairs, pairs])
-        others = OTHERS if self.cone.c > FEW_FIT else 0.0
+        others = OTHERS / math.sqrt(len(d)) if self.cone.c > FEW_FIT else 0.0
         a = others * np.sqrt(own)[:, None] * np.random.default_rng(0).normal(size=(len(d), RANK))
         a[:, 0] = CENTRED * d / math.sqrt(float(d.sum()))
         self._z = np.concatenate([d, y, a.ravel(), 0 * pairs, 0 * pairs]) / self._unit

@@ -89,6 +89,11 @@ def done(page, epsilon=None):
     )
 
 
+def drawn(page):
+    """Wait until the curve is there, whole."""
+    until(page, "document.querySelector('#curve:not([aria-busy]) svg path') !== null")
+
+
 def library_matrix(prior, epsilon, utility=ex.shares):
     """What the library certifies."""
     return ex.certify(prior, ex.design(prior, epsilon, utility).mechanism, epsilon).mechanism.matrix
@@ -277,6 +282,18 @@ def test_a_running_search_has_no_result_of_other_choices_under_it_and_can_be_can
     assert page.is_hidden("#found")
     choose(page, THREE, 0.6)
     assert_matrix(page, PRIOR)
+    held = []
+    page.route("**/api/curve", lambda route: held.append(route))
+    choose(page, "a, 0.6\nb, 0.4", 0.3)
+    page.wait_for_selector("#curve-state", state="visible")
+    assert page.inner_text("#curve-status") == ""  # nothing of the last curve
+    choose(page, "a, 0.6\nb, 0.4", 0.4)
+    assert page.is_visible("#curve-state")  # a result at another limit does not end it
+    held[0].continue_()
+    drawn(page)
+    assert page.is_hidden("#curve-state")
+    assert len(held) == 1
+    page.unroute("**/api/curve")
 
 
 def test_files_come_from_one_menu_the_report_can_be_read_everywhere_and_a_sample_is_drawn(page, tmp_path):
@@ -468,9 +485,11 @@ def test_alphabets_up_to_20_feel_immediate(page, size, level):
     prior = ex.Prior.from_counts(weights)
     page.fill("#epsilon", repr(round(level * prior.epsilon_max, 4)))
     page.fill("#prior", "\n".join(map(repr, prior.probabilities.tolist())))
-    until(page, answers(size))
+    until(
+        page, f"document.querySelectorAll('#precision tbody tr').length === {size}"
+    )  # a large matrix has no table
     done(page)
-    until(page, "document.getElementById('curve-state').hidden")
+    drawn(page)
     milliseconds = []
     for _ in range(9):
         milliseconds.append(measure(page))

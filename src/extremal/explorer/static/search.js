@@ -108,7 +108,6 @@ export async function explore() {
 
 async function drawTradeoff() {
   const { robust, ...chosen } = state();
-  $("curve-state").hidden = true;
   if (robust) {
     drawing?.abort();
     Object.assign(page, { curveKey: "", curve: null });
@@ -116,11 +115,15 @@ async function drawTradeoff() {
     return $("curve").replaceChildren();
   }
   const key = JSON.stringify([chosen.prior, chosen.kind, chosen.pseudocount, chosen.utility]);
-  if (key === page.curveKey) return showCurve();
+  if (key === page.curveKey) return showCurve(); // drawn, or under way
   drawing?.abort();
   const mine = drawing = new AbortController();
   Object.assign(page, { curveKey: key, curve: null });
   $("curve").replaceChildren();
+  $("curve").setAttribute("aria-busy", "true");
+  $("curve-state").hidden = true;
+  $("curve-status").textContent = "";
+  $("curve-progress").removeAttribute("value"); // nothing is known yet
   const late = setTimeout(() => { $("curve-state").hidden = false; }, 400);
   try {
     for await (const message of messages("curve", { state: state() }, mine.signal)) {
@@ -133,7 +136,10 @@ async function drawTradeoff() {
     if (mine === drawing) page.curveKey = "";
   } finally {
     clearTimeout(late);
-    if (mine === drawing) $("curve-state").hidden = true;
+    if (mine === drawing) {
+      $("curve-state").hidden = true;
+      $("curve").removeAttribute("aria-busy");
+    }
   }
 }
 

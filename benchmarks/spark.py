@@ -48,6 +48,8 @@ def run(report: Report, rows: int | None = None, runs: int = 3) -> None:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
+    if report.level == "tiny":  # few records: to compile well would take longer than all else
+        settings["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
     try:
         _measure(report, session, folder, rows or ROWS[report.level], 1 if report.level == "tiny" else runs)

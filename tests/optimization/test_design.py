@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import extremal as ex
@@ -144,7 +144,6 @@ def test_no_mechanism_at_its_own_level_beats_the_design(prior, data):
 
 
 @given(designs(max_size=6))
-@settings(max_examples=40)
 def test_the_checker_accepts_the_design_of_every_method(design):
     prior, epsilon = design
     assume(

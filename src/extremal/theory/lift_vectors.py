@@ -52,12 +52,15 @@ def lift_vertices(pi: Floats, low: float, high: float) -> Floats:
     room = capacity - mass
     noise *= capacity  # a set fills the capacity exactly if it misses it by no more than rounding can do
     blocks = [_rows(sets[np.abs(room) <= noise], n, low, high)]
-    usable = sets[room > noise]
+    usable, every = sets[room > noise], np.uint32(len(mass) - 1)
     for j in range(n):
         bit = np.uint32(1 << j)
         fits = (usable & bit == 0) & (room[usable | bit] < -noise)
         block = _rows(usable[fits], n, low, high)
-        block[:, j] = low + (high - low) * (room[usable[fits]] / pi[j])
+        full, empty = mass[usable[fits]], mass[~usable[fits] & every & ~bit]
+        # From 1, because low + (high - low) room / pi_j would lose digits where both are near it.
+        partial = 1 + ((1 - low) * empty - (high - 1) * full) / pi[j]
+        block[:, j] = np.clip(partial, low, high)
         blocks.append(block)
     return np.concatenate(blocks)
 

@@ -137,7 +137,9 @@ def table():
 def frame(spark, table, folder):
     path = folder / "records.parquet"
     table.to_parquet(path)
-    return spark.read.parquet(str(path)).repartition(3, "id")
+    return (
+        spark.read.parquet(str(path)).repartition(3, "id").localCheckpoint()
+    )  # read and shuffled once, not in every job
 
 
 def reports(frame, column="answer"):

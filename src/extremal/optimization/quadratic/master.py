@@ -70,8 +70,8 @@ def balance(X: Floats, q: Floats) -> Floats:
 def centred(X: Floats, w: Floats) -> Floats:
     """The weights q that balance the rows of X and make the sum of w log q largest, so that none is small in vain.
 
-    They are w / (1 + X t) for the t that makes the sum of w log(1 + X t) largest, which Newton's method finds. If no
-    positive weights balance the rows, there is none.
+    They are w / (1 + X t) for the t that makes the sum of w log(1 + X t) largest, which Newton's method finds.
+    LinAlgError if no positive weights balance the rows.
     """
     Z = X / np.abs(X).max(axis=0)
     w = w / w.sum()

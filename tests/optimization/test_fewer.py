@@ -50,3 +50,5 @@ def test_what_cannot_be_cut_is_refused(full):
             ex.fewer_reports(full, most)
     with pytest.raises(OptionError, match="mutual information"):
         ex.fewer_reports(ex.design(PRIOR, 1.0, ex.mutual_information), 12)
+    with pytest.raises(OptionError, match="must be a design"):
+        ex.fewer_reports(full.mechanism, 12)

@@ -39,6 +39,11 @@ def fewer_reports(design: Design, most: int) -> Design:
     Design
         The design itself if it has no more reports than that.
     """
+    given: object = design
+    if not isinstance(given, Design):
+        raise OptionError(
+            "must be a design", parameter="design", given=repr(given)[:40], remedy="design() makes one"
+        )
     n, purpose = design.prior.size, design.utility
     if not isinstance(purpose, Purpose):
         raise OptionError(

@@ -1,5 +1,6 @@
 # make demo       the main job, on embedded data
-# make test       lint, types and the test suite, on all cores
+# make test       the test suite, on all cores
+# make lint       the linter, the formatter's check and the type checker
 # make test-slow  the tests marked slow
 # make test-timed the tests marked timed, which want the machine for themselves
 # make coverage   the test suite with the share of lines that it runs; fails below the floor in pyproject.toml
@@ -42,7 +43,7 @@ demo:
 	@$(demo_python) -m extremal demo --output build/demo
 
 .PHONY: test
-test: lint
+test: test-environment
 	$(test_python) -m pytest $(all_cores) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 .PHONY: lint

@@ -176,7 +176,7 @@ def precision_sentence(
     if not np.isfinite(one).all():
         return "These reports cannot tell all shares apart, however many people answer."
     typical = normal_quantile((1 - confidence) / 2) * math.sqrt(float(np.mean(one**2)))
-    kind = f"ordinary {100 * confidence:g}% intervals"
+    kind = f"{100 * confidence:g}% intervals, each by itself; those that all hold together are wider"
     people = people or USUAL
     points = [f"± {_points(typical / math.sqrt(n))}" for n in people]
     if len(people) == 1:

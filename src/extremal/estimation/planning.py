@@ -59,8 +59,8 @@ class ExpectedError:
     def root_mean_square(self) -> float:
         """The root of the expected squared Euclidean distance between estimate and truth, per symbol.
 
-        The truth are the shares of the population that people are drawn from; EstimationDesign.error() is about those
-        of the people themselves, and smaller.
+        The truth is the shares in the population that people are drawn from. The shares among the people themselves are
+        known more precisely.
         """
         return float(np.sqrt(np.mean(self.standard_errors**2)))
 

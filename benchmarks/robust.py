@@ -33,12 +33,16 @@ def sets(prior: ex.Prior) -> dict[str, ex.PriorSet]:
 
 
 def run(report: Report) -> None:
-    sizes = {"tiny": (5, 8), "quick": (12, 16, 30, 100), "normal": (12, 15, 16, 20, 30, 60, 100, 300)}
-    epsilons = {"tiny": (1.0,), "quick": (0.5, 2.0)}.get(report.level, EPSILONS)
-    names = {"tiny": 1, "quick": 1, "normal": 2}
-    for n in sizes.get(report.level, sizes["normal"]):
+    sizes = {
+        "tiny": (5, 8),
+        "quick": (12,),
+        "normal": (12, 30, 100),
+        "full": (12, 15, 16, 20, 30, 60, 100, 300),
+    }
+    epsilons = {"tiny": (1.0,), "quick": (0.5, 2.0), "normal": (0.1, 1.0, 4.0)}.get(report.level, EPSILONS)
+    for n in sizes[report.level]:
         priors = families(n, report.seed, report.untuned)
-        few = ("Zipf 1", "party, education")[: names.get(report.level, 0)] or tuple(priors)
+        few = tuple(priors) if report.level == "full" else ("Zipf 1",)
         small = n <= FEW
         wanted = f"{SMALL:g} within 1 s" if small else ", ".join(f"{k} {v:g}" for k, v in TARGETS.items())
         table = report.table(

@@ -216,10 +216,13 @@ def test_a_claim_that_is_no_number_is_a_problem_not_a_crash(figure, claim):
         check_claim(prior, 0.6, ex.mutual_information, design, lower_lift="x")
 
 
-def test_a_design_for_a_set_of_priors_is_another_matter():
+def test_a_design_for_a_set_of_priors_is_checked_with_its_nominal_prior_alone():
     design = ex.design(ex.PriorSet.l1_ball(PRIOR, 0.1), 0.5, ex.mutual_information)
-    with pytest.raises(ex.errors.OptionError, match="one prior"):
-        check_claim(PRIOR, 0.5, design.utility, design)
+    assert check_claim(PRIOR, 0.5, design.utility, design).proved
+    with pytest.raises(ex.errors.OptionError, match="nominal prior"):
+        check_claim(ex.Prior.uniform(5), 0.5, design.utility, design)
+    with pytest.raises(ex.errors.OptionError, match="nominal prior"):
+        check_claim(PRIOR, 0.5, design.utility, design, lower_lift=0.2)
 
 
 def test_a_certified_mechanism_is_told_how_to_be_a_mechanism():

@@ -83,7 +83,7 @@ def upper_bound(
     if not low < 1 < c:
         one = np.ones((prior.size, 1))
         mu = utility.columns(prior, one)
-        return Bound(float(mu[0]), "the only lift vector there is", float(_moved(prior, utility, one, mu)[0]))
+        return Bound(float(mu[0]), "the only lift vector there is", float(moved(prior, utility, one, mu)[0]))
     if isinstance(utility, ExpectedGain):
         value, error = _linear_bound(pi, utility.gain, y, low, c)
         how = f"continuous knapsacks, one for each of {len(utility.gain)} decisions"
@@ -108,7 +108,7 @@ def upper_bound(
     return Bound(chords.value - loss + s.error, how, uncertain + s.error) if loss > s.error else chords
 
 
-def _moved(prior: Prior, utility: Utility, lam: Floats, mu: Floats) -> Floats:
+def moved(prior: Prior, utility: Utility, lam: Floats, mu: Floats) -> Floats:
     """What mu(lam) may be off by: some ulp of itself, and what it differs by where lam is off by a few."""
     i = np.arange(prior.size)[:, None]
     worst = np.zeros_like(mu)
@@ -155,17 +155,17 @@ def _enumerated_bound(
         S, j = np.nonzero(~full & (partial >= low - noise) & (partial <= c + noise))
         if not len(S):
             continue
-        lam, ends, moved = np.where(full[S], c, low).T, [], []
+        lam, ends, hidden = np.where(full[S], c, low).T, [], []
         for shift in (-noise, noise):
             lam[j, np.arange(len(j))] = np.clip((partial + shift)[S, j], low, c)
             mu = utility.columns(prior, lam)
             ends.append(mu - y @ (lam - 1))
-            moved.append(_moved(prior, utility, lam, mu) + (n + 8) * ULP * (np.abs(y) @ np.abs(lam - 1)))
-            off = max(off, n * float(np.max(moved[-1] / lam.sum(axis=0))))
+            hidden.append(moved(prior, utility, lam, mu) + (n + 8) * ULP * (np.abs(y) @ np.abs(lam - 1)))
+            off = max(off, n * float(np.max(hidden[-1] / lam.sum(axis=0))))
         k, count = int(np.argmax(np.maximum(*ends))), count + len(S)
         if max(ends[0][k], ends[1][k]) > best:
             best = float(max(ends[0][k], ends[1][k]))
-            blur = float(abs(ends[0][k] - ends[1][k]) + max(moved[0][k], moved[1][k]))
+            blur = float(abs(ends[0][k] - ends[1][k]) + max(hidden[0][k], hidden[1][k]))
     return (
         best,
         off + (n + 8) * ULP * math.fsum(np.abs(y) * (1 + farthest(*reachable(pi, low, c)))),

@@ -52,7 +52,7 @@ def check_design(design: CheckedDesign) -> Check:
     Parameters
     ----------
     design
-        What design() returns: under PML or LIP; for a set of priors if it is for shares or another purpose.
+        What design() returns: under PML or LIP, for a prior or a set of priors.
 
     Returns
     -------

@@ -5,7 +5,8 @@ Shares no code with the solver. What it proves about the optimum U* is weak dual
     U* <= max of mu(lam) - y.(lam - 1) over lift vectors lam,
 
 where a lift vector has low <= lam_i <= c = e^epsilon and pi.lam = 1. So the dual vector needs no trust, only
-an upper bound on the maximum, which `bounds` finds.
+an upper bound on the maximum, which `bounds` finds. For a set of priors lam_i <= c pi'.lam must hold for every pi' in
+it; then `set_bounds` does.
 
 A claim may be off by 1e-9 of itself and by what rounding does to the figure it is compared with; both are relative,
 so a value of 1e-14 is checked as strictly as one of 1:
@@ -27,13 +28,15 @@ import numpy as np
 from .._types import Floats
 from ..errors import EpsilonError, MechanismError, OptionError
 from ..model.blocks import BlockMechanism
-from ..model.leakage import lift
+from ..model.leakage import epsilon_pml, lift
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior, check_prior
+from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
 from ..model.utility import FInformation, Utility, check_utility
 from .bounds import Bound, upper_bound
 from .separable import ULP
+from .set_bounds import bound_over_set
 
 EXACT = 1e-12  # what row sums may be off by; of itself, what epsilon and a lower bound on lifts may be
 RELATIVE = 1e-9  # of itself, what a value or a bound may be off by
@@ -143,17 +146,22 @@ def check_claim(
             given=f"{lower_lift!r}",
             remedy="exp(-epsilon) is local information privacy",
         )
-    if getattr(design, "prior_set", None) is not None:
+    priors: PriorSet | None = getattr(design, "prior_set", None)
+    if priors is not None and (lower_lift > 0 or priors.nominal != prior):
         raise OptionError(
-            "this checks designs for one prior",
-            given="one for a set of priors",
-            remedy="measure its leakage: epsilon_pml(design.prior_set, design.mechanism)",
+            "a design for a set of priors is checked with its nominal prior and without lower_lift",
+            given=f"{prior!r}"[:80],
+            remedy="`check_design(design)`",
         )
     utility.columns(prior, np.ones((prior.size, 1)))  # refuses a utility that does not fit the prior
     problems: list[str] = []
     row_error, leakage, value, noise = _measured(
         epsilon, utility, *_matrix(prior, utility, design), lower_lift, problems
     )
+    if priors is not None and not math.isnan(leakage):
+        leakage = epsilon_pml(priors, design.mechanism)
+        if not leakage <= epsilon + EXACT:
+            problems.append(f"leakage over the set of priors is {leakage:.15g}, above epsilon")
     claimed, claim = number(design.value), number(design.upper_bound)
     allowed = RELATIVE * max(abs(value), abs(claimed)) + noise
     if not (math.isfinite(claimed) and abs(value - claimed) <= allowed):
@@ -172,7 +180,11 @@ def check_claim(
         y = _checked_dual(design.dual, prior.size, problems) if known is None else None
         if y is not None:
             with np.errstate(all="ignore"):  # a bound that overflows proves nothing
-                bound = upper_bound(prior, epsilon, utility, y, lower_lift, claim, proves)
+                bound = (
+                    upper_bound(prior, epsilon, utility, y, lower_lift, claim, proves)
+                    if priors is None
+                    else bound_over_set(priors, epsilon, utility, y, proves)
+                )
         if y is not None or known is not None:
             proved = proves(bound)
             if not proved:

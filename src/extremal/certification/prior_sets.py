@@ -8,13 +8,14 @@ set R, 0 elsewhere, with mean 1 under the nominal prior and b h(S and R) + (t - 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Floats
+from .._types import Bools, Floats, Ints
 
 LISTED = 16  # symbols whose sets are listed
 ULP = 2.0**-52
@@ -243,26 +244,57 @@ def _square(a: Floats, v: Floats, middle: Floats) -> Floats:
     return np.where(a >= 0, a * v**2, a * middle * (2 * v - middle))
 
 
-def _by_list(pi: Floats, c: float, W: Floats, y: Floats, vectors: list[Floats], moved: float) -> float:
-    """The largest x'Wx - y.x of all extremal lift vectors 1 + x, listed by their two sets."""
-    n = len(pi)
-    if n > LISTED:
-        return math.inf
-    numbers = np.arange(1, 2**n)
-    members = (numbers[:, None] >> np.arange(n) & 1).astype(np.float64)
+class Nested(NamedTuple):
+    """Lift vectors t on one set of symbols and share t on the rest of a larger one: numbers of both sets."""
+
+    inner: Ints  # one for all, or one for each
+    outer: Ints
+    share: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Sets:
+    """Sets of symbols by number, with the least probability h of each over a set of priors. The last is everything."""
+
+    h: Floats
+    holds: Callable[[int, Ints], Bools]  # which of many sets hold one
+
+    def nested(self, c: float) -> Iterator[Nested]:
+        """All extremal lift vectors: sets with h >= 1/c alone, others with each larger set that has enough."""
+        need = 1 / c
+        fits = self.h >= need * (1 - 1e-13)
+        outer = np.flatnonzero(fits)
+        yield Nested(outer, outer, np.zeros(len(outer)))
+        for k in np.flatnonzero(~fits):
+            above = outer[self.holds(int(k), outer)]
+            share = (need - self.h[k]) / np.maximum(self.h[above] - self.h[k], 1e-300)
+            yield Nested(np.array([k]), above, np.clip(share, 0.0, 1.0))
+
+
+def all_sets(vectors: list[Floats], moved: float) -> tuple[Floats, Sets]:
+    """Every set of symbols but the empty one, as rows of zeros and ones."""
     center, lower, upper = vectors
+    numbers = np.arange(1, 2 ** len(center))
+    members = (numbers[:, None] >> np.arange(len(center)) & 1).astype(np.float64)
     h = np.maximum(
         np.maximum(members @ center - moved, members @ lower), 1 - (math.fsum(upper) - members @ upper)
     )
-    mass, need = members @ pi, 1 / c
-    fits = h >= need * (1 - 1e-13)
-    outer, most = np.flatnonzero(fits), _largest(members[fits] / mass[fits, None], W, y)
-    for k in np.flatnonzero(~fits):
-        above = outer[numbers[outer] & numbers[k] == numbers[k]]
-        share = np.clip((need - h[k]) / np.maximum(h[above] - h[k], 1e-300), 0.0, 1.0)[:, None]
-        lifts = members[k] + share * (members[above] - members[k])
-        most = max(most, _largest(lifts / (lifts @ pi)[:, None], W, y))
-    return most
+    return members, Sets(h, lambda one, many: (numbers[many] & numbers[one]) == numbers[one])
+
+
+def listed_vectors(pi: Floats, c: float, vectors: list[Floats], moved: float) -> Iterator[Floats]:
+    """All extremal lift vectors in blocks, one a row."""
+    members, sets = all_sets(vectors, moved)
+    for inner, outer, share in sets.nested(c):
+        lifts = members[inner] + share[:, None] * (members[outer] - members[inner])
+        yield lifts / (lifts @ pi)[:, None]
+
+
+def _by_list(pi: Floats, c: float, W: Floats, y: Floats, vectors: list[Floats], moved: float) -> float:
+    """The largest x'Wx - y.x of all extremal lift vectors 1 + x."""
+    if len(pi) > LISTED:
+        return math.inf
+    return max(_largest(lifts, W, y) for lifts in listed_vectors(pi, c, vectors, moved))
 
 
 def _largest(lifts: Floats, W: Floats, y: Floats) -> float:

@@ -85,20 +85,7 @@ def certify(
     answers as ruled out.
     """
     if not isinstance(prior, Prior | PriorSet) and hasattr(prior, "notion"):
-        if mechanism is not None or epsilon is not None:
-            raise MechanismError(
-                "a design brings its own mechanism and epsilon",
-                remedy="give it alone, `certify(design)`, or give a prior, a mechanism and an epsilon",
-            )
-        if prior.notion == MaximalLeakage:
-            raise CertificationError(
-                "a design for maximal leakage bounds no single report",
-                remedy="certify its PML: `certify(prior, mechanism, epsilon)`",
-            )
-        compact = prior.made if isinstance(getattr(prior, "made", None), BlockMechanism) else prior.mechanism
-        made = certify(prior.prior_set or prior.prior, compact, prior.epsilon)
-        _check_envelope(made, getattr(prior, "envelope", ()))
-        return made
+        return _of_design(prior, mechanism, epsilon)
     if mechanism is None or epsilon is None or not isinstance(prior, Prior | PriorSet):
         raise MechanismError(
             "certify takes a design, or a prior, a mechanism and an epsilon",
@@ -115,33 +102,11 @@ def certify(
         )
     blocks, full = None, prior
     if isinstance(mechanism, BlockMechanism):
+        prior = _between_blocks(prior, mechanism)
         blocks, mechanism = mechanism.blocks, mechanism.between
-        if isinstance(prior, PriorSet) or prior.labels != blocks.labels:
-            raise MechanismError(
-                "a mechanism in blocks must come with the prior that its labels are of",
-                given=repr(prior)[:60],
-                remedy="pass design.prior",
-            )
-        if blocks.count == 1:
-            raise MechanismError(
-                "a mechanism with one block treats all labels alike: its reports say nothing",
-                remedy="use one with at least 2 blocks",
-            )
-        prior = blocks.merged(prior)
     nominal = prior.nominal if isinstance(prior, PriorSet) else prior
-    check_match(nominal, mechanism)
-    n, m = mechanism.shape
-    if n * m > mechanism_file.LARGEST_TABLE:
-        raise SizeError(
-            f"a certified mechanism must have at most {mechanism_file.LARGEST_TABLE} weights",
-            given=f"{n} inputs x {m} outputs",
-            remedy="merge rare labels or reduce the outputs: `theory.reduce_outputs(...)`",
-        )
-    leakage = pml(prior, mechanism)
-    worst = int(np.argmax(leakage))
-    if leakage[worst] > epsilon + ROUNDING:
-        raise too_leaky(mechanism.outputs[worst], float(leakage[worst]), epsilon)
-    if nominal.labels == tuple(range(n)):
+    _check_fits(prior, nominal, mechanism, epsilon)
+    if nominal.labels == tuple(range(len(nominal.labels))):
         nominal = Prior(nominal.probabilities, mechanism.inputs)
     priors = prior.with_labels(nominal.labels) if isinstance(prior, PriorSet) else None
     masses = exact_masses(full, blocks)
@@ -164,6 +129,57 @@ def certify(
             f"certify it for a level above {epsilon + RULED_OUT!r}, or set them to zero and design again"
         ),
     )
+
+
+def _of_design(design: Designed, mechanism: object, epsilon: object) -> Certified:
+    """The mechanism of a design, with the limits of its envelope."""
+    if mechanism is not None or epsilon is not None:
+        raise MechanismError(
+            "a design brings its own mechanism and epsilon",
+            remedy="give it alone, `certify(design)`, or give a prior, a mechanism and an epsilon",
+        )
+    if design.notion == MaximalLeakage:
+        raise CertificationError(
+            "a design for maximal leakage bounds no single report",
+            remedy="certify its PML: `certify(prior, mechanism, epsilon)`",
+        )
+    compact = design.made if isinstance(getattr(design, "made", None), BlockMechanism) else design.mechanism
+    made = certify(design.prior_set or design.prior, compact, design.epsilon)
+    _check_envelope(made, getattr(design, "envelope", ()))
+    return made
+
+
+def _between_blocks(prior: Prior | PriorSet, mechanism: BlockMechanism) -> Prior:
+    """The prior of the blocks."""
+    blocks = mechanism.blocks
+    if isinstance(prior, PriorSet) or prior.labels != blocks.labels:
+        raise MechanismError(
+            "a mechanism in blocks must come with the prior that its labels are of",
+            given=repr(prior)[:60],
+            remedy="pass design.prior",
+        )
+    if blocks.count == 1:
+        raise MechanismError(
+            "a mechanism with one block treats all labels alike: its reports say nothing",
+            remedy="use one with at least 2 blocks",
+        )
+    return blocks.merged(prior)
+
+
+def _check_fits(prior: Prior | PriorSet, nominal: Prior, mechanism: Mechanism, epsilon: float) -> None:
+    """Refuse a mechanism of other labels, of too many entries, or that leaks more than rounding explains."""
+    check_match(nominal, mechanism)
+    n, m = mechanism.shape
+    if n * m > mechanism_file.LARGEST_TABLE:
+        raise SizeError(
+            f"a certified mechanism must have at most {mechanism_file.LARGEST_TABLE} weights",
+            given=f"{n} inputs x {m} outputs",
+            remedy="merge rare labels or reduce the outputs: `theory.reduce_outputs(...)`",
+        )
+    leakage = pml(prior, mechanism)
+    worst = int(np.argmax(leakage))
+    if leakage[worst] > epsilon + ROUNDING:
+        raise too_leaky(mechanism.outputs[worst], float(leakage[worst]), epsilon)
 
 
 def _check_envelope(made: Certified, limits: tuple[tuple[float, float], ...]) -> None:

@@ -26,7 +26,7 @@ from .guard import LARGEST_BODY
 from .published import Asked, Published, canonical
 from .sets import item_priors
 from .several import choose, reason
-from .survey import Question, Survey
+from .survey import TERMS, Question, Survey
 from .tables import is_number, read_text
 
 FORMAT = "extremal-survey-lock"
@@ -267,15 +267,5 @@ def _is_entry(entry: Any) -> bool:
 
 
 def _published(survey: Survey, asked: list[Asked], together: str) -> Published:
-    return Published(
-        survey.title,
-        survey.introduction,
-        survey.contact,
-        survey.invitation,
-        survey.post,
-        survey.width,
-        survey.people,
-        survey.confidence,
-        together,
-        tuple(asked),
-    )
+    terms = {name: getattr(survey, name) for name in TERMS}
+    return Published(**terms, together=together, questions=tuple(asked))

@@ -20,7 +20,7 @@ from ..errors import SurveyError
 from ..model.prior import Prior
 from .priors import subsets_of
 from .sets import set_leakage
-from .survey import Kind
+from .survey import TERMS, Kind, Terms
 
 FORMAT = "extremal-survey"
 VERSION = 1
@@ -87,17 +87,9 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
-    """What people are asked, what stands on the page, and what the collection is to reach."""
+class Published(Terms):
+    """What people are asked, and on what terms; `together` says what all their reports leak."""
 
-    title: str
-    introduction: str
-    contact: str | None
-    invitation: bool
-    post: str | None
-    width: float | None
-    people: int | None
-    confidence: float
     together: str
     questions: tuple[Asked, ...]
 
@@ -182,17 +174,6 @@ class Published:
 
     def to_json(self) -> str:
         """The whole as one document, mechanism files included."""
-        own = (
-            "title",
-            "introduction",
-            "contact",
-            "invitation",
-            "post",
-            "width",
-            "people",
-            "confidence",
-            "together",
-        )
         parts = (
             "name",
             "text",
@@ -209,7 +190,7 @@ class Published:
             {
                 "format": FORMAT + "-store",
                 "version": VERSION,
-                **{name: getattr(self, name) for name in own},
+                **{name: getattr(self, name) for name in (*TERMS, "together")},
                 "questions": [
                     {
                         **{name: getattr(q, name) for name in parts},

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,14 +27,6 @@ MOST_QUESTIONS = 100
 MOST_ANSWERS = 1000
 MOST_ITEMS = 12  # of a question with several answers: their subsets are listed
 LONGEST_LABEL = 200  # characters
-TOP = [
-    *("title", "introduction", "contact", "invitation", "post", "width", "people", "confidence"),
-    *("question", "joint"),
-]
-KEYS = [
-    *("name", "text", "help", "kind", "answers", "required", "epsilon", "prior", "counts", "pseudocount"),
-    *("mechanism", "purpose"),
-]
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 PRIOR_EXAMPLE = (
     'write prior = [0.5, 0.3, 0.2], prior = ["50%", "30%", "20%"], prior = {yes = 0.1, no = 0.9}, '
@@ -84,10 +76,9 @@ class Joint:
 
 
 @dataclass(frozen=True, eq=False)
-class Survey:
-    """A survey as its file says; mechanisms are designed by `designs`."""
+class Terms:
+    """What stands on the page of a survey besides its questions, and what the collection is to reach."""
 
-    path: Path
     title: str
     introduction: str
     contact: str | None
@@ -96,6 +87,21 @@ class Survey:
     width: float | None
     people: int | None
     confidence: float
+
+
+TERMS = tuple(field.name for field in fields(Terms))
+TOP = [*TERMS, "question", "joint"]  # the keys of a file, and below those of a question
+KEYS = [
+    *("name", "text", "help", "kind", "answers", "required", "epsilon", "prior", "counts", "pseudocount"),
+    *("mechanism", "purpose"),
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Survey(Terms):
+    """A survey as its file says; mechanisms are designed by `designs`."""
+
+    path: Path
     questions: tuple[Question, ...]
     joint: Joint | None
 
@@ -119,23 +125,10 @@ def parse_survey(text: str, path: Path) -> Survey:
             remedy='a key and its value stand on one line, like title = "Visits"; a key stands once',
         ) from None
     table = Table(document, Places.of(path.name, text), folder=path.parent)
-    table.only(
-        [
-            "title",
-            "introduction",
-            "contact",
-            "invitation",
-            "post",
-            "width",
-            "people",
-            "confidence",
-            "question",
-            "joint",
-        ]
-    )
+    table.only(TOP)
     questions = _questions(table)
     return Survey(
-        path,
+        path=path,
         title=table.text("title", required=True) or "",
         introduction=table.text("introduction") or "",
         contact=table.text("contact"),
@@ -168,22 +161,7 @@ def _questions(table: Table) -> tuple[Question, ...]:
 
 
 def _question(table: Table) -> Question:
-    table.only(
-        [
-            "name",
-            "text",
-            "help",
-            "kind",
-            "answers",
-            "required",
-            "epsilon",
-            "prior",
-            "counts",
-            "pseudocount",
-            "mechanism",
-            "purpose",
-        ]
-    )
+    table.only(KEYS)
     name, text = table.text("name", required=True) or "", table.text("text", required=True) or ""
     if not NAME.fullmatch(name):
         raise table.wrong("name", "must be a letter, then letters, digits, - and _, at most 40", name)

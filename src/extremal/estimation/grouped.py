@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .._html import html_table
 from .._types import Floats
 from .._words import counted
 from ..errors import ValuesError
@@ -22,9 +20,7 @@ from .labels import label_finder
 from .likelihood import maximize
 from .result import Estimate
 from .survey import Totals
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from .tabled import Tabled, source
 
 NO_TEST = (
     "no test of whether the groups differ: everybody in a group reported the same, or there are too few people or "
@@ -76,7 +72,7 @@ class GroupTest:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupedEstimate:
+class GroupedEstimate(Tabled):
     """An Estimate for every group: `found["a"]` for the group "a", `found.table` for all of them.
 
     Attributes
@@ -214,16 +210,6 @@ class GroupedEstimate:
             raise ValuesError("a test needs at least 2 groups", given=len(self))
         return _score_test(self.estimates) if self.totals is None else _wald_test(self.estimates, self.totals)
 
-    def to_frame(self, library: str | None = None) -> Any:
-        """The table as a frame of pandas, polars or pyarrow: of the library named, else of the first installed.
-
-        Parameters
-        ----------
-        library
-            "pandas", "polars" or "pyarrow"; if None, the first of them that is installed.
-        """
-        return self.table.to_frame(library)
-
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that JSON knows as far as the labels are."""
         return {
@@ -236,10 +222,6 @@ class GroupedEstimate:
             "test": None if len(self) < 2 else self.test.to_dict(),
             "reports": self.reports,
         }
-
-    def to_json(self) -> str:
-        """The same as text; a label that JSON does not know is written as its str()."""
-        return json.dumps(self.to_dict(), default=str, ensure_ascii=False, allow_nan=False)
 
     def notes(self) -> list[str]:
         """What a reader of the figures must know, in words."""
@@ -254,25 +236,9 @@ class GroupedEstimate:
             found.append(str(self.test))
         return list(dict.fromkeys(found))
 
-    def __str__(self) -> str:
-        return "\n".join([self.table.title, *self.table.lines(), *self.notes()])
-
     def __repr__(self) -> str:
         size = f"{counted(len(self), 'group')} by {', '.join(self.by)}"
         return f"GroupedEstimate({size}, {counted(self.reports, 'report')})"
-
-    def _repr_html_(self) -> str:
-        return self.table._repr_html_() + html_table("; ".join(self.notes()[1:]), [])
-
-    def plot(self, axes: Axes | None = None) -> Axes:
-        """Axes with every frequency of every group and its interval.
-
-        Parameters
-        ----------
-        axes
-            Matplotlib axes to draw on; new ones if None.
-        """
-        return self.table.plot(axes)
 
     def _place(self, group: Any) -> int:
         place = label_finder(self.groups)(group)
@@ -286,11 +252,9 @@ class GroupedEstimate:
         """The tables of all groups below each other."""
         each = self.estimates[0]
         effects = [table.design_effects for table in tables if table.design_effects is not None]
-        said = (
-            f"{what} in {counted(len(self), 'group')} from {counted(self.reports, 'report')} by {each.method}"
-        )
+        said = source(self.reports, each.method, each.survey)
         return IntervalTable(
-            said if each.survey is None else f"{said}, with {each.survey.words}",
+            f"{what} in {counted(len(self), 'group')} {said}",
             tuple(label for table in tables for label in table.labels),
             np.concatenate([table.estimates for table in tables]),
             np.concatenate([table.lower for table in tables]),

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._confidence import check_confidence
-from .._html import html_table
 from .._types import Floats
 from .._words import counted
 from ..errors import ValuesError
@@ -28,14 +26,12 @@ from .interval_table import IntervalTable, Promise
 from .intervals import Bounds, target_intervals, within_simplex
 from .misfit import MISFIT, misfit
 from .survey import Shares
+from .tabled import Tabled, source
 from .targets import score_target, target_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimate:
+class Estimate(Tabled):
     """The estimated share of each answer, and how far off it can be.
 
     `gap` bounds how much larger the log-likelihood (of all reports, in nats) could be; it is None for the
@@ -191,8 +187,7 @@ class Estimate:
                 remedy='e.g. {"ever": ["once", "often"]}',
             )
         targets = np.array([target_of(self.labels, members) for members in groups.values()])
-        title = f"{len(groups)} {'group' if len(groups) == 1 else 'groups'}"
-        return self.combinations(title, tuple(groups), targets, confidence)
+        return self.combinations(counted(len(groups), "group"), tuple(groups), targets, confidence)
 
     def difference(self, other: Estimate, confidence: float | None = None) -> IntervalTable:
         """These frequencies minus those of another estimate, with intervals of their own, of the kind that both have.
@@ -310,16 +305,6 @@ class Estimate:
         start = np.maximum(self.frequencies, 0.0) * self.reports + self.prior.probabilities
         return Channel(self.mechanism.matrix, start / start.sum()).weights(targets)
 
-    def to_frame(self, library: str | None = None) -> Any:
-        """The table as a frame of pandas, polars or pyarrow: of the library named, else of the first installed.
-
-        Parameters
-        ----------
-        library
-            "pandas", "polars" or "pyarrow"; if None, the first of them that is installed.
-        """
-        return self.table.to_frame(library)
-
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that JSON knows as far as the labels are."""
         found = {
@@ -338,10 +323,6 @@ class Estimate:
                 "degrees_of_freedom": self.survey.degrees,
             }
         return found
-
-    def to_json(self) -> str:
-        """The same as text; a label that JSON does not know is written as its str()."""
-        return json.dumps(self.to_dict(), default=str, ensure_ascii=False, allow_nan=False)
 
     def notes(self) -> list[str]:
         """What a reader of the figures must know, in words."""
@@ -374,30 +355,13 @@ class Estimate:
             )
         return found
 
-    def __str__(self) -> str:
-        return "\n".join([self.table.title, *self.table.lines(), *self.notes()])
-
     def __repr__(self) -> str:
         # Without the intervals: they can take seconds where much is not identified.
         return f"Estimate({len(self.labels)} frequencies {self._source})"
 
-    def _repr_html_(self) -> str:
-        return self.table._repr_html_() + html_table("; ".join(self.notes()[1:]), [])
-
-    def plot(self, axes: Axes | None = None) -> Axes:
-        """Axes with every frequency and its interval.
-
-        Parameters
-        ----------
-        axes
-            Matplotlib axes to draw on; new ones if None.
-        """
-        return self.table.plot(axes)
-
     @property
     def _source(self) -> str:
-        said = f"from {counted(self.reports, 'report')} by {self.method}"
-        return said if self.survey is None else f"{said}, with {self.survey.words}"
+        return source(self.reports, self.method, self.survey)
 
     @cached_property
     def _bounds(self) -> Bounds:

@@ -115,3 +115,16 @@ def test_a_malformed_certificate_is_a_problem_not_an_exception(wrong):
     found = ex.check_design(replace(design, certificate=replace(design.certificate, **wrong)))
     assert not found.ok
     assert not found.proved
+
+
+@pytest.mark.parametrize("little", [1e-2, 1e-5, 1e-6])
+def test_labels_that_are_never_told_apart_have_no_efficiency_however_little_the_others_tell(little):
+    """Two rare labels have the same row, so nothing estimates their shares."""
+    pi = np.array([0.5, 0.5 - 2 * little, little, little])
+    P = np.array([[0.5 + little, 0.5 - little, 0], [0.5 - little, 0.5 + little, 0], [0, 0, 1], [0, 0, 1]])
+    together = np.zeros((4, 4))
+    together[2:, 2:] = 1  # but the share of both is known without an error
+    proof = SimpleNamespace(weights=np.ones(4), prices=None, groups=None)
+    each, both = (check_quadratic(pi, 20.0, A, P, 0.5, 1.0, proof).value for A in (np.eye(4), together))
+    assert each == 0
+    assert both == pytest.approx(1, rel=1e-6)

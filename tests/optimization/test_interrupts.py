@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 
 import extremal as ex
+from extremal.auditing.budget import epsilon_per_release
+from extremal.estimation.least_epsilon import least_epsilon
+from extremal.estimation.precision import precision
+from extremal.optimization.quadratic import search
 from extremal.optimization.solver import column_generation
 from tests.support.optima import assert_checked, assert_keeps_its_promises, run
 
@@ -76,6 +80,28 @@ def test_a_real_interrupt_leaves_the_best_so_far_or_a_clean_exit():
         assert outcome["checked"]
         assert outcome["leakage"] <= 0.7 + 1e-12
         assert max(o["value"] for o in left) <= outcome["upper"]
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        lambda prior: ex.tradeoff(prior, [0.8]),
+        lambda prior: ex.sample_tradeoff(prior, 0.8, [100]),
+        lambda prior: ex.compare(prior, 0.8, ex.shares),
+        lambda prior: least_epsilon(prior, 0.3),
+        lambda prior: precision(prior, [0.8]),
+        lambda prior: epsilon_per_release(prior, 2, 0.8),
+    ],
+)
+def test_an_interrupt_ends_a_series_of_designs(series, monkeypatch):
+    def interrupt(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(search, "find_source", interrupt)
+    prior = ex.Prior([0.4, 0.3, 0.2, 0.1])
+    assert ex.design(prior, 0.8).stats.interrupted
+    with pytest.raises(KeyboardInterrupt):
+        series(prior)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")

@@ -36,7 +36,11 @@ def test_other_utilities_have_the_curve_too():
     assert 0 < curve.optimal[0] < curve.optimal[1] < curve.known
 
 
-@pytest.mark.parametrize("sizes", [[], [0], [math.nan], [math.inf], [-3]])
+def test_without_leakage_a_sample_costs_nothing():
+    assert [row["of_known"] for row in ex.sample_tradeoff(PRIOR, 0, [100]).rows()] == [1]
+
+
+@pytest.mark.parametrize("sizes", [[], [0], [math.nan], [math.inf], [-3], 100, "100", ["many"]])
 def test_sizes_that_make_no_sense_are_refused(sizes):
     with pytest.raises(OptionError, match="observations must be sizes"):
         ex.sample_tradeoff(PRIOR, 0.8, sizes)

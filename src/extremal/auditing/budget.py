@@ -15,7 +15,7 @@ from ..model.leakage import ROUNDING, epsilon_pml, ldp_epsilon
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior, check_prior
 from ..model.regions import check_epsilon
-from ..optimization.design import design
+from ..optimization.design import design, uninterrupted
 from .composition import check_releases, repeated_epsilon, same_rows
 
 Family = Callable[[Prior, float], Mechanism]
@@ -177,4 +177,4 @@ def epsilon_per_release(
 
 
 def _optimal(prior: Prior, level: float) -> Mechanism:
-    return design(prior, level).mechanism
+    return uninterrupted(design(prior, level)).mechanism

@@ -98,7 +98,9 @@ def _efficiency(pi: Floats, A: Floats, P: Floats, q: Floats) -> float:
     errors = (np.eye(len(pi))[:, others] - pi[:, None]) @ (vectors / scale[:, None])
     losses = np.sum(errors * (A @ errors), axis=0)
     kept = values > 1e-13 * len(pi)
-    if float(np.sum(losses[~kept])) > 1e-9 * float(np.sum(losses)):
+    # Each against what it would be if nothing of it cancelled: scales differ, so that another's loss is no measure.
+    sizes = np.sum(np.abs(errors) * (np.abs(A) @ np.abs(errors)), axis=0)
+    if np.any(losses[~kept] > 1e-9 * sizes[~kept]):
         return 0.0
     loss = float(np.sum(losses[kept] / values[kept]))
     return _direct(pi, A) / loss if loss > 0 else 0.0

@@ -19,7 +19,7 @@ from ..certification.certified import Certified, load
 from ..certification.certify import certify
 from ..certification.file import write_text
 from ..errors import ExtremalError, FileError, SurveyError
-from ..optimization.design import design
+from ..optimization.design import design, uninterrupted
 from ..optimization.quadratic.purposes import mean, shares
 from . import questionnaire
 from .guard import LARGEST_BODY
@@ -152,7 +152,8 @@ def _made(question: Question) -> tuple[Asked, float | None]:
             form, mechanisms, times = choose(question)
             return _asked(question, form, mechanisms), times
         purpose = mean(question.scores) if question.purpose == "mean" and question.scores else shares
-        return _asked(question, None, (certify(design(question.prior, question.epsilon, purpose)),)), None
+        made = uninterrupted(design(question.prior, question.epsilon, purpose))
+        return _asked(question, None, (certify(made),)), None
     except ExtremalError as error:
         if isinstance(error, RuntimeError):  # never the survey's fault
             raise

@@ -13,7 +13,7 @@ import numpy as np
 from ..certification.certified import Certified
 from ..certification.certify import certify
 from ..model.prior import Prior
-from ..optimization.design import design
+from ..optimization.design import design, uninterrupted
 from ..optimization.quadratic.purposes import groups, mean
 from .priors import subsets_of
 from .published import Asked
@@ -40,7 +40,8 @@ def choose(question: Question) -> tuple[str, tuple[Certified, ...], float | None
         return "each", each, None
     error_each = math.fsum(_variance(p.prior, p) for p in each)
     purpose = groups(members(items))
-    made = design(prior, epsilon, purpose, tolerance=None if len(items) < MOST_JOINT else LOOSE)
+    tolerance = None if len(items) < MOST_JOINT else LOOSE
+    made = uninterrupted(design(prior, epsilon, purpose, tolerance=tolerance))
     A = purpose.loss(prior)
     direct = float(np.diagonal(A) @ prior.probabilities - prior.probabilities @ A @ prior.probabilities)
     error_joint = direct / made.value if made.value > 0 else math.inf
@@ -90,7 +91,8 @@ def _each(prior: Prior, epsilon: float, items: int, independent: bool) -> tuple[
 
 
 def _items(prior: Prior, level: float, items: int) -> tuple[Certified, ...]:
-    return tuple(certify(design(p, level, mean([0, 1]))) for p in item_priors(prior, items))
+    made = (design(p, level, mean([0, 1])) for p in item_priors(prior, items))
+    return tuple(certify(uninterrupted(one)) for one in made)
 
 
 def _variance(prior: Prior, certified: Certified) -> float:

@@ -21,7 +21,7 @@ from ..model.guaranteed import Guaranteed
 from ..model.mechanism import constant, identity
 from ..model.prior import Prior, check_prior
 from ..model.utility import Utility
-from ..optimization.design import design
+from ..optimization.design import design, uninterrupted
 from ..optimization.quadratic.purposes import Purpose, Shares, shares
 from ..optimization.result import Design
 from .intervals import normal_quantile
@@ -143,7 +143,7 @@ def least_epsilon(
     goal = _goal(prior, wanted, utility, people, half_width, confidence)
 
     def best(epsilon: float) -> Design:
-        return design(prior, epsilon, utility, time_limit=time_limit)
+        return uninterrupted(design(prior, epsilon, utility, time_limit=time_limit))
 
     if utility(prior, constant(prior)) >= goal:
         return LeastEpsilon(prior, utility, goal, 0.0, 0.0, best(0.0))

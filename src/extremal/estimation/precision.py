@@ -15,7 +15,7 @@ from .._types import Floats
 from ..errors import OptionError
 from ..model.prior import Prior, check_prior
 from ..model.regions import check_epsilon
-from ..optimization.design import design
+from ..optimization.design import design, uninterrupted
 from .contrasts import Channel, each_symbol, standard_errors
 from .intervals import normal_quantile
 from .planning import check_people
@@ -55,7 +55,7 @@ class Precision(Tabular):
     half_widths: Floats
 
     def rows(self) -> list[dict[str, Any]]:
-        """One mapping for each epsilon and number of people."""
+        """One mapping for each epsilon and number of people; for true answers epsilon is inf, in a frame missing."""
         return [
             {"epsilon": e, "people": n, "half_width": float(self.half_widths[i, j])}
             for i, e in enumerate(self.epsilons)
@@ -132,8 +132,8 @@ def precision(
         )
     rows = []
     for epsilon in levels:
-        P = design(prior, check_epsilon(epsilon)).mechanism.matrix
-        rows.append(_root_mean_square(P, prior.probabilities))
+        found = uninterrupted(design(prior, check_epsilon(epsilon)))
+        rows.append(_root_mean_square(found.mechanism.matrix, prior.probabilities))
     rows.append(_root_mean_square(np.eye(prior.size), prior.probabilities))
     z = normal_quantile((1 - level) / 2)
     half = z * np.multiply.outer(np.array(rows), 1 / np.sqrt(np.array(counts, dtype=np.float64)))

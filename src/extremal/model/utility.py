@@ -15,11 +15,12 @@ from numpy.typing import ArrayLike
 
 from .._types import Floats
 from ..errors import UtilityError
+from . import generators
+from .generators import Generator, check_generator
 from .mechanism import Mechanism, check_match
 from .prior import Prior
 
 Column = Callable[[Prior, Floats], Floats]
-Generator = Callable[[Floats], Floats]
 
 
 class Utility:
@@ -109,7 +110,7 @@ class FInformation(Utility):
     """
 
     def __init__(self, f: Generator, name: str = "f-information") -> None:
-        _check_generator(f, name)
+        check_generator(f, name)
         self.f = f
         super().__init__(self._mu, name, symmetric=True)
 
@@ -148,7 +149,7 @@ class FDivergence(Utility):
         name: str = "f-divergence",
         growth: float | None = None,
     ) -> None:
-        _check_generator(f, name)
+        check_generator(f, name)
         self.f, self.p0, self.p1 = f, _hypothesis(p0, "p0"), _hypothesis(p1, "p1")
         if self.p0.shape != self.p1.shape:
             raise UtilityError(
@@ -305,47 +306,6 @@ def _random_columns(rng: np.random.Generator, n: int, count: int) -> Floats:
     return x
 
 
-def _check_generator(f: Generator, name: str) -> None:
-    """Refuse an f that is not visibly convex with f(1) = 0 and f(0) finite."""
-    t = np.concatenate((np.linspace(0, 4, 257), np.geomspace(4, 1e4, 64)[1:]))  # holds 1
-    try:
-        with np.errstate(all="ignore"):
-            values = np.asarray(f(t), dtype=np.float64)
-        if values.shape != t.shape:
-            raise TypeError(f"it returned shape {values.shape} for shape {t.shape}")
-    except (TypeError, ValueError) as error:
-        raise UtilityError(
-            f"f of {name!r} must work element by element on arrays, got: {error}",
-            remedy="write it with numpy functions, e.g. np.abs(t - 1)",
-        ) from None
-    if not np.isfinite(values).all():
-        bad = int(np.argmax(~np.isfinite(values)))
-        raise UtilityError(
-            f"f of {name!r} must be finite on [0, inf)",
-            given=f"{values[bad]} at {t[bad]:g}",
-            remedy=(
-                "define it there, e.g. 0 log 0 = 0, or choose another f: an infinite f(0) is not covered"
-            ),
-        )
-    at_one = float(values[t == 1][0])
-    if abs(at_one) > 1e-12:
-        raise UtilityError(
-            f"f of {name!r} must vanish at 1",
-            given=f"f(1) = {at_one:g}",
-            remedy="use f(t) - f(1)",
-        )
-    w = (t[2:] - t[1:-1]) / (t[2:] - t[:-2])
-    chord = w * values[:-2] + (1 - w) * values[2:]
-    noise = 1e-9 * np.abs(chord) + 1e-12 * np.abs(values[t <= 4]).max()
-    bent = values[1:-1] > chord + noise
-    if bent.any():
-        raise UtilityError(
-            f"f of {name!r} must be convex",
-            given=f"one that is not near t = {t[1:-1][bent][0]:.4g}",
-            remedy="for a concave f use -f",
-        )
-
-
 def _hypothesis(p: ArrayLike, which: str) -> Floats:
     try:
         q = np.array(p, dtype=np.float64)
@@ -367,39 +327,8 @@ def _shown(column: Floats) -> str:
     return f"[{numbers}{', …' if len(column) > 12 else ''}]"
 
 
-# An f-information does not change when a multiple of t - 1 is added to f. The generators below are written so
-# that they vanish to second order at 1 and lose no digits there: lifts close to 1 are what small epsilons are
-# made of.
-
-
-def _mutual_information(t: Floats) -> Floats:
-    """t log t - (t - 1)."""
-    u = t - 1
-    # log1p is precise near 1, but near 0, where u is -1 up to rounding, only log is.
-    log = np.where(t > 0.5, np.log1p(np.maximum(u, -0.5)), np.log(np.where(t > 0, t, 1.0)))
-    return np.asarray(t * log - u)
-
-
-def _total_variation(t: Floats) -> Floats:
-    return np.abs(t - 1) / 2
-
-
-def _chi_squared(t: Floats) -> Floats:
-    return (t - 1) ** 2
-
-
-def _hellinger(t: Floats) -> Floats:
-    return np.asarray(((t - 1) / (np.sqrt(t) + 1)) ** 2 / 2)
-
-
-def _jensen_shannon(t: Floats) -> Floats:
-    """(t log t - (1 + t) log((1 + t)/2)) / 2."""
-    u = t - 1
-    return (_mutual_information(t) + u - (2 + u) * np.log1p(u / 2)) / 2
-
-
-mutual_information = FInformation(_mutual_information, "mutual information")
-total_variation = FInformation(_total_variation, "total variation")
-chi_squared = FInformation(_chi_squared, "chi-squared")
-hellinger = FInformation(_hellinger, "squared Hellinger")
-jensen_shannon = FInformation(_jensen_shannon, "Jensen-Shannon")
+mutual_information = FInformation(generators.mutual_information, "mutual information")
+total_variation = FInformation(generators.total_variation, "total variation")
+chi_squared = FInformation(generators.chi_squared, "chi-squared")
+hellinger = FInformation(generators.hellinger, "squared Hellinger")
+jensen_shannon = FInformation(generators.jensen_shannon, "Jensen-Shannon")

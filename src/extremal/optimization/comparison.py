@@ -23,7 +23,7 @@ from ..model.regions import check_epsilon
 from ..model.utility import Utility, mutual_information
 from ..theory import frequency_oracles
 from ..theory.randomized_response import randomized_response_for_pml
-from .design import design
+from .design import design, uninterrupted
 from .notions import LARGEST
 from .quadratic.purposes import Purpose
 from .result import Design
@@ -192,7 +192,7 @@ def compare(
         A table with a row for each notion or client.
     """
     epsilon = check_epsilon(epsilon)
-    best = design(prior, epsilon, utility, time_limit=time_limit)
+    best = uninterrupted(design(prior, epsilon, utility, time_limit=time_limit))
     rows = [Compared.of("PML", epsilon, prior, best.mechanism, utility)]
     if isinstance(utility, Purpose):
         return _with_oracles(rows, prior, epsilon, utility)
@@ -232,7 +232,7 @@ def _with_oracles(rows: list[Compared], prior: Prior, epsilon: float, purpose: P
 
 
 def _level(prior: Prior, utility: Utility, notion: Notion, time_limit: float | None, level: float) -> Design:
-    return design(prior, level, utility, notion=notion, time_limit=time_limit)
+    return uninterrupted(design(prior, level, utility, notion=notion, time_limit=time_limit))
 
 
 def _calibrated(make: Callable[[float], Design], prior: Prior, epsilon: float) -> Design:

@@ -89,9 +89,9 @@ def design(
     "vertices" are for PML.
 
     Over a PriorSet, two answers have a closed form ("binary"). Sets and utilities that do not change when answers are
-    permuted take the best column and its shifts ("uniform"). Up to 400,000 extremal columns, that is 12 to 16 answers,
-    take all of them ("enumeration"). Else, and for expected gains, "column-generation", which proves nothing for
-    utilities that are neither f-information nor expected gains.
+    permuted take the best column and its shifts ("uniform"). Up to 400,000 extremal columns, which is up to 11 answers
+    for any set and up to 16 for some, all of them are taken ("enumeration"). Else, and for expected gains,
+    "column-generation", which proves nothing for utilities that are neither f-information nor expected gains.
     """
     if not isinstance(notion, Notion):
         raise OptionError(
@@ -163,3 +163,10 @@ def _limited(
         )
     tolerance = DEFAULT_TOLERANCE if tolerance is None else tolerance
     return run_envelope(make_task(prior, epsilon, utility, tolerance, time_limit, 0.0, progress), limits)
+
+
+def uninterrupted(found: Design) -> Design:
+    """The design, if nobody interrupted it: in a series of designs the best so far of one is no result."""
+    if found.stats.interrupted:
+        raise KeyboardInterrupt
+    return found

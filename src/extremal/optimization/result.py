@@ -12,6 +12,7 @@ import numpy as np
 
 from .._types import Floats, Ints
 from ..model.blocks import BlockMechanism
+from ..model.generators import Generator
 from ..model.guaranteed import Guaranteed
 from ..model.leakage import lift
 from ..model.mechanism import Mechanism
@@ -19,7 +20,7 @@ from ..model.notion import PML, Notion
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.regions import rounding
-from ..model.utility import FInformation, Generator, Utility
+from ..model.utility import FInformation, Utility
 from ..theory.arc import ArcColumns
 from ..theory.lift_vectors import subset_sums
 from ..theory.pairing import pair_outputs

@@ -15,8 +15,9 @@ from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
 from ..model.utility import Utility
-from .design import design
+from .design import design, uninterrupted
 from .quadratic.purposes import Purpose, shares
+from .result import Design
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ class SampleTradeoff(Tabular):
                 "observations": float(n),
                 "optimal": float(v),
                 "upper_bound": float(u),
-                "of_known": float(v) / self.known,
+                "of_known": float(v) / self.known if self.known else 1.0,
             }
             for n, v, u in zip(self.observations, self.optimal, self.upper_bound, strict=True)
         ]
@@ -88,7 +89,7 @@ def sample_tradeoff(
     prior
         What the frequencies in the sample are taken to be; values are measured under it.
     epsilon
-        The level, > 0.
+        The limit on leakage, in nats.
     observations
         Sizes of the sample.
     utility
@@ -106,7 +107,11 @@ def sample_tradeoff(
         The curve, to print or tabulate.
     """
     check_prior(prior)
-    sizes = np.array(list(observations), dtype=np.float64)
+    given: Any = observations
+    try:
+        sizes = np.array([] if isinstance(given, str | bytes) else list(given), dtype=np.float64)
+    except (TypeError, ValueError):
+        sizes = np.zeros(0)
     if sizes.ndim != 1 or len(sizes) == 0 or not (np.isfinite(sizes).all() and sizes.min() >= 1):
         raise OptionError(
             "must be sizes of samples, from 1 on",
@@ -114,14 +119,16 @@ def sample_tradeoff(
             given=repr(observations)[:60],
             remedy="e.g. [100, 1000]",
         )
-    known = design(prior, check_epsilon(epsilon), utility, tolerance=tolerance, time_limit=time_limit)
+    level = check_epsilon(epsilon)
+
+    def best(given: Prior | PriorSet) -> Design:
+        return uninterrupted(design(given, level, utility, tolerance=tolerance, time_limit=time_limit))
+
+    known = best(prior)
     optimal, upper = np.zeros(len(sizes)), np.zeros(len(sizes))
     for k, n in enumerate(sizes):
-        priors = PriorSet.from_sample_size(prior, float(n), confidence)
-        found = design(priors, epsilon, utility, tolerance=tolerance, time_limit=time_limit)
+        found = best(PriorSet.from_sample_size(prior, float(n), confidence))
         optimal[k], upper[k] = found.value, found.upper_bound
         if progress is not None:
             progress(k + 1, len(sizes))
-    return SampleTradeoff(
-        prior, utility, known.epsilon, float(confidence), sizes, optimal, upper, known.value
-    )
+    return SampleTradeoff(prior, utility, level, float(confidence), sizes, optimal, upper, known.value)

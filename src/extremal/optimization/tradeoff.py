@@ -17,6 +17,7 @@ from ..model.prior import Prior
 from ..model.regions import check_epsilon
 from ..model.utility import Utility
 from ..theory.randomized_response import randomized_response_for_pml
+from .design import uninterrupted
 from .estimation import run_purpose
 from .quadratic.purposes import Purpose, shares
 from .run import choose_method, run_task
@@ -164,9 +165,7 @@ def tradeoff(
         else:
             task = make_task(prior, levels[k], utility, tolerance or 1e-6, time_limit)
             design = run_task(replace(task, start=_refill(task, start)), choose_method(task))
-        methods[k] = design.method
-        if design.stats.interrupted:
-            raise KeyboardInterrupt
+        methods[k] = uninterrupted(design).method
         best = max(best, design.value)
         optimal[k], upper[k] = best, max(design.upper_bound, best)
         response[k] = utility(prior, randomized_response_for_pml(prior, levels[k]))

@@ -41,7 +41,7 @@ def pair_outputs(prior: Prior, mechanism: Mechanism) -> Mechanism:
 
 
 def numbered(inputs: Labels, count: int) -> list[Any]:
-    """Names of so many outputs, more than there are inputs."""
+    """Names of so many outputs, too many to carry input labels."""
     widths = {len(label) for label in inputs if isinstance(label, tuple)}
     if len(widths) != 1 or not all(isinstance(label, tuple) for label in inputs):
         return list(range(count))

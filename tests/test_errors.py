@@ -603,7 +603,12 @@ def test_every_error_is_an_extremal_error_and_a_value_error_unless_it_is_never_t
         if isinstance(kind, type) and kind.__module__ == errors.__name__ and kind is not errors.ExtremalError
     ]
     assert all(issubclass(kind, errors.ExtremalError) for kind in kinds)
-    never_the_callers_fault = (errors.SolverError, errors.StoreError, errors.InstallationError)
+    never_the_callers_fault = (
+        errors.SolverError,
+        errors.ProofError,
+        errors.StoreError,
+        errors.InstallationError,
+    )
     for kind in kinds:
         assert issubclass(kind, RuntimeError if kind in never_the_callers_fault else ValueError)
         assert kind.__name__ in errors.__doc__

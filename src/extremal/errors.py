@@ -17,9 +17,10 @@ ExtremalError
 ├── SurveyError         a survey file, a report from a respondent, or a store that cannot be used
 ├── StoreError          a database that does not answer or has no room left
 ├── SolverError         a linear program that ended without an answer
+├── ProofError          an upper bound below a value that was attained: a fault of this library
 └── InstallationError   compiled code that is missing, does not fit its sources or fails its self-check
 
-All of them are ValueErrors, except the last three, which are RuntimeErrors: they never are the caller's fault.
+All of them are ValueErrors, except the last four, which are RuntimeErrors: they never are the caller's fault.
 Every error has fields that say what is wrong, what was given and what to do; its text is made of them. The command
 line and the explorer phrase the same fields for their own readers.
 """
@@ -122,6 +123,10 @@ class SizeError(ExtremalError, ValueError):
 
 class SolverError(ExtremalError, RuntimeError):
     """A linear program ended without an answer."""
+
+
+class ProofError(ExtremalError, RuntimeError):
+    """An upper bound is below a value that was attained, by more than rounding: a fault of this library."""
 
 
 class CertificationError(ExtremalError, ValueError):

@@ -109,7 +109,7 @@ def status_of(error: BaseException) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     complain(message_of(error))
-    return WRONG if type(error).__name__ == "SolverError" else BAD
+    return WRONG if type(error).__name__ in ("SolverError", "ProofError") else BAD
 
 
 def message_of(error: BaseException) -> str:

@@ -26,6 +26,7 @@ from .quadratic.robust import robust_tolerance, solve_set
 from .quadratic.solve import default_tolerance, solve
 from .result import Design, within_lifts
 from .robust.solve import within
+from .solver.bound import blurred, checked_bound
 from .solver.column_generation import Progress, Stats, relative_gap
 
 NOTHING = 1e-13  # levels at which lifts are 1 up to rounding
@@ -68,7 +69,7 @@ def run_purpose(
         mechanism, method = identity_mechanism(prior), "identity"
     mechanism = pair_outputs(prior, within_lifts(prior, mechanism, epsilon))
     value = purpose(prior, mechanism)
-    upper = max(min(found.upper_bound, 1.0), value)
+    upper = checked_bound(min(found.upper_bound, 1.0), value, blurred(value, epsilon))
     stats = Stats(
         rounds=int(found.stats.get("rounds", 0)),
         columns=int(found.stats.get("columns", 0)),
@@ -113,7 +114,7 @@ def run_robust_purpose(
     )
     mechanism = pair_outputs(nominal, within(priors, epsilon, Mechanism(solved.matrix, nominal.labels)))
     value = purpose(nominal, mechanism)
-    upper = max(min(solved.upper_bound, 1.0), value)
+    upper = checked_bound(min(solved.upper_bound, 1.0), value, blurred(value, epsilon))
     return Design(
         nominal,
         epsilon,

@@ -18,6 +18,7 @@ from .quadratic.search import ridged
 from .result import Design, within_lifts
 from .robust.cone import Cone
 from .robust.solve import within
+from .solver.bound import blurred, checked_bound
 from .solver.column_generation import relative_gap
 
 
@@ -97,6 +98,6 @@ def _made(design: Design, purpose: Purpose, order: Ints, X: Floats, q: Floats) -
         mechanism = within(design.prior_set, design.epsilon, mechanism)
     mechanism = pair_outputs(prior, mechanism)
     value = purpose(prior, mechanism)
-    upper = max(design.upper_bound, value)
+    upper = checked_bound(design.upper_bound, value, blurred(value, design.epsilon))
     proven = design.proven and relative_gap(value, upper) <= design.gap
     return replace(design, made=mechanism, value=value, upper_bound=upper, proven=proven)

@@ -23,6 +23,7 @@ from ..model.regions import check_epsilon, largest_lift
 from ..theory.lift_vectors import lift_vertices
 from ..theory.pairing import pair_outputs
 from .result import Design, within_lifts
+from .solver.bound import checked_bound
 from .solver.column_generation import Stats, relative_gap
 
 LARGEST = 14  # answers: 24,000 lift vectors
@@ -51,7 +52,7 @@ def run_guaranteed(prior: Prior, epsilon: float, utility: Guaranteed, tolerance:
     made = Mechanism(P / P.sum(axis=1, keepdims=True), prior.labels) if len(lifts) > 1 else constant(prior)
     mechanism = pair_outputs(prior, within_lifts(prior, made, epsilon))
     value = utility(prior, mechanism)
-    upper = max(math.fsum(y), value)
+    upper = checked_bound(math.fsum(y), value)
     stats = Stats(1, len(lifts) * decisions, 0, time.perf_counter() - begin)
     proven = relative_gap(value, upper) <= tolerance
     found = Design(prior, epsilon, utility, "guarantee", mechanism, value, upper, y, proven, stats)

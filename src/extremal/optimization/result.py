@@ -27,6 +27,7 @@ from ..theory.pairing import pair_outputs
 from .envelope_certificate import EnvelopeCertificate
 from .quadratic.certificate import Certificate
 from .quadratic.purposes import Purpose
+from .solver.bound import LIFTS, checked_bound
 from .solver.column_generation import NO_SEARCH, Stats, relative_gap
 from .task import Task
 
@@ -37,6 +38,7 @@ EXCESS = 5e-13  # leakage above epsilon that rounding does not explain
 STEEP = (
     1e-6  # of the value, or of 1: an optimum that rounding moves by more is not known, and its bound says so
 )
+DUAL = 1e-12  # of the elements of a dual vector: what rounding does to their sum
 ULPS = 1e-15  # of the values of f: what rounding does to a sum of them
 LISTED = 18  # symbols up to which all sets are looked at for the one that fills a column best
 
@@ -218,9 +220,11 @@ def finished(
     stats: Stats = NO_SEARCH,
 ) -> Design:
     """The design for a task with a mechanism of this value; whoever runs the method adds its name."""
-    upper = max(upper, value)
-    if dual is not None and isinstance(task.utility, FInformation):
+    noise = blur = 0.0
+    if isinstance(task.utility, FInformation):
         noise, blur = rounding_errors(task.prior.probabilities, task.utility.f, task.low, task.high)
+    upper = checked_bound(upper, value, _precision(task, dual) + noise + blur)
+    if dual is not None and isinstance(task.utility, FInformation):
         if upper - value <= noise:
             upper = value
         if blur > STEEP * max(abs(value), 1.0):
@@ -238,6 +242,16 @@ def finished(
         proven,
         stats,
     )
+
+
+def _precision(task: Task, dual: Floats | None) -> float:
+    """How far value and bound may be off because lifts are known to a few ulps, and because sums of the dual cancel."""
+    off = 0.0 if dual is None else DUAL * float(np.abs(dual).sum())
+    if isinstance(task.utility, FInformation):
+        ends = np.array([task.low, task.high])
+        moved = np.clip(ends * (1 + np.array([LIFTS, -LIFTS])), task.low, task.high)
+        off += float(np.abs(task.utility.f(ends) - task.utility.f(moved)).max())
+    return off
 
 
 def rounding_errors(pi: Floats, f: Generator, low: float, high: float) -> tuple[float, float]:

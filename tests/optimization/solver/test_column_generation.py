@@ -97,8 +97,8 @@ def test_enumeration_proves_its_optimum_by_a_dual_feasible_vector(program):
     assert len(solution.weights) <= prior.size
     V = lift_vertices(pi, low, high)
     assert (mu(V) - V @ solution.dual).max() <= rounded(program, 0)
-    assert math.fsum(solution.dual) <= solution.upper
-    assert 0 <= solution.upper - solution.value <= rounded(program, solution.value)
+    assert solution.upper == math.fsum(solution.dual)
+    assert abs(solution.upper - solution.value) <= rounded(program, solution.value)
 
 
 # Column generation

@@ -14,6 +14,7 @@ from ..._types import Floats, Ints
 from ...errors import EpsilonError, OptionError
 from ...model.prior import Prior
 from ...model.regions import check_epsilon, region
+from ..solver.bound import checked_bound
 from .certificate import Certificate
 from .found import Found
 from .merging import merge_alike
@@ -173,4 +174,4 @@ def in_order(found: Found, problem: Problem, groups: Ints, order: Ints, watch: W
     low = None if proof.low is None else proof.low[np.ix_(place, place)]
     away = None if proof.away is None else proof.away[place]
     certificate = replace(proof, weights=W, prices=y, groups=merged, low=low, away=away)
-    return Solution(lifts, found.weights, value, max(found.upper, value), certificate, stats)
+    return Solution(lifts, found.weights, value, checked_bound(found.upper, value), certificate, stats)

@@ -71,7 +71,6 @@ def _merged(task: Task, utility: FInformation, priors: PriorSet, c: float, budge
         if relative_gap(solution.value, upper) <= task.tolerance:
             break
     stats = replace(solution.stats, stopped=budget.stopped)
-    upper = max(upper, solution.value)
     return replace(solution, lifts=solution.lifts[:, block], upper=upper, dual=dual, stats=stats)
 
 

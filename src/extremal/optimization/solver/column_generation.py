@@ -105,9 +105,7 @@ def listed_program(master: Master, lifts: Floats, gains: Floats, mu: Utilities) 
     used, weights = master.used(solution.weights)
     dual = better_conditioned(_repaired(solution.dual, master.pi, lifts, gains), master.pi, gains)
     value = float(mu(used) @ weights)
-    return Solution(
-        used, weights, value, max(math.fsum(dual), value), dual, Stats(rounds=1, columns=len(lifts))
-    )
+    return Solution(used, weights, value, math.fsum(dual), dual, Stats(rounds=1, columns=len(lifts)))
 
 
 def _repaired(y: Floats, pi: Floats, lifts: Floats, gains: Floats) -> Floats:
@@ -224,7 +222,7 @@ def generate(run: Run, pricer: Pricer) -> Solution:
         interrupted=interrupted,
         stopped=run.budget.stopped,
     )
-    return Solution(lifts, weights, value, max(run.upper, value), run.dual, stats, run.solution.dual)
+    return Solution(lifts, weights, value, run.upper, run.dual, stats, run.solution.dual)
 
 
 def _unsolved(run: Run) -> Solution:
@@ -233,7 +231,7 @@ def _unsolved(run: Run) -> Solution:
     lifts, weights = run.known
     value = float(run.mu(lifts) @ weights)
     stats = Stats(columns=len(run.master.gains), stopped=True)
-    return Solution(lifts, weights, value, max(run.upper, value), run.dual, stats)
+    return Solution(lifts, weights, value, run.upper, run.dual, stats)
 
 
 @contextmanager

@@ -127,7 +127,7 @@ def _spread(
         delta = Lattice(problem, counts).price(y, target, effort=2e9).bound
         if math.fsum(y) + delta < upper:
             upper, dual = math.fsum(y) + delta, y + delta * problem.pi
-    found = replace(solution, upper=max(upper, solution.value), dual=dual)
+    found = replace(solution, upper=upper, dual=dual)
     if problem.size > WHOLE:
         return replace(found, block=block)  # a matrix of all symbols may not fit into memory
     return replace(found, lifts=solution.lifts[:, block])

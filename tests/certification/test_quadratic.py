@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -128,3 +129,17 @@ def test_labels_that_are_never_told_apart_have_no_efficiency_however_little_the_
     each, both = (check_quadratic(pi, 20.0, A, P, 0.5, 1.0, proof).value for A in (np.eye(4), together))
     assert each == 0
     assert both == pytest.approx(1, rel=1e-6)
+
+
+@pytest.mark.parametrize("rare", [1e-6, 1e-9, 1e-12])
+def test_the_share_of_a_rare_group_is_checked_to_all_digits(rare):
+    """Two groups, two reports: the efficiency is that of a binary mechanism, here in fractions."""
+    pi = np.array([rare, 0.7 - rare, 0.2, 0.1])
+    P = np.array([[0.75, 0.25], *[[0.25, 0.75]] * 3])
+    A = np.zeros((4, 4))
+    A[0, 0] = A[1:, 1:] = 1
+    p, total = Fraction(rare), sum(map(Fraction, pi.tolist()))
+    q = (p * Fraction(3, 4) + (total - p) * Fraction(1, 4)) / total
+    exact = float(p / total * (1 - p / total) * Fraction(1, 4) / (q * (1 - q)))
+    proof = SimpleNamespace(weights=np.ones(4), prices=None, groups=None)
+    assert check_quadratic(pi, 20.0, A, P, exact, 1.0, proof).value == pytest.approx(exact, rel=1e-12)

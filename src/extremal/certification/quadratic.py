@@ -89,7 +89,7 @@ def _less_most_likely(pi: Floats, A: Floats) -> Floats:
     In A that symbol may stand for a group of nearly all people, whose share 1 - p would lose the digits of a small p.
     """
     k = int(np.argmax(pi))
-    return A - A[:, [k]] - A[[k]] + A[k, k]
+    return np.asarray(A - A[:, [k]] - A[[k]] + A[k, k])
 
 
 def _efficiency(pi: Floats, A: Floats, P: Floats, q: Floats) -> float:

@@ -27,16 +27,24 @@ def loaded(path):
     return json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
 
 
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    path = tmp_path_factory.mktemp("results") / "new" / "tiny.json"
-    done = run("--tiny", "--only", "design", "families", "shares", "--output", path)
+def tiny_run(folder, *modules):
+    """What a run of these modules prints, and its figures."""
+    path = folder / "new" / "tiny.json"
+    done = run("--tiny", "--only", *modules, "--output", path)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, loaded(path)
 
 
-def test_a_run_says_where_when_and_with_which_seed_it_was_made(tiny):
-    output, result = tiny
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    return tiny_run(tmp_path_factory.mktemp("results"), "design", "families", "shares")
+
+
+def test_a_run_says_where_when_and_with_which_seed_it_was_made(tmp_path):
+    output, result = tiny_run(tmp_path, "design")
+    assert result["failures"] == []
+    assert result["tables"]
+    assert all(table["rows"] for table in result["tables"])
     assert (result["level"], result["seed"], result["untuned"]) == ("tiny", 0, False)
     assert result["machine"]["cores"] >= 1
     assert {"extremal", "numpy", "scipy", "highspy"} <= set(result["machine"]["versions"])
@@ -44,6 +52,7 @@ def test_a_run_says_where_when_and_with_which_seed_it_was_made(tiny):
     assert result["machine"]["cpu"] in output
 
 
+@pytest.mark.slow
 def test_a_run_measures_every_part_and_nothing_breaks(tiny):
     output, result = tiny
     titles = " ".join(table["title"] for table in result["tables"])
@@ -64,6 +73,7 @@ def test_a_run_measures_every_part_and_nothing_breaks(tiny):
     assert all(table["rows"] for table in result["tables"])
 
 
+@pytest.mark.slow
 def test_certified_gaps_and_agreement_with_enumeration_meet_their_targets(tiny):
     """Targets in seconds may be missed on a busy machine; those in digits may not."""
     _, result = tiny
@@ -78,6 +88,7 @@ def test_certified_gaps_and_agreement_with_enumeration_meet_their_targets(tiny):
     assert all(gap <= (0.1 if "N = 40" in title else 1e-3) for title, gap in gaps.items())
 
 
+@pytest.mark.slow
 def test_the_memory_of_a_large_case_is_measured_where_the_system_tells_it(tiny):
     _, result = tiny
     large = next(table for table in result["tables"] if table["title"].startswith("N = 40"))

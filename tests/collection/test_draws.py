@@ -64,14 +64,16 @@ def test_the_browser_draws_the_vectors(page):
     assert page.evaluate(DRAW, [FILES, DRAWS]) == REPORTS
 
 
-def test_200000_draws_of_the_browser_keep_epsilon_and_fit_the_certified_integers(page):
+@pytest.mark.parametrize("size", [20_000, pytest.param(200_000, marks=pytest.mark.slow)])
+def test_draws_of_the_browser_keep_epsilon_and_fit_the_certified_integers(page, size):
     mechanism = certified({"never": 0.5, "once": 0.3, "often": 0.2}, 0.6)
     answers = list(mechanism.mechanism.inputs)
-    reports = page.evaluate(DRAW_MANY, [mechanism.to_json(), answers, 200_000])
+    reports = page.evaluate(DRAW_MANY, [mechanism.to_json(), answers, size])
     secrets = (answers * (len(reports) // len(answers) + 1))[: len(reports)]
     audit = ex.audit_pairs(secrets, reports, epsilon=0.6, prior=mechanism.prior, confidence=1 - 1e-9)
     assert not audit.violation
-    assert audit.epsilon_lower > 0.45  # it would have seen a claim of 0.45 broken
+    if size == 200_000:
+        assert audit.epsilon_lower > 0.45  # it would have seen a claim of 0.45 broken
     for row, answer in enumerate(answers):
         counts = Counter(reports[row :: len(answers)])
         exact = {y: int(w) for y, w in zip(mechanism.mechanism.outputs, mechanism.weights[row], strict=True)}

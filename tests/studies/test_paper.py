@@ -34,9 +34,25 @@ from tests.support import oracles
 pytest.importorskip("matplotlib")
 
 
+LONG = {"beyond-prior", "beyond-size", "beyond-neighbours"}  # as long as all the others together
+PAPER = [name for name in FIGURES if name not in LONG]
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory):
+    """The figures of the paper, and one beyond it; test_paper_beyond.py has more of the others."""
+    return reproduce(tmp_path_factory.mktemp("paper"), PAPER)
+
+
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory):
-    return reproduce(tmp_path_factory.mktemp("paper"))
+    return reproduce(tmp_path_factory.mktemp("everything"))
+
+
+@pytest.fixture(scope="module", params=["paper", pytest.param("everything", marks=pytest.mark.slow)])
+def made(request):
+    """What was made, and the names of the figures that were asked for."""
+    return request.getfixturevalue(request.param), PAPER if request.param == "paper" else list(FIGURES)
 
 
 def table(done, name, ending=""):
@@ -51,9 +67,9 @@ def table(done, name, ending=""):
 
 
 @pytest.mark.parametrize(("name", "masses", "last"), [("1a", [1 / 3] * 3, 3), ("1b", [0.5, 0.3, 0.2], 5)])
-def test_figure_1_is_what_vertex_enumeration_gives(everything, name, masses, last):
+def test_figure_1_is_what_vertex_enumeration_gives(paper, name, masses, last):
     """At every tenth grid point and the last: a check of the figure itself goes through all of them."""
-    found, prior = table(everything, name), ex.Prior(masses)
+    found, prior = table(paper, name), ex.Prior(masses)
     assert list(found) == ["exp_epsilon", "optimal", "randomized_response", "entropy"]
     np.testing.assert_allclose(
         found["exp_epsilon"], np.linspace(1, last, 100 * last - 99), rtol=0, atol=1e-12
@@ -65,18 +81,16 @@ def test_figure_1_is_what_vertex_enumeration_gives(everything, name, masses, las
 
 
 @pytest.mark.parametrize(("name", "masses"), [("1a", [1 / 3] * 3), ("1b", [0.5, 0.3, 0.2])])
-def test_figure_1_is_what_the_program_over_lift_vectors_bounds_at_every_grid_point(everything, name, masses):
-    found, prior = table(everything, name), ex.Prior(masses)
+def test_figure_1_is_what_the_program_over_lift_vectors_bounds_at_every_grid_point(paper, name, masses):
+    found, prior = table(paper, name), ex.Prior(masses)
     for c, value in zip(found["exp_epsilon"], found["optimal"], strict=True):
         bound = oracles.optimum(prior, min(c, 1 / min(masses)), ex.mutual_information)
         assert value == pytest.approx(bound, abs=1e-9), c
 
 
 @pytest.mark.parametrize(("name", "masses"), [("1a", [1 / 3] * 3), ("1b", [0.5, 0.3, 0.2])])
-def test_figure_1_randomized_response_follows_definition_5_and_the_formula_for_epsilon_r(
-    everything, name, masses
-):
-    found = table(everything, name)
+def test_figure_1_randomized_response_follows_definition_5_and_the_formula_for_epsilon_r(paper, name, masses):
+    found = table(paper, name)
     p, least = np.array(masses), min(masses)
     for c, value in list(zip(found["exp_epsilon"], found["randomized_response"], strict=True))[:-1]:
         r = c * (1 - least) / (1 - least * c)  # e^epsilon_r
@@ -155,8 +169,8 @@ def test_reports_drawn_one_by_one_have_the_exact_means_and_deviations(make, meas
 
 
 @pytest.mark.parametrize("name", ["2a", "2b", "3a", "3b"])
-def test_the_means_of_figures_2_and_3_lie_within_monte_carlo_error_of_the_exact_values(everything, name):
-    found = table(everything, name)
+def test_the_means_of_figures_2_and_3_lie_within_monte_carlo_error_of_the_exact_values(paper, name):
+    found = table(paper, name)
     prior = ex.Prior([0.55, 0.45] if name[1] == "a" else [0.3, 0.2, 0.2, 0.2, 0.1])
     design = closed_form.binary if name[1] == "a" else closed_form.high_privacy
     measure = simulation.INFORMATION if name[0] == "2" else simulation.CORRELATION
@@ -200,8 +214,8 @@ def test_the_order_of_outputs_in_figure_3_is_the_most_correlated_of_all():
 
 
 @pytest.mark.parametrize(("name", "p"), [("4a", Fraction(1, 2)), ("4b", Fraction(4, 5))])
-def test_the_optimal_points_of_figure_4_are_theorem_2(everything, name, p):
-    found = table(everything, name)
+def test_the_optimal_points_of_figure_4_are_theorem_2(paper, name, p):
+    found = table(paper, name)
     points = np.column_stack((found["p_11"], found["p_21"]))
     best = points[found["optimal"] == 1]
     theorem = closed_form.binary_matrix([p, 1 - p], Fraction(3, 2)).T  # columns, in exact fractions
@@ -213,7 +227,7 @@ def test_the_optimal_points_of_figure_4_are_theorem_2(everything, name, p):
         )
     top = max(found["mutual_information"])
     assert (found["optimal"] == (found["mutual_information"] > top - 1e-12)).all()
-    grid = table(everything, name, "-contours")
+    grid = table(paper, name, "-contours")
     inside = [
         max(a, b) <= 1.5 * (float(p) * a + float(1 - p) * b)
         and max(1 - a, 1 - b) <= 1.5 * (float(p) * (1 - a) + float(1 - p) * (1 - b))
@@ -236,6 +250,7 @@ def test_the_region_of_figure_4_has_the_vertices_of_the_polytope(p, c):
 # Beyond the paper; more in test_paper_beyond.py
 
 
+@pytest.mark.slow
 def test_values_for_few_symbols_are_the_optima_of_the_program_over_lift_vectors(everything):
     found = table(everything, "beyond-size")
     rows = zip(found["epsilon"], found["symbols"], found["optimal"], found["upper_bound"], strict=True)
@@ -249,6 +264,7 @@ def test_values_for_few_symbols_are_the_optima_of_the_program_over_lift_vectors(
     assert max(beyond_size.SIZES) == 1000
 
 
+@pytest.mark.slow
 def test_every_ldp_point_is_a_mechanism_of_that_leakage_and_below_the_pml_curve(everything):
     party = ex.Prior.from_data(anes96()["party"], labels=ORDER)
     ldp, own = table(everything, "beyond-neighbours", "-ldp"), table(everything, "beyond-neighbours")
@@ -264,32 +280,49 @@ def test_every_ldp_point_is_a_mechanism_of_that_leakage_and_below_the_pml_curve(
 # All of it
 
 
-def test_every_check_passes_and_every_figure_has_its_files(everything):
-    assert [check for check in everything.checks if check.passed is False] == []
-    assert everything.passed
-    assert [panel.name for panel in everything.panels] == list(FIGURES)
-    folder = everything.report.parent
-    assert {path.name for path in folder.iterdir()} == {path.name for path in everything.files}
-    for panel in everything.panels:
+def test_every_check_passes_and_every_figure_has_its_files(made):
+    done, names = made
+    assert [check for check in done.checks if check.passed is False] == []
+    assert done.passed
+    assert [panel.name for panel in done.panels] == names
+    folder = done.report.parent
+    assert {path.name for path in folder.iterdir()} == {path.name for path in done.files}
+    for panel in done.panels:
         wanted = {f"{panel.stem}{ending}.csv" for ending in panel.tables}
         if panel.draw is not None:
             wanted |= {f"{panel.stem}.png", f"{panel.stem}.svg"}
-        assert wanted <= {path.name for path in everything.files}
+        assert wanted <= {path.name for path in done.files}
 
 
-def test_the_report_has_a_verdict_on_every_check_and_its_links_lead_somewhere(everything):
-    text = everything.report.read_text(encoding="utf-8")
+def test_the_report_has_a_verdict_on_every_check_and_its_links_lead_somewhere(made):
+    done, _ = made
+    text = done.report.read_text(encoding="utf-8")
     assert f"Seed {SEED}" in text
     assert "FAIL**" not in text
     verdicts = re.findall(r"^\| (pass|erratum|not run) \|", text, re.MULTILINE)
-    assert len(verdicts) == len(everything.checks)
+    assert len(verdicts) == len(done.checks)
     for target in re.findall(r"\]\(([^)]+)\)", text):
-        assert (everything.report.parent / target).is_file(), target
-    for panel in everything.panels:
+        assert (done.report.parent / target).is_file(), target
+    for panel in done.panels:
         assert f"## {panel.title}" in text
         assert all(value in text for value in panel.settings.values())
 
 
+def assert_quoted(page, report, done):
+    """The page holds these words, and the report of what was made holds those."""
+    text = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    assert page in " ".join(text.split())
+    assert report in done.report.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("page", "report"), [("−0.105", "-0.1052"), ("−0.032", "-0.0323"), ("0.008 nats", "= 0.008 nats")]
+)
+def test_the_page_on_the_reproduction_quotes_what_the_report_prints(paper, page, report):
+    assert_quoted(page, report, paper)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "report"),
     [
@@ -301,20 +334,13 @@ def test_the_report_has_a_verdict_on_every_check_and_its_links_lead_somewhere(ev
         ("2.4 to 6.8 times", "2.4 to 6.8 times"),
         ("8.6 times", "to 8.6 times"),
         ("1.12 times", "1.12 times"),
-        ("−0.105", "-0.1052"),
-        ("−0.032", "-0.0323"),
-        ("0.008 nats", "= 0.008 nats"),
     ],
 )
-def test_the_page_on_the_reproduction_quotes_what_the_report_prints(everything, page, report):
-    text = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text(encoding="utf-8")
-    assert page in " ".join(text.split())
-    assert report in everything.report.read_text(encoding="utf-8")
+def test_the_page_quotes_what_the_report_prints_beyond_the_paper(everything, page, report):
+    assert_quoted(page, report, everything)
 
 
-def test_runs_are_the_same_bytes_in_another_process_and_under_other_settings_of_matplotlib(
-    everything, tmp_path
-):
+def test_runs_are_the_same_bytes_in_another_process_and_under_other_settings_of_matplotlib(paper, tmp_path):
     names = ["3a", "4b"]
     (tmp_path / "matplotlibrc").write_text("lines.linewidth: 9\nsavefig.dpi: 30\nsvg.fonttype: none\n")
     environment = os.environ | {"PYTHONHASHSEED": "77", "MATPLOTLIBRC": str(tmp_path / "matplotlibrc")}
@@ -326,13 +352,13 @@ def test_runs_are_the_same_bytes_in_another_process_and_under_other_settings_of_
     again = sorted(path for path in (tmp_path / "again").iterdir() if path.name != "report.md")
     assert len(again) == 2 + 1 + 2 * 2  # two tables and the contours, two pictures twice
     for path in again:
-        assert path.read_bytes() == (everything.report.parent / path.name).read_bytes(), path.name
+        assert path.read_bytes() == (paper.report.parent / path.name).read_bytes(), path.name
 
 
-def test_another_seed_draws_other_samples_and_changes_nothing_else(everything):
-    same = FIGURES["4a"](SEED + 1).tables[""], table(everything, "4a")
+def test_another_seed_draws_other_samples_and_changes_nothing_else(paper):
+    same = FIGURES["4a"](SEED + 1).tables[""], table(paper, "4a")
     assert all(np.array_equal(same[0][key], same[1][key]) for key in same[0])
-    drawn = FIGURES["3a"](SEED + 1).tables[""], table(everything, "3a")
+    drawn = FIGURES["3a"](SEED + 1).tables[""], table(paper, "3a")
     assert np.array_equal(drawn[0]["optimal_exact"], drawn[1]["optimal_exact"])
     assert not np.array_equal(drawn[0]["optimal_mean"], drawn[1]["optimal_mean"])
 

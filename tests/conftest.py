@@ -4,6 +4,7 @@ Choose a profile with HYPOTHESIS_PROFILE. "quick", the default, and "ci" give th
 .ci/run chooses, tries ten times as many.
 """
 
+import contextlib
 import gc
 import os
 import signal
@@ -38,13 +39,17 @@ def pytest_collection_finish():
 
 
 # The files that take longest, the longest first. They start first, so that all processes end at about the same time.
+# Those that need a browser follow one another, so that they share it.
 LONGEST = [
     "release/test_spark.py",
     "collection/test_form.py",
     "explorer/test_browser.py",
+    "collection/test_served.py",
+    "collection/test_draws.py",
+    "collection/test_embedding.py",
+    "collection/test_looks.py",
     "test_docs.py",
     "studies/test_paper.py",
-    "collection/test_served.py",
     "optimization/test_design.py",
     "explorer/test_server.py",
     "optimization/robust/test_solve.py",
@@ -53,8 +58,6 @@ LONGEST = [
     "release/test_joint.py",
     "release/test_arrays.py",
     "studies/test_demo.py",
-    "collection/test_draws.py",
-    "collection/test_looks.py",
     "optimization/quadratic/test_spread.py",
     "optimization/quadratic/test_robust.py",
 ]
@@ -63,10 +66,26 @@ LONGEST = [
 def pytest_collection_modifyitems(items):
     rank = {f"tests/{name}": place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.nodeid.partition("::")[0], len(rank)))
+    in_need.update(item.path for item in items if "browser" in item.fixturenames)
+
+
+in_need = set()  # the files with tests that need a browser
+at_the_end = contextlib.ExitStack()  # ends the browser
+running = []  # it, if there is one
 
 
 @pytest.fixture(scope="module")
 def browser():
-    """One for the tests of a file. While it runs, other files of the same process could not use asyncio."""
-    with started() as found:
-        yield found
+    """One for all files that need it and follow one another: to start it takes longer than many a test."""
+    if not running:
+        running.append(at_the_end.enter_context(started()))
+    return running[0]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem):
+    """While the browser runs, other files of the same process could not use asyncio."""
+    yield
+    if nextitem is None or nextitem.path not in in_need:
+        running.clear()
+        at_the_end.close()

@@ -297,11 +297,16 @@ def test_a_cancelled_search_ends_at_its_next_report_of_progress():
     assert [m["type"] for m in messages] == ["prior", "working", "cancelled", "end"]
 
 
+@pytest.fixture(scope="module")
+def final():
+    """A design and its curve, as a download finds them."""
+    return Worker([].append)._final(read_state(STATE)), ex.tradeoff(PRIOR, [0.1, 0.6, 1.0])
+
+
 @pytest.mark.parametrize("name", files.NAMES)
-def test_every_file_is_made(name):
-    worker = Worker([].append)
-    made = worker._final(read_state(STATE))
-    content = files.make_file(name, made, ex.tradeoff(PRIOR, [0.1, 0.6, 1.0]))
+def test_every_file_is_made(name, final):
+    made, curve = final
+    content = files.make_file(name, made, curve)
     starts = {"png": b"\x89PNG", "svg": b"<?xml", "html": b"<!doctype html>", "md": b"# ", "json": b"{"}
     assert content.startswith(starts[name.rpartition(".")[2]])
     if name == "mechanism.json":

@@ -72,11 +72,16 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    return make(tmp_path_factory.mktemp("demo"), seed=3)
+    """In a folder where an earlier run has left its files."""
+    folder = tmp_path_factory.mktemp("demo")
+    for name in FILES:
+        (folder / name).write_text("of an earlier run")
+    return make(folder, seed=3)
 
 
 def test_the_demo_leaves_all_files_and_says_where(demo):
     done, report = demo
+    assert [path for path in done.folder.iterdir() if path.read_bytes() == b"of an earlier run"] == []
     assert {path.name for path in done.folder.iterdir()} == FILES
     assert {*done.files, str(report)} == {str(done.folder / name) for name in FILES}
 
@@ -180,6 +185,7 @@ def test_the_report_is_one_file_with_pictures_that_fetches_nothing(demo):
         assert label in found.text
 
 
+@pytest.mark.slow
 def test_the_demo_repeats_itself_in_the_same_folder(demo, tmp_path):
     folder = shutil.copytree(demo[0].folder, tmp_path / "here")
     done = run("demo", "--output", folder, "--epsilon", 1.1, "--json")
@@ -203,6 +209,10 @@ def test_the_demo_tells_where_to_look(demo, monkeypatch):
     assert "The prior is counted from answers.csv and stands exactly in mechanism.json." in said
     assert "it may be larger" not in said
     assert "\x1b" not in done.out
+    done = run("demo", "--output", "there", "--epsilon", 1.1, "--json")
+    assert asked[1:] == [("there", 1.1)]
+    assert done.err == ""
+    assert json.loads(done.out)["epsilon"] == demo[0].epsilon
 
 
 @pytest.mark.slow

@@ -41,9 +41,9 @@ def umfrage(tmp_path, monkeypatch):
 def test_a_prior_counted_from_data_is_said_to_stand_in_the_mechanism_file(umfrage):
     how = ["design", "--data", "rein.csv", "--column", "Antwort", "-e", "0.7"]
     said = (
-        "The prior is counted from rein.csv and stands exactly in c.json. If these are the people you protect, that "
-        "file is itself a release: take the prior from a census or an earlier study (--prior, --counts), or keep the "
-        "file secret."
+        "The prior was counted from rein.csv, so c.json contains the exact shares. If these are the people you "
+        "protect, publishing that file reveals them: take the prior from a census or an earlier study (--prior, "
+        "--counts), or keep the file secret."
     )
     assert said in flat(run(*how, "-o", "c.json").out)
     with open("rein.csv", encoding="utf-8", newline="") as file:
@@ -51,7 +51,7 @@ def test_a_prior_counted_from_data_is_said_to_stand_in_the_mechanism_file(umfrag
     for label, p in zip(ex.load("c.json").inputs, ex.load("c.json").prior.probabilities, strict=True):
         assert p == answers.count(label) / 320  # it is true
     assert json.loads(run(*how, "-o", "c.json", "--overwrite", "--json").out)["warnings"][0] == said
-    assert "stands exactly in the mechanism file" in flat(run(*how).out)
+    assert "the mechanism file contains the exact shares" in flat(run(*how).out)
     assert "counted from standard input" in flat(
         run(*how[:2], "-", *how[3:], stdin=Path("rein.csv").read_bytes()).out
     )
@@ -129,7 +129,7 @@ def test_where_estimation_cannot_help_it_is_not_recommended(umfrage):
 def test_columns_in_clear_are_named_and_left_out_of_the_promise(umfrage):
     done = run("privatize", "rein.csv", "-o", "p.csv", "--column", "Antwort", "-m", "m.json")
     assert "column Antwort now holds reports, not answers" in done.out
-    said = "Unchanged: Nr, Ort, Alter. The promise covers Antwort alone; columns that depend on it tell more."
+    said = "Unchanged: Nr, Ort, Alter. The limit covers only Antwort; columns that depend on it reveal more."
     assert said in flat(done.out)
     assert "must not be added" not in done.out
     Path("one.csv").write_text("Antwort\nnie\noft\n")
@@ -161,8 +161,8 @@ def test_epsilons_of_several_columns_are_said_not_to_add_up(tmp_path, monkeypatc
     ]
     done = run(*how)
     assert done.status == 0, done.err
-    assert "They must not be added" in flat(done.out)
-    assert "c7, … 32 more. The promises cover a and b alone" in flat(done.out)
+    assert "Do not add them" in flat(done.out)
+    assert "c7, … 32 more. The limits cover only a and b" in flat(done.out)
     facts = json.loads(run(*how, "--overwrite", "--json").out)
     assert facts["unchanged"] == names[2:]
     assert len(facts["warnings"]) == 2
@@ -173,7 +173,7 @@ def test_dropped_records_are_counted_by_reason_with_a_warning_where_they_are_man
     how = ["--column", "Antwort", "-m", "m.json"]
     refuse("privatize", "umfrage.csv", "-o", "p.csv", *how, says="--missing drop")
     done = run("privatize", "umfrage.csv", "-o", "p.csv", *how, option, "drop")
-    assert "320 reports in p.csv; 80 records dropped: 50 missing, 30 not in the alphabet" in done.out
+    assert "320 reports in p.csv; 80 records dropped: 50 missing, 30 unknown to the mechanism" in done.out
     assert done.out.startswith("WARNING: 20% of the records were dropped")
     assert Path("p.csv").read_text().count("\n") == 321
     facts = json.loads(
@@ -184,7 +184,7 @@ def test_dropped_records_are_counted_by_reason_with_a_warning_where_they_are_man
     few = "Antwort\n" + "nie\n" * 95 + "nix\n" * 5
     Path("few.csv").write_text(few)
     done = run("privatize", "few.csv", "-o", "f.csv", *how, option, "drop")
-    assert "5 records dropped: 5 not in the alphabet" in done.out
+    assert "5 records dropped: 5 unknown to the mechanism" in done.out
     assert "WARNING" not in done.out
 
 
@@ -210,7 +210,7 @@ def test_reasons_are_counted_in_parquet_files_too(umfrage):
     done = run(
         "privatize", "a.parquet", "-o", "p.parquet", "--column", "a", "-m", "m.json", "--missing", "drop"
     )
-    assert "3 records dropped: 2 missing, 1 not in the alphabet" in done.out
+    assert "3 records dropped: 2 missing, 1 unknown to the mechanism" in done.out
 
 
 @pytest.mark.parametrize("labels", [("a", "b"), (1, 2), ("1", "2"), (True, False), (1.5, 2), ("", "a")])

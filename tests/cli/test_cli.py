@@ -180,7 +180,7 @@ def test_guarantees_and_limits_of_the_envelope_are_those_of_the_library(tmp_path
     assert ex.measures.envelope(ex.load("m.json"))(0.3) <= 0.2
     assert json.loads(run(*information, "--envelope", "30%=0.2").out)["value"] == facts["value"]
     for wrong, words in (
-        ([*given, "--guarantee"], "--guarantee is for an information, got --utility shares"),
+        ([*given, "--guarantee"], "--guarantee is for an information measure, got --utility shares"),
         ([*given, "--envelope", "0.3=0.2"], "--envelope is for an information"),
         ([*information, "--envelope", "a fifth"], "must be like 20%=0.5"),
         ([*information, "--envelope", "0.2=nan"], "--envelope must be like 20%=0.5"),

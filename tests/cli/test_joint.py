@@ -164,4 +164,4 @@ def test_columns_that_make_no_sense_are_refused_in_one_line(arguments, says):
 def test_an_option_given_twice_is_refused_whatever_the_command(arguments):
     done = run(*arguments)
     assert (done.status, done.out, len(done.error_lines)) == (2, "", 1)
-    assert "must be given once" in done.err
+    assert "was given more than once; give it once" in done.err

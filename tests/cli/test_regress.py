@@ -127,7 +127,7 @@ def test_tables_are_written_in_every_format(tmp_path):
         (["r.csv", "answer ~ age"], "give --mechanism FILE"),
         (["r.csv", "answer ~ agee", "-m", "m.json"], "did you mean age?"),
         (["r.csv", "answer ~ age", "m.json", "-m", "m.json"], "a file must be given once"),
-        (["r.csv", "answer ~ age", "-m", "m.json", "-m", "poor=poor.json"], "each must be like COLUMN=FILE"),
+        (["r.csv", "answer ~ age", "-m", "m.json", "-m", "poor=poor.json"], "must be like COLUMN=FILE"),
         (["r.csv", "poor ~ age", "-m", "m.json"], "every report in 'poor' must be one of the output labels"),
         (["r.csv", "answer ~ age", "-m", "m.json", "--errors", "cluster"], "--clusters NAME"),
         (

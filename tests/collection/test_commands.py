@@ -93,7 +93,7 @@ def test_files_are_added_once_and_bad_ones_are_named(here):
     for k in range(3):
         Path(f"report-{k}.json").write_bytes(body(published(), k))
     done = run("survey", "add", "survey.toml", *(f"report-{k}.json" for k in range(3)))
-    assert (done.status, done.out) == (0, "3 added, 0 there before, 0 refused\n")
+    assert (done.status, done.out) == (0, "3 added, 0 already there, 0 refused\n")
     Path("bad.json").write_bytes(body(published(), 4, reports={"visits": 1}))
     Path("large.json").write_bytes(b" " * 20_000)
     again = json.loads(Path("report-0.json").read_text()) | {"reports": drawn(published(), 9)}
@@ -101,7 +101,7 @@ def test_files_are_added_once_and_bad_ones_are_named(here):
     done = run("survey", "add", "survey.toml", "report-1.json", "bad.json", "large.json", "forged.json")
     assert done.status == 1
     lines = done.out.splitlines()
-    assert lines[0] == "0 added, 1 there before, 3 refused"
+    assert lines[0] == "0 added, 1 already there, 3 refused"
     assert [line.partition(":")[0] for line in lines[1:]] == ["bad.json", "large.json", "forged.json"]
     with open_store("survey.db") as store:
         assert store.count() == 3
@@ -323,7 +323,7 @@ def test_old_reports_are_not_exported_beside_new_mechanisms(here):
     changed = ["survey", "export", "survey.toml", "-o", "reports.csv"]
     refuse(*changed, says="does not fit what the survey says now; estimate from the store")
     done = run("survey", "check", "survey.toml")
-    assert "WARNING: survey.db holds reports to another version" in " ".join(done.out.split())
+    assert "WARNING: survey.db holds reports for another version" in " ".join(done.out.split())
     assert (
         "another version" in json.loads(run("survey", "check", "survey.toml", "--json").out)["warnings"][-1]
     )

@@ -206,7 +206,7 @@ def test_the_demo_tells_where_to_look(demo, monkeypatch):
     assert done.err == ""
     assert str(demo[0].folder / "report.html") in done.out
     said = " ".join(done.out.split())
-    assert "The prior is counted from answers.csv and stands exactly in mechanism.json." in said
+    assert "The prior was counted from answers.csv, so mechanism.json contains the exact shares." in said
     assert "it may be larger" not in said
     assert "\x1b" not in done.out
     done = run("demo", "--output", "there", "--epsilon", 1.1, "--json")

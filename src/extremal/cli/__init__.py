@@ -142,7 +142,7 @@ class Command(typer.core.TyperCommand):
                 joint = parameter.name == "column" and any(p.name == "columns" for p in self.params)
                 hint = "; for several columns together use --columns A,B" if joint else ""
                 name = max(parameter.opts, key=len)
-                raise UsageError(f"{name} must be given once, got it more than once{hint}", ctx)
+                raise UsageError(f"{name} was given more than once; give it once{hint}", ctx)
             seen.add(parameter.name)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:

@@ -29,9 +29,9 @@ def counted_prior(source: str | None, output: str | None) -> list[str]:
     where = {None: "the mechanism file", "-": "the mechanism file"}.get(output, output)
     what = "standard input" if source == "-" else source
     return [
-        f"The prior is counted from {what} and stands exactly in {where}. If these are the people you protect, that "
-        "file is itself a release: take the prior from a census or an earlier study (--prior, --counts), or keep the "
-        "file secret."
+        f"The prior was counted from {what}, so {where} contains the exact shares. If these are the people you "
+        "protect, publishing that file reveals them: take the prior from a census or an earlier study (--prior, "
+        "--counts), or keep the file secret."
     ]
 
 
@@ -46,20 +46,18 @@ def labels(names: Iterable[Any]) -> list[str]:
     if alike:
         shown = "; ".join(" and ".join(repr(show.name_of(text)) for text in group) for group in alike[:3])
         found.append(
-            f"Note: these answers differ in upper and lower case or in spaces alone: {shown}. If they mean the same, "
-            "write them alike first."
+            f"Note: these answers differ only in upper and lower case or in spaces: {shown}. If they mean the same, "
+            "spell them the same first."
         )
     empty = missing_answers(texts)
     if empty:
         shown = ", ".join(repr(show.name_of(text)) for text in empty[:5])
         one, it = (
-            ("is taken for an answer", "it means")
+            ("is treated as an answer", "it means")
             if len(empty) == 1
-            else ("are taken for answers", "they mean")
+            else ("are treated as answers", "they mean")
         )
-        found.append(
-            f"Note: {shown} {one}. If {it} that there is none, leave the field empty and choose with --missing."
-        )
+        found.append(f"Note: {shown} {one}. If {it} 'no answer', leave the field empty and use --missing.")
     return found
 
 
@@ -119,9 +117,9 @@ def unchanged(columns: Sequence[str], private: Sequence[str]) -> list[str]:
         return []
     covered = " and ".join(show.name_of(name) for name in private)
     return [
-        f"Unchanged: {listed(rest, 8)}. The promise covers {covered} alone; columns that depend on it tell more."
+        f"Unchanged: {listed(rest, 8)}. The limit covers only {covered}; columns that depend on it reveal more."
         if len(private) == 1
-        else f"Unchanged: {listed(rest, 8)}. The promises cover {covered} alone; columns that depend on them tell more."
+        else f"Unchanged: {listed(rest, 8)}. The limits cover only {covered}; columns that depend on them reveal more."
     ]
 
 
@@ -130,8 +128,8 @@ def together(private: Sequence[str]) -> list[str]:
     if len(private) < 2:
         return []
     return [
-        "Each epsilon is about its column alone. They must not be added: where the columns depend on each other, "
-        "their reports together can leak more than the sum."
+        "Each epsilon covers only its own column. Do not add them: if the columns depend on each other, their reports "
+        "together can leak more than the sum."
     ]
 
 
@@ -157,7 +155,9 @@ def dropped(rows: int, lost: int, reasons: dict[str, tuple[int, int]]) -> list[s
         return []
     parts = {
         name: ", ".join(
-            f"{n} {what}" for n, what in zip(counts, ("missing", "not in the alphabet"), strict=True) if n
+            f"{n} {what}"
+            for n, what in zip(counts, ("missing", "unknown to the mechanism"), strict=True)
+            if n
         )
         for name, counts in reasons.items()
     }
@@ -170,7 +170,7 @@ def dropped(rows: int, lost: int, reasons: dict[str, tuple[int, int]]) -> list[s
     if lost > MANY_DROPPED * (rows + lost):
         share = math.floor(100 * lost / (rows + lost))
         said.append(
-            f"WARNING: {share}% of the records were dropped; the reports speak for the others alone, who may differ"
+            f"WARNING: {share}% of the records were dropped; the reports represent only the others, who may differ"
         )
     return said
 

@@ -66,7 +66,8 @@ def command(
 ) -> None:
     """Say in plain words what each report of a mechanism can reveal.
 
-    Exit status 1: a report leaks more than --epsilon. With --pairs: the pairs prove that the system leaks more.
+    Exit status 1: a report leaks more than --epsilon. With --pairs: the pairs show, at the given confidence,
+    that the system leaks more.
     """
     if as_json and markdown:
         raise FileError(
@@ -79,7 +80,9 @@ def command(
             "give either a mechanism file, or --pairs with a CSV file",
         )
     if title and report_file is None:
-        raise FileError("--title heads a page", given="no page", remedy="add --report-file page.html")
+        raise FileError(
+            "--title is for a page", given="no --report-file", remedy="add --report-file page.html"
+        )
     check_target(report_file, overwrite)
     check_target(output, overwrite, as_json or markdown)
     check_table(output)
@@ -171,7 +174,7 @@ def _tell_audit(out: Console, made: ex.Audit, warnings: list[str]) -> None:
         found = made.to_dict()["certainty"]["disclosures"]
         show.sentences(out, [f"- {sentence(d)}" for d in found[:5]])
         if len(found) > 5:
-            out.print(f"- … and {len(found) - 5} more; extremal audit --markdown tells all")
+            out.print(f"- … and {len(found) - 5} more; extremal audit --markdown lists all")
     else:
         out.print("Never: after every report every answer is still possible.")
     measures = [

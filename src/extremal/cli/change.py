@@ -64,7 +64,7 @@ def command(
     check_table(output)
     files, names = (first, second), _both(column, "--column")
     if "-" in files:
-        raise FileError("waves must be files", given="-", remedy="a pipe holds one wave alone")
+        raise FileError("waves must be files", given="-", remedy="a pipe can hold only one wave")
     mechanisms = [load_mechanism(path) for path in _both(mechanism, "--mechanism")]
     size = len(mechanisms[0].inputs)
     if size > MOST_ANSWERS:

@@ -38,7 +38,10 @@ def command(
         typer.Option(help="How close to the optimum the design must be proven to be, relative to its value."),
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(help="Stop the search after this many seconds; no limit if left out.")
+        float | None,
+        typer.Option(
+            help="Stop the search after this many seconds; if left out, after a fixed amount of work."
+        ),
     ] = None,
     guarantee: Annotated[
         bool,
@@ -51,7 +54,7 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="SHARE=NATS",
-            help="With an information measure as --utility: 20%=0.5 holds the most telling 20% of reports to 0.5 nats.",
+            help="With an information measure as --utility: 20%=0.5 limits the most telling 20% of reports to 0.5.",
         ),
     ] = None,
     people: Annotated[
@@ -131,7 +134,7 @@ def make(
     found: Any = utility_of(utility, prior if isinstance(prior, ex.Prior) else prior.nominal)
     if (guarantee or envelope) and not isinstance(found, ex.Utility):
         raise ex.errors.OptionError(
-            f"{'--guarantee' if guarantee else '--envelope'} is for an information",
+            f"{'--guarantee' if guarantee else '--envelope'} is for an information measure",
             given=f"--utility {utility}",
             remedy="e.g. --utility mutual-information",
         )
@@ -186,7 +189,7 @@ def utility_of(name: str, prior: ex.Prior) -> ex.Utility | ex.utilities.Purpose:
             raise ex.errors.OptionError(
                 "--utility mean needs answers that are numbers",
                 given=error.given,
-                remedy="name them by numbers",
+                remedy="use numbers as answers",
             ) from None
     return found if name == "shares" else getattr(ex.utilities, name.replace("-", "_"))
 

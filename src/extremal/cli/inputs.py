@@ -112,7 +112,7 @@ def prior_set(learned: Learned, confidence: float) -> ex.PriorSet:
     """The priors that are compatible with the sample that a prior was learned from."""
     if learned.counts is None:
         raise PriorError(
-            "--robust must know how many answers the prior was learned from",
+            "--robust needs to know how many answers the prior was counted from",
             given="--prior",
             remedy="give --data or --counts",
         )

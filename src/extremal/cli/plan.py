@@ -91,7 +91,7 @@ def command(
 
     The goal is a width of intervals, a difference between groups or a coefficient. Give a mechanism file, or a prior
     with --epsilon. With a prior, --people and a goal, the command finds the smallest epsilon that reaches the goal.
-    --efficiency, and --half-width with --people, also prove how much epsilon any mechanism needs at least.
+    --efficiency, and --half-width with --people, also prove which epsilon is too small for any mechanism.
     """
     check_target(picture, overwrite)
     check_target(output, overwrite, as_json)

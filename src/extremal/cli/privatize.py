@@ -177,7 +177,7 @@ def _tell_release(
     for name, c in jobs.items():
         out.print(
             (
-                f"columns {show.name_of(name)} now hold reports, not answers, one of all together: none leaks more "
+                f"columns {show.name_of(name)} now hold one joint report instead of the answers: none leaks more "
                 if isinstance(name, tuple)
                 else f"column {show.name_of(name)} now holds reports, not answers: none leaks more "
             )
@@ -219,7 +219,7 @@ def _only_column(data: Any, certified: ex.Certified) -> str:
         raise FileError(
             "the first line must be the name of the column",
             given=f"an answer of the mechanism in {data.path}",
-            remedy="put a header before it, or say that it is the name with --column",
+            remedy="add a header line, or confirm with --column that this is the name",
         )
     return name
 

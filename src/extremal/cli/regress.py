@@ -164,7 +164,8 @@ def _mechanisms(given: list[str]) -> Any:
         names, equals, path = text.partition("=")
         if not equals or not names or not path:
             raise ex.errors.OptionError(
-                "of several private columns each must be like COLUMN=FILE", given=f"{text!r:.60}"
+                "with several private columns, every --mechanism must be like COLUMN=FILE",
+                given=f"{text!r:.60}",
             )
         columns = tuple(split_labels(names))
         found[columns if len(columns) > 1 else columns[0]] = load_mechanism(path)

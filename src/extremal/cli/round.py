@@ -35,7 +35,10 @@ def command(
         ),
     ],
     clip: Annotated[
-        bool, typer.Option("--clip", help="Move numbers beyond a limit to that limit; refused otherwise.")
+        bool,
+        typer.Option(
+            "--clip", help="Move numbers beyond a limit to that limit; without it they are refused."
+        ),
     ] = False,
     overwrite: options.Overwrite = False,
     format: options.Format = None,

@@ -199,8 +199,8 @@ def risk(audit: ex.Audit) -> list[str]:
     if audit.epsilon > 1e-12:
         after = min(1.0, 0.1 * math.exp(audit.epsilon))
         lines.append(
-            f"whoever could guess something about a person with probability 10% before, whatever it is, is right with "
-            f"at most {math.ceil(after * 1000 - 1e-9) / 10:g}% after any report"
+            "any guess about a person that is right with probability 10% before a report is right with at most "
+            f"{math.ceil(after * 1000 - 1e-9) / 10:g}% after it"
         )
     return [line[:1].upper() + line[1:] + "." for line in lines]
 

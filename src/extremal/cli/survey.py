@@ -196,7 +196,7 @@ def serve(
             announce(store, base, settings.secret, local)
             if url is None and tls is None and not is_loopback(bound.getsockname()[0]):
                 print(
-                    "Nothing is encrypted on the way: use --tls-cert or a proxy. Browsers draw over https only."
+                    "Nothing is encrypted on the way: use --tls-cert or a proxy. Browsers draw reports only over https."
                 )
             server.serve(store, bound, settings, tls)
 
@@ -277,7 +277,7 @@ def add(
                     refused.append(f"{name}: {verdict.value}")
             after = store.count()
     added = after - before
-    print(f"{added} added, {len(files) - len(refused) - added} there before, {len(refused)} refused")
+    print(f"{added} added, {len(files) - len(refused) - added} already there, {len(refused)} refused")
     for line in refused:
         print(show.visible(line))
     if refused:
@@ -294,8 +294,8 @@ def export(
 ) -> None:
     """Write the reports as CSV or Parquet: one row per person in random order, and nothing about invitations.
 
-    Refused if the survey's mechanisms have changed since the reports were drawn. Answers to questions of the kind
-    `clear` are true answers; the limit does not cover them.
+    The command refuses if the survey's mechanisms have changed since the reports were drawn. Answers to questions of
+    the kind `clear` are true answers; the limit does not cover them.
     """
     with _extra():
         from extremal.collection.export import csv_text, parquet_bytes

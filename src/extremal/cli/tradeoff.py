@@ -29,7 +29,7 @@ def command(
         str | None,
         typer.Option(
             metavar="E,E,...",
-            help="The levels of epsilon; evenly spaced if left out, up to where the whole answer may leak.",
+            help="The levels of epsilon; evenly spaced if left out, up to the level that allows true answers.",
         ),
     ] = None,
     points: Annotated[int, typer.Option(help="How many levels, without --epsilons.")] = 12,
@@ -104,7 +104,7 @@ def _by_sample(
     levels = _levels(epsilons, 2, 1.0) if epsilons is not None else []
     if len(levels) != 1:
         raise ex.errors.EpsilonError(
-            "--samples needs one level", given=epsilons or "none", remedy="--epsilons 0.7"
+            "--samples needs exactly one level of epsilon", given=epsilons or "none", remedy="--epsilons 0.7"
         )
     if picture:
         raise FileError(

@@ -45,7 +45,7 @@ def other_version(place: str, published: Published) -> list[str]:
     if not is_store(place) or stored_digest(place) in (None, published.digest):
         return []
     return [
-        f"WARNING: {place} holds reports to another version of this survey. Do not use the mechanism files beside the "
+        f"WARNING: {place} holds reports for another version of this survey. Do not use the mechanism files beside the "
         f"survey for them: `extremal estimate {place}` reads the right ones from the store. Choose another --database "
         "for this version."
     ]

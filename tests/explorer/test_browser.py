@@ -201,7 +201,7 @@ def test_a_file_of_answers_is_a_release_and_two_questions_can_be_one_secret(page
     page.set_input_files("#upload", path)
     page.wait_for_selector("#counted:not([hidden])")
     assert "counted from survey.csv" in page.inner_text("#counted")
-    assert "is itself a release" in page.inner_text("#counted")
+    assert "publishing that file reveals them" in page.inner_text("#counted")
     done(page)
     page.click("#menu summary")
     assert page.inner_text("#menu-counted") == page.inner_text("#counted")

@@ -167,11 +167,11 @@ def warnings(made: Made, answer: Figures) -> list[str]:
     alike = twins(made.prior.labels)
     if alike:
         named = "; ".join(" and ".join(f"“{text}”" for text in group) for group in alike[:3])
-        found.append(f"These answers differ in upper and lower case or in spaces alone: {named}.")
+        found.append(f"These answers differ only in upper and lower case or in spaces: {named}.")
     empty = gaps(made.prior.labels)
     if empty:
         named = ", ".join(f"“{text}”" for text in empty[:MOST_LISTED])
-        found.append(f"Taken for an answer: {named}. If it means that there is none, leave the line out.")
+        found.append(f"Treated as an answer: {named}. If it means ‘no answer’, leave the line out.")
     return found
 
 

@@ -162,9 +162,9 @@ def _count_column(name: str, rows: list[list[str]], column: str | None, second: 
     words = f"{sum(counts.values()):,} answers counted in {where}"
     words += f", {empty:,} empty ones left out" if empty else ""
     warning = (
-        f"These shares are counted from {name} and will stand exactly in the mechanism file. If these are the people "
-        "you protect, that file is itself a release: take the shares from a census or an earlier study, or keep the "
-        "file secret."
+        f"These shares were counted from {name}, and the mechanism file will contain them exactly. If these are the "
+        "people you protect, publishing that file reveals them: take the shares from a census or an earlier study, or "
+        "keep the file secret."
     )
     text = editor_text(labels, [counts[label] for label in labels])
     return Upload(text, "counts", columns, chosen, second, words, warning)

@@ -183,7 +183,7 @@ def test_a_wish_for_points_gives_the_smallest_limit_that_reaches_it():
         ({"prior": "yes, 0.5\nno, 0.5", "epsilon": 0.69}, "Reports are close to the answers themselves"),
         ({"people": 10, "epsilon": 0.05}, "no share can be told from 0"),
         ({"prior": "yes, 5\nYes, 5\nno, 9"}, "“yes” and “Yes”"),
-        ({"prior": "yes, 5\nn/a, 5\nno, 9"}, "Taken for an answer: “n/a”"),
+        ({"prior": "yes, 5\nn/a, 5\nno, 9"}, "Treated as an answer: “n/a”"),
     ],
 )
 def test_the_warnings_of_the_command_line_are_given(state, words):

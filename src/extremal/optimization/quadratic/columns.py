@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ...theory.arc import arc_columns
 from . import kernels
 from .bounds import efficiency_bound, most_by_entries
 from .certificate import Certificate
+from .drawing import draw
 from .herding import Herd
 from .listed import Listed
 from .master import Mixture
@@ -26,10 +27,12 @@ WIDE, WIDEST = (
     8,
     40,
 )  # times as many vectors are looked for in a round that has stalled, up to so many symbols
+FEWEST_DRAWN = 18  # symbols: up to so many the best weights take no time
+PATIENCE = 20  # rounds
 HEAVY, BLOCK = 60, 8  # symbols that the first vectors treat one by one, and in blocks of so many
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Source:
     """Finds lift vectors less 1 by local search, and in the list of all where it is short; proves bounds.
 
@@ -42,6 +45,8 @@ class Source:
     upper: float
     listed: Listed | None
     watch: Watch
+    goal: float = 0.01
+    _gaps: list[float] = field(default_factory=list, repr=False)  # after each round
 
     @property
     def name(self) -> str:
@@ -55,7 +60,11 @@ class Source:
     def first(self) -> tuple[Floats, Floats]:
         """Vectors to begin with, and weights that balance them."""
         n, y = self.problem.size, self.relaxed.prices(self.problem)
-        searched = self.herd(self.relaxed.covariance, y, 0).more(3 * n, self.watch)
+        herd = self.herd(self.relaxed.covariance, y, 0)
+        if n > FEWEST_DRAWN:
+            searched = draw(self.problem, herd, self.upper, self.listed, self.goal, self.watch)
+        else:
+            searched = herd.more(3 * n, self.watch)
         X, q = _balanced(self.problem)
         return np.concatenate([X, searched]), np.append(q, np.zeros(len(searched)))
 
@@ -81,17 +90,23 @@ class Source:
 
     @property
     def exhausted(self) -> bool:
-        """Never: another search may find better vectors."""
-        return False
+        """Whether the goal is out of reach at the rate of the last round, among symbols too many to go on for long."""
+        if self.problem.size <= WIDEST or len(self._gaps) < 2:
+            return False
+        return PATIENCE * (self._gaps[-2] - self._gaps[-1]) < self._gaps[-1] - self.goal
 
     def bound(self, mixture: Mixture, X: Floats, listed: bool) -> tuple[float, Certificate]:
         """The efficiency that no mechanism exceeds: by the relaxation, or over all vectors by what prices them."""
-        if self.listed is None or not listed:
-            return self.upper, self.relaxation
-        if self.listed.best is None:
-            self.listed.join(self.relaxed.W, self.relaxed.prices(self.problem))
-        proof = self.listed.join(*whole(mixture))
-        return proof.upper, Certificate(proof.W, proof.y)
+        upper, proof = self.upper, self.relaxation
+        if self.listed is not None and listed:
+            if self.listed.best is None:
+                self.listed.join(self.relaxed.W, self.relaxed.prices(self.problem))
+            self.listed.join(*whole(mixture))
+        if self.listed is not None and self.listed.best is not None and self.listed.best.upper < upper:
+            best = self.listed.best
+            upper, proof = best.upper, Certificate(best.W, best.y)
+        self._gaps.append(upper * float(np.sum(self.true.loss * mixture.inverse)) / self.true.direct - 1)
+        return upper, proof
 
     @property
     def relaxation(self) -> Certificate:
@@ -105,13 +120,13 @@ class Source:
         return Herd(self.problem, C, y, self.relaxed.d, sweeps, seed)
 
 
-def find_source(problem: Problem, true: Problem, rounds: int, watch: Watch) -> Source:
+def find_source(problem: Problem, true: Problem, rounds: int, watch: Watch, goal: float = 0.01) -> Source:
     """Where lift vectors come from, after so many rounds on the bound of the relaxation."""
     vertices = kernels.all_vertices(problem.pi, problem.excess, LISTED // problem.size)
     relaxed = relax(problem, rounds, watch)
     upper = efficiency_bound(true, relaxed.W, most_by_entries(true, relaxed.W))
     listed = None if vertices is None else Listed(true, vertices)
-    return Source(problem, true, relaxed, upper, listed, watch)
+    return Source(problem, true, relaxed, upper, listed, watch, goal)
 
 
 def whole(mixture: Mixture) -> tuple[Floats, Floats]:

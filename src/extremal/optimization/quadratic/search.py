@@ -74,7 +74,7 @@ def search(true: Problem, goal: float, rounds: int, watch: Watch, start: Floats 
     problem, many = ridged(true), true.size > MANY
     try:
         watch.tell()
-        source = find_source(problem, true, 0 if many else PAIR_ROUNDS, watch)
+        source = find_source(problem, true, 0 if many else PAIR_ROUNDS, watch, goal)
     except KeyboardInterrupt:
         watch.interrupted = True
         return Found(*simple, 1.0, Certificate(1 / true.most_variance), {"method": "randomized response"})
@@ -137,10 +137,11 @@ def improve(
     try:
         watch.tell()
         X, weights = source.first()
+        most, before = max(FEW * true.size, len(X)), 0.0
         if start is not None:
             X, weights = np.concatenate([X, start]), np.append(weights, np.zeros(len(start)))
         X, weights = _distinct(X, weights)
-        most, before, tried = FEW * true.size, 0.0, len(X)
+        tried = len(X)
         while round_ < rounds and not watch.over():
             try:
                 following = mix(X[:, 1:], problem.loss, goal / 10, weights, watch)

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..._types import Floats
 from ...theory.arc import arc_columns
-from . import kernels
 from .bounds import efficiency_bound, most_by_entries
 from .certificate import Certificate
 from .drawing import draw
@@ -19,8 +18,8 @@ from .problem import Problem
 from .relaxation import Relaxed, relax
 from .watch import Watch
 
-LISTED = 30_000_000  # numbers: the most that a list of all lift vectors may hold
-SHORT = 1.2e8  # multiplications: a list that takes no more to go through is gone through in every round
+LISTED = 1_900_000  # lift vectors: so many can be gone through, and the check of a design does it too
+SHORT = 300_000  # lift vectors that are gone through in every round
 SWEEPS, FEW_SWEEPS = 20, 2  # of a local search, and of one among many symbols
 MANY = 200  # symbols
 WIDE, WIDEST = (
@@ -28,7 +27,7 @@ WIDE, WIDEST = (
     40,
 )  # times as many vectors are looked for in a round that has stalled, up to so many symbols
 FEWEST_DRAWN = 18  # symbols: up to so many the best weights take no time
-PATIENCE = 20  # rounds
+PATIENCE, SOON = 20, 4  # rounds to the goal, and from there to the aim
 HEAVY, BLOCK = 60, 8  # symbols that the first vectors treat one by one, and in blocks of so many
 
 
@@ -46,6 +45,7 @@ class Source:
     listed: Listed | None
     watch: Watch
     goal: float = 0.01
+    aim: float = 0.007  # a gap so far below the goal leaves room for fewer outputs
     _gaps: list[float] = field(default_factory=list, repr=False)  # after each round
 
     @property
@@ -71,7 +71,7 @@ class Source:
     @property
     def short(self) -> bool:
         """Whether the list of all is short enough to go through in every round."""
-        return self.listed is not None and self.listed.vertices.size * self.problem.size <= SHORT
+        return self.listed is not None and self.listed.count <= SHORT
 
     def more(self, mixture: Mixture, round_: int, listed: bool) -> Floats:
         """Vectors that would improve a mixture; with those of the list of all if it is to be gone through."""
@@ -84,16 +84,18 @@ class Source:
             found = _best(mixture, found, 4 * n)
         if self.listed is None or not listed:
             return found
-        gains = self.listed.values(*whole(mixture))
-        best = np.argsort(-gains, kind="stable")[: 4 * n if self.short else n]
-        return np.concatenate([found, self.listed.vertices[best]])
+        best = self.listed.top(*whole(mixture), (4 if n <= WIDEST else 1) * n)
+        return np.concatenate([found, best.rows])
 
     @property
     def exhausted(self) -> bool:
-        """Whether the goal is out of reach at the rate of the last round, among symbols too many to go on for long."""
+        """Whether the goal, or below it the aim, is out of reach at the rate of the last round: beyond WIDEST symbols
+        a round takes seconds."""
         if self.problem.size <= WIDEST or len(self._gaps) < 2:
             return False
-        return PATIENCE * (self._gaps[-2] - self._gaps[-1]) < self._gaps[-1] - self.goal
+        before, gap = self._gaps[-2:]
+        rounds, left = (PATIENCE, gap - self.goal) if gap > self.goal else (SOON, gap - self.aim)
+        return rounds * (before - gap) < left
 
     def bound(self, mixture: Mixture, X: Floats, listed: bool) -> tuple[float, Certificate]:
         """The efficiency that no mechanism exceeds: by the relaxation, or over all vectors by what prices them."""
@@ -120,13 +122,14 @@ class Source:
         return Herd(self.problem, C, y, self.relaxed.d, sweeps, seed)
 
 
-def find_source(problem: Problem, true: Problem, rounds: int, watch: Watch, goal: float = 0.01) -> Source:
+def find_source(
+    problem: Problem, true: Problem, rounds: int, watch: Watch, goal: float = 0.01, aim: float = 0.007
+) -> Source:
     """Where lift vectors come from, after so many rounds on the bound of the relaxation."""
-    vertices = kernels.all_vertices(problem.pi, problem.excess, LISTED // problem.size)
+    listed = Listed.of(true, LISTED)
     relaxed = relax(problem, rounds, watch)
     upper = efficiency_bound(true, relaxed.W, most_by_entries(true, relaxed.W))
-    listed = None if vertices is None else Listed(true, vertices)
-    return Source(problem, true, relaxed, upper, listed, watch, goal)
+    return Source(problem, true, relaxed, upper, listed, watch, goal, aim)
 
 
 def whole(mixture: Mixture) -> tuple[Floats, Floats]:

@@ -33,7 +33,8 @@ def draw(
 ) -> Floats:
     """Few vectors whose equal weights come close to the goal or to what many reach; `listed` gets a proof from many."""
     n = problem.size
-    sample, values = Sample(n), []
+    sample = Sample(n)
+    values: list[tuple[int, float]] = []  # numbers of different vectors, and what these reach
     drawn = _drawer(herd, sample, watch)
     for each in FIRST:
         rows = each * n
@@ -57,7 +58,9 @@ def _drawer(herd: Herd, sample: Sample, watch: Watch) -> Callable[[int], None]:
 
     def drawn(total: int) -> None:
         while sample.total < total and not watch.over():
-            sample.add(herd.more(min(total - sample.total, len(sample.X[0]) if len(sample.X) else total), watch))
+            sample.add(
+                herd.more(min(total - sample.total, len(sample.X[0]) if len(sample.X) else total), watch)
+            )
 
     return drawn
 

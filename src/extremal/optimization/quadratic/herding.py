@@ -106,7 +106,8 @@ class Sample:
 
     def add(self, found: Floats) -> None:
         """Further vectors."""
-        new, more = [], list(self.counts)
+        new: list[Floats] = []
+        more: list[float] = self.counts.tolist()
         for x in found:
             place = self._rows.setdefault(x.tobytes(), len(more))
             if place == len(more):

@@ -8,12 +8,13 @@ as good as the worse of them, and often better than both.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..._types import Floats
-from .bounds import ULP, efficiency_bound, hidden_by_rounding
+from ..._types import Floats, Ints
+from .bounds import efficiency_bound, hidden_by_rounding
+from .kernels import Vertices, best_vertices
 from .problem import Problem
 
 STEPS = 8  # of the search between two pairs
@@ -22,55 +23,54 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """Weights and prices, x'Wx - y.x of every vector, what rounding may hide of it, and the bound that follows."""
+    """Weights and prices, what x'Wx - y.x of no vector exceeds, and the bound that follows."""
 
     W: Floats
     y: Floats
-    values: Floats
-    hidden: float
+    most: float
     upper: float
-
-    @property
-    def most(self) -> float:
-        """No vector is worth more."""
-        return float(self.values.max()) + self.hidden
-
-    def scaled(self, factor: float) -> Proof:
-        """The same proof in other units."""
-        return Proof(
-            self.W * factor, self.y * factor, self.values * factor, abs(factor) * self.hidden, self.upper
-        )
 
 
 @dataclass(eq=False)
 class Listed:
-    """All lift vectors less 1 of a problem, and the best proof so far."""
+    """All lift vectors less 1 of a problem, visited anew each time, and the best proof so far."""
 
     problem: Problem
-    vertices: Floats
+    count: int
     best: Proof | None = None
-    _last: tuple[Floats, Floats, Floats] | None = field(default=None, repr=False)  # W, y and what they gave
 
-    def values(self, W: Floats, y: Floats) -> Floats:
-        """x'Wx - y.x of every vector; the last ones are remembered."""
-        if self._last is None or not (np.array_equal(self._last[0], W) and np.array_equal(self._last[1], y)):
-            self._last = (W, y, np.einsum("ki,ki->k", self.vertices @ W - y, self.vertices))
-        return self._last[2]
+    @classmethod
+    def of(cls, problem: Problem, most: int) -> Listed | None:
+        """None if there are more vectors than `most`."""
+        n = problem.size
+        found = best_vertices(problem.pi, problem.excess, np.zeros((n, n)), np.zeros(n), 0, most)
+        return None if found is None else cls(problem, found.count)
+
+    def top(self, W: Floats, y: Floats, keep: int) -> Vertices:
+        """So many vectors of the largest x'Wx - y.x."""
+        found = best_vertices(self.problem.pi, self.problem.excess, W, y, keep, self.count)
+        assert found is not None
+        return found
 
     def join(self, W: Floats, y: Floats) -> Proof:
         """The best proof from these weights and prices and those before."""
-        values = self.values(W, y)
-        hidden = hidden_by_rounding(self.problem, W, y, self.vertices)
-        new = self._proof(W, y, values, hidden)
+        new = self._proof(W, y)
         self.best = new if self.best is None else self._between(self.best, new)
+        groups = np.unique(self.problem.pi, return_inverse=True)[1]
+        if groups.max() + 1 < self.problem.size:
+            even = self._proof(*averaged(self.problem.pi, groups, W, y))
+            self.best = self._between(self.best, even)
         return self.best
 
-    def _proof(self, W: Floats, y: Floats, values: Floats, hidden: float) -> Proof:
+    def _proof(self, W: Floats, y: Floats) -> Proof:
         """What these prove, in the units in which s = m: where s^2 / m and 2 s - m are the same."""
-        most = float(values.max()) + hidden
+        widest = np.maximum(self.problem.upper, -self.problem.lower)
+        most = self.top(W, y, 0).best + 2 * hidden_by_rounding(self.problem, W, y, widest)
         upper = efficiency_bound(self.problem, W, most)
-        proof = Proof(W, y, values, hidden, upper)
-        return proof.scaled(self.problem.direct / (upper * most)) if most > 0 else proof
+        if not 0 < most < math.inf:
+            return Proof(W, y, most, upper)
+        unit = self.problem.direct / (upper * most)
+        return Proof(unit * W, unit * y, unit * most, upper)
 
     def _between(self, a: Proof, b: Proof) -> Proof:
         """The best proof found on the way from one to the other, by golden sections."""
@@ -78,11 +78,7 @@ class Listed:
 
         def at(share: float) -> Proof:
             nonlocal found
-            mean = (1 - share) * a.values + share * b.values
-            # The two were rounded once, and their sum is rounded again.
-            rounded = 8 * ULP * float(np.abs(a.values).max() + np.abs(b.values).max())
-            hidden = (1 - share) * a.hidden + share * b.hidden + rounded
-            made = self._proof((1 - share) * a.W + share * b.W, (1 - share) * a.y + share * b.y, mean, hidden)
+            made = self._proof((1 - share) * a.W + share * b.W, (1 - share) * a.y + share * b.y)
             found = made if made.upper < found.upper else found
             return made
 
@@ -99,3 +95,24 @@ class Listed:
                 right = low + GOLDEN * (high - low)
                 at_right = at(right)
         return found
+
+
+def averaged(pi: Floats, groups: Ints, W: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Means of weights and prices over symbols of the same mass, which are in one group.
+
+    Where these are alike for the purpose, too, the means prove no less, as m is convex and s concave, and
+    mostly much more: what chance there was in them is gone.
+    """
+    along = pi / np.linalg.norm(
+        pi
+    )  # that vectors are orthogonal to: what W and y have along it changes nothing
+    W = W - np.multiply.outer(along, along @ W)
+    W = W - np.multiply.outer(W @ along, along)
+    member = (groups == np.arange(groups.max() + 1)[:, None]).astype(np.float64)
+    size = member.sum(axis=1)
+    own = member @ np.diagonal(W)
+    pairs = member @ W @ member.T - np.diag(own)
+    means = pairs / np.maximum(np.multiply.outer(size, size) - np.diag(size), 1.0)
+    W = means[np.ix_(groups, groups)]
+    np.fill_diagonal(W, (own / size)[groups])
+    return (W + W.T) / 2, (member @ (y - along * (along @ y)) / size)[groups]

@@ -62,7 +62,8 @@ class Source:
         n, y = self.problem.size, self.relaxed.prices(self.problem)
         herd = self.herd(self.relaxed.covariance, y, 0)
         if n > FEWEST_DRAWN:
-            searched = draw(self.problem, herd, self.upper, self.listed, self.goal, self.watch)
+            few = n <= WIDEST
+            searched = draw(self.problem, herd, self.upper, self.listed, self.goal, few, self.watch)
         else:
             searched = herd.more(3 * n, self.watch)
         X, q = _balanced(self.problem)

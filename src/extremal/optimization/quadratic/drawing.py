@@ -29,14 +29,17 @@ CLOSE = 0.3  # of the goal: a bound so near needs no more of them
 
 
 def draw(
-    problem: Problem, herd: Herd, upper: float, listed: Listed | None, goal: float, watch: Watch
+    problem: Problem, herd: Herd, upper: float, listed: Listed | None, goal: float, few: bool, watch: Watch
 ) -> Floats:
-    """Few vectors whose equal weights come close to the goal or to what many reach; `listed` gets a proof from many."""
+    """Vectors whose equal weights come close to the goal or to what many reach, or the first `few`.
+
+    `listed` gets a proof from many more.
+    """
     n = problem.size
     sample = Sample(n)
     values: list[tuple[int, float]] = []  # numbers of different vectors, and what these reach
     drawn = _drawer(herd, sample, watch)
-    for each in FIRST:
+    for each in FIRST[:1] if few else FIRST:
         rows = each * n
         if values and (rows**2 * (rows / 3 + 4 * n) > MIXING or watch.over()):
             break

@@ -184,7 +184,7 @@ typedef struct {
     int64_t n;
     const double *pi;
     double excess, step; /* what being chosen adds to x */
-    const bool *chosen;
+    const bool *chosen, *alike;
     const double *own, *y; /* W's diagonal, the prices */
     int64_t keep, kept;
     double *values, *X; /* `values` is a heap, the smallest first; X has a row for each of them */
@@ -232,7 +232,7 @@ static int64_t visit(listing *l, double room, double noise, double value, const 
     }
     int64_t count = 0;
     for (int64_t j = 0; j < l->n && l->pi[j] > room + noise; j++) {
-        if (l->chosen[j]) continue;
+        if (l->chosen[j] || (j > 0 && l->alike[j - 1] && !l->chosen[j - 1])) continue;
         const double d = l->step * (room / l->pi[j]);
         keep_vertex(l, value + d * (2 * slope[j] + d * l->own[j] - l->y[j]), j);
         count++;
@@ -246,9 +246,11 @@ static int64_t visit(listing *l, double room, double noise, double value, const 
 
    pi must be in decreasing order. Chosen sets, of the full or the empty symbols, whichever hold less mass, are visited
    depth first, the smallest masses first: a symbol that does not fit into the room left rules out all before it. What
-   fits up to rounding counts as fitting. A set's value follows from that of the set without its last symbol. */
+   fits up to rounding counts as fitting. `alike` says of a symbol that neither pi, W nor y tell it from the next one:
+   of vertices that differ by exchanges of such symbols one is visited, with the last ones chosen. A set's value follows from that of the set without its last symbol. */
 EXPORT int64_t extremal_best_vertices(int64_t n, const double *pi, double excess, const double *W, const double *y,
-                                      int64_t most, int64_t nodes, int64_t keep, double *best, double *values, double *X) {
+                                      const bool *alike, int64_t most, int64_t nodes, int64_t keep, double *best,
+                                      double *values, double *X) {
     double *reals = malloc((size_t)(2 * (n + 1) + n + (n + 1) * n) * sizeof(double));
     int64_t *stack = malloc((size_t)(n + 1) * (sizeof(int64_t) + sizeof(bool)));
     if (reals == NULL || stack == NULL) {
@@ -267,7 +269,7 @@ EXPORT int64_t extremal_best_vertices(int64_t n, const double *pi, double excess
         for (int64_t j = 0; j < n; j++) slopes[i] += base * W[i * n + j];
         worth[0] += base * (slopes[i] - y[i]);
     }
-    listing l = {n, pi, excess, step, chosen, own, y, keep, 0, values, X, -INFINITY, false};
+    listing l = {n, pi, excess, step, chosen, alike, own, y, keep, 0, values, X, -INFINITY, false};
     rooms[0] = (empty ? excess : 1.0) / (1.0 + excess);
     const double noise = ROUNDING * rooms[0];
     int64_t count = 0, depth = 0, i = n;
@@ -278,6 +280,7 @@ EXPORT int64_t extremal_best_vertices(int64_t n, const double *pi, double excess
         if (fresh && count <= most) count += visit(&l, room, noise, worth[depth], slopes + depth * n);
         i--;
         fresh = i >= 0 && room > noise && pi[i] <= room + noise;
+        while (fresh && i + 1 < n && alike[i] && !chosen[i + 1]) fresh = --i >= 0 && pi[i] <= room + noise;
         if (fresh) {
             const double *slope = slopes + depth * n, *row = W + i * n;
             double *next = slopes + (depth + 1) * n;

@@ -91,6 +91,7 @@ SIGNATURES: dict[str, list[Any]] = {
         REAL,
         ADDRESS,
         ADDRESS,
+        ADDRESS,
         LONG,
         LONG,
         LONG,

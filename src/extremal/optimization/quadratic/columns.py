@@ -78,15 +78,16 @@ class Source:
         """Vectors that would improve a mixture; with those of the list of all if it is to be gone through."""
         n = self.problem.size
         C = np.asarray(np.linalg.inv(mixture.inverse), dtype=np.float64)
-        wide = listed and self.listed is None and n <= WIDEST
+        every = listed and self.listed is not None and self.listed.few
+        wide = listed and not every and n <= WIDEST
         herd = self.herd(C, np.append(0.0, mixture.y), round_ + 1)
         found = herd.more(2 * n * (WIDE if wide else 1), self.watch)
         if wide:
             found = _best(mixture, found, 4 * n)
-        if self.listed is None or not listed:
+        if self.listed is None or not every:
             return found
         best = self.listed.top(*whole(mixture), (4 if n <= WIDEST else 1) * n)
-        return np.concatenate([found, best.rows])
+        return np.concatenate([found, best])
 
     @property
     def exhausted(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._native.library import address, library, packed
-from ..._types import Floats, Ints
+from ..._types import Bools, Floats, Ints
 
 
 def climb(
@@ -72,12 +72,17 @@ class Vertices:
     rows: Floats
 
 
-def best_vertices(pi: Floats, excess: float, W: Floats, y: Floats, keep: int, most: int) -> Vertices | None:
+def best_vertices(
+    pi: Floats, excess: float, W: Floats, y: Floats, keep: int, most: int, alike: Bools | None = None
+) -> Vertices | None:
     """The `keep` best vertices of {-1 <= x <= excess, pi . x = 0}, or None if there are more than `most` in all.
 
     None too if that takes going through too many sets. `pi` must be in decreasing order, W symmetric.
+    `alike` says of each symbol that neither pi, W nor y tell it from the next one: then one of all vertices that differ
+    by exchanges of such symbols counts.
     """
     n = len(pi)
+    same = np.zeros(n, dtype=np.bool_) if alike is None else packed(alike, np.bool_)
     masses, y, W = packed(pi, np.float64), packed(y, np.float64), packed(W, np.float64)
     best, values, X = np.empty(1), np.empty(keep), np.empty((keep, n))
     count = int(
@@ -87,6 +92,7 @@ def best_vertices(pi: Floats, excess: float, W: Floats, y: Floats, keep: int, mo
             excess,
             address(W, np.float64, n, n),
             address(y, np.float64, n),
+            address(same, np.bool_, n),
             most,
             20 * most,
             keep,

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._types import Floats, Ints
+from ..._types import Bools, Floats
 from .bounds import efficiency_bound, hidden_by_rounding
-from .kernels import Vertices, best_vertices
+from .kernels import best_vertices
 from .problem import Problem
 
+ALL = 10**9  # more vectors than can be visited
+SAME = 1e-12  # of the loss: differences of rounding
 STEPS = 8  # of the search between two pairs
 GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -33,39 +35,64 @@ class Proof:
 
 @dataclass(eq=False)
 class Listed:
-    """All lift vectors less 1 of a problem, visited anew each time, and the best proof so far."""
+    """All lift vectors less 1 of a problem, visited anew each time, and the best proof so far.
+
+    Of vectors that differ by exchanges of symbols that are `alike` one is visited; proofs do not tell these apart.
+    """
 
     problem: Problem
     count: int
+    alike: Bools  # each symbol and the next one
+    few: bool  # whether all vectors can be visited, exchanges of alike symbols included
     best: Proof | None = None
 
     @classmethod
     def of(cls, problem: Problem, most: int) -> Listed | None:
         """None if there are more vectors than `most`."""
-        n = problem.size
-        found = best_vertices(problem.pi, problem.excess, np.zeros((n, n)), np.zeros(n), 0, most)
-        return None if found is None else cls(problem, found.count)
+        n, same = problem.size, alike(problem)
+        W, y = np.zeros((n, n)), np.zeros(n)
+        found = best_vertices(problem.pi, problem.excess, W, y, 0, most, same)
+        if found is None:
+            return None
+        every = best_vertices(problem.pi, problem.excess, W, y, 0, most) if same.any() else found
+        return cls(problem, found.count, same, every is not None)
 
-    def top(self, W: Floats, y: Floats, keep: int) -> Vertices:
-        """So many vectors of the largest x'Wx - y.x."""
-        found = best_vertices(self.problem.pi, self.problem.excess, W, y, keep, self.count)
+    def top(self, W: Floats, y: Floats, keep: int) -> Floats:
+        """So many vectors of the largest x'Wx - y.x; there must be `few` in all."""
+        found = best_vertices(self.problem.pi, self.problem.excess, W, y, keep, ALL)
         assert found is not None
-        return found
+        return found.rows
 
     def join(self, W: Floats, y: Floats) -> Proof:
         """The best proof from these weights and prices and those before."""
-        new = self._proof(W, y)
+        new = self._proof(*self.averaged(W, y))
         self.best = new if self.best is None else self._between(self.best, new)
-        groups = np.unique(self.problem.pi, return_inverse=True)[1]
-        if groups.max() + 1 < self.problem.size:
-            even = self._proof(*averaged(self.problem.pi, groups, W, y))
-            self.best = self._between(self.best, even)
         return self.best
+
+    def averaged(self, W: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Means over symbols that are alike.
+
+        They prove no less, as m is convex and s concave, and mostly much more: what chance there was in them is gone.
+        """
+        if not self.alike.any():
+            return W, y
+        groups = np.cumsum(np.append(False, ~self.alike[:-1]))
+        member = (groups == np.arange(groups[-1] + 1)[:, None]).astype(np.float64)
+        size = member.sum(axis=1)
+        own = member @ np.diagonal(W)
+        means = (member @ W @ member.T - np.diag(own)) / np.maximum(
+            np.multiply.outer(size, size) - np.diag(size), 1
+        )
+        even = ((means + means.T) / 2)[np.ix_(groups, groups)]
+        np.fill_diagonal(even, (own / size)[groups])
+        return even, (member @ y / size)[groups]
 
     def _proof(self, W: Floats, y: Floats) -> Proof:
         """What these prove, in the units in which s = m: where s^2 / m and 2 s - m are the same."""
         widest = np.maximum(self.problem.upper, -self.problem.lower)
-        most = self.top(W, y, 0).best + 2 * hidden_by_rounding(self.problem, W, y, widest)
+        found = best_vertices(self.problem.pi, self.problem.excess, W, y, 0, self.count, self.alike)
+        assert found is not None
+        most = found.best + 2 * hidden_by_rounding(self.problem, W, y, widest)
         upper = efficiency_bound(self.problem, W, most)
         if not 0 < most < math.inf:
             return Proof(W, y, most, upper)
@@ -97,22 +124,16 @@ class Listed:
         return found
 
 
-def averaged(pi: Floats, groups: Ints, W: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Means of weights and prices over symbols of the same mass, which are in one group.
-
-    Where these are alike for the purpose, too, the means prove no less, as m is convex and s concave, and
-    mostly much more: what chance there was in them is gone.
-    """
-    along = pi / np.linalg.norm(
-        pi
-    )  # that vectors are orthogonal to: what W and y have along it changes nothing
-    W = W - np.multiply.outer(along, along @ W)
-    W = W - np.multiply.outer(W @ along, along)
-    member = (groups == np.arange(groups.max() + 1)[:, None]).astype(np.float64)
-    size = member.sum(axis=1)
-    own = member @ np.diagonal(W)
-    pairs = member @ W @ member.T - np.diag(own)
-    means = pairs / np.maximum(np.multiply.outer(size, size) - np.diag(size), 1.0)
-    W = means[np.ix_(groups, groups)]
-    np.fill_diagonal(W, (own / size)[groups])
-    return (W + W.T) / 2, (member @ (y - along * (along @ y)) / size)[groups]
+def alike(problem: Problem) -> Bools:
+    """Of each symbol whether neither the prior nor the loss tell it from the next one; never of the first."""
+    G, n = problem.loss, problem.size
+    same = np.zeros(n, dtype=np.bool_)
+    least = SAME * float(np.abs(G).max())
+    for i in range(n - 2):  # of G, which is without the first symbol
+        if problem.pi[i + 1] == problem.pi[i + 2]:
+            others = np.delete(np.arange(n - 1), (i, i + 1))
+            apart = max(
+                abs(G[i, i] - G[i + 1, i + 1]), np.abs(G[i, others] - G[i + 1, others]).max(initial=0.0)
+            )
+            same[i + 1] = apart <= least
+    return same

@@ -221,30 +221,32 @@ def _alike(pi: Floats, W: Floats, y: Floats) -> Ints:
 
 
 def _by_vertices(pi: Floats, excess: float, W: Floats, y: Floats, alike: Ints) -> float:
-    """The largest x'Wx - y.x of all vertices, listed by sets of full symbols of growing size.
+    """The largest x'Wx - y.x of all vertices, listed by growing sets of full symbols, or of empty ones if few are empty.
 
-    Of symbols that are alike those before the others are the first to be full, then partial: a vertex in which they
+    Of symbols that are alike those before the others are the first to be chosen, then partial: a vertex in which they
     are not has the value of one in which they are.
     """
     n = len(pi)
     order = np.argsort(pi, kind="stable")
-    capacity = 1 / (1 + excess)
+    chosen, other = (excess, -1.0) if excess >= 1 else (-1.0, excess)
+    capacity = abs(other) / (1 + excess)
     noise = 4e-15 * capacity
-    best, listed = -math.inf, 0
+    best, listed, visited = -math.inf, 0, 0
     sets, mass, last = np.zeros((1, n), dtype=np.bool_), np.zeros(1), np.full(1, -1)
     while len(sets):
         room = capacity - mass
         exact = room <= noise
-        best = max(best, _largest(np.where(sets[exact], excess, -1.0), W, y))
+        best = max(best, _largest(np.where(sets[exact], chosen, other), W, y))
         for j in range(n):
-            first = sets[:, alike[j]] if alike[j] >= 0 else True  # those alike before it are full
+            first = sets[:, alike[j]] if alike[j] >= 0 else True  # those alike before it are chosen
             open_ = ~exact & ~sets[:, j] & first & (pi[j] > room + noise)
-            x = np.where(sets[open_], excess, -1.0)
+            x = np.where(sets[open_], chosen, other)
             x[:, j] = 0.0
             x[:, j] = -(x @ pi) / pi[j]
             best = max(best, _largest(x, W, y))
             listed += len(x)
-        if listed > MOST_VERTICES:
+        visited += len(sets)
+        if max(listed, visited) > MOST_VERTICES:
             return math.inf
         grown = []
         for k in range(n):

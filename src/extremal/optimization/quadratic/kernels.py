@@ -77,7 +77,7 @@ def best_vertices(
 ) -> Vertices | None:
     """The `keep` best vertices of {-1 <= x <= excess, pi . x = 0}, or None if there are more than `most` in all.
 
-    None too if that takes going through too many sets. `pi` must be in decreasing order, W symmetric.
+    None too if that takes going through more sets than that. `pi` must be in decreasing order, W symmetric.
     `alike` says of each symbol that neither pi, W nor y tell it from the next one: then one of all vertices that differ
     by exchanges of such symbols counts.
     """
@@ -94,7 +94,7 @@ def best_vertices(
             address(y, np.float64, n),
             address(same, np.bool_, n),
             most,
-            20 * most,
+            most,
             keep,
             address(best, np.float64, 1),
             address(values, np.float64, keep),

@@ -90,7 +90,7 @@ class Listed:
     def _proof(self, W: Floats, y: Floats) -> Proof:
         """What these prove, in the units in which s = m: where s^2 / m and 2 s - m are the same."""
         widest = np.maximum(self.problem.upper, -self.problem.lower)
-        found = best_vertices(self.problem.pi, self.problem.excess, W, y, 0, self.count, self.alike)
+        found = best_vertices(self.problem.pi, self.problem.excess, W, y, 0, ALL, self.alike)
         assert found is not None
         most = found.best + 2 * hidden_by_rounding(self.problem, W, y, widest)
         upper = efficiency_bound(self.problem, W, most)

@@ -221,7 +221,7 @@ def _alike(pi: Floats, W: Floats, y: Floats) -> Ints:
 
 
 def _by_vertices(pi: Floats, excess: float, W: Floats, y: Floats, alike: Ints) -> float:
-    """The largest x'Wx - y.x of all vertices, listed by growing sets of full symbols, or of empty ones if few are empty.
+    """The largest x'Wx - y.x of all vertices, listed by growing sets of full symbols, or of empty ones if fewer.
 
     Of symbols that are alike those before the others are the first to be chosen, then partial: a vertex in which they
     are not has the value of one in which they are.

@@ -56,6 +56,22 @@ def test_the_best_vertices_are_those_of_largest_value_in_the_subset_table(masses
         np.testing.assert_allclose(reached, -np.sort(-values)[:5], rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.parametrize("excess", [0.15, 0.9, 1.7, 6.0])
+def test_of_vertices_that_differ_by_symbols_alike_one_is_visited(excess):
+    pi = np.array([5, 3, 3, 3, 2, 2, 2, 2, 1]) / 23
+    alike = np.append(pi[:-1] == pi[1:], False)
+    d, groups = np.array([1.0, 2.0, 0.5, 3.0]), np.array([0, 1, 1, 1, 2, 2, 2, 2, 3])
+    pairs = np.array([[0, 0.2, 0.1, -0.3], [0.2, -0.4, 0.3, 0], [0.1, 0.3, 0.6, 0.2], [-0.3, 0, 0.2, 0]])
+    W = pairs[np.ix_(groups, groups)]
+    np.fill_diagonal(W, d[groups])
+    y = np.array([0.3, -1.0, 0.8, 0.1])[groups]
+    listed = lift_vertices(pi, 0.0, 1 + excess) - 1
+    kinds = {tuple(np.round(np.concatenate([np.sort(x[groups == g]) for g in range(4)]), 9)) for x in listed}
+    found = best_vertices(pi, excess, W, y, 1000, 1000, alike)
+    assert found.count == len(kinds) < len(listed)
+    assert found.best == pytest.approx(np.einsum("ki,ki->k", listed @ W - y, listed).max(), rel=1e-12)
+
+
 def test_a_value_that_is_no_number_is_no_bound():
     pi = np.array([0.4, 0.3, 0.2, 0.1])
     W = np.eye(4)

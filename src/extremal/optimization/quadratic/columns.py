@@ -28,6 +28,7 @@ WIDE, WIDEST = (
 )  # times as many vectors are looked for in a round that has stalled, up to so many symbols
 FEWEST_DRAWN = 18  # symbols: up to so many the best weights take no time
 PATIENCE, SOON = 20, 4  # rounds to the goal, and from there to the aim
+WORK = 1e10  # multiplications of a step, in all rounds: about 10 seconds
 HEAVY, BLOCK = 60, 8  # symbols that the first vectors treat one by one, and in blocks of so many
 
 
@@ -47,6 +48,7 @@ class Source:
     goal: float = 0.01
     aim: float = 0.007  # a gap so far below the goal leaves room for fewer outputs
     _gaps: list[float] = field(default_factory=list, repr=False)  # after each round
+    _work: float = 0.0  # multiplications of one step of the program in each round
 
     @property
     def name(self) -> str:
@@ -92,12 +94,13 @@ class Source:
     @property
     def exhausted(self) -> bool:
         """Whether the goal, or below it the aim, is out of reach at the rate of the last round: beyond WIDEST symbols
-        a round takes seconds."""
+        a round takes long, and is worth it for the goal as long as all of them have not taken too long."""
         if self.problem.size <= WIDEST or len(self._gaps) < 2:
             return False
         before, gap = self._gaps[-2:]
-        rounds, left = (PATIENCE, gap - self.goal) if gap > self.goal else (SOON, gap - self.aim)
-        return rounds * (before - gap) < left
+        if gap <= self.goal:
+            return SOON * (before - gap) < gap - self.aim
+        return self._work > WORK and PATIENCE * (before - gap) < gap - self.goal
 
     def bound(self, mixture: Mixture, X: Floats, listed: bool) -> tuple[float, Certificate]:
         """The efficiency that no mechanism exceeds: by the relaxation, or over all vectors by what prices them."""
@@ -109,6 +112,7 @@ class Source:
         if self.listed is not None and self.listed.best is not None and self.listed.best.upper < upper:
             best = self.listed.best
             upper, proof = best.upper, Certificate(best.W, best.y)
+        self._work += len(X) ** 2 * (len(X) / 3 + 4 * self.problem.size)
         self._gaps.append(upper * float(np.sum(self.true.loss * mixture.inverse)) / self.true.direct - 1)
         return upper, proof
 
@@ -128,7 +132,7 @@ def find_source(
     problem: Problem, true: Problem, rounds: int, watch: Watch, goal: float = 0.01, aim: float = 0.007
 ) -> Source:
     """Where lift vectors come from, after so many rounds on the bound of the relaxation."""
-    listed = Listed.of(true, LISTED)
+    listed = Listed.of(true, LISTED) if problem.size <= MANY else None
     relaxed = relax(problem, rounds, watch)
     upper = efficiency_bound(true, relaxed.W, most_by_entries(true, relaxed.W))
     return Source(problem, true, relaxed, upper, listed, watch, goal, aim)

@@ -28,7 +28,7 @@ WIDE, WIDEST = (
 )  # times as many vectors are looked for in a round that has stalled, up to so many symbols
 FEWEST_DRAWN = 18  # symbols: up to so many the best weights take no time
 PATIENCE, SOON = 20, 4  # rounds to the goal, and from there to the aim
-WORK = 1e10  # multiplications of a step, in all rounds: about 10 seconds
+WORK, SOME_WORK = 1e10, 2e9  # multiplications of a step of the program, in all rounds: about 10 and 2 seconds
 HEAVY, BLOCK = 60, 8  # symbols that the first vectors treat one by one, and in blocks of so many
 
 
@@ -48,6 +48,9 @@ class Source:
     goal: float = 0.01
     aim: float = 0.007  # a gap so far below the goal leaves room for fewer outputs
     _gaps: list[float] = field(default_factory=list, repr=False)  # after each round
+    _drawn: list[Floats] = field(
+        default_factory=list, repr=False
+    )  # the last ones mixed, and those to be mixed next
     _work: float = 0.0  # multiplications of one step of the program in each round
 
     @property
@@ -65,7 +68,8 @@ class Source:
         herd = self.herd(self.relaxed.covariance, y, 0)
         if n > FEWEST_DRAWN:
             few = n <= WIDEST
-            searched = draw(self.problem, herd, self.upper, self.listed, self.goal, few, self.watch)
+            self._drawn = draw(self.problem, herd, self.upper, self.listed, self.goal, few, self.watch)
+            searched = self._drawn[0]
         else:
             searched = herd.more(3 * n, self.watch)
         X, q = _balanced(self.problem)
@@ -78,6 +82,9 @@ class Source:
 
     def more(self, mixture: Mixture, round_: int, listed: bool) -> Floats:
         """Vectors that would improve a mixture; with those of the list of all if it is to be gone through."""
+        if len(self._drawn) > 1:
+            self._drawn.pop(0)
+            return self._drawn[0]
         n = self.problem.size
         C = np.asarray(np.linalg.inv(mixture.inverse), dtype=np.float64)
         every = listed and self.listed is not None and self.listed.few
@@ -86,6 +93,8 @@ class Source:
         found = herd.more(2 * n * (WIDE if wide else 1), self.watch)
         if wide:
             found = _best(mixture, found, 4 * n)
+        if n > WIDEST:  # drawn vectors are many, and none of them tells much
+            found = np.concatenate([found, *self._drawn])
         if self.listed is None or not every:
             return found
         best = self.listed.top(*whole(mixture), (4 if n <= WIDEST else 1) * n)
@@ -93,13 +102,13 @@ class Source:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the goal, or below it the aim, is out of reach at the rate of the last round: beyond WIDEST symbols
-        a round takes long, and is worth it for the goal as long as all of them have not taken too long."""
+        """Whether the goal, or below it the aim, is out of reach at the rate of the last round, and all of them have
+        taken long."""
         if self.problem.size <= WIDEST or len(self._gaps) < 2:
             return False
         before, gap = self._gaps[-2:]
         if gap <= self.goal:
-            return SOON * (before - gap) < gap - self.aim
+            return self._work > SOME_WORK and SOON * (before - gap) < gap - self.aim
         return self._work > WORK and PATIENCE * (before - gap) < gap - self.goal
 
     def bound(self, mixture: Mixture, X: Floats, listed: bool) -> tuple[float, Certificate]:

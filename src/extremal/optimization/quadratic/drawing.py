@@ -20,7 +20,7 @@ from .master import inverse_covariance
 from .problem import Problem
 from .watch import Watch
 
-FIRST = (3, 4, 6, 8, 12, 16)  # vectors for each symbol, of which the first that come close are taken
+FIRST = (3, 4, 6, 8, 12, 16)  # vectors for each symbol, to be mixed one after another until that is enough
 NEAR = 0.5  # of the goal: what these may lose against the most
 MIXING = 4e9  # multiplications of a step of the program for their weights, at most
 LONG = (20, 40, 80, 160, 320)  # vectors for each symbol, of which the covariance proves a bound
@@ -30,10 +30,10 @@ CLOSE = 0.3  # of the goal: a bound so near needs no more of them
 
 def draw(
     problem: Problem, herd: Herd, upper: float, listed: Listed | None, goal: float, few: bool, watch: Watch
-) -> Floats:
-    """Vectors whose equal weights come close to the goal or to what many reach, or the first `few`.
+) -> list[Floats]:
+    """Fewest vectors first, then more, up to those whose equal weights come close to the goal or to what many reach.
 
-    `listed` gets a proof from many more.
+    With `few` only the fewest. `listed` gets a proof from many more.
     """
     n = problem.size
     sample = Sample(n)
@@ -53,7 +53,8 @@ def draw(
         upper = min(upper, _proven(problem, sample, drawn, listed, goal, watch))
     most = max(value for _, value in values)
     enough = min(upper / (1 + goal), most * (1 - NEAR * goal))
-    return np.asarray(X[: next(rows for rows, value in values if value >= enough)])
+    needed = next(k for k, (_, value) in enumerate(values) if value >= enough)
+    return [np.asarray(X[:rows]) for rows, _ in values[: needed + 1]]
 
 
 def _drawer(herd: Herd, sample: Sample, watch: Watch) -> Callable[[int], None]:

@@ -137,11 +137,10 @@ def improve(
     try:
         watch.tell()
         X, weights = source.first()
-        most, before = max(FEW * true.size, len(X)), 0.0
         if start is not None:
             X, weights = np.concatenate([X, start]), np.append(weights, np.zeros(len(start)))
         X, weights = _distinct(X, weights)
-        tried = len(X)
+        most, before, tried = FEW * true.size, 0.0, len(X)
         while round_ < rounds and not watch.over():
             try:
                 following = mix(X[:, 1:], problem.loss, goal / 10, weights, watch)

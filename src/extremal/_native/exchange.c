@@ -1,4 +1,5 @@
-/* Lift vectors for designs that estimate: local search for vertices of large x'Wx - y.x, and the list of all vertices.
+/* Lift vectors for designs that estimate: local search for vertices of large x'Wx - y.x, and the best of all
+   vertices where they are not too many to visit.
 
    A lift vector is 1 + x with -1 <= x_i <= excess and pi . x = 0. The search works on masses z_i = pi_i x_i, which sum
    to 0, with W_ij / (pi_i pi_j) and y_i / pi_i; exchanging mass between two symbols is then adding to one z what is
@@ -9,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ROUNDING 4e-15 /* what a mass that should be 0 may be */
 
@@ -177,25 +179,97 @@ EXPORT int64_t extremal_fill(int64_t n, int64_t rows, const double *pi, double e
     return 0;
 }
 
-static void list_vertex(int64_t n, const double *pi, double excess, bool empty, const bool *chosen, int64_t partial,
-                        double *x) {
-    for (int64_t i = 0; i < n; i++) x[i] = chosen[i] != empty ? excess : -1.0;
-    complete(n, pi, excess, partial, x);
+/* All vertices, visited one by one, the best of them kept; see extremal_best_vertices. */
+typedef struct {
+    int64_t n;
+    const double *pi;
+    double excess, step; /* what being chosen adds to x */
+    const bool *chosen, *alike;
+    const double *own, *y; /* W's diagonal, the prices */
+    int64_t keep, kept;
+    double *values, *X; /* `values` is a heap, the smallest first; X has a row for each of them */
+    double best;
+    bool undefined; /* a value that is no number */
+} listing;
+
+/* Keep the vertex of the chosen symbols and a partial one, or none (-1), if it is among the best so far. */
+static void keep_vertex(listing *l, double value, int64_t partial) {
+    if (value != value) l->undefined = true;
+    if (value > l->best) l->best = value;
+    if (l->keep == 0 || (l->kept == l->keep && !(value > l->values[0]))) return;
+    const int64_t n = l->n;
+    int64_t at, last = l->kept;
+    if (l->kept < l->keep) { /* from the end up */
+        l->kept++;
+        for (at = last; at > 0 && value < l->values[(at - 1) / 2]; at = (at - 1) / 2) {
+            l->values[at] = l->values[(at - 1) / 2];
+            memcpy(l->X + at * n, l->X + (at - 1) / 2 * n, (size_t)n * sizeof(double));
+        }
+    } else { /* in the place of the first, and down */
+        for (at = 0;;) {
+            int64_t child = 2 * at + 1;
+            if (child >= l->kept) break;
+            if (child + 1 < l->kept && l->values[child + 1] < l->values[child]) child++;
+            if (!(l->values[child] < value)) break;
+            l->values[at] = l->values[child];
+            memcpy(l->X + at * n, l->X + child * n, (size_t)n * sizeof(double));
+            at = child;
+        }
+    }
+    double *x = l->X + at * n;
+    l->values[at] = value;
+    for (int64_t i = 0; i < n; i++) x[i] = l->chosen[i] == (l->step > 0) ? l->excess : -1.0;
+    complete(n, l->pi, l->excess, partial, x);
 }
 
-/* All vertices, as rows of X, which has room for `most`; returns their number, or most + 1 if there are more, or if
-   finding them all takes more than `nodes` sets.
+/* Visit the vertices of the chosen symbols, with so much room left for a partial one; how many there are.
 
-   pi must be in decreasing order. Chosen sets, of the full or the empty symbols, whichever hold less mass, are listed
+   `value` and `slope` (Wx) are those of x with no partial symbol. */
+static int64_t visit(listing *l, double room, double noise, double value, const double *slope) {
+    if (room <= noise) {
+        keep_vertex(l, value, -1);
+        return 1;
+    }
+    int64_t count = 0;
+    for (int64_t j = 0; j < l->n && l->pi[j] > room + noise; j++) {
+        if (l->chosen[j] || (j > 0 && l->alike[j - 1] && !l->chosen[j - 1])) continue;
+        const double d = l->step * (room / l->pi[j]);
+        keep_vertex(l, value + d * (2 * slope[j] + d * l->own[j] - l->y[j]), j);
+        count++;
+    }
+    return count;
+}
+
+/* The largest x'Wx - y.x of all vertices, and the `keep` vertices of the largest values, as rows of X with their values;
+   fewer if there are fewer. Returns the number of vertices, or most + 1 if there are more than `most`, or if going
+   through them takes more than `nodes` sets; then nothing else is of use.
+
+   pi must be in decreasing order. Chosen sets, of the full or the empty symbols, whichever hold less mass, are visited
    depth first, the smallest masses first: a symbol that does not fit into the room left rules out all before it. What
-   fits up to rounding counts as fitting. */
-EXPORT int64_t extremal_all_vertices(int64_t n, const double *pi, double excess, int64_t most, int64_t nodes, double *X) {
-    int64_t *stack = malloc((size_t)(n + 1) * (sizeof(int64_t) + sizeof(double) + sizeof(bool)));
-    if (stack == NULL) return OUT_OF_MEMORY;
-    double *rooms = (double *)(stack + n + 1);
-    bool *chosen = (bool *)(rooms + n + 1);
-    for (int64_t i = 0; i < n; i++) chosen[i] = false;
+   fits up to rounding counts as fitting. `alike` says of a symbol that neither pi, W nor y tell it from the next one:
+   of vertices that differ by exchanges of such symbols one is visited, with the last ones chosen. A set's value follows from that of the set without its last symbol. */
+EXPORT int64_t extremal_best_vertices(int64_t n, const double *pi, double excess, const double *W, const double *y,
+                                      const bool *alike, int64_t most, int64_t nodes, int64_t keep, double *best,
+                                      double *values, double *X) {
+    double *reals = malloc((size_t)(2 * (n + 1) + n + (n + 1) * n) * sizeof(double));
+    int64_t *stack = malloc((size_t)(n + 1) * (sizeof(int64_t) + sizeof(bool)));
+    if (reals == NULL || stack == NULL) {
+        free(reals), free(stack);
+        return OUT_OF_MEMORY;
+    }
+    double *rooms = reals, *worth = rooms + n + 1, *own = worth + n + 1, *slopes = own + n;
+    bool *chosen = (bool *)(stack + n + 1);
     const bool empty = excess < 1.0;
+    const double base = empty ? excess : -1.0, step = empty ? -1.0 - excess : 1.0 + excess;
+    worth[0] = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        chosen[i] = false;
+        own[i] = W[i * n + i];
+        slopes[i] = 0.0;
+        for (int64_t j = 0; j < n; j++) slopes[i] += base * W[i * n + j];
+        worth[0] += base * (slopes[i] - y[i]);
+    }
+    listing l = {n, pi, excess, step, chosen, alike, own, y, keep, 0, values, X, -INFINITY, false};
     rooms[0] = (empty ? excess : 1.0) / (1.0 + excess);
     const double noise = ROUNDING * rooms[0];
     int64_t count = 0, depth = 0, i = n;
@@ -203,19 +277,15 @@ EXPORT int64_t extremal_all_vertices(int64_t n, const double *pi, double excess,
     while (count <= most) {
         const double room = rooms[depth];
         if (fresh && nodes-- == 0) count = most + 1;
-        if (fresh && room <= noise) {
-            if (count < most) list_vertex(n, pi, excess, empty, chosen, -1, X + count * n);
-            count++;
-        } else if (fresh) {
-            for (int64_t j = 0; j < n && pi[j] > room + noise && count <= most; j++) {
-                if (chosen[j]) continue;
-                if (count < most) list_vertex(n, pi, excess, empty, chosen, j, X + count * n);
-                count++;
-            }
-        }
+        if (fresh && count <= most) count += visit(&l, room, noise, worth[depth], slopes + depth * n);
         i--;
         fresh = i >= 0 && room > noise && pi[i] <= room + noise;
+        while (fresh && i + 1 < n && alike[i] && !chosen[i + 1]) fresh = --i >= 0 && pi[i] <= room + noise;
         if (fresh) {
+            const double *slope = slopes + depth * n, *row = W + i * n;
+            double *next = slopes + (depth + 1) * n;
+            worth[depth + 1] = worth[depth] + step * (2 * slope[i] + step * own[i] - y[i]);
+            for (int64_t j = 0; j < n; j++) next[j] = slope[j] + step * row[j];
             stack[depth++] = i;
             rooms[depth] = room - pi[i];
             chosen[i] = true;
@@ -226,6 +296,7 @@ EXPORT int64_t extremal_all_vertices(int64_t n, const double *pi, double excess,
             chosen[i] = false;
         }
     }
-    free(stack);
+    *best = l.undefined ? INFINITY : l.best;
+    free(reals), free(stack);
     return count > most ? most + 1 : count;
 }

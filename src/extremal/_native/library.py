@@ -85,7 +85,20 @@ SIGNATURES: dict[str, list[Any]] = {
         *(ADDRESS, LONG),
     ],
     "extremal_tally": [ADDRESS, LONG, LONG, LONG, ADDRESS],
-    "extremal_all_vertices": [LONG, ADDRESS, REAL, LONG, LONG, ADDRESS],
+    "extremal_best_vertices": [
+        LONG,
+        ADDRESS,
+        REAL,
+        ADDRESS,
+        ADDRESS,
+        ADDRESS,
+        LONG,
+        LONG,
+        LONG,
+        ADDRESS,
+        ADDRESS,
+        ADDRESS,
+    ],
 }
 
 

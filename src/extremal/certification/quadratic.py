@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._types import Floats
+from .._types import Floats, Ints
 from .prior_sets import most_over_set
 
 EXACT = 1e-12  # what row sums and leakage may be off by
@@ -160,12 +160,14 @@ def _bound(
         # Lift vectors less 1 are orthogonal to the prior. What W and y have along it proves nothing, and if it were
         # large it would drown the rest in rounding.
         off = np.eye(n) - np.multiply.outer(pi, pi) / float(pi @ pi)
+        prices = np.asarray(certificate.prices, dtype=np.float64)
+        alike = _alike(pi, W, prices)
         W = off @ W @ off
-        y = off @ np.asarray(certificate.prices, dtype=np.float64)
+        y = off @ prices
         if not (np.isfinite(W).all() and np.isfinite(y).all()):
             problems.append("the certificate must hold finite numbers")
             return math.inf
-        most = _by_vertices(pi, excess, (W + W.T) / 2, y)
+        most = _by_vertices(pi, excess, (W + W.T) / 2, y, alike)
     return min(1.0, _from_sum(pi, A, W, most))
 
 
@@ -206,30 +208,50 @@ def _by_entries(pi: Floats, excess: float, W: Floats) -> float:
     return total
 
 
-def _by_vertices(pi: Floats, excess: float, W: Floats, y: Floats) -> float:
-    """The largest x'Wx - y.x of all vertices, listed by sets of full symbols of growing size."""
+def _alike(pi: Floats, W: Floats, y: Floats) -> Ints:
+    """For each symbol one that neither pi, W nor y tell from it, the last such one before it; -1 if there is none."""
+    found = np.full(len(pi), -1)
+    for j in range(1, len(pi)):
+        for i in np.flatnonzero((pi[:j] == pi[j]) & (y[:j] == y[j]) & (np.diagonal(W)[:j] == W[j, j]))[::-1]:
+            others = np.delete(np.arange(len(pi)), (i, j))
+            if np.array_equal(W[i, others], W[j, others]):
+                found[j] = i
+                break
+    return found
+
+
+def _by_vertices(pi: Floats, excess: float, W: Floats, y: Floats, alike: Ints) -> float:
+    """The largest x'Wx - y.x of all vertices, listed by growing sets of full symbols, or of empty ones if fewer.
+
+    Of symbols that are alike those before the others are the first to be chosen, then partial: a vertex in which they
+    are not has the value of one in which they are.
+    """
     n = len(pi)
     order = np.argsort(pi, kind="stable")
-    capacity = 1 / (1 + excess)
+    chosen, other = (excess, -1.0) if excess >= 1 else (-1.0, excess)
+    capacity = abs(other) / (1 + excess)
     noise = 4e-15 * capacity
-    best, listed = -math.inf, 0
+    best, listed, visited = -math.inf, 0, 0
     sets, mass, last = np.zeros((1, n), dtype=np.bool_), np.zeros(1), np.full(1, -1)
     while len(sets):
         room = capacity - mass
         exact = room <= noise
-        best = max(best, _largest(np.where(sets[exact], excess, -1.0), W, y))
+        best = max(best, _largest(np.where(sets[exact], chosen, other), W, y))
         for j in range(n):
-            open_ = ~exact & ~sets[:, j] & (pi[j] > room + noise)
-            x = np.where(sets[open_], excess, -1.0)
+            first = sets[:, alike[j]] if alike[j] >= 0 else True  # those alike before it are chosen
+            open_ = ~exact & ~sets[:, j] & first & (pi[j] > room + noise)
+            x = np.where(sets[open_], chosen, other)
             x[:, j] = 0.0
             x[:, j] = -(x @ pi) / pi[j]
             best = max(best, _largest(x, W, y))
             listed += len(x)
-        if listed > MOST_VERTICES:
+        visited += len(sets)
+        if max(listed, visited) > MOST_VERTICES:
             return math.inf
         grown = []
         for k in range(n):
-            fits = ~exact & (last < k) & (pi[order[k]] <= room + noise)
+            first = sets[:, alike[order[k]]] if alike[order[k]] >= 0 else True
+            fits = ~exact & (last < k) & first & (pi[order[k]] <= room + noise)
             more = sets[fits]
             more[:, order[k]] = True
             grown.append((more, mass[fits] + pi[order[k]], np.full(len(more), k)))

@@ -5,9 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extremal.optimization.quadratic.kernels import all_vertices, climb, fill
+from extremal.optimization.quadratic.kernels import best_vertices, climb, fill
 from extremal.theory.lift_vectors import lift_vertices
 from tests.support.examples import at_most
+
+
+def all_vertices(pi, excess, most):
+    n = len(pi)
+    found = best_vertices(pi, excess, np.zeros((n, n)), np.zeros(n), most, most)
+    return None if found is None else found.rows
 
 
 def key(rows):
@@ -27,6 +33,50 @@ def test_all_vertices_are_those_of_the_subset_table(masses, epsilon):
 def test_a_list_that_would_be_too_long_is_none():
     assert all_vertices(np.full(12, 1 / 12), 1.3, 100) is None
     assert all_vertices(np.full(40, 1 / 40), 1.3, 1000) is None
+
+
+@at_most(100)
+@given(st.lists(st.integers(1, 30), min_size=2, max_size=7), st.floats(0.01, 4), st.integers(0, 1000))
+def test_the_best_vertices_are_those_of_largest_value_in_the_subset_table(masses, epsilon, seed):
+    pi = np.sort(np.array(masses) / np.sum(masses))[::-1]
+    n, rng = len(pi), np.random.default_rng(seed)
+    excess = min(np.expm1(epsilon), 1 / pi[-1] - 1)
+    M = rng.normal(size=(n, n))
+    W, y = M + M.T, rng.normal(size=n)
+    listed = lift_vertices(pi, 0.0, 1 + excess) - 1
+    values = np.einsum("ki,ki->k", listed @ W - y, listed)
+    found = best_vertices(pi, excess, W, y, 5, 5000)
+    assert found.best == pytest.approx(values.max(), rel=1e-9, abs=1e-9)
+    # A vertex may come up twice, where rounding decides which symbol is the partial one.
+    reached = np.einsum("ki,ki->k", found.rows @ W - y, found.rows)
+    np.testing.assert_allclose(reached, -np.sort(-reached), atol=1e-8)
+    assert reached[0] == pytest.approx(values.max(), rel=1e-8, abs=1e-8)
+    assert np.abs(found.rows @ pi).max() < 1e-13
+    if found.count == len(values):
+        np.testing.assert_allclose(reached, -np.sort(-values)[:5], rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("excess", [0.15, 0.9, 1.7, 6.0])
+def test_of_vertices_that_differ_by_symbols_alike_one_is_visited(excess):
+    pi = np.array([5, 3, 3, 3, 2, 2, 2, 2, 1]) / 23
+    alike = np.append(pi[:-1] == pi[1:], False)
+    d, groups = np.array([1.0, 2.0, 0.5, 3.0]), np.array([0, 1, 1, 1, 2, 2, 2, 2, 3])
+    pairs = np.array([[0, 0.2, 0.1, -0.3], [0.2, -0.4, 0.3, 0], [0.1, 0.3, 0.6, 0.2], [-0.3, 0, 0.2, 0]])
+    W = pairs[np.ix_(groups, groups)]
+    np.fill_diagonal(W, d[groups])
+    y = np.array([0.3, -1.0, 0.8, 0.1])[groups]
+    listed = lift_vertices(pi, 0.0, 1 + excess) - 1
+    kinds = {tuple(np.round(np.concatenate([np.sort(x[groups == g]) for g in range(4)]), 9)) for x in listed}
+    found = best_vertices(pi, excess, W, y, 1000, 1000, alike)
+    assert found.count == len(kinds) < len(listed)
+    assert found.best == pytest.approx(np.einsum("ki,ki->k", listed @ W - y, listed).max(), rel=1e-12)
+
+
+def test_a_value_that_is_no_number_is_no_bound():
+    pi = np.array([0.4, 0.3, 0.2, 0.1])
+    W = np.eye(4)
+    W[1, 2] = W[2, 1] = np.nan
+    assert best_vertices(pi, 1.0, W, np.zeros(4), 0, 100).best == np.inf
 
 
 def test_filling_in_an_order_gives_vertices():

@@ -70,13 +70,12 @@ def most_by_vertices(problem: Problem, W: Floats, y: Floats, vertices: Floats, b
     A vertex may be off by `blur`, what rounding does to a mass.
     """
     reached = np.einsum("ki,ki->k", vertices @ W - y, vertices)
-    return float(reached.max()) + hidden_by_rounding(problem, W, y, vertices, blur)
+    widest = np.abs(vertices).max(axis=0)
+    return float(reached.max()) + hidden_by_rounding(problem, W, y, widest, blur)
 
 
-def hidden_by_rounding(
-    problem: Problem, W: Floats, y: Floats, vertices: Floats, blur: float = 8e-15
-) -> float:
-    """How much larger x'Wx - y.x of a vertex may be than it was computed to be."""
-    widest = np.maximum(np.abs(vertices).max(axis=0), 1e-300)
+def hidden_by_rounding(problem: Problem, W: Floats, y: Floats, widest: Floats, blur: float = 8e-15) -> float:
+    """How much larger x'Wx - y.x of a vertex, with no |x| above `widest`, may be than it was computed to be."""
+    widest = np.maximum(widest, 1e-300)
     slope = 2 * np.abs(W) @ widest + np.abs(y)
     return 8 * problem.size * ULP * float(slope @ widest) + blur * float(np.max(slope / problem.pi))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..._types import Floats
 from ...theory.arc import arc_columns
-from . import kernels
 from .bounds import efficiency_bound, most_by_entries
 from .certificate import Certificate
+from .drawing import draw
 from .herding import Herd
 from .listed import Listed
 from .master import Mixture
@@ -18,18 +18,21 @@ from .problem import Problem
 from .relaxation import Relaxed, relax
 from .watch import Watch
 
-LISTED = 30_000_000  # numbers: the most that a list of all lift vectors may hold
-SHORT = 1.2e8  # multiplications: a list that takes no more to go through is gone through in every round
+LISTED = 1_900_000  # lift vectors: so many can be gone through, and the check of a design does it too
+SHORT = 300_000  # lift vectors that are gone through in every round
 SWEEPS, FEW_SWEEPS = 20, 2  # of a local search, and of one among many symbols
 MANY = 200  # symbols
 WIDE, WIDEST = (
     8,
     40,
 )  # times as many vectors are looked for in a round that has stalled, up to so many symbols
+FEWEST_DRAWN = 18  # symbols: up to so many the best weights take no time
+PATIENCE, SOON = 20, 4  # rounds to the goal, and from there to the aim
+WORK, SOME_WORK = 1e10, 2e9  # multiplications of a step of the program, in all rounds: about 10 and 2 seconds
 HEAVY, BLOCK = 60, 8  # symbols that the first vectors treat one by one, and in blocks of so many
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Source:
     """Finds lift vectors less 1 by local search, and in the list of all where it is short; proves bounds.
 
@@ -42,6 +45,13 @@ class Source:
     upper: float
     listed: Listed | None
     watch: Watch
+    goal: float = 0.01
+    aim: float = 0.007  # a gap so far below the goal leaves room for fewer outputs
+    _gaps: list[float] = field(default_factory=list, repr=False)  # after each round
+    _drawn: list[Floats] = field(
+        default_factory=list, repr=False
+    )  # the last ones mixed, and those to be mixed next
+    _work: float = 0.0  # multiplications of one step of the program in each round
 
     @property
     def name(self) -> str:
@@ -55,43 +65,65 @@ class Source:
     def first(self) -> tuple[Floats, Floats]:
         """Vectors to begin with, and weights that balance them."""
         n, y = self.problem.size, self.relaxed.prices(self.problem)
-        searched = self.herd(self.relaxed.covariance, y, 0).more(3 * n, self.watch)
+        herd = self.herd(self.relaxed.covariance, y, 0)
+        if n > FEWEST_DRAWN:
+            few = n <= WIDEST
+            self._drawn = draw(self.problem, herd, self.upper, self.listed, self.goal, few, self.watch)
+            searched = self._drawn[0]
+        else:
+            searched = herd.more(3 * n, self.watch)
         X, q = _balanced(self.problem)
         return np.concatenate([X, searched]), np.append(q, np.zeros(len(searched)))
 
     @property
     def short(self) -> bool:
         """Whether the list of all is short enough to go through in every round."""
-        return self.listed is not None and self.listed.vertices.size * self.problem.size <= SHORT
+        return self.listed is not None and self.listed.count <= SHORT
 
     def more(self, mixture: Mixture, round_: int, listed: bool) -> Floats:
         """Vectors that would improve a mixture; with those of the list of all if it is to be gone through."""
+        if len(self._drawn) > 1:
+            self._drawn.pop(0)
+            return self._drawn[0]
         n = self.problem.size
         C = np.asarray(np.linalg.inv(mixture.inverse), dtype=np.float64)
-        wide = listed and self.listed is None and n <= WIDEST
+        every = listed and self.listed is not None and self.listed.few
+        wide = listed and not every and n <= WIDEST
         herd = self.herd(C, np.append(0.0, mixture.y), round_ + 1)
         found = herd.more(2 * n * (WIDE if wide else 1), self.watch)
         if wide:
             found = _best(mixture, found, 4 * n)
-        if self.listed is None or not listed:
+        if n > WIDEST:  # drawn vectors are many, and none of them tells much
+            found = np.concatenate([found, *self._drawn])
+        if self.listed is None or not every:
             return found
-        gains = self.listed.values(*whole(mixture))
-        best = np.argsort(-gains, kind="stable")[: 4 * n if self.short else n]
-        return np.concatenate([found, self.listed.vertices[best]])
+        best = self.listed.top(*whole(mixture), (4 if n <= WIDEST else 1) * n)
+        return np.concatenate([found, best])
 
     @property
     def exhausted(self) -> bool:
-        """Never: another search may find better vectors."""
-        return False
+        """Whether the goal, or below it the aim, is out of reach at the rate of the last round, and all of them have
+        taken long."""
+        if self.problem.size <= WIDEST or len(self._gaps) < 2:
+            return False
+        before, gap = self._gaps[-2:]
+        if gap <= self.goal:
+            return self._work > SOME_WORK and SOON * (before - gap) < gap - self.aim
+        return self._work > WORK and PATIENCE * (before - gap) < gap - self.goal
 
     def bound(self, mixture: Mixture, X: Floats, listed: bool) -> tuple[float, Certificate]:
         """The efficiency that no mechanism exceeds: by the relaxation, or over all vectors by what prices them."""
-        if self.listed is None or not listed:
-            return self.upper, self.relaxation
-        if self.listed.best is None:
-            self.listed.join(self.relaxed.W, self.relaxed.prices(self.problem))
-        proof = self.listed.join(*whole(mixture))
-        return proof.upper, Certificate(proof.W, proof.y)
+        upper, proof = self.upper, self.relaxation
+        if self.listed is not None and listed:
+            if self.listed.best is None:
+                self.listed.join(self.relaxed.W, self.relaxed.prices(self.problem))
+            self.listed.join(*whole(mixture))
+        if self.listed is not None and self.listed.best is not None and self.listed.best.upper < upper:
+            best = self.listed.best
+            upper, proof = best.upper, Certificate(best.W, best.y)
+        self._work += len(X) ** 2 * (len(X) / 3 + 4 * self.problem.size)
+        self._gaps.append(upper * float(np.sum(self.true.loss * mixture.inverse)) / self.true.direct - 1)
+        return upper, proof
 
     @property
     def relaxation(self) -> Certificate:
@@ -105,13 +137,14 @@ class Source:
         return Herd(self.problem, C, y, self.relaxed.d, sweeps, seed)
 
 
-def find_source(problem: Problem, true: Problem, rounds: int, watch: Watch) -> Source:
+def find_source(
+    problem: Problem, true: Problem, rounds: int, watch: Watch, goal: float = 0.01, aim: float = 0.007
+) -> Source:
     """Where lift vectors come from, after so many rounds on the bound of the relaxation."""
-    vertices = kernels.all_vertices(problem.pi, problem.excess, LISTED // problem.size)
+    listed = Listed.of(true, LISTED) if problem.size <= MANY else None
     relaxed = relax(problem, rounds, watch)
     upper = efficiency_bound(true, relaxed.W, most_by_entries(true, relaxed.W))
-    listed = None if vertices is None else Listed(true, vertices)
-    return Source(problem, true, relaxed, upper, listed, watch)
+    return Source(problem, true, relaxed, upper, listed, watch, goal, aim)
 
 
 def whole(mixture: Mixture) -> tuple[Floats, Floats]:

@@ -15,7 +15,8 @@ import numpy as np
 
 from ..._types import Floats
 from . import kernels
-from .problem import Problem
+from .master import balance
+from .problem import Problem, efficiency
 from .watch import Watch
 
 BATCH = 30  # C is renewed after every N / BATCH vectors
@@ -89,6 +90,43 @@ class Herd:
         S = np.linalg.solve(np.eye(len(Z)) * self._problem.size + V @ Z.T, V)
         self._W += S.T @ ((U @ Z.T) @ S - U) - U.T @ S
         self._inverse -= V.T @ S
+
+
+class Sample:
+    """Vectors found one after another: the different ones, rows of X in the order found, and how often each came up."""
+
+    def __init__(self, size: int) -> None:
+        self.X, self.counts = np.empty((0, size)), np.empty(0)
+        self._rows: dict[bytes, int] = {}  # of X, by their bytes
+
+    @property
+    def total(self) -> int:
+        """How many were found."""
+        return int(self.counts.sum())
+
+    def add(self, found: Floats) -> None:
+        """Further vectors."""
+        new: list[Floats] = []
+        more: list[float] = self.counts.tolist()
+        for x in found:
+            place = self._rows.setdefault(x.tobytes(), len(more))
+            if place == len(more):
+                more.append(0.0)
+                new.append(x)
+            more[place] += 1
+        self.X, self.counts = np.concatenate([self.X, new]) if new else self.X, np.array(more)
+
+    def balanced(self, problem: Problem, most: int | None = None) -> tuple[Floats, float] | None:
+        """Weights next to the counts that balance the rows, or the first so many of them, and their efficiency.
+
+        None if some are not positive.
+        """
+        X, counts = self.X[:most], self.counts[:most]
+        try:
+            q = balance(X[:, 1:], counts / counts.sum())
+        except np.linalg.LinAlgError:
+            return None
+        return (q, efficiency(problem, X, q)) if q.min() > 0 else None
 
 
 def _light(problem: Problem) -> slice:

@@ -1,12 +1,13 @@
-"""Local search for lift vectors, and the list of all of them where there are few, in C (`_native/exchange.c`)."""
+"""Local search for lift vectors, and the best of all of them where there are few, in C (`_native/exchange.c`)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._native.library import address, library, packed
-from ..._types import Floats, Ints
+from ..._types import Bools, Floats, Ints
 
 
 def climb(
@@ -62,19 +63,45 @@ def fill(pi: Floats, excess: float, orders: Ints) -> Floats:
     return X
 
 
-def all_vertices(pi: Floats, excess: float, most: int) -> Floats | None:
-    """All vertices of {-1 <= x <= excess, pi . x = 0} as rows, or None if there are more than `most`.
+@dataclass(frozen=True, eq=False)
+class Vertices:
+    """How many vertices there are, the largest x'Wx - y.x of them, and those of the largest values, best first."""
 
-    None too if that takes going through too many sets. `pi` must be in decreasing order.
+    count: int
+    best: float
+    rows: Floats
+
+
+def best_vertices(
+    pi: Floats, excess: float, W: Floats, y: Floats, keep: int, most: int, alike: Bools | None = None
+) -> Vertices | None:
+    """The `keep` best vertices of {-1 <= x <= excess, pi . x = 0}, or None if there are more than `most` in all.
+
+    None too if that takes going through more sets than that. `pi` must be in decreasing order, W symmetric.
+    `alike` says of each symbol that neither pi, W nor y tell it from the next one: then one of all vertices that differ
+    by exchanges of such symbols counts.
     """
     n = len(pi)
-    masses = packed(pi, np.float64)
-    X: NDArray[np.float64] = np.empty((most, n))
+    same = np.zeros(n, dtype=np.bool_) if alike is None else packed(alike, np.bool_)
+    masses, y, W = packed(pi, np.float64), packed(y, np.float64), packed(W, np.float64)
+    best, values, X = np.empty(1), np.empty(keep), np.empty((keep, n))
     count = int(
-        library().extremal_all_vertices(
-            n, address(masses, np.float64, n), excess, most, 20 * most, address(X, np.float64, most, n)
+        library().extremal_best_vertices(
+            n,
+            address(masses, np.float64, n),
+            excess,
+            address(W, np.float64, n, n),
+            address(y, np.float64, n),
+            address(same, np.bool_, n),
+            most,
+            most,
+            keep,
+            address(best, np.float64, 1),
+            address(values, np.float64, keep),
+            address(X, np.float64, keep, n),
         )
     )
     if count < 0:
         raise MemoryError
-    return X[:count].copy() if count <= most else None
+    order = np.argsort(-values[:count], kind="stable")
+    return Vertices(count, float(best[0]), X[order]) if count <= most else None

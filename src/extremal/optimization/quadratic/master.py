@@ -95,7 +95,7 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, watch: Watch) -> 
     k, n = X.shape
     E = np.hstack([np.ones((k, 1)), X])
     q = q / q.sum()
-    inverse = _inverse(X, q)
+    inverse = inverse_covariance(X, q)
     scale = float(np.sum(G * inverse))
     G = G / scale
     W = inverse @ G @ inverse
@@ -130,7 +130,7 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, watch: Watch) -> 
         for _ in range(30):
             new_q, new_s, new_eta = q + far * step_q, s + far * step_s, eta + far * step_y
             try:
-                new_inverse = _inverse(X, new_q)
+                new_inverse = inverse_covariance(X, new_q)
             except np.linalg.LinAlgError:
                 far *= 0.5
                 continue
@@ -159,7 +159,7 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, watch: Watch) -> 
     )
 
 
-def _inverse(X: Floats, q: Floats) -> Floats:
+def inverse_covariance(X: Floats, q: Floats) -> Floats:
     """C^-1, by the factor of a matrix scaled to a unit diagonal."""
     C = (X.T * q) @ X
     d = 1 / np.sqrt(np.diagonal(C))

@@ -74,7 +74,7 @@ def search(true: Problem, goal: float, rounds: int, watch: Watch, start: Floats 
     problem, many = ridged(true), true.size > MANY
     try:
         watch.tell()
-        source = find_source(problem, true, 0 if many else PAIR_ROUNDS, watch)
+        source = find_source(problem, true, 0 if many else PAIR_ROUNDS, watch, goal, ENOUGH * goal)
     except KeyboardInterrupt:
         watch.interrupted = True
         return Found(*simple, 1.0, Certificate(1 / true.most_variance), {"method": "randomized response"})

@@ -15,6 +15,7 @@ import numpy as np
 from ..._types import Floats
 from .columns import Source
 from .found import Found
+from .herding import Sample
 from .master import balance, mix
 from .problem import efficiency
 from .watch import Watch
@@ -31,24 +32,22 @@ def spread(source: Source, simple: tuple[Floats, Floats], goal: float, watch: Wa
     true, n = source.true, source.true.size
     watch.upper = source.upper
     best, value, curve, name = simple, efficiency(true, *simple), [], "randomized response"
-    rows: dict[bytes, int] = {}  # of X, by their bytes
-    X, counts = np.empty((0, n)), np.empty(0)
-    total = 0
+    sample, total = Sample(n), 0
     try:
         herd = source.herd(source.relaxed.covariance, source.relaxed.prices(source.problem), 0)
         for each in OUTPUTS:
-            while len(X) < each * n and total < REPEATS * n and not watch.over():
-                found = herd.more(n // 2, watch)
-                total += len(found)
-                X, counts = _merged(rows, X, counts, found)
-            made = _balanced(source, X, counts) if len(X) else None
+            while len(sample.X) < each * n and total < REPEATS * n and not watch.over():
+                sample.add(herd.more(n // 2, watch))
+                total = sample.total
+            X = sample.X
+            made = sample.balanced(true) if len(X) else None
             if made is not None and made[1] > value:
                 best, value, name = (X, made[0]), made[1], "herding"
                 watch.value = value
                 curve.append((len(X), watch.upper / value - 1))
             reached = watch.upper / value - 1 <= CLOSE * goal
             if (
-                made is not None
+                len(curve)
                 and (reached or each == FEW)
                 and len(X) ** 2 * n <= LARGEST_MIX
                 and not watch.over()
@@ -65,34 +64,14 @@ def spread(source: Source, simple: tuple[Floats, Floats], goal: float, watch: Wa
     return Found(*best, watch.upper, source.relaxation, stats)
 
 
-def _merged(rows: dict[bytes, int], X: Floats, counts: Floats, found: Floats) -> tuple[Floats, Floats]:
-    """The rows of X and those found that are new, and how often each came up."""
-    new, more = [], list(counts)
-    for x in found:
-        place = rows.setdefault(x.tobytes(), len(more))
-        if place == len(more):
-            more.append(0.0)
-            new.append(x)
-        more[place] += 1
-    return np.concatenate([X, new]) if new else X, np.array(more)
-
-
-def _balanced(source: Source, X: Floats, counts: Floats) -> tuple[Floats, float] | None:
-    """Weights next to the counts that balance the rows of X, and their efficiency; None if some are not positive."""
-    try:
-        q = balance(X[:, 1:], counts / counts.sum())
-    except np.linalg.LinAlgError:
-        return None
-    return (q, efficiency(source.true, X, q)) if q.min() > 0 else None
-
-
 def _mixed(
     source: Source, best: tuple[Floats, Floats], value: float, goal: float, watch: Watch
 ) -> tuple[tuple[Floats, Floats], float]:
     """The best weights of the same rows, unless that fails."""
     X, q = best
     with contextlib.suppress(np.linalg.LinAlgError):
-        made = _balanced(source, X, mix(X[:, 1:], source.problem.loss, goal / 10, q, watch).weights)
-        if made is not None and made[1] > value:
-            return (X, made[0]), made[1]
+        q = balance(X[:, 1:], mix(X[:, 1:], source.problem.loss, goal / 10, q, watch).weights)
+        reached = efficiency(source.true, X, q) if q.min() > 0 else 0.0
+        if reached > value:
+            return (X, q), reached
     return best, value

@@ -330,7 +330,7 @@ static double middle_of(double low, double high) { return high > 2 * low && low 
    vector exactly there. What is mixed is tried as columns. The heaviest symbol that has different levels is written to
    `mixed`; where there is none, -1 or, in the smallest cells, the one that is nearest to having. */
 static double inside(program *p, finds *found, const node *whole, const uint8_t *may, double enough, int8_t *room,
-                     double *margin, int64_t *mixed) {
+                     double *margin, int64_t *mixed, uint8_t *split) {
     node c = *whole;
     const double t = c.t0 = c.t1 = middle_of(whole->t0, whole->t1), r = c.r0 = c.r1 = (whole->r0 + whole->r1) / 2;
     const double value = settle(p, &c, may, enough, 0.01, NEAR);
@@ -346,15 +346,21 @@ static double inside(program *p, finds *found, const node *whole, const uint8_t 
         if (tried > best) best = tried, which = k;
     }
     *mixed = -1;
+    double widest = 0.0;
     for (int64_t i = 0; i < p->n; i++) {
-        bool same = true;
-        for (int k = 1; k < 4; k++) same = same && room[k * p->n + i] == room[i];
-        if (!same && (*mixed < 0 || p->pi[i] > p->pi[*mixed])) *mixed = i;
+        int8_t low = room[i], high = room[i];
+        for (int k = 1; k < 4; k++) {
+            const int8_t l = room[k * p->n + i];
+            low = l < low ? l : low, high = l > high ? l : high;
+        }
+        const double by = p->pi[i] * ((high == TOP ? 1.0 : high == MIDDLE ? r : 0.0) - (low == TOP ? 1.0 : low == MIDDLE ? r : 0.0));
+        if (low < high && by >= widest) widest = by, *mixed = i, *split = high == TOP ? MAY(TOP) : MAY(NONE);
     }
     if (*mixed < 0 && whole->t1 - whole->t0 < TINY && whole->r1 - whole->r0 < TINY) {
         *mixed = 0;
         for (int64_t i = 1; i < p->n; i++)
             if (margin[i] < margin[*mixed]) *mixed = i;
+        *split = may[*mixed] & MAY(TOP) ? MAY(TOP) : MAY(NONE);
     }
     if (best > -INFINITY && best > found->best - 0.2 * fabs(value - best)) {
         int8_t *level = room + which * p->n;
@@ -644,8 +650,9 @@ EXPORT int64_t extremal_price_nested(int64_t n, const double *pi, const double *
         if (found.best - threshold >= enough * (largest - threshold)) break;
         node top = pop(&q);
         int64_t mixed;
+        uint8_t split = MAY(TOP);
         const uint8_t *allowed = q.may + top.place * n;
-        const double value = inside(&p, &found, &top, allowed, larger(threshold, -1e290), room, margin, &mixed);
+        const double value = inside(&p, &found, &top, allowed, larger(threshold, -1e290), room, margin, &mixed, &split);
         const bool wide = mixed < 0 || top.bound - value > 0.5 * (top.bound - larger(threshold, found.best));
         const double parent_t = top.t1 - top.t0, parent_r = top.r1 - top.r0;
         if (wide) {
@@ -657,11 +664,11 @@ EXPORT int64_t extremal_price_nested(int64_t n, const double *pi, const double *
             consider(&p, &q, &found, &a, top.place, -1, MAY_ALL, &x, &proven);
             consider(&p, &q, &found, &b, top.place, -1, MAY_ALL, &x, &proven);
         } else
-            for (int8_t l = NONE; l <= TOP; l++)
-                if (allowed[mixed] & MAY(l)) {
-                    node a = top;
-                    consider(&p, &q, &found, &a, top.place, mixed, (uint8_t)MAY(l), &x, &proven);
-                }
+            for (int half = 0; half < 2; half++) {
+                node a = top;
+                const uint8_t only = half ? (uint8_t)~split : split;
+                if (allowed[mixed] & only) consider(&p, &q, &found, &a, top.place, mixed, only, &x, &proven);
+            }
         q.unused[q.unused_count++] = top.place;
     }
     if (q.count) proven = larger(proven, q.heap[0].bound);

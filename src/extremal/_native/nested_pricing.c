@@ -246,16 +246,16 @@ static reached corners(program *p, const node *c, const uint8_t *may, double rho
 
 /* A convex function of one multiplier between two points: where it falls and where it rises. */
 typedef struct {
-    double x, value, slope;
+    double x, value, slope, low; /* low: of a tangent that lies nowhere above the function */
     double rho[2], share; /* of a function of theta: the two sides of the least F by rho, the weight of the second */
 } point;
 
 /* Where the tangents of two points meet, or the middle; `lowest` gets the value there. */
 static double between(const point *l, const point *h, int k, double *lowest) {
     const double slopes = h->slope - l->slope;
-    double x = slopes > 0.0 ? (l->value - h->value + h->slope * h->x - l->slope * l->x) / slopes : l->x;
+    double x = slopes > 0.0 ? (l->low - h->low + h->slope * h->x - l->slope * l->x) / slopes : l->x;
     if (!(x > l->x && x < h->x)) x = (l->x + h->x) / 2;
-    *lowest = l->value + l->slope * (x - l->x);
+    *lowest = larger(l->low + l->slope * (x - l->x), h->low + h->slope * (x - h->x));
     return k % 4 == 3 ? (l->x + h->x) / 2 : x;
 }
 
@@ -263,31 +263,32 @@ static double between(const point *l, const point *h, int k, double *lowest) {
 static point least_rho(program *p, const node *c, const uint8_t *may, double start, double theta, double enough,
                        double precision, int far) {
     reached x = corners(p, c, may, start, theta);
-    point l = {start, x.value, x.by_rho, {0.0, 0.0}, 0.0}, h = l;
+    point l = {start, x.value, x.by_rho, x.value, {0.0, 0.0}, 0.0}, h = l;
     double by_l = x.by_theta, by_h = x.by_theta, step = 1e-2 * p->scale, lowest;
     for (int k = 0; h.slope < 0.0 && h.value > enough && k < far; k++, step *= 4) {
         l = h, by_l = by_h;
         h.x += step;
         x = corners(p, c, may, h.x, theta);
-        h.value = x.value, h.slope = x.by_rho, by_h = x.by_theta;
+        h.value = h.low = x.value, h.slope = x.by_rho, by_h = x.by_theta;
     }
     for (int k = 0; l.slope > 0.0 && l.value > enough && k < far; k++, step *= 4) {
         h = l, by_h = by_l;
         l.x -= step;
         x = corners(p, c, may, l.x, theta);
-        l.value = x.value, l.slope = x.by_rho, by_l = x.by_theta;
+        l.value = l.low = x.value, l.slope = x.by_rho, by_l = x.by_theta;
     }
     for (int k = 0; k < STEPS && l.slope < 0.0 && h.slope > 0.0; k++) {
         const double best = smaller(l.value, h.value), middle = between(&l, &h, k, &lowest);
         if (best <= enough || best - lowest <= precision * (best - enough)) break;
         x = corners(p, c, may, middle, theta);
         point *side = x.by_rho < 0.0 ? &l : &h;
-        side->x = middle, side->value = x.value, side->slope = x.by_rho;
+        side->x = middle, side->value = side->low = x.value, side->slope = x.by_rho;
         *(x.by_rho < 0.0 ? &by_l : &by_h) = x.by_theta;
     }
     const double slopes = h.slope - l.slope;
     const double share = slopes > 0.0 ? smaller(larger(-l.slope / slopes, 0.0), 1.0) : h.value <= l.value ? 1.0 : 0.0;
-    point best = {theta, smaller(l.value, h.value), share * by_h + (1.0 - share) * by_l, {l.x, h.x}, share};
+    const double meet = share * (h.value - h.slope * h.x) + (1.0 - share) * (l.value - l.slope * l.x);
+    point best = {theta, smaller(l.value, h.value), share * by_h + (1.0 - share) * by_l, smaller(meet, smaller(l.value, h.value)), {l.x, h.x}, share};
     if (l.value < h.value) { /* the better side first */
         best.rho[0] = h.x, best.rho[1] = l.x;
         best.share = 1.0 - share;

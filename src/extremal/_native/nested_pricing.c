@@ -55,6 +55,7 @@ typedef struct {
     double moved, need, all_upper, scale; /* need = 1 / c */
     problem f;
     const branch *branches;
+    int64_t *before; /* the last symbol before each that is its equal in everything, -1 for none */
     int64_t spent, most; /* symbols that were looked at, and may be */
 } program;
 
@@ -192,12 +193,16 @@ typedef struct {
     int64_t branch, place, own; /* place: where its levels lie; own: the symbol that alone is in R, -1 for any */
 } node;
 
+/* Whether one symbol is in R and it is not said which: each that may be has MIDDLE among its levels. */
+static bool is_open(const program *p, const node *c) { return p->branches[c->branch].kind == SAME && c->own < 0; }
+
 /* F with its slopes by rho and theta. */
 typedef struct {
     double value, by_rho, by_theta;
 } reached;
 
-/* F at the levels t and b = r t. `chosen`, if given, gets the level of each symbol, `margin` what it gains over another. */
+/* F at the levels t and b = r t. `chosen`, if given, gets the level of each symbol, `margin` what it gains over another.
+   Where it is open which symbol is in R, F is the largest of all that may be: the others have the levels 0 or t. */
 static reached at(program *p, const node *c, const uint8_t *may, double t, double r, double rho, double theta,
                   int8_t *chosen, double *margin) {
     const int64_t n = p->n;
@@ -207,16 +212,21 @@ static reached at(program *p, const node *c, const uint8_t *may, double t, doubl
     const double fixed = r * pair->kA + (1.0 - r) * pair->kB - p->need;
     const double per_S = f_above(&p->f, t) - rho * t, per_R = f_above(&p->f, b) - rho * b;
     const double outer = theta * r, inner = theta * (1.0 - r);
-    double total = 0.0, mass = 0.0, A = 0.0, B = 0.0;
+    const bool open = is_open(p, c);
+    const uint8_t free = open ? MAY(NONE) | MAY(TOP) : MAY_ALL;
+    double total = 0.0, mass = 0.0, A = 0.0, B = 0.0, gain = -INFINITY;
+    int64_t own = -1;
+    int8_t instead = NONE; /* the level that it would have if it were not the one in R */
     p->spent += n;
     for (int64_t i = 0; i < n; i++) {
-        const uint8_t m = may[i];
+        const uint8_t m = may[i] & free;
         double best = m & MAY(NONE) ? p->pi[i] * zero : -INFINITY;
         int8_t level = NONE;
         const double value_R = p->pi[i] * per_R - b * p->y[i] + outer * vA[i];
         const double value_S = p->pi[i] * per_S - t * p->y[i] + outer * vA[i] + inner * vB[i];
         if (m & MAY(MIDDLE) && value_R > best) best = value_R, level = MIDDLE;
         if (m & MAY(TOP) && value_S > best) best = value_S, level = TOP;
+        if (open && may[i] & MAY(MIDDLE) && value_R - best > gain) gain = value_R - best, own = i, instead = level;
         if (margin) {
             margin[i] = INFINITY;
             if (m & MAY(NONE) && level != NONE) margin[i] = best - p->pi[i] * zero;
@@ -228,6 +238,13 @@ static reached at(program *p, const node *c, const uint8_t *may, double t, doubl
         A += level != NONE ? vA[i] : 0.0;
         B += level == TOP ? vB[i] : 0.0;
         if (chosen) chosen[i] = level;
+    }
+    if (open) total += gain;
+    if (own >= 0) {
+        mass += p->pi[own] * (b - (instead == TOP ? t : 0.0));
+        A += instead == TOP ? 0.0 : vA[own];
+        B -= instead == TOP ? vB[own] : 0.0;
+        if (chosen) chosen[own] = MIDDLE;
     }
     const reached x = {rho + theta * fixed + total, 1.0 - mass, fixed + r * A + (1.0 - r) * B};
     return x;
@@ -360,7 +377,7 @@ static double inside(program *p, finds *found, const node *whole, const uint8_t 
     if (*mixed < 0 && whole->t1 - whole->t0 < TINY && whole->r1 - whole->r0 < TINY) {
         *mixed = 0;
         for (int64_t i = 1; i < p->n; i++)
-            if (margin[i] < margin[*mixed]) *mixed = i;
+            if (margin[i] <= margin[*mixed]) *mixed = i;
         *split = may[*mixed] & MAY(TOP) ? MAY(TOP) : MAY(NONE);
     }
     if (best > -INFINITY && best > found->best - 0.2 * fabs(value - best)) {
@@ -375,7 +392,7 @@ static double inside(program *p, finds *found, const node *whole, const uint8_t 
 static uint8_t possible(const program *p, const node *c, double pi, bool own) {
     const int kind = p->branches[c->branch].kind;
     const double rest = kind == WHOLE ? c->r0 * c->t0 : 0.0;
-    uint8_t may = kind == WHOLE ? MAY(MIDDLE) | MAY(TOP) : kind == SAME ? MAY(NONE) | MAY(TOP) : MAY_ALL;
+    uint8_t may = kind == WHOLE ? MAY(MIDDLE) | MAY(TOP) : kind == SAME && c->own >= 0 ? MAY(NONE) | MAY(TOP) : MAY_ALL;
     if (own) may = MAY(MIDDLE);
     if (pi * c->t0 + (1.0 - pi) * rest > 1.0 + 1e-12) may &= (uint8_t)~MAY(TOP);
     if (pi * c->t0 * c->r0 > 1.0 + 1e-12) may &= (uint8_t)~MAY(MIDDLE);
@@ -412,6 +429,38 @@ static bool confine(const program *p, const node *c, uint8_t *may) {
             any = may[i];
         }
     return any;
+}
+
+static bool equal(const program *p, int64_t i, int64_t j) {
+    return p->pi[i] == p->pi[j] && p->y[i] == p->y[j] && p->center[i] == p->center[j] && p->lower[i] == p->lower[j] &&
+           p->upper[i] == p->upper[j];
+}
+
+static void find_equals(program *p) {
+    for (int64_t i = 0; i < p->n; i++) {
+        p->before[i] = i - 1;
+        while (p->before[i] >= 0 && !equal(p, i, p->before[i])) p->before[i]--;
+    }
+}
+
+/* Of equal symbols the first have the highest levels. Whether any vector is left. */
+static bool arrange(const program *p, uint8_t *may) {
+    bool any = true;
+    for (int64_t i = 0; i < p->n; i++) /* nothing above the highest level of the one before */
+        if (p->before[i] >= 0) may[i] &= may[p->before[i]] & MAY(TOP) ? MAY_ALL : may[p->before[i]] & MAY(MIDDLE) ? 3u : 1u;
+    for (int64_t i = p->n - 1; i >= 0; i--) { /* nothing below the lowest level of the one after */
+        any = any && may[i];
+        if (p->before[i] >= 0) may[p->before[i]] &= may[i] & MAY(NONE) ? MAY_ALL : may[i] & MAY(MIDDLE) ? 6u : 4u;
+    }
+    return any;
+}
+
+/* The middle one of the equal symbols that may have the same levels, of which this is the last. */
+static int64_t middle_one(const program *p, const uint8_t *may, int64_t last) {
+    int64_t count = 0;
+    for (int64_t i = last; i >= 0 && may[i] == may[last]; i = p->before[i]) count++;
+    for (count /= 2; count > 0; count--) last = p->before[last];
+    return last;
 }
 
 typedef struct {
@@ -462,6 +511,7 @@ static bool thin(program *p, const node *c, uint8_t *may, double threshold, loss
     const int64_t n = p->n;
     const branch *pair = p->branches + c->branch;
     const double *vA = pair->vA, *vB = pair->vB, zero = p->f.table[0];
+    const bool open = is_open(p, c);
     for (int k = 0; k < 4; k++) {
         x->above[k] = -INFINITY;
         for (int64_t j = 0; j < 3 * n; j++) x->loss[4 * j + k] = 0.0;
@@ -470,17 +520,20 @@ static bool thin(program *p, const node *c, uint8_t *may, double threshold, loss
         const double per_S = f_above(&p->f, t) - c->rho * t, per_R = f_above(&p->f, b) - c->rho * b;
         const double outer = c->theta * r, inner = c->theta * (1.0 - r);
         double total = c->rho + c->theta * (r * pair->kA + (1.0 - r) * pair->kB - p->need);
+        double gain = -INFINITY;
         p->spent += 2 * n;
         for (int64_t i = 0; i < n; i++) {
             const double value[3] = {p->pi[i] * zero, p->pi[i] * per_R - b * p->y[i] + outer * vA[i],
                                      p->pi[i] * per_S - t * p->y[i] + outer * vA[i] + inner * vB[i]};
             double best = -INFINITY;
             for (int l = NONE; l <= TOP; l++)
-                if (may[i] & MAY(l)) best = larger(best, value[l]);
+                if (may[i] & MAY(l) && !(open && l == MIDDLE)) best = larger(best, value[l]);
             for (int l = NONE; l <= TOP; l++) LOSS(x, i, l, k) = best - value[l];
+            if (may[i] & MAY(MIDDLE)) gain = larger(gain, value[MIDDLE] - best);
             total += best;
         }
-        x->above[k] = total - threshold;
+        for (int64_t i = 0; i < n && open; i++) LOSS(x, i, MIDDLE, k) += gain; /* one symbol has this level */
+        x->above[k] = total + (open ? gain : 0.0) - threshold;
     }
     bool any = true;
     for (int64_t i = 0; i < n; i++) {
@@ -515,14 +568,11 @@ static bool dig(program *p, finds *found, const branch *pair, const losses *x, c
     if (depth == p->n) {
         double value = worth(p, &now->S, &now->R);
         keep(found, x->level, value);
-        if (pair->kind == SAME) { /* the symbol of its own may have the level of the others */
-            const sums none = {0};
-            sums both = now->S;
-            for (int64_t i = 0; i < p->n; i++)
-                if (x->level[i] == MIDDLE) both = with(p, &both, i, 1.0);
+        int8_t *own = pair->kind == SAME ? memchr(x->level, MIDDLE, (size_t)p->n) : NULL;
+        if (own) { /* the symbol of its own may have the level of the others */
+            const sums none = {0}, both = with(p, &now->S, own - x->level, 1.0);
             const double together = worth(p, &both, &none);
             if (together > found->threshold) {
-                int8_t *own = memchr(x->level, MIDDLE, (size_t)p->n);
                 *own = TOP;
                 keep(found, x->level, together);
                 *own = MIDDLE;
@@ -534,7 +584,7 @@ static bool dig(program *p, finds *found, const branch *pair, const losses *x, c
     }
     const int64_t i = x->order[depth];
     for (int8_t l = NONE; l <= TOP; l++) {
-        if (!(may[i] & MAY(l))) continue;
+        if (!(may[i] & MAY(l)) || (l == MIDDLE && pair->kind == SAME && now->R.pi > 0.0)) continue;
         descent next = *now;
         bool keeps = false;
         for (int k = 0; k < 4; k++) {
@@ -548,6 +598,21 @@ static bool dig(program *p, finds *found, const branch *pair, const losses *x, c
         if (!dig(p, found, pair, x, may, depth + 1, &next, left, most)) return false;
     }
     return true;
+}
+
+/* Where one symbol is in R: make it the one that has no other level. Whether there is one, or any may be. */
+static bool appoint(const program *p, node *c, uint8_t *may) {
+    if (!is_open(p, c)) return true;
+    bool any = false;
+    for (int64_t i = 0; i < p->n && c->own < 0; i++) {
+        any = any || may[i] & MAY(MIDDLE);
+        if (may[i] == MAY(MIDDLE)) c->own = i;
+    }
+    for (int64_t i = 0; i < p->n && c->own >= 0; i++) {
+        if (i != c->own) may[i] &= (uint8_t)~MAY(MIDDLE);
+        any = any && may[i];
+    }
+    return any;
 }
 
 /* Bound a new node and put it into the queue unless nothing in it is above the threshold. `proven` gets the bound of
@@ -564,15 +629,22 @@ static void consider(program *p, queue *q, finds *found, node *c, int64_t parent
         if (i == symbol) may[i] &= only;
         any = any && may[i];
     }
-    any = any && confine(p, c, may);
+    any = any && arrange(p, may) && confine(p, c, may) && appoint(p, c, may);
     if (any) {
         c->bound = smaller(settle(p, c, may, found->threshold, 0.05, FAR), c->bound);
-        any = c->bound > found->threshold && thin(p, c, may, found->threshold, x);
+        any = c->bound > found->threshold && thin(p, c, may, found->threshold, x) && appoint(p, c, may);
     }
     if (any) {
         descent start = {0};
         double ways = 1.0; /* to choose levels */
-        for (int64_t i = 0; i < n; i++) ways *= !(may[i] & (may[i] - 1)) ? 1.0 : may[i] == MAY_ALL ? 3.0 : 2.0;
+        double owns = 1.0;
+        const bool open = is_open(p, c);
+        for (int64_t i = 0; i < n; i++) {
+            const uint8_t m = open ? may[i] & (uint8_t)~MAY(MIDDLE) : may[i];
+            ways *= !(m & (m - 1)) ? 1.0 : m == MAY_ALL ? 3.0 : 2.0;
+            owns += open && may[i] & MAY(MIDDLE);
+        }
+        ways *= owns;
         int64_t left = ways <= WAYS ? DUG : 0;
         if (parent < 0 && ways * STEP <= (double)(p->most - p->spent)) left = (p->most - p->spent) / STEP;
         double most = -INFINITY;
@@ -612,12 +684,13 @@ EXPORT int64_t extremal_price_nested(int64_t n, const double *pi, const double *
     branch *pairs = malloc((size_t)branches * sizeof(branch));
     int8_t *room = malloc((size_t)(4 * n));
     double *margin = malloc((size_t)n * sizeof(double));
+    p.before = malloc((size_t)n * sizeof(int64_t));
     losses x = {.loss = malloc((size_t)(12 * n) * sizeof(double)), .order = malloc((size_t)n * sizeof(int64_t)),
                 .spare = malloc((size_t)n * sizeof(int64_t)), .key = malloc((size_t)n * sizeof(double)),
                 .level = malloc((size_t)n)};
     int64_t result = OUT_OF_MEMORY;
     double proven = threshold;
-    if (!q.heap || !q.may || !q.unused || !pairs || !room || !margin || !x.loss || !x.order || !x.spare || !x.key || !x.level)
+    if (!q.heap || !q.may || !q.unused || !pairs || !room || !margin || !p.before || !x.loss || !x.order || !x.spare || !x.key || !x.level)
         goto end;
     for (int64_t k = places - 1; k >= 0; k--) q.unused[q.unused_count++] = k;
     for (int64_t k = 0; k < branches; k++) {
@@ -627,6 +700,7 @@ EXPORT int64_t extremal_price_nested(int64_t n, const double *pi, const double *
         for (int64_t i = 0; i < n; i++) pairs[k].most_h_outside += v[i];
     }
     p.branches = pairs;
+    find_equals(&p);
     for (int64_t i = 0; i < n; i++) { /* single symbols: they need not use up what the set allows */
         const sums none = {0}, S = with(&p, &none, i, 1.0);
         memset(x.level, NONE, (size_t)n);
@@ -638,13 +712,7 @@ EXPORT int64_t extremal_price_nested(int64_t n, const double *pi, const double *
         node root = {.t0 = pairs[k].t0, .t1 = pairs[k].t1, .r0 = pairs[k].r0, .r1 = pairs[k].r1,
                       .bound = INFINITY, .branch = k, .own = -1};
         if (!(root.t0 <= root.t1)) continue;
-        if (pairs[k].kind == SAME)
-            for (root.own = 0; root.own < n; root.own++) {
-                node one = root;
-                consider(&p, &q, &found, &one, -1, -1, MAY_ALL, &x, &proven);
-            }
-        else
-            consider(&p, &q, &found, &root, -1, -1, MAY_ALL, &x, &proven);
+        consider(&p, &q, &found, &root, -1, -1, MAY_ALL, &x, &proven);
     }
     while (q.count && p.spent < most && q.unused_count >= 4) {
         const double largest = larger(q.heap[0].bound, proven);
@@ -654,8 +722,10 @@ EXPORT int64_t extremal_price_nested(int64_t n, const double *pi, const double *
         uint8_t split = MAY(TOP);
         const uint8_t *allowed = q.may + top.place * n;
         const double value = inside(&p, &found, &top, allowed, larger(threshold, -1e290), room, margin, &mixed, &split);
-        const bool wide = mixed < 0 || top.bound - value > 0.5 * (top.bound - larger(threshold, found.best));
+        if (mixed >= 0) mixed = middle_one(&p, allowed, mixed);
         const double parent_t = top.t1 - top.t0, parent_r = top.r1 - top.r0;
+        const bool wide = mixed < 0 || ((parent_t >= TINY || parent_r >= TINY) &&
+                                        top.bound - value > 0.5 * (top.bound - larger(threshold, found.best)));
         if (wide) {
             node a = top, b = top;
             if (parent_t / top.t1 >= parent_r)
@@ -665,9 +735,14 @@ EXPORT int64_t extremal_price_nested(int64_t n, const double *pi, const double *
             consider(&p, &q, &found, &a, top.place, -1, MAY_ALL, &x, &proven);
             consider(&p, &q, &found, &b, top.place, -1, MAY_ALL, &x, &proven);
         } else
-            for (int half = 0; half < 2; half++) {
+            for (int half = 0; half < 3; half++) {
                 node a = top;
-                const uint8_t only = half ? (uint8_t)~split : split;
+                uint8_t only = half ? (uint8_t)~split : split;
+                if (is_open(&p, &top)) {
+                    only = (uint8_t)MAY(half);
+                    if (half == MIDDLE) a.own = mixed;
+                } else if (half == 2)
+                    break;
                 if (allowed[mixed] & only) consider(&p, &q, &found, &a, top.place, mixed, only, &x, &proven);
             }
         q.unused[q.unused_count++] = top.place;
@@ -684,6 +759,7 @@ end:
     free(pairs);
     free(room);
     free(margin);
+    free(p.before);
     free(x.loss);
     free(x.order);
     free(x.spare);

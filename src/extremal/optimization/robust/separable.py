@@ -15,6 +15,7 @@ from ..solver.column_generation import Run, Solution, generate, relative_gap
 from ..solver.merging import merge
 from ..solver.pricing import Separable
 from ..task import Task
+from .classes import alike
 from .nested import NestedPricer, Priced
 from .program import Columns, started
 from .vertices import nested_sets
@@ -39,7 +40,7 @@ def separable_generation(
     task: Task, utility: FInformation, priors: PriorSet, c: float, budget: Budget
 ) -> Solution:
     """The optimum up to the tolerance, or as near as the budget allows; large alphabets are merged first."""
-    merged = priors.size >= MERGED
+    merged = alike(priors).max() + 1 >= MERGED
     return (_merged if merged else _whole)(task, utility, priors, c, budget)
 
 
@@ -171,7 +172,7 @@ class NestedSearch:
     def _rising(self, run: Run, y: Floats) -> Floats:
         """Columns by local search, from columns in use and from random ones."""
         n, few = len(run.pi), min(len(run.pi), STARTS)
-        used = run.master.lifts[np.argsort(-run.solution.weights, kind="stable")[:few]]
+        used = run.master.columns[np.argsort(-run.solution.weights, kind="stable")[:few]]
         inner, outer = nested_sets(used)
         random = self.rng.random((few, n)) < self.rng.random((few, 1))
         random[np.arange(few), self.rng.integers(n, size=few)] = True

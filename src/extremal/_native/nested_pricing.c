@@ -27,6 +27,8 @@
 #define DUG 2000 /* if that takes so many steps at most */
 #define WORTH 8 /* symbols that could be looked at instead of a column */
 #define STEPS 40
+#define VAIN 2 /* symbols fixed with less EFFECT, each, than that part of what a bound is above the threshold */
+#define EFFECT 0.2
 #define TINY 1e-9 /* cells */
 #define NEAR 3
 #define FAR 24 /* steps, each four times the last, to where a multiplier may be */
@@ -191,6 +193,7 @@ typedef struct {
     double t0, t1, r0, r1, rho, theta, bound;
     double sides[4][2]; /* rho and theta on all sides of the least F */
     int64_t branch, place, own; /* place: where its levels lie; own: the symbol that alone is in R, -1 for any */
+    int64_t vain; /* symbols that were fixed one after another without much effect on the bound */
 } node;
 
 /* Whether one symbol is in R and it is not said which: each that may be has MIDDLE among its levels. */
@@ -344,6 +347,18 @@ static double settle(program *p, node *c, const uint8_t *may, double enough, dou
 
 static double middle_of(double low, double high) { return high > 2 * low && low > 0 ? sqrt(low * high) : (low + high) / 2; }
 
+/* Levels at the corner of a cell where F is largest. */
+static void worst_corner(program *p, const node *c, const uint8_t *may, double rho, double theta, int8_t *chosen) {
+    double most = -INFINITY;
+    int worst = 0;
+    for (int k = 0; k < 4; k++) {
+        if ((k & 1 && c->t0 == c->t1) || (k & 2 && c->r0 == c->r1)) continue;
+        const reached x = at(p, c, may, k & 1 ? c->t1 : c->t0, k & 2 ? c->r1 : c->r0, rho, theta, NULL, NULL);
+        if (x.value > most) most = x.value, worst = k;
+    }
+    at(p, c, may, worst & 1 ? c->t1 : c->t0, worst & 2 ? c->r1 : c->r0, rho, theta, chosen, NULL);
+}
+
 /* About the largest value of relaxed vectors in the middle of a cell, or near it: multipliers are limited, as few cells have a
    vector exactly there. What is mixed is tried as columns. The heaviest symbol that has different levels is written to
    `mixed`; where there is none, -1 or, in the smallest cells, the one that is nearest to having. */
@@ -363,6 +378,12 @@ static double inside(program *p, finds *found, const node *whole, const uint8_t 
         keep(found, room + k * p->n, tried);
         if (tried > best) best = tried, which = k;
     }
+    if (best > -INFINITY && best > found->best - 0.2 * fabs(value - best)) {
+        int8_t *level = room + which * p->n;
+        const double reached = rise(p, level, 0, 4);
+        keep(found, level, reached);
+    }
+    for (int k = 0; k < 4; k++) worst_corner(p, whole, may, whole->sides[k][0], whole->sides[k][1], room + k * p->n);
     *mixed = -1;
     double widest = 0.0;
     for (int64_t i = 0; i < p->n; i++) {
@@ -372,18 +393,13 @@ static double inside(program *p, finds *found, const node *whole, const uint8_t 
             low = l < low ? l : low, high = l > high ? l : high;
         }
         const double by = p->pi[i] * ((high == TOP ? 1.0 : high == MIDDLE ? r : 0.0) - (low == TOP ? 1.0 : low == MIDDLE ? r : 0.0));
-        if (low < high && by >= widest) widest = by, *mixed = i, *split = high == TOP ? MAY(TOP) : MAY(NONE);
+        if (low < high && by >= widest) widest = by, *mixed = i, *split = high == TOP && (low == MIDDLE || r < 0.5) ? MAY(TOP) : MAY(NONE);
     }
     if (*mixed < 0 && whole->t1 - whole->t0 < TINY && whole->r1 - whole->r0 < TINY) {
         *mixed = 0;
         for (int64_t i = 1; i < p->n; i++)
             if (margin[i] <= margin[*mixed]) *mixed = i;
         *split = may[*mixed] & MAY(TOP) ? MAY(TOP) : MAY(NONE);
-    }
-    if (best > -INFINITY && best > found->best - 0.2 * fabs(value - best)) {
-        int8_t *level = room + which * p->n;
-        const double reached = rise(p, level, 0, 4);
-        keep(found, level, reached);
     }
     return value;
 }
@@ -631,7 +647,9 @@ static void consider(program *p, queue *q, finds *found, node *c, int64_t parent
     }
     any = any && arrange(p, may) && confine(p, c, may) && appoint(p, c, may);
     if (any) {
-        c->bound = smaller(settle(p, c, may, found->threshold, 0.05, FAR), c->bound);
+        const double before = c->bound;
+        c->bound = smaller(settle(p, c, may, found->threshold, 0.05, FAR), before);
+        if (before - c->bound > EFFECT * (before - found->threshold)) c->vain = 0;
         any = c->bound > found->threshold && thin(p, c, may, found->threshold, x) && appoint(p, c, may);
     }
     if (any) {
@@ -725,7 +743,8 @@ EXPORT int64_t extremal_price_nested(int64_t n, const double *pi, const double *
         if (mixed >= 0) mixed = middle_one(&p, allowed, mixed);
         const double parent_t = top.t1 - top.t0, parent_r = top.r1 - top.r0;
         const bool wide = mixed < 0 || ((parent_t >= TINY || parent_r >= TINY) &&
-                                        top.bound - value > 0.5 * (top.bound - larger(threshold, found.best)));
+                                        (top.vain >= VAIN || top.bound - value > 0.5 * (top.bound - larger(threshold, found.best))));
+        top.vain = wide ? 0 : top.vain + 1;
         if (wide) {
             node a = top, b = top;
             if (parent_t / top.t1 >= parent_r)

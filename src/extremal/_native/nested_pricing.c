@@ -27,8 +27,6 @@
 #define DUG 2000 /* if that takes so many steps at most */
 #define WORTH 8 /* symbols that could be looked at instead of a column */
 #define STEPS 40
-#define VAIN 2 /* symbols fixed with less EFFECT, each, than that part of what a bound is above the threshold */
-#define EFFECT 0.2
 #define TINY 1e-9 /* cells */
 #define NEAR 3
 #define FAR 24 /* steps, each four times the last, to where a multiplier may be */
@@ -193,7 +191,6 @@ typedef struct {
     double t0, t1, r0, r1, rho, theta, bound;
     double sides[4][2]; /* rho and theta on all sides of the least F */
     int64_t branch, place, own; /* place: where its levels lie; own: the symbol that alone is in R, -1 for any */
-    int64_t vain; /* symbols that were fixed one after another without much effect on the bound */
 } node;
 
 /* Whether one symbol is in R and it is not said which: each that may be has MIDDLE among its levels. */
@@ -647,9 +644,7 @@ static void consider(program *p, queue *q, finds *found, node *c, int64_t parent
     }
     any = any && arrange(p, may) && confine(p, c, may) && appoint(p, c, may);
     if (any) {
-        const double before = c->bound;
-        c->bound = smaller(settle(p, c, may, found->threshold, 0.05, FAR), before);
-        if (before - c->bound > EFFECT * (before - found->threshold)) c->vain = 0;
+        c->bound = smaller(settle(p, c, may, found->threshold, 0.05, FAR), c->bound);
         any = c->bound > found->threshold && thin(p, c, may, found->threshold, x) && appoint(p, c, may);
     }
     if (any) {
@@ -743,8 +738,7 @@ EXPORT int64_t extremal_price_nested(int64_t n, const double *pi, const double *
         if (mixed >= 0) mixed = middle_one(&p, allowed, mixed);
         const double parent_t = top.t1 - top.t0, parent_r = top.r1 - top.r0;
         const bool wide = mixed < 0 || ((parent_t >= TINY || parent_r >= TINY) &&
-                                        (top.vain >= VAIN || top.bound - value > 0.5 * (top.bound - larger(threshold, found.best))));
-        top.vain = wide ? 0 : top.vain + 1;
+                                        top.bound - value > 0.5 * (top.bound - larger(threshold, found.best)));
         if (wide) {
             node a = top, b = top;
             if (parent_t / top.t1 >= parent_r)

@@ -55,6 +55,7 @@ typedef struct {
     double moved, need, all_upper, scale; /* need = 1 / c */
     problem f;
     const branch *branches;
+    int64_t *before; /* the last symbol before each that is its equal in everything, -1 for none */
     int64_t spent, most; /* symbols that were looked at, and may be */
 } program;
 
@@ -192,12 +193,16 @@ typedef struct {
     int64_t branch, place, own; /* place: where its levels lie; own: the symbol that alone is in R, -1 for any */
 } node;
 
+/* Whether one symbol is in R and it is not said which: each that may be has MIDDLE among its levels. */
+static bool is_open(const program *p, const node *c) { return p->branches[c->branch].kind == SAME && c->own < 0; }
+
 /* F with its slopes by rho and theta. */
 typedef struct {
     double value, by_rho, by_theta;
 } reached;
 
-/* F at the levels t and b = r t. `chosen`, if given, gets the level of each symbol, `margin` what it gains over another. */
+/* F at the levels t and b = r t. `chosen`, if given, gets the level of each symbol, `margin` what it gains over another.
+   Where it is open which symbol is in R, F is the largest of all that may be: the others have the levels 0 or t. */
 static reached at(program *p, const node *c, const uint8_t *may, double t, double r, double rho, double theta,
                   int8_t *chosen, double *margin) {
     const int64_t n = p->n;
@@ -207,16 +212,21 @@ static reached at(program *p, const node *c, const uint8_t *may, double t, doubl
     const double fixed = r * pair->kA + (1.0 - r) * pair->kB - p->need;
     const double per_S = f_above(&p->f, t) - rho * t, per_R = f_above(&p->f, b) - rho * b;
     const double outer = theta * r, inner = theta * (1.0 - r);
-    double total = 0.0, mass = 0.0, A = 0.0, B = 0.0;
+    const bool open = is_open(p, c);
+    const uint8_t free = open ? MAY(NONE) | MAY(TOP) : MAY_ALL;
+    double total = 0.0, mass = 0.0, A = 0.0, B = 0.0, gain = -INFINITY;
+    int64_t own = -1;
+    int8_t instead = NONE; /* the level that it would have if it were not the one in R */
     p->spent += n;
     for (int64_t i = 0; i < n; i++) {
-        const uint8_t m = may[i];
+        const uint8_t m = may[i] & free;
         double best = m & MAY(NONE) ? p->pi[i] * zero : -INFINITY;
         int8_t level = NONE;
         const double value_R = p->pi[i] * per_R - b * p->y[i] + outer * vA[i];
         const double value_S = p->pi[i] * per_S - t * p->y[i] + outer * vA[i] + inner * vB[i];
         if (m & MAY(MIDDLE) && value_R > best) best = value_R, level = MIDDLE;
         if (m & MAY(TOP) && value_S > best) best = value_S, level = TOP;
+        if (open && may[i] & MAY(MIDDLE) && value_R - best > gain) gain = value_R - best, own = i, instead = level;
         if (margin) {
             margin[i] = INFINITY;
             if (m & MAY(NONE) && level != NONE) margin[i] = best - p->pi[i] * zero;
@@ -228,6 +238,13 @@ static reached at(program *p, const node *c, const uint8_t *may, double t, doubl
         A += level != NONE ? vA[i] : 0.0;
         B += level == TOP ? vB[i] : 0.0;
         if (chosen) chosen[i] = level;
+    }
+    if (open) total += gain;
+    if (own >= 0) {
+        mass += p->pi[own] * (b - (instead == TOP ? t : 0.0));
+        A += instead == TOP ? 0.0 : vA[own];
+        B -= instead == TOP ? vB[own] : 0.0;
+        if (chosen) chosen[own] = MIDDLE;
     }
     const reached x = {rho + theta * fixed + total, 1.0 - mass, fixed + r * A + (1.0 - r) * B};
     return x;
@@ -246,16 +263,16 @@ static reached corners(program *p, const node *c, const uint8_t *may, double rho
 
 /* A convex function of one multiplier between two points: where it falls and where it rises. */
 typedef struct {
-    double x, value, slope;
+    double x, value, slope, low; /* low: of a tangent that lies nowhere above the function */
     double rho[2], share; /* of a function of theta: the two sides of the least F by rho, the weight of the second */
 } point;
 
 /* Where the tangents of two points meet, or the middle; `lowest` gets the value there. */
 static double between(const point *l, const point *h, int k, double *lowest) {
     const double slopes = h->slope - l->slope;
-    double x = slopes > 0.0 ? (l->value - h->value + h->slope * h->x - l->slope * l->x) / slopes : l->x;
+    double x = slopes > 0.0 ? (l->low - h->low + h->slope * h->x - l->slope * l->x) / slopes : l->x;
     if (!(x > l->x && x < h->x)) x = (l->x + h->x) / 2;
-    *lowest = l->value + l->slope * (x - l->x);
+    *lowest = larger(l->low + l->slope * (x - l->x), h->low + h->slope * (x - h->x));
     return k % 4 == 3 ? (l->x + h->x) / 2 : x;
 }
 
@@ -263,31 +280,32 @@ static double between(const point *l, const point *h, int k, double *lowest) {
 static point least_rho(program *p, const node *c, const uint8_t *may, double start, double theta, double enough,
                        double precision, int far) {
     reached x = corners(p, c, may, start, theta);
-    point l = {start, x.value, x.by_rho, {0.0, 0.0}, 0.0}, h = l;
+    point l = {start, x.value, x.by_rho, x.value, {0.0, 0.0}, 0.0}, h = l;
     double by_l = x.by_theta, by_h = x.by_theta, step = 1e-2 * p->scale, lowest;
     for (int k = 0; h.slope < 0.0 && h.value > enough && k < far; k++, step *= 4) {
         l = h, by_l = by_h;
         h.x += step;
         x = corners(p, c, may, h.x, theta);
-        h.value = x.value, h.slope = x.by_rho, by_h = x.by_theta;
+        h.value = h.low = x.value, h.slope = x.by_rho, by_h = x.by_theta;
     }
     for (int k = 0; l.slope > 0.0 && l.value > enough && k < far; k++, step *= 4) {
         h = l, by_h = by_l;
         l.x -= step;
         x = corners(p, c, may, l.x, theta);
-        l.value = x.value, l.slope = x.by_rho, by_l = x.by_theta;
+        l.value = l.low = x.value, l.slope = x.by_rho, by_l = x.by_theta;
     }
     for (int k = 0; k < STEPS && l.slope < 0.0 && h.slope > 0.0; k++) {
         const double best = smaller(l.value, h.value), middle = between(&l, &h, k, &lowest);
         if (best <= enough || best - lowest <= precision * (best - enough)) break;
         x = corners(p, c, may, middle, theta);
         point *side = x.by_rho < 0.0 ? &l : &h;
-        side->x = middle, side->value = x.value, side->slope = x.by_rho;
+        side->x = middle, side->value = side->low = x.value, side->slope = x.by_rho;
         *(x.by_rho < 0.0 ? &by_l : &by_h) = x.by_theta;
     }
     const double slopes = h.slope - l.slope;
     const double share = slopes > 0.0 ? smaller(larger(-l.slope / slopes, 0.0), 1.0) : h.value <= l.value ? 1.0 : 0.0;
-    point best = {theta, smaller(l.value, h.value), share * by_h + (1.0 - share) * by_l, {l.x, h.x}, share};
+    const double meet = share * (h.value - h.slope * h.x) + (1.0 - share) * (l.value - l.slope * l.x);
+    point best = {theta, smaller(l.value, h.value), share * by_h + (1.0 - share) * by_l, smaller(meet, smaller(l.value, h.value)), {l.x, h.x}, share};
     if (l.value < h.value) { /* the better side first */
         best.rho[0] = h.x, best.rho[1] = l.x;
         best.share = 1.0 - share;
@@ -326,11 +344,23 @@ static double settle(program *p, node *c, const uint8_t *may, double enough, dou
 
 static double middle_of(double low, double high) { return high > 2 * low && low > 0 ? sqrt(low * high) : (low + high) / 2; }
 
+/* Levels at the corner of a cell where F is largest. */
+static void worst_corner(program *p, const node *c, const uint8_t *may, double rho, double theta, int8_t *chosen) {
+    double most = -INFINITY;
+    int worst = 0;
+    for (int k = 0; k < 4; k++) {
+        if ((k & 1 && c->t0 == c->t1) || (k & 2 && c->r0 == c->r1)) continue;
+        const reached x = at(p, c, may, k & 1 ? c->t1 : c->t0, k & 2 ? c->r1 : c->r0, rho, theta, NULL, NULL);
+        if (x.value > most) most = x.value, worst = k;
+    }
+    at(p, c, may, worst & 1 ? c->t1 : c->t0, worst & 2 ? c->r1 : c->r0, rho, theta, chosen, NULL);
+}
+
 /* About the largest value of relaxed vectors in the middle of a cell, or near it: multipliers are limited, as few cells have a
    vector exactly there. What is mixed is tried as columns. The heaviest symbol that has different levels is written to
    `mixed`; where there is none, -1 or, in the smallest cells, the one that is nearest to having. */
 static double inside(program *p, finds *found, const node *whole, const uint8_t *may, double enough, int8_t *room,
-                     double *margin, int64_t *mixed) {
+                     double *margin, int64_t *mixed, uint8_t *split) {
     node c = *whole;
     const double t = c.t0 = c.t1 = middle_of(whole->t0, whole->t1), r = c.r0 = c.r1 = (whole->r0 + whole->r1) / 2;
     const double value = settle(p, &c, may, enough, 0.01, NEAR);
@@ -345,21 +375,28 @@ static double inside(program *p, finds *found, const node *whole, const uint8_t 
         keep(found, room + k * p->n, tried);
         if (tried > best) best = tried, which = k;
     }
-    *mixed = -1;
-    for (int64_t i = 0; i < p->n; i++) {
-        bool same = true;
-        for (int k = 1; k < 4; k++) same = same && room[k * p->n + i] == room[i];
-        if (!same && (*mixed < 0 || p->pi[i] > p->pi[*mixed])) *mixed = i;
-    }
-    if (*mixed < 0 && whole->t1 - whole->t0 < TINY && whole->r1 - whole->r0 < TINY) {
-        *mixed = 0;
-        for (int64_t i = 1; i < p->n; i++)
-            if (margin[i] < margin[*mixed]) *mixed = i;
-    }
     if (best > -INFINITY && best > found->best - 0.2 * fabs(value - best)) {
         int8_t *level = room + which * p->n;
         const double reached = rise(p, level, 0, 4);
         keep(found, level, reached);
+    }
+    for (int k = 0; k < 4; k++) worst_corner(p, whole, may, whole->sides[k][0], whole->sides[k][1], room + k * p->n);
+    *mixed = -1;
+    double widest = 0.0;
+    for (int64_t i = 0; i < p->n; i++) {
+        int8_t low = room[i], high = room[i];
+        for (int k = 1; k < 4; k++) {
+            const int8_t l = room[k * p->n + i];
+            low = l < low ? l : low, high = l > high ? l : high;
+        }
+        const double by = p->pi[i] * ((high == TOP ? 1.0 : high == MIDDLE ? r : 0.0) - (low == TOP ? 1.0 : low == MIDDLE ? r : 0.0));
+        if (low < high && by >= widest) widest = by, *mixed = i, *split = high == TOP && (low == MIDDLE || r < 0.5) ? MAY(TOP) : MAY(NONE);
+    }
+    if (*mixed < 0 && whole->t1 - whole->t0 < TINY && whole->r1 - whole->r0 < TINY) {
+        *mixed = 0;
+        for (int64_t i = 1; i < p->n; i++)
+            if (margin[i] <= margin[*mixed]) *mixed = i;
+        *split = may[*mixed] & MAY(TOP) ? MAY(TOP) : MAY(NONE);
     }
     return value;
 }
@@ -368,7 +405,7 @@ static double inside(program *p, finds *found, const node *whole, const uint8_t 
 static uint8_t possible(const program *p, const node *c, double pi, bool own) {
     const int kind = p->branches[c->branch].kind;
     const double rest = kind == WHOLE ? c->r0 * c->t0 : 0.0;
-    uint8_t may = kind == WHOLE ? MAY(MIDDLE) | MAY(TOP) : kind == SAME ? MAY(NONE) | MAY(TOP) : MAY_ALL;
+    uint8_t may = kind == WHOLE ? MAY(MIDDLE) | MAY(TOP) : kind == SAME && c->own >= 0 ? MAY(NONE) | MAY(TOP) : MAY_ALL;
     if (own) may = MAY(MIDDLE);
     if (pi * c->t0 + (1.0 - pi) * rest > 1.0 + 1e-12) may &= (uint8_t)~MAY(TOP);
     if (pi * c->t0 * c->r0 > 1.0 + 1e-12) may &= (uint8_t)~MAY(MIDDLE);
@@ -405,6 +442,38 @@ static bool confine(const program *p, const node *c, uint8_t *may) {
             any = may[i];
         }
     return any;
+}
+
+static bool equal(const program *p, int64_t i, int64_t j) {
+    return p->pi[i] == p->pi[j] && p->y[i] == p->y[j] && p->center[i] == p->center[j] && p->lower[i] == p->lower[j] &&
+           p->upper[i] == p->upper[j];
+}
+
+static void find_equals(program *p) {
+    for (int64_t i = 0; i < p->n; i++) {
+        p->before[i] = i - 1;
+        while (p->before[i] >= 0 && !equal(p, i, p->before[i])) p->before[i]--;
+    }
+}
+
+/* Of equal symbols the first have the highest levels. Whether any vector is left. */
+static bool arrange(const program *p, uint8_t *may) {
+    bool any = true;
+    for (int64_t i = 0; i < p->n; i++) /* nothing above the highest level of the one before */
+        if (p->before[i] >= 0) may[i] &= may[p->before[i]] & MAY(TOP) ? MAY_ALL : may[p->before[i]] & MAY(MIDDLE) ? 3u : 1u;
+    for (int64_t i = p->n - 1; i >= 0; i--) { /* nothing below the lowest level of the one after */
+        any = any && may[i];
+        if (p->before[i] >= 0) may[p->before[i]] &= may[i] & MAY(NONE) ? MAY_ALL : may[i] & MAY(MIDDLE) ? 6u : 4u;
+    }
+    return any;
+}
+
+/* The middle one of the equal symbols that may have the same levels, of which this is the last. */
+static int64_t middle_one(const program *p, const uint8_t *may, int64_t last) {
+    int64_t count = 0;
+    for (int64_t i = last; i >= 0 && may[i] == may[last]; i = p->before[i]) count++;
+    for (count /= 2; count > 0; count--) last = p->before[last];
+    return last;
 }
 
 typedef struct {
@@ -455,6 +524,7 @@ static bool thin(program *p, const node *c, uint8_t *may, double threshold, loss
     const int64_t n = p->n;
     const branch *pair = p->branches + c->branch;
     const double *vA = pair->vA, *vB = pair->vB, zero = p->f.table[0];
+    const bool open = is_open(p, c);
     for (int k = 0; k < 4; k++) {
         x->above[k] = -INFINITY;
         for (int64_t j = 0; j < 3 * n; j++) x->loss[4 * j + k] = 0.0;
@@ -463,17 +533,20 @@ static bool thin(program *p, const node *c, uint8_t *may, double threshold, loss
         const double per_S = f_above(&p->f, t) - c->rho * t, per_R = f_above(&p->f, b) - c->rho * b;
         const double outer = c->theta * r, inner = c->theta * (1.0 - r);
         double total = c->rho + c->theta * (r * pair->kA + (1.0 - r) * pair->kB - p->need);
+        double gain = -INFINITY;
         p->spent += 2 * n;
         for (int64_t i = 0; i < n; i++) {
             const double value[3] = {p->pi[i] * zero, p->pi[i] * per_R - b * p->y[i] + outer * vA[i],
                                      p->pi[i] * per_S - t * p->y[i] + outer * vA[i] + inner * vB[i]};
             double best = -INFINITY;
             for (int l = NONE; l <= TOP; l++)
-                if (may[i] & MAY(l)) best = larger(best, value[l]);
+                if (may[i] & MAY(l) && !(open && l == MIDDLE)) best = larger(best, value[l]);
             for (int l = NONE; l <= TOP; l++) LOSS(x, i, l, k) = best - value[l];
+            if (may[i] & MAY(MIDDLE)) gain = larger(gain, value[MIDDLE] - best);
             total += best;
         }
-        x->above[k] = total - threshold;
+        for (int64_t i = 0; i < n && open; i++) LOSS(x, i, MIDDLE, k) += gain; /* one symbol has this level */
+        x->above[k] = total + (open ? gain : 0.0) - threshold;
     }
     bool any = true;
     for (int64_t i = 0; i < n; i++) {
@@ -508,14 +581,11 @@ static bool dig(program *p, finds *found, const branch *pair, const losses *x, c
     if (depth == p->n) {
         double value = worth(p, &now->S, &now->R);
         keep(found, x->level, value);
-        if (pair->kind == SAME) { /* the symbol of its own may have the level of the others */
-            const sums none = {0};
-            sums both = now->S;
-            for (int64_t i = 0; i < p->n; i++)
-                if (x->level[i] == MIDDLE) both = with(p, &both, i, 1.0);
+        int8_t *own = pair->kind == SAME ? memchr(x->level, MIDDLE, (size_t)p->n) : NULL;
+        if (own) { /* the symbol of its own may have the level of the others */
+            const sums none = {0}, both = with(p, &now->S, own - x->level, 1.0);
             const double together = worth(p, &both, &none);
             if (together > found->threshold) {
-                int8_t *own = memchr(x->level, MIDDLE, (size_t)p->n);
                 *own = TOP;
                 keep(found, x->level, together);
                 *own = MIDDLE;
@@ -527,7 +597,7 @@ static bool dig(program *p, finds *found, const branch *pair, const losses *x, c
     }
     const int64_t i = x->order[depth];
     for (int8_t l = NONE; l <= TOP; l++) {
-        if (!(may[i] & MAY(l))) continue;
+        if (!(may[i] & MAY(l)) || (l == MIDDLE && pair->kind == SAME && now->R.pi > 0.0)) continue;
         descent next = *now;
         bool keeps = false;
         for (int k = 0; k < 4; k++) {
@@ -541,6 +611,21 @@ static bool dig(program *p, finds *found, const branch *pair, const losses *x, c
         if (!dig(p, found, pair, x, may, depth + 1, &next, left, most)) return false;
     }
     return true;
+}
+
+/* Where one symbol is in R: make it the one that has no other level. Whether there is one, or any may be. */
+static bool appoint(const program *p, node *c, uint8_t *may) {
+    if (!is_open(p, c)) return true;
+    bool any = false;
+    for (int64_t i = 0; i < p->n && c->own < 0; i++) {
+        any = any || may[i] & MAY(MIDDLE);
+        if (may[i] == MAY(MIDDLE)) c->own = i;
+    }
+    for (int64_t i = 0; i < p->n && c->own >= 0; i++) {
+        if (i != c->own) may[i] &= (uint8_t)~MAY(MIDDLE);
+        any = any && may[i];
+    }
+    return any;
 }
 
 /* Bound a new node and put it into the queue unless nothing in it is above the threshold. `proven` gets the bound of
@@ -557,15 +642,22 @@ static void consider(program *p, queue *q, finds *found, node *c, int64_t parent
         if (i == symbol) may[i] &= only;
         any = any && may[i];
     }
-    any = any && confine(p, c, may);
+    any = any && arrange(p, may) && confine(p, c, may) && appoint(p, c, may);
     if (any) {
         c->bound = smaller(settle(p, c, may, found->threshold, 0.05, FAR), c->bound);
-        any = c->bound > found->threshold && thin(p, c, may, found->threshold, x);
+        any = c->bound > found->threshold && thin(p, c, may, found->threshold, x) && appoint(p, c, may);
     }
     if (any) {
         descent start = {0};
         double ways = 1.0; /* to choose levels */
-        for (int64_t i = 0; i < n; i++) ways *= !(may[i] & (may[i] - 1)) ? 1.0 : may[i] == MAY_ALL ? 3.0 : 2.0;
+        double owns = 1.0;
+        const bool open = is_open(p, c);
+        for (int64_t i = 0; i < n; i++) {
+            const uint8_t m = open ? may[i] & (uint8_t)~MAY(MIDDLE) : may[i];
+            ways *= !(m & (m - 1)) ? 1.0 : m == MAY_ALL ? 3.0 : 2.0;
+            owns += open && may[i] & MAY(MIDDLE);
+        }
+        ways *= owns;
         int64_t left = ways <= WAYS ? DUG : 0;
         if (parent < 0 && ways * STEP <= (double)(p->most - p->spent)) left = (p->most - p->spent) / STEP;
         double most = -INFINITY;
@@ -605,12 +697,13 @@ EXPORT int64_t extremal_price_nested(int64_t n, const double *pi, const double *
     branch *pairs = malloc((size_t)branches * sizeof(branch));
     int8_t *room = malloc((size_t)(4 * n));
     double *margin = malloc((size_t)n * sizeof(double));
+    p.before = malloc((size_t)n * sizeof(int64_t));
     losses x = {.loss = malloc((size_t)(12 * n) * sizeof(double)), .order = malloc((size_t)n * sizeof(int64_t)),
                 .spare = malloc((size_t)n * sizeof(int64_t)), .key = malloc((size_t)n * sizeof(double)),
                 .level = malloc((size_t)n)};
     int64_t result = OUT_OF_MEMORY;
     double proven = threshold;
-    if (!q.heap || !q.may || !q.unused || !pairs || !room || !margin || !x.loss || !x.order || !x.spare || !x.key || !x.level)
+    if (!q.heap || !q.may || !q.unused || !pairs || !room || !margin || !p.before || !x.loss || !x.order || !x.spare || !x.key || !x.level)
         goto end;
     for (int64_t k = places - 1; k >= 0; k--) q.unused[q.unused_count++] = k;
     for (int64_t k = 0; k < branches; k++) {
@@ -620,6 +713,7 @@ EXPORT int64_t extremal_price_nested(int64_t n, const double *pi, const double *
         for (int64_t i = 0; i < n; i++) pairs[k].most_h_outside += v[i];
     }
     p.branches = pairs;
+    find_equals(&p);
     for (int64_t i = 0; i < n; i++) { /* single symbols: they need not use up what the set allows */
         const sums none = {0}, S = with(&p, &none, i, 1.0);
         memset(x.level, NONE, (size_t)n);
@@ -631,23 +725,20 @@ EXPORT int64_t extremal_price_nested(int64_t n, const double *pi, const double *
         node root = {.t0 = pairs[k].t0, .t1 = pairs[k].t1, .r0 = pairs[k].r0, .r1 = pairs[k].r1,
                       .bound = INFINITY, .branch = k, .own = -1};
         if (!(root.t0 <= root.t1)) continue;
-        if (pairs[k].kind == SAME)
-            for (root.own = 0; root.own < n; root.own++) {
-                node one = root;
-                consider(&p, &q, &found, &one, -1, -1, MAY_ALL, &x, &proven);
-            }
-        else
-            consider(&p, &q, &found, &root, -1, -1, MAY_ALL, &x, &proven);
+        consider(&p, &q, &found, &root, -1, -1, MAY_ALL, &x, &proven);
     }
     while (q.count && p.spent < most && q.unused_count >= 4) {
         const double largest = larger(q.heap[0].bound, proven);
         if (found.best - threshold >= enough * (largest - threshold)) break;
         node top = pop(&q);
         int64_t mixed;
+        uint8_t split = MAY(TOP);
         const uint8_t *allowed = q.may + top.place * n;
-        const double value = inside(&p, &found, &top, allowed, larger(threshold, -1e290), room, margin, &mixed);
-        const bool wide = mixed < 0 || top.bound - value > 0.5 * (top.bound - larger(threshold, found.best));
+        const double value = inside(&p, &found, &top, allowed, larger(threshold, -1e290), room, margin, &mixed, &split);
+        if (mixed >= 0) mixed = middle_one(&p, allowed, mixed);
         const double parent_t = top.t1 - top.t0, parent_r = top.r1 - top.r0;
+        const bool wide = mixed < 0 || ((parent_t >= TINY || parent_r >= TINY) &&
+                                        top.bound - value > 0.5 * (top.bound - larger(threshold, found.best)));
         if (wide) {
             node a = top, b = top;
             if (parent_t / top.t1 >= parent_r)
@@ -657,11 +748,16 @@ EXPORT int64_t extremal_price_nested(int64_t n, const double *pi, const double *
             consider(&p, &q, &found, &a, top.place, -1, MAY_ALL, &x, &proven);
             consider(&p, &q, &found, &b, top.place, -1, MAY_ALL, &x, &proven);
         } else
-            for (int8_t l = NONE; l <= TOP; l++)
-                if (allowed[mixed] & MAY(l)) {
-                    node a = top;
-                    consider(&p, &q, &found, &a, top.place, mixed, (uint8_t)MAY(l), &x, &proven);
-                }
+            for (int half = 0; half < 3; half++) {
+                node a = top;
+                uint8_t only = half ? (uint8_t)~split : split;
+                if (is_open(&p, &top)) {
+                    only = (uint8_t)MAY(half);
+                    if (half == MIDDLE) a.own = mixed;
+                } else if (half == 2)
+                    break;
+                if (allowed[mixed] & only) consider(&p, &q, &found, &a, top.place, mixed, only, &x, &proven);
+            }
         q.unused[q.unused_count++] = top.place;
     }
     if (q.count) proven = larger(proven, q.heap[0].bound);
@@ -676,6 +772,7 @@ end:
     free(pairs);
     free(room);
     free(margin);
+    free(p.before);
     free(x.loss);
     free(x.order);
     free(x.spare);

@@ -8,10 +8,12 @@ import numpy as np
 
 from ..._types import Floats
 from ...model.prior_set import PriorSet
+from ...model.utility import FInformation
 from ..solver.budget import Budget
 from ..solver.column_generation import Run, Utilities
 from ..solver.master import Master
 from ..task import Task
+from .classes import AlikeMaster, alike
 from .pricing import admissible
 
 
@@ -36,7 +38,9 @@ def started(task: Task, priors: PriorSet, c: float, mu: Utilities, columns: Colu
     pi, n = priors.nominal.probabilities, priors.size
     alone = admissible(priors, c, np.diag(1 / pi))
     scale = max(float(np.abs(mu(alone)).max()), 1e-300)
-    master = Master(pi, 0.0, float(min(c, 1 / pi.min())), scale)
+    high, classes = float(min(c, 1 / pi.min())), alike(priors)
+    shared = isinstance(task.utility, FInformation) and classes.max() + 1 < n
+    master = AlikeMaster(pi, 0.0, high, scale, classes) if shared else Master(pi, 0.0, high, scale)
     run = Run(pi, mu, master, task.tolerance, budget, task.progress)
     columns.add(run, alone)
     columns.add(run, admissible(priors, c, np.ones((n, n)) - np.eye(n)))

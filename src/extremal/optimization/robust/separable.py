@@ -15,31 +15,34 @@ from ..solver.column_generation import Run, Solution, generate, relative_gap
 from ..solver.merging import merge
 from ..solver.pricing import Separable
 from ..task import Task
+from .classes import alike
 from .nested import NestedPricer, Priced
 from .program import Columns, started
 from .vertices import nested_sets
 
 MERGED = 60  # symbols from which small ones are merged
 BLOCKS = 40
+MARGIN = 1e-3  # the least that a column is taken to leave
 TOO_MANY = 0.7  # blocks for each symbol
 COARSE, FIRST = 50, 0.2  # blocks of a start, and its share of the budget
-SHARE = 0.6  # of the budget for columns of blocks, the rest for a bound over all symbols
-LAST = 20_000_000  # nodes for that bound, whatever is left of the budget
+SHARE, PROOF = 0.4, 0.3  # of the budget for columns of blocks; of what is left for each bound over all symbols
+CLOSE = 1e-4  # gap up to which blocks are good enough
 
 STARTS = 40  # columns in use, and random ones, that local search starts from
-INNER = 0.7  # how far prices are moved towards those of the best bound so far
+INNER, INMOST = 0.7, 0.99  # how far prices are moved towards those of the best bound so far, at least and at most
+PATIENCE = 5  # rounds at such prices that close next to nothing
 FAR = 1e-2  # the gap down to which they are
 FEW, MANY = 2e5, 3e7  # symbols looked at by branch and bound: for prices that change anyway, and for a proof
 MORE = 4  # times as many when that is not enough
+RESERVE = 0.15  # of the budget
 HALF = 0.5  # of what is possible: a column that gains this much is worth a new program
-ALL = 2.0  # no column is ever enough
 
 
 def separable_generation(
     task: Task, utility: FInformation, priors: PriorSet, c: float, budget: Budget
 ) -> Solution:
     """The optimum up to the tolerance, or as near as the budget allows; large alphabets are merged first."""
-    merged = priors.size >= MERGED
+    merged = alike(priors).max() + 1 >= MERGED
     return (_merged if merged else _whole)(task, utility, priors, c, budget)
 
 
@@ -51,27 +54,31 @@ def _merged(task: Task, utility: FInformation, priors: PriorSet, c: float, budge
     interpolation, then in proportion to mass.
     """
     pi = priors.nominal.probabilities
-    block = merge(Separable(pi, utility.f, 0.0, min(c, 1 / float(pi.min()))), BLOCKS)
+    held = min(1 / c + priors.radius / 2, 1.0 - MARGIN)  # by a column of one level, if the ball says what is admissible
+    block = merge(Separable(pi, utility.f, 0.0, min(1 / held, 1 / float(pi.min()))), BLOCKS)
     if block.max() >= TOO_MANY * priors.size:
         return _refined(task, utility, priors, c, budget)
     small = priors.merged(block)
     solution = _whole(task, utility, small, c, budget.part(SHARE))
     blocks = small.nominal.probabilities
     pricer = NestedPricer(priors, c, utility.f)
-    upper, dual = math.inf, None
+    start = Start(solution.lifts[:, block])
     assert solution.multipliers is not None
     for y in (
         _interpolated(solution.multipliers, block, pi),
         solution.multipliers[block] * pi / blocks[block],
     ):
         target = solution.value * (1 + 0.3 * task.tolerance) - math.fsum(y)
-        priced = pricer.price(y, target, ALL, budget.part(0.6, LAST))
-        if math.fsum(y) + priced.bound < upper:
-            upper, dual = math.fsum(y) + priced.bound, y + priced.bound * pi
-        if relative_gap(solution.value, upper) <= task.tolerance:
+        priced = pricer.price(y, target, HALF, budget.part(PROOF))
+        start = replace(start, lifts=np.concatenate((start.lifts, priced.lifts)))
+        if math.fsum(y) + priced.bound < start.upper:
+            start = replace(start, prices=y, upper=math.fsum(y) + priced.bound, dual=y + priced.bound * pi)
+        if relative_gap(solution.value, start.upper) <= task.tolerance:
             break
+    if relative_gap(solution.value, start.upper) > CLOSE:  # blocks are too coarse: go on without them
+        return _whole(task, utility, priors, c, budget, start)
     stats = replace(solution.stats, stopped=budget.stopped)
-    return replace(solution, lifts=solution.lifts[:, block], upper=upper, dual=dual, stats=stats)
+    return replace(solution, lifts=solution.lifts[:, block], upper=start.upper, dual=start.dual, stats=stats)
 
 
 def _refined(task: Task, utility: FInformation, priors: PriorSet, c: float, budget: Budget) -> Solution:
@@ -87,10 +94,12 @@ def _refined(task: Task, utility: FInformation, priors: PriorSet, c: float, budg
 
 @dataclass(frozen=True)
 class Start:
-    """Columns, and prices near which the last ones are looked for."""
+    """Columns, prices near which the last ones are looked for, and what is proven so far."""
 
     lifts: Floats
-    prices: Floats
+    prices: Floats | None = None
+    upper: float = math.inf
+    dual: Floats | None = None
 
 
 def _interpolated(vector: Floats, block: Ints, pi: Floats) -> Floats:
@@ -111,8 +120,9 @@ def _whole(
 
     search = NestedSearch(NestedPricer(priors, c, utility.f))
     run = started(task, priors, c, mu, search.known, budget)
+    search.reserve = 0.0 if math.isinf(budget.left) else RESERVE * budget.left
     if start is not None:
-        search.first = start.prices
+        search.first, run.upper, run.dual = start.prices, start.upper, start.dual
         search.known.add(run, start.lifts)
     return generate(run, search)
 
@@ -125,6 +135,10 @@ class NestedSearch:
     known: Columns = field(default_factory=Columns)
     first: Floats | None = None  # prices to begin with
     most: float = MANY  # symbols that a proof may look at
+    inner: float = INNER
+    gap: float = math.inf
+    reserve: float = 0.0  # work that is kept for a last proof
+    idle: int = 0  # rounds that closed next to nothing of the gap
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     @property
@@ -144,10 +158,19 @@ class NestedSearch:
         *Weighted Dantzig-Wolfe decomposition for linear mixed-integer programming*, 1997).
         """
         y = run.solution.dual
-        if run.dual is not None and relative_gap(run.solution.value, run.upper) > FAR:
-            between = INNER * run.dual + (1 - INNER) * y
+        if run.budget.left < self.reserve:  # whatever columns there are: time for a proof
+            self.reserve = 0.0
+            return self._good(run, self._priced(run, y, math.inf).lifts)
+        gap = relative_gap(run.solution.value, run.upper)
+        self.idle, self.gap = (self.idle + 1 if gap > 0.95 * self.gap else 0), gap
+        if run.dual is not None and gap > FAR and self.idle <= PATIENCE:
+            between, before = self.inner * run.dual + (1 - self.inner) * y, run.upper
             found = self._good(run, self._rising(run, between))
             found += self._good(run, self._priced(run, between, self.few).lifts)
+            # Where such prices prove nothing new, those of the program are too far away from the last ones.
+            self.inner = 1 - (1 - self.inner) / 2 if run.upper >= before else max(self.inner - 0.1, INNER)
+            if self.inner > INMOST or not found:
+                self.inner = INNER
             if found or run.budget.over:
                 return found
         found = self._good(run, self._rising(run, y))
@@ -171,7 +194,7 @@ class NestedSearch:
     def _rising(self, run: Run, y: Floats) -> Floats:
         """Columns by local search, from columns in use and from random ones."""
         n, few = len(run.pi), min(len(run.pi), STARTS)
-        used = run.master.lifts[np.argsort(-run.solution.weights, kind="stable")[:few]]
+        used = run.master.columns[np.argsort(-run.solution.weights, kind="stable")[:few]]
         inner, outer = nested_sets(used)
         random = self.rng.random((few, n)) < self.rng.random((few, 1))
         random[np.arange(few), self.rng.integers(n, size=few)] = True

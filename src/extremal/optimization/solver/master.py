@@ -66,6 +66,11 @@ class Master:
         )
         self._program.add_rows(np.full(n, ROWS), np.full(n, ROWS), np.zeros((n, 0)))
 
+    @property
+    def columns(self) -> Floats:
+        """The columns added so far, as lifts of all symbols."""
+        return self.lifts
+
     def add(self, lifts: Floats, gains: Floats) -> int:
         """Add the columns that are new and say how many were.
 

@@ -20,6 +20,8 @@ WORDS = {
     "people": "--people",
     "power": "--power",
     "width": "--width",
+    "width=0.05": "--width 0.05",
+    "people=944, width=0.2": "--people 944 --width 0.2",
     "by": "--by",
     "clusters": "--clusters",
     "intervals": "--intervals",

@@ -505,6 +505,42 @@ def test_bad_input_is_refused_with_what_must_hold_what_was_given_and_what_to_do(
     assert_complete(message)
 
 
+BOX = {"lower": [0.1, 0.2], "upper": [0.9, 0.8]}
+FIELDS = {
+    "labels of a mechanism": lambda: mechanism(inputs=["a", "a"]),
+    "outputs of a mechanism": lambda: mechanism(outputs="xy"),
+    "labels that no file can hold": lambda: ex.certify(ex.Prior({b"a": 0.5, b"b": 0.5}), mechanism(), 1.0),
+    "half a character": lambda: ex.certify(ex.Prior({"\ud800": 0.5, "b": 0.5}), mechanism(), 1.0),
+    "no radius": lambda: ex.PriorSet.l1_ball(PRIOR, None),
+    "an infinite radius": lambda: ex.PriorSet.l1_ball(PRIOR, INF),
+    "a radius in words": lambda: ex.PriorSet.l1_ball(PRIOR, "0.1"),
+    "bounds of two kinds": lambda: ex.PriorSet.intervals(BOX["lower"], {"a": 0.9, "b": 0.8}),
+    "bounds of two lengths": lambda: ex.PriorSet.intervals([0.1], BOX["upper"]),
+    "no pseudocount": lambda: ex.Prior.from_counts([1, 2], pseudocount=None),
+    "an altered file": lambda: ex.Certified.from_json(_with_leakage_of_one()),
+}
+
+
+def _with_leakage_of_one():
+    """A file with the right digest whose weights leak more than it says."""
+    import json
+
+    from extremal.certification import file as mechanism_file
+
+    made = ex.certify(PAIR, ex.theory.randomized_response_for_pml(PAIR, 0.5), 0.5)
+    document = json.loads(made.to_json()) | {"epsilon": "0.25"}
+    return mechanism_file.to_text(document)
+
+
+@pytest.mark.parametrize("case", FIELDS)
+def test_what_was_given_and_what_to_do_stay_fields_on_their_way_through_the_library(case):
+    with pytest.raises(errors.ExtremalError) as caught:
+        FIELDS[case]()
+    assert caught.value.given
+    assert caught.value.remedy
+    assert "got" not in caught.value.problem
+
+
 def assert_complete(message):
     assert "must" in message or "need" in message, message
     assert "got" in message or "not all be 0" in message or "not be empty" in message, message

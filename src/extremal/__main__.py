@@ -1,8 +1,17 @@
-"""python -m extremal: the command line."""
+"""python -m extremal, and the command `extremal`: the command line."""
 
 import sys
 
-from extremal.cli import main
+
+def main() -> int:
+    """Run a command; the exit status. An interrupt while its code is still being loaded is one, too."""
+    try:
+        from extremal.cli import main as run
+    except KeyboardInterrupt:
+        print("interrupted, nothing was written", file=sys.stderr)
+        return 130
+    return run()
+
 
 if __name__ == "__main__":
     sys.exit(main())

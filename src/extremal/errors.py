@@ -28,6 +28,9 @@ line and the explorer phrase the same fields for their own readers.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
+
+Raised = TypeVar("Raised", bound="ExtremalError")
 
 
 class ExtremalError(Exception):
@@ -78,6 +81,19 @@ class ExtremalError(Exception):
             parts[1::2] = [words.get(code, code) for code in parts[1::2]]
             text += "; " + "".join(parts)
         return text
+
+    def within(self, place: str, kind: type[Raised]) -> Raised:
+        """The same complaint as an error of another kind, after where it was found; its fields stay apart.
+
+        Parameters
+        ----------
+        place
+            What comes before the problem: "mechanism: ".
+        kind
+            The kind of the new error.
+        """
+        about = "" if self.parameter is None else f"{self.parameter} "
+        return kind(f"{place}{about}{self.problem}", given=self.given, remedy=self.remedy)
 
     def __str__(self) -> str:
         return self.phrase({})

@@ -206,6 +206,7 @@ def test_an_epsilon_in_percent_is_refused_and_says_what_to_write():
 def test_an_epsilon_that_is_no_level_is_refused(folder, epsilon):
     refuse("design", "--prior", "0.5,0.5", "--epsilon", epsilon)
     refuse("tradeoff", "--prior", "0.5,0.5", "--epsilons", f"0.1,{epsilon}") if epsilon != "0,7" else None
+    refuse("audit", "m.json", "--epsilon", epsilon)  # no leakage is above nan
 
 
 @pytest.mark.parametrize(
@@ -291,6 +292,9 @@ def test_a_target_that_exists_or_has_no_folder_is_refused_and_kept(folder):
     refuse("privatize", "survey.csv", "-o", "survey.csv", "--overwrite", "--column", "answer", "-m", "m.json")
     refuse("design", "--prior", "0.5,0.5", "-e", "0.3", "-o", "no/such/folder.json", says="folder")
     refuse("design", "--prior", "0.5,0.5", "-e", "0.3", "-o", ".")
+    refuse("design", "--prior", "0.5,0.5", "-e", "0.3", "-o", "", says="name of a file, got ''; give a path")
+    refuse("audit", "m.json", "--report-file", "", says="name of a file")
+    refuse("survey", "new", "", says="name of a file")
     refuse("tradeoff", "--prior", "0.5,0.5", "-o", "curve.doc")
     refuse("demo", "--output", "target.csv")
     refuse("reproduce", "--output", "target.csv")

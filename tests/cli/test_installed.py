@@ -136,7 +136,15 @@ def test_the_command_is_installed_under_its_name():
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["scripts"] == {"extremal": "extremal.cli:main"}
+    assert project["scripts"] == {"extremal": "extremal.__main__:main"}
+
+
+def test_an_interrupt_while_the_program_is_loaded_ends_with_one_line(tmp_path):
+    """The second Ctrl-C of somebody in a hurry comes early: here at the first import of the command line."""
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")
+    where = {"PYTHONPATH": os.pathsep.join([str(tmp_path), environment().get("PYTHONPATH", "")])}
+    done = command("--help", folder=tmp_path, env=where)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted, nothing was written\n")
 
 
 def test_a_reader_that_has_gone_ends_a_command_quietly():
@@ -147,6 +155,31 @@ def test_a_reader_that_has_gone_ends_a_command_quietly():
     ) as process:
         process.stdout.close()
         assert process.stderr.read() == b""
+    assert process.returncode == 141  # not 1, which says that a check failed
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell that closes streams")
+def test_a_command_runs_without_the_streams_that_it_does_not_need(tmp_path):
+    """As under a daemon that closes them: a message must not end in a data file that got their number."""
+    ex.certify(ex.design(ex.Prior.uniform(ANSWERS), 0.7)).save(tmp_path / "m.json")
+
+    def closed(words, streams):
+        line = f'"$0" -m extremal {words} {streams}'
+        shell = ["sh", "-c", line, sys.executable]
+        return subprocess.run(shell, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+
+    assert closed("audit m.json -o leaks.csv", "<&- 2>&-").returncode == 0
+    assert closed("audit m.json --epsilon 0.1", "<&- 2>&-").returncode == 1
+    assert len((tmp_path / "leaks.csv").read_text().splitlines()) == 1 + len(
+        ex.load(tmp_path / "m.json").outputs
+    )
+    for words, streams, says in (
+        ("audit m.json", ">&-", "standard output must be open"),
+        ("audit -", "<&-", "empty"),
+    ):
+        done = closed(words, streams)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+        assert says in done.stderr
 
 
 def test_the_shell_completes_commands_and_values(tmp_path):

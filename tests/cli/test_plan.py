@@ -66,7 +66,14 @@ def test_the_least_epsilon_for_a_wish_comes_with_its_proof(mechanism):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-m", "m.json"], "a plan needs a goal"),
+        (
+            ["-m", "m.json"],
+            "a plan needs a goal: width, difference or coefficient, or a number of people, got none",
+        ),
+        (["-m", "m.json"], "e.g. --width 0.05"),
+        (GIVEN, "e.g. --people 944 --width 0.2"),
+        (["-m", "m.json", "--width", "1e-300"], "intervals must be able to shrink to 1e-300"),
+        (["-m", "m.json", "--difference", "1e-300"], "people must be enough"),
         (
             ["-m", "m.json", "--width", "0.1", "--people", "9"],
             "--people must be left out where it is asked for",

@@ -123,6 +123,9 @@ def test_precision_falls_with_people_and_epsilon_to_that_of_true_answers():
         ({"difference": 0.1, "answer": "x"}, "answer must be one of the 3 labels, got 'x'"),
         ({"difference": 0.1, "power": 1}, "power must be a number above 0 and below 1"),
         ({"coefficient": 0}, "coefficient must be a number other than 0"),
+        ({"width": 5e-324}, "intervals must be able to shrink"),
+        ({"difference": 1e-200}, "people must be enough"),  # its square is 0
+        ({"coefficient": -1e-200}, "people must be enough"),
         ({"width": 0.1, "epsilon": 1.0}, "epsilon must come with a prior"),
     ],
 )

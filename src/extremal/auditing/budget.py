@@ -102,9 +102,7 @@ def releases_within(prior: Prior, mechanism: Released, epsilon: float) -> float:
         try:
             fits = repeated_epsilon(prior, m, n) <= epsilon
         except SizeError as error:
-            raise SizeError(
-                f"at least {within} releases are within epsilon, but {error}",
-            ) from None
+            raise error.within(f"at least {within} releases are within epsilon, but ", SizeError) from None
         if fits:
             within = n
         else:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CertificationError, FormatError, MechanismError, PriorError
+from ..errors import CertificationError, ExtremalError, FormatError, MechanismError, PriorError
 from ..model.blocks import BlockMechanism, Blocks
 from ..model.labels import Labels, check_labels
 from ..model.mechanism import Mechanism
@@ -98,11 +98,7 @@ class Certified(Certificate):
             for label in (*self.prior.labels, *self.outputs):
                 encode_label(label)
         except PriorError as error:
-            raise MechanismError(
-                f"mechanism: {error}",
-            ) from None
-        except ValueError as error:
-            raise CertificationError(str(error)) from None
+            raise error.within("mechanism: ", MechanismError) from None
         _set(self, "library", self.library or _this_library())
         if self.prior_set is not None and not is_nominal(self.prior, self.prior_set):
             raise CertificationError(
@@ -269,6 +265,8 @@ class Certified(Certificate):
             certified = cls(
                 prior, stored.outputs, stored.weights, stored.epsilon, *notes, prior_set, stored.blocks
             )
+        except ExtremalError as error:
+            raise error.within("mechanism file is refused: ", FormatError) from None
         except (ValueError, OverflowError) as error:
             raise FormatError(
                 f"mechanism file is refused: {error}",
@@ -393,9 +391,9 @@ def _read_set(nominal: Prior, stored: mechanism_file.StoredSet) -> PriorSet:
 def too_leaky(output: Hashable, leakage: float, epsilon: float) -> CertificationError:
     """The refusal of a mechanism of which one outcome leaks more than it may."""
     return CertificationError(
-        f"must leak at most epsilon = {epsilon!r}, but the outcome {repr(output)[:60]} leaks "
-        f"{leakage!r} nats",
+        f"must leak at most epsilon = {epsilon!r}",
         parameter="mechanism",
+        given=f"one whose outcome {repr(output)[:60]} leaks {leakage!r} nats",
         remedy="certify it for that level, or design for this one: `design(prior, epsilon)`",
     )
 

@@ -6,21 +6,24 @@ import math
 from collections.abc import Hashable
 from typing import Any
 
+from ..errors import CertificationError
+
 DEEPEST_LABEL = 8  # tuples in tuples
 SAFE_INTEGER = 1 << 53  # below it every JSON reader gives the same integer
 
 
 def encode_label(label: Hashable, depth: int = 0) -> Any:
-    """A label as JSON that tells 1, 1.0, True and "1" apart; ValueError for what cannot be stored."""
+    """A label as JSON that tells 1, 1.0, True and "1" apart; CertificationError for what cannot be stored."""
     if isinstance(label, bool):
         return label
     if type(label) is str:
         try:
             label.encode("utf-8")
         except UnicodeEncodeError:
-            raise ValueError(
-                f"labels must be text that UTF-8 can hold, got {label[:60]!a}: a lone surrogate is half a "
-                "character; rename it"
+            raise CertificationError(
+                "labels must be text that UTF-8 can hold",
+                given=f"{label[:60]!a}: a lone surrogate is half a character",
+                remedy="rename it",
             ) from None
         return label
     if type(label) is int:
@@ -29,9 +32,10 @@ def encode_label(label: Hashable, depth: int = 0) -> Any:
         return {"float": decimal(label)}
     if type(label) is tuple and depth < DEEPEST_LABEL:
         return [encode_label(part, depth + 1) for part in label]
-    raise ValueError(
-        "labels must be strings, integers, finite floats, booleans or tuples of them to be stored, "
-        f"got {repr(label)[:60]} of type {type(label).__name__}; rename it, e.g. str(label)"
+    raise CertificationError(
+        "labels must be strings, integers, finite floats, booleans or tuples of them to be stored",
+        given=f"{repr(label)[:60]} of type {type(label).__name__}",
+        remedy="rename it, e.g. `str(label)`",
     )
 
 

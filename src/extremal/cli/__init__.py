@@ -38,7 +38,7 @@ from . import (
     survey,
     tradeoff,
 )
-from .failure import BAD, INTERRUPTED, complain, status_of
+from .failure import BAD, INTERRUPTED, complain, open_streams, status_of
 
 # Each runs in a test, in this order, in a folder that holds survey.csv (columns id, answer, age), habits.csv (columns
 # id, smokes, drinks), and wave1.csv and wave2.csv (columns id, answer, with reports of mechanism.json).
@@ -232,6 +232,9 @@ def parser() -> Any:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit status. Whatever goes wrong, a person sees one line."""
+    if not open_streams():
+        complain("standard output must be open, got a closed one; where nobody reads it, write: > /dev/null")
+        return BAD
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without these characters still gets the rest
@@ -256,6 +259,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except typer.Abort:
         return status_of(KeyboardInterrupt())
     except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # typer's own answer to a reader that has gone is 1
+            return status_of(stop.__context__)
         return stop.code if isinstance(stop.code, int) else 0
     except (Exception, KeyboardInterrupt) as error:
         if os.environ.get("EXTREMAL_TRACEBACK"):

@@ -79,6 +79,10 @@ def command(
         raise FileError(
             "give either a mechanism file, or --pairs with a CSV file",
         )
+    if epsilon is not None:
+        from extremal.model.regions import check_epsilon
+
+        epsilon = check_epsilon(epsilon)  # whatever leaks, nothing is above nan
     if title and report_file is None:
         raise FileError(
             "--title is for a page", given="no --report-file", remedy="add --report-file page.html"

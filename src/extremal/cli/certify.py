@@ -10,7 +10,7 @@ import extremal as ex
 from extremal.errors import PriorError
 
 from . import options, show
-from .failure import CheckFailed
+from .failure import CheckFailed, message_of
 from .inputs import parse_mechanism, parse_prior, read_text, renamed
 from .output import check_target, write_mechanism
 from .progress import progress
@@ -57,7 +57,7 @@ def command(
                     )
                 certified = ex.certify(parse_prior(prior), found, epsilon)
     except ex.errors.CertificationError as error:
-        raise CheckFailed(str(error)) from None
+        raise CheckFailed(message_of(error)) from None
     write_mechanism(certified, output, overwrite)
     facts = {
         "epsilon": certified.epsilon,

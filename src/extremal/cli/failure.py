@@ -20,6 +20,8 @@ WORDS = {
     "people": "--people",
     "power": "--power",
     "width": "--width",
+    "width=0.05": "--width 0.05",
+    "people=944, width=0.2": "--people 944 --width 0.2",
     "by": "--by",
     "clusters": "--clusters",
     "intervals": "--intervals",
@@ -81,6 +83,19 @@ WORDS = {
 
 class CheckFailed(Exception):
     """A check that was asked for did not hold: status 1. What there is to say has been said, or is the message."""
+
+
+def open_streams() -> bool:
+    """Streams that whoever started this program has closed lead nowhere; whether results can be told.
+
+    Else a data file would get their number, and what is said would be written into it.
+    """
+    heard = sys.stdout is not None
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
+    return heard
 
 
 def complain(message: object) -> None:

@@ -155,9 +155,7 @@ def parse_mechanism(text: str, name: str) -> ex.Certified | ex.Mechanism:
     try:
         return ex.Mechanism(document["matrix"], document.get("inputs"), document.get("outputs"))
     except ex.errors.PriorError as error:
-        raise FormatError(
-            f"mechanism: {error}",
-        ) from None
+        raise error.within("mechanism: ", FormatError) from None
 
 
 def load_mechanism(path: str) -> ex.Certified:

@@ -23,11 +23,12 @@ def check_target(output: str | None, overwrite: bool, as_json: bool = False) -> 
                 remedy="leave one of them out",
             )
         return
-    if os.path.isdir(output):
+    if not output or os.path.isdir(output):
         raise FileError(
             "must be the name of a file",
             parameter="target",
-            given=f"a folder: {output}",
+            given=f"a folder: {output}" if output else "''",
+            remedy="give a path",
         )
     folder = os.path.dirname(output) or "."
     if not os.path.isdir(folder):

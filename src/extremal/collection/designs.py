@@ -157,7 +157,7 @@ def _made(question: Question) -> tuple[Asked, float | None]:
     except ExtremalError as error:
         if isinstance(error, RuntimeError):  # never the survey's fault
             raise
-        raise SurveyError(f"{question.place}: question {question.name!r}: {error}") from None
+        raise error.within(f"{question.place}: question {question.name!r}: ", SurveyError) from None
 
 
 def _given(question: Question, mechanism: Certified) -> Asked:

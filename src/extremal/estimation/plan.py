@@ -90,7 +90,7 @@ def plan(
             raise OptionError(
                 "a plan needs a goal: width, difference or coefficient, or a number of people",
                 given="none",
-                remedy="e.g. width=0.05",
+                remedy="e.g. `width=0.05`",
             )
         n = check_people(people, "people")
         return Plan(expected, matrix, bound, n, 1, level, chance, "", made)
@@ -196,7 +196,7 @@ def _least_epsilon(prior: Prior, people: Any, goal: _Goal) -> Plan:
         raise OptionError(
             "a plan for a prior needs epsilon, or people and a goal, from which epsilon follows",
             given=f"{prior.size} answers",
-            remedy="e.g. people=944, width=0.2",
+            remedy="e.g. `people=944, width=0.2`",
         )
     n = check_people(people, "people")
 

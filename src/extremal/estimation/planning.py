@@ -274,8 +274,8 @@ def _search(channel: Channel, width: float, error: float, widths: Callable[..., 
     """A number that is enough where one fewer is not, near where the normal approximation puts it."""
     size = len(channel.expected)
     z = normal_quantile(error / size / 2 / BENTKUS)
-    typical = standard_errors(channel, each_symbol(size), 1.0).max()
-    start = (2 * z * typical / width) ** 2 if math.isfinite(typical) else 1e4
+    typical = float(standard_errors(channel, each_symbol(size), 1.0).max())
+    start = min(2 * z * typical / width, math.sqrt(MOST_REPORTS)) ** 2 if math.isfinite(typical) else 1e4
 
     def enough(n: int) -> bool:
         return bool(widths(channel, float(n), error).max() <= width)

@@ -67,9 +67,12 @@ def people_for_difference(channel: Channel, places: list[int], difference: float
     known = [v for v in found if v is not None]
     if not known:
         raise OptionError(
-            "must be smaller than what shares can differ by", parameter="difference", given=difference
+            "must be smaller than what shares can differ by",
+            parameter="difference",
+            given=difference,
+            remedy="look for a smaller one",
         )
-    return _whole(max(known) * effort / difference**2)
+    return _whole(max(known) * effort / difference / difference)  # the square may be 0
 
 
 def detectable_difference(channel: Channel, places: list[int], people: float, effort: float) -> float | None:
@@ -88,7 +91,7 @@ def detectable_difference(channel: Channel, places: list[int], people: float, ef
 
 def people_for_coefficient(channel: Channel, place: int, coefficient: float, effort: float) -> int:
     """For a log odds ratio per standard deviation of a normal covariate, in a logit model of one answer or not."""
-    return _whole(coefficient_variance(channel, place, coefficient) * effort / coefficient**2)
+    return _whole(coefficient_variance(channel, place, coefficient) * effort / coefficient / coefficient)
 
 
 def coefficient_variance(channel: Channel, place: int, coefficient: float) -> float:
@@ -128,8 +131,9 @@ def _probabilities(z: Floats, weights: Floats, coefficient: float, share: float)
 def _whole(people: float) -> int:
     if not people < MOST_PEOPLE:
         raise MechanismError(
-            f"more than {MOST_PEOPLE:g} people would be needed",
-            remedy="the mechanism is too noisy, allow more leakage",
+            f"at most {MOST_PEOPLE:g} people must be enough",
+            given=f"{people:.3g} that would be needed",
+            remedy="the mechanism is too noisy: allow more leakage, or look for more",
         )
     return max(math.ceil(people - 1e-9), 2)
 

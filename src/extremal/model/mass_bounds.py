@@ -27,6 +27,7 @@ def in_order(
         raise PriorError(
             "lower and upper must both be mappings or both be lists",
             given="one of each",
+            remedy="give two mappings with equal keys, or two lists",
         )
     if isinstance(lower, Mapping) and isinstance(upper, Mapping):
         if labels is not None or set(lower) != set(upper):
@@ -45,6 +46,7 @@ def check_bounds(l: Floats, u: Floats, names: Labels) -> None:
         raise PriorError(
             "lower and upper must have one number for each symbol",
             given=f"{len(l)} and {len(u)}",
+            remedy="give as many of both",
         )
     bad = ~((l >= 0) & (l <= u) & (u <= 1))
     if bad.any():
@@ -70,11 +72,13 @@ def check_number(value: Any, what: str) -> float:
         raise PriorError(
             f"{what} must be a number",
             given=f"{value!r:.60}",
+            remedy="e.g. 0.05",
         )
     (number,) = as_vector([value], what)
     if not math.isfinite(number):
         raise PriorError(
             f"{what} must be finite",
-            given=value,
+            given=repr(value)[:60],
+            remedy="e.g. 0.05",
         )
     return float(number)

@@ -61,9 +61,7 @@ class Mechanism:
             names = check_labels(range(P.shape[0]) if inputs is None else inputs, P.shape[0], "inputs")
             released = check_labels(range(P.shape[1]) if outputs is None else outputs, P.shape[1], "outputs")
         except PriorError as error:
-            raise MechanismError(
-                f"mechanism: {error}",
-            ) from None
+            raise error.within("mechanism: ", MechanismError) from None
         P = _check_stochastic(P, names)
         P.setflags(write=False)
         object.__setattr__(self, "matrix", P)

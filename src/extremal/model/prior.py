@@ -129,7 +129,7 @@ class Prior:
             raise PriorError(
                 "must be finite and >= 0",
                 parameter="pseudocount",
-                given=pseudocount,
+                given=repr(pseudocount)[:60],
                 remedy="1 adds one answer a label",
             )
         bad = ~np.isfinite(n) | (n < 0)

@@ -125,7 +125,7 @@ def test_a_hostile_file_is_refused_with_a_message(name, text):
 
 def test_a_file_of_answers_is_a_release_and_a_table_of_shares_is_not():
     counted = priors.read_upload("survey.csv", "answer\nyes\nno\nyes\n")
-    assert counted.warning.startswith("These shares were counted from survey.csv, and the mechanism file will contain them exactly")
+    assert counted.warning.startswith("These shares were counted from survey.csv, and the mechanism file")
     assert priors.read_upload("prior.csv", "a,0.25\nb,0.75\n").warning == ""
 
 

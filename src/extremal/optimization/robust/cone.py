@@ -177,7 +177,7 @@ def _unit(v: Floats) -> float:
 def _same_counts(cone: Cone, k: float, v: Floats, unit: float) -> list[Case]:
     """Vectors with k + v(S) + b / t v_j = 1 / c, by v(S) and v_j, which are multiples of the unit."""
     counts, needed = np.rint(v / unit), (1 / cone.c - k) / unit
-    cases = []
+    cases: list[Case] = []
     for own in np.unique(counts):
         for held in range(max(math.ceil(needed - own - NEAR), 0), math.floor(needed + NEAR) + 1):
             share = min(max((needed - held) / own, 0.0), 1.0)

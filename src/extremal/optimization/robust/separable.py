@@ -25,11 +25,17 @@ BLOCKS = 40
 MARGIN = 1e-3  # the least that a column is taken to leave
 TOO_MANY = 0.7  # blocks for each symbol
 COARSE, FIRST = 50, 0.2  # blocks of a start, and its share of the budget
-SHARE, PROOF = 0.4, 0.3  # of the budget for columns of blocks; of what is left for each bound over all symbols
+SHARE, PROOF = (
+    0.4,
+    0.3,
+)  # of the budget for columns of blocks; of what is left for each bound over all symbols
 CLOSE = 1e-4  # gap up to which blocks are good enough
 
 STARTS = 40  # columns in use, and random ones, that local search starts from
-INNER, INMOST = 0.7, 0.99  # how far prices are moved towards those of the best bound so far, at least and at most
+INNER, INMOST = (
+    0.7,
+    0.99,
+)  # how far prices are moved towards those of the best bound so far, at least and at most
 PATIENCE = 5  # rounds at such prices that close next to nothing
 FAR = 1e-2  # the gap down to which they are
 FEW, MANY = 2e5, 3e7  # symbols looked at by branch and bound: for prices that change anyway, and for a proof
@@ -54,7 +60,9 @@ def _merged(task: Task, utility: FInformation, priors: PriorSet, c: float, budge
     interpolation, then in proportion to mass.
     """
     pi = priors.nominal.probabilities
-    held = min(1 / c + priors.radius / 2, 1.0 - MARGIN)  # by a column of one level, if the ball says what is admissible
+    held = min(
+        1 / c + priors.radius / 2, 1.0 - MARGIN
+    )  # by a column of one level, if the ball says what is admissible
     block = merge(Separable(pi, utility.f, 0.0, min(1 / held, 1 / float(pi.min()))), BLOCKS)
     if block.max() >= TOO_MANY * priors.size:
         return _refined(task, utility, priors, c, budget)

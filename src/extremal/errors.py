@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-Raised = TypeVar("Raised", bound="ExtremalError")
+_Raised = TypeVar("_Raised", bound="ExtremalError")
 
 
 class ExtremalError(Exception):
@@ -82,7 +82,7 @@ class ExtremalError(Exception):
             text += "; " + "".join(parts)
         return text
 
-    def within(self, place: str, kind: type[Raised]) -> Raised:
+    def within(self, place: str, kind: type[_Raised]) -> _Raised:
         """The same complaint as an error of another kind, after where it was found; its fields stay apart.
 
         Parameters

@@ -516,6 +516,11 @@ FIELDS = {
     "a radius in words": lambda: ex.PriorSet.l1_ball(PRIOR, "0.1"),
     "bounds of two kinds": lambda: ex.PriorSet.intervals(BOX["lower"], {"a": 0.9, "b": 0.8}),
     "bounds of two lengths": lambda: ex.PriorSet.intervals([0.1], BOX["upper"]),
+    "no name of a file": lambda: ex.load(""),
+    "a name that no file can have": lambda: ex.load("a\0b"),
+    "a list for a frame": lambda: ex.privatize(["a"], {"x": ex.certify(PAIR, mechanism(), 1.0)}),
+    "no mechanisms": lambda: ex.privatize(["a"], {}),
+    "a matrix of many lines": lambda: ex.pml(PRIOR, np.eye(3)),
     "no pseudocount": lambda: ex.Prior.from_counts([1, 2], pseudocount=None),
     "an altered file": lambda: ex.Certified.from_json(_with_leakage_of_one()),
 }
@@ -539,6 +544,7 @@ def test_what_was_given_and_what_to_do_stay_fields_on_their_way_through_the_libr
     assert caught.value.given
     assert caught.value.remedy
     assert "got" not in caught.value.problem
+    assert "\n" not in str(caught.value)
 
 
 def assert_complete(message):

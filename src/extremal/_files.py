@@ -14,10 +14,14 @@ from .errors import ExtremalError, FileError
 def file_name(path: Any, what: str, refusal: type[ExtremalError], kind: str = "file") -> str:
     """The path as text, if it can be the name of a file; a number is none, though open() would take it."""
     if not isinstance(path, str | bytes | os.PathLike) or not os.fspath(path):
-        raise refusal(f"{what} must be the name of a {kind}, got {repr(path)[:60]}; give a path")
+        raise refusal(f"{what} must be the name of a {kind}", given=repr(path)[:60], remedy="give a path")
     name = os.fsdecode(path)
     if "\0" in name:
-        raise refusal(f"{what} must be the name of a {kind}, got one with a null character: {name[:60]!r}")
+        raise refusal(
+            f"{what} must be the name of a {kind}",
+            given=f"one with a null character: {name[:60]!r}",
+            remedy="give a path without it",
+        )
     return name
 
 
@@ -43,6 +47,7 @@ def make_folder(output: str | os.PathLike[str]) -> Path:
             "must be a folder, or a place for one",
             parameter="output",
             given=f"{str(folder)!r}: {reason(error)}",
+            remedy="choose another name",
         ) from None
     return folder
 

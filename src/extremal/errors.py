@@ -60,7 +60,7 @@ class ExtremalError(Exception):
         super().__init__(problem, parameter, given, remedy)
         self.problem = str(problem)
         self.parameter = parameter
-        self.given = None if given is None else str(given)
+        self.given = None if given is None else " ".join(str(given).split("\n"))  # a matrix has lines
         self.remedy = remedy
 
     def phrase(self, words: Mapping[str, str]) -> str:

@@ -194,3 +194,14 @@ def test_levels_below_rounding_tell_nothing_and_claim_nothing(epsilon):
     assert found.value == 0
     assert not found.proven
     assert ex.check_design(found).ok
+
+
+def test_shares_under_ldp_are_refused_with_the_set_of_priors_that_is_the_same():
+    prior = ex.Prior([0.5, 0.3, 0.2])
+    with pytest.raises(ex.errors.OptionError) as caught:
+        ex.design(prior, 0.4, notion=ex.LDP)
+    assert "design(PriorSet.at_least(prior, 0), epsilon)" in str(caught.value)
+    made = ex.design(ex.PriorSet.at_least(prior, 0), 0.4)
+    response = ex.theory.randomized_response(prior, 0.4)  # the classical method under LDP
+    assert ex.measures.ldp_epsilon(made.mechanism) <= 0.4 + 1e-12
+    assert made.value >= ex.shares(prior, response) * (1 - 1e-12)

@@ -197,7 +197,12 @@ def _column(table: Table | None, given: Any, what: str) -> Any:
 
 def _check_length(what: str, values: Any, n: int) -> None:
     if values is not None and len(values) != n:
-        raise ValuesError(f"must be one for each of the {n} reports", parameter=what, given=len(values))
+        raise ValuesError(
+            f"must be one for each of the {n} reports",
+            parameter=what,
+            given=len(values),
+            remedy="give as many",
+        )
 
 
 def counts_in(codes: Ints, outputs: Labels) -> ReportCounts:

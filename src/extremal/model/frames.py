@@ -64,6 +64,7 @@ def eager_frame(frame: Any) -> Any:
             "must be a pandas, polars or arrow table, or another eager frame with distinct column names",
             parameter="frame",
             given=f"{type(frame).__name__}: {' '.join(str(error).split())[:80]}",
+            remedy="a column by itself is for the method privatize of a certified mechanism",
         ) from None
     if isinstance(wrapped, narwhals.LazyFrame):
         raise ValuesError(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..errors import OptionError
 from ..model.guaranteed import Guaranteed
-from ..model.notion import PML, Notion
+from ..model.notion import LDP, PML, Notion
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
@@ -110,7 +110,11 @@ def design(
             raise OptionError(
                 f"a design for {utility.name} is for PML, by the method 'auto'",
                 given=f"{notion!r} and {method!r}",
-                remedy="leave them out, or give another utility: `utility=ex.mutual_information`",
+                remedy=(
+                    "PML for every prior is LDP: `design(PriorSet.at_least(prior, 0), epsilon)`"
+                    if notion == LDP and method == "auto"
+                    else "leave them out, or give another utility: `utility=ex.mutual_information`"
+                ),
             )
         if isinstance(prior, PriorSet):
             return run_robust_purpose(prior, epsilon, utility, tolerance, time_limit, progress)

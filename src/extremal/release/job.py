@@ -158,6 +158,7 @@ def plan(
             "must be given for at least one column, as {column: certified mechanism}",
             parameter="mechanisms",
             given=repr(mechanisms)[:60],
+            remedy='e.g. {"answer": ex.certify(design)}',
         )
     if unknown not in ("refuse", "drop"):
         raise ValuesError(
@@ -220,6 +221,7 @@ def check_columns(job: Job, columns: Iterable[Any], what: str, ids: Any = None) 
         raise ValuesError(
             f"{what} must have the columns {absent}",
             given=shorten(present, 20),
+            remedy="correct the name",
         )
     if ids is not None and ids in job.private:
         raise ValuesError(

@@ -89,3 +89,16 @@ def test_any_matrix_makes_a_purpose():
 def test_purposes_that_make_no_sense_are_refused(make):
     with pytest.raises(OptionError):
         make()
+
+
+@pytest.mark.parametrize("rare", [1e-5, 1e-7, 1e-9])
+def test_a_rare_group_has_the_efficiency_of_the_same_mechanism_for_two_labels(rare):
+    """The rest of the labels have equal rows, so that they are one label."""
+    rest = (1 - rare) / 2
+    prior, merged = ex.Prior([rare, rest, rest]), ex.Prior([rare, 1 - rare])
+    rows = [[0.55, 0.45], [0.45, 0.55]]
+    expected = (0.1**2 / (0.45 * 0.55)) * rare  # of direct answers' rare (1 - rare), up to parts of `rare`
+    mechanism = ex.Mechanism([rows[0], rows[1], rows[1]])
+    assert mean([1, 0, 0])(prior, mechanism) == pytest.approx(expected, rel=1e-3)
+    assert mean([1, 0])(merged, ex.Mechanism(rows)) == pytest.approx(expected, rel=1e-3)
+    assert ex.check_design(ex.design(prior, 0.1, groups({"rare": [0]}))).ok

@@ -97,3 +97,12 @@ def test_four_outputs_a_label_lose_one_percent_among_hundreds_too():
     assert design.mechanism.shape[1] <= 4 * n
     best, value = subset_selection(n, 1.0), ex.shares(ex.Prior.uniform(n), design.mechanism)
     assert best * (1 - 0.012) <= value <= best * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_one_label_against_the_rest_is_a_question_of_two_labels_though_the_others_are_alike(n):
+    names = [f"answer {i}" for i in range(n)]
+    purpose = ex.groups({"first": names[:1], "rest": names[1:]})
+    design = ex.design(ex.PriorSet.at_least(names, 0), 0.4, purpose)
+    two = ex.PriorSet.at_least(ex.Prior([1 / n, 1 - 1 / n]), 0)
+    assert design.value == pytest.approx(ex.design(two, 0.4).value, rel=2e-3)

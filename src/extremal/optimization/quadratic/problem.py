@@ -82,12 +82,26 @@ def square_root(A: Floats) -> Floats:
 
 def efficiency(problem: Problem, X: Floats, q: Floats) -> float:
     """The efficiency of the mixture of the rows of X, lift vectors less 1; 0 if it does not identify what matters."""
-    C = (X[:, 1:].T * q) @ X[:, 1:]
+    return _efficiency((X[:, 1:].T * q) @ X[:, 1:], problem.factor, problem.direct)
+
+
+def efficiency_of_rows(pi: Floats, P: Floats, A: Floats) -> float:
+    """The efficiency of a mechanism's rows P, the most likely symbol first.
+
+    Rows are compared with the first one, which loses no digits: a lift less 1 does where one symbol is nearly certain.
+    """
+    factor = square_root(A)
+    Z = (P[1:] - P[0]) / np.sqrt(pi @ P)
+    return _efficiency(Z @ Z.T, factor[:, 1:] - factor[:, :1], from_excess(pi, math.inf, A).direct)
+
+
+def _efficiency(C: Floats, factor: Floats, direct: float) -> float:
+    """direct / tr(M C^-1 M'), M the factor; 0 if that needs what C does not tell."""
     own = np.diagonal(C)
     scale = 1 / np.sqrt(np.where(own > 0, own, 1.0))
     values, vectors = np.linalg.eigh(C * np.multiply.outer(scale, scale))
-    squares = np.sum(((problem.factor * scale) @ vectors) ** 2, axis=0)
-    known = values > problem.size * 1e-14
+    squares = np.sum(((factor * scale) @ vectors) ** 2, axis=0)
+    known = values > (len(C) + 1) * 1e-14
     if float(squares[~known].sum()) > 1e-12 * float(squares.sum()):
         return 0.0
-    return problem.direct / float(np.sum(squares[known] / values[known]))
+    return direct / float(np.sum(squares[known] / values[known]))

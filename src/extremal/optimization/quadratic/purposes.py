@@ -7,7 +7,6 @@ that of the reports. An efficiency of 0.25 means: ask four times as many people 
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from ..._types import Floats
 from ...errors import OptionError
 from ...model.mechanism import Mechanism, check_match
 from ...model.prior import Prior, check_prior
-from .problem import efficiency, from_excess
+from .problem import efficiency_of_rows
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,9 @@ class Purpose(ABC):
         """The efficiency of a mechanism: 1 without privacy, 0 if the reports do not identify what is estimated."""
         check_match(check_prior(prior), mechanism)
         P = mechanism.matrix[:, mechanism.matrix.max(axis=0) > 0]
-        q = prior.probabilities @ P
         order = np.argsort(-prior.probabilities, kind="stable")
-        problem = from_excess(prior.probabilities[order], math.inf, self.loss(prior)[np.ix_(order, order)])
-        return min(1.0, efficiency(problem, (P / q - 1).T[:, order], q))
+        A = self.loss(prior)[np.ix_(order, order)]
+        return min(1.0, efficiency_of_rows(prior.probabilities[order], P[order], A))
 
 
 @dataclass(frozen=True)

@@ -43,9 +43,10 @@ LESS = 1e-9  # of the loss: steps that gain less are the last
 def alike(problem: Problem) -> bool:
     """Whether neither the prior nor the loss tells symbols apart."""
     G, n = problem.loss, problem.size
-    own, pair = (float(G[0, 0]), float(G[0, -1])) if n > 2 else (1.0, 0.0)
-    flat = n == 2 or np.abs(G - np.eye(n - 1) * (own - pair) - pair).max() <= 1e-12 * own
-    return bool(flat) and is_uniform(problem.pi)
+    own, pair = float(G[0, 0]), float(G[0, -1])
+    # G lacks the first symbol: what is the same for all the others may still be about the first alone.
+    same = (own - pair) * (np.eye(n - 1) - 1 / n)
+    return (n == 2 or bool(np.abs(G - same).max() <= 1e-12 * own)) and is_uniform(problem.pi)
 
 
 def farthest_bound(problem: Problem, cone: Cone) -> tuple[float, Certificate]:

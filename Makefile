@@ -89,11 +89,12 @@ format: test-environment
 	$(test_python) -m ruff check --fix
 	$(test_python) -m ruff format
 
+# Extras stay in the list: pip takes the newest release of `coverage[toml]`, which has no hash, if only `coverage` is pinned.
 .PHONY: lock
 lock:
 	@$(environment) create .venv-lock --group lock
 	$(lock_python) -m uv pip compile --quiet --upgrade --universal --fork-strategy fewest --python-version 3.11 --no-config \
-		--all-extras --group build --group lock --group release --generate-hashes --no-emit-package extremal \
+		--no-strip-extras --all-extras --group build --group lock --group release --generate-hashes --no-emit-package extremal \
 		--custom-compile-command "make lock" --output-file constraints.txt pyproject.toml
 
 .PHONY: release

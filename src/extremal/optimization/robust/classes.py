@@ -1,7 +1,8 @@
 """Symbols that a set of priors treats alike: one row for each class of them, and the solution spread over all.
 
-If the set and its nominal prior do not change when two symbols are exchanged, a column with the two exchanged is as good,
-and an optimal solution averaged over such exchanges stays one: see `solver.classes`. Here columns have three levels.
+If the set and its nominal prior do not change when two symbols are exchanged, a column with the two exchanged is as
+good, and an optimal solution averaged over such exchanges stays one: see `solver.classes`. Here columns have three
+levels.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+PINNED = r"[\w.-]+(?:\[([\w,.-]+)\])?==[^\n]* \\\n    --hash=sha256:"
 LOCK = (ROOT / "constraints.txt").read_text(encoding="utf-8")
 
 
@@ -40,12 +41,32 @@ def test_every_package_is_pinned_with_a_hash_and_no_address_is_written_down():
     blocks = re.split(r"\n(?=[A-Za-z0-9])", LOCK)
     packages = [block for block in blocks if not block.startswith("#")]
     assert len(packages) > 50
-    assert [
-        block[:60] for block in packages if not re.match(r"[\w.-]+==[^\n]* \\\n    --hash=sha256:", block)
-    ] == []
+    assert [block[:60] for block in packages if not re.match(PINNED, block)] == []
     assert "://" not in LOCK
     assert "--index" not in LOCK
     assert "--find-links" not in LOCK
+
+
+def test_extras_that_installed_packages_ask_for_are_in_the_lock():
+    """Else pip takes the newest release for the extra, which the lock has no hash of."""
+    requirements = pytest.importorskip("packaging.requirements")
+    blocks = re.split(r"\n(?=[A-Za-z0-9])", LOCK)
+    pinned = {}
+    for block in blocks:
+        if found := re.match(PINNED, block):
+            name = re.match(r"[\w.-]+", block)[0]
+            pinned[locked.normal(name)] = set(filter(None, (found[1] or "").split(",")))
+    asked = 0
+    for name in pinned:
+        try:
+            needs = importlib.metadata.requires(name) or []
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        for need in map(requirements.Requirement, needs):
+            if need.extras and (need.marker is None or need.marker.evaluate({"extra": ""})):
+                asked += 1
+                assert need.extras <= pinned[locked.normal(need.name)], f"{name} needs {need}"
+    assert asked > 0
 
 
 def installed_needs(name):

@@ -68,7 +68,7 @@ def run_purpose(
     if epsilon >= prior.epsilon_max and np.count_nonzero(found.matrix) == prior.size:
         mechanism, method = identity_mechanism(prior), "identity"
     mechanism = pair_outputs(prior, within_lifts(prior, mechanism, epsilon))
-    value = purpose(prior, mechanism)
+    value = 1.0 if method == "identity" else purpose(prior, mechanism)
     upper = checked_bound(min(found.upper_bound, 1.0), value, blurred(value, epsilon))
     stats = Stats(
         rounds=int(found.stats.get("rounds", 0)),

@@ -178,11 +178,11 @@ def _same_counts(cone: Cone, k: float, v: Floats, unit: float) -> list[Case]:
     """Vectors with k + v(S) + b / t v_j = 1 / c, by v(S) and v_j, which are multiples of the unit."""
     counts, needed = np.rint(v / unit), (1 / cone.c - k) / unit
     cases: list[Case] = []
-    for own in np.unique(counts):
+    for own in np.unique(counts).tolist():
         for held in range(max(math.ceil(needed - own - NEAR), 0), math.floor(needed + NEAR) + 1):
             share = min(max((needed - held) / own, 0.0), 1.0)
             if share > NEAR or held == 0:  # else it is one with share 1 of another symbol
-                cases.append((counts, held, counts, counts.sum() - held - own, share, share))
+                cases.append((counts, held, counts, float(counts.sum()) - held - own, share, share))
     return cases
 
 

@@ -22,25 +22,22 @@ from .vertices import nested_sets
 
 MERGED = 60  # symbols from which small ones are merged
 BLOCKS = 40
-MARGIN = 1e-3  # the least that a column is taken to leave
+LITTLE = 1e-3  # mass that columns leave where upper bounds decide
 TOO_MANY = 0.7  # blocks for each symbol
 COARSE, FIRST = 50, 0.2  # blocks of a start, and its share of the budget
-SHARE, PROOF = (
-    0.4,
-    0.3,
-)  # of the budget for columns of blocks; of what is left for each bound over all symbols
+SHARE = 0.4  # of the budget for columns of blocks
+PROOF = 0.3  # of what is left for each bound over all symbols
 CLOSE = 1e-4  # gap up to which blocks are good enough
 
 STARTS = 40  # columns in use, and random ones, that local search starts from
-INNER, INMOST = (
-    0.7,
-    0.99,
-)  # how far prices are moved towards those of the best bound so far, at least and at most
-PATIENCE = 5  # rounds at such prices that close next to nothing
+INNER, INMOST = 0.7, 0.99  # how far prices are moved towards those of the best bound, at least and at most
+PATIENCE = 5  # searches at such prices that close next to nothing
 FAR = 1e-2  # the gap down to which they are
 FEW, MANY = 2e5, 3e7  # symbols looked at by branch and bound: for prices that change anyway, and for a proof
 MORE = 4  # times as many when that is not enough
-RESERVE = 0.15  # of the budget
+SEEDS = 8  # local searches at the prices of a start
+EFFECT = 0.05  # of the gap that a search must close
+RESERVE = 0.15  # of the budget, for a last proof
 HALF = 0.5  # of what is possible: a column that gains this much is worth a new program
 
 
@@ -60,10 +57,7 @@ def _merged(task: Task, utility: FInformation, priors: PriorSet, c: float, budge
     interpolation, then in proportion to mass.
     """
     pi = priors.nominal.probabilities
-    held = min(
-        1 / c + priors.radius / 2, 1.0 - MARGIN
-    )  # by a column of one level, if the ball says what is admissible
-    block = merge(Separable(pi, utility.f, 0.0, min(1 / held, 1 / float(pi.min()))), BLOCKS)
+    block = merge(Separable(pi, utility.f, 0.0, min(1 / _held(priors, c), 1 / float(pi.min()))), BLOCKS)
     if block.max() >= TOO_MANY * priors.size:
         return _refined(task, utility, priors, c, budget)
     small = priors.merged(block)
@@ -87,6 +81,15 @@ def _merged(task: Task, utility: FInformation, priors: PriorSet, c: float, budge
         return _whole(task, utility, priors, c, budget, start)
     stats = replace(solution.stats, stopped=budget.stopped)
     return replace(solution, lifts=solution.lifts[:, block], upper=start.upper, dual=start.dual, stats=stats)
+
+
+def _held(priors: PriorSet, c: float) -> float:
+    """About the mass that a column of one level holds: blocks are a part of that, and of what it leaves."""
+    ball = 1 / c + priors.radius / 2
+    if ball < 1:
+        return ball
+    # Upper bounds say what a column leaves: many times the mass of rare symbols, so that columns leave little of it.
+    return 1 - LITTLE if (priors.upper < 1).any() else 1 / c
 
 
 def _refined(task: Task, utility: FInformation, priors: PriorSet, c: float, budget: Budget) -> Solution:
@@ -144,9 +147,9 @@ class NestedSearch:
     first: Floats | None = None  # prices to begin with
     most: float = MANY  # symbols that a proof may look at
     inner: float = INNER
-    gap: float = math.inf
     reserve: float = 0.0  # work that is kept for a last proof
-    idle: int = 0  # rounds that closed next to nothing of the gap
+    seeded: bool = False
+    idle: int = 0  # searches between prices that ended without effect
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     @property
@@ -165,20 +168,21 @@ class NestedSearch:
         Prices of a program with few columns are far from the last ones; those in between are nearer (Wentges,
         *Weighted Dantzig-Wolfe decomposition for linear mixed-integer programming*, 1997).
         """
+        if self.first is not None and not self.seeded:  # columns that keep prices near the first ones
+            self.seeded = True
+            found = sum(self.known.add(run, self._rising(run, self.first)) for _ in range(SEEDS))
+            if found:
+                return found
         y = run.solution.dual
         if run.budget.left < self.reserve:  # whatever columns there are: time for a proof
             self.reserve = 0.0
             return self._good(run, self._priced(run, y, math.inf).lifts)
-        gap = relative_gap(run.solution.value, run.upper)
-        self.idle, self.gap = (self.idle + 1 if gap > 0.95 * self.gap else 0), gap
-        if run.dual is not None and gap > FAR and self.idle <= PATIENCE:
-            between, before = self.inner * run.dual + (1 - self.inner) * y, run.upper
-            found = self._good(run, self._rising(run, between))
-            found += self._good(run, self._priced(run, between, self.few).lifts)
-            # Where such prices prove nothing new, those of the program are too far away from the last ones.
-            self.inner = 1 - (1 - self.inner) / 2 if run.upper >= before else max(self.inner - 0.1, INNER)
-            if self.inner > INMOST or not found:
-                self.inner = INNER
+        if (
+            run.dual is not None
+            and relative_gap(run.solution.value, run.upper) > FAR
+            and self.idle <= PATIENCE
+        ):
+            found = self._between(run, y)
             if found or run.budget.over:
                 return found
         found = self._good(run, self._rising(run, y))
@@ -189,6 +193,24 @@ class NestedSearch:
                 break
             if not found:
                 self.most *= MORE
+        return found
+
+    def _between(self, run: Run, y: Floats) -> int:
+        """Columns at prices between y and those of the best bound.
+
+        If these prove nothing new, y is far from the last prices, and the next ones are taken nearer to the bound's. If
+        searches end several times before anything is proven, that is not the way.
+        """
+        assert run.dual is not None
+        between, before = self.inner * run.dual + (1 - self.inner) * y, run.upper
+        found = self._good(run, self._rising(run, between))
+        priced = self._priced(run, between, self.few)
+        found += self._good(run, priced.lifts)
+        better = before - run.upper > EFFECT * (before - run.solution.value)
+        self.idle = 0 if better else self.idle + (priced.nodes >= self.few)
+        self.inner = 1 - (1 - self.inner) / 2 if run.upper >= before else max(self.inner - 0.1, INNER)
+        if self.inner > INMOST or not found:
+            self.inner = INNER
         return found
 
     def _priced(self, run: Run, y: Floats, most: float) -> Priced:

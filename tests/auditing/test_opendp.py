@@ -44,6 +44,7 @@ def passes(secrets, reports, prior, epsilon):
     assert ex.audit_pairs(secrets, reports, prior=prior, epsilon=epsilon / 2, confidence=SURE).violation
 
 
+@pytest.mark.slow
 def test_bounded_geometric_noise_has_our_matrix_and_leaks_as_much(answers):
     sampler = dp.m.make_geometric(*vector(int), scale=1.5, bounds=(0, 4))
     reports = np.array(sampler(answers.tolist()))
@@ -54,6 +55,7 @@ def test_bounded_geometric_noise_has_our_matrix_and_leaks_as_much(answers):
         assert chisquare(drawn, drawn.sum() * mechanism.matrix[x]).pvalue > 1e-7
 
 
+@pytest.mark.slow
 def test_laplace_noise_leaks_what_its_audit_says(answers, noisy):
     passes(answers, noisy, NUMBERS, ex.noise.audit(NUMBERS, ex.noise.laplace(1.0)).epsilon)
 

@@ -96,7 +96,7 @@ def test_a_transcript_forgets_nothing_however_unlikely_it_has_become():
     assert seen.worst_after(response) == pytest.approx(worst, abs=1e-11)
 
 
-@pytest.mark.parametrize("reports", [700, 3000])
+@pytest.mark.parametrize("reports", [700, pytest.param(3000, marks=pytest.mark.slow)])
 def test_the_posterior_after_thousands_of_honest_reports_is_a_prior_for_the_next(reports):
     prior = ex.Prior({"a": 0.6, "b": 0.3, "c": 0.1})
     response = ex.Mechanism(ex.theory.randomized_response(prior, 1.0).matrix, prior.labels, prior.labels)

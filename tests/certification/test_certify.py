@@ -296,6 +296,7 @@ def test_the_last_candidate_leaks_nothing():
     assert largest_lift(prior_masses(prior.probabilities.tolist()), column_runs(weights))[:2] == (1, 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(seed=st.integers(0, 2**32))
 def test_wide_matrices_with_tiny_masses_are_certified(seed):

@@ -27,6 +27,7 @@ def chord_dual(prior, epsilon):
     return prior.probabilities * np.minimum(epsilon, -np.log(prior.probabilities))
 
 
+@pytest.mark.slow
 def test_a_thousand_symbols_are_bounded_by_their_chords(monkeypatch):
     prior = ex.Prior.from_counts(1 / np.arange(1, 1001) ** 1.5)
     mechanism, y = closed_form.arc(prior, 1.0), chord_dual(prior, 1.0)

@@ -235,6 +235,7 @@ def difference_misses(runs, seed, n=(400, 900)):
     return missed
 
 
+@pytest.mark.slow
 def test_intervals_of_differences_cover_and_are_narrower_than_differences_of_intervals():
     assert difference_misses(40, 3) <= allowed(40)
     P, prior, truth = CASES["designed, five symbols, zeros"]

@@ -17,7 +17,9 @@ from tests.support.pricing import SEPARABLE, families
 from tests.support.strategies import designs
 
 
-@pytest.mark.parametrize("size", [2, 3, 5, 8, 13, 20, 28, 36])
+@pytest.mark.parametrize(
+    "size", [2, 3, 8, 13, 20, *(pytest.param(n, marks=pytest.mark.slow) for n in (5, 28, 36))]
+)
 def test_designs_up_to_thirty_six_symbols_pass_the_independent_check(size):
     rng = np.random.default_rng(size)
     weights = 1 / np.arange(1, size + 1)
@@ -34,7 +36,7 @@ def test_designs_up_to_thirty_six_symbols_pass_the_independent_check(size):
 
 
 @pytest.mark.parametrize("name", ["Dirichlet", "Zipf 1", "counts"])
-@pytest.mark.parametrize(("size", "epsilon"), [(100, 0.7), (300, 1.5)])
+@pytest.mark.parametrize(("size", "epsilon"), [(100, 0.7), pytest.param(300, 1.5, marks=pytest.mark.slow)])
 def test_designs_of_hundreds_of_symbols_pass_it_by_their_chords(name, size, epsilon):
     prior = ex.Prior(families(size)[name])
     design = ex.design(prior, epsilon, ex.mutual_information, tolerance=1e-3)

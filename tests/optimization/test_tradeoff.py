@@ -30,7 +30,7 @@ def test_every_point_is_the_optimum_at_its_level_in_the_order_given(prior, epsil
     assert curve.ceiling == pytest.approx(utility(prior, ex.Mechanism(np.eye(prior.size))), rel=1e-9)
 
 
-@pytest.mark.parametrize("size", [15, 25])
+@pytest.mark.parametrize("size", [15, pytest.param(25, marks=pytest.mark.slow)])
 def test_the_curve_never_falls_and_every_point_is_certified(size):
     prior = ex.Prior(np.random.default_rng(size).dirichlet(np.ones(size)))
     levels = [2.0, 0.1, 0.6, 1.2]

@@ -275,6 +275,7 @@ def test_reports_that_are_moved_to_other_people_are_found():
 # --- false alarms -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_rate_of_false_alarms_is_no_more_than_promised():
     """At a level of 0.05 that can be counted: of 2,000 pairs of independent releases."""
     generator = np.random.default_rng(5)

@@ -69,6 +69,7 @@ def test_a_sorted_column_of_many_rare_answers_is_found():
     assert ordered(by_text, sorted(range(300), key=lambda k: labels[k]))
 
 
+@pytest.mark.slow
 def test_random_orders_and_files_without_order_raise_no_alarm():
     """Skewed and rare answers included: the chance of one alarm in all of these is below 2e-3."""
     rng = random.Random(5)

@@ -203,7 +203,9 @@ def expect(kind, text, call):
 
 
 @pytest.mark.parametrize(
-    ("ids", "occasion", "key"), [("name", 2, KEY), ("token", None, bytes(range(32)))], ids=["name", "token"]
+    ("ids", "occasion", "key"),
+    [("name", 2, KEY), pytest.param("token", None, bytes(range(32)), marks=pytest.mark.slow)],
+    ids=["name", "token"],
 )
 def test_keyed_reports_are_those_of_the_array_interface(frame, table, ids, occasion, key):
     how = {"key": key, "occasion": occasion}
@@ -267,6 +269,7 @@ def test_reports_stored_in_a_folder_are_read_back_from_it(spark, frame, tmp_path
     assert reports(spark.read.schema(private.schema).parquet(str(path))) == first
 
 
+@pytest.mark.slow
 def test_a_keyed_stream_gives_the_reports_of_the_array_interface(spark, frame, table, tmp_path):
     (tmp_path / "in").mkdir()
     table.to_parquet(tmp_path / "in" / "records.parquet")
@@ -533,6 +536,7 @@ def test_unknown_values_can_be_dropped_or_counted_as_a_label(dirty):
     assert {i: filled[i] for i in kept} == kept
 
 
+@pytest.mark.slow
 def test_of_many_unknown_values_a_few_are_named(spark):
     frame = spark.range(0, 5_000, 1, 2).select("id", F.lit("a").alias("answer"))
     frame = frame.withColumn("other", F.col("id").cast("string"))

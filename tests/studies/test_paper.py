@@ -340,6 +340,7 @@ def test_the_page_quotes_what_the_report_prints_beyond_the_paper(everything, pag
     assert_quoted(page, report, everything)
 
 
+@pytest.mark.slow
 def test_runs_are_the_same_bytes_in_another_process_and_under_other_settings_of_matplotlib(paper, tmp_path):
     names = ["3a", "4b"]
     (tmp_path / "matplotlibrc").write_text("lines.linewidth: 9\nsavefig.dpi: 30\nsvg.fonttype: none\n")

@@ -69,7 +69,9 @@ def test_symbols_are_alike_only_if_the_loss_says_so_too():
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.6, 2.5])
-@pytest.mark.parametrize("counts", [(1, 2, 3), tuple(1 + k / 37 for k in range(24))])
+@pytest.mark.parametrize(
+    "counts", [(1, 2, 3), pytest.param(tuple(1 + k / 37 for k in range(24)), marks=pytest.mark.slow)]
+)
 def test_designs_for_ties_and_near_ties_are_checked_by_visiting_their_vectors(counts, epsilon):
     """At small levels few symbols are empty in a vector, at large ones few are full: either list is short."""
     prior = ex.Prior.from_counts((list(counts) * 8)[:24])

@@ -92,6 +92,7 @@ def test_over_all_priors_the_bound_over_levels_is_within_percents_at_small_level
     assert ex.check_design(found).ok
 
 
+@pytest.mark.slow
 def test_where_few_symbols_fit_a_level_the_bound_over_levels_is_within_percents(monkeypatch):
     """There the bound needs whole symbols: with parts of them at a level it is 20 % too large."""
     monkeypatch.setattr(robust, "MOST", 0)

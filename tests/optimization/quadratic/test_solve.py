@@ -162,7 +162,7 @@ def test_means_of_scores_have_proven_designs():
     assert found.value > purpose(prior, ex.Mechanism(every.matrix, prior.labels))
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.5])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.5, marks=pytest.mark.slow), 1.0, 2.5])
 def test_beyond_listing_the_relaxation_proves_a_percent(epsilon):
     pi = 1 / np.arange(1, 21)
     found = checked(pi, epsilon, np.eye(20), rounds=15)

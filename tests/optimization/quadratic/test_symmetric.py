@@ -41,7 +41,9 @@ def test_the_bound_is_the_largest_spread_of_all_vertices(epsilon):
         assert found.gap <= 1e-6
 
 
-@pytest.mark.parametrize(("n", "epsilon"), [(32, 1.0), (31, 0.3), (100, 4.0)])
+@pytest.mark.parametrize(
+    ("n", "epsilon"), [(32, 1.0), (31, 0.3), pytest.param(100, 4.0, marks=pytest.mark.slow)]
+)
 def test_over_all_priors_few_outputs_come_near_subset_selection_with_all_sets(n, epsilon):
     best = subset_selection(n, epsilon)
     found = ex.design(ex.PriorSet.at_least(n, 0), epsilon)

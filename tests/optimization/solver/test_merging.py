@@ -136,6 +136,7 @@ def test_the_better_of_two_solutions_has_the_larger_value_and_the_smaller_bound(
         assert best.stats.interrupted
 
 
+@pytest.mark.slow
 def test_equal_symbols_have_the_bound_of_theorem_4():
     prior = ex.Prior.uniform(5000)
     design = ex.design(prior, 1.0, ex.mutual_information)

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #define ROUNDING 1e-14
+#define SLACK 1e-13 /* by which constraints may be broken, see `lost` */
 #define NOTHING 1e-12 /* what rounding may add to a sum of probabilities */
 #define STEP 4 /* symbols that could be looked at instead of a step on the way to a column that is listed */
 #define WAYS 20000 /* to choose levels in a cell, up to which its columns are listed */
@@ -201,6 +202,13 @@ typedef struct {
     double value, by_rho, by_theta;
 } reached;
 
+/* What rounding may take from F: large multipliers would make a bound of a constraint that only rounding breaks. */
+static reached lost(const program *p, const branch *pair, double rho, double theta) {
+    const double slack = SLACK + 2e-15 * (double)p->n, both = slack * (1.0 + fabs(pair->kA) + fabs(pair->kB));
+    const reached x = {slack * fabs(rho) + both * fabs(theta), copysign(slack, rho), copysign(both, theta)};
+    return x;
+}
+
 /* F at the levels t and b = r t. `chosen`, if given, gets the level of each symbol, `margin` what it gains over another.
    Where it is open which symbol is in R, F is the largest of all that may be: the others have the levels 0 or t. */
 static reached at(program *p, const node *c, const uint8_t *may, double t, double r, double rho, double theta,
@@ -246,7 +254,9 @@ static reached at(program *p, const node *c, const uint8_t *may, double t, doubl
         B -= instead == TOP ? vB[own] : 0.0;
         if (chosen) chosen[own] = MIDDLE;
     }
-    const reached x = {rho + theta * fixed + total, 1.0 - mass, fixed + r * A + (1.0 - r) * B};
+    const reached more = lost(p, pair, rho, theta);
+    const reached x = {rho + theta * fixed + total + more.value, 1.0 - mass + more.by_rho,
+                       fixed + r * A + (1.0 - r) * B + more.by_theta};
     return x;
 }
 
@@ -546,7 +556,7 @@ static bool thin(program *p, const node *c, uint8_t *may, double threshold, loss
             total += best;
         }
         for (int64_t i = 0; i < n && open; i++) LOSS(x, i, MIDDLE, k) += gain; /* one symbol has this level */
-        x->above[k] = total + (open ? gain : 0.0) - threshold;
+        x->above[k] = total + (open ? gain : 0.0) + lost(p, pair, c->rho, c->theta).value - threshold;
     }
     bool any = true;
     for (int64_t i = 0; i < n; i++) {

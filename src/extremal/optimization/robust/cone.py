@@ -14,7 +14,6 @@ import numpy as np
 from ..._types import Floats, Ints
 from ...model.prior_set import PriorSet
 from ...model.regions import bounded_exp
-from ..solver.pricing import integer_counts
 
 TOP, MIDDLE = 2, 1
 
@@ -114,7 +113,6 @@ def branches(cone: Cone) -> tuple[Floats, Floats, Floats, Floats, Floats]:
 
 DIFFERENT, WHOLE, SAME = 0, 1, 2
 NEAR = 1e-12  # what rounding may add to a sum
-FINEST = 1_000  # units up to which masses that are multiples of one are treated as such
 
 
 def pairs(cone: Cone, largest: float) -> tuple[Floats, Floats]:
@@ -124,8 +122,7 @@ def pairs(cone: Cone, largest: float) -> tuple[Floats, Floats]:
     1 - upper(rest); 1 for everything. A vector for which both are the same function k + v lies in the polytope of all
     lifts in [0, t] of mean 1 with k t + v . lambda >= t / c, and everything in that polytope is admissible. So it is
     extremal only if it is a vertex of it: one symbol at most has a level of its own, and unless S is a single symbol
-    the inequality is tight, which limits t. Where v are multiples of a unit, as in priors from counts, so are sums of
-    them, and b / t has only so many values.
+    the inequality is tight, which limits t. Where v is the same for all symbols, the size of S and b / t are known.
     """
     n, zero = cone.size, np.zeros(cone.size)
     chain = [(0.0, cone.lower)]
@@ -148,14 +145,11 @@ def pairs(cone: Cone, largest: float) -> tuple[Floats, Floats]:
                 outside, most_outside = vA - v, math.fsum(vA - v) - (k - kA)
             cases = [(in_S, most_in_S, outside, most_outside, 0.0, 1.0)]
             ratios, kind = np.array([1.0, largest]), WHOLE if whole else DIFFERENT
-            outer_unit, inner_unit = _unit(vA), _unit(vB)
             if i == j:
                 ratios, kind = vA / cone.pi / (1 / cone.c - kA), SAME
-                cases = _same_counts(cone, kA, vA, outer_unit) if outer_unit else cases
-            elif whole and (inner_unit or not vB.any()):
-                cases = _whole_counts(cone, kB, vB, inner_unit)
-            elif outer_unit and not vB.any():
-                cases = _outer_counts(cone, kA, kB, vA, outer_unit)
+                cases = _same_size(cone, kA, float(vA[0])) if _even(vA) else cases
+            elif whole and _even(vB):
+                cases = _whole_sizes(cone, kB, float(vB[0]))
             t0, t1 = max(1.0, ratios.min() * (1 - NEAR)), min(largest, ratios.max() * (1 + NEAR))
             for inner, most_inner, outer, most_outer, r0, r1 in cases:
                 lines.append([vA, vB, inner, outer])
@@ -166,46 +160,25 @@ def pairs(cone: Cone, largest: float) -> tuple[Floats, Floats]:
 Case = tuple[Floats, float, Floats, float, float, float]  # in S and how much, outside and how much, b / t
 
 
-def _unit(v: Floats) -> float:
-    """What all elements of v are small multiples of, 0 if there is no such number."""
-    if not v.any() or v.min() <= 0:
-        return 0.0
-    counts = integer_counts(v / math.fsum(v), FINEST)
-    return math.fsum(v) / int(counts.sum()) if counts is not None else 0.0
+def _even(v: Floats) -> bool:
+    return bool(np.ptp(v) == 0)
 
 
-def _same_counts(cone: Cone, k: float, v: Floats, unit: float) -> list[Case]:
-    """Vectors with k + v(S) + b / t v_j = 1 / c, by v(S) and v_j, which are multiples of the unit."""
-    counts, needed = np.rint(v / unit), (1 / cone.c - k) / unit
-    cases: list[Case] = []
-    for own in np.unique(counts).tolist():
-        for held in range(max(math.ceil(needed - own - NEAR), 0), math.floor(needed + NEAR) + 1):
-            share = min(max((needed - held) / own, 0.0), 1.0)
-            if share > NEAR or held == 0:  # else it is one with share 1 of another symbol
-                cases.append((counts, held, counts, float(counts.sum()) - held - own, share, share))
-    return cases
+def _same_size(cone: Cone, k: float, v: float) -> list[Case]:
+    """The one case of vectors with k + v (|S| + b / t) = 1 / c."""
+    n, one, held = cone.size, np.ones(cone.size), (1 / cone.c - k) / v
+    size = math.ceil(held - NEAR) - 1
+    share = min(held - size, 1.0)
+    return [(one, size, one, n - 1 - size, share, share)] if 0 <= size < n else []
 
 
-def _whole_counts(cone: Cone, k: float, v: Floats, unit: float) -> list[Case]:
-    """Vectors with b / t + (1 - b / t) (k + v(S)) = 1 / c and no zeros, by v(S), a multiple of the unit."""
-    need = 1 / cone.c
-    zero = np.zeros(cone.size)
-    if not v.any():
+def _whole_sizes(cone: Cone, k: float, v: float) -> list[Case]:
+    """Vectors with b / t + (1 - b / t) (k + v |S|) = 1 / c and no zeros, by the size of S; any size if v is 0."""
+    n, need = cone.size, 1 / cone.c
+    one, zero = np.ones(n), np.zeros(n)
+    if v == 0:
         return [(zero, math.inf, zero, math.inf, (need - k) / (1 - k), (need - k) / (1 - k))]
-    counts = np.rint(v / unit)
-    held = np.arange(1, counts.sum())
-    held = held[k + unit * held < need]
-    shares = (need - k - unit * held) / (1 - k - unit * held)
-    return [(counts, m, zero, math.inf, r, r) for m, r in zip(held.tolist(), shares.tolist(), strict=True)]
-
-
-def _outer_counts(cone: Cone, kA: float, kB: float, v: Floats, unit: float) -> list[Case]:
-    """Vectors with b / t (kA + v(S and R)) + (1 - b / t) kB = 1 / c, by v(S and R), a multiple of the unit."""
-    counts, need = np.rint(v / unit), 1 / cone.c
-    zero, total = np.zeros(cone.size), int(counts.sum())
-    held = np.arange(1, total + 1)
-    held = held[kA + unit * held >= need * (1 - NEAR)]
-    shares = np.minimum((need - kB) / (kA + unit * held - kB), 1.0)
-    return [
-        (zero, math.inf, counts, total - m, r, r) for m, r in zip(held.tolist(), shares.tolist(), strict=True)
+    shares = [
+        (size, (need - k - v * size) / (1 - k - v * size)) for size in range(1, n) if k + v * size < need
     ]
+    return [(one, size, zero, math.inf, share, share) for size, share in shares]

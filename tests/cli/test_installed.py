@@ -24,6 +24,7 @@ def command(*arguments, folder, env=None, **how):
     return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, **how)
 
 
+@pytest.mark.slow
 def test_the_golden_path_from_a_csv_file_to_estimates_needs_no_home(tmp_path):
     write_survey(tmp_path, people=4000)
     nowhere = str(tmp_path / "survey.csv" / "home")  # not even root can make a folder inside a file

@@ -372,7 +372,7 @@ def start(name, place):
     return process, f"http://127.0.0.1:{int(process.stdout.readline())}/"
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def test_kill_9_under_load_loses_nothing_that_was_acknowledged_and_stores_nothing_twice(
     kind, tmp_path, request
 ):

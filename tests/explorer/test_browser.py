@@ -265,6 +265,7 @@ def test_an_error_hides_the_result_says_why_and_goes_away(page, tmp_path):
     assert "<b>b</b>" in page.inner_text("#precision")
 
 
+@pytest.mark.slow
 def test_a_running_search_has_no_result_of_other_choices_under_it_and_can_be_cancelled(page):
     weights = "\n".join(f"{k}, {(37 * k) % 101 + 20}" for k in range(200))
     page.fill("#epsilon", "1.5")
@@ -296,6 +297,7 @@ def test_a_running_search_has_no_result_of_other_choices_under_it_and_can_be_can
     page.unroute("**/api/curve")
 
 
+@pytest.mark.slow
 def test_files_come_from_one_menu_the_report_can_be_read_everywhere_and_a_sample_is_drawn(page, tmp_path):
     choose(page, THREE, 0.6)
     shown = page.evaluate(MATRIX)

@@ -476,6 +476,7 @@ def test_columns_taken_together_are_released_as_a_frame_is(spark, frame, table):
     assert [row["number"] for row in rows] == expected["number"].tolist()
 
 
+@pytest.mark.slow
 def test_an_empty_frame_stays_empty(frame, tmp_path):
     nothing = frame.filter("id is null")
     for options in ({}, {"key": KEY, "id_column": "name"}, {"materialize": tmp_path / "empty"}):
@@ -642,6 +643,7 @@ def test_a_cluster_must_store_reports_or_have_a_key(master):
     check_storage(frame, False, "hdfs://host/reports")
 
 
+@pytest.mark.slow
 def test_an_error_that_is_not_ours_passes_as_it_is(frame):
     def broken(batches):
         raise RuntimeError("somebody else's")

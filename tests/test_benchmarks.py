@@ -40,6 +40,7 @@ def tiny(tmp_path_factory):
     return tiny_run(tmp_path_factory.mktemp("results"), "design", "families", "shares")
 
 
+@pytest.mark.slow
 def test_a_run_says_where_when_and_with_which_seed_it_was_made(tmp_path):
     output, result = tiny_run(tmp_path, "design")
     assert result["failures"] == []
@@ -122,6 +123,7 @@ def test_a_missed_target_is_loud_and_no_error(monkeypatch, capsys):
     assert json.loads(r.to_json())["tables"][0]["rows"][1]["seconds"] == "inf"
 
 
+@pytest.mark.slow
 def test_privatising_is_held_against_its_targets(monkeypatch):
     """Speeds at the tiny level mean nothing; that every target has a figure does."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))

@@ -165,6 +165,7 @@ def laplace(secrets, scale, rng):
     return secrets + rng.laplace(0, scale, len(secrets))
 
 
+@pytest.mark.slow
 def test_numbers_that_never_repeat_are_tested_by_their_tails():
     """A secret of 0 or 1 with Laplace noise of scale 1: the lift tends to 2e / (1 + e) far out."""
     rng = np.random.default_rng(6)

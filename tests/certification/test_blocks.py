@@ -164,6 +164,7 @@ def test_names_of_blocks_are_distinct():
             Blocks((1, 2, 3), numbers)
 
 
+@pytest.mark.slow
 def test_large_designs_go_all_the_way_without_a_matrix(large, certified, tmp_path):
     assert large.proven
     assert ex.check_design(large).ok

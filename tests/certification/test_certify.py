@@ -95,7 +95,7 @@ def test_zeros_of_vertices_stay_zeros(n, epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0])
-@pytest.mark.parametrize("n", [6, 12, 30])
+@pytest.mark.parametrize("n", [6, 12, pytest.param(30, marks=pytest.mark.slow)])
 def test_designs_keep_their_zeros_and_their_value(n, epsilon):
     prior = ex.Prior.from_counts(np.random.default_rng(0).dirichlet(np.ones(n)))
     mechanism = ex.design(prior, epsilon, ex.mutual_information).mechanism
@@ -311,6 +311,7 @@ def test_wide_matrices_with_tiny_masses_are_certified(seed):
         assert c.method != "the constant mechanism" or mechanism.shape[1] == 1
 
 
+@pytest.mark.slow
 def test_a_thousand_symbols_are_certified_in_seconds():
     """The benchmark measures it; here it only has to work."""
     prior = ex.Prior.from_counts(np.random.default_rng(0).dirichlet(np.ones(1000)))

@@ -74,7 +74,9 @@ def perturbed_chords(prior, c, f, seed, size):
     return pi * ((f(u) - at_zero) / u + at_zero) * (1 + size * rng.normal(size=prior.size))
 
 
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.5])
+@pytest.mark.parametrize(
+    "epsilon", [pytest.param(0.2, marks=pytest.mark.slow), pytest.param(1.0, marks=pytest.mark.slow), 2.5]
+)
 def test_counting_and_meeting_in_the_middle_agree_on_thirty_symbols(epsilon):
     prior = ex.Prior.from_counts(np.random.default_rng(3).integers(1, 400, size=30))
     c = largest_lift(prior.probabilities, epsilon)

@@ -287,7 +287,9 @@ def test_large_limits_give_exact_reports_and_no_error(epsilon):
     assert w.ldp_epsilon <= epsilon
 
 
-@pytest.mark.parametrize("epsilon", [pytest.param(0.01, marks=pytest.mark.slow), 1.0, 7.0])
+@pytest.mark.parametrize(
+    "epsilon", [pytest.param(0.01, marks=pytest.mark.slow), 1.0, pytest.param(7.0, marks=pytest.mark.slow)]
+)
 def test_a_search_in_two_steps_finds_the_best_size_of_sets(epsilon, monkeypatch):
     """All sizes at once would take 14 GB for hundreds of millions of answers."""
     rare = ex.Prior(np.arange(1, 20_004) / np.arange(1, 20_004).sum())

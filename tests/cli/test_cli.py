@@ -74,6 +74,7 @@ def test_every_example_of_the_help_runs(survey):
             assert done.status == 0, (example, done.err)
 
 
+@pytest.mark.slow
 def test_the_example_of_reproduce_runs(survey):
     pytest.importorskip("matplotlib")
     done = shell(EXAMPLES["reproduce"][0])

@@ -75,6 +75,7 @@ def test_a_mechanism_file_of_too_many_labels_is_refused(folder):
     refuse("audit", "wide.json", says="20000 inputs x 20000 outputs")
 
 
+@pytest.mark.slow
 def test_estimates_of_a_hundred_thousand_answers_are_refused_before_memory_is_short(folder):
     Path("wide.json").write_text(mechanism_of(100_000, 2))
     Path("reports.csv").write_text("answer\n" + "o0\no1\n" * 50)
@@ -83,6 +84,7 @@ def test_estimates_of_a_hundred_thousand_answers_are_refused_before_memory_is_sh
     refuse(*how, "--method", "inverse", says="at most")
 
 
+@pytest.mark.slow
 def test_a_record_of_thirty_million_bytes_is_refused(folder):
     for field in (b"x" * 30_000_000, b'"' + b"x\n" * 15_000_000 + b'"'):
         Path("long.csv").write_bytes(b"id,answer,note\n1,never," + field + b"\n2,once,\n")

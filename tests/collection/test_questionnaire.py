@@ -240,6 +240,7 @@ def test_the_form_with_the_smaller_error_at_equal_leakage_is_chosen(shares):
     assert "times" not in (reason(made, None) or "")
 
 
+@pytest.mark.slow
 def test_many_items_are_drawn_one_by_one_within_the_same_leakage():
     question = several([0.2] * (MOST_JOINT + 1), 2.0)
     made, note = in_a_survey(question)

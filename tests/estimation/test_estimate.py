@@ -87,6 +87,7 @@ def test_no_frequencies_are_better_than_the_gap_allows(data, n):
     assert best == pytest.approx(-other.fun * counts.sum(), abs=1e-2 * counts.sum())
 
 
+@pytest.mark.slow
 def test_a_strictly_concave_maximum_is_that_of_another_solver_and_of_plain_em():
     rng = np.random.default_rng(3)
     for _ in range(10):

@@ -186,7 +186,7 @@ def allowed(runs):
     return binom.isf(1e-5, runs, 1 - CONFIDENCE)
 
 
-@pytest.mark.parametrize("n", [100, 10_000, 1_000_000])
+@pytest.mark.parametrize("n", [100, pytest.param(10_000, marks=pytest.mark.slow), 1_000_000])
 @pytest.mark.parametrize("name", CASES)
 def test_simultaneous_intervals_cover_the_truth(name, n):
     assert misses(name, n, 10, seed=1) <= allowed(10)

@@ -89,9 +89,7 @@ def test_column_generation_is_optimal_for_every_separable_utility_prior_and_leve
 
 
 @pytest.mark.parametrize("utility", SEPARABLE, ids=lambda utility: utility.name)
-@pytest.mark.parametrize(
-    "size", [12, pytest.param(14, marks=pytest.mark.slow), pytest.param(16, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("size", [10, *(pytest.param(size, marks=pytest.mark.slow) for size in (12, 14, 16))])
 def test_column_generation_is_optimal_up_to_sixteen_symbols(size, utility):
     for name, masses in families(size).items():
         prior = ex.Prior(masses)
@@ -278,7 +276,14 @@ def test_closed_forms_know_no_lower_bound_on_lifts(method):
 # Utilities that are not separable
 
 
-@pytest.mark.parametrize(("size", "k"), [*((9, k) for k in range(6)), (14, 3), (14, 4)])
+@pytest.mark.parametrize(
+    ("size", "k"),
+    [
+        *((9, k) for k in range(6)),
+        pytest.param(14, 3, marks=pytest.mark.slow),
+        pytest.param(14, 4, marks=pytest.mark.slow),
+    ],
+)
 def test_other_utilities_are_enumerated_up_to_fourteen_symbols(size, k):
     prior = ex.Prior(np.random.default_rng(size).dirichlet(np.ones(size)))
     utility = oracles.asymmetric(size)[k]
@@ -307,6 +312,7 @@ def test_above_that_nothing_is_claimed_and_the_design_says_so(k):
     assert design.value >= ex.design(prior, 0.8, utility, method="arc").value * (1 - 1e-12)
 
 
+@pytest.mark.slow
 def test_local_search_comes_close_to_the_optimum_where_that_is_known():
     prior = ex.Prior(np.random.default_rng(4).dirichlet(np.ones(14)))
     for utility in oracles.asymmetric(14):

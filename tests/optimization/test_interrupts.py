@@ -18,7 +18,7 @@ from extremal.optimization.solver import column_generation
 from tests.support.optima import assert_checked, assert_keeps_its_promises, run
 
 
-@pytest.mark.parametrize("size", [16, 60])
+@pytest.mark.parametrize("size", [16, pytest.param(60, marks=pytest.mark.slow)])
 def test_an_interrupt_from_the_callback_leaves_the_best_so_far_with_a_valid_bound(size):
     weights = 1 / np.arange(1, size + 1)
     prior = ex.Prior(weights / weights.sum())

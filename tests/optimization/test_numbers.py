@@ -30,7 +30,7 @@ def made(seed):
                 yield ex.design(ex.PriorSet.l1_ball(prior, 0.1), epsilon, ex.mutual_information)
 
 
-@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("seed", [0, pytest.param(3, marks=pytest.mark.slow)])
 def test_cells_are_zero_or_worth_something(seed):
     """What a solver leaves is far below any lift that these priors have."""
     for design in made(seed):

@@ -111,6 +111,7 @@ def test_a_thousand_counts_stay_within_two_gigabytes():
 # The arc mechanism at size
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_symbols_by_arcs_need_no_matrix():
     weights = 1 / np.arange(1, 100_001)
     prior = ex.Prior(weights / weights.sum())

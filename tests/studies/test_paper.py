@@ -148,6 +148,7 @@ def test_empirical_information_and_correlation_are_those_of_the_sequences():
     assert simulation.correlation(counts) == pytest.approx(np.corrcoef(x + 1, y + 1)[0, 1], abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", [simulation.INFORMATION, simulation.CORRELATION], ids=["I", "r"])
 @pytest.mark.parametrize("make", [simulation.binary_experiment, simulation.five_experiment])
 def test_reports_drawn_one_by_one_have_the_exact_means_and_deviations(make, measure):

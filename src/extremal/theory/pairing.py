@@ -9,6 +9,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from .._types import Floats
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism, check_match, common_labels
 from ..model.prior import Prior
@@ -28,16 +32,26 @@ def pair_outputs(prior: Prior, mechanism: Mechanism) -> Mechanism:
     mechanism
         The mechanism: a row for each answer, a column for each report.
     """
-    from scipy.optimize import linear_sum_assignment  # half a second: not at import
-
     check_match(prior, mechanism)
     P = mechanism.matrix[:, mechanism.matrix.max(axis=0) > 0]
     n, m = P.shape
     labels = common_labels(prior.labels, mechanism.inputs)
     if m > n:
         return Mechanism(P, labels, numbered(labels, m))
-    inputs, outputs = linear_sum_assignment(prior.probabilities[:, None] * P, maximize=True)
+    inputs, outputs = _best_pairs(prior.probabilities[:, None] * P)
     return Mechanism(P[:, outputs], labels, [labels[i] for i in inputs])
+
+
+def _best_pairs(joint: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows in their order, and the column of each, with the largest sum; there are no more columns than rows."""
+    best = joint.argmax(axis=0)
+    if len(np.unique(best)) == len(best):  # each column has the row where it is largest: no sum is larger
+        outputs = best.argsort()
+        return best[outputs], outputs
+    from scipy.optimize import linear_sum_assignment  # half a second: not at import
+
+    inputs, outputs = linear_sum_assignment(joint, maximize=True)
+    return inputs, outputs
 
 
 def numbered(inputs: Labels, count: int) -> list[Any]:

@@ -216,7 +216,7 @@ def test_intercepts_of_several_answers_are_the_inverse_of_the_mechanism():
         assert table.standard_errors == pytest.approx(np.sqrt(np.diag(V)), abs=1e-9)
 
 
-@pytest.mark.parametrize("model", ["ordinal", "ordinal-probit"])
+@pytest.mark.parametrize("model", ["ordinal", pytest.param("ordinal-probit", marks=pytest.mark.slow)])
 def test_an_answer_of_an_ordinal_model_may_have_share_0(model):
     """Fewer reports of it than false ones alone: the shares are those of the maximum on the simplex."""
     mechanism = surveys.keep(3, 0.6, ["lo", "mid", "hi"])

@@ -109,6 +109,7 @@ def numeric_jacobian(result, function):
     return np.array(columns).T
 
 
+@pytest.mark.slow
 def test_errors_of_predictions_are_those_of_the_delta_method(private, frame):
     mechanism, data = private
     outcome = {"y": mechanism}

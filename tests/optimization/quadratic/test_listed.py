@@ -81,6 +81,7 @@ def test_designs_for_ties_and_near_ties_are_checked_by_visiting_their_vectors(co
     assert not ex.check_design(replace(design, upper_bound=design.value)).ok  # the check is no formality
 
 
+@pytest.mark.slow
 def test_many_labels_of_few_counts_come_within_the_goal_in_few_rounds():
     """Two or three labels fit into an output: the limits of single variances are percents above what vectors reach."""
     rng = np.random.default_rng(0)

@@ -176,6 +176,7 @@ def test_larger_levels_are_worth_more():
     assert (np.diff(values) > -1e-7).all()
 
 
+@pytest.mark.slow
 def test_equal_questions_have_equal_answers():
     pi = 1 / np.arange(1, 21)
     pi /= pi.sum()

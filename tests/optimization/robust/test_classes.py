@@ -55,7 +55,9 @@ def test_a_solution_over_classes_is_spread_over_all_symbols():
     assert len(np.unique(solution.dual)) == 2
 
 
-@pytest.mark.parametrize("n", [3, 5, 7])
+@pytest.mark.parametrize(
+    "n", [3, pytest.param(5, marks=pytest.mark.slow), pytest.param(7, marks=pytest.mark.slow)]
+)
 def test_pricing_bounds_every_column_where_symbols_are_equal(n):
     """Prices that differ within a class, too: then the symbols are not equal.
 
@@ -94,7 +96,9 @@ def test_column_generation_over_classes_agrees_with_enumeration(epsilon):
             assert found.mechanism.shape[1] <= priors.size
 
 
-@pytest.mark.parametrize(("epsilon", "exponent"), [(4.0, 1.0), (0.1, 0.3)])
+@pytest.mark.parametrize(
+    ("epsilon", "exponent"), [(4.0, 1.0), pytest.param(0.1, 0.3, marks=pytest.mark.slow)]
+)
 def test_thirty_symbols_are_proven_where_few_are_in_a_column_or_few_are_not(epsilon, exponent):
     """Cases in which the levels of single symbols decide, and the wrong ones could be decided first."""
     prior = ex.Prior.from_counts(1 / np.arange(1, 31) ** exponent)

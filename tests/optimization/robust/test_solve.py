@@ -33,7 +33,7 @@ def assert_holds(priors, epsilon, design):
     assert design.prior == priors.nominal
 
 
-@pytest.mark.parametrize("n", [3, 4])
+@pytest.mark.parametrize("n", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_extremal_columns_are_mixtures_of_two_nested_sets(n):
     rng = np.random.default_rng(n)
     for priors in some_sets(rng, n)[: 7 if n == 3 else 3]:
@@ -341,6 +341,7 @@ def test_a_design_over_a_sample_states_its_confidence():
     assert "delta" not in str(ex.design(ex.PriorSet.at_least(3, 0.1), 0.5, ex.mutual_information))
 
 
+@pytest.mark.slow
 def test_the_promise_holds_for_the_true_prior_as_often_as_it_says():
     rng = np.random.default_rng(11)
     true = np.array([0.55, 0.25, 0.15, 0.05])

@@ -74,7 +74,7 @@ def test_the_design_is_feasible_and_certified(task):
     assert design.upper_bound - design.value <= 1e-9 * np.abs(gain).max(initial=0) + 1e-15
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.7, 2.0])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.1, marks=pytest.mark.slow), 0.7, 2.0])
 def test_fifty_symbols_and_decisions_are_certified(epsilon):
     rng = np.random.default_rng(50)
     prior = ex.Prior(rng.dirichlet(np.ones(50)))

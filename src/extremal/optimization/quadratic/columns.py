@@ -142,6 +142,8 @@ def find_source(
 ) -> Source:
     """Where lift vectors come from, after so many rounds on the bound of the relaxation."""
     listed = Listed.of(true, LISTED) if problem.size <= MANY else None
+    if listed is not None and listed.count <= SHORT:
+        rounds = 0  # going through the list will prove more
     relaxed = relax(problem, rounds, watch)
     upper = efficiency_bound(true, relaxed.W, most_by_entries(true, relaxed.W))
     return Source(problem, true, relaxed, upper, listed, watch, goal, aim)

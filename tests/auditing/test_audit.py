@@ -137,6 +137,17 @@ def test_what_is_confirmed_with_certainty_respects_the_regions(pair):
             assert leakage[y] >= -math.log(d.possible_probability) - 1e-12
     found = [d.possible_probability for d in audit.disclosures]
     assert found == sorted(found)
+    excluding = certainty["probability_that_some_answer_is_excluded"]
+    assert excluding == pytest.approx(sum(d.probability for d in audit.disclosures))
+    assert excluding == 1 or len(reports) < len(audit.outcomes)  # "100 %" where every report does
+
+
+def test_where_every_report_rules_out_an_answer_that_is_said_of_all_of_them():
+    for n in range(3, 40):
+        prior = ex.Prior.uniform(n)
+        audit = ex.audit(prior, ex.theory.closed_form.uniform(n, math.log(n) / 2))
+        assert audit.to_dict()["certainty"]["probability_that_some_answer_is_excluded"] == 1
+        assert "with probability 1 a report excludes some answer" in str(audit)
 
 
 @given(pairs())

@@ -123,6 +123,7 @@ def _certainty(audit: Audit) -> dict[str, Any]:
         },
         "least_probability_that_can_be_confirmed": math.exp(-audit.epsilon),
         "most_answers_that_can_be_excluded": min(prior.region(audit.epsilon), prior.size) - 1,
+        "probability_that_some_answer_is_excluded": _excluding(audit),
         "disclosures": [
             {
                 "reports": _listed(d.reports),
@@ -138,6 +139,14 @@ def _certainty(audit: Audit) -> dict[str, Any]:
             for d in audit.disclosures
         ],
     }
+
+
+def _excluding(audit: Audit) -> float:
+    """How likely a report is that rules out some answer; exactly 1 where every report does."""
+    found = audit.disclosures
+    if sum(len(d.reports) for d in found) == len(audit.mechanism.outputs):
+        return 1.0
+    return min(math.fsum(d.probability for d in found), 1.0)
 
 
 def plain(label: Any) -> Any:

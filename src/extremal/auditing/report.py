@@ -68,7 +68,7 @@ def promise_boxes(made: Audit) -> list[Beside]:
     """What is promised, and beside it what the promise leaves open."""
     figures = made.to_dict()
     found = figures["certainty"]["disclosures"]
-    share = min(sum(d["probability"] for d in found), 1.0)
+    share = figures["certainty"]["probability_that_some_answer_is_excluded"]
     ruled_out = (
         (chance_of(share), "of reports rule out some answer")
         if found

@@ -39,9 +39,9 @@ def short(figures: Figures) -> str:
         lines = ["leakage 0: no report says anything about the answer"]
     found = figures["certainty"]["disclosures"]
     if found:
-        share = sum(d["probability"] for d in found)
+        share = figures["certainty"]["probability_that_some_answer_is_excluded"]
         lines.append(
-            f"certainty: with probability {chance(min(share, 1.0))} a report excludes some answer; the least likely "
+            f"certainty: with probability {chance(share)} a report excludes some answer; the least likely "
             f"event that one confirms had probability {chance(found[0]['possible_probability'])}"
         )
     else:
@@ -164,7 +164,7 @@ def _ruled_out_in_short(figures: Figures) -> str:
     found = figures["certainty"]["disclosures"]
     if not found:
         return "No report rules out any answer."
-    share = chance(min(sum(d["probability"] for d in found), 1.0))
+    share = chance(figures["certainty"]["probability_that_some_answer_is_excluded"])
     return (
         f"A report can still rule answers out: with probability {share} it does. The least likely thing that a report "
         f"makes certain had probability {chance(found[0]['possible_probability'])} before."

@@ -69,7 +69,7 @@ def design_figures(state: State, made: Made) -> Figures:
     design, certified = made.design, made.certified
     figures = made.audit.to_dict()
     found = figures["certainty"]["disclosures"]
-    often = min(sum(d["probability"] for d in found), 1.0)
+    often = figures["certainty"]["probability_that_some_answer_is_excluded"]
     answer = answer_figures(state, made)
     return {
         "final": made.final,

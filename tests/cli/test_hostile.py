@@ -318,6 +318,7 @@ def test_a_key_that_others_can_read_is_refused(folder):
     os.chmod("short.key", 0o600)
     refuse(*how, "--key-file", "short.key", "--id-column", "id")
     refuse("key", "secret.key")
+    refuse("key", "-", says="must be a file")
 
 
 def test_options_that_contradict_each_other_or_do_not_exist_are_refused(folder):

@@ -16,6 +16,13 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Make a secret key for repeatable reports, in a new file that only you can read."""
+    if path == "-":
+        raise ex.errors.OptionError(
+            "must be a file: a key on the screen or in a pipe is soon in a log",
+            parameter="FILE",
+            given="-",
+            remedy="extremal key secret.key",
+        )
     ex.keys.write(path)
     if as_json:
         show.print_json({"file": path})

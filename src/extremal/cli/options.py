@@ -37,7 +37,8 @@ Columns = Annotated[
     typer.Option(
         "--columns",
         metavar="A,B",
-        help="Several columns treated as one answer: one report covers all of them, and so does epsilon.",
+        help="Several columns treated as one answer, in the same order in every command: one report covers all of "
+        "them, and so does epsilon.",
     ),
 ]
 ReportColumn = Annotated[

@@ -77,6 +77,12 @@ def test_any_matrix_makes_a_purpose():
     [
         lambda: mean([1, 1, 1]),
         lambda: mean([1, float("nan"), 2]),
+        lambda: mean("x"),
+        lambda: mean(None),
+        lambda: mean({"a": "much", "b": 2}),
+        lambda: groups(["a"]),
+        lambda: groups({"x": "ab"}),
+        lambda: groups({"x": 1}),
         lambda: mean([1, 2]).loss(PRIOR),
         lambda: mean({"a": 1, "b": 2}).loss(PRIOR),
         lambda: groups({}),

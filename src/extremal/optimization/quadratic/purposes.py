@@ -121,11 +121,15 @@ def mean(scores: Mapping[object, float] | Sequence[float]) -> Mean:
         To be given to `design`.
     """
     labels = tuple(scores) if isinstance(scores, Mapping) else None
-    numbers = tuple(float(s) for s in (scores.values() if isinstance(scores, Mapping) else scores))
+    try:
+        numbers = tuple(float(s) for s in (scores.values() if isinstance(scores, Mapping) else scores))
+    except (TypeError, ValueError):
+        numbers = ()
     if not np.isfinite(numbers).all() or len(set(numbers)) < 2:
         raise OptionError(
-            "must be finite and not all equal",
+            "must be finite numbers and not all equal",
             parameter="scores",
+            given=scores,
             remedy="e.g. {'no': 0, 'yes': 1}",
         )
     return Mean(numbers, labels)
@@ -172,13 +176,18 @@ def groups(members: Mapping[str, Sequence[object]]) -> Groups:
     Purpose
         To be given to `design`.
     """
-    if not members or not all(len(labels) for labels in members.values()):
+    try:
+        found = {str(k): () if isinstance(v, str) else tuple(v) for k, v in members.items()}
+    except (AttributeError, TypeError):
+        found = {}
+    if not found or not all(found.values()):
         raise OptionError(
-            "must name at least one group with labels",
+            "must name at least one group, each with a list of labels",
             parameter="groups",
+            given=members,
             remedy="e.g. {'left': ['a', 'b']}",
         )
-    return Groups(tuple((str(name), tuple(labels)) for name, labels in members.items()))
+    return Groups(tuple(found.items()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -168,15 +168,14 @@ def _balanced(problem: Problem) -> tuple[Floats, Floats]:
     """Lift vectors less 1 of the arc mechanism, and its output distribution, which balances them.
 
     Beyond HEAVY symbols the lighter ones share lifts in blocks of BLOCK, so that there are not too many vectors; those
-    that fill a block in part are no vertices.
+    that fill a block in part are no vertices. At levels so low that no vector rules out a block, or so high that none
+    could hold the lightest mass, there are no blocks.
     """
-    n = problem.size
-    blocks = (
-        np.concatenate([np.arange(HEAVY), HEAVY + np.arange(n - HEAVY) // BLOCK])
-        if n > HEAVY
-        else np.arange(n)
-    )
+    n, excess = problem.size, problem.excess
+    blocks = np.append(np.arange(min(n, HEAVY)), HEAVY + np.arange(max(n - HEAVY, 0)) // BLOCK)
     mass = np.bincount(blocks, weights=problem.pi).astype(np.float64)
+    if n > HEAVY and not (mass[HEAVY:].max() * (1 + 1 / excess) <= 1 and mass.min() * (1 + excess) <= 1):
+        blocks, mass = np.arange(n), problem.pi
     columns = arc_columns(mass, 0.0, 1 + problem.excess)
     X = np.where(columns.high <= columns.lifts().T, problem.excess, -1.0)
     rows = np.arange(len(X))

@@ -65,6 +65,8 @@ class Source:
     def first(self) -> tuple[Floats, Floats]:
         """Vectors to begin with, and weights that balance them."""
         n, y = self.problem.size, self.relaxed.prices(self.problem)
+        if self.listed is not None:
+            self.listed.join(self.relaxed.W, y)
         herd = self.herd(self.relaxed.covariance, y, 0)
         if n > FEWEST_DRAWN:
             few = n <= WIDEST
@@ -103,20 +105,19 @@ class Source:
     @property
     def exhausted(self) -> bool:
         """Whether the goal, or below it the aim, is out of reach at the rate of the last round, and all of them have
-        taken long."""
-        if self.problem.size <= WIDEST or len(self._gaps) < 2:
+        taken long. Up to WIDEST symbols the goal is not given up."""
+        if len(self._gaps) < 2:
             return False
         before, gap = self._gaps[-2:]
         if gap <= self.goal:
             return self._work > SOME_WORK and SOON * (before - gap) < gap - self.aim
-        return self._work > WORK and PATIENCE * (before - gap) < gap - self.goal
+        many = self.problem.size > WIDEST
+        return many and self._work > WORK and PATIENCE * (before - gap) < gap - self.goal
 
     def bound(self, mixture: Mixture, X: Floats, listed: bool) -> tuple[float, Certificate]:
         """The efficiency that no mechanism exceeds: by the relaxation, or over all vectors by what prices them."""
         upper, proof = self.upper, self.relaxation
         if self.listed is not None and listed:
-            if self.listed.best is None:
-                self.listed.join(self.relaxed.W, self.relaxed.prices(self.problem))
             self.listed.join(*whole(mixture))
         if self.listed is not None and self.listed.best is not None and self.listed.best.upper < upper:
             best = self.listed.best
@@ -142,7 +143,7 @@ def find_source(
 ) -> Source:
     """Where lift vectors come from, after so many rounds on the bound of the relaxation."""
     listed = Listed.of(true, LISTED) if problem.size <= MANY else None
-    if listed is not None and listed.count <= SHORT:
+    if problem.size <= FEWEST_DRAWN and listed is not None and listed.count <= SHORT:
         rounds = 0  # going through the list will prove more
     relaxed = relax(problem, rounds, watch)
     upper = efficiency_bound(true, relaxed.W, most_by_entries(true, relaxed.W))

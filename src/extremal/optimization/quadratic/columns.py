@@ -90,7 +90,8 @@ class Source:
         n = self.problem.size
         C = np.asarray(np.linalg.inv(mixture.inverse), dtype=np.float64)
         every = listed and self.listed is not None and self.listed.few
-        wide = listed and not every and n <= WIDEST
+        drawn = n > FEWEST_DRAWN  # the best of a long list are much alike: those of a wide search tell more
+        wide = listed and n <= WIDEST and (drawn or not every)
         herd = self.herd(C, np.append(0.0, mixture.y), round_ + 1)
         found = herd.more(2 * n * (WIDE if wide else 1), self.watch)
         if wide:
@@ -99,7 +100,7 @@ class Source:
             found = np.concatenate([found, *self._drawn])
         if self.listed is None or not every:
             return found
-        best = self.listed.top(*whole(mixture), (4 if n <= WIDEST else 1) * n)
+        best = self.listed.top(*whole(mixture), n if drawn else 4 * n)
         return np.concatenate([found, best])
 
     @property

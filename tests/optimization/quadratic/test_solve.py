@@ -170,6 +170,16 @@ def test_beyond_listing_the_relaxation_proves_a_percent(epsilon):
     assert len(found.weights) <= 8 * 20
 
 
+@pytest.mark.parametrize("where", ["just above the third edge", "just below the last"])
+def test_more_than_60_symbols_have_proven_designs_next_to_the_first_and_the_last_edge(where):
+    """Blocks of light symbols, which the first vectors treat as one, would be too heavy there."""
+    masses = np.arange(1.0, 65.0) ** 2
+    rare = masses / masses.sum()
+    first, last = -math.log(1 - rare[:3].sum()), -math.log(rare[0])
+    epsilon = 1.0001 * first if where == "just above the third edge" else last - 1e-3
+    assert checked(rare, epsilon, np.eye(64)).gap <= 0.02
+
+
 def test_larger_levels_are_worth_more():
     pi = np.array([0.4, 0.3, 0.2, 0.1])
     values = [solve(pi, e, np.eye(4), tolerance=1e-7).value for e in np.linspace(0.05, 2.5, 15)]

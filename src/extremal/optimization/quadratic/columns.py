@@ -65,6 +65,8 @@ class Source:
     def first(self) -> tuple[Floats, Floats]:
         """Vectors to begin with, and weights that balance them."""
         n, y = self.problem.size, self.relaxed.prices(self.problem)
+        if self.listed is not None:
+            self.listed.join(self.relaxed.W, y)
         herd = self.herd(self.relaxed.covariance, y, 0)
         if n > FEWEST_DRAWN:
             few = n <= WIDEST
@@ -88,7 +90,8 @@ class Source:
         n = self.problem.size
         C = np.asarray(np.linalg.inv(mixture.inverse), dtype=np.float64)
         every = listed and self.listed is not None and self.listed.few
-        wide = listed and not every and n <= WIDEST
+        drawn = n > FEWEST_DRAWN  # the best of a long list are much alike: those of a wide search tell more
+        wide = listed and n <= WIDEST and (drawn or not every)
         herd = self.herd(C, np.append(0.0, mixture.y), round_ + 1)
         found = herd.more(2 * n * (WIDE if wide else 1), self.watch)
         if wide:
@@ -97,26 +100,25 @@ class Source:
             found = np.concatenate([found, *self._drawn])
         if self.listed is None or not every:
             return found
-        best = self.listed.top(*whole(mixture), (4 if n <= WIDEST else 1) * n)
+        best = self.listed.top(*whole(mixture), n if drawn else 4 * n)
         return np.concatenate([found, best])
 
     @property
     def exhausted(self) -> bool:
         """Whether the goal, or below it the aim, is out of reach at the rate of the last round, and all of them have
-        taken long."""
-        if self.problem.size <= WIDEST or len(self._gaps) < 2:
+        taken long. Up to WIDEST symbols the goal is not given up."""
+        if len(self._gaps) < 2:
             return False
         before, gap = self._gaps[-2:]
         if gap <= self.goal:
             return self._work > SOME_WORK and SOON * (before - gap) < gap - self.aim
-        return self._work > WORK and PATIENCE * (before - gap) < gap - self.goal
+        many = self.problem.size > WIDEST
+        return many and self._work > WORK and PATIENCE * (before - gap) < gap - self.goal
 
     def bound(self, mixture: Mixture, X: Floats, listed: bool) -> tuple[float, Certificate]:
         """The efficiency that no mechanism exceeds: by the relaxation, or over all vectors by what prices them."""
         upper, proof = self.upper, self.relaxation
         if self.listed is not None and listed:
-            if self.listed.best is None:
-                self.listed.join(self.relaxed.W, self.relaxed.prices(self.problem))
             self.listed.join(*whole(mixture))
         if self.listed is not None and self.listed.best is not None and self.listed.best.upper < upper:
             best = self.listed.best
@@ -142,7 +144,7 @@ def find_source(
 ) -> Source:
     """Where lift vectors come from, after so many rounds on the bound of the relaxation."""
     listed = Listed.of(true, LISTED) if problem.size <= MANY else None
-    if listed is not None and listed.count <= SHORT:
+    if problem.size <= FEWEST_DRAWN and listed is not None and listed.count <= SHORT:
         rounds = 0  # going through the list will prove more
     relaxed = relax(problem, rounds, watch)
     upper = efficiency_bound(true, relaxed.W, most_by_entries(true, relaxed.W))
@@ -168,15 +170,14 @@ def _balanced(problem: Problem) -> tuple[Floats, Floats]:
     """Lift vectors less 1 of the arc mechanism, and its output distribution, which balances them.
 
     Beyond HEAVY symbols the lighter ones share lifts in blocks of BLOCK, so that there are not too many vectors; those
-    that fill a block in part are no vertices.
+    that fill a block in part are no vertices. At levels so low that no vector rules out a block, or so high that none
+    could hold the lightest mass, there are no blocks.
     """
-    n = problem.size
-    blocks = (
-        np.concatenate([np.arange(HEAVY), HEAVY + np.arange(n - HEAVY) // BLOCK])
-        if n > HEAVY
-        else np.arange(n)
-    )
+    n, excess = problem.size, problem.excess
+    blocks = np.append(np.arange(min(n, HEAVY)), HEAVY + np.arange(max(n - HEAVY, 0)) // BLOCK)
     mass = np.bincount(blocks, weights=problem.pi).astype(np.float64)
+    if n > HEAVY and not (mass[HEAVY:].max() * (1 + 1 / excess) <= 1 and mass.min() * (1 + excess) <= 1):
+        blocks, mass = np.arange(n), problem.pi
     columns = arc_columns(mass, 0.0, 1 + problem.excess)
     X = np.where(columns.high <= columns.lifts().T, problem.excess, -1.0)
     rows = np.arange(len(X))

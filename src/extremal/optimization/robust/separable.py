@@ -87,7 +87,13 @@ def _held(priors: PriorSet, c: float) -> float:
     """About the mass that a column of one level holds: blocks are a part of that, and of what it leaves."""
     ball = 1 / c + priors.radius / 2
     if ball < 1:
-        return ball
+        # Where lower bounds suffice, they do with less, but for symbols that hold more than that alone.
+        suffice = math.fsum(priors.lower) >= 1 / c
+        return (
+            min(ball, 1 / (c * float(np.max(priors.lower / priors.nominal.probabilities))))
+            if suffice
+            else ball
+        )
     # Upper bounds say what a column leaves: many times the mass of rare symbols, so that columns leave little of it.
     return 1 - LITTLE if (priors.upper < 1).any() else 1 / c
 

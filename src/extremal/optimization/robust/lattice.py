@@ -26,7 +26,7 @@ from ..solver.pricing import integer_counts
 
 FINEST = 2_000  # counts in all up to which pairs of sums are gone through
 PAIR = 2  # nodes that a pair costs, see Budget
-STEEP = 1e-7  # what h rises by at least from sum to sum, so that it tells b / t
+STEEP = 1e-7  # what h rises by at least from sum to sum, where it is enough: so that it tells b / t
 SMALL = 1e-9  # differences of lifts that slopes are taken over
 NEAR = 1e-12  # sums this near to what is needed may be what is needed
 ROUNDING = 1e-15  # of the least probability of a set
@@ -90,7 +90,7 @@ class SumLattice:
         least, piece = np.max(pieces, axis=0), np.argmax(pieces, axis=0)
         if free:
             least[-1], piece[-1] = 1.0, len(pieces)
-        steps = np.diff(least)[least[1:] > 0]
+        steps = np.diff(least)[least[1:] > 1 / c - NEAR]
         return cls(pi, counts, least, piece, 1 / c, f, high) if steps.min() > STEEP else None
 
     def price(self, y: Floats, threshold: float) -> Sums:

@@ -7,6 +7,7 @@ import pytest
 
 import extremal as ex
 from extremal.optimization.robust.classes import AlikeMaster, alike, arranged
+from extremal.optimization.robust.lattice import SumLattice
 from extremal.optimization.robust.nested import NestedPricer
 from extremal.optimization.robust.vertices import robust_vertices
 from extremal.optimization.solver.budget import Budget
@@ -107,3 +108,31 @@ def test_thirty_symbols_are_proven_where_few_are_in_a_column_or_few_are_not(epsi
     found = ex.design(priors, epsilon, ex.mutual_information)
     assert found.gap <= 1e-3
     assert ex.epsilon_pml(priors, found.mechanism) <= epsilon + 1e-12
+
+
+def test_sums_of_counts_bound_every_column():
+    """Where h of some sum is exactly what is needed, too: rounding must not hide those columns."""
+    rng = np.random.default_rng(0)
+    f = ex.mutual_information.f
+    counts = np.array([1, 1, 2, 2, 4])
+    prior = ex.Prior.from_counts(counts)
+    p = prior.probabilities
+    for priors in (ex.PriorSet.l1_ball(prior, 0.2), ex.PriorSet.intervals(0.8 * p, 1.2 * p, nominal=prior)):
+        for c in (1.1, 2.0, 5.0, 1 / 0.4, 10.0):  # the ball has h = 0.4 and intervals h = 0.4 for half of all
+            lifts = robust_vertices(priors, c)
+            lattice = SumLattice.of(priors, c, f, min(c, 10.0))
+            for y in p * rng.standard_normal((20, 5)):
+                best = (f(lifts) @ p - lifts @ y).max()
+                assert lattice.price(y, best - 1e-3).bound >= best - 1e-13
+                assert lattice.price(y, best - 1e-3).inner.any(axis=1).all()
+    assert SumLattice.of(ex.PriorSet.from_counts(counts), 2.0, f, 2.0) is None
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_many_labels_with_ties_are_proven(epsilon):
+    prior = ex.Prior.from_counts(1 + np.arange(100) % 9)
+    p = prior.probabilities
+    for priors in (ex.PriorSet.l1_ball(prior, 0.1), ex.PriorSet.intervals(0.8 * p, 1.2 * p, nominal=prior)):
+        design = ex.design(priors, epsilon, ex.mutual_information)
+        assert design.gap <= 1e-6
+        assert ex.epsilon_pml(priors, design.mechanism) <= epsilon + 1e-12

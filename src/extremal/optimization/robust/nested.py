@@ -20,6 +20,7 @@ from ...model.prior_set import PriorSet
 from ..solver.budget import SPEED, Budget
 from ..solver.pricing import Separable
 from .cone import MIDDLE, TOP, Cone, pairs
+from .lattice import SumLattice
 from .vertices import nested_columns
 
 PLACES, BYTES = (
@@ -29,6 +30,7 @@ PLACES, BYTES = (
 NODE = 200  # bytes, and one more for each symbol
 KEPT = 60  # columns of one search
 LOOKED_AT = 1 / 8  # nodes that a symbol costs which is looked at, see Budget
+SWEEPS = 4  # of local search from sets that are nearly nested
 ULP = 2.0**-52
 
 
@@ -67,6 +69,10 @@ class NestedPricer:
         lines, numbers = pairs(cone, self._separable.high)
         return packed(lines, np.float64), packed(numbers, np.float64)
 
+    @cached_property
+    def _lattice(self) -> SumLattice | None:
+        return SumLattice.of(self.priors, self.c, self.f, self._separable.high)
+
     def _scale(self, y: Floats) -> float:
         """The size of multipliers."""
         return float(np.abs(self._separable.ends).max() + np.abs(y / self._separable.pi).max() + 1e-300)
@@ -101,8 +107,32 @@ class NestedPricer:
     ) -> Priced:
         """Columns of reduced value above the threshold, and a bound on all.
 
-        Ends early when the best column has `enough` of what the bound allows above the threshold.
+        Ends early when the best column has `enough` of what the bound allows above the threshold. Where sums of counts
+        decide, they prove most, and lead to columns.
         """
+        if self._lattice is None:
+            return self._branched(y, threshold, enough, budget, most)
+        sums = self._lattice.price(y, threshold)
+        budget.spend(sums.nodes)
+        bound = sums.bound + self._noise(y)
+        lifts = (
+            self.rise(y, sums.inner, sums.outer, budget, SWEEPS) if len(sums.inner) else np.zeros((0, len(y)))
+        )
+        values = self.f(lifts) @ self.priors.nominal.probabilities - lifts @ y
+        best = float(values.max(initial=threshold))
+        if best - threshold >= enough * (sums.bound - threshold):
+            return Priced(lifts[values > threshold], bound, int(sums.nodes / LOOKED_AT))
+        other = self._branched(y, threshold, enough, budget, most)
+        return Priced(
+            np.concatenate((lifts[values > threshold], other.lifts)), min(bound, other.bound), other.nodes
+        )
+
+    def _noise(self, y: Floats) -> float:
+        """What rounding may take from reduced values."""
+        return 8 * self.priors.size * ULP * self._scale(y) * self._separable.high
+
+    def _branched(self, y: Floats, threshold: float, enough: float, budget: Budget, most: float) -> Priced:
+        """Columns and a bound by branch and bound."""
         n, problem = self.priors.size, self._separable
         lines, numbers = self._branches
         k = len(lines)
@@ -139,8 +169,7 @@ class NestedPricer:
             budget.stop()
         budget.spend(LOOKED_AT * int(spent[0]))
         order = np.argsort(-values[:count], kind="stable")
-        noise = 8 * n * ULP * self._scale(y) * problem.high
-        return Priced(self._columns(levels[order]), float(bound[0]) + noise, int(spent[0]))
+        return Priced(self._columns(levels[order]), float(bound[0]) + self._noise(y), int(spent[0]))
 
     def _columns(self, levels: NDArray[np.int8]) -> Floats:
         if not len(levels):

@@ -22,7 +22,7 @@ from .vertices import nested_sets
 
 MERGED = 60  # symbols from which small ones are merged
 BLOCKS = 40
-LITTLE = 1e-3  # mass that columns leave where upper bounds decide
+LITTLE = (1e-4, 1e-3)  # mass that columns leave where upper bounds decide
 TOO_MANY = 0.7  # blocks for each symbol
 COARSE, FIRST = 50, 0.2  # blocks of a start, and its share of the budget
 SHARE = 0.4  # of the budget for columns of blocks
@@ -57,8 +57,11 @@ def _merged(task: Task, utility: FInformation, priors: PriorSet, c: float, budge
     interpolation, then in proportion to mass.
     """
     pi = priors.nominal.probabilities
-    block = merge(Separable(pi, utility.f, 0.0, min(1 / _held(priors, c), 1 / float(pi.min()))), BLOCKS)
-    if block.max() >= TOO_MANY * priors.size:
+    for held in _held(priors, c):
+        block = merge(Separable(pi, utility.f, 0.0, min(1 / held, 1 / float(pi.min()))), BLOCKS)
+        if block.max() < TOO_MANY * priors.size:
+            break
+    else:
         return _refined(task, utility, priors, c, budget)
     small = priors.merged(block)
     solution = _whole(task, utility, small, c, budget.part(SHARE))
@@ -83,13 +86,19 @@ def _merged(task: Task, utility: FInformation, priors: PriorSet, c: float, budge
     return replace(solution, lifts=solution.lifts[:, block], upper=start.upper, dual=start.dual, stats=stats)
 
 
-def _held(priors: PriorSet, c: float) -> float:
-    """About the mass that a column of one level holds: blocks are a part of that, and of what it leaves."""
+def _held(priors: PriorSet, c: float) -> tuple[float, ...]:
+    """About the mass that a column of one level holds: blocks are a part of that, and of what it leaves.
+
+    Where that is less clear, several, the one of the smallest blocks first.
+    """
     ball = 1 / c + priors.radius / 2
     if ball < 1:
-        return ball
+        # Where lower bounds suffice, they do with less, but for symbols that hold more than that alone.
+        suffice = math.fsum(priors.lower) >= 1 / c
+        steepest = float(np.max(priors.lower / priors.nominal.probabilities))
+        return (min(ball, 1 / (c * steepest)) if suffice else ball,)
     # Upper bounds say what a column leaves: many times the mass of rare symbols, so that columns leave little of it.
-    return 1 - LITTLE if (priors.upper < 1).any() else 1 / c
+    return tuple(1 - little for little in LITTLE) if (priors.upper < 1).any() else (1 / c,)
 
 
 def _refined(task: Task, utility: FInformation, priors: PriorSet, c: float, budget: Budget) -> Solution:

@@ -36,7 +36,6 @@
 #define SMALLEST 1e-6 /* ranges of levels, in parts of t */
 #define CENTRED 6 /* steps to the best v of a cell */
 #define OFF 0.1 /* what v may cost, in parts of the slack */
-#define WORTH 0.1 /* what another mode must gain, in parts of the slack */
 #define RANK 4 /* columns of a */
 #define COLUMNS (6 + RANK)
 #define LANES 4 /* symbols that are looked at together */
@@ -613,15 +612,7 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
     while (enough_memory && w.waiting > 0 && w.count + 2 <= most && !late) {
         const int64_t which = pop(&w);
         if (w.cells[which].bound <= target) break;
-        if (!split_best(&p, &w, which, target, &q, levels, &unused)) { /* a vector is near the bound, as this mode counts it */
-            cell other = w.cells[which];
-            value(&p, &other, w.may + which * n, true, target, &q, levels);
-            if (other.bound < w.cells[which].bound - WORTH * slack) {
-                w.cells[which] = other;
-                push(&w, which);
-            }
-            continue;
-        }
+        if (!split_best(&p, &w, which, target, &q, levels, &unused)) continue;
         push(&w, w.count - 2);
         push(&w, w.count - 1);
         if (w.count / 2 % OFTEN == 0) late = now() - begin > seconds;

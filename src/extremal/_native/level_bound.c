@@ -36,7 +36,7 @@
 #define SMALLEST 1e-6 /* ranges of levels, in parts of t */
 #define CENTRED 6 /* steps to the best v of a cell */
 #define OFF 0.1 /* what v may cost, in parts of the slack */
-#define RANK 4 /* columns of a */
+#define RANK 8 /* columns of a */
 #define COLUMNS (6 + RANK)
 #define LANES 4 /* symbols that are looked at together */
 #define OFTEN 32 /* cells between two looks at the clock */

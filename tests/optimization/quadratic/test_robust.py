@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 import extremal as ex
 from extremal.optimization.quadratic import robust
-from extremal.optimization.quadratic.cone import Weights, bound
+from extremal.optimization.quadratic.cone import COLUMNS, RANK, Weights, bound
 from extremal.optimization.robust.cone import Cone
 from extremal.optimization.robust.vertices import robust_vertices
 from tests.support.prior_sets import all_vertices, random_members, some_sets
@@ -112,10 +112,12 @@ def test_trees_of_cells_bound_all_vectors_and_come_near_the_largest():
         vertices = robust_vertices(priors, math.exp(epsilon))
         for pairs in (0.0, 0.3):
             low, high = (pairs * (M + M.T) for M in np.triu(rng.random((2, n, n)), 1))
-            weights = Weights(1 + rng.random(n), low, high, rng.normal(size=(n, 4)) / 2, rng.normal(size=n))
+            weights = Weights(
+                1 + rng.random(n), low, high, rng.normal(size=(n, RANK)) / 3, rng.normal(size=n)
+            )
             values = np.einsum("ki,ij,kj->k", vertices, weights.W, vertices) - vertices @ weights.y
             largest, spread = float(values.max()), float(np.ptp(values))
-            empty = np.zeros((0, 10))
+            empty = np.zeros((0, COLUMNS))
             few, relaxed, leaves = bound(cone, weights, largest, 1e-3 * spread, 100, empty)
             many, _, _ = bound(cone, weights, largest, 1e-3 * spread, 2000, few)
             assert len(relaxed.lifts) == len(leaves)
@@ -199,16 +201,16 @@ def test_the_bound_over_levels_holds_for_a_ball(with_cells):
     [
         (lambda p: replace(p, cells=p.cells[:-1]), "malformed"),
         (lambda p: replace(p, cells=p.cells[:, :5]), "malformed"),
-        (lambda p: replace(p, cells=p.cells * (1 - 2 * np.eye(10)[3])), "malformed"),
-        (lambda p: replace(p, cells=p.cells * (1 - np.eye(10)[1])), "malformed"),
+        (lambda p: replace(p, cells=p.cells * (1 - 2 * np.eye(COLUMNS)[3])), "malformed"),
+        (lambda p: replace(p, cells=p.cells * (1 - np.eye(COLUMNS)[1])), "malformed"),
         (
-            lambda p: replace(p, cells=np.where(p.cells[:, :1] < 2, p.cells, p.cells + np.eye(10)[0])),
+            lambda p: replace(p, cells=np.where(p.cells[:, :1] < 2, p.cells, p.cells + np.eye(COLUMNS)[0])),
             "not proved",
         ),
         (lambda p: replace(p, low=p.low - 1), "products"),
         (lambda p: replace(p, low=None), "products"),
         (lambda p: replace(p, away=p.away[1:]), "products"),
-        (lambda p: replace(p, cells=p.cells + np.eye(10)[6]), "not proved"),
+        (lambda p: replace(p, cells=p.cells + np.eye(COLUMNS)[6]), "not proved"),
         (lambda p: replace(p, prices=p.prices * 1.2), "not proved"),
         (lambda p: replace(p, weights=p.weights * 1.2), "not proved"),
         (lambda p: replace(p, over_set=False), "not proved"),

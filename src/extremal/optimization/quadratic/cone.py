@@ -14,7 +14,7 @@ from ..._native.library import address, library, packed
 from ..._types import Floats, Ints
 from ..robust.cone import Cone, branches
 
-RANK = 4  # columns of a
+RANK = 8  # columns of a
 COLUMNS = 6 + RANK  # of cells
 KEPT = 200  # relaxed vectors that a bound returns
 

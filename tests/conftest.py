@@ -1,7 +1,7 @@
 """Hypothesis profiles, the order of the files, interrupts, and the browser.
 
 Choose a profile with HYPOTHESIS_PROFILE. "quick", the default, and "ci" give the same examples every time; "ci", which
-.ci/run chooses, tries ten times as many.
+.ci/run chooses, tries five times as many.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from tests.support.browser import started
 
 # On a busy machine even drawing examples takes seconds, and no test depends on seconds.
 unhurried = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("ci", derandomize=True, print_blob=True, **unhurried)
+settings.register_profile("ci", max_examples=50, derandomize=True, print_blob=True, **unhurried)
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=10)
 settings.register_profile("explore", derandomize=False, max_examples=2000, **unhurried)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

@@ -23,9 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #define PAID_BELOW 1
 #define PAID_ABOVE 2
@@ -169,17 +166,8 @@ __attribute__((target("avx2"))) static reached by_wide_lanes(const table *q, int
                                                              int8_t *chosen) {
     return by_lanes(q, which, rho, theta, chosen);
 }
-
-/* Whether processor and operating system have them. */
-static bool has_wide_lanes(void) {
-    unsigned a, b, c, d, saved, unused;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return false;
-    __asm__("xgetbv" : "=a"(saved), "=d"(unused) : "c"(0));
-    return (saved & 6) == 6 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
-}
 #else
 #define by_wide_lanes by_lanes
-static bool has_wide_lanes(void) { return false; }
 #endif
 
 /* F in one corner. `chosen`, if given, gets the level of each symbol. */
@@ -562,7 +550,7 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
                                      int64_t count, double *cells, int64_t kept, double *found, int64_t *leaves,
                                      double seconds) {
     const program p = {n, pi, d, y, low, high, a, kA, kB, vA, vB, all, all_low, all_high, need, scale, slack,
-                       16 * (double)n * 2.220446049250313e-16, has_wide_lanes()};
+                       16 * (double)n * 2.220446049250313e-16, extremal_widest() > 0};
     const int64_t places = most + 4, row = 4 * n + 2;
     const int64_t wide = (n + LANES - 1) / LANES * LANES;
     double *room = calloc((size_t)(19 * wide + 4 * n + 2), sizeof(double));

@@ -17,6 +17,9 @@
 
 #define OUT_OF_MEMORY (-1)
 
+/* The widest instructions that may be used here: 0 plain ones, 1 AVX2, 2 AVX-512. */
+EXPORT int64_t extremal_widest(void);
+
 static inline double larger(double a, double b) { return a > b ? a : b; }
 static inline double smaller(double a, double b) { return a < b ? a : b; }
 

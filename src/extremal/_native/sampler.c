@@ -129,7 +129,6 @@ DRAW_ALL(plain, )
 DRAW_ALL(avx2, __attribute__((target("avx2"))))
 DRAW_ALL(avx512, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))))
 
-/* The widest instructions that may be used here: 0 plain ones, 1 AVX2, 2 AVX-512. */
 EXPORT int64_t extremal_widest(void) {
     const unsigned wide = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
     unsigned a, b, c, d, low, high;

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._types import Floats, Ints
 from ...model.prior_set import PriorSet
-from ..solver.master import ATTEMPTS, Master
+from ..solver.classes import MeansMaster, places, turns
 
 
 def alike(priors: PriorSet) -> Ints:
@@ -29,14 +29,11 @@ def arranged(lifts: Floats, classes: Ints) -> Floats:
     return result
 
 
-class AlikeMaster(Master):
-    """The master program over class means. Columns come in and go out as lifts of the symbols, as in a Master."""
+class AlikeMaster(MeansMaster):
+    """The one for columns of any levels, which it keeps whole."""
 
     def __init__(self, pi: Floats, low: float, high: float, scale: float, classes: Ints) -> None:
-        super().__init__(np.bincount(classes, weights=pi).astype(np.float64), low, high, scale)
-        self.masses = pi
-        self.classes = classes
-        self.sizes = np.bincount(classes)
+        super().__init__(pi, low, high, scale, classes)
         self.whole = np.zeros((0, len(pi)))  # the columns themselves
 
     @property
@@ -53,34 +50,13 @@ class AlikeMaster(Master):
         self._append(means, gains[new])
         return len(new)
 
-    def used(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Columns over all symbols, and weights, that hold every row to full precision: at most one for each symbol."""
-        spread = [self._spread(self.whole[k], rho) for k, rho in zip(*self._polished(weights), strict=True)]
-        lifts = np.concatenate([lifts for lifts, _ in spread])
-        shares = np.concatenate([shares for _, shares in spread])
-        if len(lifts) <= len(self.masses):
-            return lifts, shares
-        whole = Master(self.masses, self.low, self.high, 1.0)
-        whole.add(lifts, np.zeros(len(lifts)))
-        solution = whole.solve(ATTEMPTS[1:])  # nothing to maximise: dual simplex is faster
-        return whole.used(whole.refine(solution).weights)
-
-    def _spread(self, column: Floats, weight: float) -> tuple[Floats, Floats]:
-        """The column moved around every class as t runs from 0 to 1, by floor(t m) symbols in a class of m.
-
-        Every symbol of a class then has each of its lifts for equally long.
-        """
+    def _spread(self, column: int, weight: float) -> tuple[Floats, Floats]:
+        """Every symbol of a class has each of its lifts for equally long."""
+        lifts = self.whole[column]
         groups = [np.flatnonzero(self.classes == k) for k in range(len(self.sizes))]
-        moved = [len(g) for g in groups if np.ptp(column[g]) > 0]
-        t = np.unique(np.concatenate([np.zeros(1), *(np.arange(m) / m for m in set(moved))]))
-        ends = np.append(t, 1.0)
-        middle = (ends[1:] + ends[:-1]) / 2
-        lifts = np.empty((len(t), len(column)))
+        moved = np.array([len(g) for g in groups if np.ptp(lifts[g]) > 0], dtype=np.int64)
+        middle, lengths = turns(moved)
+        spread = np.empty((len(middle), len(lifts)))
         for symbols in groups:
-            m = len(symbols)
-            place = (np.arange(m) - np.floor(middle * m)[:, None].astype(np.int64)) % m
-            lifts[:, symbols] = column[symbols][place]
-        return lifts, weight * np.diff(ends)
-
-    def _dual(self, u: Floats) -> Floats:
-        return np.asarray((super()._dual(u) / self.sizes)[self.classes])
+            spread[:, symbols] = lifts[symbols][places(middle, len(symbols))]
+        return spread, weight * lengths

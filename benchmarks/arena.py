@@ -117,7 +117,7 @@ def simulate_ours(prior: ex.Prior, design: ex.Design, rng: np.random.Generator) 
         reports = certified.privatize(labels, source=source)
         return ex.estimate(
             certified, reports, method="inverse", prior=ex.Prior(prior.probabilities, mechanism.inputs)
-        ).frequencies
+        ).shares
 
     return simulate(once, prior, rng)
 

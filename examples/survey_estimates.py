@@ -33,8 +33,8 @@ def draw(axes):
     rows = np.arange(prior.size)
     axes.plot(100 * prior.probabilities, rows, "|", color=BLACK, markersize=22, label="what people said")
     for (name, e), color, shift in zip(estimates.items(), (BLUE, ORANGE), (-0.15, 0.15), strict=True):
-        width = 100 * np.array([e.frequencies - e.lower, e.upper - e.frequencies])
-        x = 100 * e.frequencies
+        width = 100 * np.array([e.shares - e.lower, e.upper - e.shares])
+        x = 100 * e.shares
         axes.errorbar(x, rows + shift, xerr=width, fmt="o", color=color, capsize=3, label=name)
     axes.set_yticks(rows, prior.labels)
     axes.invert_yaxis()
@@ -43,7 +43,7 @@ def draw(axes):
 
 
 for name, e in estimates.items():
-    wrong = 100 * np.sqrt(np.mean((e.frequencies - prior.probabilities) ** 2))
+    wrong = 100 * np.sqrt(np.mean((e.shares - prior.probabilities) ** 2))
     print(f"{name}: off by {wrong:.2f} percentage points (root mean square)")
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/gallery")
 folder.mkdir(parents=True, exist_ok=True)

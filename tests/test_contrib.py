@@ -56,7 +56,7 @@ def test_shares_errors_and_intervals_are_those_of_the_library(tmp_path, make):
     expected = ex.estimate(certified, reports, method="inverse", intervals="each")
     assert [row["answer"] for row in rows] == [str(label) for label in certified.inputs]
     for name, values in {
-        "share": expected.frequencies,
+        "share": expected.shares,
         "standard_error": expected.standard_errors,
         "lower": expected.lower,
         "upper": expected.upper,

@@ -164,7 +164,7 @@ estimate_shares <- function(mechanism, reports, confidence = 0.95) {
   possible <- apply(P, 2, max) > 0
   if (any(counts[!possible] > 0)) stop("a report that no answer gives; is it the right file?", call. = FALSE)
   P <- P[, possible, drop = FALSE]
-  shares <- counts[possible] / n
+  report_shares <- counts[possible] / n
   # The unbiased weights of least variance if the prior were true: w with P w = e_i.
   outputs <- as.vector(expected %*% P)
   scaled <- sqrt(expected) * P %*% diag(1 / sqrt(outputs), length(outputs))
@@ -175,8 +175,8 @@ estimate_shares <- function(mechanism, reports, confidence = 0.95) {
   W <- (sqrt(expected) * U) %*% diag(1 / parts$d[kept], sum(kept)) %*% t(V) %*% diag(1 / sqrt(outputs), length(outputs))
   lost <- diag(sqrt(expected), length(expected)) - (sqrt(expected) * U) %*% t(U)
   identified <- apply(abs(lost), 1, max) <= 1e-7 * sqrt(expected) + 1e-14
-  found <- as.vector(W %*% shares)
-  errors <- sqrt(pmax(as.vector(W^2 %*% shares) - found^2, 0) / n)
+  found <- as.vector(W %*% report_shares)
+  errors <- sqrt(pmax(as.vector(W^2 %*% report_shares) - found^2, 0) / n)
   bounds <- score_intervals(W, P, found, pmax(found, 0) / sum(pmax(found, 0)), expected, n, qnorm((1 + confidence) / 2))
   table <- data.frame(answer = mechanism$inputs, share = found, lower = bounds[1, ], upper = bounds[2, ],
                       standard_error = errors, stringsAsFactors = FALSE)

@@ -286,7 +286,7 @@ def test_reports_of_another_mechanism_are_warned_of_first_with_status_1(umfrage)
     Path("r.csv").write_text("r\n" + "oft\n" * 3000)  # the mechanism never reports one answer that often
     done = run("estimate", "r.csv", "-m", "other.json")
     assert done.status == 1
-    assert done.out.startswith("WARNING: no frequencies explain these reports")
+    assert done.out.startswith("WARNING: no shares explain these reports")
     assert done.out.count("WARNING") == 1
     as_json = run("estimate", "r.csv", "-m", "other.json", "--json")
     assert as_json.status == 1
@@ -361,7 +361,7 @@ def test_labels_that_hold_commas_stand_in_quotes(tmp_path, monkeypatch):
     done = run("estimate", "p.csv", "-m", "m.json", "--group", 'some="yes, often",maybe', "--json")
     assert done.status == 0, done.err
     facts = json.loads(done.out)
-    assert facts["groups"]["rows"][0]["estimate"] == pytest.approx(sum(facts["frequencies"][1:]), abs=1e-9)
+    assert facts["groups"]["rows"][0]["estimate"] == pytest.approx(sum(facts["shares"][1:]), abs=1e-9)
     refuse("estimate", "p.csv", "-m", "m.json", "--group", 'some="yes, often')
 
 

@@ -301,7 +301,7 @@ def test_estimates_are_those_of_the_library(survey):
     expected = ex.estimate(c, reports)
     assert facts["rows"] == expected.to_dict()["rows"]
     assert facts["labels"] == list(expected.labels)
-    assert facts["frequencies"] == expected.frequencies.tolist()
+    assert facts["shares"] == expected.shares.tolist()
     assert (facts["lower"], facts["upper"]) == (expected.lower.tolist(), expected.upper.tolist())
     group = expected.group({"ever": ["once", "often"]})
     assert facts["groups"]["rows"][0]["upper"] == pytest.approx(float(group.upper[0]), abs=1e-12)

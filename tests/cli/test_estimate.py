@@ -45,7 +45,7 @@ def test_groups_and_weights_are_those_of_the_library(reports):
     assert facts["mean"]["rows"][1]["estimate"] == pytest.approx(found.mean().estimates[1])
     shown = " ".join(run(*HOW, *options, "--intervals", "each").out.split())
     assert "each interval by itself holds with probability about 0.95".capitalize() in shown
-    assert "Wald test that all groups have the same frequencies" in shown
+    assert "Wald test that all groups have the same shares" in shown
 
 
 def test_bounds_for_people_who_do_not_comply_are_those_of_the_library(reports):

@@ -67,8 +67,8 @@ def test_more_outputs_than_inputs_go_through_files_and_are_estimated(kind):
     found = json.loads(run("estimate", f"p.{kind}", "--json", *how).out)
     expected = ex.estimate(c, reports)
     assert found["labels"] == [list(label) for label in c.inputs]
-    assert found["frequencies"] == expected.frequencies.tolist()
-    shares = dict(zip(c.inputs, expected.frequencies, strict=True))
+    assert found["shares"] == expected.shares.tolist()
+    shares = dict(zip(c.inputs, expected.shares, strict=True))
     for k, name in enumerate(["sex", "age"]):
         rows = found["columns"][name]["rows"]
         assert [row["label"] for row in rows] == list(dict.fromkeys(str(x[k]) for x in c.inputs))
@@ -102,7 +102,7 @@ def test_where_everything_may_be_told_the_file_stays_as_it_is_and_its_shares_com
     assert rows_of(f"same.{kind}") == rows_of(f"s.{kind}")
     found = json.loads(run("estimate", f"same.{kind}", "--json", *how).out)
     counts = Counter((sex, int(age)) for sex, age in rows_of(f"s.{kind}"))
-    assert np.allclose(found["frequencies"], [counts[x] / PEOPLE for x in sorted(counts)], rtol=0, atol=1e-9)
+    assert np.allclose(found["shares"], [counts[x] / PEOPLE for x in sorted(counts)], rtol=0, atol=1e-9)
 
 
 def test_combinations_that_the_mechanism_does_not_know_are_dropped_and_counted():

@@ -140,15 +140,15 @@ def test_the_store_and_the_export_give_the_same_estimates(here):
     for source in ("survey.db", "reports.csv"):
         found = ex.estimate(mechanism, source, column="visits")
         assert found.counts == expected.counts
-        assert found.frequencies == pytest.approx(expected.frequencies, abs=1e-12)
+        assert found.shares == pytest.approx(expected.shares, abs=1e-12)
     done = run("estimate", "survey.db", "--question", "visits", "--json")
     assert done.status == 0, done.err
     rows = json.loads(done.out)["questions"]["visits"]["tables"][0]["rows"]
-    assert [row["estimate"] for row in rows] == pytest.approx(expected.frequencies, abs=1e-9)
+    assert [row["estimate"] for row in rows] == pytest.approx(expected.shares, abs=1e-9)
     assert [row["lower"] for row in rows] == pytest.approx(expected.lower, abs=1e-9)
     with open_store("survey.db") as store:
         shown = results(store)["questions"][0]["rows"]
-    assert [row["share"] for row in shown] == pytest.approx(expected.frequencies, abs=1e-9)
+    assert [row["share"] for row in shown] == pytest.approx(expected.shares, abs=1e-9)
     assert [row["high"] for row in shown] == pytest.approx(expected.upper, abs=1e-9)
 
 
@@ -157,11 +157,11 @@ def test_every_question_of_a_store_is_estimated_and_by_answers_in_the_clear(here
     done = run("estimate", "survey.db")
     assert done.status == 0, done.err
     for words in (
-        "visits: 3 frequencies",
+        "visits: 3 shares",
         "symptoms: 2 groups",
         "mood:",
         "mean",
-        "age: 2 frequencies",
+        "age: 2 shares",
         "cough",
     ):
         assert words in done.out
@@ -234,7 +234,7 @@ def test_a_question_that_nobody_answered_does_not_hide_the_others(here):
         store.add(Submission(f"{k:032x}", survey.content(row)) for k, row in enumerate(rows))
     done = run("estimate", "survey.db")
     assert done.status == 0, done.err
-    assert "visits: 3 frequencies" in done.out
+    assert "visits: 3 shares" in done.out
     assert "age: nobody answered (2 left it out)" in done.out
     done = run("estimate", "survey.db", "--question", "age", "--json", "-o", "table.csv")
     assert done.status == 0, done.err

@@ -111,5 +111,5 @@ def test_more_reports_than_doubles_can_tell_are_refused():
     with pytest.raises(ex.errors.ValuesError, match=r"fewer than 2\^53"):
         ex.estimate(response, {0: 2**52, 1: 2**52, 2: 5})
     few = ex.estimate(response, {0: 2**52, 1: 2**51, 2: 2**51 - 5})
-    assert np.all(few.lower < few.frequencies)
-    assert np.all(few.frequencies < few.upper)
+    assert np.all(few.lower < few.shares)
+    assert np.all(few.shares < few.upper)

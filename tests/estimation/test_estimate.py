@@ -43,7 +43,7 @@ def test_the_binary_maximum_is_the_clamped_inverse_exactly():
     for hits in range(0, 41):
         exact = min(max((Fraction(hits, 40) - Fraction(1, 4)) * 2, Fraction(0)), Fraction(1))
         e = ex.estimate(P, {0: hits, 1: 40 - hits})
-        assert e.frequencies[0] == pytest.approx(float(exact), abs=1e-9)
+        assert e.shares[0] == pytest.approx(float(exact), abs=1e-9)
 
 
 def test_the_maximum_is_the_exact_rational_solution_where_that_is_a_distribution():
@@ -56,14 +56,14 @@ def test_the_maximum_is_the_exact_rational_solution_where_that_is_a_distribution
     q = [sum(t * row[y] for t, row in zip(truth, rows, strict=True)) for y in range(3)]
     whole = math.lcm(*(x.denominator for x in q))
     e = ex.estimate(ex.Mechanism(np.array(rows, dtype=float)), {y: int(x * whole) for y, x in enumerate(q)})
-    assert e.frequencies == pytest.approx([float(t) for t in truth], abs=1e-14)
+    assert e.shares == pytest.approx([float(t) for t in truth], abs=1e-14)
     assert e.gap <= 1e-9
 
 
 @at_most(40)
 @given(data=st.data(), n=st.integers(2, 5))
-def test_no_frequencies_are_better_than_the_gap_allows(data, n):
-    """The certificate against frequencies of every kind, and the maximum against another solver."""
+def test_no_shares_are_better_than_the_gap_allows(data, n):
+    """The certificate against shares of every kind, and the maximum against another solver."""
     mechanism = data.draw(mechanisms(n))
     P = mechanism.matrix
     counts = np.array(data.draw(st.lists(st.integers(0, 60), min_size=P.shape[1], max_size=P.shape[1])))
@@ -151,19 +151,19 @@ def test_quadratic_models_lead_to_the_maximum_with_many_zeros(outputs, n):
         assert theta == pytest.approx(fit.theta, abs=1e-5)
 
 
-def test_of_equally_likely_frequencies_those_nearest_the_prior_are_given():
+def test_of_equally_likely_shares_those_nearest_the_prior_are_given():
     prior = ex.Prior([0.2, 0.4, 0.4], labels=["a", "b", "c"])
     e = ex.estimate(TWINS, {0: 4500, 1: 2000, 2: 3500}, prior=prior)
-    assert e.frequencies == pytest.approx([0.5 / 3, 1 / 3, 0.5], abs=1e-6)
+    assert e.shares == pytest.approx([0.5 / 3, 1 / 3, 0.5], abs=1e-6)
 
 
 def test_the_posterior_mode_satisfies_its_conditions_and_moves_from_the_data_to_the_prior():
     counts = {"never": 80, "once": 15, "often": 5}
-    free = ex.estimate(CERTIFIED, counts).frequencies
+    free = ex.estimate(CERTIFIED, counts).shares
     last = np.abs(free - PRIOR.probabilities).sum()
     for strength in (0.1, 10.0, 1e3, 1e6):
         e = ex.estimate(CERTIFIED, counts, method="map", strength=strength)
-        c, theta = e.counts.counts, e.frequencies
+        c, theta = e.counts.counts, e.shares
         P = CERTIFIED.mechanism.matrix
         gradient = P @ (c / (theta @ P)) + strength * PRIOR.probabilities / theta
         assert gradient == pytest.approx(np.full(3, 100 + strength), rel=1e-6)
@@ -179,7 +179,7 @@ def test_the_inverse_is_unbiased_over_all_collections_of_three_reports():
     q, mean = theta @ P, np.zeros(3)
     for i, j, k in np.ndindex(3, 3, 3):
         counts = Counter(CERTIFIED.outputs[y] for y in (i, j, k))
-        mean += q[i] * q[j] * q[k] * ex.estimate(CERTIFIED, counts, method="inverse").frequencies
+        mean += q[i] * q[j] * q[k] * ex.estimate(CERTIFIED, counts, method="inverse").shares
     assert mean == pytest.approx(theta, abs=1e-12)
 
 
@@ -192,7 +192,7 @@ def test_standard_errors_are_the_spread_of_the_inverse_over_many_collections():
                 CERTIFIED,
                 dict(zip(CERTIFIED.outputs, rng.multinomial(2000, q).tolist(), strict=True)),
                 method="inverse",
-            ).frequencies
+            ).shares
             for _ in range(1500)
         ]
     )
@@ -320,18 +320,18 @@ def test_a_stream_of_batches_gives_the_estimate_of_the_whole():
     assert counts == halves
     assert counts.total == 100
     a, b = ex.estimate(CERTIFIED, counts), ex.estimate(CERTIFIED, REPORTS)
-    assert a.frequencies.tolist() == b.frequencies.tolist()
+    assert a.shares.tolist() == b.shares.tolist()
     assert (a.lower.tolist(), a.upper.tolist()) == (b.lower.tolist(), b.upper.tolist())
 
 
-def test_from_answers_to_frequencies_and_back():
+def test_from_answers_to_shares_and_back():
     truth = np.random.default_rng(0).choice(["never", "once", "often"], 20_000, p=[0.3, 0.3, 0.4])
     reports = CERTIFIED.privatize(truth.tolist(), source=ex.randomness.SeededWords(5))
     e = ex.estimate(CERTIFIED, reports)
     real = [np.mean(truth == label) for label in e.labels]
     assert (e.lower <= real).all()
     assert (real <= e.upper).all()
-    assert ((e.lower <= e.frequencies) & (e.frequencies <= e.upper)).all()
+    assert ((e.lower <= e.shares) & (e.shares <= e.upper)).all()
 
 
 # Groups and display
@@ -342,8 +342,8 @@ def test_a_group_of_everything_is_one_and_groups_add_up():
     g = e.group({"all": e.labels, "ever": ["once", "often"], "times": {"once": 1, "often": 2}})
     assert g.estimates[0] == pytest.approx(1)
     assert (g.lower[0], g.upper[0]) == pytest.approx((1, 1), abs=1e-9)
-    assert g.estimates[1] == pytest.approx(1 - e.frequencies[0])
-    assert g.estimates[2] == pytest.approx(e.frequencies @ [0, 1, 2])
+    assert g.estimates[1] == pytest.approx(1 - e.shares[0])
+    assert g.estimates[2] == pytest.approx(e.shares @ [0, 1, 2])
     assert g.upper[1] - g.lower[1] <= (e.upper - e.lower)[1:].sum()
 
 
@@ -456,7 +456,7 @@ def test_every_mechanism_gives_an_answer_that_makes_sense(data, n):
     if counts.sum() == 0:
         return
     e = ex.estimate(mechanism, dict(enumerate(counts.tolist())))
-    assert ((e.lower >= -1e-12) & (e.lower <= e.frequencies) & (e.frequencies <= e.upper)).all()
+    assert ((e.lower >= -1e-12) & (e.lower <= e.shares) & (e.shares <= e.upper)).all()
     assert (e.upper <= 1 + 1e-12).all()
     assert json.loads(e.to_json())["reports"] == counts.sum()
     same = e.difference(e)

@@ -10,7 +10,6 @@ from scipy.stats import binom, norm
 
 import extremal as ex
 from extremal.estimation.contrasts import Channel
-from extremal.estimation.frequency_polytope import narrowed
 from extremal.estimation.intervals import (
     BENTKUS,
     Bounds,
@@ -22,6 +21,7 @@ from extremal.estimation.intervals import (
     weighed,
     within_simplex,
 )
+from extremal.estimation.share_polytope import narrowed
 
 CONFIDENCE = 0.95
 
@@ -103,7 +103,7 @@ def designed(masses, epsilon):
 
 
 def cases():
-    """(name, mechanism, expected frequencies, true frequencies)."""
+    """(name, mechanism, expected shares, true shares)."""
     rng = np.random.default_rng(7)
     prior, P = designed([0.5, 0.3, 0.2], 0.6)
     yield "designed, three symbols, zeros", P, prior, prior.probabilities
@@ -144,7 +144,7 @@ CASES = {name: rest for name, *rest in cases()}
 
 
 def misses(name, n, runs, seed, people=False):
-    """In how many of simulated collections some interval misses; of `people`, their own frequencies."""
+    """In how many of simulated collections some interval misses; of `people`, their own shares."""
     P, prior, truth = CASES[name]
     channel, targets = Channel(P, prior.probabilities), np.eye(len(P))
     contrasts = weighed(channel, n, targets, 1 - CONFIDENCE)  # they depend on n alone, so they are found once
@@ -209,7 +209,7 @@ def test_simultaneous_intervals_cover_the_truth_in_many_collections(name, n):
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [100, 10_000])
 @pytest.mark.parametrize("name", CASES)
-def test_simultaneous_intervals_cover_the_frequencies_among_those_who_answered(name, n):
+def test_simultaneous_intervals_cover_the_shares_among_those_who_answered(name, n):
     """Reports of fixed people are not identically distributed; the inequalities do not need it."""
     missed = misses(name, n, many(name), seed=3, people=True)
     print(f"{name}, the people themselves, n = {n}: {missed} of {many(name)} missed")

@@ -63,14 +63,14 @@ def test_standard_errors_are_those_of_the_linear_estimate_between_clusters():
     inverse = np.linalg.inv(RESPONSE.matrix)
     for k, label in enumerate(PRIOR.labels):
         frame["score"] = inverse[[RESPONSE.outputs.index(y) for y in frame.report], k]
-        assert e.frequencies[k] == pytest.approx((frame.w * frame.score).sum() / frame.w.sum(), abs=1e-12)
+        assert e.shares[k] == pytest.approx((frame.w * frame.score).sum() / frame.w.sum(), abs=1e-12)
         assert e.standard_errors[k] ** 2 == pytest.approx(variance_between_clusters(frame, "score"), rel=1e-9)
         assert label == e.labels[k]
     assert e.survey.degrees == frame.school.nunique() - 5
     assert e.survey.effective == pytest.approx(frame.w.sum() ** 2 / (frame.w**2).sum())
     assert "not a guarantee for every number of reports" in str(e)
     likely = ex.estimate(RESPONSE, frame, column="report", weights="w", strata="stratum", clusters="school")
-    assert likely.frequencies == pytest.approx(e.frequencies, abs=1e-8)  # the inverse is a distribution here
+    assert likely.shares == pytest.approx(e.shares, abs=1e-8)  # the inverse is a distribution here
     assert likely.standard_errors == pytest.approx(e.standard_errors, rel=1e-9)
 
 
@@ -92,7 +92,7 @@ def test_weights_strata_and_clusters_equal_samplics_and_statsmodels():
             psu=frame.school.to_numpy(),
         )
         for k, label in enumerate(e.labels):
-            assert e.frequencies[k] == pytest.approx(other.point_est[label], abs=1e-9)
+            assert e.shares[k] == pytest.approx(other.point_est[label], abs=1e-9)
             assert e.standard_errors[k] == pytest.approx(other.stderror[label], rel=1e-9)
         one = np.ones(len(frame))
         for label in e.labels:
@@ -101,7 +101,7 @@ def test_weights_strata_and_clusters_equal_samplics_and_statsmodels():
             model = sm.WLS(y, one, weights=frame.w)
             weighted = ex.estimate(TRUTH, frame, column="report", weights="w")
             robust = model.fit(cov_type="HC1")
-            assert weighted.frequencies[k] == pytest.approx(robust.params.iloc[0], abs=1e-9)
+            assert weighted.shares[k] == pytest.approx(robust.params.iloc[0], abs=1e-9)
             assert weighted.standard_errors[k] == pytest.approx(robust.bse.iloc[0], rel=1e-9)
             clustered = ex.estimate(TRUTH, frame, column="report", weights="w", clusters="school")
             robust = model.fit(cov_type="cluster", cov_kwds={"groups": frame.school})
@@ -113,7 +113,7 @@ def test_equal_weights_alone_change_nothing_but_the_divisor():
     frame = people()
     plain = ex.estimate(CERTIFIED, frame.report)
     weighted = ex.estimate(CERTIFIED, frame.report, weights=np.full(len(frame), 2.5))
-    assert weighted.frequencies == pytest.approx(plain.frequencies, abs=1e-9)
+    assert weighted.shares == pytest.approx(plain.shares, abs=1e-9)
     n = len(frame)
     assert weighted.standard_errors == pytest.approx(plain.standard_errors * math.sqrt(n / (n - 1)), rel=1e-6)
     assert weighted.design_effects == pytest.approx(np.ones(3), rel=1e-9)
@@ -132,14 +132,14 @@ def test_results_do_not_depend_on_the_order_of_rows_or_labels_or_on_the_containe
         ex.estimate(CERTIFIED, renamed, **how),
     ):
         assert other.groups == found.groups
-        assert other.frequencies == pytest.approx(found.frequencies, abs=1e-9)
+        assert other.shares == pytest.approx(found.shares, abs=1e-9)
         assert other.standard_errors == pytest.approx(found.standard_errors, abs=1e-9)
         assert other.test.p_value == pytest.approx(found.test.p_value, abs=1e-9)
     order = [2, 0, 1]
     turned = ex.Mechanism(RESPONSE.matrix[np.ix_(order, order)], *[[PRIOR.labels[i] for i in order]] * 2)
     one = ex.estimate(RESPONSE, frame.report, intervals="each")
     other = ex.estimate(turned, frame.report, intervals="each")
-    for name in ("frequencies", "lower", "upper", "standard_errors"):
+    for name in ("shares", "lower", "upper", "standard_errors"):
         assert getattr(other, name) == pytest.approx(getattr(one, name)[order], abs=1e-7)
 
 
@@ -229,10 +229,10 @@ def test_counts_have_no_weights_and_names_need_a_frame():
 def test_labels_written_as_text_match_integers_and_the_other_way_round():
     numbers = ex.Mechanism([[0.8, 0.2], [0.3, 0.7]], inputs=[1, 2], outputs=[1, 2])
     texts = ex.Mechanism([[0.8, 0.2], [0.3, 0.7]], inputs=["1", "2"], outputs=["1", "2"])
-    whole = ex.estimate(numbers, [1, 1, 2, 1, 2]).frequencies
+    whole = ex.estimate(numbers, [1, 1, 2, 1, 2]).shares
     for mechanism in (numbers, texts):
         for reports in (["1", "1", "2", "1", "2"], np.array([1, 1, 2, 1, 2]), {"1": 3, "2": 2}, {1: 3, 2: 2}):
-            assert np.array_equal(ex.estimate(mechanism, reports).frequencies, whole)
+            assert np.array_equal(ex.estimate(mechanism, reports).shares, whole)
         assert ex.estimate(mechanism, [1.0, 2.0]).group({"x": ["1"], "y": [2]}).labels == ("x", "y")
     find = label_finder((1, "1"))  # here the two are different answers
     assert (find(1), find("1"), find("2")) == (0, 1, -1)
@@ -296,7 +296,7 @@ def test_the_table_of_groups_says_what_its_intervals_hold_with():
     records = json.loads(each.to_json())
     assert [row["sex"] for row in records["rows"]] == ["f"] * 3 + ["m"] * 3
     assert records["intervals"] == "each"
-    by_hand = each["f"].frequencies - each["m"].frequencies
+    by_hand = each["f"].shares - each["m"].shares
     apart = each.difference("f", "m")
     assert apart.estimates == pytest.approx(by_hand)
     assert apart.standard_errors == pytest.approx(
@@ -371,7 +371,7 @@ def test_classical_designs_have_their_textbook_variance_and_wilsons_interval(mat
     e = ex.estimate(mechanism, {"yes": yes, "no": n - yes}, intervals="each")
     share = yes / n
     (a, _), (b, _) = matrix
-    assert e.frequencies[0] == pytest.approx((share - b) / (a - b), abs=1e-9)
+    assert e.shares[0] == pytest.approx((share - b) / (a - b), abs=1e-9)
     assert e.standard_errors[0] ** 2 == pytest.approx(variance(share, n), rel=1e-9)
     z = 1.959963984540054
     middle = (share + z * z / 2 / n) / (1 + z * z / n)

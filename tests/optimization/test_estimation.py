@@ -145,7 +145,7 @@ def test_estimates_from_a_design_for_estimation_are_as_good_as_it_says():
     for seed in range(60):
         reports = certified.privatize(answers, source=ex.randomness.SeededWords(seed))
         found = ex.estimate(certified, reports, method="inverse")
-        errors.append(np.mean((found.frequencies - np.bincount(answers, minlength=3) / 2000) ** 2))
+        errors.append(np.mean((found.shares - np.bincount(answers, minlength=3) / 2000) ** 2))
     assert math.sqrt(np.mean(errors)) == pytest.approx(standard_error(THREE, best.mechanism, 2000), rel=0.25)
 
 

@@ -125,7 +125,7 @@ def test_the_phones_answer_through_the_server_and_the_report_shows_what_arrived(
     assert sum(collection.truth) == pytest.approx(1)
     c = ex.load(done.folder / "mechanism.json")
     again = ex.estimate(c, str(done.folder / "survey.db"), column="party")
-    assert again.frequencies == pytest.approx(collection.estimate.frequencies, abs=1e-12)
+    assert again.shares == pytest.approx(collection.estimate.shares, abs=1e-12)
     assert collection.covered == 7  # with this seed; the level is 95 %
     assert "Collected from 300 phones" in report.read_text(encoding="utf-8")
 

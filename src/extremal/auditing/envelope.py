@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Envelope(Corners):
-    """L_x of every answer by its corners: after k reports the event has P(E) = shares[x, k], P(E|x) = chances[x, k].
+    """L_x of every answer by its corners: after k reports P(E) = report_shares[x, k] and P(E|x) = chances[x, k].
 
     The corners are doubles, or fractions where the mechanism is given in integers.
 
     Attributes
     ----------
-    shares
+    report_shares
         P(E) after k reports, for each answer.
     chances
         P(E | answer) after k reports.

@@ -254,7 +254,7 @@ def _tables(
 
 
 def _facts(found: Found, tables: dict[str, IntervalTable], warnings: list[str]) -> dict[str, Any]:
-    facts = {**found.to_dict(), "labels": list(found.labels), "frequencies": found.frequencies.tolist()}
+    facts = {**found.to_dict(), "labels": list(found.labels), "shares": found.shares.tolist()}
     facts |= {"lower": found.lower.tolist(), "upper": found.upper.tolist(), "warnings": warnings}
     columns = {title[7:-6]: table for title, table in tables.items() if title.startswith("Column ")}
     if columns:

@@ -18,11 +18,18 @@ from .intervals import Bounds, normal_quantile
 
 
 def score_intervals(
-    targets: Floats, W: Floats, P: Floats, shares: Floats, theta: Floats, expected: Floats, n: float, z: float
+    targets: Floats,
+    W: Floats,
+    P: Floats,
+    report_shares: Floats,
+    theta: Floats,
+    expected: Floats,
+    n: float,
+    z: float,
 ) -> Bounds:
     """Intervals for sums over symbols, targets of zeros and ones with unbiased weights W.
 
-    Where the frequencies say nothing about how a sum splits, because it is 0 or 1, the expected ones do.
+    Where the shares say nothing about how a sum splits, because it is 0 or 1, the expected ones do.
     """
     lower, upper = np.empty(len(targets)), np.empty(len(targets))
     for k, (t, w) in enumerate(zip(targets, W, strict=True)):
@@ -30,7 +37,7 @@ def score_intervals(
         outside = _part(theta * (1 - t), expected * (1 - t))
         squares = w * w
         a, b = float(outside @ P @ squares), float(inside @ P @ squares)
-        center = min(max(float(w @ shares), 0.0), 1.0)
+        center = min(max(float(w @ report_shares), 0.0), 1.0)
         # n (center - t)^2 <= z^2 (a + (b - a) t - t^2)
         half = n * center + z * z * (b - a) / 2
         root = math.sqrt(max(half * half - (n + z * z) * (n * center * center - z * z * a), 0.0))

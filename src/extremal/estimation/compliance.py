@@ -6,7 +6,7 @@ Two kinds are told apart.
   whom the answer is true, under every mechanism: how many there are is not identified, but if at most a share tau
   does it, every true share lies between bounds.
 - A person gives a safe report and lets no draw decide, where people draw for themselves. Then a group's reports are
-  distributed like alpha P_g + tau e_k, alpha the frequencies of those who comply, times their share. Two groups with
+  distributed like alpha P_g + tau e_k, alpha the shares of those who comply, times their share. Two groups with
   different mechanisms P_g determine tau if e_k is no mixture of their rows (Clark and Desharnais, 1998). This is the
   likelihood of a mechanism with one more input, so everything that is known about estimates holds for it.
 """
@@ -46,7 +46,7 @@ ASSUMED = 0.05  # share of these that intervals are made narrowest for
 class ShareBounds(Tabular):
     """What true shares can be if up to `share` of all people answer `label` whatever is true for them.
 
-    `lowest` and `highest` are the ends at the estimated frequencies, `lower` and `upper` have chance in them.
+    `lowest` and `highest` are the ends at the estimated shares, `lower` and `upper` have chance in them.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ def bounds(found: Estimate, label: Any, share: float) -> ShareBounds:
     if not is_finite(share) or not 0 <= share <= 1:
         raise OptionError("must be a number from 0 to 1", parameter="share", given=repr(share)[:40])
     k = _place(found.labels, label)
-    phi = np.clip(found.frequencies, 0.0, 1.0)
+    phi = np.clip(found.shares, 0.0, 1.0)
     lowest, highest = phi.copy(), phi + min(share, float(phi[k]))
     lowest[k], highest[k] = max(float(phi[k]) - share, 0.0), phi[k]
     # How many can have moved is limited by the safe answer's share, if its interval holds as well.
@@ -157,7 +157,7 @@ def bounds(found: Estimate, label: Any, share: float) -> ShareBounds:
 class Compliance:
     """The share of people who give a safe report, or answer, whatever is true for them, and the shares of the others.
 
-    `joint` is the estimate behind it: frequencies of the answers of those who comply, times their share, and `rate`.
+    `joint` is the estimate behind it: shares of the answers of those who comply, times their share, and `rate`.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class Compliance:
     @property
     def rate(self) -> float | None:
         """The estimated share of people who do not comply; None if the reports do not determine it."""
-        return float(self.joint.frequencies[-1]) if self.identified else None
+        return float(self.joint.shares[-1]) if self.identified else None
 
     @property
     def lower(self) -> float:
@@ -211,7 +211,7 @@ class Compliance:
     @cached_property
     def table(self) -> IntervalTable:
         """The shares among those who comply, with ordinary intervals."""
-        alpha, tau = self.joint.frequencies[:-1], float(self.joint.frequencies[-1])
+        alpha, tau = self.joint.shares[:-1], float(self.joint.shares[-1])
         size = len(alpha)
         shares = alpha / max(1 - tau, 1e-300)
         # To first order: (d alpha_i + shares_i d tau) / (1 - tau)
@@ -221,7 +221,7 @@ class Compliance:
         errors = np.where(known, errors, np.inf)
         away = two_sided_quantile(1 - self.joint.confidence) * errors
         return IntervalTable(
-            f"{size} frequencies among those who comply, from {self.joint.reports} reports",
+            f"{size} shares among those who comply, from {self.joint.reports} reports",
             self.labels,
             shares,
             np.clip(shares - away, 0.0, 1.0),
@@ -318,9 +318,7 @@ def rate(
         intervals=intervals,
         prior=expected,
     )
-    return Compliance(
-        joint, label, entered, _likelihood_ratio(joint.mechanism.matrix, seen, joint.frequencies)
-    )
+    return Compliance(joint, label, entered, _likelihood_ratio(joint.mechanism.matrix, seen, joint.shares))
 
 
 def _likelihood_ratio(P: Floats, counts: Any, theta: Floats) -> float:

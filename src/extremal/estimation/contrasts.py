@@ -1,9 +1,9 @@
-"""Which combinations of input frequencies the reports determine, and the weights that estimate them.
+"""Which combinations of shares the reports determine, and the weights that estimate them.
 
 A weight w_y for every output gives E[w(Y)] = sum_i theta_i a_i with a = P w. A combination t . theta is
 identified if t = P w for some w; then the mean of w over the reports estimates it without bias. If not, or if w
 would have to be huge, a smaller w leaves t . theta - a . theta, which on the simplex lies between
-min_i (t_i - a_i) and max_i (t_i - a_i) whatever the frequencies are.
+min_i (t_i - a_i) and max_i (t_i - a_i) whatever the shares are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TWO_VALUES = 1e-9  # of the range: weights that differ by less are made equal
 
 
 def each_symbol(size: int) -> Floats:
-    """The coefficients of every single frequency, one row each: a square table, so not for any number of symbols."""
+    """The coefficients of every single share, one row each: a square table, so not for any number of symbols."""
     if size > MOST_SYMBOLS:
         raise SizeError(
             f"intervals and standard errors of single answers need at most {MOST_SYMBOLS} answers",
@@ -37,7 +37,7 @@ def each_symbol(size: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """A mechanism and the frequencies that are expected: all weights are chosen from these, never from the data."""
+    """A mechanism and the shares that are expected: all weights are chosen from these, never from the data."""
 
     P: Floats
     expected: Floats  # > 0
@@ -84,11 +84,11 @@ class Channel:
         symbols = np.flatnonzero(np.abs(np.diag(lost)) > 1e-7)
         return [[int(i) for i in symbols if names[i] == name] for name in np.unique(names[symbols])]
 
-    def inverse(self, shares: Floats) -> Floats:
-        """Unbiased frequencies from shares of outputs: the weights of every symbol, applied at once."""
+    def inverse(self, report_shares: Floats) -> Floats:
+        """Unbiased shares from shares of outputs: the weights of every symbol, applied at once."""
         U, S, V = self.svd
         k = self.rank
-        off = (shares - self.outputs)[self.possible] / np.sqrt(self.outputs[self.possible])
+        off = (report_shares - self.outputs)[self.possible] / np.sqrt(self.outputs[self.possible])
         return np.asarray(self.expected + np.sqrt(self.expected) * (U[:, :k] @ (V[:k] @ off / S[:k])))
 
     def weights(self, targets: Floats, ridge: float = 0.0) -> Floats:
@@ -145,7 +145,7 @@ class Contrasts:
 
 
 def standard_errors(channel: Channel, targets: Floats, n: float) -> Floats:
-    """Of the best unbiased estimates of the targets from n reports at the expected frequencies; else infinite."""
+    """Of the best unbiased estimates of the targets from n reports at the expected shares; else infinite."""
     W = channel.weights(targets)
     mean = W @ channel.outputs
     variance = np.maximum((W * W) @ channel.outputs - mean * mean, 0.0)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def difference(one: Estimate, other: Estimate, confidence: float | None = None) -> IntervalTable:
-    """Frequencies of `one` minus those of `other`, see Estimate.difference."""
+    """Shares of `one` minus those of `other`, see Estimate.difference."""
     if one.labels != other.labels:
         raise MechanismError(
             "estimates that are subtracted must be of the same inputs in the same order",
@@ -42,7 +42,7 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
             given=f"{one.intervals!r} and {other.intervals!r}",
         )
     targets = each_symbol(len(one.labels))
-    values, exact = one.frequencies - other.frequencies, one.promise.exact and other.promise.exact
+    values, exact = one.shares - other.shares, one.promise.exact and other.promise.exact
     errors = np.hypot(one.standard_errors, other.standard_errors)
     if exact:
         lower, upper = _difference_bounds(one, other, targets, (1 - level) / len(targets))
@@ -50,7 +50,7 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
         share = (1 - level) / (len(targets) if one.intervals == "all" else 1)
         degrees = [e.survey.degrees for e in (one, other) if e.survey is not None]
         ends = np.stack((-np.ones(len(targets)), np.ones(len(targets))), axis=1)
-        centers = one.linear(targets) @ one.shares - other.linear(targets) @ other.shares
+        centers = one.linear(targets) @ one.report_shares - other.linear(targets) @ other.report_shares
         quantile = two_sided_quantile(share, min(degrees) if degrees else None)
         lower, upper = wald_intervals(ends, centers, errors, quantile)
     if "inverse" not in (one.method, other.method):

@@ -1,4 +1,4 @@
-"""Input frequencies from reports, with intervals that hold."""
+"""Shares of answers from reports, with intervals that hold."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .grouped import GroupedEstimate
 from .likelihood import maximize
 from .result import Estimate
 from .sample import counts_in, gather
-from .survey import Shares, survey_totals
+from .survey import WeightedReports, survey_totals
 from .targets import is_finite
 
 METHODS = ("maximum-likelihood", "inverse", "map")
@@ -111,7 +111,7 @@ def estimate(
         As weights: where people were drawn separately, and who was drawn together. Standard errors are then
         those between the clusters of each stratum, as if drawn with replacement. Clusters are nested in strata.
     method
-        "maximum-likelihood": the frequencies that make the reports most likely. "inverse": reports times the
+        "maximum-likelihood": the shares that make the reports most likely. "inverse": reports times the
         (generalised) inverse of the mechanism; unbiased, can be negative. "map": the mode of the posterior for a
         Dirichlet prior whose mode is `prior`.
     prior
@@ -153,7 +153,7 @@ def estimate(
     found = tuple(
         how.fit(
             ReportCounts(how.matrix.outputs, counts[k]),
-            None if totals is None else totals.shares(k, size),
+            None if totals is None else totals.of_block(k, size),
             level,
             "" if sample.groups is None else f" of group {sample.group_labels[k]!r}",
         )
@@ -200,26 +200,28 @@ class _How:
         self.strength = 0.0 if method != "map" else strength or float(self.expected.size)
         self.channel = Channel(self.matrix.matrix, self.expected.probabilities)
 
-    def fit(self, counts: ReportCounts, survey: Shares | None, level: float, where: str = "") -> Estimate:
+    def fit(
+        self, counts: ReportCounts, survey: WeightedReports | None, level: float, where: str = ""
+    ) -> Estimate:
         """The estimate from these counts, or from the weighted shares of a survey."""
         _check_counts(self.matrix, counts, where)
-        f = counts.counts / counts.total if survey is None else survey.shares
-        frequencies: Floats
+        f = counts.counts / counts.total if survey is None else survey.report_shares
+        shares: Floats
         gap: float | None
         if self.method == "inverse":
-            frequencies, gap = self.channel.inverse(f), None
+            shares, gap = self.channel.inverse(f), None
         else:
             seen = counts.counts if survey is None else f * counts.total
             fit = maximize(self.matrix.matrix, seen, self.channel.expected, self.strength)
-            frequencies, gap = fit.theta, fit.gap * counts.total
-        frequencies.setflags(write=False)
+            shares, gap = fit.theta, fit.gap * counts.total
+        shares.setflags(write=False)
         return Estimate(
             self.matrix,
             self.expected,
             counts,
             level,
             self.method,
-            frequencies,
+            shares,
             gap,
             self.channel,
             self.intervals,

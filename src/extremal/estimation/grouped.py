@@ -30,7 +30,7 @@ NO_TEST = (
 
 @dataclass(frozen=True)
 class GroupTest:
-    """A test of the hypothesis that all groups have the same frequencies.
+    """A test of the hypothesis that all groups have the same shares.
 
     `statistic` and `p_value` are None where no test is possible: nothing shows how much the reports vary by chance in
     the directions in which the groups differ.
@@ -67,7 +67,7 @@ class GroupTest:
         figure = "chi-squared" if len(self.degrees) == 1 else "F"
         degrees = " and ".join(map(str, self.degrees))
         p = f"p = {self.p_value:.4f}" if self.p_value >= 1e-4 else f"p = {self.p_value:.1e}"
-        said = f"{self.name} test that all groups have the same frequencies: {figure} = {self.statistic:.2f}"
+        said = f"{self.name} test that all groups have the same shares: {figure} = {self.statistic:.2f}"
         return f"{said} with {degrees} degrees of freedom, {p}"
 
 
@@ -118,9 +118,9 @@ class GroupedEstimate(Tabled):
         return sum(e.reports for e in self.estimates)
 
     @property
-    def frequencies(self) -> Floats:
+    def shares(self) -> Floats:
         """A row for each group."""
-        return np.array([e.frequencies for e in self.estimates])
+        return np.array([e.shares for e in self.estimates])
 
     @property
     def standard_errors(self) -> Floats:
@@ -146,7 +146,7 @@ class GroupedEstimate(Tabled):
     @cached_property
     def table(self) -> IntervalTable:
         """Every group with every answer."""
-        return self._stacked("frequencies", [e.table for e in self.estimates])
+        return self._stacked("shares", [e.table for e in self.estimates])
 
     def mean(self, scores: Any = None) -> IntervalTable:
         """The mean of scores in every group: label -> number, or the labels themselves if they are numbers.
@@ -169,7 +169,7 @@ class GroupedEstimate(Tabled):
         return self._stacked("sums", [e.group(groups) for e in self.estimates])
 
     def difference(self, one: Any, other: Any) -> IntervalTable:
-        """Frequencies of one group minus those of another, with intervals of their own.
+        """Shares of one group minus those of another, with intervals of their own.
 
         Where clusters reach over groups, what they share is accounted for.
 
@@ -193,7 +193,7 @@ class GroupedEstimate(Tabled):
         known = a.identified & b.identified
         errors = np.where(known, errors, np.inf)
         share = (1 - self.confidence) / (len(targets) if self.intervals == "all" else 1)
-        values = a.frequencies - b.frequencies
+        values = a.shares - b.shares
         ends = np.stack((-np.ones(len(targets)), np.ones(len(targets))), axis=1)
         bounds = wald_intervals(ends, values, errors, two_sided_quantile(share, self.totals.degrees))
         title = f"{len(targets)} differences between {one!r} and {other!r}"
@@ -269,7 +269,7 @@ class GroupedEstimate(Tabled):
 
 
 def _directions(estimates: tuple[Estimate, ...], pooled: Floats, n: float) -> Floats:
-    """Weights of the outputs that span what reports tell about frequencies, best for those of everybody together."""
+    """Weights of the outputs that span what reports tell about shares, best for those of everybody together."""
     first = estimates[0]
     P = first.mechanism.matrix
     start = maximize(P, pooled * n, first.channel.expected).theta * n + first.prior.probabilities
@@ -305,7 +305,7 @@ def _wald_test(estimates: tuple[Estimate, ...], totals: Totals) -> GroupTest:
     whole = totals.totals.reshape(groups, size)
     pooled = whole.sum(axis=0) / whole.sum()
     B = _directions(estimates, pooled, float(sum(e.reports for e in estimates)))
-    f = np.array([e.shares for e in estimates])
+    f = np.array([e.report_shares for e in estimates])
     D = np.zeros(((groups - 1) * len(B), groups * size))  # every group minus the last
     for k in range(groups - 1):
         D[k * len(B) : (k + 1) * len(B), k * size : (k + 1) * size] = B

@@ -12,11 +12,11 @@ side of its interval is a test that is turned around:
 
 In the limit a side of such an interval is as wide as that of a normal one at 4.1 times less error: 17% wider for
 five symbols, 10% for two hundred. The bounds hold for independent reports of different people, so what is covered
-is both the frequencies in a population that people were drawn from and the frequencies among the very people who
+is both the shares in a population that people were drawn from and the shares among the very people who
 answered. Errors are divided evenly over the targets (Bonferroni).
 
 Where some combinations are not identified, Clopper-Pearson bounds on all output probabilities (a tenth of the
-error) and the intervals of the contrasts make a polytope of frequencies, and linear programs over it give the
+error) and the intervals of the contrasts make a polytope of shares, and linear programs over it give the
 interval of each target: it tends to the identified set, not to a point.
 """
 
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from .._types import Floats
 from .binomial import lower_limit, upper_limit
 from .contrasts import Channel, Contrasts
-from .frequency_polytope import narrowed
+from .share_polytope import narrowed
 
 BENTKUS = math.e**2 / 2
 VARIANCE_SHARE = 0.1  # of the error, for the bound on the variance
@@ -49,7 +49,7 @@ class Bounds(NamedTuple):
 def target_intervals(channel: Channel, counts: NDArray[Any], targets: Floats, error: float) -> Bounds:
     """Intervals that hold for all targets together, except with probability `error`.
 
-    Weights and the division of the error depend on the mechanism, the expected frequencies and n only.
+    Weights and the division of the error depend on the mechanism, the expected shares and n only.
     """
     return contrast_intervals(weighed(channel, float(counts.sum()), targets, error), counts, error)
 
@@ -260,7 +260,7 @@ def clopper_pearson(hits: Floats, n: float, error: float) -> Bounds:
 
 
 def _programs(contrasts: Contrasts, mean: Bounds, box: Bounds, known: Bounds) -> Bounds:
-    """The least and largest value of the biased targets over all frequencies that the bounds allow."""
+    """The least and largest value of the biased targets over all shares that the bounds allow."""
     rows, low, high = contrasts.channel.P.T, box.lower, box.upper
     if sum(contrasts.channel.P.shape) <= LARGE:  # the contrasts' rows triple the time of large programs
         rows = np.concatenate((rows, contrasts.means))
@@ -274,10 +274,10 @@ def _programs(contrasts: Contrasts, mean: Bounds, box: Bounds, known: Bounds) ->
 
 
 def within_simplex(bounds: Bounds) -> Bounds:
-    """Intervals of all symbols, shortened by what the others leave: frequencies sum to 1."""
+    """Intervals of all symbols, shortened by what the others leave: shares sum to 1."""
     lower, upper = bounds
     if lower.sum() > 1 or upper.sum() < 1:
-        return bounds  # no frequencies fit: there is nothing to conclude
+        return bounds  # no shares fit: there is nothing to conclude
     return Bounds(np.maximum(lower, 1 - (upper.sum() - upper)), np.minimum(upper, 1 - (lower.sum() - lower)))
 
 

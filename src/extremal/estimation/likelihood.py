@@ -1,6 +1,6 @@
 """Maximum likelihood on the simplex, with a proof of how far from the maximum the answer can be.
 
-With theta the frequencies of the inputs and f the shares of the outputs among the reports, maximise
+With theta the shares of the inputs and f the shares of the outputs among the reports, maximise
 
     L(theta) = sum_y f_y log (theta P)_y + sum_i t_i log theta_i     over the simplex,
 
@@ -33,7 +33,7 @@ ACCEPTED = 1e-10  # a gap per report that is still an answer; the gap is reporte
 
 
 class Fit(NamedTuple):
-    """Frequencies, the gap to the maximum of the log-likelihood per report, Newton steps taken."""
+    """Shares, the gap to the maximum of the log-likelihood per report, Newton steps taken."""
 
     theta: Floats
     gap: float
@@ -41,10 +41,10 @@ class Fit(NamedTuple):
 
 
 def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float = 0.0) -> Fit:
-    """The frequencies that maximise the likelihood, or with a strength the posterior density, of the counts.
+    """The shares that maximise the likelihood, or with a strength the posterior density, of the counts.
 
-    The density of the frequencies before any report is proportional to prod_i theta_i^(strength expected_i): its
-    mode is `expected`. Where several frequencies explain the reports equally well, those at which
+    The density of the shares before any report is proportional to prod_i theta_i^(strength expected_i): its
+    mode is `expected`. Where several shares explain the reports equally well, those at which
     sum_i expected_i log theta_i is largest are approached, the limit of the posterior mode as strength falls to 0.
     Every output with a count must be possible.
     """
@@ -76,7 +76,7 @@ def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float 
 
 
 def _saturated(P: Floats, f: Floats) -> Floats | None:
-    """theta = f P^-1 if that is a distribution: no frequencies can fit the reports better."""
+    """theta = f P^-1 if that is a distribution: no shares can fit the reports better."""
     if P.shape[0] != P.shape[1]:
         return None
     try:
@@ -126,7 +126,7 @@ def _separable(P: Floats, f: Floats) -> Floats | None:
 
 
 def _gap(P: Floats, f: Floats, t: Floats, theta: Floats) -> float:
-    """max_i g_i - 1 - sum t: no other frequencies can be better by more."""
+    """max_i g_i - 1 - sum t: no other shares can be better by more."""
     q = theta @ P
     if q.min() <= 0 or (t > 0)[theta <= 0].any():
         return np.inf

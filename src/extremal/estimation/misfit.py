@@ -14,7 +14,7 @@ MISFIT = 1e-3  # reports less likely than this under every input distribution ar
 
 
 def misfit(matrix: Floats, counts: Ints, channel: Channel) -> float:
-    """A bound on the probability of reports that fit as badly as these, whatever the input frequencies are.
+    """A bound on the probability of reports that fit as badly as these, whatever the true shares are.
 
     P[KL(shares, probabilities) >= x] <= e^(-nx) (e n x / (k - 1))^(k - 1) for k outputs (Agrawal, 2020). Near 0,
     these reports were not made by this mechanism. Weights play no part: each report is a draw of the mechanism,

@@ -1,7 +1,7 @@
 """The same people asked twice: how shares and answers changed, from pairs of reports.
 
 Two draws for one person are one draw of the product mechanism, whose inputs are pairs of answers. So the joint
-distribution of answers in both waves, and everything linear in it, is estimated like any other frequencies: the
+distribution of answers in both waves, and everything linear in it, is estimated like any other shares: the
 change of a share is a difference of two sums, with the dependence between the waves accounted for.
 """
 
@@ -74,14 +74,14 @@ class Change:
     @property
     def matrix(self) -> Floats:
         """From row to column: the share of those with an answer first who have another one then; NaN if nobody."""
-        theta = self.joint.frequencies.reshape(len(self.labels), -1)
+        theta = self.joint.shares.reshape(len(self.labels), -1)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(theta / theta.sum(axis=1, keepdims=True))
 
     @cached_property
     def transitions(self) -> IntervalTable:
         """Each element of the matrix with an ordinary interval; "never -> once" is from never to once."""
-        size, theta = len(self.labels), self.joint.frequencies
+        size, theta = len(self.labels), self.joint.shares
         shares = np.nan_to_num(self.matrix)
         start = np.maximum(theta.reshape(size, size).sum(axis=1), 0.0)
         rows = np.repeat(np.eye(size), size, axis=1)  # the sum over all pairs with the same first answer

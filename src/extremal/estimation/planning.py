@@ -219,7 +219,7 @@ def sample_size(
         if best.max() > width:
             lost = [label for label, good in zip(prior.labels, known, strict=True) if not good]
             raise MechanismError(
-                f"the mechanism must identify every frequency up to a width of {width:g}, but "
+                f"the mechanism must identify every share up to a width of {width:g}, but "
                 f"of {shorten(lost)} intervals stay up to {best.max():.3g} wide however many "
                 "report",
                 remedy=(

@@ -45,7 +45,7 @@ def place_of(labels: Labels, answer: Any) -> int:
 def difference_variance(channel: Channel, place: int, difference: float) -> float | None:
     """Of the estimated difference from one person in each of two groups; None where no share can differ so much.
 
-    One group has the expected frequencies, in the other the answer has a share larger by `difference`, or smaller
+    One group has the expected shares, in the other the answer has a share larger by `difference`, or smaller
     where there is no room, and the others keep their proportions.
     """
     share = float(channel.expected[place])

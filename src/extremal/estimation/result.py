@@ -1,4 +1,4 @@
-"""Estimate: frequencies of the inputs, and what the reports say about how far off they can be."""
+"""Estimate: shares of the answers, and what the reports say about how far off they can be."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .approximate import is_sum, score_intervals, two_sided_quantile, wald_inter
 from .contrasts import Channel, each_symbol
 from .counts import ReportCounts
 from .difference import difference
-from .frequency_polytope import narrowed
 from .interval_table import IntervalTable, Promise
 from .intervals import Bounds, target_intervals, within_simplex
 from .misfit import MISFIT, misfit
-from .survey import Shares
+from .share_polytope import narrowed
+from .survey import WeightedReports
 from .tabled import Tabled, source
 from .targets import score_target, target_of
 
@@ -43,14 +43,14 @@ class Estimate(Tabled):
     mechanism
         The mechanism that made the reports.
     prior
-        The frequencies that were expected.
+        The shares that were expected.
     counts
         How often each report came.
     confidence
         The confidence level of the intervals.
     method
-        How the frequencies were estimated.
-    frequencies
+        How the shares were estimated.
+    shares
         The estimated share of each answer.
     gap
         The most by which the log-likelihood could be larger; None for the inverse.
@@ -63,19 +63,19 @@ class Estimate(Tabled):
     """
 
     mechanism: Mechanism
-    prior: Prior  # the frequencies that were expected; uniform if nobody said
+    prior: Prior  # the shares that were expected; uniform if nobody said
     counts: ReportCounts
     confidence: float
     method: str
-    frequencies: Floats
+    shares: Floats
     gap: float | None
     channel: Channel = field(repr=False)
     intervals: str = "all"
-    survey: Shares | None = None
+    survey: WeightedReports | None = None
 
     @property
     def labels(self) -> Labels:
-        """The input labels, in the order of the frequencies."""
+        """The input labels, in the order of the shares."""
         return self.mechanism.inputs
 
     @property
@@ -84,9 +84,11 @@ class Estimate(Tabled):
         return self.counts.total
 
     @property
-    def shares(self) -> Floats:
-        """Of the outputs among the reports, weighted if there are weights."""
-        return np.asarray(self.counts.counts / self.reports) if self.survey is None else self.survey.shares
+    def report_shares(self) -> Floats:
+        """How common each output is among the reports, weighted if there are weights; not an estimate of answers."""
+        if self.survey is not None:
+            return self.survey.report_shares
+        return np.asarray(self.counts.counts / self.reports)
 
     @property
     def lower(self) -> Floats:
@@ -100,7 +102,7 @@ class Estimate(Tabled):
 
     @cached_property
     def standard_errors(self) -> Floats:
-        """Of the frequencies: the mechanism's noise and that of the sample; infinite if not identified.
+        """Of the estimated shares: the mechanism's noise and that of the sample; infinite if not identified.
 
         With weights, strata or clusters they are linearised (sandwich) standard errors.
         """
@@ -108,7 +110,7 @@ class Estimate(Tabled):
 
     @cached_property
     def covariance(self) -> Floats:
-        """Of the frequencies, for those that are identified."""
+        """Of the estimated shares, for those that are identified."""
         return self._covariance(each_symbol(len(self.labels)))
 
     @cached_property
@@ -118,7 +120,7 @@ class Estimate(Tabled):
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
-        """For each symbol, whether the distribution of reports determines its frequency."""
+        """For each symbol, whether the distribution of reports determines its share."""
         return self.channel.identified(each_symbol(len(self.labels)))
 
     @property
@@ -127,7 +129,7 @@ class Estimate(Tabled):
         return [[self.labels[i] for i in group] for group in self.channel.components()]
 
     def identifies(self, coefficients: Mapping[Any, float] | Iterable[Any]) -> bool:
-        """Whether a combination of frequencies, label -> coefficient or labels to sum over, is determined.
+        """Whether a combination of shares, label -> coefficient or labels to sum over, is determined.
 
         Parameters
         ----------
@@ -138,7 +140,7 @@ class Estimate(Tabled):
 
     @cached_property
     def misfit(self) -> float:
-        """A bound on the probability of reports that fit as badly as these, whatever the input frequencies are.
+        """A bound on the probability of reports that fit as badly as these, whatever the true shares are.
 
         Near 0, these reports were not made by this mechanism.
         """
@@ -152,11 +154,11 @@ class Estimate(Tabled):
 
     @cached_property
     def table(self) -> IntervalTable:
-        """Frequencies, intervals and standard errors, for printing and plotting."""
+        """Shares, intervals and standard errors, for printing and plotting."""
         return IntervalTable(
-            f"{len(self.labels)} frequencies {self._source}",
+            f"{len(self.labels)} shares {self._source}",
             self.labels,
-            self.frequencies,
+            self.shares,
             self.lower,
             self.upper,
             self.standard_errors,
@@ -170,7 +172,7 @@ class Estimate(Tabled):
 
         A group is its labels, or a mapping label -> coefficient for any other linear combination. The intervals
         are as a rule narrower than sums of the symbols' intervals, but not always: the error allowed is divided over
-        the groups asked for, and an interval of a symbol also knows that frequencies sum to 1.
+        the groups asked for, and an interval of a symbol also knows that shares sum to 1.
 
         Parameters
         ----------
@@ -190,7 +192,7 @@ class Estimate(Tabled):
         return self.combinations(counted(len(groups), "group"), tuple(groups), targets, confidence)
 
     def difference(self, other: Estimate, confidence: float | None = None) -> IntervalTable:
-        """These frequencies minus those of another estimate, with intervals of their own, of the kind that both have.
+        """These shares minus those of another estimate, with intervals of their own, of the kind that both have.
 
         The two collections must be of different people. The difference of two means of weights is a sum of independent
         bounded variables, so the inequality behind the other intervals applies to it as a whole. As a rule
@@ -228,7 +230,7 @@ class Estimate(Tabled):
     def combinations(
         self, title: str, names: Labels, targets: Floats, confidence: float | None = None
     ) -> IntervalTable:
-        """Linear combinations of the frequencies, a row of coefficients each, with intervals of their own.
+        """Linear combinations of the shares, a row of coefficients each, with intervals of their own.
 
         Parameters
         ----------
@@ -242,7 +244,7 @@ class Estimate(Tabled):
             The confidence level; that of the estimate if None.
         """
         level = self.confidence if confidence is None else check_confidence(confidence)
-        values = targets @ self.frequencies
+        values = targets @ self.shares
         return IntervalTable(
             f"{title} {self._source}",
             names,
@@ -276,14 +278,14 @@ class Estimate(Tabled):
         sums = known & is_sum(targets) if self.survey is None else np.zeros(len(targets), dtype=bool)
         rest = known & ~sums
         lower[rest], upper[rest] = wald_intervals(
-            targets[rest], W[rest] @ self.shares, self._standard_errors(targets[rest]), quantile
+            targets[rest], W[rest] @ self.report_shares, self._standard_errors(targets[rest]), quantile
         )
-        theta = np.maximum(self.frequencies, 0.0)
+        theta = np.maximum(self.shares, 0.0)
         lower[sums], upper[sums] = score_intervals(
             targets[sums],
             W[sums],
             self.mechanism.matrix,
-            self.shares,
+            self.report_shares,
             theta / theta.sum(),
             self.channel.expected,
             self.reports,
@@ -301,8 +303,8 @@ class Estimate(Tabled):
         """
         if self.method == "inverse":
             return self.channel.weights(targets)
-        # Frequencies of 0 have no place in a channel; the expected ones, as one report, keep them away from it.
-        start = np.maximum(self.frequencies, 0.0) * self.reports + self.prior.probabilities
+        # Shares of 0 have no place in a channel; the expected ones, as one report, keep them away from it.
+        start = np.maximum(self.shares, 0.0) * self.reports + self.prior.probabilities
         return Channel(self.mechanism.matrix, start / start.sum()).weights(targets)
 
     def to_dict(self) -> dict[str, Any]:
@@ -350,14 +352,14 @@ class Estimate(Tabled):
         ]
         if self.misfit < MISFIT:
             found.append(
-                "WARNING: no frequencies explain these reports (probability "
+                "WARNING: no shares explain these reports (probability "
                 f"{self.misfit:.1e} or less); were they made by this mechanism?"
             )
         return found
 
     def __repr__(self) -> str:
         # Without the intervals: they can take seconds where much is not identified.
-        return f"Estimate({len(self.labels)} frequencies {self._source})"
+        return f"Estimate({len(self.labels)} shares {self._source})"
 
     @property
     def _source(self) -> str:
@@ -368,7 +370,7 @@ class Estimate(Tabled):
         bounds = self.bounds(each_symbol(len(self.labels)), 1 - self.confidence)
         if self.promise.exact:
             bounds = within_simplex(bounds)
-        lower, upper = _around(bounds, self.frequencies, self.method)
+        lower, upper = _around(bounds, self.shares, self.method)
         lower.setflags(write=False)
         upper.setflags(write=False)
         return Bounds(lower, upper)
@@ -377,26 +379,26 @@ class Estimate(Tabled):
         W = self.linear(targets)
         if self.survey is not None:
             return np.asarray(W @ self.survey.covariance @ W.T)
-        return _sampling(W, self._expected_shares) / self.reports
+        return _sampling(W, self._expected_report_shares) / self.reports
 
     def _standard_errors(self, targets: Floats) -> Floats:
         W = self.linear(targets)
         if self.survey is not None:
             variance = np.einsum("ij,jk,ik->i", W, self.survey.covariance, W, optimize=True)
         else:
-            q = self._expected_shares
+            q = self._expected_report_shares
             variance = ((W * W) @ q - (W @ q) ** 2) / self.reports
         known = self.channel.identified(targets) & (self.survey is None or self.survey.degrees > 0)
         return np.where(known, np.sqrt(np.maximum(variance, 0.0)), np.inf)
 
     @property
-    def _expected_shares(self) -> Floats:
+    def _expected_report_shares(self) -> Floats:
         if self.method == "inverse":
-            return self.shares
-        return np.asarray(self.frequencies @ self.mechanism.matrix)
+            return self.report_shares
+        return np.asarray(self.shares @ self.mechanism.matrix)
 
     def _design_effects(self, targets: Floats) -> Floats:
-        W, f = self.linear(targets), self.shares
+        W, f = self.linear(targets), self.report_shares
         simple = np.maximum((W * W) @ f - (W @ f) ** 2, 0.0) / max(self.reports - 1, 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.where(simple > 0, self._standard_errors(targets) ** 2 / simple, np.nan))
@@ -406,9 +408,9 @@ class Estimate(Tabled):
         low, high = targets.min(axis=1), targets.max(axis=1)
         if self.survey is None:
             return target_intervals(self.channel, self.counts.counts, targets, error * len(targets))
-        quantile = two_sided_quantile(error / len(self.shares), self.survey.degrees)
+        quantile = two_sided_quantile(error / len(self.report_shares), self.survey.degrees)
         away = quantile * np.sqrt(np.maximum(np.diag(self.survey.covariance), 0.0))
-        box = np.maximum(self.shares - away, 0.0), np.minimum(self.shares + away, 1.0)
+        box = np.maximum(self.report_shares - away, 0.0), np.minimum(self.report_shares + away, 1.0)
         return Bounds(*narrowed(self.mechanism.matrix.T, *box, targets, low, high))
 
 

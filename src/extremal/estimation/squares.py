@@ -28,7 +28,7 @@ Product = Callable[[Floats], Floats]
 
 
 def by_squares(P: Floats, f: Floats) -> Floats | None:
-    """The frequencies at the maximum of sum_y f_y log (theta P)_y, if quadratic models lead there; None if not."""
+    """The shares at the maximum of sum_y f_y log (theta P)_y, if quadratic models lead there; None if not."""
     if not f.all():
         seen = f > 0
         P, f = P[:, seen], f[seen]

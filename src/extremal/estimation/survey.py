@@ -61,7 +61,7 @@ class Totals:
     strata: Ints
     degrees: int  # all clusters minus all strata
 
-    def shares(self, block: int, size: int) -> Shares:
+    def of_block(self, block: int, size: int) -> WeightedReports:
         """Of the cells of one block, for example the reports of one group."""
         cells = slice(block * size, (block + 1) * size)
         total = float(self.totals[cells].sum())
@@ -70,7 +70,7 @@ class Totals:
         covariance = A @ self.covariance[cells, cells] @ A.T
         kish = total**2 / float(self.squares[cells].sum())
         degrees = int(self.clusters[block] - self.strata[block])
-        return Shares(f, covariance, total * self.design.unit, kish, degrees, self.design.words)
+        return WeightedReports(f, covariance, total * self.design.unit, kish, degrees, self.design.words)
 
     def linear(self, size: int) -> Floats:
         """The matrix that leads from errors of totals to errors of the shares within each block."""
@@ -84,10 +84,10 @@ class Totals:
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class WeightedReports:
     """Weighted shares of the reports with their design-based covariance."""
 
-    shares: Floats
+    report_shares: Floats
     covariance: Floats
     total: float  # sum of the weights
     effective: float  # Kish's number of equally weighted people worth as much

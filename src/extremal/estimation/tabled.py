@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .._html import html_table
 from .._words import counted
 from .interval_table import IntervalTable
-from .survey import Shares
+from .survey import WeightedReports
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +63,7 @@ class Tabled(ABC):
         return self.table._repr_html_() + html_table("; ".join(self.notes()[1:]), [])
 
 
-def source(reports: int, method: str, survey: Shares | None) -> str:
+def source(reports: int, method: str, survey: WeightedReports | None) -> str:
     """Where figures come from, for a title."""
     said = f"from {counted(reports, 'report')} by {method}"
     return said if survey is None else f"{said}, with {survey.words}"

@@ -1,4 +1,4 @@
-"""Linear combinations of frequencies, as callers give them: labels to sum over, coefficients, scores."""
+"""Linear combinations of shares, as callers give them: labels to sum over, coefficients, scores."""
 
 from __future__ import annotations
 

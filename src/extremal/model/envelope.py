@@ -17,12 +17,12 @@ from ..errors import OptionError
 
 @dataclass(frozen=True, eq=False)
 class Corners:
-    """L_x of every answer x: after k reports the event has P(E) = shares[x, k], P(E|x) = chances[x, k].
+    """L_x of every answer x: after k reports the event has P(E) = report_shares[x, k], P(E|x) = chances[x, k].
 
     The corners are doubles, or fractions where the mechanism is given in integers.
     """
 
-    shares: NDArray[Any]
+    report_shares: NDArray[Any]
     chances: NDArray[Any]
 
     @classmethod
@@ -57,12 +57,12 @@ class Corners:
             The share of all reports, between 0 and 1.
         """
         check_share(delta)
-        share = Fraction(delta) if self.shares.dtype == object else delta
-        return max(self._largest(x, share) for x in range(len(self.shares))) / share
+        share = Fraction(delta) if self.report_shares.dtype == object else delta
+        return max(self._largest(x, share) for x in range(len(self.report_shares))) / share
 
     def _largest(self, x: int, delta: Any) -> Any:
         """L_x(δ)."""
-        shares, chances = self.shares[x], self.chances[x]
+        shares, chances = self.report_shares[x], self.chances[x]
         k = int(np.searchsorted(shares, delta))  # the first corner at or behind δ
         if k == len(shares):
             return chances[-1]  # rounding: all shares add up to a hair below δ = 1

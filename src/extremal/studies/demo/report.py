@@ -94,7 +94,7 @@ def phones_section(collection: phones.Collection | None) -> Section:
     if collection is None:
         return Section(title, [phones.MISSING])
     found = collection.estimate
-    series = [pictures.Series("from the store", found.frequencies, found.lower, found.upper, BLUE, "")]
+    series = [pictures.Series("from the store", found.shares, found.lower, found.upper, BLUE, "")]
     picture = drawn(
         lambda width: pictures.intervals(
             found.labels, series, collection.truth, "estimated shares with simultaneous 95% intervals", width
@@ -116,7 +116,7 @@ def shares_section(done: Demo) -> Section:
     """The estimates from the reports beside those of randomized response."""
     looks = ((SHARES, BLUE, ""), (RESPONSE, ORANGE, "6 3"))
     series = [
-        pictures.Series(name, found.frequencies, found.lower, found.upper, color, dash)
+        pictures.Series(name, found.shares, found.lower, found.upper, color, dash)
         for (name, color, dash), found in zip(
             looks, (done.ways[n].estimate for n, _, _ in looks), strict=True
         )

@@ -1,4 +1,4 @@
-"""The least and largest value of linear functions over the frequencies that bounds on other functions allow."""
+"""The least and largest value of linear functions over the shares that bounds on other functions allow."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class _Program:
         self._program.add_rows(*ends, np.concatenate((np.ones((1, n)), rows)))
 
     def minimize(self, cost: Floats) -> tuple[Floats | None, Floats]:
-        """Frequencies, if the program was solved, and the multipliers of the rows, which may be anything."""
+        """Shares, if the program was solved, and the multipliers of the rows, which may be anything."""
         self._program.forget()
         self._program.change_costs(cost)
         status = self._program.run()

@@ -54,9 +54,14 @@ def row_ids(X):
     return [hashlib.sha256(repr(row.tolist()).encode()).digest() for row in np.asarray(X)]
 
 
+def question_names(X):
+    """Checks of scikit-learn bring no questions, and any number of columns."""
+    return [f"question {j}" for j in range(np.asarray(X).shape[1])]
+
+
 def test_scikit_learn_finds_nothing_wrong_and_no_check_is_excused(key_file):
     numbers = ex.certify(ex.design(ex.Prior({0: 0.5, 1: 0.3, 2: 0.2}), 0.6))
-    estimator = ours.Privatizer(numbers, key_file=key_file, ids=row_ids, unknown_as=0)
+    estimator = ours.Privatizer(numbers, key_file=key_file, ids=row_ids, columns=question_names, unknown_as=0)
     results = estimator_checks.check_estimator(estimator, on_fail=None, on_skip=None)
     wrong = [result["check_name"] for result in results if result["status"] not in ("passed", "skipped")]
     assert wrong == []
@@ -92,17 +97,83 @@ def test_other_frames_give_the_same_reports(certified, key_file, people, library
     assert found["visits"].to_list() == privatizer.fit_transform(people)["visits"].tolist()
 
 
-def test_arrays_are_named_by_position_and_ids_are_left_out(certified, key_file, people):
+NAMES = ["person", "visits", "age"]
+
+
+def test_arrays_have_the_names_that_the_caller_gives_and_ids_are_left_out(certified, key_file, people):
     array = people.to_numpy(dtype=object)
-    privatizer = ours.Privatizer({1: certified}, key_file=key_file, ids=0).fit(array)
+    privatizer = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person", columns=NAMES).fit(
+        array
+    )
     found = privatizer.transform(array)
-    key = ex.keys.read(key_file)
-    reports = certified.privatize(list(array[:, 1]), key=key, ids=list(array[:, 0]), column="x1")
-    assert found[:, 0].tolist() == reports
-    assert found[:, 1].tolist() == people["age"].tolist()
-    assert privatizer.get_feature_names_out().tolist() == ["x1", "x2"]
+    of_frame = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person").fit_transform(people)
+    assert found.tolist() == of_frame.to_numpy(dtype=object).tolist()
+    assert privatizer.get_feature_names_out().tolist() == ["visits", "age"]
+    assert privatizer.get_feature_names_out(["x0", "x1", "x2"]).tolist() == ["visits", "age"]
     shown = privatizer.set_output(transform="pandas").transform(array)
-    assert list(shown.columns) == ["x1", "x2"]
+    assert list(shown.columns) == ["visits", "age"]
+    again = pickle.loads(pickle.dumps(base.clone(privatizer).fit(array)))
+    assert again.transform(array)["visits"].tolist() == of_frame["visits"].tolist()
+    assert (
+        ours.Privatizer({"visits": certified}, key_file=key_file, ids="person", columns=lambda X: NAMES)
+        .fit_transform(array)
+        .tolist()
+        == found.tolist()
+    )
+
+
+def test_columns_that_nobody_named_are_refused(certified, key_file, people):
+    """The positions of two arrays, and what libraries make of them, name no question."""
+    pandas = pytest.importorskip("pandas")
+    array = people.to_numpy(dtype=object)
+    for key in (1, "x1", "visits"):
+        with pytest.raises(ex.errors.KeyingError, match="columns must name the columns of an array"):
+            ours.Privatizer({key: certified}, key_file=key_file, ids=0).fit(array)
+    for names in (["x0", "x1", "x2"], [0, 1, 2], ["Unnamed: 0", "column_1", "age"]):
+        invented = pandas.DataFrame(array, columns=names)
+        with pytest.raises(ex.errors.KeyingError, match="name"):
+            ours.Privatizer({names[1]: certified}, key_file=key_file, ids=names[0]).fit(invented)
+    wrong = [NAMES[:2], ["person", "visits", "visits"], "abc", ["person", "visits", ""], [0, 1, 2]]
+    for columns in wrong:
+        with pytest.raises(ex.errors.KeyingError, match="name"):
+            ours.Privatizer({"visits": certified}, key_file=key_file, ids="person", columns=columns).fit(
+                array
+            )
+    with pytest.raises(ex.errors.KeyingError, match="names of the frame"):
+        ours.Privatizer({"b": certified}, key_file=key_file, ids="a", columns=["a", "b", "c"]).fit(people)
+    fitted = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person", columns=NAMES).fit(array)
+    with pytest.raises(ex.errors.ValuesError, match="fit again"):
+        fitted.set_params(columns=["person", "age", "visits"]).transform(array)
+
+
+def test_column_transformers_on_positions_draw_each_question_by_itself(certified, key_file):
+    """Columns [0, 1] and [0, 2] of one array, after an imputer: different answers never share noise."""
+    impute = pytest.importorskip("sklearn.impute")
+    rng = np.random.default_rng(8)
+    numbers = ex.certify(ex.design(ex.Prior({0: 0.5, 1: 0.3, 2: 0.2}), 0.6))
+    array = np.column_stack([np.arange(3000), rng.integers(0, 3, (3000, 2))]).astype(object)
+
+    def privatizer(*columns):
+        return ours.Privatizer({columns[1]: numbers}, key_file=key_file, ids="id", columns=list(columns))
+
+    both = compose.ColumnTransformer(
+        [("a", privatizer("id", "smokes"), [0, 1]), ("b", privatizer("id", "drinks"), [0, 2])]
+    )
+    reports = pipeline.make_pipeline(impute.SimpleImputer(strategy="most_frequent"), both).fit_transform(
+        array
+    )
+    ids, key = array[:, 0].astype(int), ex.keys.read(key_file)
+    for k, name in enumerate(["smokes", "drinks"]):
+        alone = numbers.privatize(array[:, k + 1], key=key, ids=ids, column=name)
+        assert reports[:, k].tolist() == alone.tolist()
+    framed = pipeline.make_pipeline(
+        impute.SimpleImputer(strategy="most_frequent").set_output(transform="pandas"),
+        compose.ColumnTransformer(
+            [("a", ours.Privatizer(numbers, key_file=key_file, ids="x0"), ["x0", "x1"])]
+        ),
+    )
+    with pytest.raises(ex.errors.KeyingError, match="rename the column"):
+        framed.fit_transform(array)
 
 
 def test_a_pipeline_is_cross_validated_on_reports(certified, key_file, people):
@@ -152,16 +223,17 @@ def test_people_who_occur_twice_and_unknown_answers_are_refused(certified, key_f
     assert instead.transform(unknown).equals(privatizer.transform(corrected))
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_an_array_is_not_taken_for_a_frame(certified, key_file):
     """The columns 1 and 0 of a frame are the positions 0 and 1 of its array: answers would pass as they are."""
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({1: ANSWERS, 0: [7, 8, 9]})
-    fitted = ours.Privatizer({1: certified}, key_file=key_file, ids=0).fit(frame)
+    frame = pandas.DataFrame({"b": ANSWERS, "a": [7, 8, 9]})
+    how = {"mechanisms": {"b": certified}, "key_file": key_file, "ids": "a", "columns": ["b", "a"]}
+    fitted = ours.Privatizer(**how).fit(frame)
     with pytest.raises(ex.errors.ValuesError, match="X must be a frame, as in fit, got an array"):
         fitted.transform(frame.to_numpy())
-    array = frame[[0, 1]].to_numpy()
     with pytest.raises(ex.errors.ValuesError, match="columns among"):
-        ours.Privatizer({1: certified}, key_file=key_file, ids=0, unknown_as={5: "once"}).fit_transform(array)
+        ours.Privatizer(**how, unknown_as={"c": "once"}).fit_transform(frame.to_numpy())
 
 
 def test_without_scikit_learn_the_error_says_what_to_install():

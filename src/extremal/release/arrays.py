@@ -23,7 +23,7 @@ from .certificate import Certificate, sampler_of
 from .columns import Array, Column, from_list, from_numpy, shown
 from .drawing import Randomness, Release, choose_randomness
 from .job import plan, record_blocks
-from .keys import Columns, check_columns_name
+from .keys import Columns, check_columns_name, check_given_name
 from .order import warn_if_codes_ordered, warn_if_ordered
 from .sampler import Integers, Words, smallest_unsigned, unsigned
 
@@ -53,7 +53,8 @@ class Draws:
                 given=shown(name),
                 remedy="give column=",
             )
-        return replace(randomness, column=check_columns_name(name if self.column is None else self.column))
+        column = check_given_name(name) if self.column is None else check_columns_name(self.column)
+        return replace(randomness, column=column)
 
     def blocks(self, count: int) -> Integers | None:
         return None if self.ids is None else record_blocks(self.ids, count)

@@ -16,7 +16,7 @@ from ..errors import KeyingError, ValuesError
 from . import self_check
 from .alphabet import Alphabet
 from .columns import Array, Column, Kept, Rows, label_rows, shown
-from .keys import Columns, check_columns_name, check_key, check_occasion, draw_key, keyed_words
+from .keys import Columns, check_given_name, check_key, check_occasion, draw_key, keyed_words
 from .product import Product
 from .sampler import Fill, Integers, Sampler, SecureWords, Words
 
@@ -36,7 +36,7 @@ class Release:
     @property
     def keyed_name(self) -> Columns:
         """The name that enters keyed draws; of several columns the tuple of their names."""
-        return check_columns_name(self.names[0] if self.product is None else self.names)
+        return check_given_name(self.names[0] if self.product is None else self.names)
 
     def column(self, read: Read) -> Column:
         if self.product is None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 import string
 from typing import Any
 
@@ -26,6 +27,9 @@ from .sampler import Fill, Integers
 
 KEY_BYTES = 32
 PURPOSE = b"extremal-keyed-draw-2\0"
+
+# What pandas, polars, arrow, DuckDB, Spark and scikit-learn call columns that have no name.
+INVENTED = re.compile(r"Unnamed: [0-9]+(_level_[0-9]+)?|(column_?|col|_c|_|f|x)[0-9]+")
 
 Columns = str | tuple[str, ...]
 """The column that a report is of, or the columns that are released together as one symbol."""
@@ -159,6 +163,20 @@ def check_columns_name(column: Any) -> Columns:
             )
         utf8(name, "column")
     return tuple(names) if isinstance(column, tuple) else names[0]
+
+
+def check_given_name(column: Any) -> Columns:
+    """The name of a column of a frame or file, if somebody chose it for what the column is about."""
+    name = check_columns_name(column)
+    for one in name if isinstance(name, tuple) else (name,):
+        if INVENTED.fullmatch(one):
+            raise KeyingError(
+                "a keyed draw needs a column that is named after its question",
+                given=f"{one!r}, a name that libraries give to the columns of arrays and files without names: under it "
+                "two questions would share their noise",
+                remedy="rename the column",
+            )
+    return name
 
 
 def check_occasion(occasion: Any) -> int | str | None:

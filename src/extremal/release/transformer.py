@@ -8,7 +8,7 @@ more than one may. So all draws are keyed: the same person with the same answer 
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,12 @@ import numpy as np
 from .._extras import missing
 from ..errors import KeyingError, OptionError, ValuesError
 from ..model.frames import eager_frame
+from ..model.labels import shorten
 from .arrays import Draws, privatize_values
 from .certificate import Certificate
 from .columns import shown
 from .frames import privatize_frame
-from .keys import read_key
+from .keys import check_columns_name, check_given_name, read_key
 
 try:
     from sklearn.base import BaseEstimator, TransformerMixin
@@ -39,13 +40,16 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
     Parameters
     ----------
     mechanisms
-        The certified mechanism of each private column by name (of arrays: by position), or one for all columns.
+        The certified mechanism of each private column by name, or one for all columns.
     key_file
         A file with a secret key, made by `extremal.keys.write` or `extremal key`. The key itself is read when reports
         are drawn, and is in no parameter and no pickle.
     ids
-        Who is who: the name (of arrays: the position) of a column that holds one id for each person, or a function that
-        takes the data and returns the ids. A column of ids is left out of the result.
+        Who is who: the name of a column that holds one id for each person, or a function that takes the data and
+        returns the ids. A column of ids is left out of the result.
+    columns
+        The names of the columns of an array, one text for each position, or a function that takes the data and returns
+        them. Reports depend on these names, so name each column after its question. Frames bring their own names.
     occasion
         A wave, as text or an integer. Another occasion draws a new report of the same person, which tells more.
     unknown_as
@@ -57,7 +61,7 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
     n_features_in_
         How many columns there are.
     feature_names_in_
-        Their names, if the data have names that are all text.
+        Their names, if the data are a frame.
     kept_
         The positions of the columns that are in the result: all but that of the ids.
     """
@@ -68,12 +72,14 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
         *,
         key_file: str | os.PathLike[str] | None = None,
         ids: Any = None,
+        columns: Sequence[str] | Callable[[Any], Sequence[str]] | None = None,
         occasion: int | str | None = None,
         unknown_as: Hashable | Mapping[Any, Hashable] = None,
     ) -> None:
         self.mechanisms = mechanisms
         self.key_file = key_file
         self.ids = ids
+        self.columns = columns
         self.occasion = occasion
         self.unknown_as = unknown_as
 
@@ -89,7 +95,7 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
         """
         data = self._data(X, reset=True)
         self._check_parameters()
-        names = list(_names(data))
+        names = self._names(data, X)
         absent = [name for name in self._private(names) if name not in names]
         absent += [self.ids] if not callable(self.ids) and self.ids not in names else []
         if absent:
@@ -97,9 +103,14 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
                 "must be a column of the data",
                 parameter="a column with a mechanism, or ids,",
                 given=shown(absent[0]),
-                remedy="name columns of a frame, and give positions in an array",
+                remedy=f"name one of {shorten(names, 20)}",
             )
+        if not callable(self.ids) and self.ids in self._private(names):
+            raise KeyingError("must be a column that stays as it is", parameter="ids", given=shown(self.ids))
         self._of_array = isinstance(data, np.ndarray)
+        for name in () if self._of_array else self._private(names):
+            check_given_name(name)
+        self._columns = names
         self.kept_ = [j for j, name in enumerate(names) if callable(self.ids) or name != self.ids]
         return self
 
@@ -121,10 +132,17 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
             raise ValuesError(
                 f"must be {seen}, as in fit", parameter="X", given=given, remedy="convert it, or fit again"
             )
-        names = list(_names(data))
+        names = self._names(data, X)
+        if names != self._columns:
+            raise ValuesError(
+                "must be the names that fit saw",
+                parameter="columns",
+                given=shorten(names, 20),
+                remedy="reports depend on them: fit again",
+            )
         chosen = self._private(names)
         unknown = self._unknown(chosen)
-        ids = self.ids(X) if callable(self.ids) else _column(data, self.ids)
+        ids = self.ids(X) if callable(self.ids) else _column(data, names, self.ids)
         key = read_key(str(self.key_file))
         if not isinstance(data, np.ndarray):
             reports = privatize_frame(
@@ -132,12 +150,13 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
             )
             return reports if callable(self.ids) else _without(reports, self.ids)
         columns = []
-        for j, name in enumerate(self._texts(names)):
-            if j in chosen:
+        for j in self.kept_:
+            name = names[j]
+            if name in chosen:
                 draws = Draws(key, ids, name, self.occasion)
-                instead = None if unknown is None else unknown.get(j)
-                columns.append(privatize_values(chosen[j], data[:, j], draws, unknown_as=instead))
-            elif j in self.kept_:
+                instead = None if unknown is None else unknown.get(name)
+                columns.append(privatize_values(chosen[name], data[:, j], draws, unknown_as=instead))
+            else:
                 columns.append(data[:, j])
         return _joined(columns, len(data))
 
@@ -147,14 +166,14 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
         Parameters
         ----------
         input_features
-            Names of the columns of the data, if they had none in `fit`.
+            As many as `fit` saw; of a frame, the same. Columns of an array keep the names that `columns` gives them.
         """
         check_is_fitted(self)
         known = getattr(self, "feature_names_in_", None)
-        names = self._texts(range(self.n_features_in_)) if input_features is None else list(input_features)
+        names = self._columns if input_features is None else list(input_features)
         if len(names) != self.n_features_in_ or (known is not None and names != list(known)):
             raise ValueError("input_features must be the names of the columns that fit saw")
-        return np.asarray([names[j] for j in self.kept_], dtype=object)
+        return np.asarray([self._columns[j] for j in self.kept_], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -204,18 +223,33 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
             )
         return dict(self.unknown_as)
 
-    def _texts(self, names: Any) -> list[str]:
-        """Names for keyed draws and results: those of the data, or x0, x1, …"""
-        known = getattr(self, "feature_names_in_", None)
-        return [f"x{j}" for j in names] if known is None else list(known)
+    def _names(self, data: Any, X: Any) -> list[Any]:
+        """The names of the columns: those of a frame, or those that the caller gives to an array."""
+        own = None if isinstance(data, np.ndarray) else list(eager_frame(data).columns)
+        if self.columns is None:
+            if own is not None:
+                return own
+            raise KeyingError(
+                "must name the columns of an array",
+                parameter="columns",
+                given="none: under a position two questions of two arrays would share their noise",
+                remedy='e.g. columns=["person", "visits", "age"], or give a frame',
+            )
+        found = self.columns(X) if callable(self.columns) else self.columns
+        names = [] if isinstance(found, str) else list(found)
+        if len(names) != data.shape[1] or len(set(names)) < len(names) or (own is not None and names != own):
+            raise KeyingError(
+                f"must be {data.shape[1]} different names"
+                if own is None
+                else "must be the names of the frame, or left out",
+                parameter="columns",
+                given=shown(found),
+            )
+        return [check_columns_name(name) for name in names]
 
 
-def _names(data: Any) -> Any:
-    return range(data.shape[1]) if isinstance(data, np.ndarray) else eager_frame(data).columns
-
-
-def _column(data: Any, name: Any) -> Any:
-    return data[:, name] if isinstance(data, np.ndarray) else data[name]
+def _column(data: Any, names: list[Any], name: Any) -> Any:
+    return data[:, names.index(name)] if isinstance(data, np.ndarray) else data[name]
 
 
 def _without(frame: Any, name: Any) -> Any:

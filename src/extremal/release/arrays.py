@@ -22,6 +22,7 @@ from .alphabet import Alphabet
 from .certificate import Certificate, sampler_of
 from .columns import Array, Column, from_list, from_numpy, shown
 from .drawing import Randomness, Release, choose_randomness
+from .index import check_index
 from .job import plan, record_blocks
 from .keys import Columns, check_columns_name, check_given_name
 from .order import warn_if_codes_ordered, warn_if_ordered
@@ -72,6 +73,8 @@ def privatize_values(
             remedy="choose one",
         )
     column = as_column(sampler_of(certified).alphabet, values)
+    if hasattr(values, "iloc") and len(values):  # a Series of pandas
+        check_index(values.index, [(values.name,)], [values])
     instead = None if unknown_as is None else {ALONE: unknown_as}
     job = plan({ALONE: certified}, unknown, instead, draws.randomness(column.name), alone=True)
     job.observe = partial(warn_if_ordered, job.releases)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ValuesError
 from ..model.frames import eager_frame
 from .alphabet import Alphabet
 from .arrays import as_column
@@ -17,6 +16,7 @@ from .arrow_schema import released_schema, unordered
 from .certificate import Certificate
 from .columns import Column
 from .drawing import choose_randomness
+from .index import check_index
 from .job import Drawn, Job, check_columns, plan, record_blocks
 from .order import warn_if_ordered
 from .sampler import Words
@@ -77,21 +77,9 @@ def privatize_frame(
 
 def _check_index(eager: Any, job: Job) -> None:
     """Refuse a pandas index that repeats a private column: it would stay as it is."""
-    if not eager.implementation.is_pandas_like() or not len(eager):
-        return
-    index = eager.to_native().index
-    for level in map(index.get_level_values, range(index.nlevels)):
-        for name in job.private:
-            column = eager.get_column(name).to_native()
-            same = level.name == name or all(
-                np.array_equal(np.asarray(level[:n], dtype=object), np.asarray(column[:n], dtype=object))
-                for n in (100, len(eager))
-            )
-            if same:
-                raise ValuesError(
-                    f"the index repeats the private column {name!r}",
-                    remedy="use frame.reset_index(drop=True)",
-                )
+    if eager.implementation.is_pandas_like() and len(eager):
+        columns = [eager.get_column(name).to_native() for name in job.private]
+        check_index(eager.to_native().index, [release.names for release in job.releases], columns)
 
 
 def _replaced(eager: Any, job: Job, drawn: Drawn) -> Any:

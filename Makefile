@@ -27,8 +27,9 @@ lock_python := .venv-lock/bin/python
 # One process for each core. The tests of a file share one, so that what they share, like Spark, is made once. The order
 # of the files is that of tests/conftest.py.
 all_cores := --numprocesses auto
-# The cores are busy with tests or examples: linear algebra on several threads would only get in their way.
-test test-slow coverage docs: export OPENBLAS_NUM_THREADS = 1
+# The cores are busy with tests, whose own linear algebra would only get in their way on several threads. Examples of the
+# documentation and benchmarks run as a user's would.
+test test-slow coverage: export OPENBLAS_NUM_THREADS = 1
 # Tests start hundreds of processes, examples some, which would compile the same sources again and again.
 test test-slow coverage docs: export PYTHONDONTWRITEBYTECODE =
 lint: export MYPY_NUM_WORKERS = auto

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._threads import one_thread
 from .._types import Floats
 from ..certification import proof
 from ..certification.certified import Certified, as_mechanism
@@ -296,6 +297,7 @@ class Audit:
         return audit_text.page(self.to_dict())
 
 
+@one_thread
 def audit(
     prior: Prior | PriorSet | Certified,
     mechanism: Mechanism | Certified | None = None,

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._threads import one_thread
 from .._types import Floats, Ints
 from ..certification.certified import Released, as_mechanism
 from ..errors import MechanismError, OptionError, SizeError
@@ -83,6 +84,7 @@ class Composition:
         )
 
 
+@one_thread
 def joint_release(*mechanisms: Released) -> Mechanism:
     """The mechanism that releases all of these for the same X, drawn independently; outputs are flat tuples.
 
@@ -118,6 +120,7 @@ def _check_tuples(mechanisms: list[Mechanism]) -> None:
         )
 
 
+@one_thread
 def compose_releases(prior: Prior, *mechanisms: Released) -> Composition:
     """What releases by all these mechanisms about the same X leak together, from their joint mechanism.
 
@@ -162,6 +165,7 @@ def _joint_leakage(prior: Prior, parts: list[Mechanism]) -> Floats:
     return np.where(occurs, np.log(np.maximum(ratio, 1.0)), -1.0)
 
 
+@one_thread
 def repeat_release(prior: Prior, mechanism: Released, releases: int) -> Composition:
     """What `releases` independent reports by one mechanism about the same X leak together.
 

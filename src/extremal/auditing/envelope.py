@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._threads import one_thread
 from ..certification.certified import Certified
 from ..certification.envelope import exact_tables
 from ..certification.proof import Lift, log_above
@@ -75,6 +76,7 @@ class Envelope(Corners):
         return axes
 
 
+@one_thread
 def envelope(prior: Prior | Certified, mechanism: Mechanism | None = None) -> Envelope:
     """How much the worst share δ of all reports can tell: `envelope(prior, mechanism)(0.01)` for one in a hundred.
 

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .._threads import one_thread
 from ..errors import CertificationError, MechanismError, SizeError
 from ..model.blocks import BlockMechanism
 from ..model.leakage import RULED_OUT, pml
@@ -43,6 +44,7 @@ class Designed(Protocol):
     def notion(self) -> Notion: ...
 
 
+@one_thread
 def certify(
     prior: Prior | PriorSet | Designed,
     mechanism: Mechanism | BlockMechanism | None = None,

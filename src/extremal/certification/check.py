@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .._threads import one_thread
 from .._types import Floats
 from ..errors import MechanismError, OptionError
 from ..model.guaranteed import Guaranteed
@@ -42,6 +43,7 @@ class CheckedDesign(Claim, Protocol):
     def certificate(self) -> Any: ...
 
 
+@one_thread
 def check_design(design: CheckedDesign) -> Check:
     """Whether a design keeps epsilon, has the value it claims, and its upper bound holds: verified without the solver.
 

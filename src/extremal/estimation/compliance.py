@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from .._frames import Tabular
+from .._threads import one_thread
 from .._types import Floats
 from ..certification.certified import as_estimable
 from ..errors import MechanismError, OptionError, ValuesError
@@ -108,6 +109,7 @@ class ShareBounds(Tabular):
     __repr__ = __str__
 
 
+@one_thread
 def bounds(found: Estimate, label: Any, share: float) -> ShareBounds:
     """What true shares can be if up to `share` of all people answer `label` whatever is true for them.
 
@@ -259,6 +261,7 @@ class Compliance:
     __repr__ = __str__
 
 
+@one_thread
 def rate(
     groups: Any,
     label: Any,

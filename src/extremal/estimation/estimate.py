@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from .._confidence import check_confidence
+from .._threads import one_thread
 from .._types import Floats
 from ..certification.certified import Certified, as_estimable
 from ..errors import MechanismError, OptionError, ValuesError
@@ -66,6 +67,7 @@ def estimate(
 ) -> Any: ...
 
 
+@one_thread
 def estimate(
     mechanism: Certified | Mechanism,
     reports: Any,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._threads import one_thread
 from .._types import Floats
 from .._words import counted
 from ..errors import ValuesError
@@ -168,6 +169,7 @@ class GroupedEstimate(Tabled):
         """
         return self._stacked("sums", [e.group(groups) for e in self.estimates])
 
+    @one_thread
     def difference(self, one: Any, other: Any) -> IntervalTable:
         """Shares of one group minus those of another, with intervals of their own.
 
@@ -200,6 +202,7 @@ class GroupedEstimate(Tabled):
         return IntervalTable(title, a.labels, values, *bounds, errors, known, self.promise)
 
     @cached_property
+    @one_thread
     def test(self) -> GroupTest:
         """Whether the groups differ: a score test, or with weights, strata or clusters an adjusted Wald test.
 
@@ -248,6 +251,7 @@ class GroupedEstimate(Tabled):
             )
         return place
 
+    @one_thread
     def _stacked(self, what: str, tables: list[IntervalTable]) -> IntervalTable:
         """The tables of all groups below each other."""
         each = self.estimates[0]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._confidence import check_confidence
+from .._threads import one_thread
 from ..certification.trees import Tree
 from ..errors import OptionError, ValuesError
 from .interval_table import IntervalTable
@@ -16,6 +17,7 @@ from .windows import held, split, table, whole_numbers
 CLEAR = 2.0  # standard errors above 0 that a prefix must have to be followed
 
 
+@one_thread
 def heavy_hitters(tree: Tree, reports: Any, confidence: float = 0.95, most: int = 64) -> IntervalTable:
     """The answers whose shares are proven to be above 0, the most common first, with their shares.
 

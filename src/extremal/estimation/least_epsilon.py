@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from .._confidence import check_confidence
+from .._threads import one_thread
 from ..certification.certified import Certified
 from ..certification.certify import certify
 from ..errors import EpsilonError, OptionError
@@ -96,6 +97,7 @@ class LeastEpsilon:
         return "\n".join(self.lines())
 
 
+@one_thread
 def least_epsilon(
     prior: Prior,
     wanted: float | None = None,

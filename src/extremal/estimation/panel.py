@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .._threads import one_thread
 from .._types import Floats
 from ..certification.certified import Certified, as_estimable
 from ..errors import MechanismError, OptionError, ValuesError
@@ -119,6 +120,7 @@ class Change:
         return np.array([first * np.kron(row, both) + second * np.kron(both, row) for row in one])
 
 
+@one_thread
 def change(
     mechanisms: Any,
     first: Any,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._confidence import check_confidence
+from .._threads import one_thread
 from ..certification.certified import Certified, as_estimable
 from ..errors import EpsilonError, MechanismError, OptionError
 from ..model.labels import Labels, brief
@@ -30,6 +31,7 @@ from .power import (
 HALVINGS = 14  # of an interval of epsilons: to less than a thousandth of its length
 
 
+@one_thread
 def plan(
     source: Certified | Design | Mechanism | Prior,
     *,

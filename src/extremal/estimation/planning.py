@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._confidence import check_confidence
+from .._threads import one_thread
 from .._types import Floats
 from ..certification.certified import Certified, as_estimable
 from ..errors import MechanismError, OptionError
@@ -139,6 +140,7 @@ class SampleSizes:
         return "\n".join([title, *said])
 
 
+@one_thread
 def expected_error(
     prior: Prior, mechanism: Certified | Mechanism, n: Any, confidence: float = 0.95
 ) -> ExpectedError:
@@ -174,6 +176,7 @@ def check_people(n: Any, what: str = "n") -> int:
     return int(n)
 
 
+@one_thread
 def sample_size(
     prior: Prior,
     mechanism: Certified | Mechanism,
@@ -233,6 +236,7 @@ def sample_size(
     return _search(channel, float(width), 1 - level, widths)
 
 
+@one_thread
 def compare_sample_sizes(
     prior: Prior,
     epsilon: float,

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._confidence import check_confidence
 from .._frames import Tabular
+from .._threads import one_thread
 from .._types import Floats
 from ..errors import OptionError
 from ..model.prior import Prior, check_prior
@@ -101,6 +102,7 @@ class Precision(Tabular):
         return axes
 
 
+@one_thread
 def precision(
     prior: Prior,
     epsilons: Iterable[float] | None = None,

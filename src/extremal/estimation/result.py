@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._confidence import check_confidence
+from .._threads import one_thread
 from .._types import Floats
 from .._words import counted
 from ..errors import ValuesError
@@ -119,6 +120,7 @@ class Estimate(Tabled):
         return None if self.survey is None else self._design_effects(each_symbol(len(self.labels)))
 
     @cached_property
+    @one_thread
     def identified(self) -> NDArray[np.bool_]:
         """For each symbol, whether the distribution of reports determines its share."""
         return self.channel.identified(each_symbol(len(self.labels)))
@@ -128,6 +130,7 @@ class Estimate(Tabled):
         """Groups of symbols that the reports cannot tell apart completely; the sum over each is identified."""
         return [[self.labels[i] for i in group] for group in self.channel.components()]
 
+    @one_thread
     def identifies(self, coefficients: Mapping[Any, float] | Iterable[Any]) -> bool:
         """Whether a combination of shares, label -> coefficient or labels to sum over, is determined.
 
@@ -139,6 +142,7 @@ class Estimate(Tabled):
         return bool(self.channel.identified(target_of(self.labels, coefficients)[None])[0])
 
     @cached_property
+    @one_thread
     def misfit(self) -> float:
         """A bound on the probability of reports that fit as badly as these, whatever the true shares are.
 
@@ -227,6 +231,7 @@ class Estimate(Tabled):
         target = score_target(self.labels, scores)
         return self.combinations("mean of scores", ("mean",), target[None], confidence)
 
+    @one_thread
     def combinations(
         self, title: str, names: Labels, targets: Floats, confidence: float | None = None
     ) -> IntervalTable:
@@ -256,6 +261,7 @@ class Estimate(Tabled):
             None if self.survey is None else self._design_effects(targets),
         )
 
+    @one_thread
     def bounds(self, targets: Floats, error: float) -> Bounds:
         """Intervals for the targets: all wrong together, or each wrong, with probability at most `error`.
 
@@ -293,6 +299,7 @@ class Estimate(Tabled):
         )
         return Bounds(lower, upper)
 
+    @one_thread
     def linear(self, targets: Floats) -> Floats:
         """Weights of the outputs whose mean over the reports is the estimate of each target, to first order.
 
@@ -375,12 +382,14 @@ class Estimate(Tabled):
         upper.setflags(write=False)
         return Bounds(lower, upper)
 
+    @one_thread
     def _covariance(self, targets: Floats) -> Floats:
         W = self.linear(targets)
         if self.survey is not None:
             return np.asarray(W @ self.survey.covariance @ W.T)
         return _sampling(W, self._expected_report_shares) / self.reports
 
+    @one_thread
     def _standard_errors(self, targets: Floats) -> Floats:
         W = self.linear(targets)
         if self.survey is not None:
@@ -397,6 +406,7 @@ class Estimate(Tabled):
             return self.report_shares
         return np.asarray(self.shares @ self.mechanism.matrix)
 
+    @one_thread
     def _design_effects(self, targets: Floats) -> Floats:
         W, f = self.linear(targets), self.report_shares
         simple = np.maximum((W * W) @ f - (W @ f) ** 2, 0.0) / max(self.reports - 1, 1)

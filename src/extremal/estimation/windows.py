@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._confidence import check_confidence
+from .._threads import one_thread
 from .._types import Floats
 from ..certification.windows import Windows
 from ..errors import OptionError, ValuesError
@@ -29,6 +30,7 @@ Numbers = NDArray[np.int64]
 CELLS = 1 << 21  # members of sets that are looked at together
 
 
+@one_thread
 def estimate_windows(
     windows: Windows,
     reports: Any,
@@ -92,6 +94,7 @@ def table(
     )
 
 
+@one_thread
 def estimate_window_groups(
     windows: Windows, reports: Any, groups: Mapping[Any, Iterable[Any]], confidence: float = 0.95
 ) -> IntervalTable:

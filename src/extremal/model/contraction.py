@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._threads import one_thread
 from .._types import Floats
 from .leakage import lift
 from .mechanism import Mechanism, check_match, check_mechanism
@@ -49,6 +50,7 @@ def dobrushin(mechanism: Mechanism) -> float:
     return min(float(pdist(P, "cityblock").max(initial=0.0)) / 2, 1.0)
 
 
+@one_thread
 def chi_squared_contraction(prior: Prior, mechanism: Mechanism) -> float:
     """The largest χ²(QP‖πP) / χ²(Q‖π) over all distributions Q ≠ π of the answer.
 

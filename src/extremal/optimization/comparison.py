@@ -15,6 +15,7 @@ from html import escape
 from typing import Any
 
 from .._html import html_table
+from .._threads import one_thread
 from ..model.leakage import ROUNDING, epsilon_pml, ldp_epsilon, lip_epsilon, maximal_leakage
 from ..model.mechanism import Mechanism
 from ..model.notion import LDP, LIP, MaximalLeakage, Notion
@@ -158,6 +159,7 @@ class Comparison:
         return html_table(f"{self.utility.name} at PML {self.epsilon:.6g}", made)
 
 
+@one_thread
 def compare(
     prior: Prior,
     epsilon: float,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from .._threads import one_thread
 from ..errors import OptionError
 from ..model.guaranteed import Guaranteed
 from ..model.notion import LDP, PML, Notion
@@ -23,6 +24,7 @@ from .solver.column_generation import Progress
 from .task import check_options, make_task
 
 
+@one_thread
 def design(
     prior: Prior | PriorSet,
     epsilon: float,

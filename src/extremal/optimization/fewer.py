@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._threads import one_thread
 from .._types import Floats, Ints
 from ..errors import OptionError, SolverError
 from ..model.mechanism import Mechanism
@@ -22,6 +23,7 @@ from .solver.bound import blurred, checked_bound
 from .solver.column_generation import relative_gap
 
 
+@one_thread
 def fewer_reports(design: Design, most: int) -> Design:
     """The same design with at most so many different reports: those that tell most, with their best probabilities.
 

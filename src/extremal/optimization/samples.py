@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._frames import Tabular
+from .._threads import one_thread
 from .._types import Floats
 from ..errors import OptionError
 from ..model.prior import Prior, check_prior
@@ -71,6 +72,7 @@ class SampleTradeoff(Tabular):
         ]
 
 
+@one_thread
 def sample_tradeoff(
     prior: Prior,
     epsilon: float,

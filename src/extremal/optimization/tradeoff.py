@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._frames import Tabular
+from .._threads import one_thread
 from .._types import Floats
 from ..errors import OptionError
 from ..model.leakage import lift
@@ -106,6 +107,7 @@ class Tradeoff(Tabular):
         ]
 
 
+@one_thread
 def tradeoff(
     prior: Prior,
     epsilons: Iterable[float],

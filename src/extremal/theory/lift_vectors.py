@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .._threads import one_thread
 from .._types import Floats
 from ..errors import SizeError
 from ..model.prior import Prior, check_prior
@@ -17,6 +18,7 @@ from ..model.regions import largest_lift, rounding
 LARGEST = 22  # symbols: 2^22 subset sums
 
 
+@one_thread
 def extremal_lift_vectors(prior: Prior, epsilon: float) -> Floats:
     """All vertices of the lift polytope, one a row, no duplicates (Algorithm 1, regions up to k = N).
 

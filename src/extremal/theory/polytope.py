@@ -14,6 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from .._threads import one_thread
 from .._types import Floats
 from ..errors import EpsilonError, PriorError, SizeError
 from ..model.prior import Prior, check_prior
@@ -24,6 +25,7 @@ LARGEST = 4  # symbols: see polytope_vertices
 SMALL_LIFT = 1e-6  # larger lifts are real however small the mass
 
 
+@one_thread
 def polytope_vertices(prior: Prior, epsilon: float) -> Floats:
     """All extremal mechanisms: the vertices of M_N(epsilon), shape (V, N, N).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._threads import one_thread
 from .._types import Floats, Ints
 from ..model.mechanism import EXACT, Mechanism, check_match
 from ..model.prior import Prior
@@ -12,6 +13,7 @@ from ..model.utility import Utility, check_utility
 NEGLIGIBLE = 1e-14  # an output that no input reaches with more probability than this is dropped as rounding
 
 
+@one_thread
 def reduce_outputs(prior: Prior, mechanism: Mechanism, utility: Utility) -> Mechanism:
     """A mechanism with at most N outputs, leakage no higher and utility no lower.
 

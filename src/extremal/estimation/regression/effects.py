@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._threads import one_thread
 from ..._types import Floats
 from ...errors import OptionError, ValuesError
 from . import columns
@@ -20,11 +21,13 @@ STEP = 1e-4  # of a derivative, in standard deviations of the variable
 ROWS = 1 << 14
 
 
+@one_thread
 def predict(result: Regression, data: Any = None) -> Floats:
     """Expected outcomes of each row, (rows, answers) or (rows, 1)."""
     return _each(result, _rows(result, data))
 
 
+@one_thread
 def shares(result: Regression, data: Any, at: Mapping[str, Any] | None) -> FigureTable:
     """Expected outcomes on average over the rows."""
     frame = _rows(result, data)
@@ -48,6 +51,7 @@ def shares(result: Regression, data: Any, at: Mapping[str, Any] | None) -> Figur
     )
 
 
+@one_thread
 def effects(result: Regression, variables: Sequence[str]) -> FigureTable:
     """Average marginal effects of variables, all of the formula if none is named."""
     there = sorted(result.source.parsed.columns)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..._confidence import check_confidence
+from ..._threads import one_thread
 from ..._types import Floats, Ints
 from ...certification.certified import Certified
 from ...errors import OptionError
@@ -33,6 +34,7 @@ Model = Literal[
 PREDICTORS = ("covariates", "shares", "prior", "corrected")
 
 
+@one_thread
 def regress(
     mechanism: Certified | Mechanism | Mapping[Any, Certified | Mechanism],
     formula: str,

@@ -82,3 +82,47 @@ def test_what_is_no_grid_or_no_number_is_refused(incomes, tmp_path):
     )
     assert run(*points("0,500"), "--clip").status == 0
     assert {row["income"] for row in rows("rounded.csv")} == {"0", "500", ""}
+
+
+def test_a_keyed_job_that_runs_again_repeats_its_points_and_reports(incomes):
+    run("key", "secret.key")
+    certified = ex.certify(ex.design(ex.Prior({0: 0.6, 1000: 0.3, 3000: 0.1}), 1.0))
+    certified.save("m.json")
+    keyed = ["--key-file", "secret.key", "--id-column", "id", "--overwrite"]
+    found = []
+    for _ in range(2):
+        done = run(*COMMAND, *keyed)
+        assert done.status == 0, done.err
+        assert "Another run" not in done.out
+        private = ["privatize", "rounded.csv", "-o", "p.csv", "--column", "income", "-m", "m.json"]
+        assert run(*private, "--missing", "drop", *keyed).status == 0
+        found.append([(row["id"], row["income"]) for row in [*rows("rounded.csv"), *rows("p.csv")]])
+    assert found[0] == found[1]
+    assert "Another run gives other points" in run(*COMMAND, "--overwrite").out
+
+
+def test_keyed_rounding_follows_the_rules_of_keyed_reports(incomes, tmp_path):
+    run("key", "secret.key")
+    refuse(*COMMAND, "--key-file", "secret.key", says="ids")
+    refuse(*COMMAND, "--id-column", "id", says="key")
+    refuse(*COMMAND, "--occasion", "2", says="key")
+    refuse(*COMMAND, "--key-file", "secret.key", "--id-column", "place2", says="place2")
+    refuse(*COMMAND, "--key-file", "incomes.csv", "--id-column", "id", says="--key-file must be a key")
+    (tmp_path / "incomes.csv").write_text("id,income\n1,340\n01,350\n")
+    refuse(*COMMAND, "--key-file", "secret.key", "--id-column", "id", says="distinct")
+    (tmp_path / "incomes.csv").write_text("id,x1\n1,340\n2,350\n")
+    named = [*COMMAND[:5], "x1", *COMMAND[6:]]
+    refuse(*named, "--key-file", "secret.key", "--id-column", "id", says="rename the column")
+    os.rename("secret.key", "key.csv")
+    same = [
+        *COMMAND[:3],
+        "key.csv",
+        *COMMAND[4:],
+        "--key-file",
+        "key.csv",
+        "--id-column",
+        "id",
+        "--overwrite",
+    ]
+    refuse(*same, says="the output must not replace the key")
+    assert not (tmp_path / "rounded.csv").exists()

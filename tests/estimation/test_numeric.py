@@ -1,6 +1,9 @@
 """Numbers as answers: rounding that keeps the mean, brackets that bound it, and the whole way from a column."""
 
+import hashlib
+import hmac
 import math
+import struct
 from fractions import Fraction
 
 import numpy as np
@@ -8,6 +11,7 @@ import pandas as pd
 import pytest
 
 import extremal as ex
+from tests.support.aes import aes_256
 
 GRID = ex.numeric.Grid([0, 500, 1000, 2500, 5000])
 
@@ -94,3 +98,82 @@ def test_means_of_rounded_numbers_are_covered():
         found = ex.estimate(mechanism, reports, intervals="each", prior=prior).mean()
         hits += found.lower[0] <= mean <= found.upper[0]
     assert 0.93 < hits / rounds < 0.97
+
+
+KEY = bytes(range(32))
+
+
+def test_with_a_key_a_number_keeps_its_point():
+    """So a keyed job that runs again repeats its reports; chance alone would change some in each run."""
+    incomes = np.random.default_rng(0).uniform(0, 4000, 2000)
+    ids = np.arange(2000)
+    certified = ex.certify(ex.design(GRID.prior(incomes), 1.0, GRID.purpose))
+
+    def job(order):
+        how = {"key": KEY, "ids": ids[order], "column": "income"}
+        return np.array(certified.privatize(GRID.round(incomes[order], **how), **how))
+
+    order = np.random.default_rng(1).permutation(2000)
+    assert np.array_equal(job(slice(None))[order], job(order))
+
+
+def test_keyed_points_follow_the_documented_word():
+    """The word is computed here from the page on the format: HMAC, then AES of the id and of the number's bits."""
+    points, numbers, ids = [0.0, 500.0, 1000.0], [340.0, -0.0, 999.0, 500.0, 1.5], [1, 2, 3, 4, 5]
+    digest = hashlib.sha256(b"extremal-grid-1\0" + struct.pack("<3d", *points)).digest()
+    message = b"extremal-keyed-draw-2\0"
+    for field in [b"integer 3", digest, b"column", b"income"]:
+        message += len(field).to_bytes(8, "little") + field
+    subkey = hmac.new(KEY, message, hashlib.sha256).digest()
+    expected = []
+    for number, record in zip(numbers, ids, strict=True):
+        bits = int.from_bytes(struct.pack("<d", number + 0.0), "little")
+        chained = aes_256(subkey, record.to_bytes(16, "little"))
+        chained = bytes(a ^ b for a, b in zip(chained, bits.to_bytes(16, "little"), strict=True))
+        word = int.from_bytes(aes_256(subkey, chained)[:8], "little")
+        below = max(k for k in (0, 1) if points[k] <= number)
+        up = Fraction(word >> 11, 1 << 53) < Fraction(number - points[below]) / 500
+        expected.append(points[below + up])
+    grid = ex.numeric.Grid(points)
+    assert grid.round(numbers, key=KEY, ids=ids, column="income", occasion=3) == expected
+
+
+def test_keyed_points_keep_the_mean_and_depend_on_everything():
+    grid, ids = ex.numeric.Grid([0, 1000]), range(20_000)
+    numbers = [340.0] * 20_000
+
+    def draw(values=numbers, grid=grid, **how):
+        return np.array(grid.round(values, **({"key": KEY, "ids": ids, "column": "income"} | how)))
+
+    first = draw()
+    assert abs(first.mean() - 340) < 5 * np.sqrt(340 * 660 / 20_000)
+    others = [
+        draw(column="wealth"),
+        draw(occasion=2),
+        draw(ids=range(1, 20_001)),
+        draw(key=bytes(range(1, 33))),
+        draw([340.0000001] * 20_000),
+        draw(grid=ex.numeric.Grid([0, 1000, 2000])),
+    ]
+    for other in others:  # independent: equal where both are up or both are down
+        assert abs(np.mean(first == other) - (0.34**2 + 0.66**2)) < 5 * 0.5 / np.sqrt(20_000)
+
+
+def test_keyed_rounding_needs_what_keyed_reports_need():
+    wrong = [
+        {"key": KEY},
+        {"ids": [1, 2]},
+        {"occasion": 2},
+        {"key": KEY, "ids": [1, 2]},
+        {"key": KEY, "ids": [1, 1], "column": "income"},
+        {"key": KEY, "ids": [1], "column": "income"},
+        {"key": KEY, "ids": [1, 2], "column": "income", "seed": 1},
+    ]
+    for how in wrong:
+        with pytest.raises(ex.errors.ExtremalError):
+            GRID.round([1.0, 2.0], **how)
+    named = pd.Series([1.0, 2.0], name="income")
+    how = {"key": KEY, "ids": [1, 2]}
+    assert GRID.round(named, **how) == GRID.round([1.0, 2.0], column="income", **how)
+    with pytest.raises(ex.errors.KeyingError, match="rename"):
+        GRID.round(named.rename("x0"), **how)

@@ -323,3 +323,18 @@ def renamed(prior: ex.Prior, inputs: tuple[Any, ...]) -> ex.Prior:
 def named_label(labels: tuple[Any, ...], text: str) -> Any:
     """The label that a text stands for: itself, else one that is written like it."""
     return next((label for label in labels if str(label) == text), text)
+
+
+def load_key(path: str) -> bytes:
+    """The key in a file; whether it is one at all is said first."""
+    try:
+        with open_file(path) as file:
+            content = file.read(200)
+        if len(content) != 32 and len(content.strip()) != 64:
+            raise ex.errors.KeyingError(
+                f"--key-file must be a key of 64 hexadecimal digits or 32 bytes, got something else: {path}; "
+                "make one with: extremal key FILE"
+            )
+    except OSError:
+        pass  # keys.read says what is wrong
+    return ex.keys.read(path)

@@ -95,6 +95,18 @@ MissingOrUnknown = Annotated[
         help="Stop at missing answers and at answers that the mechanism does not know, or drop them.",
     ),
 ]
+KeyFile = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="A secret key made by `extremal key`: the same key, id and answer give the same report.",
+    ),
+]
+IdColumn = Annotated[str | None, typer.Option(metavar="NAME", help="The column with the id of each record.")]
+Occasion = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="With a key: draw anew for this occasion, e.g. a second wave."),
+]
 AnyUtility = Literal[
     "shares", "mean", "mutual-information", "total-variation", "chi-squared", "hellinger", "jensen-shannon"
 ]

@@ -45,6 +45,18 @@ def check_target(output: str | None, overwrite: bool, as_json: bool = False) -> 
         )
 
 
+def check_own_files(output: str, others: Sequence[str], what: str) -> None:
+    """Refuse to replace a file that this very run reads or writes."""
+    for other in others:
+        same = os.path.realpath(output) == os.path.realpath(other)
+        if output != "-" and (
+            same or (os.path.exists(output) and os.path.exists(other) and os.path.samefile(output, other))
+        ):
+            raise FileError(
+                f"the output must not replace {what}", given=f"-o {output}", remedy="choose another name"
+            )
+
+
 def write_text(output: str, text: str, overwrite: bool) -> None:
     """The text under this name, or on standard output."""
     if output == "-":

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Annotated, Any, Literal
 
 import typer
 
 import extremal as ex
-from extremal._files import open_file
 from extremal._words import counted
 from extremal.errors import FileError
 
 from . import advice, options, show
-from .inputs import check_columns, chosen_columns, file_or_stdin, load_mechanism, named_label
+from .inputs import check_columns, chosen_columns, file_or_stdin, load_key, load_mechanism, named_label
+from .output import check_own_files
 from .progress import progress
 
 
@@ -44,26 +43,13 @@ def command(
         ),
     ] = None,
     columns: options.Columns = None,
-    key_file: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="A secret key made by `extremal key`: the same key, id and answer give the same report.",
-        ),
-    ] = None,
-    id_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column with the id of each record.")
-    ] = None,
+    key_file: options.KeyFile = None,
+    id_column: options.IdColumn = None,
     missing: options.MissingOrUnknown = "refuse",
     unknown_as: Annotated[
         str | None, typer.Option(metavar="LABEL", help="Treat unknown and missing answers as this answer.")
     ] = None,
-    occasion: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="With a key: draw new reports for this occasion, e.g. a second wave."
-        ),
-    ] = None,
+    occasion: options.Occasion = None,
     ledger: Annotated[
         str | None,
         typer.Option(
@@ -97,14 +83,16 @@ def command(
             given="-o - and --json",
             remedy="leave one of them out",
         )
-    _check_own_files(output, [*mechanism, *([] if key_file is None else [key_file])], ledger, key_file)
+    book = _ledger(ledger, key_file)
+    own = [*mechanism, *(name for name in (key_file, book) if name is not None)]
+    check_own_files(output, own, "the mechanism, the key or the ledger")
     loaded = [load_mechanism(path) for path in mechanism]
     how: dict[str, Any] = {
-        "key": None if key_file is None else _key(key_file),
+        "key": None if key_file is None else load_key(key_file),
         "id_column": id_column,
         "unknown": missing,
         "occasion": occasion,
-        "ledger": _ledger(ledger, key_file),
+        "ledger": book,
         "order": order,
     }
     with file_or_stdin(source, format) as (path, kind):
@@ -222,37 +210,6 @@ def _only_column(data: Any, certified: ex.Certified) -> str:
             remedy="add a header line, or confirm with --column that this is the name",
         )
     return name
-
-
-def _check_own_files(output: str, read: list[str], ledger: str | None, key_file: str | None) -> None:
-    """The reports must not replace a file that this very run reads or writes."""
-    book = _ledger(ledger, key_file)
-    others = [*read, *([] if book is None else [str(book)])]
-    for other in others:
-        same = os.path.realpath(output) == os.path.realpath(other)
-        if output != "-" and (
-            same or (os.path.exists(output) and os.path.exists(other) and os.path.samefile(output, other))
-        ):
-            raise FileError(
-                "the reports must not replace the mechanism, the key or the ledger",
-                given=f"-o {output}",
-                remedy="choose another name",
-            )
-
-
-def _key(path: str) -> bytes:
-    """The key in a file; whether it is one at all is said first."""
-    try:
-        with open_file(path) as file:
-            content = file.read(200)
-        if len(content) != 32 and len(content.strip()) != 64:
-            raise ex.errors.KeyingError(
-                f"--key-file must be a key of 64 hexadecimal digits or 32 bytes, got something else: {path}; "
-                "make one with: extremal key FILE"
-            )
-    except OSError:
-        pass  # read_key says what is wrong
-    return ex.keys.read(path)
 
 
 def _ledger(given: str | None, key_file: str | None) -> str | None:

@@ -22,6 +22,8 @@ from ..model.labels import Labels, as_list, brief, is_missing
 from ..model.prior import Prior
 from ..model.vectors import as_floats
 from ..optimization.quadratic.purposes import Mean, mean
+from ..release.arrays import Draws
+from ..release.numbers import rounding_shares
 from .interval_table import IntervalTable
 from .result import Estimate
 
@@ -52,8 +54,21 @@ class Grid:
         """What to design for: the mean of the numbers, `ex.mean` of the points."""
         return mean(dict(zip(self.labels, self.points, strict=True)))
 
-    def round(self, values: Any, *, clip: bool = False, seed: int | None = None) -> list[Any]:
+    def round(
+        self,
+        values: Any,
+        *,
+        clip: bool = False,
+        key: bytes | None = None,
+        ids: Any = None,
+        column: str | None = None,
+        occasion: int | str | None = None,
+        seed: int | None = None,
+    ) -> list[Any]:
         """For each number the point below or above it, drawn so that its mean is the number.
+
+        If reports of the points are drawn with a key, round with the same key, ids, column and occasion: points that
+        are drawn anew can be others, and then so are the reports.
 
         Parameters
         ----------
@@ -61,12 +76,21 @@ class Grid:
             A column of numbers within the grid.
         clip
             Whether numbers beyond the ends become the ends. The mean is then that of the clipped numbers.
+        key
+            32 secret bytes: then the point is a function of key, occasion, column, grid, id and number.
+        ids
+            With a key: an id for each number, each used once.
+        column
+            With a key: the name of the column; that of a Series if None.
+        occasion
+            With a key: another occasion, such as a wave, rounds anew.
         seed
             To repeat the rounding, for examples; chance decides otherwise.
         """
         x = self._within(values, clip)
         below, share = self._split(x)
-        up = np.random.default_rng(seed).random(len(x)) < share
+        draws = Draws(key, ids, column, occasion)
+        up = rounding_shares(self.points, x, draws, getattr(values, "name", None), seed) < share
         labels = np.array(self.labels, dtype=object)
         return list(labels[below + up])
 

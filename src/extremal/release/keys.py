@@ -215,8 +215,8 @@ def draw_key(key: bytes, occasion: int | str | None, column: Columns, digest: by
     return hmac.new(check_key(key), message, hashlib.sha256).digest()
 
 
-def keyed_words(subkey: bytes, blocks: Integers, codes: Array, rows: Rows) -> Fill:
-    """The words of records with these id blocks and codes; `rows` gives the input row of each code.
+def keyed_words(subkey: bytes, blocks: Integers, codes: Array, rows: Rows | None) -> Fill:
+    """The words of records with these id blocks and codes; `rows` gives the input row of each code, if codes are none.
 
     word = the first 8 bytes, little-endian, of AES(AES(id block) xor row block), AES-256 under the subkey:
     CBC-MAC, which for messages of one length is a pseudo-random function if AES is.
@@ -232,7 +232,8 @@ def keyed_words(subkey: bytes, blocks: Integers, codes: Array, rows: Rows) -> Fi
         chain = np.empty(2 * count + 2, dtype="<u8")  # the library wants room for one more block
         encryptor = cipher.encryptor()
         encryptor.update_into(part.view(np.uint8).reshape(-1).data, chain.view(np.uint8).data)
-        chain[: 2 * count : 2] ^= label_rows(codes[start : start + count], rows)
+        answers = codes[start : start + count]
+        chain[: 2 * count : 2] ^= answers if rows is None else label_rows(answers, rows)
         encryptor.update_into(chain[: 2 * count].view(np.uint8).data, chain.view(np.uint8).data)  # in place
         out[:] = chain[: 2 * count : 2]
 

@@ -101,3 +101,36 @@ def test_reports_never_replace_what_the_command_reads(survey, target):
     before = Path(target).read_bytes() if Path(target).exists() else None
     assert privatize(survey, target, "--overwrite", "--format", "csv").status == 2
     assert (Path(target).read_bytes() if Path(target).exists() else None) == before
+
+
+def test_another_file_with_a_column_of_the_same_name_is_another_question(survey):
+    """Both columns are called `answer`; where their reports differed, their answers would, too."""
+    rows = [line.split(",") for line in survey.read_text().splitlines()]
+    place = rows[0].index("answer")
+    for row in rows[1::3]:
+        row[place] = "never" if row[place] != "never" else "once"
+    Path("other.csv").write_text("".join(",".join(row) + "\n" for row in rows))
+    assert privatize(survey, "one.csv").status == 0
+    done = privatize("other.csv", "two.csv")
+    assert done.status == 2
+    assert len(done.error_lines) == 1
+    assert "if it is another question, give its column another name" in done.err
+    assert "if answers were corrected, use --correction" in done.err
+    assert "2 reports together" in done.err
+    assert not Path("two.csv").exists()
+    done = privatize("other.csv", "two.csv", "--correction")
+    assert done.status == 0
+    assert (
+        "2 reports together leak at most" in done.err
+    )  # for the person who runs it, not for those who get it
+    assert "other answers" not in done.out
+    assert len(entries()) == 2
+    assert Path("two.csv").exists()
+    assert privatize(survey, "three.csv").status == 0
+    assert Path("three.csv").read_bytes() == Path("one.csv").read_bytes()
+
+
+def test_a_correction_needs_a_ledger(survey):
+    done = privatize(survey, "one.csv", "--correction", "--ledger", "none")
+    assert done.status == 2
+    assert "--correction must come with a ledger" in done.err

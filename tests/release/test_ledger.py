@@ -1,11 +1,14 @@
 """The ledger: a second report of somebody's column is refused, a repetition is not, and no entry gets lost."""
 
 import base64
+import hashlib
+import hmac
 import json
 import os
 import re
 import subprocess
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -19,6 +22,7 @@ from extremal.release.files.privatize import privatize_file
 from extremal.release.frames import privatize_frame
 from extremal.release.ids import id_blocks
 from extremal.release.ledger import Entry, People
+from tests.support.aes import aes_256
 from tests.support.joint import leakage_of_pairs
 
 KEY, OTHER_KEY = bytes(range(32)), bytes(range(1, 33))
@@ -58,17 +62,20 @@ def test_an_entry_says_what_was_released_and_nothing_about_whom(ledger):
     release(ledger, ids=["anna", "bert"], occasion="wave 2")
     (entry,) = lines(ledger)
     sample = np.frombuffer(base64.b64decode(entry.pop("sample")), "<u8")
+    answers = np.frombuffer(base64.b64decode(entry.pop("sample_answers")), "<u8")
+    assert int(entry.pop("answers"), 16) == int.from_bytes(answers.sum().tobytes(), "big")
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", entry.pop("day"))
     assert re.fullmatch(r"[0-9a-f]{32}", entry.pop("key"))
     assert re.fullmatch(r"[0-9a-f]{32}", entry.pop("ids"))
     assert entry == {
-        "ledger": 1,
+        "ledger": 2,
         "column": "answer",
         "occasion": "wave 2",
         "digest": C.digest,
         "people": 2,
     }
     assert len(sample) == 2
+    assert len(answers) == 2
     text = ledger.read_bytes()
     assert KEY not in text
     assert KEY.hex().encode() not in text
@@ -177,6 +184,191 @@ def test_a_release_that_is_refused_leaves_no_entry(ledger):
     with pytest.raises(ex.errors.ValuesError, match="input labels"):
         privatize_frame(frame, {"answer": C}, key=KEY, ids="id", ledger=ledger)
     assert not ledger.exists()
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+LABELS = np.array(["a", "b", "c"])
+
+
+def answered(ledger, answers, ids=None, column="answer", c=C, **how):
+    frame = pd.DataFrame({"id": range(len(answers)) if ids is None else list(ids), column: list(answers)})
+    return privatize_frame(frame, {column: c}, key=KEY, ids="id", ledger=ledger, **how)[column].tolist()
+
+
+def other_answers(call):
+    with pytest.raises(KeyingError, match="must hold the answers that it had") as caught:
+        call()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore::extremal.release.order.OrderWarning")
+def test_another_question_under_the_same_name_is_refused(ledger):
+    """Two files with a column `answer`, about different questions: same key, ids and mechanism."""
+    rng = np.random.default_rng(1)
+    first, second = rng.choice(LABELS, (2, 500))
+    answered(ledger, first)
+    before = ledger.read_bytes()
+    text = other_answers(lambda: answered(ledger, second))
+    differ = int(np.count_nonzero(first != second))
+    assert f"other answers of {differ} of the 500 people" in text
+    assert "another question, give its column another name" in text
+    assert "correction=True" in text
+    assert ledger.read_bytes() == before
+    answered(ledger, second, column="other")
+    assert len(lines(ledger)) == 2
+
+
+@pytest.mark.filterwarnings("ignore::extremal.release.order.OrderWarning")
+def test_one_person_with_another_answer_is_found_and_more_people_are_fine(ledger):
+    answers = np.random.default_rng(2).choice(LABELS, 300)
+    answered(ledger, answers[:200])
+    grown = answered(ledger, answers)
+    assert len(lines(ledger)) == 2
+    assert answered(None, answers) == grown
+    changed = answers.copy()
+    changed[250] = LABELS[(list(LABELS).index(answers[250]) + 1) % 3]
+    assert "1 of the 300 people" in other_answers(lambda: answered(ledger, changed))
+    assert "1 of the 1 people" in other_answers(lambda: answered(ledger, changed[250:251], [250]))
+    answered(ledger, np.delete(changed, 250), np.delete(np.arange(300), 250))
+    answered(ledger, changed, range(300, 600))  # other people
+    answered(ledger, changed, c=D, column="Another")
+
+
+def test_a_correction_is_released_recorded_and_says_what_both_reports_tell(ledger):
+    """The bound is compared with all pairs of answers and reports, in exact fractions."""
+    answered(ledger, "abcab")
+    weights = C.weights.astype(object)
+    exact = max(
+        np.log(float(Fraction(int((np.outer(w, v)).max()), int(np.outer(w, v).min()))))
+        for w in weights.T
+        for v in weights.T
+    )
+    with pytest.warns(module.CorrectionWarning) as told:
+        reports = answered(ledger, "abcaa", correction=True)
+    (warning,) = told
+    text = str(warning.message)
+    assert warning.filename == __file__
+    assert "1 of the 5 people" in text
+    assert "show that the answer changed" in text
+    (said,) = re.findall(r"2 reports together leak at most ([0-9.]+) nats about the answers", text)
+    assert exact <= float(said) <= exact + 0.0101
+    assert len(lines(ledger)) == 2
+    # Both are on record now, and neither tells anything new.
+    before = ledger.read_bytes()
+    assert answered(ledger, "abcaa") == reports
+    answered(ledger, "abcab")
+    assert ledger.read_bytes() == before
+    with pytest.warns(module.CorrectionWarning, match="3 reports together"):
+        answered(ledger, "abcac", correction=True)
+    answered(ledger, "abcac")
+    answered(ledger, "abcab", correction=True)
+
+
+def test_a_correction_needs_a_ledger(ledger):
+    with pytest.raises(KeyingError, match="correction must come with a ledger"):
+        answered(None, "ab", correction=True)
+    answered(ledger, "ab", correction=True)  # nothing was corrected
+    refused(lambda: answered(ledger, "ab", occasion=2, correction=True))
+
+
+def test_of_reports_that_rule_answers_out_the_correction_can_tell_everything(ledger):
+    sharp = certify(PRIOR, ex.design(PRIOR, 1.2).mechanism, 1.2)
+    assert (sharp.weights == 0).any()
+    answered(ledger, "abc", c=sharp)
+    assert "can leak everything" in other_answers(lambda: answered(ledger, "acb", c=sharp))
+
+
+def test_answers_are_compared_as_they_are_drawn(ledger):
+    """Missing values that count as a label have that label's report; rows that were dropped have none."""
+    how = {"unknown_as": {"answer": "c"}}
+    answered(ledger, ["a", None, "b"], **how)
+    answered(ledger, ["a", "c", "b"])
+    other_answers(lambda: answered(ledger, ["a", "b", "b"]))
+    answered(ledger, ["?", "c", "b"], unknown="drop")
+    other_answers(lambda: answered(ledger, ["?", "c", "a"], unknown="drop"))
+
+
+def test_answers_of_columns_that_are_drawn_together_are_compared(ledger):
+    pairs = ex.Prior.product(PRIOR, PRIOR)
+    joint = certify(pairs, ex.theory.randomized_response_for_pml(pairs, 0.3), 0.3)
+    how = {"key": KEY, "ids": "id", "ledger": ledger}
+    frame = pd.DataFrame({"id": [1, 2], "x": ["a", "b"], "y": ["a", "c"], "z": ["a", "b"]})
+    privatize_frame(frame, {("x", "y"): joint, "z": C}, **how)
+    assert "column ('x', 'y')" in other_answers(
+        lambda: privatize_frame(frame.assign(y=["b", "c"]), {("x", "y"): joint, "z": C}, **how)
+    )
+    assert "column 'z'" in other_answers(
+        lambda: privatize_frame(frame.assign(z=["a", "a"]), {("x", "y"): joint, "z": C}, **how)
+    )
+    privatize_frame(frame[::-1], {"z": C, ("x", "y"): joint}, **how)
+    assert len(lines(ledger)) == 2
+
+
+@pytest.mark.filterwarnings("ignore::extremal.release.order.OrderWarning")
+def test_of_more_people_than_the_sample_the_same_ones_are_compared_exactly(ledger, monkeypatch):
+    monkeypatch.setattr(module, "MOST_PEOPLE", 20)
+    answers = np.random.default_rng(3).choice(LABELS, 500)
+    answered(ledger, answers)
+    answered(ledger, answers)
+    for person in range(0, 500, 50):
+        changed = answers.copy()
+        changed[person] = "a" if changed[person] != "a" else "b"
+        other_answers(lambda changed=changed: answered(ledger, changed))
+    with pytest.warns(module.CorrectionWarning):
+        answered(ledger, changed, correction=True)
+    answered(ledger, changed)
+    answered(ledger, answers)
+    assert len(lines(ledger)) == 2
+
+
+def test_the_hashes_of_answers_are_those_of_the_documented_words(ledger):
+    """Computed here with AES in plain Python from the page on the format."""
+    answered(ledger, ["b"], ids=[7], occasion="w")
+    (entry,) = lines(ledger)
+    message = b"extremal-ledger-answers-1\0"
+    for part in [b"text w", bytes.fromhex(C.digest), b"column", b"answer"]:
+        message += len(part).to_bytes(8, "little") + part
+    subkey = hmac.new(KEY, message, hashlib.sha256).digest()
+    chained = aes_256(subkey, (7).to_bytes(16, "little"))
+    chained = bytes(a ^ b for a, b in zip(chained, (1).to_bytes(16, "little"), strict=True))
+    expected = aes_256(subkey, chained)[:8]
+    assert base64.b64decode(entry["sample_answers"]) == expected
+    assert entry["answers"] == expected.hex()
+
+
+def test_a_ledger_of_version_1_opens_and_learns_answers_from_then_on(ledger):
+    """A line of the version before, as it was written then; nothing is known about its answers."""
+    answered(ledger, "abc")
+    (line,) = lines(ledger)
+    old = {k: v for k, v in line.items() if k not in ("answers", "sample_answers")} | {"ledger": 1}
+    ledger.write_text(json.dumps(old) + "\n")
+    refused(lambda: answered(ledger, "abc", occasion=2))
+    answered(ledger, "abb")
+    assert [entry["ledger"] for entry in lines(ledger)] == [1, 2]
+    answered(ledger, "abb")
+    assert len(lines(ledger)) == 2
+    other_answers(lambda: answered(ledger, "abc"))
+
+
+@pytest.mark.parametrize(
+    "change", [{"sample_answers": "AAAA"}, {"sample_answers": ""}, {"answers": 5}, {"ledger": 3}]
+)
+def test_a_line_with_other_answers_than_people_is_damaged(ledger, change):
+    answered(ledger, "abc")
+    (line,) = lines(ledger)
+    ledger.write_text(json.dumps(line | change) + "\n")
+    with pytest.raises(KeyingError, match="one entry a line"):
+        answered(ledger, "abc")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions as on posix")
+def test_a_ledger_that_others_can_read_is_closed_to_them(ledger):
+    answered(ledger, "abc")
+    ledger.chmod(0o644)
+    answered(ledger, "abc")
+    assert ledger.stat().st_mode & 0o777 == 0o600
 
 
 # --- samples of people ----------------------------------------------------------------------------

@@ -30,6 +30,8 @@ WORDS = {
     "weights": "--weights",
     "answers": "--answers",
     "confidence": "--confidence",
+    "correction": "--correction",
+    "correction=True": "--correction",
     "delimiter": "--delimiter",
     "epsilon": "--epsilon",
     "errors": "--errors",

@@ -58,6 +58,14 @@ def command(
             'column of the same people is refused. By default next to the key file; "none" turns it off.',
         ),
     ] = None,
+    correction: Annotated[
+        bool,
+        typer.Option(
+            "--correction",
+            help="Release answers that differ from those in the ledger, because they were corrected. Reports that "
+            "differ then show whose answer changed.",
+        ),
+    ] = False,
     order: Annotated[
         Literal["check", "keep", "shuffle"],
         typer.Option(
@@ -93,6 +101,7 @@ def command(
         "unknown": missing,
         "occasion": occasion,
         "ledger": book,
+        "correction": correction,
         "order": order,
     }
     with file_or_stdin(source, format) as (path, kind):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Hashable, Mapping
 from functools import partial
 from typing import Any
@@ -18,7 +19,8 @@ from .columns import Column
 from .drawing import choose_randomness
 from .index import check_index
 from .job import Drawn, Job, check_columns, plan, record_blocks
-from .order import warn_if_ordered
+from .ledger import CorrectionWarning
+from .order import outside, warn_if_ordered
 from .sampler import Words
 
 
@@ -32,6 +34,7 @@ def privatize_frame(
     unknown_as: Mapping[Any, Hashable] | None = None,
     occasion: int | str | None = None,
     ledger: str | os.PathLike[str] | None = None,
+    correction: bool = False,
     source: Words | None = None,
 ) -> Any:
     """A frame of the same kind in which each named column holds reports; other columns, index and order stay.
@@ -43,7 +46,9 @@ def privatize_frame(
     With `key` and `ids` (a column of the frame by name, or one id a row) a report is a function of key,
     `occasion`, column, mechanism, id and answer, so doing it again repeats the reports. The same id twice is
     refused. Another occasion (a wave, say: text or an integer) draws a new report. With `ledger`, the path of
-    a file, every keyed release is recorded, and a second report of the same people's column is refused.
+    a file, every keyed release is recorded, and a second report of the same people's column is refused. So are
+    answers that differ from those recorded under the same column: correction=True releases corrected answers, and
+    warns of what old and new reports tell together.
 
     Rows with an unknown or missing value are refused; unknown="drop" drops them from all columns,
     unknown_as={column: label} treats such values as a label. The rows keep their order, so they must not be
@@ -54,7 +59,7 @@ def privatize_frame(
     import narwhals
 
     randomness = choose_randomness(key, ids, occasion, source)
-    job = plan(mechanisms, unknown, unknown_as, randomness, ledger=ledger)
+    job = plan(mechanisms, unknown, unknown_as, randomness, ledger=ledger, correction=correction)
     eager = eager_frame(frame)
     check_columns(job, eager.columns, "frame", ids if isinstance(ids, str) else None)
     _check_index(eager, job)
@@ -72,6 +77,8 @@ def privatize_frame(
     with job.entry:
         released = _replaced(eager, job, drawn) if drawn is not None else eager
         job.entry.commit()
+    for note in job.entry.notes:
+        warnings.warn(note, CorrectionWarning, stacklevel=outside())
     return released if isinstance(frame, narwhals.DataFrame) else released.to_native()
 
 

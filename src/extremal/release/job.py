@@ -119,7 +119,7 @@ class Job:
                 return None
             reports.update(zip(release.names, built, strict=True))
         if blocks is not None:
-            self.entry.add(blocks)
+            self.entry.add(blocks, columns, kept)
         return Drawn(reports, kept)
 
     def check(self) -> None:
@@ -151,6 +151,7 @@ def plan(
     randomness: Randomness,
     alone: bool = False,
     ledger: Any = None,
+    correction: bool = False,
 ) -> Job:
     """The job of releasing these columns, if it is a sensible one."""
     if not isinstance(mechanisms, Mapping) or not mechanisms:
@@ -180,12 +181,11 @@ def plan(
             "a column must be released once",
             given=f"{twice} in several places: two draws of one value are two releases",
         )
+    path = ledger_path(ledger, randomness.key, correction)
     entry = Entry()
     if randomness.key is not None and randomness.column is None:
         claims = [Claim(r.keyed_name, c) for r, c in zip(releases, mechanisms.values(), strict=True)]
-        entry = Entry(ledger_path(ledger, randomness.key), randomness.key, randomness.occasion, claims)
-    else:
-        ledger_path(ledger, randomness.key)
+        entry = Entry(path, randomness.key, randomness.occasion, claims, correction)
     return Job(releases, randomness, unknown == "drop", alone=alone, entry=entry)
 
 

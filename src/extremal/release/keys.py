@@ -198,7 +198,9 @@ def check_occasion(occasion: Any) -> int | str | None:
     return str(plain)
 
 
-def draw_key(key: bytes, occasion: int | str | None, column: Columns, digest: bytes) -> bytes:
+def draw_key(
+    key: bytes, occasion: int | str | None, column: Columns, digest: bytes, purpose: bytes = PURPOSE
+) -> bytes:
     """The secret of one column, occasion and mechanism: HMAC-SHA256 of these fields, each with its length."""
     when = check_occasion(occasion)
     name = check_columns_name(column)
@@ -211,7 +213,7 @@ def draw_key(key: bytes, occasion: int | str | None, column: Columns, digest: by
             else [b"column", name.encode()]
         ),
     ]
-    message = PURPOSE + b"".join(len(field).to_bytes(8, "little") + field for field in fields)
+    message = purpose + b"".join(len(field).to_bytes(8, "little") + field for field in fields)
     return hmac.new(check_key(key), message, hashlib.sha256).digest()
 
 

@@ -1,8 +1,9 @@
 """The ledger: which columns of which people were released under a key, so that nobody reports twice unnoticed.
 
-A keyed draw repeats itself only for the same mechanism, column and occasion. Releasing the same column again
-under another mechanism or occasion is a second report about the same people. One line of JSON a release is kept
-in a file, and a release that would be such a second report is refused. docs/file-format.md describes the lines.
+A keyed draw repeats itself only for the same mechanism, column, occasion and answer. Releasing the same column again
+under another mechanism or occasion, or with another answer, is a second report about the same people. One line of
+JSON a release is kept in a file, and a release that would be such a second report is refused. docs/file-format.md
+describes the lines.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from .._json import parse_json
 from ..errors import KeyingError
 from ..model.leakage import epsilon_pml, ldp_epsilon
 from .certificate import Certificate
-from .keys import Columns
+from .columns import Column, Kept
+from .keys import Columns, draw_key, keyed_words
 from .sampler import Integers
 
 try:
@@ -40,7 +42,22 @@ MOST_PEOPLE = (
     1 << 16
 )  # ids of a release that are kept, as keyed hashes: all of them up to here, then a sample
 LARGEST_JOINT = 1_000_000  # entries of the matrix of two reports
-VERSION = 1
+VERSION = 2
+WITHOUT_ANSWERS = 1  # the version of lines that do not know them
+COMMON = {
+    "day",
+    "key",
+    "column",
+    "occasion",
+    "digest",
+    "ids",
+    "sample",
+}  # members of a line of either version
+ANSWERS_PURPOSE = b"extremal-ledger-answers-1\0"
+
+
+class CorrectionWarning(UserWarning):
+    """Corrected answers were released, and the reports before and after tell more than one report may."""
 
 
 def fingerprint(key: bytes) -> str:
@@ -49,36 +66,56 @@ def fingerprint(key: bytes) -> str:
 
 
 class People:
-    """The ids of a release: how many, a hash of the set, and the smallest of their keyed hashes.
+    """The ids and answers of a release: how many, a hash of the set, and those with the smallest keyed hashes.
 
     Nothing depends on the order of the ids, and memory does not grow with their number. Two releases of at most
-    MOST_PEOPLE people each share someone if and only if their samples do.
+    MOST_PEOPLE people each share someone if and only if their samples do. `subkeys` has one secret a claim.
     """
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, subkeys: Sequence[bytes] = ()) -> None:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
         secret = hmac.new(key, b"extremal-ledger-ids-1\0", hashlib.sha256).digest()
         self._cipher = Cipher(algorithms.AES(secret), modes.ECB())
-        self._sums = np.zeros(2, dtype=np.uint64)
+        self._subkeys = subkeys
+        self._sums = np.zeros(2 + len(subkeys), dtype=np.uint64)
         self.count = 0
-        self.sample: Integers = np.empty(0, dtype=np.uint64)
+        # A column a person: the hash of the id, and for each claim that of id and answer.
+        self._sample: Integers = np.empty((1 + len(subkeys), 0), dtype=np.uint64)
 
-    def add(self, blocks: Integers) -> None:
-        """Count the people with these id blocks, which are distinct."""
+    def add(self, blocks: Integers, columns: Sequence[Column] = (), kept: Kept = None) -> None:
+        """Count the people with these id blocks, which are distinct, and with these answers among those kept."""
         hashes = np.frombuffer(self._cipher.encryptor().update(np.ascontiguousarray(blocks).tobytes()), "<u8")
-        hashes = hashes.reshape(-1, 2)
-        self._sums += hashes.sum(axis=0, dtype=np.uint64)  # modulo 2^64, in any order
-        self.count += len(hashes)
-        smallest = np.concatenate([self.sample, hashes[:, 0]])
-        if len(smallest) > MOST_PEOPLE:
-            smallest = np.partition(smallest, MOST_PEOPLE)[:MOST_PEOPLE]
-        self.sample = smallest
+        ids = hashes.reshape(-1, 2).T.astype(np.uint64)
+        answers = np.empty((len(self._subkeys), len(blocks)), dtype=np.uint64)
+        for subkey, column, words in zip(self._subkeys, columns, answers, strict=True):
+            codes = column.codes if kept is None else column.codes[kept]
+            keyed_words(subkey, blocks, codes, column.rows)(0, words)
+        self._sums += np.concatenate([ids, answers]).sum(axis=1, dtype=np.uint64)  # modulo 2^64, in any order
+        self.count += len(blocks)
+        smallest = np.concatenate([self._sample, np.concatenate([ids[:1], answers])], axis=1)
+        if smallest.shape[1] > MOST_PEOPLE:
+            smallest = smallest[:, np.argpartition(smallest[0], MOST_PEOPLE)[:MOST_PEOPLE]]
+        self._sample = smallest
+
+    @property
+    def sample(self) -> Integers:
+        """The smallest of the keyed hashes of the ids, in increasing order."""
+        return np.sort(self._sample[0])
+
+    def answers(self, claim: int) -> Integers:
+        """The keyed hashes of id and answer, in the order of the sample."""
+        ordered: Integers = self._sample[1 + claim][np.argsort(self._sample[0])]
+        return ordered
 
     @property
     def digest(self) -> str:
         """A hash of the set of ids; only who has the key can compute it."""
-        return self._sums.astype("<u8").tobytes().hex()
+        return self._sums[:2].astype("<u8").tobytes().hex()
+
+    def answered(self, claim: int) -> str:
+        """A hash of the set of ids with their answers."""
+        return self._sums[2 + claim :][:1].astype("<u8").tobytes().hex()
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,16 +140,24 @@ class Entry:
     key: bytes = field(default=b"", repr=False)
     occasion: int | str | None = None
     claims: Sequence[Claim] = ()
+    correction: bool = False  # whether answers may differ from those of an earlier release
+    notes: list[str] = field(default_factory=list)  # what corrected answers tell
 
     def __post_init__(self) -> None:
         self._file: Any = None
         self._undo: int | None = None  # the length to go back to, once something was written
-        self._people = None if self.path is None else People(self.key)
+        self._people: People | None = None
+        if self.path is not None:
+            self._people = People(self.key, [self._answers_key(claim) for claim in self.claims])
 
-    def add(self, blocks: Integers) -> None:
-        """Count people whose reports will be published."""
+    def _answers_key(self, claim: Claim) -> bytes:
+        digest = bytes.fromhex(claim.certified.digest)
+        return draw_key(self.key, self.occasion, claim.column, digest, ANSWERS_PURPOSE)
+
+    def add(self, blocks: Integers, columns: Sequence[Column], kept: Kept) -> None:
+        """Count people whose reports will be published; a column for each claim, of which these rows were kept."""
         if self._people is not None:
-            self._people.add(blocks)
+            self._people.add(blocks, columns, kept)
 
     def commit(self) -> None:
         """Write the entry, if this release is no second report of anybody's column."""
@@ -121,11 +166,17 @@ class Entry:
         try:
             self._file = _open(self.path)
             earlier, length = _read(self._file, self.path)
-            lines = [self._line(claim, self._people) for claim in self.claims]
-            for claim, line in zip(self.claims, lines, strict=True):
-                _refuse_second(claim, line, earlier, self._people)
+            people = self._people.sample
+            lines = [self._line(k, self._people) for k in range(len(self.claims))]
+            for k, (claim, line) in enumerate(zip(self.claims, lines, strict=True)):
+                _refuse_second(claim, line, earlier, people)
+                found = _changed(line, earlier, people, self._people.answers(k))
+                if found is not None:
+                    self._told(claim, found)
             known = [_same(line) for line in earlier]
             new = [line for line in lines if _same(line) not in known]
+            if os.name == "posix":
+                os.fchmod(self._file.fileno(), 0o600)
             self._undo = length
             self._file.truncate(length)  # what a killed process left of a line
             self._file.seek(length)
@@ -151,23 +202,52 @@ class Entry:
                     self._file.truncate(self._undo)
             self._file.close()  # and unlocks it
 
-    def _line(self, claim: Claim, people: People) -> dict[str, Any]:
+    def _told(self, claim: Claim, changed: Changed) -> None:
+        """Refuse changed answers, or say what they tell if they are corrections."""
+        column, tells = _shown(claim.column), _changed_answers(claim.certified, changed.reports)
+        if not self.correction:
+            raise KeyingError(
+                f"column {column} must hold the answers that it had",
+                given=f"other answers of {changed}",
+                remedy="if it is another question, give its column another name; if answers were corrected, use "
+                f"`correction=True`: {tells}",
+            )
+        self.notes.append(f"Column {column} has other answers of {changed}. Of these people {tells}.")
+
+    def _line(self, claim: int, people: People) -> dict[str, Any]:
         return {
             "ledger": VERSION,
             "day": datetime.datetime.now(datetime.UTC).date().isoformat(),
             "key": fingerprint(self.key),
-            "column": claim.column,
+            "column": self.claims[claim].column,
             "occasion": self.occasion,
-            "digest": claim.certified.digest,
+            "digest": self.claims[claim].certified.digest,
             "people": people.count,
             "ids": people.digest,
-            "sample": base64.b64encode(np.sort(people.sample).astype("<u8").tobytes()).decode(),
+            "answers": people.answered(claim),
+            "sample": _encoded(people.sample),
+            "sample_answers": _encoded(people.answers(claim)),
         }
 
 
-def ledger_path(ledger: Any, key: bytes | None) -> str | None:
+def _encoded(hashes: Integers) -> str:
+    return base64.b64encode(hashes.astype("<u8").tobytes()).decode()
+
+
+def _decoded(text: Any) -> Integers:
+    return np.frombuffer(base64.b64decode(text, validate=True), "<u8").astype(np.uint64)
+
+
+def ledger_path(ledger: Any, key: bytes | None, correction: bool = False) -> str | None:
     """The name of the ledger, which only keyed releases have."""
     if ledger is None:
+        if correction:
+            raise KeyingError(
+                "must come with a ledger",
+                parameter="correction",
+                given="it alone: nothing knows the answers before",
+                remedy="give `ledger=path` as well",
+            )
         return None
     if key is None:
         raise KeyingError(
@@ -207,9 +287,13 @@ def _read(file: Any, path: str) -> tuple[list[dict[str, Any]], int]:
     for number, line in enumerate(whole.splitlines(), 1):
         try:
             entry = parse_json(line)
-            if entry["ledger"] != VERSION or not {"key", "column", "digest", "ids"} <= entry.keys():
+            if entry["ledger"] not in (WITHOUT_ANSWERS, VERSION) or COMMON - entry.keys():
                 raise _damaged(path, number)
-            entry["sample"] = np.frombuffer(base64.b64decode(entry["sample"], validate=True), "<u8")
+            entry["sample"] = _decoded(entry["sample"])
+            if entry["ledger"] == VERSION:
+                entry["sample_answers"] = _decoded(entry["sample_answers"])
+                if len(entry["sample_answers"]) != len(entry["sample"]) or type(entry["answers"]) is not str:
+                    raise _damaged(path, number)
         except (ValueError, KeyError, TypeError):
             raise _damaged(path, number) from None
         entries.append(entry)
@@ -238,10 +322,64 @@ def _draw(line: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _same(line: dict[str, Any]) -> tuple[Any, ...]:
-    return line["key"], _draw(line), line["ids"]
+    return line["key"], _draw(line), line["ids"], line.get("answers")
 
 
-def _refuse_second(claim: Claim, line: dict[str, Any], earlier: list[dict[str, Any]], people: People) -> None:
+@dataclass(frozen=True)
+class Changed:
+    """How many people of how many have other answers than on some day before, and how many reports they have now."""
+
+    people: int
+    shared: int
+    day: str
+    reports: int
+
+    def __str__(self) -> str:
+        some = f"{self.people} of the {self.shared} people" if self.people else "some people"
+        return f"{some} who are in the release of {self.day}, too"
+
+
+def _changed(
+    line: dict[str, Any], earlier: list[dict[str, Any]], sample: Integers, answers: Integers
+) -> Changed | None:
+    """Who has another answer now than in all releases before that would have drawn the same; None for nobody."""
+    alike = [
+        old
+        for old in earlier
+        if old["ledger"] == VERSION and old["key"] == line["key"] and _draw(old) == _draw(line)
+    ]
+    seen, repeated = np.zeros(len(sample), dtype=bool), np.zeros(len(sample), dtype=bool)
+    for old in alike:
+        _, here, there = np.intersect1d(sample, old["sample"], return_indices=True)
+        seen[here] = True
+        repeated[here] |= answers[here] == old["sample_answers"][there]
+    changed = seen & ~repeated
+    if changed.any():
+        others = [old for old in alike if np.isin(sample[changed], old["sample"]).any()]
+    else:  # of more people than the sample holds, the same ones with other answers
+        others = [old for old in alike if old["ids"] == line["ids"]]
+        if line["answers"] in [old["answers"] for old in others]:
+            others = []
+    if not others:
+        return None
+    reports = 1 + len({old["answers"] for old in others})
+    return Changed(int(changed.sum()), int(seen.sum()), others[-1]["day"], reports)
+
+
+def _changed_answers(certified: Certificate, reports: int) -> str:
+    """What reports of different answers of one person tell: by local differential privacy, under any prior."""
+    bound = reports * ldp_epsilon(certified.between)
+    leak = f"leak at most {up(bound)} nats" if math.isfinite(bound) else "can leak everything"
+    return f"reports that differ show that the answer changed, and {reports} reports together {leak} about the answers"
+
+
+def _shown(column: Columns) -> str:
+    return repr(column if isinstance(column, str) else tuple(column))
+
+
+def _refuse_second(
+    claim: Claim, line: dict[str, Any], earlier: list[dict[str, Any]], sample: Integers
+) -> None:
     """Refuse a release of a column of which someone has another report."""
     found = [
         old
@@ -249,7 +387,7 @@ def _refuse_second(claim: Claim, line: dict[str, Any], earlier: list[dict[str, A
         if old["key"] == line["key"]
         and _names(old) & _names(line)
         and _draw(old) != _draw(line)
-        and np.isin(old["sample"], people.sample).any()
+        and np.isin(old["sample"], sample).any()
     ]
     if not found:
         return
@@ -263,10 +401,10 @@ def _refuse_second(claim: Claim, line: dict[str, Any], earlier: list[dict[str, A
     known = all(old["digest"] == line["digest"] and _draw(old)[0] == _draw(line)[0] for old in found)
     raise KeyingError(
         f"column {claim.column!r} must be released once for each person, but some of these "
-        f"{people.count} people have a report of {old['day']} under {other}",
+        f"{line['people']} people have a report of {old['day']} under {other}",
         remedy=(
             f"{_together(claim.certified, len(found) + 1, known)}; repeat that release to "
-            "get the same reports, or accept a second one: `ledger=None`"
+            "get the same reports, name another question's column otherwise, or accept a second report: `ledger=None`"
         ),
     )
 

@@ -203,11 +203,11 @@ def _warn(name: Any) -> None:
         f"the order of the records reveals answers{of}: they are sorted, or equal answers are next to "
         "each other; shuffle the records before you privatise and publish them",
         OrderWarning,
-        stacklevel=_outside(),
+        stacklevel=outside(),
     )
 
 
-def _outside() -> int:
+def outside() -> int:
     """The level, for a warning of the function that asks, of the code that called the library."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(PACKAGE):

@@ -44,7 +44,8 @@ def privatize(
     unknown_as
         A label for each column, as which missing and unknown values count.
     **options
-        What else files take (ledger, order, overwrite, format, delimiter, progress), or frames (ledger).
+        What else files take (ledger, correction, order, overwrite, format, delimiter, progress), or frames (ledger,
+        correction).
 
     Returns
     -------

@@ -55,6 +55,7 @@ def privatize_file(
     unknown_as: Mapping[Any, Hashable] | None = None,
     occasion: int | str | None = None,
     ledger: Path | None = None,
+    correction: bool = False,
     order: str = "check",
     overwrite: bool = False,
     format: str | None = None,
@@ -75,8 +76,8 @@ def privatize_file(
     with a false alarm in one of a million files; order="shuffle" writes all records in a random order, for files
     of up to 1 GiB; order="keep" accepts the order.
 
-    `mechanisms`, `key`, `unknown`, `unknown_as`, `occasion` and `ledger` are as in privatize_frame, `id_column`
-    names the column with the ids. `progress` is called with (done, total): bytes of a CSV file, rows of a
+    `mechanisms`, `key`, `unknown`, `unknown_as`, `occasion`, `ledger` and `correction` are as in privatize_frame,
+    `id_column` names the column with the ids. `progress` is called with (done, total): bytes of a CSV file, rows of a
     Parquet file. In a CSV file every byte outside the private fields stays, numbers and truth values are
     recognised; the delimiter is found from the header. A Parquet file keeps its schema and codecs, not its row
     groups, nor metadata of the whole file, which may describe values.
@@ -85,7 +86,7 @@ def privatize_file(
     so; a CSV file has no place for it and is refused unless unmarked="allow".
     """
     randomness = choose_randomness(key, id_column, occasion, words, "id_column")
-    job = plan(mechanisms, unknown, unknown_as, randomness, ledger=ledger)
+    job = plan(mechanisms, unknown, unknown_as, randomness, ledger=ledger, correction=correction)
     if order not in ("check", "keep", "shuffle"):
         raise FileError(
             'must be "check", "keep" or "shuffle"',
@@ -124,7 +125,7 @@ def privatize_file(
             _check_order(ordered_columns(watches), task.shuffle, numbered, name)
         check_unchanged(data)
         job.entry.commit()
-        return [*notes, *_frequencies(mechanisms, watches)]
+        return [*notes, *job.entry.notes, *_frequencies(mechanisms, watches)]
 
     if stream is None:
         with _system_errors(new), job.entry, new_file(new, overwrite, *readers_of(name)) as sink:

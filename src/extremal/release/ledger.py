@@ -212,7 +212,7 @@ class Entry:
                 remedy="if it is another question, give its column another name; if answers were corrected, use "
                 f"`correction=True`: {tells}",
             )
-        self.notes.append(f"Column {column} has other answers of {changed}. Of these people {tells}.")
+        self.notes.append(f"Column {column} has other answers of {changed}: {tells}.")
 
     def _line(self, claim: int, people: People) -> dict[str, Any]:
         return {

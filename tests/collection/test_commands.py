@@ -22,7 +22,7 @@ from extremal._json import parse_json
 from extremal.certification.stored_labels import encode_label
 from extremal.cli import show
 from extremal.cli import survey as commands
-from extremal.cli.serving import announce, public_address
+from extremal.cli.serving import announce, public_address, read_secret
 from extremal.collection.designs import load_designs
 from extremal.collection.export import _cell
 from extremal.collection.results import results
@@ -49,6 +49,7 @@ def filled(place, people=300, survey=None):
             Submission(f"{k:032x}", survey.content(drawn(survey, k)))
             for k in np.random.default_rng(0).permutation(people).tolist()
         )
+        store.finish()
     return place
 
 
@@ -192,6 +193,7 @@ def test_shares_come_back_from_many_reports(here):
             Submission(f"{k:032x}", survey.content(dict(zip(names, row, strict=True))))
             for k, row in enumerate(rows)
         )
+        store.finish()
         document = {q["name"]: q for q in results(store)["questions"]}
     inside = [
         *((row, truth["visits"][row["label"]]) for row in document["visits"]["rows"]),
@@ -230,12 +232,13 @@ def test_a_store_is_refused_where_it_does_not_fit(here):
 def test_a_question_that_nobody_answered_does_not_hide_the_others(here):
     survey = published()
     with create_store("survey.db", survey) as store:
-        rows = [drawn(survey, k) | {"age": None} for k in range(2)]
+        rows = [drawn(survey, k) | {"age": None} for k in range(6)]
         store.add(Submission(f"{k:032x}", survey.content(row)) for k, row in enumerate(rows))
+        store.finish()
     done = run("estimate", "survey.db")
     assert done.status == 0, done.err
     assert "visits: 3 shares" in done.out
-    assert "age: nobody answered (2 left it out)" in done.out
+    assert "age: nobody answered (6 left it out)" in done.out
     done = run("estimate", "survey.db", "--question", "age", "--json", "-o", "table.csv")
     assert done.status == 0, done.err
     assert json.loads(done.out)["questions"]["age"]["tables"] == []
@@ -307,6 +310,7 @@ def test_people_who_skipped_are_not_those_who_answered_no_answer(here):
     given = [{**drawn(survey, k), "age": ("under 40", "no answer", None)[k % 3]} for k in range(60)]
     with create_store("survey.db", survey) as store:
         store.add(Submission(f"{k:032x}", survey.content(row)) for k, row in enumerate(given))
+        store.finish()
     done = run("estimate", "survey.db", "--question", "visits", "--by", "age", "--json")
     assert done.status == 0, done.err
     rows = json.loads(done.out)["questions"]["visits"]["tables"][0]["rows"]
@@ -445,17 +449,68 @@ def test_serve_shows_the_links_and_ends_with_an_interrupt(here):
         env={**os.environ, "PYTHONPATH": source},
     )
     try:
-        shown = [process.stdout.readline() for _ in range(6)]
+        shown = [process.stdout.readline() for _ in range(7)]
     finally:
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=60)
     text = "".join(shown)
     assert re.search(r"Survey: +http://127\.0\.0\.1:\d+/\n", text), text
     secret = Path("secret").read_text().strip()
-    assert f"/results#{secret}" in text
+    assert re.search(r"Results: +http://127\.0\.0\.1:\d+/results\n", text), text  # browsers keep addresses
+    assert re.search(rf"Secret: +{secret} ", text)
     assert oct(Path("secret").stat().st_mode & 0o777) == "0o600"
-    assert "0 so far" in text
+    assert "show 0 so far" in text
     assert "Only this machine can open this link" in text
     assert "Traceback" not in rest
     assert process.returncode in (0, 130)
     assert not Path("survey.db-journal").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions")
+def test_what_holds_reports_or_invitations_can_be_read_by_its_owner_alone(here):
+    pytest.importorskip("pyarrow")
+    before = os.umask(0o022)
+    try:
+        invite = ["survey", "invite", "invited.toml", "-n", 2, "--url", "https://x.org", "-o", "links.csv"]
+        assert run(*invite).status == 0
+        filled("survey.db", 20)
+        for name in ("reports.csv", "reports.parquet"):
+            Path(name).touch(0o644)
+            assert run("survey", "export", "survey.toml", "-o", name, "--overwrite").status == 0
+        for name in ("links.csv", "invited.db", "survey.db", "reports.csv", "reports.parquet"):
+            assert oct(Path(name).stat().st_mode & 0o777) == "0o600", name
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions")
+def test_a_secret_that_others_can_read_is_refused(here):
+    Path("secret").write_text("s" * 32)
+    for mode in (0o644, 0o640, 0o604, 0o660):
+        os.chmod("secret", mode)
+        refuse("survey", "serve", "survey.toml", "--secret-file", "secret", says="run: chmod 600 secret")
+    os.chmod("secret", 0o600)
+    assert read_secret("secret") == "s" * 32
+    os.mkfifo("pipe", 0o600)
+    refuse("survey", "serve", "survey.toml", "--secret-file", "pipe", says="not a regular file")
+    assert not Path("survey.db").exists()
+
+
+def test_exports_and_estimates_grow_by_fives_until_the_survey_is_closed(here):
+    for k in range(13):
+        Path(f"report-{k}.json").write_bytes(body(published(), k))
+    assert run("survey", "add", "survey.toml", *(f"report-{k}.json" for k in range(13))).status == 0
+    done = run("survey", "export", "survey.toml", "-o", "reports.csv")
+    assert done.out.startswith(
+        "reports of 5 people in reports.csv; the newest five to nine follow with: extremal"
+    )
+    assert "from 5 reports" in run("estimate", "survey.db").out
+    assert run("survey", "close", "survey.toml").out == "closed, with the reports of 13 people\n"
+    assert run("survey", "export", "survey.toml", "-o", "all.csv").out == "reports of 13 people in all.csv\n"
+    assert "from 13 reports" in run("estimate", "survey.db").out
+    Path("late.json").write_bytes(body(published(), 99))
+    done = run("survey", "add", "survey.toml", "late.json", "report-1.json")
+    assert (done.status, done.out.splitlines()) == (
+        1,
+        ["0 added, 1 already there, 1 refused", "late.json: the survey is closed"],
+    )

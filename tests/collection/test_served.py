@@ -21,6 +21,7 @@ from extremal.collection.server import STATIC, Settings, running
 from extremal.collection.store import Submission, create_store
 from extremal.collection.survey import parse_survey
 from tests.support.browser import DESKTOP, PHONE, Device, barriers, screenshot, until
+from tests.support.phones import stored
 from tests.support.survey_site import HOLD_RETRIES, RETRY, serving
 
 SURVEY = """
@@ -115,7 +116,7 @@ def test_a_phone_answers_and_the_store_holds_what_it_kept(served, device):
     page.click("#send")
     page.wait_for_selector("#done:visible")
     kept = json.loads(json.loads(page.evaluate("Object.values(localStorage)[0]"))["body"])
-    assert list(store.rows()) == [(kept["id"], list(kept["reports"].values()))]
+    assert stored(store) == {kept["id"]: list(kept["reports"].values())}
     assert kept["reports"]["age"] == "40 or older"
 
 
@@ -181,11 +182,15 @@ def test_the_researcher_watches_the_results(served, published, device):
     page = device(f"({HOLD_RETRIES})()")
     requests = []
     page.on("request", lambda request: requests.append(request.url))
-    page.goto(f"{address}results#{secret}")
+    page.goto(f"{address}results")
+    page.fill("#secret", secret)
+    page.keyboard.press("Enter")
     page.wait_for_selector("#results:visible")
     assert page.inner_text("#count") == "0"
+    assert "steps of five" in page.inner_text("#waiting")
     assert barriers(page) == []
     store.add(some_reports(published, 300))
+    store.finish()
     until(page, "retries.length > 0")
     page.evaluate(RETRY)  # it looks again by itself, after seconds
     until(page, "document.getElementById('count').textContent === '300'")
@@ -213,7 +218,8 @@ def test_the_researcher_watches_the_results(served, published, device):
         page.click("text=Save reports.csv")
     rows = list(csv.DictReader(io.StringIO(waiting.value.path().read_text(encoding="utf-8"))))
     assert len(rows) == 300
-    assert [url for url in requests if secret in url.partition("#")[0]] == []
+    assert page.inner_text("#waiting") == "The survey is closed."
+    assert [url for url in requests if secret in url] == []
     assert secret not in page.url
     assert page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
     for size, scheme in itertools.product((PHONE, DESKTOP), ("light", "dark")):
@@ -226,11 +232,14 @@ def test_the_researcher_watches_the_results(served, published, device):
 def test_results_need_the_secret(served, device):
     _, address, secret = served
     page = device()
-    page.goto(f"{address}results#wrong")
+    page.goto(f"{address}results#{secret}")  # an address, which the browser's history keeps, opens nothing
     page.wait_for_selector("#unlock:visible")
+    page.fill("#secret", "wrong")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#problem:visible")
     assert "not the right one" in page.inner_text("#problem")
     assert barriers(page) == []
-    page.fill("#secret", f"{address}results#{secret}")
+    page.fill("#secret", secret)
     page.keyboard.press("Enter")
     page.wait_for_selector("#results:visible")
     assert page.is_hidden("#problem")

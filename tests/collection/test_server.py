@@ -27,7 +27,7 @@ from extremal.collection import guard, server
 from extremal.collection.guard import LARGEST_BODY, Bucket, Limits, Refusal
 from extremal.collection.server import Settings, running
 from extremal.collection.store import create_store, open_store
-from tests.support.phones import ask, body, drawn, folder, post, post_many, published
+from tests.support.phones import ask, body, drawn, folder, post, post_many, published, stored
 
 SECRET = "correct-horse-battery-staple"
 
@@ -109,12 +109,12 @@ def test_results_and_exports_need_the_secret(site):
     status, _, text = ask(site.base, "GET", "/results.json", **right)
     document = json.loads(text)
     assert status == 200
-    assert document["reports"] == site.store.count() >= 1
+    assert document["reports"] == site.store.visible()
     assert document["wanted"] == {"width": 0.1, "people": 900}
     assert [q["name"] for q in document["questions"]] == ["visits", "symptoms", "mood", "age"]
     _, _, text = ask(site.base, "GET", "/reports.csv", **right)
     assert text.splitlines()[0] == "visits,symptoms,mood,age"
-    assert len(text.splitlines()) == 1 + site.store.count()
+    assert len(text.splitlines()) == 1 + site.store.visible()
 
 
 # What it takes
@@ -133,7 +133,7 @@ def test_a_report_that_is_sent_again_counts_once_and_another_under_its_id_is_ref
 def test_what_the_store_holds_is_what_was_sent(site):
     sent = json.loads(body(published(), 3))
     post(site.base, json.dumps(sent))
-    assert dict(site.store.rows())[sent["id"]] == list(sent["reports"].values())
+    assert stored(site.store)[sent["id"]] == list(sent["reports"].values())
 
 
 def test_an_invitation_lets_one_of_fifty_requests_at_once_through(invited):
@@ -266,6 +266,45 @@ def test_a_body_that_does_not_come_is_given_up(site, monkeypatch):
         assert line.recv(4096).startswith(b"HTTP/1.1 408")
 
 
+def test_no_line_of_the_log_holds_an_invitation_that_somebody_may_still_use(site):
+    """Mail programs and people turn links into other addresses."""
+    token, logged = secrets.token_hex(16), len(site.log)
+    for path in (
+        "/%23",
+        "/",
+        "/x/",
+        "/%2523",
+        "/survey.json/%23",
+        "/reports%23",
+        "/mechanisms/",
+        "/?",
+        "/?a=%23",
+    ):
+        ask(site.base, "GET", path + token)
+        ask(site.base, "POST", path + token, body(published(), 0), content_type="application/json")
+    ask(site.base, token.upper(), "/reports")
+    post(site.base, json.dumps({"survey": token}))
+    post(site.base, json.dumps({"token": token}))
+    post(site.base, body(published(), 0, token=token))
+    post(site.base, body(published(), 0, **{token: token}))
+    assert len(site.log) >= logged + 12
+    assert not [line for line in site.log if token[:8].lower() in line.lower()]
+
+
+def test_a_closed_survey_takes_no_more_reports_and_says_so(tmp_path):
+    with create_store(tmp_path / "survey.db", published()) as store, running(store) as (base, secret):
+        first = [body(published(), k) for k in range(7)]
+        assert {post(base, content)[0] for content in first} == {200}
+        right = {"authorization": f"Bearer {secret}"}
+        assert json.loads(ask(base, "GET", "/results.json", **right)[2])["reports"] == 0
+        assert store.finish() == 7
+        document = json.loads(ask(base, "GET", "/results.json", **right)[2])
+        assert (document["reports"], document["closed"]) == (7, True)
+        assert len(ask(base, "GET", "/reports.csv", **right)[2].splitlines()) == 8
+        assert post(base, body(published(), 9)) == (410, {"error": "This survey has ended."})
+        assert post(base, first[3])[0] == 200  # sent again: it is there
+
+
 def test_only_posts_reach_the_store(site):
     for method in ("GET", "PUT", "DELETE", "PATCH"):
         assert ask(site.base, method, "/reports", body(published()))[0] == 405
@@ -330,7 +369,7 @@ def test_a_full_disk_is_503_and_the_same_report_is_taken_later(tmp_path):
             sqlalchemy.event.remove(store.engine, "connect", limit)
             store.engine.dispose()
             assert post(base, refused)[0] == 200
-        assert {id for id, _ in store.rows()} == {json.loads(s)["id"] for s in [*sent, refused]}
+        assert set(stored(store)) == {json.loads(s)["id"] for s in [*sent, refused]}
 
 
 def test_a_lost_connection_to_postgresql_is_503_and_the_retry_counts_once(postgres_cluster):
@@ -348,7 +387,7 @@ def test_a_lost_connection_to_postgresql_is_503_and_the_retry_counts_once(postgr
         assert [post(base, s)[0] for s in (second, second, first)] == [200] * 3
         assert (store.count(), store.open_invitations()) == (2, 0)
         with store.engine.begin() as connection:
-            connection.exec_driver_sql("DROP TABLE survey, reports, invitations")
+            connection.exec_driver_sql("DROP TABLE survey, reports, waiting, invitations")
 
 
 SERVE = """
@@ -410,10 +449,10 @@ def test_kill_9_under_load_loses_nothing_that_was_acknowledged_and_stores_nothin
         process.stdout.close()
     assert len(acknowledged) >= 60
     with open_store(place) as store, running(store) as (again, _):
-        stored = [id for id, _ in store.rows()]
-        assert set(acknowledged) <= set(stored)
-        assert len(stored) == len(set(stored)) == 240 - store.open_invitations()
-        assert len(stored) < 240
+        there = set(stored(store))
+        assert set(acknowledged) <= there
+        assert store.count() == len(there) == 240 - store.open_invitations()
+        assert len(there) < 240
         # The phones try again, those that were acknowledged too.
         with ThreadPoolExecutor(8) as pool:
             statuses = list(pool.map(lambda content: post(again, content)[0], bodies))
@@ -421,7 +460,7 @@ def test_kill_9_under_load_loses_nothing_that_was_acknowledged_and_stores_nothin
         assert (store.count(), store.open_invitations()) == (240, 0)
         if kind == "postgresql":
             with store.engine.begin() as connection:
-                connection.exec_driver_sql("DROP TABLE survey, reports, invitations")
+                connection.exec_driver_sql("DROP TABLE survey, reports, waiting, invitations")
 
 
 @pytest.mark.timed

@@ -16,7 +16,7 @@ from extremal.collection import store as store_module
 from extremal.collection.published import Published
 from extremal.collection.store import Submission, Verdict, create_store, open_store, token_hash
 from extremal.errors import StoreError, SurveyError
-from tests.support.phones import drawn, published
+from tests.support.phones import drawn, published, stored
 
 ACCEPTED, UNKNOWN, OTHER = Verdict.ACCEPTED, Verdict.UNKNOWN_INVITATION, Verdict.OTHER_CONTENT
 
@@ -31,7 +31,7 @@ def place(request, tmp_path):
     yield cluster.url
     engine = sqlalchemy.create_engine(cluster.url.replace("postgresql:", "postgresql+psycopg:"))
     with engine.begin() as connection:
-        connection.exec_driver_sql("DROP TABLE IF EXISTS survey, reports, invitations")
+        connection.exec_driver_sql("DROP TABLE IF EXISTS survey, reports, waiting, invitations")
     engine.dispose()
 
 
@@ -49,8 +49,7 @@ def test_a_report_is_stored_once_however_often_it_is_sent(place):
         assert store.count() == 2
     with open_store(place) as store:  # by itself: the survey lies in it
         assert store.published.digest == published().digest
-        assert dict(store.rows()) == {s.id: json.loads(s.content) for s in (one, two)}
-        assert sum(store.tallies().values()) == 2
+        assert stored(store) == {s.id: json.loads(s.content) for s in (one, two)}
 
 
 def test_an_invitation_is_good_for_one_report_and_its_repetition(place):
@@ -98,6 +97,7 @@ def test_rows_come_in_parts_by_id(place, monkeypatch):
     with create_store(place, published()) as store:
         given = [submission(k) for k in range(30)]
         assert store.add(given) == [ACCEPTED] * 30
+        assert store.finish() == 30
         assert [id for id, _ in store.rows()] == sorted(s.id for s in given)
 
 
@@ -162,46 +162,6 @@ def test_the_file_of_sqlite_tells_neither_the_order_nor_the_invitations_that_wer
         assert there in (sorted(there), sorted(there, reverse=True))
 
 
-def test_sqlite_orders_rows_by_arrival_on_a_page_until_the_store_is_closed(tmp_path):
-    """What docs/threat-model.md admits, so that nobody claims more."""
-    path = tmp_path / "survey.db"
-    store = create_store(path, published())
-    given = [submission(k) for k in range(12)]
-    for s in given:
-        store.add([s])
-    content = path.read_bytes()
-    offsets = [content.index(s.id.encode()) for s in given]
-    assert offsets == sorted(offsets, reverse=True)
-    store.close()
-    content = path.read_bytes()
-    offsets = [content.index(s.id.encode()) for s in given]
-    assert offsets != sorted(offsets, reverse=True)
-
-
-def test_rows_of_postgresql_share_one_transaction_once_the_order_is_forgotten(postgres_cluster):
-    url = postgres_cluster.url
-    store = create_store(url, published())
-    try:
-        for token in store.invite(5):
-            store.add([submission(1, token)])
-        query = sqlalchemy.text("SELECT count(DISTINCT xmin::text), count(*) FROM reports")
-        dead = sqlalchemy.text("SELECT pg_relation_size('invitations')")
-        with store.engine.connect() as connection:
-            assert tuple(connection.execute(query).one()) == (5, 5)
-            assert connection.scalar(dead) > 0
-        store.forget_order()
-        with store.engine.connect() as connection:
-            assert tuple(connection.execute(query).one()) == (1, 5)
-            assert connection.scalar(dead) == 0  # nothing is left of deleted rows
-            order = sqlalchemy.text("SELECT id FROM reports ORDER BY ctid")
-            ids = list(connection.scalars(order))
-            assert ids == sorted(ids)
-            connection.exec_driver_sql("DROP TABLE survey, reports, invitations")
-            connection.commit()
-    finally:
-        store.engine.dispose()
-
-
 # When the database fails
 
 
@@ -258,7 +218,7 @@ def test_a_lost_connection_is_an_error_and_the_next_try_counts_once(postgres_clu
         assert store.add([second, first]) == [ACCEPTED] * 2
         assert store.count() == 2
         with store.engine.begin() as connection:
-            connection.exec_driver_sql("DROP TABLE survey, reports, invitations")
+            connection.exec_driver_sql("DROP TABLE survey, reports, waiting, invitations")
     finally:
         store.engine.dispose()
 
@@ -267,10 +227,10 @@ def test_a_connection_that_is_lost_in_the_middle_of_a_transaction_stores_nothing
     postgres_cluster, monkeypatch
 ):
     store = create_store(postgres_cluster.url, published())
-    original = store_module.Store._insert
+    original = store_module.Store._move
 
-    def cut(self, connection, ready):
-        done = original(self, connection, ready)
+    def cut(self, connection, waiting, moving):
+        original(self, connection, waiting, moving)
         other = sqlalchemy.create_engine(self.engine.url)
         with other.connect() as killer:
             killer.exec_driver_sql(
@@ -278,19 +238,18 @@ def test_a_connection_that_is_lost_in_the_middle_of_a_transaction_stores_nothing
                 "AND backend_type = 'client backend'"
             )
         other.dispose()
-        return done
 
     try:
         (token,) = store.invite(1)
         one = submission(1, token)
-        monkeypatch.setattr(store_module.Store, "_insert", cut)
+        monkeypatch.setattr(store_module.Store, "_move", cut)
         with pytest.raises(StoreError):
             store.add([one])
-        monkeypatch.setattr(store_module.Store, "_insert", original)
+        monkeypatch.setattr(store_module.Store, "_move", original)
         assert (store.count(), store.open_invitations()) == (0, 1)
         assert store.add([one]) == [ACCEPTED]
         assert (store.count(), store.open_invitations()) == (1, 0)
         with store.engine.begin() as connection:
-            connection.exec_driver_sql("DROP TABLE survey, reports, invitations")
+            connection.exec_driver_sql("DROP TABLE survey, reports, waiting, invitations")
     finally:
         store.engine.dispose()

@@ -90,6 +90,15 @@ def drawn(survey, seed):
     return found
 
 
+def stored(store):
+    """Everybody's reports by id, also of those that no result shows yet."""
+    import sqlalchemy
+
+    with store.engine.connect() as connection:
+        both = sqlalchemy.text("SELECT id, content FROM reports UNION ALL SELECT id, content FROM waiting")
+        return {id: json.loads(content) for id, content in connection.execute(both)}
+
+
 def body(survey, seed=0, /, **changes):
     """What a phone posts."""
     made = {"survey": survey.digest, "id": secrets.token_hex(16), "reports": drawn(survey, seed), **changes}

@@ -57,15 +57,15 @@ def check_own_files(output: str, others: Sequence[str], what: str) -> None:
             )
 
 
-def write_text(output: str, text: str, overwrite: bool) -> None:
-    """The text under this name, or on standard output."""
+def write_text(output: str, text: str, overwrite: bool, mode: int = 0o644) -> None:
+    """The text under this name, for those whom the mode lets read it, or on standard output."""
     if output == "-":
         sys.stdout.write(text)
         sys.stdout.flush()
         return
     from extremal.release.files.atomic import new_file
 
-    with new_file(output, overwrite, 0o644) as file:
+    with new_file(output, overwrite, mode) as file:
         file.write(text.encode("utf-8"))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from extremal._files import open_file, reason
 from extremal.errors import FileError, OptionError
 
 from . import show
@@ -49,7 +49,20 @@ def read_secret(path: str | None) -> str:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="ascii") as file:
             file.write(secrets.token_urlsafe(24) + "\n")
-    text = Path(path).read_text(encoding="utf-8").strip()
+    try:
+        with open_file(path) as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if os.name == "posix" and mode & 0o077:
+                raise FileError(
+                    "--secret-file must be readable by its owner alone",
+                    given=f"permissions {mode & 0o777:03o}",
+                    remedy=f"run: chmod 600 {path}",
+                )
+            text = file.read(1000).decode("utf-8", "replace").strip()
+    except OSError as error:
+        raise FileError(
+            "--secret-file must be one that can be read", given=f"{path}: {reason(error)}"
+        ) from None
     if len(text) < 16 or not text.isascii() or not text.isprintable():
         raise FileError(
             "a secret must have at least 16 ASCII characters", given=path, remedy="delete the file"
@@ -91,11 +104,15 @@ def announce(store: Store, base: str, secret: str, local: bool) -> None:
     out = show.console()
     show.heading(out, store.published.title)
     out.print(f"Survey:  {base}", soft_wrap=True)
-    out.print(f"Results: {base}results#{secret}  (for you alone: do not pass it on)", soft_wrap=True)
+    out.print(f"Results: {base}results", soft_wrap=True)  # without the secret: browsers keep addresses
+    out.print(f"Secret:  {secret}  (for you alone; the results page asks for it)", soft_wrap=True)
     out.print(
-        f"Reports are stored in {store.place}; {store.count()} so far. Ctrl-C ends the server.",
+        f"Reports are stored in {store.place}; results show {store.visible()} so far, and more in steps of five. "
+        "Ctrl-C ends the server.",
         soft_wrap=True,
     )
+    if store.closed():
+        out.print("This survey is closed: the server takes no more reports.")
     if store.published.invitation:
         out.print(f"{store.open_invitations()} invitations are open; make more with: extremal survey invite")
     if local:

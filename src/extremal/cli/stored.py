@@ -50,7 +50,11 @@ def estimate_store(
 
     stored = read_stored(source)
     if not stored.rows:
-        raise ValuesError("the store has no reports yet", given=source)
+        raise ValuesError(
+            "the store has no reports yet that may be shown",
+            given=source,
+            remedy="the first five are shown once ten people have answered, or when the survey is closed",
+        )
     chosen = [q for q in stored.questions if question in (None, q.name)]
     if not chosen:
         known = ", ".join(q.name for q in stored.questions)

@@ -35,6 +35,7 @@ Database = Annotated[
     ),
 ]
 MOST_INVITATIONS = 1_000_000
+WAITING = "the newest five to nine follow with: extremal survey close"
 
 
 def new(
@@ -166,11 +167,11 @@ def serve(
         typer.Option(
             "--secret-file",
             metavar="FILE",
-            help="Keeps the link to the results page the same after a restart; created if it does not exist.",
+            help="Keeps the secret of the results page the same after a restart; created if it does not exist.",
         ),
     ] = None,
 ) -> None:
-    """Serve the questionnaire, store reports, and show results to whoever has the results link.
+    """Serve the questionnaire, store reports, and show results to whoever has the secret.
 
     Only this machine can reach it unless --host says otherwise. Ctrl-C ends it. Every report that the server has
     acknowledged is on disk.
@@ -241,7 +242,7 @@ def invite(
         base = public_address(url)
         with create_store(_place(survey, database), published) as store:
             links = "".join(f"{base}#{token}\n" for token in store.invite(count))
-            write_text(output, "link\n" + links, overwrite)
+            write_text(output, "link\n" + links, overwrite, 0o600)
     if output != "-":
         print(f"{count} links in {output}; whoever has one can answer once")
 
@@ -294,6 +295,9 @@ def export(
 ) -> None:
     """Write the reports as CSV or Parquet: one row per person in random order, and nothing about invitations.
 
+    While the survey runs, exports grow by five reports at a time; `extremal survey close` adds the last ones. Only you
+    can read the file.
+
     The command refuses if the survey's mechanisms have changed since the reports were drawn. Answers to questions of
     the kind `clear` are true answers; the limit does not cover them.
     """
@@ -306,13 +310,28 @@ def export(
         with open_store(_place(survey, database)) as store:
             check_mechanisms(survey, store)
             if output.lower().endswith((".parquet", ".pq")):
-                with new_file(output, overwrite, 0o644) as file:
+                with new_file(output, overwrite, 0o600) as file:
                     file.write(parquet_bytes(store))
             else:
-                write_text(output, csv_text(store), overwrite)
-            count = store.count()
+                write_text(output, csv_text(store), overwrite, 0o600)
+            count, closed = store.visible(), store.closed()
     if output != "-":
-        print(f"reports of {count} people in {output}")
+        print(f"reports of {count} people in {output}" + ("" if closed else f"; {WAITING}"))
+
+
+def close(survey: File, database: Database = None) -> None:
+    """End a survey: no more reports are taken, and results and exports show the last ones.
+
+    While a survey runs, results and exports grow by five reports at a time, or by a multiple of five, and the last five
+    to nine wait. If they showed each report at once, two looks would tell what the newest person sent. Fewer than five
+    reports are never shown. A closed survey stays closed.
+    """
+    with _extra():
+        from extremal.collection.store import open_store
+
+        with open_store(_place(survey, database)) as store:
+            count = store.finish()
+    print(f"closed, with the reports of {count} people" + ("" if count else ": fewer than 5 are not shown"))
 
 
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -323,6 +342,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "invite": invite,
     "add": add,
     "export": export,
+    "close": close,
 }
 
 # Each but serve runs in a test, in a folder that holds survey.toml.
@@ -344,6 +364,7 @@ EXAMPLES = {
         "extremal survey export survey.toml -o reports.csv",
         "extremal survey export survey.toml -o reports.parquet",
     ],
+    "close": ["extremal survey close survey.toml"],
 }
 
 

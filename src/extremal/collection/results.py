@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,11 +71,10 @@ class Collected:
         return self.estimates(confidence)[0].group({"mean": scores})
 
 
-def collected(store: Store) -> dict[str, Collected]:
-    """What came in, question by question."""
-    questions = store.published.questions
+def collected(questions: Sequence[Asked], contents: Counter[str]) -> dict[str, Collected]:
+    """What came in, question by question, from how often each content was sent."""
     tallies = [[Counter[str]() for _ in q.reports] for q in questions]
-    for content, times in store.tallies().items():
+    for content, times in contents.items():
         for question, counters, value in zip(questions, tallies, parse_json(content), strict=True):
             parts = value if question.form == "each" else [value]
             for counter, part in zip(counters, parts, strict=True):
@@ -98,14 +97,15 @@ def results(store: Store, people: Mapping[str, int | None] | None = None) -> dic
     """results.json; `people` is what `people_needed` gives, if it is known already."""
     published = store.published
     people = people_needed(published) if people is None else people
-    found = collected(store)
-    total = store.count()
+    contents = store.tallies()  # read once: all questions show the same people
+    found = collected(published.questions, contents)
     wanted = None
     if published.width is not None or published.people is not None:
         wanted = {"width": published.width, "people": published.people}
     return {
         "title": published.title,
-        "reports": total,
+        "reports": contents.total(),
+        "closed": store.closed(),
         "wanted": wanted,
         "questions": [
             _result(found[q.name], people[q.name], published.confidence) for q in published.questions

@@ -1,14 +1,17 @@
 """The tables of a store, and how its database is opened.
 
-Three tables that nothing joins: `reports` (a random id made by the respondent's device, and the reports), `invitations`
-(hashes of links that were not used yet; a used one is deleted) and `survey` (the questionnaire itself). No times, no
-addresses, no order of arrival: keys are random, and SQLite keeps rows by key alone.
+Four tables that nothing joins: `waiting` and `reports` (a random id made by the respondent's device, and the reports;
+the last few wait, see store.py), `invitations` (hashes of links that were not used yet; a used one is deleted) and
+`survey` (the questionnaire itself, and whether it is closed). No times, no addresses, no order of arrival: keys are
+random, and SQLite keeps rows by key alone.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import stat
 from typing import Any
 
 import sqlalchemy as sql
@@ -27,6 +30,13 @@ survey_table = sql.Table(
 )
 reports_table = sql.Table(
     "reports",
+    metadata,
+    sql.Column("id", sql.Text, primary_key=True),
+    sql.Column("content", sql.Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+waiting_table = sql.Table(
+    "waiting",
     metadata,
     sql.Column("id", sql.Text, primary_key=True),
     sql.Column("content", sql.Text, nullable=False),
@@ -56,6 +66,19 @@ def database_url(place: str | os.PathLike[str]) -> sql.URL:
 def shown(url: sql.URL) -> str:
     """The database in words, without a password."""
     return str(url.database) if url.drivername == "sqlite" else url.render_as_string(hide_password=True)
+
+
+def keep_private(url: sql.URL) -> None:
+    """Let only its owner read an SQLite file, which is made if it is not there; SQLite's own copies follow its mode."""
+    if url.drivername != "sqlite" or os.name != "posix":
+        return
+    path = str(url.database)
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    for name in (path, *(f"{path}-{kind}" for kind in ("journal", "wal", "shm"))):
+        with contextlib.suppress(FileNotFoundError):
+            if stat.S_IMODE(os.stat(name).st_mode) & 0o077:
+                os.chmod(name, 0o600)
 
 
 def make_engine(url: sql.URL) -> sql.Engine:

@@ -47,11 +47,18 @@ PAGES = {
     "/results.js": ("results.js", "text/javascript"),
     "/results.css": ("results.css", "text/css"),
 }
-STATUS = {Verdict.ACCEPTED: 200, Verdict.UNKNOWN_INVITATION: 403, Verdict.OTHER_CONTENT: 409}
+STATUS = {
+    Verdict.ACCEPTED: 200,
+    Verdict.UNKNOWN_INVITATION: 403,
+    Verdict.OTHER_CONTENT: 409,
+    Verdict.CLOSED: 410,
+}
 SENTENCES = {
     Verdict.UNKNOWN_INVITATION: "This invitation is unknown or was used already.",
     Verdict.OTHER_CONTENT: "Another report was sent under this number.",
+    Verdict.CLOSED: "This survey has ended.",
 }
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 LATER = "The report could not be stored now. Please try again later."
 MOST_CONNECTIONS = 2000
 RATE = 3000.0  # posts a second from everybody
@@ -105,7 +112,7 @@ def create_app(store: Store, settings: Settings) -> ASGIApp:
     def check_secret(request: Request) -> None:
         given = request.headers.get("authorization", "")
         if not hmac.compare_digest(given.encode(), f"Bearer {settings.secret}".encode()):
-            raise Refusal(401, "Results need the link that the terminal shows.")
+            raise Refusal(401, "Results need the secret that the terminal shows.")
 
     async def results_json(request: Request) -> Response:
         check_secret(request)
@@ -133,19 +140,19 @@ class Figures:
 
     def __init__(self, store: Store) -> None:
         self.store, self.lock = store, threading.Lock()
-        self.count, self.kept = -1, ""
+        self.state, self.kept = (-1, False), ""
         self.people: dict[str, int | None] | None = None  # takes a moment, and stays the same
 
     def text(self) -> str:
         """results.json."""
         with self.lock:
-            count = self.store.count()
-            if count != self.count:
+            state = (self.store.visible(), self.store.closed())
+            if state != self.state:
                 if self.people is None:
                     self.people = people_needed(self.store.published)
                 found = results(self.store, self.people)
                 self.kept = json.dumps(found, ensure_ascii=False, allow_nan=False)
-                self.count = count
+                self.state = state
             return self.kept
 
 
@@ -191,9 +198,7 @@ class Door:
         return Response(status_code=204, headers={**headers, "Vary": "Origin"})
 
     async def refused(self, request: Request, error: Refusal) -> Response:
-        self.settings.log(
-            f"refused {error.status} {request.method} {request.url.path[:60]!r}: {error.message}"
-        )
+        self.settings.log(f"refused {error.status} {_asked(request)}: {error.message}")
         # The rest of a body that was refused is not read: the connection ends with the answer.
         headers = {"Connection": "close"} if error.status in (408, 413) else {}
         if error.status == 401:
@@ -201,12 +206,19 @@ class Door:
         return JSONResponse({"error": error.message}, error.status, headers)
 
     async def unavailable(self, request: Request, error: StoreError) -> Response:
-        self.settings.log(f"refused 503 {request.method} {request.url.path[:60]!r}: {error}")
+        self.settings.log(f"refused 503 {_asked(request)}: {error}")
         return JSONResponse({"error": LATER}, 503, {"Retry-After": "5"})
 
     async def missing(self, request: Request, error: Any) -> Response:
-        self.settings.log(f"refused {error.status_code} {request.method} {request.url.path[:60]!r}")
+        self.settings.log(f"refused {error.status_code} {_asked(request)}")
         return JSONResponse({"error": "There is nothing here."}, error.status_code)
+
+
+def _asked(request: Request) -> str:
+    """What a request asked for, in words of our own: a mail program may have put a whole invitation into its path."""
+    known = request.url.path in {"/reports", "/survey.json", "/results.json", "/reports.csv", *PAGES}
+    method = request.method if request.method in METHODS else "?"
+    return f"{method} {request.url.path if known else 'another path'}"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,20 @@
 """The store of reports: durable, each report once, and nothing that tells who sent which.
 
-A submission may be repeated: the same id with the same content is
-accepted again and counts once. The use of an invitation and the report that it allows are one transaction.
+**Once.** A submission may be repeated: the same id with the same content is accepted again and counts once. The use of
+an invitation and the report that it allows are one transaction, so a used invitation with an id that is not stored is
+always a second use.
+
+**Not the newest.** Reports are stored in the table `waiting` first. Results and exports read `reports` alone. A report
+that arrives when nine or more wait makes a batch of five of them, or of a larger multiple, drawn at random, move to
+`reports`; at least five stay. So two looks at a survey, at whatever questions, differ by no report or by five and more,
+and the newest one is as likely as any other of those that waited to be among them. The last five to nine move when the
+survey is closed.
+
+**No order.** Whenever something arrives, `waiting` is emptied with all its traces and written anew by key, and rows are
+added to `reports` by key, a batch at a time. So what the database holds (tables, numbers of transactions, places of
+rows, deleted rows) is a function of the invitations in the order in which they were used, of the batches as sets, and
+of the set that waits. As batches are drawn at random, this is the same whoever of those that waited together sent
+which of their reports: nobody can tell which of them, six or more once ten people have answered, used an invitation.
 """
 
 from __future__ import annotations
@@ -18,25 +31,29 @@ from enum import Enum
 from typing import Any
 
 import sqlalchemy as sql
-from sqlalchemy.dialects import postgresql, sqlite
 
 from .._extras import missing
 from .._json import parse_json
 from ..errors import StoreError, SurveyError
 from .published import Published
 from .schema import (
+    WAIT_SECONDS,
     database_url,
     invitations_table,
+    keep_private,
     make_engine,
     metadata,
     reports_table,
     shown,
     survey_table,
+    waiting_table,
 )
 
 HEX = re.compile(r"[0-9a-f]{32}")
+FIVE = 5  # no look at the results differs from another one by fewer reports
 LARGEST_BATCH = 500  # submissions in one transaction
 PART = 10_000  # rows read at once: no reader keeps writers waiting for long
+CHANCE = secrets.SystemRandom()
 
 
 class Verdict(Enum):
@@ -45,6 +62,7 @@ class Verdict(Enum):
     ACCEPTED = "accepted"
     UNKNOWN_INVITATION = "this invitation is unknown or was used"
     OTHER_CONTENT = "this id holds another report"
+    CLOSED = "the survey is closed"
 
 
 @dataclass(frozen=True)
@@ -104,35 +122,57 @@ class Store:
                 self._alone("PRAGMA journal_mode=DELETE")  # takes the empty journal away
         self.engine.dispose()
 
+    def finish(self) -> int:
+        """Close the survey for good: no new reports, and those that wait move, if they are five. How many there are."""
+        with self._transaction() as connection:
+            waiting = self._alone_with_waiting(connection)
+            if not _is_closed(connection):
+                connection.execute(sql.insert(survey_table), [{"name": "closed", "value": "yes"}])
+            if len(waiting) >= FIVE:
+                self._move(connection, waiting, set(waiting))
+        self.forget_order()
+        return self.visible()
+
     def _write(self, batch: list[Submission]) -> list[Verdict]:
         """One transaction."""
         fresh: dict[str, Submission] = {}
         with self._transaction() as connection:
-            known = _contents(connection, {s.id for s in batch})
+            waiting = self._alone_with_waiting(connection)
+            known = waiting | _contents(connection, {s.id for s in batch})
+            closed = _is_closed(connection)
             spent: set[str] = set()
-            for s in batch:
+            for s in batch if not closed else ():
                 if s.id not in known and s.id not in fresh and not (s.invitation and s.invitation in spent):
                     fresh[s.id] = s
                     spent |= {s.invitation} if s.invitation else set()
             allowed = _spend(connection, spent)
-            ready = [s for s in fresh.values() if s.invitation is None or s.invitation in allowed]
-            inserted = self._insert(connection, ready)
-            # Another server may have stored the same id since we looked: then its invitation was not needed here.
-            back = [s.invitation for s in ready if s.invitation and s.id not in inserted]
-            if back:
-                connection.execute(sql.insert(invitations_table), [{"hash": h} for h in sorted(back)])
-            known |= {s.id: s.content for s in ready if s.id in inserted}
-            known |= _contents(connection, {s.id for s in batch} - known.keys())
-        return [_verdict(s, known) for s in batch]
+            new = {s.id: s.content for s in fresh.values() if s.invitation is None or s.invitation in allowed}
+            if new:
+                waiting |= new
+                moving = max(len(waiting) // FIVE - 1, 0) * FIVE
+                self._move(connection, waiting, set(CHANCE.sample(sorted(waiting), moving)))
+        refusal = Verdict.CLOSED if closed else Verdict.UNKNOWN_INVITATION
+        return [_verdict(s, known | new, refusal) for s in batch]
 
-    def _insert(self, connection: sql.Connection, ready: list[Submission]) -> set[str]:
-        """The ids that were stored by this; one that is there already stays as it is."""
-        if not ready:
-            return set()
-        dialect: Any = postgresql if self.engine.dialect.name == "postgresql" else sqlite
-        rows = [{"id": s.id, "content": s.content} for s in sorted(ready, key=lambda s: s.id)]
-        statement = dialect.insert(reports_table).on_conflict_do_nothing().returning(reports_table.c.id)
-        return set(connection.scalars(statement, rows))
+    def _alone_with_waiting(self, connection: sql.Connection) -> dict[str, str]:
+        """The reports that wait, by id; until the transaction ends, no other one writes reports."""
+        if self.engine.dialect.name == "postgresql":  # SQLite's transactions that write are alone anyway
+            patience = f"SET LOCAL lock_timeout = '{WAIT_SECONDS}s'; "
+            connection.exec_driver_sql(patience + "LOCK TABLE waiting IN ACCESS EXCLUSIVE MODE")
+        return {row.id: row.content for row in connection.execute(sql.select(waiting_table))}
+
+    def _move(self, connection: sql.Connection, waiting: dict[str, str], moving: set[str]) -> None:
+        """Move some of the reports to those that results show; the table of the others is written anew, by key."""
+        rows = [{"id": id, "content": waiting[id]} for id in sorted(waiting)]
+        # PostgreSQL keeps deleted rows, with the number of their transaction; a table that was truncated is a new file.
+        emptied = "TRUNCATE waiting" if self.engine.dialect.name == "postgresql" else "DELETE FROM waiting"
+        connection.exec_driver_sql(emptied)
+        for table, part in (
+            (reports_table, [row for row in rows if row["id"] in moving]),
+            (waiting_table, [row for row in rows if row["id"] not in moving]),
+        ):
+            if part:
+                connection.execute(sql.insert(table), part)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sql.Connection]:
@@ -145,17 +185,27 @@ class Store:
     # Reading
 
     def count(self) -> int:
-        """How many people's reports there are."""
+        """How many people's reports are stored, also of those that wait."""
         with self._reading() as connection:
-            return int(connection.scalar(sql.select(sql.func.count()).select_from(reports_table)) or 0)
+            return _count(connection, reports_table) + _count(connection, waiting_table)
+
+    def visible(self) -> int:
+        """How many people's reports results and exports show."""
+        with self._reading() as connection:
+            return _count(connection, reports_table)
+
+    def closed(self) -> bool:
+        """Whether the survey has ended."""
+        with self._reading() as connection:
+            return _is_closed(connection)
 
     def open_invitations(self) -> int:
         """How many invitations were not used yet."""
         with self._reading() as connection:
-            return int(connection.scalar(sql.select(sql.func.count()).select_from(invitations_table)) or 0)
+            return _count(connection, invitations_table)
 
     def rows(self) -> Iterator[tuple[str, list[Any]]]:
-        """Ids and reports, by id; in parts, so that nobody waits for a long read."""
+        """Ids and reports that results show, by id; in parts, so that nobody waits for a long read."""
         last = ""
         while True:
             query = sql.select(reports_table).where(reports_table.c.id > last).order_by(reports_table.c.id)
@@ -168,7 +218,7 @@ class Store:
             last = part[-1][0]
 
     def tallies(self) -> Counter[str]:
-        """How often each content occurs."""
+        """How often each content occurs in the reports that results show."""
         query = sql.select(reports_table.c.content, sql.func.count()).group_by(reports_table.c.content)
         with self._reading() as connection:
             return Counter({content: int(count) for content, count in connection.execute(query)})
@@ -223,6 +273,7 @@ class Store:
 def create_store(place: str | os.PathLike[str], published: Published) -> Store:
     """The store at a file or address for this survey; new, or one that holds reports to the same questions."""
     with _opened(database_url(place)) as engine:
+        keep_private(engine.url)
         metadata.create_all(engine)
         with engine.connect().execution_options(writes=True) as connection, connection.begin():
             stored = _stored_survey(connection)
@@ -278,8 +329,16 @@ def _stored_survey(connection: sql.Connection) -> dict[str, str]:
     return {row.name: row.value for row in connection.execute(sql.select(survey_table))}
 
 
+def _is_closed(connection: sql.Connection) -> bool:
+    return bool(connection.scalar(sql.select(survey_table.c.value).where(survey_table.c.name == "closed")))
+
+
+def _count(connection: sql.Connection, table: sql.Table) -> int:
+    return int(connection.scalar(sql.select(sql.func.count()).select_from(table)) or 0)
+
+
 def _contents(connection: sql.Connection, ids: set[str]) -> dict[str, str]:
-    """The contents that some ids hold already."""
+    """The contents that some ids hold already, of reports that results show."""
     if not ids:
         return {}
     query = sql.select(reports_table).where(reports_table.c.id.in_(sorted(ids)))
@@ -296,9 +355,9 @@ def _spend(connection: sql.Connection, hashes: set[str]) -> set[str]:
     )
 
 
-def _verdict(submission: Submission, known: dict[str, str]) -> Verdict:
+def _verdict(submission: Submission, known: dict[str, str], refusal: Verdict) -> Verdict:
     if submission.id not in known:
-        return Verdict.UNKNOWN_INVITATION
+        return refusal
     return Verdict.ACCEPTED if known[submission.id] == submission.content else Verdict.OTHER_CONTENT
 
 

@@ -1,15 +1,13 @@
-// The researcher's page: reports so far, shares with intervals, progress. The secret comes after the # of the link, so
-// that it is in no log; it is kept in memory alone, and taken out of the address that others may see.
+// The researcher's page: reports so far, shares with intervals, progress. The secret is typed or pasted in, and kept in
+// memory alone: browsers remember addresses, also what stands after a #.
 
 const REFRESH = 4000;
 const $ = (id) => document.getElementById(id);
 const whole = new Intl.NumberFormat("en");
 
-let secret = location.hash.slice(1);
+let secret = "";
 let shown = ""; // the answer that the page shows
 let timer;
-
-history.replaceState(null, "", location.pathname);
 
 function make(tag, properties, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
@@ -31,7 +29,7 @@ async function ask(address) {
   const answer = await fetch(address, { headers: { Authorization: `Bearer ${secret}` }, credentials: "omit", cache: "no-store" });
   if (answer.status === 401 || answer.status === 403) {
     secret = "";
-    throw new Error("This secret is not the right one. The terminal that runs the survey shows the link.");
+    throw new Error("This secret is not the right one. The terminal that runs the survey shows it.");
   }
   if (!answer.ok) throw new Error("The server cannot give results at the moment. This page tries again.");
   return answer;
@@ -73,7 +71,7 @@ function render(results) {
 }
 
 /** How far the collection is: towards what the questions need for the wanted width, or the wanted number of people. */
-function progress({ reports, wanted, questions }) {
+function progress({ reports, closed, wanted, questions }) {
   const needed = Math.max(0, ...questions.map((question) => question.needed || 0));
   const goal = needed || (wanted && wanted.people) || 0;
   $("progress").hidden = !goal;
@@ -90,6 +88,8 @@ function progress({ reports, wanted, questions }) {
   if (goal) sentences.push(reports < goal ? `${whole.format(goal - reports)} more to go.` : "That many have arrived.");
   if (wanted && wanted.people) sentences.push(`You planned for ${whole.format(wanted.people)} people.`);
   $("wanted").textContent = sentences.join(" ");
+  $("waiting").textContent = closed ? "The survey is closed." :
+    "Results grow in steps of five reports, so that two looks never show what one person sent. The newest five to nine reports follow when you close the survey.";
 }
 
 function bar({ share, low, high }) {
@@ -143,7 +143,7 @@ async function download(name) {
 
 $("unlock").addEventListener("submit", (event) => {
   event.preventDefault();
-  secret = $("secret").value.trim().replace(/^.*#/, "");
+  secret = $("secret").value.trim();
   $("secret").value = "";
   refresh();
 });

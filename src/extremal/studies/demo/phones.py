@@ -93,6 +93,7 @@ def collect(folder: Path, answers: list[str], labels: list[str], seed: int | Non
             ]
         for phone in phones:
             phone.result()
+        store.finish()
     counts = Counter(people)
     truth = np.array([counts[label] / PHONES for label in labels])
     mechanism = ex.load(folder / "mechanism.json")

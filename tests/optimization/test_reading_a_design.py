@@ -65,7 +65,11 @@ def test_above_all_regions_a_design_says_whether_everything_is_told():
         ex.design(ex.PriorSet.at_least(prior, 0), 5.0, ex.mutual_information),
     )
     words = [str(design).splitlines()[1].rpartition("; ")[2] for design in designs]
-    assert words == ["the report may be the answer itself", "under LIP", "the limit is above epsilon_max"]
+    assert words == [
+        "the report may be the answer itself",
+        "under LIP.above(0.5)",
+        "the limit is above epsilon_max",
+    ]
 
 
 def test_outputs_carry_the_labels_they_agree_with_most_often():

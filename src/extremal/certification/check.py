@@ -1,13 +1,15 @@
 """An independent check of a design, whatever it is for. Shares no code with the solver.
 
-Each kind of design becomes one claim, which `claim` checks, or one about estimates, which `quadratic` does.
+Each kind of design becomes one claim, which `claim` checks, or one about estimates, which `quadratic` does. `PROOFS`
+says which proof covers which kind; a design that it does not list is refused.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,14 +18,28 @@ from .._types import Floats
 from ..errors import MechanismError, OptionError
 from ..model.guaranteed import Guaranteed
 from ..model.leakage import epsilon_pml
-from ..model.mechanism import Mechanism
-from ..model.notion import Notion
+from ..model.mechanism import Mechanism, check_match
+from ..model.notion import LIP, PML, Notion
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
-from .claim import EXACT, RELATIVE, Check, Claim, check_claim, number
+from ..model.utility import (
+    ExpectedGain,
+    FInformation,
+    Utility,
+    check_sub_linear,
+    check_utility,
+    chi_squared,
+    hellinger,
+    jensen_shannon,
+    mutual_information,
+    total_variation,
+)
+from .claim import EXACT, RELATIVE, Check, Claim, check_claim, number, rounding_of
 from .envelope import exceeded, limited_bound
 from .quadratic import check_quadratic
+
+NAMED = {u.name: u for u in (mutual_information, total_variation, chi_squared, hellinger, jensen_shannon)}
 
 
 class CheckedDesign(Claim, Protocol):
@@ -43,13 +59,27 @@ class CheckedDesign(Claim, Protocol):
     def certificate(self) -> Any: ...
 
 
+class Kind(NamedTuple):
+    """What a design states besides numbers. Which proof it needs follows from this alone."""
+
+    worth: str  # "utility", "purpose" or "guarantee"
+    notion: str
+    priors: str  # "one" or "set"
+    limits: bool  # of the envelope
+
+    def __str__(self) -> str:
+        over = "one prior" if self.priors == "one" else "a set of priors"
+        return (
+            f"a {self.worth} under {self.notion} for {over}{', with limits by share' if self.limits else ''}"
+        )
+
+
 @one_thread
 def check_design(design: CheckedDesign) -> Check:
     """Whether a design keeps epsilon, has the value it claims, and its upper bound holds: verified without the solver.
 
     Shares no code with the solver. An infinite upper bound claims nothing: nothing is proved then, but the design is
-    not wrong either. At levels below 1e-9 utilities are of the order of rounding errors, and a right design may be
-    reported as not proved.
+    not wrong either.
 
     Parameters
     ----------
@@ -60,6 +90,24 @@ def check_design(design: CheckedDesign) -> Check:
     -------
     Check
         What was proved, and what was not.
+
+    Notes
+    -----
+    There is a proof for these designs. All others are refused with an error, and so are designs whose fields
+    contradict each other:
+
+    ==========================  =============  ====================  ====================
+    what it is for              notion         priors                limits by share
+    ==========================  =============  ====================  ====================
+    a utility                   PML            one, or a set         none
+    a utility                   LIP            one                   none
+    a utility                   PML            one                   any (`envelope`)
+    a purpose such as shares    PML            one, or a set         none
+    a guaranteed utility        PML            one                   none
+    ==========================  =============  ====================  ====================
+
+    Not checked is what says how the design was found (`method`, `stats`), and what only a sample can show: how sure it
+    is that a set of priors holds the true one.
     """
     wanted = ("prior", "epsilon", "utility", "notion", "mechanism", "value", "upper_bound", "dual")
     if not set(wanted) <= set(dir(design)):  # not hasattr, which would make the matrix of a large mechanism
@@ -69,25 +117,81 @@ def check_design(design: CheckedDesign) -> Check:
             given=repr(design)[:80],
             remedy="e.g. `check_design(design(prior, 0.5))`",
         )
-    if design.notion.name not in ("PML", "LIP"):
+    kind = _kind(design)
+    proof = PROOFS.get(kind)
+    if proof is None:
         raise OptionError(
-            "check_design checks designs under PML and LIP",
-            given=repr(design.notion),
-            remedy="measure what they keep with ex.measures",
+            "check_design has no proof for such a design",
+            given=f"{kind}",
+            remedy="its documentation lists the proofs; measure what a mechanism keeps with ex.measures",
         )
-    if hasattr(design.utility, "loss"):
-        return _check_purpose(design)
-    if isinstance(design.utility, Guaranteed):
-        return _check_guaranteed(design, design.utility)
-    if getattr(design, "envelope", ()):
-        return _check_limited(design, getattr(design, "envelope"))  # noqa: B009
+    found = proof(design)
+    problems = (*found.problems, *_contradictions(design))
+    return replace(found, ok=not problems, problems=problems)
+
+
+def _kind(design: CheckedDesign) -> Kind:
+    """What a design states; refused where it states what is none of its kinds."""
+    prior, priors, utility = check_prior(design.prior), _field(design, "prior_set"), design.utility
+    check_epsilon(design.epsilon)
+    if priors is not None and not (isinstance(priors, PriorSet) and priors.nominal == prior):
+        raise OptionError(
+            "the set of priors of a design must have the design's prior as its nominal prior",
+            given=f"{getattr(priors, 'nominal', priors)!r} and {prior!r}"[:160],
+            remedy="`design(priors, epsilon)` makes such a design",
+        )
+    if isinstance(utility, Guaranteed):
+        worth = "guarantee"
+    elif callable(getattr(utility, "loss", None)) and not isinstance(utility, Utility):
+        worth = "purpose"
+    else:
+        worth = "utility"
+        if not isinstance(check_utility(utility), FInformation | ExpectedGain):
+            check_sub_linear(prior, utility)  # what is largest at vertices bounds nothing else
+    limits = bool(_field(design, "envelope"))
+    return Kind(worth, _notion(design.notion), "one" if priors is None else "set", limits)
+
+
+def _field(design: CheckedDesign, name: str) -> Any:
+    return getattr(design, name, None)
+
+
+def _notion(notion: Any) -> str:
+    """The name of a notion, if it is the one of that name that there is a proof for."""
+    if notion == PML:
+        return "PML"
+    known = isinstance(notion, Notion) and replace(notion, lowest=None) == LIP
+    if known and (notion.lowest is None or 0 <= number(notion.lowest) <= 1):
+        return "LIP"
+    return f"the notion {notion!r}"[:60]
+
+
+def _contradictions(design: CheckedDesign) -> list[str]:
+    """What a design says that is false whatever its proof shows."""
+    problems = []
+    utility = design.utility
+    named = utility.utility if isinstance(utility, Guaranteed) else utility
+    known = NAMED.get(str(named.name))
+    if known is not None and not (isinstance(named, FInformation) and named.f is known.f):
+        problems.append(f"the utility called {named.name!r} is another one")
+    if _field(design, "proven") and not number(design.upper_bound) < math.inf:
+        problems.append("it is called proven, but claims no bound")
+    made = _field(design, "made")
+    if isinstance(made, Mechanism) and made is not design.mechanism and made != design.mechanism:
+        problems.append("it holds two mechanisms")
+    return problems
+
+
+def _check_utility(design: CheckedDesign) -> Check:
+    """A dual vector bounds the utility, over lift vectors of the prior or of the set."""
     low = design.notion.lower_lift(check_epsilon(design.epsilon))
     return check_claim(design.prior, design.epsilon, design.utility, design, lower_lift=low)
 
 
-def _check_guaranteed(design: CheckedDesign, utility: Guaranteed) -> Check:
-    """The same for a guaranteed utility, which a mean with any weights of the answers bounds."""
-    theta = np.asarray(getattr(design, "weights", None), dtype=np.float64)
+def _check_guaranteed(design: CheckedDesign) -> Check:
+    """A mean of what the answers get, with any weights, bounds the smallest of it; a dual vector bounds the mean."""
+    utility = design.utility
+    theta = _weights(_field(design, "weights"))
     if theta.shape != (design.prior.size,) or not theta.min() >= 0 or abs(math.fsum(theta) - 1) > EXACT:
         raise MechanismError(
             "a guaranteed utility is proved by weights of the answers that are >= 0 and sum to 1",
@@ -95,15 +199,28 @@ def _check_guaranteed(design: CheckedDesign, utility: Guaranteed) -> Check:
             remedy="design() gives them",
         )
     mean = utility.weighted(design.prior, theta)
-    value, claimed = utility(design.prior, design.mechanism), number(design.value)
-    weighted = mean(design.prior, design.mechanism)
-    claim = _Claim(design.mechanism, weighted, design.upper_bound, design.dual)
+    claim = _Claim(design.mechanism, mean(design.prior, design.mechanism), design.upper_bound, design.dual)
     found = check_claim(design.prior, design.epsilon, mean, claim)
+    value, claimed = utility(design.prior, design.mechanism), number(design.value)
+    noise = rounding_of(
+        lambda P: np.array([utility(design.prior, Mechanism(P / P.sum(axis=1, keepdims=True)))]),
+        design.mechanism.matrix,
+    )
     problems = found.problems
-    if not abs(value - claimed) <= RELATIVE * max(abs(value), 1e-3):
+    if not (
+        math.isfinite(claimed) and abs(value - claimed) <= RELATIVE * max(abs(value), abs(claimed)) + noise
+    ):
         problems += (f"value is {value:.12g}, not {claimed:.12g}",)
     gap = max(found.upper_bound - value, 0.0) / abs(found.upper_bound) if found.upper_bound else 0.0
     return replace(found, ok=not problems, value=value, claimed_value=claimed, gap=gap, problems=problems)
+
+
+def _weights(given: Any) -> Floats:
+    """Numbers, or none."""
+    try:
+        return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -114,31 +231,42 @@ class _Claim:
     dual: Floats | None
 
 
-def _check_limited(design: CheckedDesign, limits: tuple[tuple[float, float], ...]) -> Check:
-    """The same for a design with limits of the envelope, which may prove more than a dual vector alone."""
+def _check_limited(design: CheckedDesign) -> Check:
+    """Limits of the envelope, which may prove more than a dual vector alone."""
+    limits = _limits(_field(design, "envelope"))
     proved = None
     if design.certificate is not None:
         proved = limited_bound(design.prior, design.epsilon, design.utility, limits, design.certificate)
     found = check_claim(design.prior, design.epsilon, design.utility, design, bound=proved)
-    problems = (*found.problems, *exceeded(design.prior, design.mechanism, limits))
+    above = [] if math.isnan(found.leakage) else exceeded(design.prior, design.mechanism, limits)
+    problems = (*found.problems, *above)
     return replace(found, ok=not problems, problems=problems)
 
 
-def _check_purpose(design: CheckedDesign) -> Check:
-    """The same for shares and whatever else is estimated."""
-    prior, mechanism = check_prior(design.prior), design.mechanism
-    value, claim = number(design.value), number(design.upper_bound)
-    if design.certificate is None:  # nothing is told
-        leakage = epsilon_pml(prior, mechanism)
-        good = value == leakage == 0 and (claim == 0 if design.epsilon == 0 else claim >= 1)
-        wrong = [] if good else ["without a certificate nothing is proved"]
-        return Check(
-            good, 0.0, leakage, design.epsilon, 0.0, value, 0.0, claim, 0.0, good, "nothing", tuple(wrong)
+def _limits(envelope: Any) -> tuple[tuple[float, float], ...]:
+    """Pairs of a share and a level."""
+    try:
+        limits = tuple((number(share), check_epsilon(level)) for share, level in envelope)
+    except (TypeError, ValueError):
+        limits = ()
+    if not limits or not all(0 < share <= 1 for share, _ in limits):
+        raise OptionError(
+            "must be pairs of a share of reports and a level",
+            parameter="envelope",
+            given=repr(envelope)[:80],
+            remedy="e.g. ((0.1, 0.5),)",
         )
+    return limits
+
+
+def _check_purpose(design: CheckedDesign) -> Check:
+    """Shares and whatever else is estimated."""
+    prior, mechanism = design.prior, design.mechanism
+    value, claim = number(design.value), number(design.upper_bound)
     A = design.utility.loss(prior)
     found = check_quadratic(
         prior.probabilities,
-        design.epsilon,
+        check_epsilon(design.epsilon),
         A,
         mechanism.matrix,
         value,
@@ -147,10 +275,19 @@ def _check_purpose(design: CheckedDesign) -> Check:
         design.prior_set,
     )
     problems, leakage = found.problems, found.leakage
-    if design.prior_set is not None:
+    try:
+        check_match(prior, mechanism)
+    except MechanismError as error:
+        problems += (str(error),)
+    if design.prior_set is not None and not problems:
         leakage = epsilon_pml(design.prior_set, mechanism)
         if not leakage <= design.epsilon + EXACT:
             problems += (f"leakage over the set of priors is {leakage:.15g}, above epsilon",)
+    expected = {"shares": 0.0, "relative errors of shares": -2.0}.get(str(design.utility.name))
+    if expected is not None and not np.allclose(
+        A, np.diag(prior.probabilities**expected), rtol=EXACT, atol=0
+    ):
+        problems += (f"the purpose called {design.utility.name!r} is another one",)
     gap = max(found.upper_bound - found.value, 0.0) / found.upper_bound if found.upper_bound > 0 else 0.0
     proved = claim < math.inf and not problems
     return Check(
@@ -164,6 +301,19 @@ def _check_purpose(design: CheckedDesign) -> Check:
         claimed_upper_bound=claim,
         gap=gap,
         proved=proved,
-        how="the certificate of the design",
+        how="the efficiency of direct answers"
+        if design.certificate is None
+        else "the certificate of the design",
         problems=problems,
     )
+
+
+PROOFS: dict[Kind, Callable[[Any], Check]] = {
+    Kind("utility", "PML", "one", limits=False): _check_utility,
+    Kind("utility", "PML", "set", limits=False): _check_utility,
+    Kind("utility", "LIP", "one", limits=False): _check_utility,
+    Kind("utility", "PML", "one", limits=True): _check_limited,
+    Kind("purpose", "PML", "one", limits=False): _check_purpose,
+    Kind("purpose", "PML", "set", limits=False): _check_purpose,
+    Kind("guarantee", "PML", "one", limits=False): _check_guaranteed,
+}

@@ -20,7 +20,9 @@ so a value of 1e-14 is checked as strictly as one of 1:
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -192,7 +194,7 @@ def check_claim(
     gap = math.inf
     if bound.value < math.inf:
         apart = max(bound.value - value, 0.0)
-        gap = apart / abs(bound.value) if apart else 0.0
+        gap = 0.0 if apart == 0 else apart / abs(bound.value) if bound.value else math.inf
     return Check(
         ok=not problems,
         row_error=row_error,
@@ -239,22 +241,27 @@ def _measured(
         problems.append(f"leakage is {leakage:.15g}, {leakage - epsilon:.2e} above epsilon")
     if not lifts.min() >= low - (EXACT * (1 - low) + off) * low:
         problems.append(f"a lift is {lifts.min():.15g}, {low - lifts.min():.2e} below lower_lift")
-    return row_error, leakage, utility(prior, mechanism), _rounding(prior, utility, P, off)
+    return row_error, leakage, utility(prior, mechanism), rounding_of(partial(utility.columns, prior), P)
 
 
-def _rounding(prior: Prior, utility: Utility, P: Floats, off: float) -> float:
-    """What the value changes by, at most about, if every entry of the mechanism is off by so much of itself."""
-    mu = utility.columns(prior, P)
-    moved = np.zeros(P.shape[1])
+def rounding_of(worth: Callable[[Floats], Floats], P: Floats) -> float:
+    """What the sum of `worth` changes by, at most about, if every entry is off by (N + 8) ulp of itself."""
+    off = (len(P) + 8) * ULP
+    here = worth(P)
+    moved = np.zeros_like(here)
     for seed in range(3):
         signs = np.where(np.random.default_rng(seed).random(P.shape) < 0.5, -off, off)
-        moved = np.maximum(moved, np.abs(utility.columns(prior, P * (1 + signs)) - mu))
+        moved = np.maximum(moved, np.abs(worth(P * (1 + signs)) - here))
     return 2 * math.fsum(moved)
 
 
 def number(claim: object) -> float:
     """The number claimed; what is none is not a number, and so is equal to nothing that can be measured."""
-    return float(claim) if isinstance(claim, int | float | np.number) else math.nan
+    real = isinstance(claim, int | float | np.integer | np.floating) and not isinstance(claim, bool)
+    try:
+        return float(claim) if real else math.nan  # type: ignore[arg-type]
+    except OverflowError:  # an int that no double holds
+        return math.nan
 
 
 def _checked_dual(dual: object, size: int, problems: list[str]) -> Floats | None:

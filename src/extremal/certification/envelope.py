@@ -29,6 +29,7 @@ from ..model.prior import Prior
 from ..model.regions import bounded_exp, largest_lift
 from ..model.utility import Utility
 from .bounds import Bound
+from .separable import ULP
 
 EXACT = 1e-12  # of itself, what a factor may be off by
 NEAR = 1e-12  # what a lift may be off by to count as one within its limits
@@ -42,7 +43,7 @@ def exceeded(prior: Prior, mechanism: Mechanism, limits: Limits) -> list[str]:
     return [
         f"the worst {delta:g} of reports tells {told:.12g}, more than {level:.12g}"
         for delta, level, told in found
-        if not told <= level * (1 + EXACT) + EXACT
+        if not told <= level * (1 + EXACT) + (len(prior) + mechanism.shape[1] + 8) * ULP
     ]
 
 
@@ -69,10 +70,13 @@ def limited_bound(prior: Prior, epsilon: float, utility: Utility, limits: Limits
     """What the certificate proves; infinite if its boxes do not cover all thresholds."""
     high = largest_lift(prior.probabilities, epsilon)
     binding = [(d, bounded_exp(e)) for d, e in limits if d * bounded_exp(e) < 1 and bounded_exp(e) < high]
-    low, up, y, z = (
-        np.asarray(a, dtype=np.float64)
-        for a in (certificate.lows, certificate.highs, certificate.prices, certificate.penalties)
-    )
+    try:
+        low, up, y, z = (
+            np.asarray(a, dtype=np.float64)
+            for a in (certificate.lows, certificate.highs, certificate.prices, certificate.penalties)
+        )
+    except (AttributeError, TypeError, ValueError):
+        return Bound(math.inf, "nothing: the certificate is no proof for limits")
     shape = (len(low), len(binding), prior.size)
     if low.shape != shape or up.shape != shape or z.shape != shape or y.shape != (len(low), prior.size):
         return Bound(math.inf, "nothing: the certificate has another shape")

@@ -20,6 +20,7 @@ from .prior_sets import most_over_set
 
 EXACT = 1e-12  # what row sums and leakage may be off by
 RELATIVE = 1e-7  # what an efficiency may be off by, relatively
+POSITIVE = 64 * 2.0**-52  # below 0, relatively, what eigenvalues of a positive semidefinite matrix may be
 MOST_VERTICES = 2_000_000
 
 
@@ -50,10 +51,22 @@ def check_quadratic(
     """Whether a mechanism has this efficiency under epsilon-PML, and no other a larger one than the bound.
 
     `certificate` holds `weights` (W, or its diagonal), `prices` (y or None) and `groups` (or None). One that is
-    `over_set` proves a bound for mechanisms that keep epsilon for all of `priors`, see prior_sets.
+    `over_set` proves a bound for mechanisms that keep epsilon for all of `priors`, see prior_sets. Without a
+    certificate the bound is 1, what direct answers are worth, or 0 where nothing may be told.
     """
     pi, P, A = (np.asarray(a, dtype=np.float64) for a in (probabilities, matrix, A))
     problems: list[str] = []
+    if A.shape != (len(pi), len(pi)) or not np.isfinite(A).all() or not (A == A.T).all():
+        return QuadraticCheck(
+            False,
+            math.nan,
+            math.nan,
+            math.nan,
+            math.inf,
+            0,
+            0,
+            ("the purpose has no symmetric finite matrix",),
+        )
     if P.ndim != 2 or len(P) != len(pi) or not np.isfinite(P).all() or P.min() < 0:
         return QuadraticCheck(
             False, math.nan, math.nan, math.nan, math.inf, 0, 0, ("no mechanism for this prior",)
@@ -64,14 +77,21 @@ def check_quadratic(
     q = pi @ P
     P, q = P[:, q > 0], q[q > 0]
     leakage = math.log(max(float((P / q).max()), 1.0))
-    if leakage > epsilon + EXACT:
+    if not leakage <= epsilon + EXACT:
         problems.append(f"leakage is {leakage:.15g}, {leakage - epsilon:.2e} above epsilon")
+    if not _is_positive(pi, A):
+        problems.append(
+            "the matrix of the purpose is not positive semidefinite, so nothing bounds the efficiency"
+        )
     A = _less_most_likely(pi, A)
     found = _efficiency(pi, A, P, q)
     if not (math.isfinite(value) and abs(found - value) <= RELATIVE * max(abs(found), abs(value))):
         problems.append(f"efficiency is {found:.12g}, not {value:.12g}")
     try:
-        proved = _bound(pi, epsilon, A, certificate, priors, problems)
+        if certificate is None:
+            proved = 1.0 if epsilon > 0 else 0.0
+        else:
+            proved = _bound(pi, epsilon, A, certificate, priors, problems)
     except (ValueError, TypeError, IndexError, AttributeError, np.linalg.LinAlgError):
         problems.append("the certificate is malformed")
         proved = math.inf
@@ -90,6 +110,21 @@ def _less_most_likely(pi: Floats, A: Floats) -> Floats:
     """
     k = int(np.argmax(pi))
     return np.asarray(A - A[:, [k]] - A[[k]] + A[k, k])
+
+
+def _is_positive(pi: Floats, A: Floats) -> bool:
+    """Whether e'Ae >= 0 for all errors e that sum to 0, up to what rounding the entries of A does to it."""
+    B, rest = _less_most_likely(pi, A), np.sqrt(max(float(A[np.argmax(pi), np.argmax(pi)]), 0.0))
+    size = (
+        np.sqrt(np.maximum(np.diagonal(A), 0.0)) + rest
+    )  # |B_ij| <= size_i size_j if A is positive semidefinite
+    some = size > 0
+    if B[~some].any():
+        return False
+    scaled = B[np.ix_(some, some)] / size[some] / size[some][:, None]
+    return bool(np.isfinite(scaled).all()) and float(
+        np.linalg.eigvalsh(scaled).min(initial=0.0)
+    ) > -POSITIVE * len(pi)
 
 
 def _efficiency(pi: Floats, A: Floats, P: Floats, q: Floats) -> float:

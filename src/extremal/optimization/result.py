@@ -176,7 +176,7 @@ class Design:
     @property
     def _place(self) -> str:
         if self.notion != PML:
-            return f"under {self.notion.name}"
+            return f"under {self.notion}"  # with its own bound on lifts, if it has one
         k, n = self.region, self.prior.size
         if k == 1:
             return "no report can rule an answer out"
@@ -190,7 +190,10 @@ class Design:
         )
 
     def _promise(self, priors: PriorSet) -> str:
-        sure = f"; (epsilon, delta) = ({self.epsilon:.6g}, {priors.delta:.6g})" if priors.delta > 0 else ""
+        sure = ""
+        if priors.delta > 0:  # what a sample says, which no design proves
+            sure = f"; (epsilon, delta) = ({self.epsilon:.6g}, {priors.delta:.6g}) "
+            sure += f"if the set holds the true prior with confidence {priors.confidence:.6g}"
         return f"holds for every prior of the set: {priors.description}{sure}"
 
     def _repr_html_(self) -> str:

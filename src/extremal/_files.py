@@ -25,9 +25,15 @@ def file_name(path: Any, what: str, refusal: type[ExtremalError], kind: str = "f
     return name
 
 
-def open_file(name: str) -> BinaryIO:
-    """The file, to read from; an OSError for anything else: a named pipe or a device may never answer or end."""
-    handle = os.open(name, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
+def open_file(name: str, follow: bool = True) -> BinaryIO:
+    """The file, to read from; an OSError for anything else: a named pipe or a device may never answer or end.
+
+    A symbolic link is the file that it leads to, unless links are not to be followed.
+    """
+    flags = [
+        getattr(os, flag, 0) for flag in ("O_BINARY", "O_NONBLOCK", *(() if follow else ("O_NOFOLLOW",)))
+    ]
+    handle = os.open(name, os.O_RDONLY | sum(flags))
     mode = os.fstat(handle).st_mode
     if stat.S_ISREG(mode):
         return os.fdopen(handle, "rb")

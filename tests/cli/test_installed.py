@@ -148,6 +148,38 @@ def test_an_interrupt_while_the_program_is_loaded_ends_with_one_line(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted, nothing was written\n")
 
 
+SHADOWS = [
+    "json",
+    "typer",
+    "rich",
+    "numpy",
+    "csv",
+    "tempfile",
+    "cryptography",
+    "argparse",
+    "decimal",
+    "errors",
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "more"),
+    [(["-m", "extremal"], []), (["-P", "-m", "extremal"], ["importlib", "lazy_loader", "ast", "warnings"])],
+    ids=["python -m extremal", "python -P -m extremal"],
+)
+def test_modules_of_the_current_folder_do_not_run(tmp_path, words, more):
+    """Without -P Python itself looks for the first few there, as the page on the command line says."""
+    for name in [*SHADOWS, *more]:
+        (tmp_path / f"{name}.py").write_text("open('ran', 'w')\nraise SystemExit(9)\n")
+    design = ["design", "--prior", "0.5,0.3,0.2", "--epsilon", "0.7", "-o", "m.json"]
+    done = subprocess.run(
+        [sys.executable, *words, *design], cwd=tmp_path, env=environment(), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "m.json").exists()
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_reader_that_has_gone_ends_a_command_quietly():
     """Gone before the first line, because a program is quicker than whoever reads only some of its lines."""
     words = ["-m", "extremal", "tradeoff", "--prior", "0.5,0.3,0.2", "--points", "3", "-o", "-"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from extremal._extras import missing
+from extremal._files import open_file
 from extremal._web import is_loopback, listen
 from extremal.errors import SurveyError
 
@@ -267,7 +268,7 @@ def add(
         good, refused = [], []
         for name in files:
             try:
-                with open(name, "rb") as file:
+                with open_file(name) as file:
                     good.append((name, parse_submission(published, file.read(LARGEST_BODY + 1))))
             except Refusal as refusal:
                 refused.append(f"{name}: {refusal.message}")

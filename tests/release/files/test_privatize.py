@@ -487,6 +487,21 @@ def test_a_killed_job_leaves_the_source_and_no_target_and_the_next_run_succeeds(
     assert left_behind(source.parent) == []  # what the killed job left is gone
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes")
+def test_what_only_looks_like_an_unfinished_file_is_left_alone(source, target):
+    """A named pipe would keep the job waiting for ever, a link would lead to a file of somebody else."""
+    pipe, link = (target.with_name(f".{target.name}.{letter * 16}.part") for letter in "ab")
+    os.mkfifo(pipe)
+    other = source.with_name("other")
+    other.write_text("mine")
+    link.symlink_to(other)
+    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    assert target.exists()
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert other.read_text() == "mine"
+
+
 def test_two_jobs_for_one_target_do_not_disturb_each_other(source, target):
     def second(done, total):
         if not target.exists():

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from ..._files import open_file
 from ...errors import FileError
 
 try:
@@ -178,7 +179,8 @@ def _sweep(path: Path) -> None:
     if fcntl is None:
         return
     for left in path.parent.glob(f".{_literal(path.name)}.{'[0-9a-f]' * 16}.part"):
-        with contextlib.suppress(OSError), open(left, "rb") as file:
+        # Whatever else has such a name is not ours: a pipe would keep this waiting, a link leads elsewhere.
+        with contextlib.suppress(OSError), open_file(str(left), follow=False) as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if its job is alive
             left.unlink()
 

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from ..._files import open_file
 from ...errors import KeyingError, ValuesError
 from ...model.labels import shorten
 from ..alphabet import Alphabet
@@ -124,7 +125,7 @@ class CsvData:
         """
         done = len(self.header.text)
         before = 0
-        with open(self.path, "rb") as file:
+        with open_file(self.path) as file:
             file.seek(done)
             for block in whole_records(file, self.path):
                 decode(block, self.path)

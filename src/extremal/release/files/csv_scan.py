@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._files import open_file
 from ...errors import FileError
 from ..texts import Places, Texts
 
@@ -67,7 +68,7 @@ def read_header(path: str, wanted: Sequence[str], delimiter: str | None, likely:
 
     If there is none, or nothing is wanted, by the one that gives the most columns with distinct names.
     """
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         line = file.readline(LONGEST)
     if not line.removeprefix(MARK).strip():
         raise FileError(

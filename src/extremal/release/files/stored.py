@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._extras import missing
+from ..._files import open_file
 from ..._json import parse_json
 from ...errors import FileError, OptionError, ValuesError
 
@@ -82,7 +83,7 @@ def is_store(path: Any) -> bool:
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
     if ADDRESS.match(text):
         return True
-    with contextlib.suppress(OSError, ValueError), open(text, "rb") as file:
+    with contextlib.suppress(OSError, ValueError), open_file(text) as file:
         return file.read(len(MAGIC)) == MAGIC
     return False
 

@@ -29,6 +29,7 @@ MODULES = (
     "arena",
     "robust",
     "large",
+    "threads",
 )
 
 

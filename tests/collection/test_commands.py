@@ -1,6 +1,7 @@
 """The static form, reports that come as files, exports, estimates from a store; and the commands for all that."""
 
 import csv
+import hashlib
 import io
 import json
 import os
@@ -22,9 +23,10 @@ from extremal._json import parse_json
 from extremal.certification.stored_labels import encode_label
 from extremal.cli import show
 from extremal.cli import survey as commands
-from extremal.cli.serving import announce, public_address, read_secret
+from extremal.cli.serving import announce, public_address, read_secret, warn_of_http
 from extremal.collection.designs import load_designs
 from extremal.collection.export import _cell
+from extremal.collection.page import page_of
 from extremal.collection.results import results
 from extremal.collection.store import Submission, create_store, open_store
 from extremal.collection.survey import read_survey
@@ -85,6 +87,45 @@ def test_a_form_that_posts_may_connect_to_that_host_alone(here):
 
 def test_a_form_without_an_address_cannot_check_invitations(here):
     refuse("survey", "form", "invited.toml", "-o", "form", says="invitation")
+
+
+def test_each_new_survey_has_an_id_of_its_own(here):
+    for name in ("first.toml", "second.toml"):
+        assert run("survey", "new", name).status == 0
+    first, second = (read_survey(name).id for name in ("first.toml", "second.toml"))
+    assert first != second
+    assert None not in (first, second)
+
+
+def test_check_serve_and_form_print_the_digest_of_the_page_that_they_make(here):
+    done = run("survey", "check", "survey.toml")
+    of_the_server = page_of(published(), "reports").digest
+    assert done.out.splitlines()[-1] == f"SHA-256 of the page: {of_the_server}"
+    assert json.loads(run("survey", "check", "survey.toml", "--json").out)["page_digest"] == of_the_server
+    done = run("survey", "form", "survey.toml", "-o", "form")
+    written = hashlib.sha256(Path("form/index.html").read_bytes()).hexdigest()
+    assert done.out.splitlines()[-1] == f"SHA-256 of the page: {written}"
+    assert written in Path("form/README.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("base", "warned"),
+    [
+        ("http://192.0.2.1:8600/", True),
+        ("http://survey.example.org/", True),
+        ("http://localhost.example.org/", True),
+        ("http://[2001:db8::1]/", True),
+        ("https://survey.example.org/", False),
+        ("http://localhost:8600/", False),
+        ("http://survey.localhost/", False),
+        ("http://127.0.0.1:8600/", False),
+        ("http://127.8.9.1/", False),
+        ("http://[::1]:8600/", False),
+    ],
+)
+def test_addresses_at_which_the_page_will_draw_nothing_are_said_to_be_so(capsys, base, warned):
+    warn_of_http(base)
+    assert ("the page refuses to make a report" in capsys.readouterr().out) == warned
 
 
 # Reports that come as files
@@ -449,7 +490,7 @@ def test_serve_shows_the_links_and_ends_with_an_interrupt(here):
         env={**os.environ, "PYTHONPATH": source},
     )
     try:
-        shown = [process.stdout.readline() for _ in range(7)]
+        shown = [process.stdout.readline() for _ in range(8)]
     finally:
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=60)

@@ -10,7 +10,18 @@ import pytest
 from extremal._words import factor
 from tests.support.browser import PHONE, Device, until
 from tests.support.draws import by_python
-from tests.support.survey_site import DIGEST, HOLD_RETRIES, RETRY, certified, serving, subsets, survey
+from tests.support.survey_site import (
+    HOLD_RETRIES,
+    ID,
+    INDEXED,
+    RETRY,
+    certified,
+    kept,
+    kept_of,
+    serving,
+    subsets,
+    survey,
+)
 
 VISITS = certified({"never": 0.5, "once": 0.3, "often": 0.2}, 0.4)
 PILLS = certified(subsets([0.3, 0.2]), 0.5)
@@ -40,12 +51,10 @@ QUESTIONS = [
 FILES = survey(QUESTIONS)
 ONE = survey(QUESTIONS[:1])
 FACTS = "the report on one question makes no guess about your answer more than "
-KEY = f"extremal:/:{DIGEST}:"
-KEPT = f"localStorage.getItem('{KEY}')"
 # Everything a page could leave behind, as text.
-TRACES = """async () => JSON.stringify([
+TRACES = f"""async () => JSON.stringify([
     document.documentElement.outerHTML, location.href, history.length, JSON.stringify(history.state), document.cookie,
-    Object.entries(localStorage), Object.entries(sessionStorage), await indexedDB.databases(), window.name,
+    Object.entries(localStorage), Object.entries(sessionStorage), await ({INDEXED})(), window.name,
     await caches.keys(), performance.getEntriesByType("resource").map(entry => entry.name).sort(),
 ])"""
 
@@ -164,6 +173,7 @@ def test_all_that_leaves_or_stays_depends_on_the_answers_only_through_the_report
         page.click("text=Continue")
         confirmed = page.evaluate(TRACES)
         page.click("#draw")
+        page.wait_for_selector("#send:visible")
         drawn = page.evaluate(TRACES)
         assert page.locator("input").count() == 0
         page.click("#send")
@@ -187,14 +197,15 @@ def test_a_device_gives_one_report_whatever_is_reloaded_and_when(visit, site):
     answer(page, [1])
     page.reload()
     page.wait_for_selector("#start:visible")  # nothing was drawn
-    assert page.evaluate(KEPT) is None
+    assert kept_of(page) is None
     answer(page, [1])
     page.click("#draw")
-    kept = json.loads(page.evaluate(KEPT))["body"]
+    page.wait_for_selector("#send:visible")
+    first = kept_of(page)["body"]
     for _ in range(2):
         page.reload()
         page.wait_for_selector("#send:visible")
-        assert page.text_content("#body") == kept
+        assert page.text_content("#body") == first
         assert page.locator("input").count() == 0
     site.replies.append((None, None, True))  # stored, and the reply is lost
     page.click("#send")
@@ -204,28 +215,28 @@ def test_a_device_gives_one_report_whatever_is_reloaded_and_when(visit, site):
     page.reload()
     arrived(page)
     assert len(site.bodies) >= 2
-    assert {body.decode() for body in site.bodies} == {kept}
-    assert list(site.stored.values()) == [kept.encode()]
+    assert {body.decode() for body in site.bodies} == {first}
+    assert list(site.stored.values()) == [first.encode()]
     page.click("#forget")
+    page.wait_for_selector("#receipt", state="hidden")
     page.reload()
     page.wait_for_selector("#done:visible")
-    assert json.loads(page.evaluate(KEPT)) == {"state": "sent"}
+    assert kept(page) == {f"survey {ID}": {"": {"state": "sent"}}}
     assert page.is_hidden("#receipt")
 
 
 def test_a_crash_between_drawing_and_keeping_has_shown_and_sent_nothing(visit, site):
     """The report is kept before anything else happens to it."""
-    page = visit(ONE, script="Storage.prototype.setItem = function () { throw new Error('crash'); };")
-    assert "keeps nothing" in page.inner_text("#forgetful")
     page = visit(ONE)
     page.wait_for_selector("#start:visible")
     page.evaluate(
         """() => {
         window.order = [];
-        const set = Storage.prototype.setItem, draw = Crypto.prototype.getRandomValues;
-        Storage.prototype.setItem = function (...a) {
+        const put = IDBObjectStore.prototype.put, draw = Crypto.prototype.getRandomValues;
+        IDBObjectStore.prototype.put = function (...a) {
             order.push(document.getElementById("reports").childElementCount ? "shown" : "keep");
-            return set.apply(this, a);
+            this.transaction.addEventListener("complete", () => order.push("kept"));
+            return put.apply(this, a);
         };
         Crypto.prototype.getRandomValues = function (...a) { order.push("draw"); return draw.apply(this, a); };
         new MutationObserver(() => order.at(-1) === "show" || order.push("show"))
@@ -234,20 +245,37 @@ def test_a_crash_between_drawing_and_keeping_has_shown_and_sent_nothing(visit, s
     )
     answer(page, [2])
     page.click("#draw")
-    assert page.evaluate("order") == ["draw", "draw", "keep", "show"]
+    page.wait_for_selector("#send:visible")
+    assert page.evaluate("order") == ["draw", "draw", "keep", "kept", "show"]
+
+
+def test_a_report_that_cannot_be_kept_is_neither_shown_nor_sent(visit, site):
+    """A disk that is full, or a browser that stops keeping things in the middle."""
+    page = visit(ONE)
+    page.wait_for_selector("#start:visible")
+    page.evaluate("() => { IDBObjectStore.prototype.put = function () { this.transaction.abort(); }; }")
+    answer(page, [2])
+    page.click("#draw")
+    page.wait_for_selector("#notices .wrong")
+    assert "keeps nothing" in page.inner_text("#notices")
+    assert page.text_content("#body") == page.text_content("#reports") == ""
+    assert page.locator("input:checked").count() == 0
+    assert kept_of(page) is None
+    assert site.bodies == []
 
 
 def test_a_tab_that_crashes_after_the_draw_leaves_the_report(visit, site):
     page = visit(ONE)
     answer(page, [1])
     page.click("#draw")
-    kept = page.evaluate(KEPT)
+    page.wait_for_selector("#send:visible")
+    first = kept_of(page)
     with contextlib.suppress(Exception):  # nobody is left to reply
         page.goto("chrome://crash")
     page.close()
     again = visit(ONE, same_device=True)
     again.wait_for_selector("#send:visible")
-    assert again.evaluate(KEPT) == kept
+    assert kept_of(again) == first
 
 
 def test_slow_networks_are_waited_for(visit, site):
@@ -319,8 +347,8 @@ def test_a_double_click_neither_draws_twice_nor_sends_unseen(visit, site):
     answer(page, [0])
     page.dblclick("#draw")
     page.wait_for_timeout(100)
+    page.wait_for_selector("#send:visible")
     assert page.evaluate("draws") == 2  # the id and one word
-    assert page.is_visible("#send")
     second = (
         "new MouseEvent('click', { detail: 2 })"  # of a double click that began on what stood there before
     )
@@ -345,8 +373,8 @@ def test_two_tabs_share_one_report(visit, site):
 
 
 def test_a_tab_that_hears_nothing_of_the_other_looks_before_it_draws(visit):
-    first = visit(ONE)
-    deaf = "addEventListener('storage', (event) => event.stopImmediatePropagation(), true);"
+    first = visit(ONE, script="BroadcastChannel.prototype.postMessage = () => {};")
+    deaf = "BroadcastChannel.prototype.postMessage = () => {};"
     second = visit(ONE, script=deaf, same_device=True)
     answer(second, [2])
     answer(first, [0])
@@ -358,28 +386,22 @@ def test_a_tab_that_hears_nothing_of_the_other_looks_before_it_draws(visit):
     assert second.text_content("#body") == drawn
 
 
-def test_where_the_browser_keeps_nothing_the_survey_still_works(visit, site):
-    page = visit(
-        ONE, script="Object.defineProperty(window, 'localStorage', { get() { throw new Error('no'); } });"
-    )
-    assert "answer only once" in page.inner_text("#forgetful")
-    page.evaluate(HOLD_RETRIES)
-    answer(page, [0])
-    page.click("#draw")
-    site.replies += [(None, None, True)]
-    page.click("#send")
-    retry(page)
-    arrived(page)
-    assert len(site.bodies) == 2
-    assert len(site.stored) == 1
-
-
 @pytest.mark.parametrize(
     ("script", "files", "sentence"),
     [
         ("delete window.BigInt;", ONE, "too old"),
         ("delete Crypto.prototype.getRandomValues;", ONE, "too old"),
         ("Object.defineProperty(window, 'crypto', { value: undefined });", ONE, "too old"),
+        ("Object.defineProperty(crypto, 'subtle', { value: undefined });", ONE, "too old"),
+        ("Object.defineProperty(window, 'indexedDB', { value: undefined });", ONE, "keeps nothing"),
+        (
+            "IDBFactory.prototype.open = () => { throw new DOMException('no', 'SecurityError'); };",
+            ONE,
+            "keeps nothing",
+        ),
+        ("IDBObjectStore.prototype.put = function () { this.transaction.abort(); };", ONE, "keeps nothing"),
+        ("", survey(QUESTIONS[:1], id=None), "It has no id"),
+        ("", survey(QUESTIONS[:1], id="../.."), "It has no id"),
         ("", {"/survey.json": "<!doctype html>"}, "check your connection"),
         ("", {**ONE, "/mechanisms/visits-0.json": "{}"}, "cannot be trusted"),
         ("", {**ONE, "/mechanisms/visits-0.json": DEBTS[0].to_json()}, "do not fit together"),
@@ -425,8 +447,15 @@ def test_an_invitation_is_sent_with_the_report_and_separates_people(visit, site)
     assert json.loads(site.bodies[0])["token"] == token
     assert [line for line, _, _ in site.requests if token in line] == []
     other = visit(files, path=f"#{'cd' * 16}", same_device=True)
-    other.wait_for_selector("#start:visible")
-    assert "already answered" in other.inner_text("#notices")
+    other.wait_for_selector("#other:visible")
+    assert other.is_hidden("#start")
+    other.click("#another")
+    answer(other, [0])
+    other.click("#draw")
+    other.click("#send")
+    arrived(other)
+    assert [json.loads(body)["token"] for body in site.bodies] == ["cd" * 16]
+    assert set(kept(other)[f"survey {ID}"]) == {"ab" * 16, "cd" * 16}
 
 
 def test_a_survey_without_a_server_gives_a_file(visit, site, tmp_path):
@@ -435,13 +464,13 @@ def test_a_survey_without_a_server_gives_a_file(visit, site, tmp_path):
     page.click("#draw")
     with page.expect_download() as waiting:
         page.click("#send")
-    kept = json.loads(page.evaluate(KEPT))["body"]
-    assert waiting.value.path().read_text() == kept
-    assert waiting.value.suggested_filename == f"report-{json.loads(kept)['id'][:8]}.json"
+    first = kept_of(page)["body"]
+    assert waiting.value.path().read_text() == first
+    assert waiting.value.suggested_filename == f"report-{json.loads(first)['id'][:8]}.json"
     assert "Ada, ada@example.org" in page.inner_text("#thanks")
     page.reload()
     page.wait_for_selector("#send:visible")
-    assert json.loads(page.evaluate(KEPT))["body"] == kept
+    assert kept_of(page)["body"] == first
     assert site.bodies == []
 
 
@@ -471,7 +500,8 @@ def test_what_a_report_can_tell_is_what_the_library_computes(visit):
     page = visit(ONE)
     answer(page, [random.randrange(3)])
     page.click("#draw")
-    report = json.loads(json.loads(page.evaluate(KEPT))["body"])["reports"]["visits"]
+    page.wait_for_selector("#send:visible")
+    report = json.loads(kept_of(page)["body"])["reports"]["visits"]
     column = VISITS.mechanism.matrix[:, VISITS.mechanism.outputs.index(report)]
     joint = column * VISITS.prior.probabilities
     page.click("#reports summary")
@@ -540,6 +570,7 @@ def test_the_survey_is_answered_by_keyboard_alone(visit, site):
     press("Enter")
     assert page.inner_text(":focus") == "Are your answers right?"
     press("Tab"), press("Enter")  # draw
+    page.wait_for_selector("#send:visible")
     assert page.inner_text(":focus") == "This is what will be sent"
     for _ in range(5):
         press("Tab")

@@ -52,6 +52,15 @@ def test_a_report_is_stored_once_however_often_it_is_sent(place):
         assert stored(store) == {s.id: json.loads(s.content) for s in (one, two)}
 
 
+def test_a_store_of_another_id_is_refused_and_the_right_one_is_named(place):
+    with create_store(place, published()):
+        pass
+    with pytest.raises(SurveyError, match=f'write id = "{published().id}" into the survey'):
+        create_store(place, replace(published(), id="another-survey"))
+    with create_store(place, replace(published(), introduction="Other words.")) as store:
+        assert store.published.id == published().id
+
+
 def test_an_invitation_is_good_for_one_report_and_its_repetition(place):
     with create_store(place, published()) as store:
         a, b = store.invite(2)

@@ -4,11 +4,14 @@ import dataclasses
 import json
 import math
 import shutil
+import subprocess
+import sys
 
 import pytest
 
 import extremal as ex
 from extremal.collection.designs import check, load_designs
+from extremal.collection.identity import same_id
 from extremal.collection.survey import parse_survey, read_survey
 from extremal.errors import SurveyError
 from extremal.model.blocks import in_blocks
@@ -387,3 +390,65 @@ def test_a_scale_written_from_the_top_keeps_its_order_and_its_prior(tmp_path):
     )
     other = dataclasses.replace(published.questions[0], scores=(20.0, 1.0, 0.0))
     assert dataclasses.replace(published, questions=(other,)).digest != published.digest
+
+
+# The id
+
+
+def test_an_id_is_made_once_and_stays_whatever_else_changes(tmp_path):
+    made = {check(read(tmp_path, ONE))[0].id}
+    (tmp_path / "survey.lock.json").unlink()
+    made.add(check(read(tmp_path, ONE.replace("Health habits", "Habits")))[0].id)
+    made.add(check(read(tmp_path, ONE.replace("epsilon = 0.7", "epsilon = 0.8")))[0].id)
+    made.add(load_designs(read_survey(tmp_path / "survey.toml")).id)
+    assert made == {(tmp_path / "survey.id").read_text().strip()}
+    (tmp_path / "wave2.toml").write_text(ONE)
+    assert check(read_survey(tmp_path / "wave2.toml"))[0].id not in made
+
+
+def test_an_id_in_the_survey_is_the_one(tmp_path):
+    published, _ = check(read(tmp_path, 'id = "health-2026"\n' + ONE))
+    assert published.id == published.page("reports")["id"] == "health-2026"
+    assert not (tmp_path / "survey.id").exists()
+
+
+@pytest.mark.parametrize("id", ["short", "a" * 65, "with space", "sl/ash-12", "ünicode-12"])
+def test_an_id_that_is_none_is_refused(tmp_path, id):
+    with pytest.raises(SurveyError, match="line 1: id must be 8 to 64 letters"):
+        read(tmp_path, f'id = "{id}"\n' + ONE)
+
+
+def test_a_file_that_holds_no_id_is_refused_and_left_alone(tmp_path):
+    (tmp_path / "survey.id").write_text("")
+    with pytest.raises(SurveyError, match="put it back from a copy"):
+        check(read(tmp_path, ONE))
+    assert (tmp_path / "survey.id").read_text() == ""
+
+
+def test_processes_that_make_an_id_in_the_same_moment_make_one(tmp_path):
+    read(tmp_path, ONE)
+    program = (
+        "import sys\n"
+        "from extremal.collection.identity import survey_id\n"
+        "from extremal.collection.survey import read_survey\n"
+        "survey = read_survey('survey.toml')\n"
+        "print('ready', flush=True); sys.stdin.readline(); print(survey_id(survey))"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": tmp_path}
+    racers = [subprocess.Popen([sys.executable, "-c", program], **pipes) for _ in range(4)]
+    for racer in racers:
+        assert racer.stdout.readline() == "ready\n"
+    for racer in racers:
+        racer.stdin.write("\n")
+        racer.stdin.flush()
+    assert {racer.communicate()[0] for racer in racers} == {(tmp_path / "survey.id").read_text()}
+    assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
+
+
+def test_a_copy_that_keeps_the_id_is_found(tmp_path):
+    survey = read(tmp_path, 'id = "health-2026"\n' + ONE)
+    assert same_id(survey) == []
+    for name, text in {"broken": "= 3", "other": 'id = "health-2027"', "wave2": 'id = "health-2026"'}.items():
+        (tmp_path / f"{name}.toml").write_text(text)
+    (said,) = same_id(survey)
+    assert said.startswith("wave2.toml has the same id")

@@ -7,22 +7,43 @@ import contextlib
 import itertools
 import json
 import math
+import re
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import extremal as ex
+from extremal.collection.page import index
 
 STATIC = Path(ex.__file__).parent / "collection" / "static"
 KINDS = {".js": "text/javascript", ".css": "text/css", ".html": "text/html; charset=utf-8"}
 DIGEST = "d1" * 32
+ID = "health-at-work-1"
 HEADERS = {"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
 # Keeps a page from trying or looking again of itself, so that no test waits for it or has to be faster.
 HOLD_RETRIES = """() => {
     const { setTimeout } = window;
     window.retries = [];
     window.setTimeout = (call, wait) => (wait > 5000 ? setTimeout(call, wait) : retries.push([call, wait]));
+}"""
+# All that IndexedDB holds for a page's site: [database, store, key, value].
+INDEXED = """async () => {
+    const done = (request) => new Promise((resolve, reject) => {
+        request.onsuccess = () => resolve(request.result);
+        request.onerror = reject;
+    });
+    const found = [];
+    for (const { name } of await indexedDB.databases()) {
+        const database = await done(indexedDB.open(name));
+        for (const table of database.objectStoreNames) {
+            const store = database.transaction(table).objectStore(table);
+            const [keys, values] = await Promise.all([done(store.getAllKeys()), done(store.getAll())]);
+            keys.forEach((key, i) => found.push([name, table, key, values[i]]));
+        }
+        database.close();
+    }
+    return found;
 }"""
 RETRY = "() => { const [call, wait] = retries.shift(); call(); return wait; }"
 POLICY = (
@@ -55,10 +76,12 @@ def survey(questions, **members):
         names = [f"mechanisms/{question['name']}-{i}.json" for i in range(len(mechanisms))]
         files |= {f"/{name}": m.to_json() for name, m in zip(names, mechanisms, strict=True)}
         usual = {"help": None, "required": True, "form": None, "independent": False, "level": None}
-        listed.append({**usual, **question, "mechanisms": names})
+        digests = [m.digest for m in mechanisms]
+        listed.append({**usual, **question, "mechanisms": names, "digests": digests})
     document = {
         "format": "extremal-survey",
         "version": 1,
+        "id": ID,
         "title": "Health at work",
         "introduction": "We ask about habits. It takes two minutes.",
         "contact": "Ada, ada@example.org",
@@ -72,6 +95,18 @@ def survey(questions, **members):
     return {"/survey.json": json.dumps(document), **files}
 
 
+def kept(page):
+    """The records that a page's site keeps, by survey and person: {"survey ID": {token: {body, state, drawn}}}."""
+    entries = page.evaluate(INDEXED)
+    assert [entry[:3] for entry in entries] in ([], [["extremal", "kept", "all"]])
+    return entries[0][3] if entries else {}
+
+
+def kept_of(page, token=""):
+    """The record about this survey; None if there is none."""
+    return kept(page).get(f"survey {ID}", {}).get(token)
+
+
 @dataclass
 class Site:
     """What the server hands out and what it was asked; `replies` are (status, document) or None for no reply."""
@@ -82,6 +117,8 @@ class Site:
     replies: list = field(default_factory=list)
     address: str = ""
     policy: str = POLICY
+    index: str = ""  # the page, if it is not the one that belongs to survey.json
+    redirects: dict = field(default_factory=dict)  # from one address to another
     held: str = ""  # the end of an address whose replies wait for `free`
     free: threading.Event = field(default_factory=threading.Event)
 
@@ -91,7 +128,8 @@ class Site:
 
     def restart(self, files=None):
         self.files = self.files if files is None else files
-        self.requests.clear(), self.stored.clear(), self.replies.clear()
+        self.index = ""
+        self.requests.clear(), self.stored.clear(), self.replies.clear(), self.redirects.clear()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -118,10 +156,20 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.record()
-        path = "/form.html" if self.path == "/" else "/results.html" if self.path == "/results" else self.path
+        if self.path in self.site.redirects:
+            self.send_response(302)
+            self.send_header("Location", self.site.redirects[self.path])
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        path = re.sub(r"^/s\d+/", "/", self.path)  # the same site in other folders
+        path = {"/": "/form.html", "/results": "/results.html"}.get(path, path)
         if path in self.site.files:
             content = self.site.files[path].encode()
             self.reply(200, content, KINDS.get(Path(path).suffix, "application/json"))
+        elif path == "/form.html":
+            text = self.site.index or index(self.site.files["/survey.json"])
+            self.reply(200, text.encode(), KINDS[".html"])
         elif (STATIC / path[1:]).is_file():
             self.reply(200, (STATIC / path[1:]).read_bytes(), KINDS[Path(path).suffix])
         else:

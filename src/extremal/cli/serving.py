@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -101,11 +102,15 @@ def announce(store: Store, base: str, secret: str, local: bool) -> None:
     """The links; a QR code of the first, unless only this machine can open it."""
     import segno
 
+    from extremal.collection.page import page_of
+
     out = show.console()
     show.heading(out, store.published.title)
     out.print(f"Survey:  {base}", soft_wrap=True)
     out.print(f"Results: {base}results", soft_wrap=True)  # without the secret: browsers keep addresses
     out.print(f"Secret:  {secret}  (for you alone; the results page asks for it)", soft_wrap=True)
+    digest = page_of(store.published, "reports").digest
+    out.print(f"SHA-256 of the page: {digest}", soft_wrap=True)
     out.print(
         f"Reports are stored in {store.place}; results show {store.visible()} so far, and more in steps of five. "
         "Ctrl-C ends the server.",
@@ -120,6 +125,23 @@ def announce(store: Store, base: str, secret: str, local: bool) -> None:
     elif out.is_terminal and not store.published.invitation:
         _draw(out, [list(row) for row in segno.make(base, micro=False).matrix_iter(border=2)])
     out.file.flush()
+
+
+def warn_of_http(base: str) -> None:
+    """Say so if browsers will make no reports at this address."""
+    import ipaddress
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(base)
+    host = parts.hostname or ""
+    with contextlib.suppress(ValueError):
+        if ipaddress.ip_address(host).is_loopback:
+            return
+    if parts.scheme == "http" and host != "localhost" and not host.endswith(".localhost"):
+        print(
+            f"WARNING: nobody can answer at {base}: over http the page refuses to make a report, because anybody on "
+            "the way could change it. Use --tls-cert and --tls-key, or a web server with https in front and --url https://…"
+        )
 
 
 def _draw(out: Console, rows: list[list[int]]) -> None:

@@ -17,7 +17,7 @@ from extremal.errors import SurveyError
 from . import options, show
 from .output import check_table, check_target, write_table, write_text
 from .progress import progress
-from .serving import address_of, announce, public_address, read_certificate, read_secret
+from .serving import address_of, announce, public_address, read_certificate, read_secret, warn_of_http
 from .versions import check_mechanisms, other_version
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ def new(
     overwrite: options.Overwrite = False,
 ) -> None:
     """Write a first survey with one private question, for you to edit."""
-    from extremal.collection.template import TEMPLATE
+    from extremal.collection.template import template
 
     check_target(survey, overwrite)
-    write_text(survey, TEMPLATE, overwrite)
+    write_text(survey, template(), overwrite)
     if survey != "-":
         print(f"{survey} is an example to edit. Then: extremal survey check {survey}")
 
@@ -64,21 +64,29 @@ def check(
     a file next to the survey, and kept until you change what the survey asks. A lock file records what it was made for.
     """
     from extremal.collection.designs import check as check_survey
+    from extremal.collection.identity import same_id
+    from extremal.collection.page import page_of
     from extremal.collection.survey import read_survey
 
     check_target(output, overwrite, as_json)
     check_table(output)
+    read = read_survey(survey)
     with progress("designing") as bar:
-        published, findings = check_survey(read_survey(survey), bar)
+        published, findings = check_survey(read, bar)
     with progress("counting the people needed"):
         from extremal.collection.needed import people_needed, too_few
 
         people = people_needed(published)
-        more = (*too_few(published, people), *other_version(_place(survey, None), published))
+        more = (*too_few(published, people), *other_version(_place(survey, None), published), *same_id(read))
         findings = replace(findings, warnings=(*findings.warnings, *more))
     write_table(_records(published, findings, people), output, overwrite)
     if as_json:
-        show.print_json({"digest": published.digest, **findings.to_dict(), "people_needed": people})
+        facts = {
+            "id": published.id,
+            "digest": published.digest,
+            "page_digest": page_of(published, "reports").digest,
+        }
+        show.print_json({**facts, **findings.to_dict(), "people_needed": people})
         return
     _tell(show.console(to_stderr=output == "-"), published, findings, people)
 
@@ -99,6 +107,8 @@ def _records(
 
 
 def _tell(out: Console, published: Published, findings: Findings, people: Mapping[str, int | None]) -> None:
+    from extremal.collection.page import page_of
+
     show.heading(out, published.title)
     levels = {leakage.question: leakage for leakage in findings.leakages}
     rows = []
@@ -134,6 +144,7 @@ def _tell(out: Console, published: Published, findings: Findings, people: Mappin
         show.sentences(out, [text for text in findings.warnings if text not in loud])
     show.heading(out, "Respondents read")
     show.sentences(out, [findings.together])
+    out.print(f"\nSHA-256 of the page: {page_of(published, 'reports').digest}", soft_wrap=True)
 
 
 def serve(
@@ -196,10 +207,7 @@ def serve(
             base = public or address_of(bound.getsockname(), tls is not None)
             local = public is None and is_loopback(urlsplit(base).hostname or "")
             announce(store, base, settings.secret, local)
-            if url is None and tls is None and not is_loopback(bound.getsockname()[0]):
-                print(
-                    "Nothing is encrypted on the way: use --tls-cert or a proxy. Browsers draw reports only over https."
-                )
+            warn_of_http(base)
             server.serve(store, bound, settings, tls)
 
 
@@ -213,9 +221,12 @@ def form(
     and send them to you.
     """
     from extremal.collection.form import write_form
+    from extremal.collection.page import page_of
 
-    written = write_form(_published(survey), output)
+    published = _published(survey)
+    written = write_form(published, output)
     print(f"{len(written)} files in {output}; README.txt says what to do with them")
+    print(f"SHA-256 of the page: {page_of(published, published.post).digest}")
 
 
 def invite(
@@ -246,6 +257,7 @@ def invite(
             write_text(output, "link\n" + links, overwrite, 0o600)
     if output != "-":
         print(f"{count} links in {output}; whoever has one can answer once")
+        warn_of_http(base)
 
 
 def add(

@@ -23,6 +23,7 @@ from ..optimization.design import design, uninterrupted
 from ..optimization.quadratic.purposes import mean, shares
 from . import questionnaire
 from .guard import LARGEST_BODY
+from .identity import survey_id
 from .published import Asked, Published, canonical
 from .sets import item_priors
 from .several import choose, reason
@@ -268,5 +269,5 @@ def _is_entry(entry: Any) -> bool:
 
 
 def _published(survey: Survey, asked: list[Asked], together: str) -> Published:
-    terms = {name: getattr(survey, name) for name in TERMS}
+    terms = {**{name: getattr(survey, name) for name in TERMS}, "id": survey_id(survey)}
     return Published(**terms, together=together, questions=tuple(asked))

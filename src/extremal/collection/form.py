@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from ..errors import FileError, SurveyError
+from .page import page_of
 from .published import Published
-
-STATIC = Path(__file__).parent / "static"
-FILES = {
-    "form.html": "index.html",
-    "form.js": "form.js",
-    "form.css": "form.css",
-    "extremal.js": "extremal.js",
-}
-CONNECT = "connect-src 'self'"
 
 README = """{title}
 
@@ -28,6 +18,12 @@ browser does not run it from the disk (file://).
 
 The answers never leave the respondent's device: the page draws a random report there and shows it before it is sent.
 survey.json holds the questions, mechanisms/ the probabilities, extremal.js the code that verifies them and draws.
+
+The SHA-256 of index.html is
+  {digest}
+It stands for the whole page: index.html names the digests of the scripts, the style sheet and survey.json, and with
+others the page does not work. So change nothing, and let no web host "optimise" or "minify" the files.
+docs/respondents.md says how to compare it.
 """
 BY_FILE = (
     "Respondents save their report as a file and send it to you. Put the files into a store with\n"
@@ -52,13 +48,9 @@ def write_form(published: Published, output: str | os.PathLike[str]) -> list[Pat
     except OSError as error:
         raise FileError("the folder cannot be written", given=f"{folder}: {error.strerror}") from None
     how = BY_FILE if published.post is None else BY_POST.format(post=published.post)
-    texts = {target: (STATIC / source).read_text(encoding="utf-8") for source, target in FILES.items()}
-    if published.post is not None:
-        host = urlsplit(published.post)
-        texts["index.html"] = texts["index.html"].replace(CONNECT, f"{CONNECT} {host.scheme}://{host.netloc}")
-    texts |= {f"mechanisms/{name}.json": text for name, text in published.mechanism_files().items()}
-    texts["survey.json"] = json.dumps(published.page(published.post), indent=1, ensure_ascii=False) + "\n"
-    texts["README.txt"] = README.format(title=published.title, how=how)
+    page = page_of(published, published.post)
+    texts = dict(page.files)
+    texts["README.txt"] = README.format(title=published.title, how=how, digest=page.digest)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
     return [folder / name for name in texts]

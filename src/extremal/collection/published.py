@@ -133,6 +133,7 @@ class Published(Terms):
         return {
             "format": FORMAT,
             "version": VERSION,
+            "id": self.id,
             "title": self.title,
             "introduction": self.introduction,
             "contact": self.contact,
@@ -149,6 +150,7 @@ class Published(Terms):
                     "answers": list(q.answers),
                     "required": q.required,
                     "mechanisms": [f"mechanisms/{name}.json" for name in q.files],
+                    "digests": [m.digest for m in q.mechanisms],
                     "form": q.form,
                     "independent": q.independent,
                     "level": q.level if q.form == "each" else None,
@@ -206,7 +208,7 @@ class Published(Terms):
     def from_json(cls, text: str) -> Published:
         """What `to_json` wrote; mechanisms are proved anew."""
         try:
-            document = parse_json(text)
+            document = {"id": None, **parse_json(text)}  # stores of old have none
             if document.pop("format") != FORMAT + "-store" or document.pop("version") != VERSION:
                 raise ValueError("another format or version")
             questions = tuple(

@@ -33,20 +33,17 @@ from .export import csv_text
 from .guard import Bucket, Limits, Refusal, check_origin, read_body
 from .inbox import Inbox
 from .needed import people_needed
+from .page import CODE, STATIC, page_of
 from .results import results
 from .store import Store, Verdict
 from .submission import parse_submission
 
-STATIC = Path(__file__).parent / "static"
 PAGES = {
-    "/": ("form.html", "text/html"),
-    "/form.js": ("form.js", "text/javascript"),
-    "/form.css": ("form.css", "text/css"),
-    "/extremal.js": ("extremal.js", "text/javascript"),
     "/results": ("results.html", "text/html"),
     "/results.js": ("results.js", "text/javascript"),
     "/results.css": ("results.css", "text/css"),
 }
+MEDIA = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json"}
 STATUS = {
     Verdict.ACCEPTED: 200,
     Verdict.UNKNOWN_INVITATION: 403,
@@ -80,22 +77,18 @@ def create_app(store: Store, settings: Settings) -> ASGIApp:
     """The application for a store and its survey."""
     published = store.published
     limits = Limits(Bucket(2 * settings.rate, settings.rate))
-    survey_json = json.dumps(published.page("reports"), ensure_ascii=False)
-    mechanisms = published.mechanism_files()
+    files = page_of(published, "reports").files
     figures, inbox = Figures(store), Inbox(store)
 
     async def page(request: Request) -> Response:
         name, media = PAGES[request.url.path]
         return Response((STATIC / name).read_bytes(), media_type=media)
 
-    async def survey(_: Request) -> Response:
-        return Response(survey_json, media_type="application/json")
-
-    async def mechanism(request: Request) -> Response:
-        text = mechanisms.get(request.path_params["name"])
-        if text is None:
+    async def file(request: Request) -> Response:
+        name = request.url.path[1:] or "index.html"
+        if name not in files:
             raise Refusal(404, "There is no such mechanism.")
-        return Response(text, media_type="application/json")
+        return Response(files[name], media_type=MEDIA[Path(name).suffix])
 
     async def post(request: Request) -> Response:
         headers = request.headers
@@ -127,8 +120,10 @@ def create_app(store: Store, settings: Settings) -> ASGIApp:
     routes = [
         Route("/reports", post, methods=["POST"]),
         *(Route(path, page) for path in PAGES),
-        Route("/survey.json", survey),
-        Route("/mechanisms/{name}.json", mechanism),
+        *(
+            Route(f"/{name}", file)
+            for name in ("", "index.html", *CODE, "survey.json", "mechanisms/{name}.json")
+        ),
         Route("/results.json", results_json),
         Route("/reports.csv", reports_csv),
     ]

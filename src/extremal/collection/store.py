@@ -280,6 +280,7 @@ def create_store(place: str | os.PathLike[str], published: Published) -> Store:
             if not stored:
                 rows = [
                     {"name": "digest", "value": published.digest},
+                    {"name": "id", "value": published.id or ""},
                     {"name": "document", "value": published.to_json()},
                 ]
                 connection.execute(sql.insert(survey_table), rows)
@@ -287,6 +288,12 @@ def create_store(place: str | os.PathLike[str], published: Published) -> Store:
             raise SurveyError(
                 f"{shown(engine.url)} holds reports to other questions, answers or mechanisms",
                 remedy="choose another database for this version of the survey",
+            )
+        if stored and stored.get("id", published.id) != published.id:
+            raise SurveyError(
+                f"{shown(engine.url)} holds reports under another id: phones that have answered would draw again",
+                given=str(published.id),
+                remedy=f'write id = "{stored["id"]}" into the survey, or choose another database for another wave',
             )
         return Store(engine, published)
 

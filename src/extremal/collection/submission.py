@@ -8,6 +8,8 @@ from .guard import LARGEST_BODY, Refusal
 from .published import Published
 from .store import HEX, Submission, token_hash
 
+OTHER_VERSION = "It was made for another version of this survey, and this server does not count it."
+
 
 def parse_submission(published: Published, body: bytes) -> Submission:
     """The submission in the body of a request or in a file, if it fits the survey."""
@@ -19,7 +21,7 @@ def parse_submission(published: Published, body: bytes) -> Submission:
     if not isinstance(document, dict) or document.keys() != names:
         raise Refusal(400, f"A report must have the members {', '.join(sorted(names))}.")
     if document["survey"] != published.digest:
-        raise Refusal(409, "The survey has changed. Please load the page again.")
+        raise Refusal(409, OTHER_VERSION)
     for name in names & {"id", "token"}:
         if not isinstance(document[name], str) or not HEX.fullmatch(document[name]):
             raise Refusal(400, f"The {name} of a report must be 32 hexadecimal digits.")

@@ -27,6 +27,7 @@ MOST_QUESTIONS = 100
 MOST_ANSWERS = 1000
 MOST_ITEMS = 12  # of a question with several answers: their subsets are listed
 LONGEST_LABEL = 200  # characters
+ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 PRIOR_EXAMPLE = (
     'write prior = [0.5, 0.3, 0.2], prior = ["50%", "30%", "20%"], prior = {yes = 0.1, no = 0.9}, '
@@ -79,6 +80,7 @@ class Joint:
 class Terms:
     """What stands on the page of a survey besides its questions, and what the collection is to reach."""
 
+    id: str | None  # one person gives one report under it
     title: str
     introduction: str
     contact: str | None
@@ -129,6 +131,7 @@ def parse_survey(text: str, path: Path) -> Survey:
     questions = _questions(table)
     return Survey(
         path=path,
+        id=_id(table),
         title=table.text("title", required=True) or "",
         introduction=table.text("introduction") or "",
         contact=table.text("contact"),
@@ -273,6 +276,18 @@ def _joint(table: Table, questions: tuple[Question, ...]) -> Joint | None:
         )
     part = Table(given, table.places, table.folder, "joint")
     return Joint(*read_joint(part, {q.name: q.inputs for q in questions}))
+
+
+def _id(table: Table) -> str | None:
+    found = table.text("id")
+    if found is not None and not ID.fullmatch(found):
+        raise table.wrong(
+            "id",
+            "must be 8 to 64 letters, digits, - and _",
+            found,
+            "leave it out: extremal survey check then makes one and keeps it beside the survey",
+        )
+    return found
 
 
 def _address(table: Table) -> str | None:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-TEMPLATE = """\
+from .identity import new_id
+
+
+def template() -> str:
+    """The text of a new survey, with an id of its own."""
+    return (
+        f'id = "{new_id()}"    # each phone sends one report under it; another wave needs another id\n{TEXT}'
+    )
+
+
+TEXT = """\
 title = "Health at work"
 introduction = "We want to know how common some health problems are. It takes one minute."
 contact = "Questions? Write to ada@example.org."

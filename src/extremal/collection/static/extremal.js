@@ -27,9 +27,8 @@ function must(holds, message) {
 /** The mechanism in a file: its text, or what JSON.parse makes of it. Call verify() before you draw. */
 export function load(json) {
   must(
-    typeof BigInt === "function" && globalThis.crypto && typeof crypto.getRandomValues === "function",
-    "This browser cannot draw a private report: it lacks secure randomness or whole numbers of any size. " +
-      "Please use a current browser.",
+    typeof BigInt === "function" && globalThis.crypto && crypto.subtle && globalThis.isSecureContext !== false,
+    "No private report can be drawn here: that needs a current browser, and a page that came over https.",
   );
   let file = json;
   if (typeof json === "string") {
@@ -92,7 +91,7 @@ class Mechanism {
 
   /**
    * Proves that every row sums to 2^62 and that no report leaks more than epsilon, in exact integers, and checks the
-   * digest where the page has a secure connection. Returns {epsilon, factor, digest}; throws what is wrong.
+   * digest. Returns {epsilon, factor, digest}; throws what is wrong.
    */
   async verify() {
     const { epsilon, prior, prior_set: priors } = this.#file;
@@ -117,9 +116,7 @@ class Mechanism {
         );
       }
     }
-    if (globalThis.crypto.subtle) {
-      must((await digestOf(this.#file)) === this.#file.digest, "This mechanism file was altered or damaged.");
-    }
+    must((await digestOf(this.#file)) === this.#file.digest, "This mechanism file was altered or damaged.");
     this.#tables = this.#weights.map(aliasTable);
     return { epsilon: Number(epsilon), factor: Math.exp(Number(epsilon)), digest: this.#file.digest };
   }
@@ -133,22 +130,20 @@ class Mechanism {
   }
 
   /**
-   * The report that this browser keeps for a question, whatever the answer is now; drawn and kept if there is none. So
-   * whoever submits a form twice sends the same report. The answer is not kept. Where a browser keeps nothing, it draws.
+   * The report that this browser keeps for a question of this site, whatever the answer is now; drawn and kept if there
+   * is none. The answer is not kept. Throws where the browser keeps nothing, or a report from another mechanism.
    */
-  drawOnce(answer, question) {
-    const name = `extremal:${this.#file.digest}:${question}`;
-    let report = null;
-    try {
-      report = JSON.parse(localStorage.getItem(name));
-    } catch {}
-    if (report === null) {
-      report = this.draw(answer);
-      try {
-        localStorage.setItem(name, JSON.stringify(report));
-      } catch {}
-    }
-    return report;
+  async drawOnce(answer, question) {
+    const { digest } = this;
+    const name = `question ${question}`;
+    const all = await kept((reports) => {
+      reports[name] ??= { digest, report: this.draw(answer) };
+    });
+    must(
+      all[name].digest === digest,
+      "This browser keeps a report from an earlier version of this question, and makes no second one.",
+    );
+    return all[name].report;
   }
 
   /**
@@ -163,6 +158,36 @@ class Mechanism {
     const total = joint.reduce((sum, p) => sum + p, 0);
     return this.#file.inputs.map((answer, i) => ({ answer, before: before[i], after: joint[i] / total }));
   }
+}
+
+/**
+ * All that this browser keeps for this site, after change(it): read, changed and written in one step, so that of two tabs
+ * the second finds what the first left. Resolves when it is stored; otherwise nothing has changed.
+ */
+export function kept(change) {
+  let wrong = new ExtremalError(
+    "This browser keeps nothing for this page, so it would draw again each time. Please use another window or browser.",
+  );
+  return new Promise((resolve, reject) => {
+    const opening = indexedDB.open("extremal", 1);
+    opening.onupgradeneeded = () => opening.result.createObjectStore("kept");
+    opening.onsuccess = () => resolve(opening.result);
+    opening.onerror = reject;
+  }).then((database) => new Promise((resolve, reject) => {
+    const step = database.transaction("kept", "readwrite", { durability: "strict" });
+    const store = step.objectStore("kept");
+    store.get("all").onsuccess = ({ target: { result: all = {} } }) => {
+      try {
+        change(all);
+        store.put(all, "all");
+      } catch (error) {
+        wrong = error;
+        step.abort();
+      }
+      step.oncomplete = () => resolve(all);
+    };
+    step.onabort = reject;
+  }).finally(() => database.close())).catch(() => { throw wrong; });
 }
 
 /** A uniform 64-bit word from the operating system. */

@@ -1,12 +1,17 @@
 // The survey on the device of the person who answers. What they choose lives in the state of the inputs and nowhere
 // else: it is read once, when the report is drawn, and erased. What is kept and sent is the report.
 //
-// The order is draw, keep, show, send. A reload before the report is kept finds nothing drawn that anybody has seen; a
-// reload after it finds the report. So nobody, by any reload, crash or second tab, gets two reports about one person.
+// The order is draw, keep, show, send; the draw is part of the step that keeps it. A reload before that finds nothing drawn
+// that anybody has seen; a reload after it finds the report. It is kept for the whole site under the id of the survey: no
+// reload, crash, second tab, other path, corrected text or new mechanism leads to a second one.
 
-const PREFIX = `extremal:${location.pathname.replace(/index\.html$/, "")}:`;
 const TIMEOUT = 30e3; // of one attempt to send
 const LONGEST_WAIT = 60e3; // between two attempts
+const INSECURE = "This page did not come over https. Anybody on the way could have changed it, so it makes no report. " +
+  "Nothing has been sent. Please open the link that begins with https://, or tell those who sent you here.";
+const FRAMED = "This page was opened inside another page, which could watch it. Nothing has been sent. Please open it in a " +
+  "tab of its own.";
+const CHANGED = "The survey has changed since this device made its report. It keeps that report and makes no second one.";
 const OLD = "This browser is too old for this survey: it cannot make a private report. " +
   "Nothing has been sent. Please use a current browser.";
 const INDEPENDENT = "if what you choose is independent from item to item";
@@ -15,9 +20,12 @@ const $ = (id) => document.getElementById(id);
 
 let survey;
 let questions; // the survey's, each with its verified mechanisms
-let key; // of the report in this browser's storage
+let kept; // of extremal.js: what this browser keeps, and changes to it
+let record = null; // what it keeps about this person: {body, state, drawn}; body is the text that is sent, never an answer
+let records = {}; // about everybody who answered this survey here, by their invitations
+let channel; // to the other tabs
 let token = "";
-let unkept = null; // the record, where the browser keeps nothing
+let another = false; // somebody said that they are not the person whose report is kept
 let attempts = 0;
 let busy = false;
 let timer;
@@ -31,7 +39,7 @@ function make(tag, properties, ...children) {
 
 /** Shows one part of the page and moves the reader to its heading. */
 function show(id) {
-  for (const part of ["intro", "questions", "confirm", "report", "done"]) $(part).hidden = part !== id;
+  for (const part of ["other", "intro", "questions", "confirm", "report", "done"]) $(part).hidden = part !== id;
   const heading = id === "questions" ? $("fields").querySelector("input") : $(`${id}-title`);
   scrollTo(0, 0);
   if (heading) heading.focus({ preventScroll: true });
@@ -46,51 +54,50 @@ function stop(text) {
   notice(text, "wrong");
 }
 
-// ---- What this browser keeps: {body, state}, where body is the text that is sent. Never an answer.
+// ---- What this browser keeps
 
-function kept() {
-  let text = unkept;
-  try {
-    text = localStorage.getItem(key) || unkept;
-  } catch {
-    // It keeps nothing: see keeps().
-  }
-  return text && JSON.parse(text);
+/** Under which invitation the record stands; without invitations one person answers on a device, whoever it was. */
+function owner() {
+  return survey.invitation || token in records ? token : Object.keys(records)[0] ?? token;
 }
 
-function keep(record) {
-  const text = JSON.stringify(record);
-  try {
-    localStorage.setItem(key, text);
-    unkept = null;
-  } catch {
-    unkept = text;
-    $("forgetful").hidden = false;
-  }
+/** Reads what is kept, after change(), which may set `record`; tells whether there is something about other surveys. */
+async function keep(change = () => {}) {
+  const name = `survey ${survey.id}`;
+  const all = await kept((everything) => {
+    records = everything[name] ?? {};
+    record = records[owner()] ?? null;
+    change();
+    if (record) everything[name] = records = { ...records, [owner()]: record };
+  });
+  return Object.keys(all).some((other) => other !== name);
 }
 
-function keeps() {
-  try {
-    localStorage.setItem(`${PREFIX}test`, "");
-    localStorage.removeItem(`${PREFIX}test`);
-    return true;
-  } catch {
-    return false;
-  }
+/** Writes down what has become of the report, and tells the other tabs. A browser that cannot has kept the report. */
+async function mark(state) {
+  const before = record;
+  let changed = false;
+  const change = () => {
+    record ??= before;
+    changed = record.state !== state && record.state !== "sent";
+    if (changed) record = { ...record, state };
+  };
+  await keep(change).catch(change);
+  if (changed) channel.postMessage(survey.id);
 }
 
 // ---- Loading: everything at once, the same for everybody.
 
-async function get(address, tries = 3) {
+async function get(address, integrity = "", tries = 3) {
   try {
-    const answer = await fetch(address, { credentials: "omit" });
+    const answer = await fetch(address, { credentials: "omit", integrity });
     if (answer.ok) return await answer.text();
   } catch {
     // Networks of phones come and go.
   }
   if (tries === 1) throw new TypeError(`${address} is missing`);
   await new Promise((resolve) => { setTimeout(resolve, 1000); });
-  return get(address, tries - 1);
+  return get(address, integrity, tries - 1);
 }
 
 function labelText(label) {
@@ -108,7 +115,8 @@ async function prepare(load, question) {
     : form === "each" ? ["no", "yes"]
     : Array.from({ length: 2 ** answers.length }, (_, i) => i.toString(2).padStart(answers.length, "0"));
   const wanted = kind === "clear" ? 0 : form === "each" ? answers.length : 1;
-  const fits = (mechanism) => mechanism.inputs.map(labelText).sort().join("\0") === [...expected].sort().join("\0");
+  const fits = (mechanism, i) => mechanism.digest === question.digests[i] &&
+    mechanism.inputs.map(labelText).sort().join("\0") === [...expected].sort().join("\0");
   if (mechanisms.length !== wanted || !mechanisms.every(fits)) {
     throw new Error("The files of this survey do not fit together.");
   }
@@ -116,14 +124,17 @@ async function prepare(load, question) {
 }
 
 async function begin() {
-  if (typeof BigInt !== "function" || !window.crypto || !crypto.getRandomValues || !window.structuredClone) {
-    return stop(OLD);
-  }
+  if (!window.isSecureContext) return stop(INSECURE);
+  if (window.top !== window) return stop(FRAMED);
+  const parts = [window.BigInt, window.crypto && crypto.getRandomValues && crypto.subtle, window.structuredClone];
+  if (!parts.every(Boolean)) return stop(OLD);
   let load;
   try {
-    const [text, module] = await Promise.all([get("survey.json"), import("./extremal.js")]);
-    load = module.load;
+    const digest = document.querySelector("meta[name=survey]").content;
+    const [text, module] = await Promise.all([get("survey.json", digest), import("./extremal.js")]);
+    ({ load, kept } = module);
     survey = JSON.parse(text);
+    if (!/^[\w-]{8,64}$/.test(survey.id)) throw new Error("It has no id.");
     questions = await Promise.all(survey.questions.map((question) => prepare(load, question)));
   } catch (error) {
     if (error instanceof SyntaxError && !load) return stop(OLD); // extremal.js, in a browser that cannot read it
@@ -139,23 +150,27 @@ async function begin() {
     token = (/^#([0-9a-f]{32})$/.exec(location.hash) || ["", ""])[1];
     if (!token) return stop("This survey is by invitation. Please open the whole link that you were sent.");
   }
-  key = `${PREFIX}${survey.digest}:${token}`;
-  addEventListener("storage", (event) => event.key === key && resume());
-  return resume() || introduce();
+  let others;
+  try {
+    others = await keep();
+  } catch (error) {
+    return stop(`${error.message} Nothing has been sent.`);
+  }
+  channel = new BroadcastChannel("extremal");
+  channel.onmessage = ({ data }) => data === survey.id && keep().then(() => record && resume(), () => {});
+  return resume() || introduce(others);
 }
 
-function introduce() {
+function introduce(others) {
   $("introduction").textContent = survey.introduction || "";
   $("contact").textContent = survey.contact ? `Contact: ${survey.contact}` : "";
   const mechanisms = questions.flatMap((question) => question.mechanisms);
   $("promise").hidden = mechanisms.length === 0;
   $("open").hidden = questions.every((question) => question.kind !== "clear");
   $("check").textContent = limits(questions.filter((question) => question.kind !== "clear"));
-  if (!keeps()) {
-    $("forgetful").hidden = false;
-  } else if (Object.keys(localStorage).some((name) => name.startsWith(PREFIX))) {
-    notice("Someone has already answered a survey at this address on this device: an earlier version of it, or with " +
-      "another invitation. If it was you, note that two reports together can tell more about you than one.");
+  if (others) {
+    notice("This device has answered another survey at this address. If it asked you the same, note that two reports " +
+      "together can tell more about you than one.");
   }
   ask();
   show("intro");
@@ -250,26 +265,37 @@ function drawn(question, q) {
   return kind === "clear" ? (answer === undefined ? null : answer) : draw(mechanisms[0], answer);
 }
 
-/** Draws and keeps the report, unless one is kept already, and erases the answers. */
-function draw() {
-  if (!kept()) {
-    if (!complete()) return show("questions"); // Back and forward have erased them
-    const id = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0"));
-    const reports = Object.fromEntries(questions.map((question, q) => [question.name, drawn(question, q)]));
-    const body = { survey: survey.digest, id: id.join(""), reports };
-    if (token) body.token = token;
-    keep({ body: JSON.stringify(body), state: "drawn" });
+/** Draws and keeps the report in one step, unless one is kept already, and erases the answers. */
+async function draw() {
+  if (!record && !complete()) return show("questions"); // Back and forward have erased them
+  try {
+    await keep(() => {
+      if (record || (Object.keys(records).length && !another)) return;
+      const id = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0"));
+      const reports = Object.fromEntries(questions.map((question, q) => [question.name, drawn(question, q)]));
+      const body = { survey: survey.digest, id: id.join(""), reports };
+      if (token) body.token = token;
+      record = { body: JSON.stringify(body), state: "drawn", drawn: digests() };
+    });
+  } catch (error) {
+    record = null;
+    $("questions").reset();
+    return stop(`${error.message} Nothing has been sent.`);
   }
+  channel.postMessage(survey.id);
   return resume();
 }
 
 /** Goes on where the record says; false if nothing was drawn yet. */
 function resume() {
-  const record = kept();
-  if (!record) return false;
+  if (!record && (another || !Object.keys(records).length)) return false;
   $("questions").reset();
   $("fields").replaceChildren();
-  if (record.body) describe(record.body);
+  if (!record) {
+    show("other");
+    return true;
+  }
+  if (record.body) describe(record);
   if (record.state === "sent") {
     finish(record);
   } else {
@@ -354,18 +380,25 @@ function explain(question, report) {
   ];
 }
 
-function describe(body) {
-  const { reports } = JSON.parse(body);
-  $("reports").replaceChildren(...questions.map((question) => {
-    const report = reports[question.name];
-    const clear = question.kind === "clear";
-    const sent = make("p", { dir: "auto" }, "Answer, sent as it is: ", make("b", {}, report === null ? "none" : String(report)));
-    return make("div", { className: "card" }, make("h3", { dir: "auto" }, question.text),
-      ...(clear ? [sent] : explain(question, report)));
+/** The digests of each question's mechanisms. */
+function digests() {
+  return Object.fromEntries(questions.map(({ name, mechanisms }) => [name, mechanisms.map(({ digest }) => digest).join()]));
+}
+
+function describe({ body, drawn }) {
+  const sent = JSON.parse(body);
+  const [now, changed] = [digests(), sent.survey !== survey.digest];
+  $("reports").replaceChildren(...Object.entries(sent.reports).map(([name, report]) => {
+    const question = questions.find((other) => other.name === name);
+    const as = (text, value) => make("p", { dir: "auto" }, text, make("b", {}, value));
+    return make("div", { className: "card" }, make("h3", { dir: "auto" }, question ? question.text : name),
+      ...(drawn[name] !== now[name] ? [as("Report, made for an earlier version of this question: ", JSON.stringify(report))]
+        : question.kind === "clear" ? [as("Answer, sent as it is: ", report === null ? "none" : String(report))]
+          : explain(question, report)));
   }));
   const known = "“Likely” is meant for someone who knows only how common each answer is, and sees this report.";
-  $("together").textContent = [questions.some(({ kind }) => kind !== "clear") ? known : "", survey.together]
-    .filter(Boolean).join("\n");
+  $("together").textContent = (changed ? [CHANGED]
+    : [questions.some(({ kind }) => kind !== "clear") ? known : "", survey.together]).filter(Boolean).join("\n");
   $("body").textContent = body;
   if (survey.post === null) $("send").textContent = "Save my report as a file";
 }
@@ -406,8 +439,7 @@ function tell(text) {
 }
 
 async function send() {
-  const record = kept();
-  if (busy || !record || record.state === "sent") return;
+  if (busy || record.state === "sent") return;
   if (survey.post === null) {
     save(`report-${JSON.parse(record.body).id.slice(0, 8)}.json`, record.body, "application/json");
     finish(record);
@@ -415,16 +447,14 @@ async function send() {
   }
   busy = true;
   clearTimeout(timer);
-  keep({ ...record, state: "queued" });
   $("sending").hidden = true;
   $("drawn").hidden = true;
   if (!attempts) tell("Sending…");
-  const result = await post(record.body);
+  await mark("queued");
+  const result = record.state === "sent" ? "accepted" : await post(record.body); // another tab was faster
+  if (result !== "later") await mark(result === "accepted" ? "sent" : "drawn");
   busy = false;
-  if (kept().state === "sent") {
-    resume(); // another tab was faster
-  } else if (result === "accepted") {
-    keep({ ...record, state: "sent" });
+  if (record.state === "sent") {
     finish(record);
   } else if (result === "later") {
     tell("Your report has not been confirmed yet. Your device keeps it and tries again by itself: " +
@@ -432,15 +462,13 @@ async function send() {
     timer = setTimeout(send, Math.min(LONGEST_WAIT, 1000 * 2 ** attempts) * (0.5 + Math.random() / 2));
     attempts += 1;
   } else {
-    keep({ ...record, state: "drawn" });
     $("sending").hidden = false;
     tell(`Your report was not accepted. ${result.slice(9)}`);
   }
 }
 
 function sendNow() {
-  const record = key && kept();
-  if (record && record.state === "queued") send();
+  if (record?.state === "queued") send();
 }
 
 function finish({ body }) {
@@ -460,18 +488,20 @@ function finish({ body }) {
 }
 
 function receipt() {
-  const { id, reports } = JSON.parse(kept().body);
-  const lines = questions.map(({ name, text }) => `${text}\n  ${JSON.stringify(reports[name])}`);
+  const { id, reports, survey: digest } = JSON.parse(record.body);
+  const text = (name) => questions.find((question) => question.name === name)?.text ?? name;
+  const lines = Object.entries(reports).map(([name, report]) => `${text(name)}\n  ${JSON.stringify(report)}`);
   save(`receipt-${id.slice(0, 8)}.txt`,
-    `Receipt: ${survey.title}\n\nReceipt code ${id}\nSurvey ${survey.digest}\n\nWhat was sent:\n${lines.join("\n")}\n`,
+    `Receipt: ${survey.title}\n\nReceipt code ${id}\nSurvey ${digest}\n\nWhat was sent:\n${lines.join("\n")}\n`,
     "text/plain");
 }
 
 /** Keeps only that this device has answered. */
-function forget() {
-  keep({ state: "sent" });
+async function forget() {
+  await keep(() => { record = { state: "sent" }; });
   for (const part of ["reports", "id", "body"]) $(part).textContent = "";
-  finish({});
+  finish(record);
+  channel.postMessage(survey.id);
 }
 
 /** A click, but not the second one of a double click, which was meant for what stood there before. */
@@ -479,6 +509,10 @@ function onClick(id, action) {
   $(id).addEventListener("click", (event) => event.detail < 2 && action());
 }
 
+onClick("another", () => {
+  another = true;
+  introduce();
+});
 onClick("start", () => show("questions"));
 onClick("change", () => show("questions"));
 onClick("draw", draw);

@@ -1,0 +1,58 @@
+"""The respondent's page: all files that a phone loads, held together by the first of them.
+
+index.html names the SHA-256 of the scripts, the style sheet and survey.json; survey.json names the digests of the
+mechanisms. The browser runs no other script and the page takes no other survey or mechanism, so the digest of
+index.html stands for the whole.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from .published import Published
+
+STATIC = Path(__file__).parent / "static"
+CODE = ("form.css", "extremal.js", "form.js")
+SURVEY = '<meta name="survey" content="'
+CONNECT = "connect-src 'self'"
+
+
+@dataclass(frozen=True)
+class Page:
+    """The texts of the files, by their addresses on the site; index.html is served at the root, too."""
+
+    files: dict[str, str]
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of index.html, as `sha256sum` prints it."""
+        return hashlib.sha256(self.files["index.html"].encode()).hexdigest()
+
+
+def page_of(published: Published, post: str | None) -> Page:
+    """The page of a survey whose reports are posted to `post`, or saved as files."""
+    survey = json.dumps(published.page(post), indent=1, ensure_ascii=False) + "\n"
+    code = {name: (STATIC / name).read_text(encoding="utf-8") for name in CODE}
+    mechanisms = {f"mechanisms/{name}.json": text for name, text in published.mechanism_files().items()}
+    return Page({"index.html": index(survey, post), **code, "survey.json": survey, **mechanisms})
+
+
+def index(survey: str, post: str | None = None) -> str:
+    """index.html for the text of a survey.json."""
+    text = (STATIC / "form.html").read_text(encoding="utf-8")
+    for name in CODE:
+        text = text.replace(f'="{name}"', f'="{name}" integrity="{_integrity((STATIC / name).read_bytes())}"')
+    host = urlsplit(post or "")
+    if host.netloc:
+        text = text.replace(CONNECT, f"{CONNECT} {host.scheme}://{host.netloc}")
+    return text.replace(SURVEY, SURVEY + _integrity(survey.encode()))
+
+
+def _integrity(content: bytes) -> str:
+    """What a browser compares a file with before it uses it."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(content).digest()).decode()

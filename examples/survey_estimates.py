@@ -38,7 +38,7 @@ def draw(axes):
         axes.errorbar(x, rows + shift, xerr=width, fmt="o", color=color, capsize=3, label=name)
     axes.set_yticks(rows, prior.labels)
     axes.invert_yaxis()
-    axes.set(xlabel="share in percent, all intervals together at 95%")
+    axes.set(xlabel="share in percent, with 95% intervals, each by itself")
     axes.legend()
 
 

@@ -7,7 +7,7 @@
 # or in a shell:  Rscript extremal.R mechanism.json private.csv party [shares.csv]
 #
 # The estimates, standard errors and intervals are those of Python's
-#   ex.estimate(mechanism, reports, method="inverse", intervals="each").
+#   ex.estimate(mechanism, reports, method="inverse").
 # Weights are rounded to doubles and the promise of the file is checked in doubles. For the exact proof load the file with
 # the Python library, or with extremal.js. Reports are not drawn here: R has no cryptographic generator.
 

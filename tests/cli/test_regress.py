@@ -98,7 +98,7 @@ def test_people_see_a_table_for_each_answer_with_effects_and_tests(tmp_path):
         "predicted shares",
         "d/d age",
     ]
-    for piece in [*pieces, "tests of each term", "LR chi2", "Each interval holds by itself", "Table in"]:
+    for piece in [*pieces, "tests of each term", "LR chi2", "about 95% for each row by itself", "Table in"]:
         assert piece in done.out
     found = ex.regress(ex.load("m.json"), "answer ~ age", "r.csv")
     for b in found.coefficients:

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,9 @@ from extremal.cli.serving import announce, public_address, read_secret, warn_of_
 from extremal.collection.designs import load_designs
 from extremal.collection.export import _cell
 from extremal.collection.page import page_of
-from extremal.collection.results import results
+from extremal.collection.priors import item_prior
+from extremal.collection.published import Asked, Published
+from extremal.collection.results import Collected, results
 from extremal.collection.store import Submission, create_store, open_store
 from extremal.collection.survey import read_survey
 from tests.support.cli_cases import refuse, run, shell
@@ -298,7 +301,84 @@ def test_a_store_is_read_with_the_mechanism_of_its_question_alone(here):
 def test_every_table_of_a_store_says_what_its_intervals_hold_with(here):
     filled("survey.db", 50)
     done = run("estimate", "survey.db", "--question", "mood")
-    assert done.out.count("intervals together hold with") == 2  # shares, and the mean of the scores
+    assert done.out.count("--intervals all for all rows together") == 2  # shares, and the mean of the scores
+
+
+ITEM = ex.certify(ex.design(ex.Prior({"no": 0.7, "yes": 0.3}), 0.5))
+
+
+@pytest.mark.parametrize("kind", ["each", "all"])
+def test_a_survey_says_which_intervals_its_results_have(here, kind):
+    items = ("tea", "coffee", "milk")
+    subsets = item_prior([0.3] * 3)
+    drinks = Asked(
+        "drinks", "?", "several", items, None, None, True, "shares", "each", (ITEM,) * 3, subsets, True
+    )
+    survey = published()
+    survey = replace(survey, intervals=kind, questions=(*survey.questions, drinks))
+    filled("survey.db", 200, survey)
+    with open_store("survey.db") as store:
+        document = results(store)
+    assert document["intervals"] == kind
+    tables = json.loads(run("estimate", "survey.db", "--json").out)["questions"]
+    for question in document["questions"]:
+        words = "for each row by itself;" if kind == "each" else "for all rows together;"
+        assert words in question["promise"]
+        assert question["promise"].count("in survey.toml") == 1
+        rows = [
+            row
+            for name in tables
+            if name.startswith(question["name"])
+            for row in tables[name]["tables"][0]["rows"]
+        ]
+        assert [row["low"] for row in question["rows"]] == pytest.approx(
+            [row["lower"] for row in rows], abs=1e-9
+        )
+        assert [row["high"] for row in question["rows"]] == pytest.approx(
+            [row["upper"] for row in rows], abs=1e-9
+        )
+    # An item is a question of its own; all three together divide the error.
+    level = 0.95 if kind == "each" else 1 - 0.05 / 3
+    with open_store("survey.db") as store:
+        counts = store.tallies()
+    seen = sum(n for text, n in counts.items() if parse_json(text)[4][0] == "yes")
+    own = ex.estimate(ITEM, {"yes": seen, "no": 200 - seen}, level, intervals=kind)
+    row = next(q for q in document["questions"] if q["name"] == "drinks")["rows"][0]
+    expected = own.group({"tea": ["yes"]})
+    assert (row["low"], row["high"]) == pytest.approx((expected.lower[0], expected.upper[0]), abs=1e-9)
+    other = {"each": "all", "all": "each"}[kind]
+    asked = json.loads(run("estimate", "survey.db", "--intervals", other, "--json").out)["questions"]
+    assert {table["intervals"] for q in asked.values() for table in q["tables"]} == {other}
+
+
+def test_the_people_that_a_survey_needs_give_the_width_with_its_intervals(tmp_path, monkeypatch):
+    """Simultaneous intervals take more people; those of either kind are then as wide as wanted."""
+    monkeypatch.chdir(tmp_path)
+    people = {}
+    for kind in ("each", "all"):
+        Path("survey.toml").write_text(f'intervals = "{kind}"\n{SURVEY}', encoding="utf-8")
+        people[kind] = json.loads(run("survey", "check", "survey.toml", "--json").out)["people_needed"]
+        survey = load_designs(read_survey("survey.toml"))
+        for question in survey.questions[:3]:
+            (certified,) = question.mechanisms
+            n = (
+                16 * people[kind][question.name]
+            )  # so many that rounding does not matter: widths are then a quarter
+            often = np.rint(n * certified.mechanism.output_distribution(certified.prior)).astype(int).tolist()
+            counts = ex.ReportCounts(certified.outputs, often)
+            found = Collected(question, question.mechanisms, (counts,))
+            table = found.mean(0.95, kind) if question.purpose == "mean" else found.table(0.95, kind)
+            spread = max(question.scores) - min(question.scores) if question.purpose == "mean" else 1.0
+            widest = float(max(table.upper - table.lower)) / spread
+            assert 4 * widest == pytest.approx(0.1, rel=0.1 if kind == "all" else 0.03)
+    assert all(people["all"][name] > people["each"][name] for name in ("visits", "symptoms"))
+
+
+def test_a_store_of_a_survey_that_names_no_kind_has_ordinary_intervals(here):
+    filled("survey.db", 50)
+    document = json.loads(published().to_json())
+    del document["intervals"]
+    assert Published.from_json(json.dumps(document)).intervals == "each"
 
 
 def test_labels_that_are_combinations_or_decimals_come_back_from_an_export(here):

@@ -211,6 +211,9 @@ def test_the_researcher_watches_the_results(served, published, device):
     ]
     mean = next(question["mean"] for question in figures["questions"] if question["mean"])
     assert f"Mean score {mean['share']:.2f}" in page.inner_text("#questions")
+    assert page.inner_text("#questions").count("Intervals: about 95% for each row by itself") == len(
+        figures["questions"]
+    )
     needed = max(question["needed"] or 0 for question in figures["questions"])
     assert f"{needed - 300:,} more to go." in page.inner_text("#wanted")
     assert "the width you want (20 percentage points)" in page.inner_text("#wanted")

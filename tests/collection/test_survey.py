@@ -27,7 +27,8 @@ def read(tmp_path, text):
 def test_a_survey_says_what_its_file_says(tmp_path):
     survey = read(tmp_path, SURVEY)
     assert (survey.title, survey.width, survey.people, survey.confidence) == ("Health habits", 0.1, 900, 0.95)
-    assert (survey.invitation, survey.post, survey.joint) == (False, None, None)
+    assert (survey.invitation, survey.post, survey.joint, survey.intervals) == (False, None, None, "each")
+    assert read(tmp_path, f'intervals = "all"\n{SURVEY}').intervals == "all"
     visits, symptoms, mood, age = survey.questions
     assert visits.prior == ex.Prior([0.5, 0.3, 0.2], ["never", "once", "often"])
     assert symptoms.prior.labels == ("00", "01", "10", "11")
@@ -84,6 +85,7 @@ WRONG = {
     "an empty text": ('title = "Health habits"', 'title = " "', 1, "title must be text"),
     "a width that is none": ("width = 0.1", "width = 10", 4, "between 0 and 1"),
     "people that are none": ("people = 900", "people = 0.5", 5, "whole number"),
+    "intervals of no kind": ("width = 0.1", 'intervals = "both"', 4, 'must be "each" or "all"'),
     "a flag that is none": ("width = 0.1", 'invitation = "yes"', 4, "true or false"),
     "an unknown kind": (
         "epsilon = 0.7",

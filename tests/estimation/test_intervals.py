@@ -286,7 +286,7 @@ def test_an_interval_of_a_difference_is_narrower_only_where_both_collections_are
 
     def widths(n, confidence):
         counts = dict(enumerate(np.rint(shares * n).astype(int).tolist()))
-        e = ex.estimate(mechanism, counts, confidence, prior=prior)
+        e = ex.estimate(mechanism, counts, confidence, prior=prior, intervals="all")
         return e, e.upper - e.lower
 
     for sizes, narrower in (((10_000, 10_000), True), ((1000, 10**6), False)):

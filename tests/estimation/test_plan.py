@@ -61,15 +61,12 @@ def test_people_for_a_width_are_enough_and_one_fewer_is_not(intervals):
     n = ex.plan(DESIGN, width=0.12, intervals=intervals).people
 
     def widest(people):
-        """Of the intervals at the counts that are expected, which need not be whole: so many that they nearly are."""
-        if intervals == "all":
-            return ex.planning.expected_error(PRIOR, DESIGN.mechanism, people).width
-        return ex.plan(DESIGN, people=people).half_widths.max() * 2
+        """Of the intervals at the counts that are expected, which need not be whole."""
+        return ex.plan(DESIGN, people=people, intervals=intervals).widths.max()
 
-    if intervals == "all":
-        assert widest(n) <= 0.12 < widest(n - 1)
-    else:  # Wilson's interval is a little narrower than that of 1.96 standard errors
-        assert widest(n) == pytest.approx(0.12, rel=0.01)
+    assert widest(n) <= 0.12 < widest(n - 1)
+    if intervals == "each":  # Wilson's interval is a little narrower than that of 1.96 standard errors
+        assert ex.plan(DESIGN, people=n).half_widths.max() * 2 == pytest.approx(0.12, rel=0.01)
     assert ex.planning.sample_size(PRIOR, DESIGN.mechanism, 0.12, intervals=intervals) == n
 
 
@@ -118,7 +115,7 @@ def test_precision_falls_with_people_and_epsilon_to_that_of_true_answers():
         ({"width": 0.1, "difference": 0.1}, "a plan has one goal"),
         ({"width": 0.1, "people": 100}, "people must be left out where it is asked for"),
         ({"people": 1.5}, "people must be a whole number of reports"),
-        ({"width": 0.1, "intervals": "both"}, 'intervals must be "all" or "each"'),
+        ({"width": 0.1, "intervals": "both"}, 'intervals must be "each" or "all"'),
         ({"difference": 1.5}, "difference must be a number between 0 and 1"),
         ({"difference": 0.1, "answer": "x"}, "answer must be one of the 3 labels, got 'x'"),
         ({"difference": 0.1, "power": 1}, "power must be a number above 0 and below 1"),

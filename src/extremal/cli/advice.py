@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import extremal as ex
+from extremal.estimation.intervals import normal_quantile
 
 from . import show
 
@@ -103,8 +104,11 @@ def estimated(found: ex.Estimate | GroupedEstimate) -> list[str]:
     )
     if unsure:
         return [f"{_upper(NOTHING_ABOUT_SHARES)}; collect more, or design for shares with a larger epsilon."]
-    if known and all(row["lower"] <= 0 for row in known):
-        return [f"No share can be told from 0: {TOO_FEW}; collect more."]
+    z = normal_quantile(
+        (1 - found.confidence) / 2 / max(len(known), 1)
+    )  # one of many rows is above 0 by chance
+    if known and all(row["estimate"] <= z * (row["standard_error"] or 0.0) for row in known):
+        return [f"Taken together, no share can be told from 0: {TOO_FEW}; collect more."]
     return []
 
 

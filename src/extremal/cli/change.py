@@ -8,6 +8,7 @@ import typer
 
 import extremal as ex
 from extremal.errors import FileError, OptionError, ValuesError
+from extremal.estimation.promise import COMMAND
 
 from . import options, show
 from .estimate import interval_rows
@@ -47,8 +48,10 @@ def command(
         ),
     ] = None,
     intervals: Annotated[
-        Literal["all", "each"],
-        typer.Option(help='"all": the intervals of a table hold at the same time; "each": each by itself.'),
+        Literal["each", "all"],
+        typer.Option(
+            help='"each": each interval holds by itself; "all": all of a table hold at the same time.'
+        ),
     ] = "each",
     confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     output: options.Table = None,
@@ -131,7 +134,7 @@ def _tell(found: Any, tables: dict[str, IntervalTable], leaks: Any, output: str 
     for table in tables.values():
         show.heading(out, table.title)
         out.print(interval_rows(out, table))
-    show.sentences(out, [f"{found.change.note[:1].upper()}{found.change.note[1:]}."])
+        show.sentences(out, [show.sentence(table.promise.note(COMMAND))])
     show.sentences(
         out, [f"{found.joint.reports} people reported in both waves, {found.dropped} in one only."]
     )

@@ -70,7 +70,7 @@ def _tell(done: Demo, report: Path) -> None:
     ]
     head = ("answer", "truly", "estimated", "interval", f"0 … {top:.0%}, from private reports")
     out.print(show.table(head, rows, (0, 4)))
-    show.sentences(out, [way.estimate.table.note[:1].upper() + way.estimate.table.note[1:] + "."])
+    show.sentences(out, [show.sentence(str(way.estimate.promise))])
     show.heading(out, f"Three mechanisms at the same leakage of {show.nats(done.epsilon)}")
     out.print(show.table(*comparison(done)))
     show.heading(out, "In words")

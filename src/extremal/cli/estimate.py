@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import extremal as ex
+from extremal.estimation.promise import COMMAND
 from extremal.model.reading import split_labels
 from extremal.release.files.stored import is_store
 
@@ -65,11 +66,12 @@ def command(
     missing: options.MissingOrNone = None,
     confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     intervals: Annotated[
-        Literal["all", "each"],
+        Literal["each", "all"] | None,
         typer.Option(
-            help='"all": all intervals hold at the same time; "each": ordinary intervals, each holds by itself.'
+            help='"each": ordinary intervals, each holds by itself; "all": all of a table hold at the same time. By '
+            'default "each", or what the survey.toml of a survey says.'
         ),
-    ] = "all",
+    ] = None,
     method: Annotated[Method, typer.Option(help="How to estimate.")] = "maximum-likelihood",
     group: Annotated[
         list[str] | None,
@@ -107,7 +109,9 @@ def command(
     check_table(output)
     if safe is not None and by is not None:
         raise ex.errors.OptionError("--safe and --by must not be combined", remedy="leave one of them out")
-    how: Any = {"confidence": confidence, "intervals": intervals, "method": method}
+    how: Any = {"confidence": confidence, "method": method}
+    if intervals is not None:
+        how["intervals"] = intervals
     names = {"by": by, "weights": weights, "strata": strata, "clusters": clusters}
     if is_store(source):
         _check_store_options(
@@ -158,7 +162,7 @@ def command(
         bounds = None if safe is None else _bounds(found, safe)
         records = found.table.records()
     write_table(records, output, overwrite)
-    notes = [note[:1].upper() + note[1:] + "." for note in found.notes()]
+    notes = [show.sentence(note) for note in (found.table.promise.note(COMMAND), *found.notes()[1:])]
     warnings = [note for note in notes if "WARNING" in note]
     unsure = advice.estimated(found)
     if as_json:
@@ -174,7 +178,7 @@ def command(
         for title, table in tables.items():
             show.heading(out, title)
             out.print(interval_rows(out, table))
-            show.sentences(out, [table.note[:1].upper() + table.note[1:] + "."])
+            show.sentences(out, [show.sentence(table.promise.note(COMMAND))])
         if bounds is not None:
             show.heading(out, "People who do not comply")
             show.sentences(out, str(bounds).splitlines())

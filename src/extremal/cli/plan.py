@@ -9,6 +9,7 @@ import typer
 
 import extremal as ex
 from extremal.errors import FileError, OptionError
+from extremal.estimation.promise import FIGURES, KINDS
 
 from . import options, show
 from .inputs import learn, load_mechanism, named_label
@@ -71,9 +72,9 @@ def command(
         ),
     ] = None,
     intervals: Annotated[
-        Literal["all", "each"],
-        typer.Option(help='For --width: "all" intervals hold at the same time, or "each" by itself.'),
-    ] = "all",
+        Literal["each", "all"],
+        typer.Option(help='For --width: "each" interval holds by itself, or "all" hold at the same time.'),
+    ] = "each",
     confidence: Annotated[
         float, typer.Option(help="Confidence level of intervals; tests are at the level 1 - confidence.")
     ] = 0.95,
@@ -167,13 +168,13 @@ def _write(found: ex.planning.Plan | None, output: str | None, overwrite: bool) 
         {
             "answer": label,
             "share": float(p),
-            "half_width_each": float(half),
+            "half_width_each": float(half) / 2,
             "half_width_all": float(wide) / 2,
             "people": found.total,
             "confidence": found.confidence,
         }
         for label, p, half, wide in zip(
-            found.labels, found.prior.probabilities, found.half_widths, found.widths, strict=True
+            found.labels, found.prior.probabilities, *map(found.widths_of, KINDS), strict=True
         )
     ]
     write_table(rows, output, overwrite)
@@ -197,13 +198,13 @@ def _tell(out: Any, found: ex.planning.Plan, output: str | None) -> None:
     show.warnings(out, [line for line in lines if line.startswith("WARNING")])
     show.sentences(out, [line for line in lines if not line.startswith("WARNING")])
     rows = [
-        (show.name_of(label), f"{p:.4f}", _points(half), _points(wide / 2))
+        (show.name_of(label), f"{p:.4f}", _points(half / 2), _points(wide / 2))
         for label, p, half, wide in zip(
-            found.labels, found.prior.probabilities, found.half_widths, found.widths, strict=True
+            found.labels, found.prior.probabilities, *map(found.widths_of, KINDS), strict=True
         )
     ]
     show.heading(out, f"What to expect from {found.total:,} people, in points to each side")
-    out.print(show.table(("answer", "share", "each by itself", "all together"), rows, most=None))
+    out.print(show.table(("answer", "share", *(FIGURES[kind] for kind in KINDS)), rows, most=None))
     if output is not None and output != "-":
         out.print(f"\nTable in {output}", soft_wrap=True)
 

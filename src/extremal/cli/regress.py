@@ -144,6 +144,7 @@ def _print(found: ex.Regression, more: dict[str, FigureTable], tested: Any, outp
     for table in more.values():
         show.heading(out, table.title)
         out.print(_figures(table))
+        show.sentences(out, [show.sentence(str(table.promise))])
     if tested is not None:
         show.heading(out, "tests of each term")
         show.lines(out, str(tested).splitlines())
@@ -183,7 +184,7 @@ def _coefficients(out: Console, found: ex.Regression) -> None:
             show.heading(out, f"{found.source.parsed.outcome} = {show.name_of(answer)}")
         head, *rows = table
         out.print(show.table(head, rows, most=None))
-    notes = [note[:1].upper() + note[1:] + "." for note in found.notes()]
+    notes = [show.sentence(note) for note in found.notes()]
     out.print()
     show.warnings(out, [note for note in notes if note.startswith("WARNING")])
     show.sentences(out, [note for note in notes if not note.startswith("WARNING")])

@@ -58,6 +58,11 @@ def sentences(out: Console, lines: Sequence[str]) -> None:
         out.print(Text(visible(line)))
 
 
+def sentence(note: str) -> str:
+    """A note as a sentence."""
+    return f"{note[:1].upper()}{note[1:]}."
+
+
 def lines(out: Console, texts: Sequence[str]) -> None:
     """Lines as they are, such as those of a table of text."""
     from rich.text import Text

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import extremal as ex
 from extremal.errors import OptionError, ValuesError
+from extremal.estimation.promise import COMMAND
 
 from . import advice, show
 from .failure import CheckFailed
@@ -72,8 +73,9 @@ def estimate_store(
                 show.heading(out, f"{part.column}: {nobody}")
             continue
         table = _named(table, [name for name in others if name != part.column], stored)
-        level = 1 - (1 - how["confidence"]) / _shared(part, stored)
-        given = {**how, "confidence": level}
+        given = {"intervals": stored.intervals, **how}
+        if given["intervals"] == "all":
+            given["confidence"] = 1 - (1 - how["confidence"]) / _shared(part, stored)
         with progress(f"estimating {part.column}"):
             found: Any = ex.estimate(
                 part.mechanism,
@@ -86,7 +88,7 @@ def estimate_store(
             tables = [found.table if part.groups is None else found.group(part.groups)]
             tables += [] if part.scores is None else [found.mean(part.scores)]
         records += [{"question": part.column, **record} for t in tables for record in t.records()]
-        notes = [note[:1].upper() + note[1:] + "." for note in found.notes() if "WARNING" in note]
+        notes = [show.sentence(note) for note in found.notes() if "WARNING" in note]
         warned = warned or bool(notes)
         if part.groups is None and isinstance(part.mechanism, ex.Certified):  # not for answers in the clear
             notes += advice.estimated(found)
@@ -96,7 +98,7 @@ def estimate_store(
             show.warnings(out, notes)
             for one in tables:  # each with a note of its own: they do not hold together
                 out.print(shown.draw(out, one))
-                show.sentences(out, [one.note[:1].upper() + one.note[1:] + "."])
+                show.sentences(out, [show.sentence(one.promise.note(COMMAND))])
     write_table(records, shown.output, shown.overwrite)
     if shown.as_json:
         show.print_json({"store": source, "reports": len(stored.rows), "questions": facts})

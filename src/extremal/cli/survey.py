@@ -13,6 +13,7 @@ from extremal._extras import missing
 from extremal._files import open_file
 from extremal._web import is_loopback, listen
 from extremal.errors import SurveyError
+from extremal.estimation.promise import SURVEY, goal
 
 from . import options, show
 from .output import check_table, check_target, write_table, write_text
@@ -85,8 +86,10 @@ def check(
             "id": published.id,
             "digest": published.digest,
             "page_digest": page_of(published, "reports").digest,
+            **findings.to_dict(),
+            "people_needed": people,
         }
-        show.print_json({**facts, **findings.to_dict(), "people_needed": people})
+        show.print_json({**facts, "intervals": published.intervals})
         return
     _tell(show.console(to_stderr=output == "-"), published, findings, people)
 
@@ -131,10 +134,12 @@ def _tell(out: Console, published: Published, findings: Findings, people: Mappin
     wanted = "" if published.width is None else f"people for width {published.width:g}"
     head = ("question", "kind", "answers", "reports", "its report leaks", "all reports leak", wanted)
     out.print(show.table(head, rows, (0, 1)))
-    show.sentences(
-        out,
-        ["Leakage is in nats: a guess about that answer gets at most e^leakage times as likely to be right."],
-    )
+    said = [
+        "Leakage is in nats: a guess about that answer gets at most e^leakage times as likely to be right."
+    ]
+    if published.width is not None:
+        said.append(f"People are for {goal(published.confidence, published.intervals, SURVEY)}.")
+    show.sentences(out, said)
     show.heading(out, "What all reports of one person can reveal")
     show.sentences(out, findings.sentences)
     loud = [text for text in findings.warnings if text.startswith("WARNING")]

@@ -11,8 +11,8 @@ from .._types import Floats
 from ..certification.certified import Certified
 from ..errors import MechanismError
 from ..estimation.contrasts import Channel, standard_errors
-from ..estimation.intervals import target_intervals
-from ..estimation.planning import sample_size
+from ..estimation.planning import expected_bounds, sample_size
+from ..estimation.promise import FIGURES
 from .published import Asked, Published
 
 MOST_PEOPLE = 10**8  # a width that takes more is called out of reach
@@ -22,10 +22,11 @@ def people_needed(published: Published) -> dict[str, int | None]:
     """For each question the people that the wanted width takes; it does not depend on what came in."""
     if published.width is None:
         return {question.name: None for question in published.questions}
-    return {q.name: needed(q, published.width, published.confidence) for q in published.questions}
+    goal = published.width, published.confidence, published.intervals
+    return {q.name: needed(q, *goal) for q in published.questions}
 
 
-def needed(question: Asked, width: float, confidence: float = 0.95) -> int | None:
+def needed(question: Asked, width: float, confidence: float = 0.95, intervals: str = "each") -> int | None:
     """People from whom intervals are expected to be at most `width` wide; None if no number is enough.
 
     For a scale that is designed for its mean, `width` is a share of the range of its scores.
@@ -35,11 +36,11 @@ def needed(question: Asked, width: float, confidence: float = 0.95) -> int | Non
     if question.form is None and question.purpose == "shares":
         (certified,) = question.mechanisms
         try:
-            return sample_size(certified.prior, certified, width, confidence)
+            return sample_size(certified.prior, certified, width, confidence, intervals=intervals)
         except MechanismError:
             return None
-    level = (1 - confidence) / len(question.mechanisms)
-    parts = [_people(m, _targets(question, m), width, level) for m in question.mechanisms]
+    error = 1 - confidence if intervals == "each" else (1 - confidence) / len(question.mechanisms)
+    parts = [_people(m, _targets(question, m), width, error, intervals) for m in question.mechanisms]
     return None if None in parts else max(p for p in parts if p is not None)
 
 
@@ -55,8 +56,8 @@ def too_few(published: Published, people: Mapping[str, int | None]) -> list[str]
             )
         elif wanted is not None and wanted > (asked or 0):
             said.append(
-                f"{question.name} takes {wanted:,} people for intervals {published.width:g} wide; "
-                f"you will ask {asked:,}."
+                f"{question.name} takes {wanted:,} people for {100 * published.confidence:g}% intervals "
+                f"{published.width:g} wide, {FIGURES[published.intervals]}; you will ask {asked:,}."
             )
     return said
 
@@ -79,14 +80,14 @@ def _targets(question: Asked, certified: Certified) -> Floats:
     return np.array([[scores[str(x)] / spread for x in certified.inputs]])
 
 
-def _people(certified: Certified, targets: Floats, width: float, error: float) -> int | None:
+def _people(certified: Certified, targets: Floats, width: float, error: float, kind: str) -> int | None:
     """A number of reports that is enough where one a hundredth smaller is not."""
     channel = Channel(certified.mechanism.matrix, certified.prior.probabilities)
     if not channel.identified(targets).all():
         return None
 
     def enough(n: float) -> bool:
-        bounds = target_intervals(channel, n * channel.outputs, targets, error)
+        bounds = expected_bounds(channel, targets, n, error, kind)
         return bool(np.max(bounds.upper - bounds.lower) <= width)
 
     low, high = 1.0, 16.0

@@ -17,6 +17,7 @@ from .._json import parse_json
 from ..certification.certified import Certified
 from ..certification.stored_labels import encode_label
 from ..errors import SurveyError
+from ..estimation.promise import KINDS
 from ..model.prior import Prior
 from .priors import subsets_of
 from .sets import set_leakage
@@ -225,7 +226,7 @@ class Published(Terms):
                 )
                 for q in document["questions"]
             )
-            return cls(**{**document, "questions": questions})
+            return cls(**{"intervals": KINDS[0], **document, "questions": questions})
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise SurveyError(
                 "the survey in the store cannot be read",

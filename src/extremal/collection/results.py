@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from ..certification.certified import Certified
 from ..certification.stored_labels import decode_label
 from ..estimation.counts import ReportCounts
 from ..estimation.estimate import estimate
-from ..estimation.interval_table import IntervalTable, Promise
+from ..estimation.interval_table import IntervalTable
+from ..estimation.promise import SURVEY
 from ..estimation.result import Estimate
 from ..model.mechanism import Mechanism, identity
 from ..model.prior import Prior
@@ -43,14 +44,17 @@ class Collected:
         """How many people's reports there are."""
         return self.counts[0].total
 
-    def estimates(self, confidence: float = 0.95) -> tuple[Estimate, ...]:
-        """An estimate for each part; several hold together."""
-        level = 1 - (1 - confidence) / len(self.counts)
-        return tuple(estimate(m, c, level) for m, c in zip(self.mechanisms, self.counts, strict=True))
+    def estimates(self, confidence: float = 0.95, intervals: str = "each") -> tuple[Estimate, ...]:
+        """An estimate for each part; with "all" the intervals of all parts hold together."""
+        level = confidence if intervals == "each" else 1 - (1 - confidence) / len(self.counts)
+        return tuple(
+            estimate(m, c, level, intervals=intervals)
+            for m, c in zip(self.mechanisms, self.counts, strict=True)
+        )
 
-    def table(self, confidence: float = 0.95) -> IntervalTable:
-        """The shares of the answers, or of the items, with intervals that hold together."""
-        found = self.estimates(confidence)
+    def table(self, confidence: float = 0.95, intervals: str = "each") -> IntervalTable:
+        """The shares of the answers, or of the items, with their intervals."""
+        found = self.estimates(confidence, intervals)
         if self.question.form == "joint":
             return found[0].group(members(self.question.answers))
         if self.question.form != "each":
@@ -61,14 +65,15 @@ class Collected:
             for name in ("estimates", "lower", "upper", "standard_errors", "identified")
         }
         title = f"{len(rows)} items from {counted(self.reports, 'report')}"
-        return IntervalTable(title, self.question.answers, **joined, promise=Promise(confidence))
+        promise = replace(found[0].promise, confidence=confidence)
+        return IntervalTable(title, self.question.answers, **joined, promise=promise)
 
-    def mean(self, confidence: float = 0.95) -> IntervalTable | None:
+    def mean(self, confidence: float = 0.95, intervals: str = "each") -> IntervalTable | None:
         """The mean score of a scale, with its interval."""
         if self.question.scores is None:
             return None
         scores = dict(zip(self.question.answers, self.question.scores, strict=True))
-        return self.estimates(confidence)[0].group({"mean": scores})
+        return self.estimates(confidence, intervals)[0].group({"mean": scores})
 
 
 def collected(questions: Sequence[Asked], contents: Counter[str]) -> dict[str, Collected]:
@@ -108,31 +113,34 @@ def results(store: Store, people: Mapping[str, int | None] | None = None) -> dic
         "closed": store.closed(),
         "wanted": wanted,
         "questions": [
-            _result(found[q.name], people[q.name], published.confidence) for q in published.questions
+            _result(found[q.name], people[q.name], published.confidence, published.intervals)
+            for q in published.questions
         ],
         "confidence": published.confidence,
+        "intervals": published.intervals,
         "exports": ["reports.csv"],
     }
 
 
-def _result(found: Collected, people: int | None, confidence: float) -> dict[str, Any]:
+def _result(found: Collected, people: int | None, confidence: float, intervals: str) -> dict[str, Any]:
     question = found.question
-    rows, mean, notes = [], None, []
+    rows, mean, notes, promise = [], None, [], None
     if found.reports:
-        table = found.table(confidence)
+        table = found.table(confidence, intervals)
+        promise = table.promise.note(SURVEY)
         rows = [
             {"label": r["label"], "share": r["estimate"], "low": r["lower"], "high": r["upper"]}
             for r in table.rows()
         ]
         if question.kind == "scale" and question.purpose == "mean":
             notes.append("The reports are made for the mean: single shares are less exact.")
-        scored = found.mean(confidence)
+        scored = found.mean(confidence, intervals)
         if scored is not None:
             (row,) = scored.rows()
             mean = {"label": "mean", "share": row["estimate"], "low": row["lower"], "high": row["upper"]}
         notes += [
             note[:1].upper() + note[1:] + "."
-            for e in found.estimates(confidence)
+            for e in found.estimates(confidence, intervals)
             for note in e.notes()
             if note.startswith("WARNING")
         ]
@@ -145,5 +153,6 @@ def _result(found: Collected, people: int | None, confidence: float) -> dict[str
         "rows": rows,
         "mean": mean,
         "needed": people,
+        "promise": None if promise is None else f"{promise[:1].upper()}{promise[1:]}.",
         "note": " ".join(notes) or None,
     }

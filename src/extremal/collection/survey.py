@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from .._files import file_name
 from ..errors import ExtremalError, SurveyError
+from ..estimation import promise
 from ..model.prior import Prior
 from ..model.reading import EPSILON
 from .places import Places
@@ -89,6 +90,7 @@ class Terms:
     width: float | None
     people: int | None
     confidence: float
+    intervals: str
 
 
 TERMS = tuple(field.name for field in fields(Terms))
@@ -140,6 +142,7 @@ def parse_survey(text: str, path: Path) -> Survey:
         width=table.share("width"),
         people=table.whole("people"),
         confidence=table.share("confidence") or 0.95,
+        intervals=_intervals(table),
         questions=questions,
         joint=_joint(table, questions),
     )
@@ -288,6 +291,14 @@ def _id(table: Table) -> str | None:
             "leave it out: extremal survey check then makes one and keeps it beside the survey",
         )
     return found
+
+
+def _intervals(table: Table) -> str:
+    found = table.values.get("intervals", promise.KINDS[0])
+    if found not in promise.KINDS:
+        rows = " and ".join(f'"{kind}" {words}' for kind, words in promise.ROWS.items())
+        raise table.wrong("intervals", 'must be "each" or "all"', found, f'{rows}; "each" if left out')
+    return str(found)
 
 
 def _address(table: Table) -> str | None:

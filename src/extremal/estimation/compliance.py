@@ -33,9 +33,10 @@ from ..model.prior import Prior
 from .approximate import two_sided_quantile
 from .counts import count_reports
 from .estimate import estimate
-from .interval_table import IntervalTable, Promise
+from .interval_table import IntervalTable
 from .labels import label_finder
 from .likelihood import maximize
+from .promise import Promise
 from .result import Estimate
 from .targets import is_finite
 
@@ -230,7 +231,7 @@ class Compliance:
             np.clip(shares + away, 0.0, 1.0),
             errors,
             known,
-            Promise(self.joint.confidence, "each", exact=False),
+            Promise(self.joint.confidence, "each", exact=False, choice=False),
         )
 
     def __str__(self) -> str:

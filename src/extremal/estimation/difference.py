@@ -12,8 +12,9 @@ from ..errors import MechanismError, OptionError
 from ..model.labels import shorten
 from .approximate import two_sided_quantile, wald_intervals
 from .contrasts import each_symbol
-from .interval_table import IntervalTable, Promise
+from .interval_table import IntervalTable
 from .intervals import BENTKUS, VARIANCE_SHARE, Bounds, Spread, deviation, mean_intervals, normal_quantile
+from .promise import Promise
 
 if TYPE_CHECKING:
     from .result import Estimate

@@ -22,13 +22,13 @@ from .contrasts import Channel
 from .counts import ReportCounts, count_reports, reference_prior
 from .grouped import GroupedEstimate
 from .likelihood import maximize
+from .promise import check_kind
 from .result import Estimate
 from .sample import counts_in, gather
 from .survey import WeightedReports, survey_totals
 from .targets import is_finite
 
 METHODS = ("maximum-likelihood", "inverse", "map")
-KINDS = ("all", "each")
 
 
 @overload
@@ -38,7 +38,7 @@ def estimate(
     confidence: float = 0.95,
     weights: Any = None,
     by: None = None,
-    intervals: str = "all",
+    intervals: str = "each",
     *,
     column: Any = None,
     strata: Any = None,
@@ -56,7 +56,7 @@ def estimate(
     confidence: float = 0.95,
     weights: Any = None,
     by: Any = None,
-    intervals: str = "all",
+    intervals: str = "each",
     *,
     column: Any = None,
     strata: Any = None,
@@ -74,7 +74,7 @@ def estimate(
     confidence: float = 0.95,
     weights: Any = None,
     by: Any = None,
-    intervals: str = "all",
+    intervals: str = "each",
     *,
     column: Any = None,
     strata: Any = None,
@@ -104,9 +104,9 @@ def estimate(
         A group for each person, a column, its name or several names: an estimate for every group, in one table. The
         result is then a GroupedEstimate.
     intervals
-        "all": all intervals together cover the truth with this confidence; without weights, strata and clusters that
-        holds for every number of reports. "each": ordinary intervals, each of which covers it with about this
-        confidence.
+        "each": ordinary intervals, each of which covers the truth with about this confidence. "all": all intervals
+        together cover it with this confidence; without weights, strata and clusters that holds for every number of
+        reports.
     column
         The name of the column of reports in a frame or file; several names for a mechanism on combinations.
     strata, clusters
@@ -174,15 +174,14 @@ class _How:
     ) -> None:
         self.matrix = as_estimable(mechanism)
         self.confidence = check_confidence(confidence)
-        for name, given, allowed in (("method", method, METHODS), ("intervals", intervals, KINDS)):
-            if given not in allowed:
-                raise OptionError(
-                    f"must be one of {', '.join(allowed)}",
-                    parameter=name,
-                    given=f"{given!r}",
-                    remedy=f"leave it out for {allowed[0]}",
-                )
-        self.method, self.intervals = method, intervals
+        if method not in METHODS:
+            raise OptionError(
+                f"must be one of {', '.join(METHODS)}",
+                parameter="method",
+                given=f"{method!r}",
+                remedy=f"leave it out for {METHODS[0]}",
+            )
+        self.method, self.intervals = method, check_kind(intervals)
         expected = reference_prior(mechanism, prior)
         if expected is None and method == "map":
             raise OptionError(

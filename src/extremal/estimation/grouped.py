@@ -16,9 +16,10 @@ from ..errors import ValuesError
 from ..model.labels import Labels, shorten
 from .approximate import two_sided_quantile, wald_intervals
 from .contrasts import RANK_TOLERANCE, Channel, each_symbol
-from .interval_table import IntervalTable, Promise
+from .interval_table import IntervalTable
 from .labels import label_finder
 from .likelihood import maximize
+from .promise import Promise
 from .result import Estimate
 from .survey import Totals
 from .tabled import Tabled, source
@@ -87,7 +88,7 @@ class GroupedEstimate(Tabled):
     confidence
         The confidence level of the intervals.
     intervals
-        "all" or "each".
+        "each" or "all".
     totals
         Weighted totals, if there were weights, strata or clusters.
     """

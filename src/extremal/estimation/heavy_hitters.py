@@ -72,7 +72,15 @@ def heavy_hitters(tree: Tree, reports: Any, confidence: float = 0.95, most: int 
         kept = followed[best[clear[best] >= CLEAR]]
         children = (kept[:, None] * tree.branching + np.arange(tree.branching)).ravel()
         followed = children[children < tree.levels[number + 1].answers]
-    found = table(windows, tuple(windows.labels[i] for i in followed.tolist()), counts, len(mine), level)
+    found = table(
+        windows,
+        tuple(windows.labels[i] for i in followed.tolist()),
+        counts,
+        len(mine),
+        level,
+        "all",
+        choice=False,
+    )
     order = [k for k in np.argsort(-found.estimates, kind="stable").tolist() if found.lower[k] > 0]
     return replace(
         found,

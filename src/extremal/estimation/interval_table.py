@@ -15,35 +15,10 @@ from .._frames import Tabular
 from .._html import html_table
 from .._types import Floats
 from ..model.labels import Labels
+from .promise import Promise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True)
-class Promise:
-    """What the intervals of a table promise."""
-
-    confidence: float
-    kind: str = "all"  # "all": together, "each": every one by itself
-    exact: bool = True  # for every number of reports; else in the limit of many
-    weighted: bool = False
-
-    def __str__(self) -> str:
-        if self.exact:
-            return f"all intervals together hold with probability {self.confidence:g} or more"
-        if self.kind == "all":
-            said = f"all intervals together hold with probability about {self.confidence:g}"
-        else:
-            said = (
-                f"each interval by itself holds with probability about {self.confidence:g}, not all together"
-            )
-        if self.weighted:
-            said += (
-                "; with weights, strata or clusters this is a large-sample approximation, not a guarantee "
-                "for every number of reports"
-            )
-        return said
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -166,8 +141,8 @@ class IntervalTable(Tabular):
 
     @property
     def note(self) -> str:
-        """What the intervals promise, in words."""
-        return str(self.promise)
+        """What the intervals promise, in words, and how to get the other kind."""
+        return self.promise.note()
 
     def _repr_html_(self) -> str:
         names = "".join(f"<th>{escape(name)}</th>" for name in (*self.by, ""))
@@ -203,8 +178,7 @@ class IntervalTable(Tabular):
         names = [", ".join(str(x) for x in (*self._group(k).values(), y)) for k, y in enumerate(self.labels)]
         axes.set_yticks(places, [name[:30] for name in names])
         axes.invert_yaxis()
-        kind = "simultaneous" if self.intervals == "all" else "separate"
-        axes.set_xlabel(f"estimate, with {kind} intervals at {self.confidence:g}")
+        axes.set_xlabel(f"estimate; {self.promise}")
         axes.set_title(self.title, fontsize="medium")
         return axes
 

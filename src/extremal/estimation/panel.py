@@ -24,8 +24,9 @@ from ..model.prior import Prior
 from .approximate import two_sided_quantile, wald_intervals
 from .binomial import lower_limit
 from .estimate import estimate
-from .interval_table import IntervalTable, Promise
+from .interval_table import IntervalTable
 from .labels import report_codes
+from .promise import Promise
 from .result import Estimate
 
 FALSE_ALARM = 1e-9  # how likely independent draws are taken for dependent ones, at most
@@ -102,7 +103,7 @@ class Change:
             *bounds,
             errors,
             known,
-            Promise(self.joint.confidence, "each", exact=False, weighted=survey is not None),
+            Promise(self.joint.confidence, "each", exact=False, weighted=survey is not None, choice=False),
         )
 
     def __str__(self) -> str:

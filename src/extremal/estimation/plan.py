@@ -27,6 +27,7 @@ from .power import (
     people_for_difference,
     place_of,
 )
+from .promise import FIGURES, check_kind
 
 HALVINGS = 14  # of an interval of epsilons: to less than a thousandth of its length
 
@@ -42,7 +43,7 @@ def plan(
     epsilon: float | None = None,
     power: float = 0.8,
     answer: Any = None,
-    intervals: str = "all",
+    intervals: str = "each",
     confidence: float = 0.95,
     prior: Prior | None = None,
 ) -> Plan:
@@ -70,7 +71,7 @@ def plan(
     answer
         Whose share differs, or which is modelled. If left out, the answer that takes the most people.
     intervals
-        Those whose width is meant: "all" hold together, "each" by itself.
+        Those whose width is meant, as in `estimate`: "each" by itself, or "all" together.
     confidence
         Of the intervals; 1 - confidence is the level of two-sided tests.
     prior
@@ -82,7 +83,7 @@ def plan(
         A number of people with its precision, in figures and sentences.
     """
     level, chance = check_confidence(confidence), _check_power(power)
-    goal = _Goal(width, difference, coefficient, chance, answer, intervals, level)
+    goal = _Goal(width, difference, coefficient, chance, answer, check_kind(intervals), level)
     if isinstance(source, Prior) and epsilon is None:
         return _least_epsilon(source, people, goal)
     made, expected, matrix, bound = _mechanism(source, epsilon, prior)
@@ -95,7 +96,7 @@ def plan(
                 remedy="e.g. `width=0.05`",
             )
         n = check_people(people, "people")
-        return Plan(expected, matrix, bound, n, 1, level, chance, "", made)
+        return Plan(expected, matrix, bound, n, 1, level, chance, "", made, goal.intervals)
     if people is not None:
         raise OptionError(
             "must be left out where it is asked for, or come with a prior without epsilon",
@@ -104,9 +105,8 @@ def plan(
             remedy="leave out people or the goal",
         )
     needed = goal.people(expected, matrix, channel)
-    return Plan(
-        expected, matrix, bound, needed, goal.groups, level, chance, goal.words(needed, expected), made
-    )
+    said = goal.words(needed, expected)
+    return Plan(expected, matrix, bound, needed, goal.groups, level, chance, said, made, goal.intervals)
 
 
 @dataclass(frozen=True)
@@ -148,10 +148,9 @@ class _Goal:
         level = 1 - self.confidence
         which = "any share" if self.answer is None else f"the share of {brief(self.answer)}"
         if self.width is not None:
-            kind = "all together" if self.intervals == "all" else "each by itself"
             return (
                 f"{people:,} people are expected to make every {100 * self.confidence:g}% interval at most "
-                f"{self.width:g} wide, {kind}."
+                f"{self.width:g} wide, {FIGURES[self.intervals]}."
             )
         test = f"with probability {self.power:g} (two-sided test at level {level:.2g})"
         if self.difference is not None:
@@ -227,7 +226,9 @@ def _least_epsilon(prior: Prior, people: Any, goal: _Goal) -> Plan:
         else:
             low = middle
     said = goal.words(n, prior).replace("people", f"people and epsilon = {high:.3g}", 1)
-    return Plan(prior, best.mechanism, high, n, goal.groups, goal.confidence, goal.power, said, best)
+    return Plan(
+        prior, best.mechanism, high, n, goal.groups, goal.confidence, goal.power, said, best, goal.intervals
+    )
 
 
 def _check_identified(channel: Channel, places: list[int], labels: Labels) -> None:

@@ -20,6 +20,7 @@ from .contrasts import Channel, each_symbol, standard_errors
 from .intervals import normal_quantile
 from .planning import expected_error
 from .power import detectable_difference, effort
+from .promise import FIGURES
 
 USUAL = (300, 1000, 3000)  # people, where nobody said how many there are
 
@@ -28,9 +29,10 @@ USUAL = (300, 1000, 3000)  # people, where nobody said how many there are
 class Plan:
     """A number of people, and how precisely they tell the shares.
 
-    `people` is what was asked for or given; with `groups` = 2 it is the size of each group. `half_widths` are those of
-    ordinary intervals, 1.96 standard errors for 95 %, `widths` those of the intervals that hold together. `wanted` says
-    what the plan is for. `epsilon` is None where only a matrix was given.
+    `people` is what was asked for or given; with `groups` = 2 it is the size of each group. `widths` are those of the
+    intervals that `estimate` gives, from end to end: each by itself, or all together if the plan is for such.
+    `half_widths` are 1.96 standard errors for 95 %. `wanted` says what the plan is for. `epsilon` is None where only a
+    matrix was given.
 
     Attributes
     ----------
@@ -52,6 +54,8 @@ class Plan:
         What the plan is for, in words.
     design
         The design, if one was made.
+    intervals
+        "each" or "all": the intervals that the plan is for.
     """
 
     prior: Prior
@@ -63,6 +67,7 @@ class Plan:
     power: float
     wanted: str
     design: Design | None = None  # if one was made
+    intervals: str = "each"
 
     @property
     def labels(self) -> Labels:
@@ -81,13 +86,23 @@ class Plan:
 
     @property
     def half_widths(self) -> Floats:
-        """Of an ordinary interval for each share."""
+        """1.96 standard errors of each share, for 95 %: an interval by itself."""
         return np.asarray(normal_quantile((1 - self.confidence) / 2) * self.standard_errors)
 
     @cached_property
     def widths(self) -> Floats:
-        """Of the simultaneous intervals, from end to end."""
-        return expected_error(self.prior, self.mechanism, self.total, self.confidence).widths
+        """Of the intervals that the plan is for, from end to end."""
+        return self.widths_of(self.intervals)
+
+    def widths_of(self, kind: str) -> Floats:
+        """Of intervals of one kind.
+
+        Parameters
+        ----------
+        kind
+            "each" or "all".
+        """
+        return expected_error(self.prior, self.mechanism, self.total, self.confidence, intervals=kind).widths
 
     @cached_property
     def detectable(self) -> float | None:
@@ -107,7 +122,7 @@ class Plan:
     @property
     def sentence(self) -> str:
         """How exactly so many people tell each share."""
-        return precision_sentence(self.prior, self.mechanism, [self.total], self.confidence)
+        return precision_sentence(self.prior, self.mechanism, [self.total], self.confidence, self.intervals)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that JSON knows as far as the labels are."""
@@ -118,6 +133,7 @@ class Plan:
             "total": self.total,
             "epsilon": self.epsilon,
             "confidence": self.confidence,
+            "intervals": self.intervals,
             "power": self.power,
             "labels": list(self.labels),
             "standard_errors": [_finite(x) for x in self.standard_errors],
@@ -157,7 +173,11 @@ class Plan:
 
 
 def precision_sentence(
-    prior: Prior, mechanism: Mechanism, people: Sequence[int] = (), confidence: float = 0.95
+    prior: Prior,
+    mechanism: Mechanism,
+    people: Sequence[int] = (),
+    confidence: float = 0.95,
+    intervals: str = "each",
 ) -> str:
     """ "With 944 people each share is known to about ± 5.5 points", or what the usual numbers of people tell.
 
@@ -170,15 +190,29 @@ def precision_sentence(
     people
         Numbers of people; 300, 1,000 and 3,000 if empty.
     confidence
-        The confidence level of ordinary intervals.
+        The confidence level of the intervals.
+    intervals
+        "each" by itself, or "all" together.
     """
     one = standard_errors(Channel(mechanism.matrix, prior.probabilities), each_symbol(prior.size), 1.0)
     if not np.isfinite(one).all():
         return "These reports cannot tell all shares apart, however many people answer."
-    typical = normal_quantile((1 - confidence) / 2) * math.sqrt(float(np.mean(one**2)))
-    kind = f"{100 * confidence:g}% intervals, each by itself; those that all hold together are wider"
+    other = (
+        "those that all hold together are wider"
+        if intervals == "each"
+        else "each by itself they are narrower"
+    )
+    kind = f"{100 * confidence:g}% intervals, {FIGURES[intervals]}; {other}"
     people = people or USUAL
-    points = [f"± {_points(typical / math.sqrt(n))}" for n in people]
+
+    def half(n: int) -> float:
+        """A root mean square over the shares."""
+        if intervals == "each":
+            return float(normal_quantile((1 - confidence) / 2) * math.sqrt(float(np.mean(one**2)) / n))
+        widths = expected_error(prior, mechanism, n, confidence, intervals=intervals).widths
+        return math.sqrt(float(np.mean(widths**2))) / 2
+
+    points = [f"± {_points(half(n))}" for n in people]
     if len(people) == 1:
         return f"With {people[0]:,} people each share is known to about {points[0]} points ({kind})."
     told = [f"{point} points with {n:,} people" for point, n in zip(points, people, strict=True)]

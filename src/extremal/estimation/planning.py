@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,10 +20,11 @@ from ..model.utility import Utility
 from ..optimization.design import design
 from ..optimization.quadratic.purposes import Purpose, shares
 from ..theory.randomized_response import randomized_response_for_pml
-from .approximate import score_intervals
+from .approximate import is_sum, score_intervals, wald_intervals
 from .binomial import MOST_COUNTED
 from .contrasts import Channel, each_symbol, standard_errors
-from .intervals import BENTKUS, normal_quantile, target_intervals, within_simplex
+from .intervals import BENTKUS, Bounds, normal_quantile, target_intervals, within_simplex
+from .promise import FIGURES, check_kind
 
 MOST_REPORTS = 10**12  # a width that takes more is called out of reach
 
@@ -34,7 +34,7 @@ class ExpectedError:
     """What n reports will tell if the inputs follow the prior.
 
     `standard_errors` are those of the best unbiased estimate (the Cramér-Rao bound, attained for large n), infinite
-    for symbols that are not identified. `widths` are of the simultaneous intervals at the expected counts.
+    for symbols that are not identified. `widths` are of the intervals at the expected counts.
 
     Attributes
     ----------
@@ -47,7 +47,9 @@ class ExpectedError:
     standard_errors
         The standard error of each share; inf where it is not identified.
     widths
-        The width of each interval, all holding together.
+        The width of each interval, from end to end.
+    intervals
+        "each" or "all".
     """
 
     labels: Labels
@@ -55,6 +57,7 @@ class ExpectedError:
     confidence: float
     standard_errors: Floats
     widths: Floats
+    intervals: str = "each"
 
     @property
     def root_mean_square(self) -> float:
@@ -76,6 +79,7 @@ class ExpectedError:
         return {
             "reports": self.reports,
             "confidence": self.confidence,
+            "intervals": self.intervals,
             "labels": list(self.labels),
             "standard_errors": errors,
             "widths": self.widths.tolist(),
@@ -87,7 +91,7 @@ class ExpectedError:
             f"standard error {root:.4g} on average" if math.isfinite(root) else "not everything is identified"
         )
         return (
-            f"{self.reports} reports: {said}; simultaneous intervals at {self.confidence:g} up to "
+            f"{self.reports} reports: {said}; {100 * self.confidence:g}% intervals, {FIGURES[self.intervals]}, up to "
             f"{self.width:.4g} wide, {float(np.mean(self.widths)):.4g} on average"
         )
 
@@ -105,11 +109,13 @@ class SampleSizes:
     width
         The width of each interval.
     confidence
-        The confidence level of all intervals together.
+        The confidence level of the intervals.
     optimal
         Reports that the design needs.
     randomized_response
         Reports that randomized response needs.
+    intervals
+        "each" or "all".
     """
 
     epsilon: float
@@ -117,6 +123,7 @@ class SampleSizes:
     confidence: float
     optimal: int | None
     randomized_response: int | None
+    intervals: str = "each"
 
     @property
     def saving(self) -> float | None:
@@ -134,15 +141,20 @@ class SampleSizes:
             )
         ]
         title = (
-            f"intervals at most {self.width:g} wide at confidence {self.confidence:g}, no report leaks more than "
-            f"{self.epsilon:g} nats"
+            f"{100 * self.confidence:g}% intervals at most {self.width:g} wide, {FIGURES[self.intervals]}; no report "
+            f"leaks more than {self.epsilon:g} nats"
         )
         return "\n".join([title, *said])
 
 
 @one_thread
 def expected_error(
-    prior: Prior, mechanism: Certified | Mechanism, n: Any, confidence: float = 0.95
+    prior: Prior,
+    mechanism: Certified | Mechanism,
+    n: Any,
+    confidence: float = 0.95,
+    *,
+    intervals: str = "each",
 ) -> ExpectedError:
     """Standard errors and interval widths to expect from n reports if the inputs follow the prior.
 
@@ -156,12 +168,15 @@ def expected_error(
         How many reports there will be.
     confidence
         The confidence level of the intervals.
+    intervals
+        "each": each by itself, the default as in `estimate`. "all": all together.
     """
     matrix, level = _check(prior, mechanism, confidence)
-    n = check_people(n)
+    n, kind = check_people(n), check_kind(intervals)
     channel = Channel(matrix.matrix, prior.probabilities)
     errors = standard_errors(channel, each_symbol(prior.size), float(n))
-    return ExpectedError(prior.labels, n, level, errors, _widths(channel, float(n), 1 - level))
+    widths = _widths(channel, float(n), 1 - level, kind)
+    return ExpectedError(prior.labels, n, level, errors, widths, kind)
 
 
 def check_people(n: Any, what: str = "n") -> int:
@@ -183,14 +198,14 @@ def sample_size(
     width: Any,
     confidence: float = 0.95,
     *,
-    intervals: str = "all",
+    intervals: str = "each",
 ) -> int:
     """The number of reports from which every interval is expected to be at most `width` wide; one fewer is not enough.
 
     Expected: at the counts that are expected if inputs follow the prior. Chance makes intervals a little wider or
-    narrower. `intervals` says which: "all" hold together and for every number of reports, "each" by itself. The width
-    of the former does not fall steadily with the number of reports, because weights are chosen anew for each, so a
-    smaller number may be enough, too. expected_error() tells for any given number.
+    narrower. The width of intervals that hold all together does not fall steadily with the number of reports, because
+    weights are chosen anew for each, so a smaller number may be enough, too. expected_error() tells for any given
+    number.
 
     Parameters
     ----------
@@ -203,9 +218,10 @@ def sample_size(
     confidence
         The confidence level of the intervals.
     intervals
-        "all" intervals hold at the same time, or "each" by itself.
+        "each": each by itself, the default as in `estimate`. "all": all together, for every number of reports.
     """
     matrix, level = _check(prior, mechanism, confidence)
+    kind = check_kind(intervals)
     if not (isinstance(width, int | float | np.floating) and 0 < width < 1):
         raise OptionError(
             "must be a number between 0 and 1",
@@ -216,9 +232,7 @@ def sample_size(
     channel = Channel(matrix.matrix, prior.probabilities)
     known = channel.identified(each_symbol(prior.size))
     if not known.all():
-        best = _widths(
-            channel, float(MOST_REPORTS), 1 - level
-        )  # of ordinary intervals, too, what is possible
+        best = _widths(channel, float(MOST_REPORTS), 1 - level, kind)
         if best.max() > width:
             lost = [label for label, good in zip(prior.labels, known, strict=True) if not good]
             raise MechanismError(
@@ -230,10 +244,7 @@ def sample_size(
                     "`theory.randomized_response_for_pml(prior, epsilon)`"
                 ),
             )
-    if intervals not in ("all", "each"):
-        raise OptionError('must be "all" or "each"', parameter="intervals", given=repr(intervals)[:40])
-    widths = _widths if intervals == "all" else _each_widths
-    return _search(channel, float(width), 1 - level, widths)
+    return _search(channel, float(width), 1 - level, kind)
 
 
 @one_thread
@@ -243,6 +254,8 @@ def compare_sample_sizes(
     width: float,
     confidence: float = 0.95,
     utility: Utility | Purpose = shares,
+    *,
+    intervals: str = "each",
 ) -> SampleSizes:
     """Reports needed by the best mechanism for a purpose and by randomized response that leaks as much.
 
@@ -258,9 +271,11 @@ def compare_sample_sizes(
     width
         How wide intervals may be, from end to end.
     confidence
-        The confidence level of all intervals together.
+        The confidence level of the intervals.
     utility
         What the mechanism is for: a purpose such as `shares`, or a utility.
+    intervals
+        As in `sample_size`.
     """
     counts: list[int | None] = []
     for mechanism in (
@@ -268,13 +283,14 @@ def compare_sample_sizes(
         randomized_response_for_pml(prior, epsilon),
     ):
         try:
-            counts.append(sample_size(prior, mechanism, width, confidence))
+            counts.append(sample_size(prior, mechanism, width, confidence, intervals=intervals))
         except MechanismError:
             counts.append(None)
-    return SampleSizes(float(epsilon), float(width), float(confidence), *counts)
+    optimal, response = counts
+    return SampleSizes(float(epsilon), float(width), float(confidence), optimal, response, intervals)
 
 
-def _search(channel: Channel, width: float, error: float, widths: Callable[..., Floats]) -> int:
+def _search(channel: Channel, width: float, error: float, kind: str) -> int:
     """A number that is enough where one fewer is not, near where the normal approximation puts it."""
     size = len(channel.expected)
     z = normal_quantile(error / size / 2 / BENTKUS)
@@ -282,14 +298,14 @@ def _search(channel: Channel, width: float, error: float, widths: Callable[..., 
     start = min(2 * z * typical / width, math.sqrt(MOST_REPORTS)) ** 2 if math.isfinite(typical) else 1e4
 
     def enough(n: int) -> bool:
-        return bool(widths(channel, float(n), error).max() <= width)
+        return bool(_widths(channel, float(n), error, kind).max() <= width)
 
     low, high = 0, math.ceil(min(max(start, 10.0), MOST_REPORTS))
     while not enough(high):
         if high >= MOST_REPORTS:
             raise MechanismError(
                 f"intervals must be able to shrink to {width:g} with {MOST_REPORTS:g} "
-                f"reports, but stay {widths(channel, float(high), error).max():.3g} wide",
+                f"reports, but stay {_widths(channel, float(high), error, kind).max():.3g} wide",
                 remedy="the mechanism is too noisy, allow more leakage",
             )
         low, high = high, min(math.ceil(high * 1.25), MOST_REPORTS)
@@ -306,22 +322,53 @@ def _search(channel: Channel, width: float, error: float, widths: Callable[..., 
     return high
 
 
-def _widths(channel: Channel, n: float, error: float) -> Floats:
-    size = len(channel.expected)
-    bounds = within_simplex(target_intervals(channel, n * channel.outputs, each_symbol(size), error))
+def _widths(channel: Channel, n: float, error: float, kind: str) -> Floats:
+    symbols = each_symbol(len(channel.expected))
+    bounds = expected_bounds(channel, symbols, n, error, kind)
+    if kind == "all":
+        bounds = within_simplex(bounds)
     return np.asarray(bounds.upper - bounds.lower)
 
 
-def _each_widths(channel: Channel, n: float, error: float) -> Floats:
-    """Of ordinary intervals."""
-    size = len(channel.expected)
-    known = channel.identified(each_symbol(size))
-    targets = each_symbol(size)[known]
-    W, z = channel.weights(targets), normal_quantile(error / 2)
-    bounds = score_intervals(targets, W, channel.P, channel.outputs, channel.expected, channel.expected, n, z)
-    widths = np.ones(size)
-    widths[known] = bounds.upper - bounds.lower
-    return widths
+def expected_bounds(channel: Channel, targets: Floats, n: float, error: float, kind: str) -> Bounds:
+    """The intervals that `estimate` gives for n reports that come as often as expected.
+
+    Parameters
+    ----------
+    channel
+        The mechanism and the shares that are expected.
+    targets
+        A row of coefficients for each figure.
+    n
+        How many reports.
+    error
+        The probability that an interval is wrong, or of "all" that any is.
+    kind
+        "each" or "all".
+    """
+    if kind == "all":
+        return target_intervals(channel, n * channel.outputs, targets, error)
+    known = channel.identified(targets)
+    lower, upper = np.empty(len(targets)), np.empty(len(targets))
+    if not known.all():  # what is possible
+        rest = targets[~known]
+        lower[~known], upper[~known] = target_intervals(channel, n * channel.outputs, rest, error * len(rest))
+    z, sums = normal_quantile(error / 2), known & is_sum(targets)
+    away = known & ~sums
+    lower[away], upper[away] = wald_intervals(
+        targets[away], targets[away] @ channel.expected, standard_errors(channel, targets[away], n), z
+    )
+    lower[sums], upper[sums] = score_intervals(
+        targets[sums],
+        channel.weights(targets[sums]),
+        channel.P,
+        channel.outputs,
+        channel.expected,
+        channel.expected,
+        n,
+        z,
+    )
+    return Bounds(lower, upper)
 
 
 def _check(prior: Prior, mechanism: Any, confidence: float) -> tuple[Mechanism, float]:

@@ -20,6 +20,7 @@ from ..optimization.design import design, uninterrupted
 from .contrasts import Channel, each_symbol, standard_errors
 from .intervals import normal_quantile
 from .planning import check_people
+from .promise import FIGURES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +66,10 @@ class Precision(Tabular):
 
     def __str__(self) -> str:
         head = "epsilon" + "".join(f"{n:>9,}" for n in self.people)
-        lines = [f"points to each side of a share, ordinary {100 * self.confidence:g}% intervals", head]
+        lines = [
+            f"points to each side of a share: {100 * self.confidence:g}% intervals, {FIGURES['each']}",
+            head,
+        ]
         for e, row in zip(self.epsilons, self.half_widths, strict=True):
             name = f"{e:7.3g}" if math.isfinite(e) else "  truth"
             lines.append(name + "".join(f"{100 * min(h, 1.0):9.1f}" for h in row))
@@ -97,7 +101,7 @@ class Precision(Tabular):
         axes.set_yticks(marks, [f"{mark:g}" for mark in marks])
         axes.minorticks_off()
         axes.set_xlabel("people")
-        axes.set_ylabel(f"± points, ordinary {100 * self.confidence:g}% interval")
+        axes.set_ylabel(f"± points: {100 * self.confidence:g}% intervals, {FIGURES['each']}")
         axes.legend()
         return axes
 

@@ -22,9 +22,10 @@ from .approximate import is_sum, score_intervals, two_sided_quantile, wald_inter
 from .contrasts import Channel, each_symbol
 from .counts import ReportCounts
 from .difference import difference
-from .interval_table import IntervalTable, Promise
+from .interval_table import IntervalTable
 from .intervals import Bounds, target_intervals, within_simplex
 from .misfit import MISFIT, misfit
+from .promise import Promise
 from .share_polytope import narrowed
 from .survey import WeightedReports
 from .tabled import Tabled, source
@@ -58,7 +59,7 @@ class Estimate(Tabled):
     channel
         The mechanism in the form that intervals are computed from.
     intervals
-        "all" or "each".
+        "each" or "all".
     survey
         Weighted shares of the reports and their covariance, if there were weights, strata or clusters.
     """
@@ -71,7 +72,7 @@ class Estimate(Tabled):
     shares: Floats
     gap: float | None
     channel: Channel = field(repr=False)
-    intervals: str = "all"
+    intervals: str = "each"
     survey: WeightedReports | None = None
 
     @property

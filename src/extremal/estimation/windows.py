@@ -19,11 +19,12 @@ from .._confidence import check_confidence
 from .._threads import one_thread
 from .._types import Floats
 from ..certification.windows import Windows
-from ..errors import OptionError, ValuesError
+from ..errors import ValuesError
 from ..model.labels import Labels, shorten
 from .binomial import lower_limit, upper_limit
-from .interval_table import IntervalTable, Promise
+from .interval_table import IntervalTable
 from .intervals import normal_quantile
+from .promise import Promise, check_kind
 
 Numbers = NDArray[np.int64]
 
@@ -36,7 +37,7 @@ def estimate_windows(
     reports: Any,
     labels: Iterable[Any] | None = None,
     confidence: float = 0.95,
-    intervals: str = "all",
+    intervals: str = "each",
 ) -> IntervalTable:
     """The shares of answers, unbiased, with standard errors and intervals that hold for every number of reports.
 
@@ -51,7 +52,7 @@ def estimate_windows(
     confidence
         Of the intervals.
     intervals
-        "all": all intervals together cover the truth with this confidence. "each": every one by itself.
+        "each": every interval covers the truth with this confidence by itself. "all": all of them together do.
 
     Notes
     -----
@@ -59,22 +60,22 @@ def estimate_windows(
     from; for the people themselves the intervals are wider than need be.
     """
     level = check_confidence(confidence)
-    if intervals not in ("all", "each"):
-        raise OptionError(
-            'must be "all" or "each"',
-            parameter="intervals",
-            given=f"{intervals!r}",
-            remedy='leave it out for "all"',
-        )
+    kind = check_kind(intervals)
     starts, steps = split(windows, reports)
     chosen = tuple(windows.labels) if labels is None else tuple(labels)
     numbers = np.arange(windows.answers) if labels is None else numbers_of(windows, chosen)
     counts = held(windows, starts, steps, numbers)
-    return table(windows, chosen, counts, len(starts), level, intervals)
+    return table(windows, chosen, counts, len(starts), level, kind)
 
 
 def table(
-    windows: Windows, labels: Labels, counts: Numbers, n: int, confidence: float, kind: str = "all"
+    windows: Windows,
+    labels: Labels,
+    counts: Numbers,
+    n: int,
+    confidence: float,
+    kind: str,
+    choice: bool = True,
 ) -> IntervalTable:
     """Shares from how many of n sets hold each answer."""
     own, other = windows.supports
@@ -90,7 +91,7 @@ def table(
         np.clip((high - other) / (own - other), 0.0, 1.0),
         np.sqrt(rate * (1 - rate) / n) / (own - other),
         np.ones(len(counts), dtype=np.bool_),
-        Promise(confidence, kind, kind == "all"),
+        Promise(confidence, kind, exact=True, choice=choice),
     )
 
 
@@ -130,7 +131,7 @@ def estimate_window_groups(
         np.clip(means + away, 0.0, 1.0),
         errors,
         np.ones(len(groups), dtype=np.bool_),
-        Promise(level, "each", False),
+        Promise(level, "each", exact=False, choice=False),
     )
 
 

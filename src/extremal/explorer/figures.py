@@ -14,6 +14,7 @@ from extremal.auditing import pictures
 from extremal.auditing import text as audit_text
 from extremal.auditing.advice import disclosure, gaps, twins
 from extremal.auditing.report import CERTAIN, FALLS, chance_of, matrix_section
+from extremal.estimation.promise import FIGURES
 from extremal.optimization.quadratic.purposes import Mean, Purpose
 from extremal.optimization.tradeoff import Tradeoff
 
@@ -131,7 +132,7 @@ def points(half: float) -> str:
 
 def _beside(made: Made, n: int, theirs: float, worth: float, efficiency: float, average: bool) -> str:
     what = "The average is" if average else "Each share is"
-    said = f"{what} then known to about that precision (ordinary 95 % intervals). "
+    said = f"{what} then known to about that precision (95 % intervals, {FIGURES['each']}). "
     if worth <= 0:
         return said + "Randomized response with the same promise cannot tell the shares apart."
     reach = theirs / math.sqrt(n)

@@ -43,4 +43,5 @@ def privatize_sample(made: Made, text: str) -> Figures:
             }
             for label, row in zip(estimate.labels, estimate.table.rows(), strict=True)
         ],
+        "promise": f"The {estimate.promise}.",
     }

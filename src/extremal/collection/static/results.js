@@ -103,7 +103,7 @@ function bar({ share, low, high }) {
   return track;
 }
 
-function card({ text, rows, mean, needed, note }, { confidence, reports }) {
+function card({ text, rows, mean, needed, promise, note }, { confidence, reports }) {
   const level = `${Math.round(100 * confidence)}% interval`;
   const head = ["Answer", "Share", level, ""].map((title) =>
     title ? make("th", { scope: "col" }, title) : make("td", { className: "bar" }));
@@ -124,6 +124,7 @@ function card({ text, rows, mean, needed, note }, { confidence, reports }) {
     const [share, low, high] = [mean.share, mean.low, mean.high].map((score) => score.toFixed(2));
     section.append(make("p", {}, `Mean score ${share} (${level} ${low} – ${high})`));
   }
+  if (promise) section.append(make("p", { className: "small" }, promise));
   if (needed && reports < needed) {
     section.append(make("p", { className: "small" }, `${whole.format(needed - reports)} more reports for the wanted width.`));
   }

@@ -107,7 +107,7 @@ def notes(result: Regression) -> list[str]:
         found.append(
             "rows are weighted: the log-likelihood is that of the weighted rows, and tests are Wald's"
         )
-    found.append(f"each interval holds by itself with probability {result.confidence:g}, approximately")
+    found.append(str(result.table.promise))
     return found
 
 

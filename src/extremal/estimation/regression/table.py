@@ -16,6 +16,7 @@ import scipy.special
 from ..._frames import Tabular
 from ..._html import html_table
 from ..._types import Floats
+from ..promise import Promise
 
 
 def quantile(confidence: float) -> float:
@@ -70,6 +71,11 @@ class FigureTable(Tabular):
         return iter(self.rows())
 
     @property
+    def promise(self) -> Promise:
+        """What the intervals hold with."""
+        return Promise(self.confidence, "each", exact=False, choice=False)
+
+    @property
     def standard_errors(self) -> Floats:
         """Of each figure."""
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
@@ -115,7 +121,13 @@ class FigureTable(Tabular):
     def to_json(self) -> str:
         """The rows as text; a label that JSON does not know is written as its str()."""
         return json.dumps(
-            {"title": self.title, "confidence": self.confidence, "rows": self.rows()},
+            {
+                "title": self.title,
+                "confidence": self.confidence,
+                "intervals": self.promise.kind,
+                "promise": str(self.promise),
+                "rows": self.rows(),
+            },
             default=str,
             ensure_ascii=False,
             allow_nan=False,
@@ -146,7 +158,7 @@ class FigureTable(Tabular):
         return [*found, [f"{x:.4f}" for x in self.lower], [f"{x:.4f}" for x in self.upper]]
 
     def __str__(self) -> str:
-        return "\n".join([self.title, *self.lines()])
+        return "\n".join([self.title, *self.lines(), str(self.promise)])
 
     __repr__ = __str__
 
@@ -156,7 +168,7 @@ class FigureTable(Tabular):
         for values in zip(*columns.values(), strict=True):
             cells = [f"{x:.4f}" if isinstance(x, float) else escape(str(x)) for x in values]
             rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-        return html_table(self.title, rows)
+        return html_table(f"{self.title}; {self.promise}", rows)
 
 
 def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:

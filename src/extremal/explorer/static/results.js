@@ -59,7 +59,8 @@ export function showSample(sample) {
   const pairs = sample.answers.slice(0, 5).map((answer, k) => `${answer} → ${sample.reports[k]}`).join("; ");
   $("drawn").replaceChildren(
     make("p", {}, `${whole(sample.count)} reports drawn. The first: ${pairs}${sample.count > 5 ? "; …" : "."}`),
-    table("Shares, estimated back", ["answer", "in the sample", "estimated", "95 % interval"], rows));
+    table("Shares, estimated back", ["answer", "in the sample", "estimated", "95 % interval"], rows),
+    make("p", { className: "hint" }, sample.promise));
 }
 
 function clearSample() {

@@ -44,6 +44,7 @@ class Stored:
     place: str
     questions: tuple[StoredQuestion, ...]
     rows: tuple[list[Any], ...]
+    intervals: str  # that the survey's results are shown with
 
     def columns(self, names: Sequence[str]) -> dict[str, list[Any]]:
         """Columns by name: reports of private questions, answers in the clear; None where somebody left one out."""
@@ -97,7 +98,9 @@ def read_stored(path: Any) -> Stored:
             (document,) = cursor.fetchone() or (None,)
             cursor.execute("SELECT content FROM reports ORDER BY id")
             rows = tuple(parse_json(content) for (content,) in cursor)
-        questions = tuple(_question(q) for q in parse_json(document or "")["questions"])
+        survey = parse_json(document or "")
+        questions = tuple(_question(q) for q in survey["questions"])
+        intervals = str(survey.get("intervals", "each"))
     except ImportError:
         raise
     except Exception as error:
@@ -106,7 +109,7 @@ def read_stored(path: Any) -> Stored:
             "the store must be one that a survey was served with",
             given=f"{re.sub(r'//[^@/]*@', '//…@', place)}: {said}",
         ) from None
-    return Stored(place, questions, rows)
+    return Stored(place, questions, rows, intervals)
 
 
 def stored_digest(path: Any) -> str | None:

@@ -74,7 +74,7 @@ def summary(done: Demo) -> list[str]:
         f"For shares as exact, randomized response with the same leakage needs {done.saving:.1f} "
         f"times as many people; of the information in an answer it keeps {response.information:.4f} nats "
         f"where {done.ways[INFORMATION].information:.4f} are possible.",
-        f"{way.covered} of {done.prior.size} true shares lie in their intervals.",
+        f"{way.covered} of {done.prior.size} true shares lie in their intervals. In many surveys about 95 % do.",
         *([] if done.collection is None else [collected(done.collection)]),
         outside(done),
     ]
@@ -97,7 +97,7 @@ def phones_section(collection: phones.Collection | None) -> Section:
     series = [pictures.Series("from the store", found.shares, found.lower, found.upper, BLUE, "")]
     picture = drawn(
         lambda width: pictures.intervals(
-            found.labels, series, collection.truth, "estimated shares with simultaneous 95% intervals", width
+            found.labels, series, collection.truth, f"estimated shares; {found.promise}", width
         ),
         "Marks: the true shares among those who answered, which only the phones know.",
     )
@@ -129,11 +129,11 @@ def shares_section(done: Demo) -> Section:
                     done.prior.labels,
                     series,
                     done.prior.probabilities,
-                    "estimated shares with simultaneous 95% intervals",
+                    f"estimated shares; {done.ways[SHARES].estimate.promise}",
                     width,
                 ),
-                "Each line is an interval that holds, together with all others of its colour, with probability 95 % or "
-                "more; the dot is the estimate. Randomized response leaks exactly as much.",
+                "Each line is an interval that holds its share in about 95 % of surveys; the dot is the estimate. "
+                "Randomized response leaks exactly as much.",
             )
         ],
     )

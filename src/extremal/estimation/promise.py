@@ -1,0 +1,68 @@
+"""What intervals promise, in words: every table of the library takes them from here.
+
+Ordinary intervals ("each") are what surveys publish: every row by itself. Simultaneous ones ("all") are wider: no row
+of the table is wrong, except with the error allowed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import OptionError
+
+KINDS = ("each", "all")  # the first is the default, everywhere
+ROWS = {"each": "for each row by itself", "all": "for all rows together"}  # below a table
+FIGURES = {"each": "each by itself", "all": "all together"}  # in a sentence
+
+# How to ask for a kind, wherever the reader is.
+PYTHON = 'intervals="{}"'
+COMMAND = "--intervals {}"
+SURVEY = 'intervals = "{}" in survey.toml'
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What the intervals of a table promise; `choice`: whether the other kind can be had."""
+
+    confidence: float
+    kind: str
+    exact: bool  # for every number of reports; else in the limit of many
+    weighted: bool = False
+    choice: bool = True
+
+    def __str__(self) -> str:
+        said = (
+            f"intervals: {'at least' if self.exact else 'about'} {100 * self.confidence:g}% {ROWS[self.kind]}"
+        )
+        if self.weighted:
+            said += (
+                " (with weights, strata or clusters a large-sample approximation, not a guarantee for every number "
+                "of reports)"
+            )
+        return said
+
+    def note(self, option: str = PYTHON) -> str:
+        """The same, and how to get the other kind."""
+        if not self.choice:
+            return str(self)
+        other = next(kind for kind in KINDS if kind != self.kind)
+        return f"{self}; {option.format(other)} {ROWS[other]}"
+
+
+def goal(confidence: float, kind: str, option: str = PYTHON) -> str:
+    """The intervals that a number of people is for, and how to ask for the other kind."""
+    other = next(each for each in KINDS if each != kind)
+    return f"{100 * confidence:g}% intervals, {FIGURES[kind]}; for intervals {FIGURES[other]}: {option.format(other)}"
+
+
+def check_kind(given: Any) -> str:
+    """One of the kinds of intervals."""
+    if given not in KINDS:
+        raise OptionError(
+            'must be "each" or "all"',
+            parameter="intervals",
+            given=repr(given)[:40],
+            remedy='leave it out for "each"',
+        )
+    return str(given)

@@ -357,7 +357,7 @@ def test_labels_that_hold_commas_stand_in_quotes(tmp_path, monkeypatch):
     done = run("design", "--data", "a.csv", *labels, "-e", "0.5", "-o", "m.json")
     assert done.status == 0, done.err
     assert ex.load("m.json").inputs == ("no", "yes, often", "maybe")
-    run("privatize", "a.csv", "-o", "p.csv", "-m", "m.json")
+    run("privatize", "a.csv", "-o", "p.csv", "-m", "m.json", "--order", "shuffle")
     done = run("estimate", "p.csv", "-m", "m.json", "--group", 'some="yes, often",maybe', "--json")
     assert done.status == 0, done.err
     facts = json.loads(done.out)

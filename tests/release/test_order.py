@@ -12,10 +12,11 @@ import pytest
 
 import extremal as ex
 from extremal.certification.certify import certify
+from extremal.release import order
 from extremal.release.drawing import Randomness
 from extremal.release.frames import privatize_frame
 from extremal.release.job import plan
-from extremal.release.order import FALSE_ALARM, OrderWarning, Runs, watch
+from extremal.release.order import FALSE_ALARM, OrderWarning, Runs, _at_distance, watch
 
 PRIOR = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})
 C = certify(PRIOR, ex.theory.randomized_response(PRIOR, 1.0), 1.0)
@@ -67,6 +68,59 @@ def test_a_sorted_column_of_many_rare_answers_is_found():
     texts = ex.Prior.uniform(labels)
     by_text = certify(texts, ex.theory.randomized_response(texts, 1.0), 1.0)
     assert ordered(by_text, sorted(range(300), key=lambda k: labels[k]))
+
+
+BLOCK = random.Random(7).choices(range(3), k=900)
+PERIODS = {
+    "no no yes yes": [0, 0, 1, 1] * 50,
+    "three by three": [0, 0, 0, 1, 1, 1, 2, 2, 2] * 20,
+    "every 50th": [int(k % 50 == 49) for k in range(3000)],
+    "sorted in groups of five": [row for k in range(200) for row in [0, 0, (k * 7 % 3), 2, 2]],
+    "a long block again and again": BLOCK * 4,
+    "nine of ten as position says": [
+        row if random.Random(k).random() < 0.9 else k * 31 % 3 for k, row in enumerate(BLOCK[:60] * 40)
+    ],
+    "random first, then periodic": BLOCK + [0, 0, 1, 1] * 250,
+}
+
+
+@pytest.mark.parametrize("rows", PERIODS.values(), ids=PERIODS)
+@pytest.mark.parametrize("pieces", [1, 7])
+def test_orders_that_repeat_themselves_are_found(rows, pieces):
+    """Who knows the order knows answers from their places, however noisy the reports are."""
+    assert ordered(C, rows, pieces)
+    shuffled = list(rows)
+    random.Random(1).shuffle(shuffled)
+    assert not ordered(C, shuffled, pieces)
+
+
+def test_a_block_of_many_answers_again_and_again_is_found():
+    block = random.Random(2).choices(range(300), k=500)
+    assert ordered(BIG, block * 6)
+
+
+@pytest.mark.parametrize("distance", [2, 3, 4])
+def test_runs_at_a_distance_are_as_likely_as_runs(distance):
+    """Over all arrangements of 4 among 9, one by one."""
+    near, far = Counter(), Counter()
+    for places in itertools.combinations(range(9), 4):
+        codes = np.array([int(i in places) for i in range(9)])
+        near[tuple(_at_distance(codes, 2, 1).runs)] += 1
+        far[tuple(_at_distance(codes, 2, distance).runs)] += 1
+        classes = [codes[r::distance] for r in range(distance)]
+        joined = [code for one in classes for code in one]
+        runs = [[key for key, _ in itertools.groupby(joined)].count(symbol) for symbol in (0, 1)]
+        assert _at_distance(codes, 2, distance).runs.tolist() == runs
+    assert near == far
+
+
+def test_random_orders_raise_alarms_no_more_often_than_they_may(monkeypatch):
+    """With a chance of alarms that can be measured; the bound is a union of bounds, so there are fewer."""
+    monkeypatch.setattr(order, "FALSE_ALARM", 0.2)
+    rng = np.random.default_rng(9)
+    samples = [rng.choice(3, int(rng.integers(25, 200)), p=[0.6, 0.3, 0.1]) for _ in range(300)]
+    alarms = sum(ordered(C, rows) for rows in samples)
+    assert alarms <= 0.2 * 300 + 5 * np.sqrt(0.2 * 0.8 * 300)
 
 
 @pytest.mark.slow

@@ -7,6 +7,10 @@ counted, and compared with a random order of the same records.
 The number U of runs of one answer, which a of n records have, is hypergeometric in a random order:
 P(U = u) = C(a - 1, u - 1) C(n - a + 1, u) / C(n, a). So the chance of so few or so many runs is known exactly
 at any size; no approximation can raise a false alarm.
+
+Neighbours at a distance d are compared in the same way: records 0, d, 2d, …, then 1, d + 1, …, are in random order
+if the records are. So orders that repeat themselves, like no no yes yes, are found by runs, too. All distances up to
+half of the first records are tested; which of them are looked at is found by autocorrelation.
 """
 
 from __future__ import annotations
@@ -35,6 +39,8 @@ FEW_LABELS = (
 )
 TOO_FEW = 20  # records: no order of them is as rare as a false alarm
 SAMPLED = 1 << 16  # records of a column in memory that are looked at, once side by side and once far apart
+FIRST = 1 << 16  # records of a file whose distances are looked at
+MOST_SYMBOLS = 64  # of a view whose distances are looked at; of a larger alphabet its halves are
 
 
 class OrderWarning(UserWarning):
@@ -96,6 +102,7 @@ class Watch:
 
     name: Any
     views: list[tuple[NDArray[np.uint32] | None, Runs]] = field(default_factory=list)
+    first: NDArray[Any] = field(default_factory=lambda: np.empty(0, dtype=np.uint32))
 
     @classmethod
     def of(cls, name: Any, sampler: Sampler, product: Product | None) -> Watch:
@@ -110,6 +117,8 @@ class Watch:
         return cls(name, views)
 
     def add(self, rows: NDArray[Any]) -> None:
+        if len(self.first) < FIRST:
+            self.first = np.concatenate([self.first, rows[: FIRST - len(self.first)]])
         for table, runs in self.views:
             runs.add(rows if table is None else table[rows])
 
@@ -119,12 +128,53 @@ class Watch:
         return self.views[0][1].counts[:-1]
 
     def ordered(self, both: bool = True) -> bool:
-        """Whether equal answers stand together, or if `both` apart, more than they do in a random order."""
+        """Whether equal answers stand together, or if `both` apart or at equal distances, more than at random."""
         if not self.counts.any() or self.views[0][1].counts.sum() <= TOO_FEW:
             return False
         chances = np.concatenate([runs.log_chance(both) for _, runs in self.views])
-        # Any of these may have raised the alarm, in either direction.
-        return bool(np.any(chances < np.log(FALSE_ALARM / (2 * len(chances)))))
+        # Any of these may have raised the alarm, in either direction; half of all alarms are for distances.
+        if np.any(chances < np.log(FALSE_ALARM / (4 * len(chances)))):
+            return True
+        return both and self._repeated()
+
+    def _repeated(self) -> bool:
+        """Whether answers at some distance are alike, or different, more often than in a random order."""
+        count = len(self.first)
+        views = [
+            (self.first if table is None else table[self.first], len(runs.counts))
+            for table, runs in self.views
+            if len(runs.counts) <= MOST_SYMBOLS
+        ]
+        if count <= TOO_FEW or not views:
+            return False
+        tests = 2 * sum(symbols for _, symbols in views) * (count // 2)
+        return any(
+            np.any(_at_distance(codes, symbols, d).log_chance(True) < np.log(FALSE_ALARM / 2 / tests))
+            for codes, symbols in views
+            for d in _distances(codes, symbols)
+        )
+
+
+def _at_distance(codes: NDArray[Any], symbols: int, distance: int) -> Runs:
+    """The runs of every distance-th record, one class of them after the other."""
+    order = np.argsort(np.arange(len(codes)) % distance, kind="stable")
+    runs = Runs.of(symbols)
+    runs.add(codes[order])
+    return runs
+
+
+def _distances(codes: NDArray[Any], symbols: int) -> list[int]:
+    """For each symbol the distances at which it is most and least often followed by itself."""
+    count = len(codes)
+    pairs = count - np.arange(1, count // 2 + 1)
+    found = set()
+    for symbol in range(symbols):
+        there = (codes == symbol).astype(np.float64)
+        if 0 < there.sum() < count:
+            spectrum = np.fft.rfft(there - there.mean(), 1 << (2 * count - 1).bit_length())
+            alike = np.fft.irfft(np.abs(spectrum) ** 2)[1 : count // 2 + 1] / np.sqrt(pairs)
+            found |= {int(alike.argmax()) + 1, int(alike.argmin()) + 1}
+    return sorted(found)
 
 
 def _places(sampler: Sampler, product: Product, k: int) -> NDArray[np.uint32]:

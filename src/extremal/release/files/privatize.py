@@ -71,10 +71,11 @@ def privatize_file(
     its name. It is replaced only with overwrite=True, and is never the source. It is no more readable than the
     source. A binary stream as target gets everything at once, when all has been checked.
 
-    Records that are sorted by a private column, or in which equal answers stand together, tell the answers by
-    their order, however noisy the reports are. order="check" refuses them, judged by the runs of equal answers,
-    with a false alarm in one of a million files; order="shuffle" writes all records in a random order, for files
-    of up to 1 GiB; order="keep" accepts the order.
+    Records that are sorted by a private column, or in which equal answers stand together or at equal distances, tell
+    the answers by their order, however noisy the reports are. order="check" refuses them, judged by runs of equal
+    answers (of neighbours, and at every distance up to half of the first 65,536 records), with a false alarm in one of
+    a million files; order="shuffle" writes all records in a random order, for files of up to 1 GiB; order="keep"
+    accepts the order.
 
     `mechanisms`, `key`, `unknown`, `unknown_as`, `occasion`, `ledger` and `correction` are as in privatize_frame,
     `id_column` names the column with the ids. `progress` is called with (done, total): bytes of a CSV file, rows of a
@@ -185,7 +186,7 @@ def _check_order(columns: list[Any], shuffled: bool, numbered: list[str], path: 
     if columns and not shuffled:
         raise FileError(
             f"the order of the records reveals answers: in column {brief(columns[0])} of {path} equal answers are "
-            "closer together, or farther apart, than by chance",
+            "closer together, farther apart or more regular than by chance",
             remedy=('write them in random order with `order="shuffle"`, or accept it with `order="keep"`'),
         )
 

@@ -179,6 +179,13 @@ def serve(
             metavar="URL", help="Another site whose page may post reports, e.g. https://forms.example.org."
         ),
     ] = None,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A proxy whose X-Forwarded-For is believed, e.g. 10.0.0.7; one on this machine is known.",
+        ),
+    ] = None,
     secret_file: Annotated[
         str | None,
         typer.Option(
@@ -197,6 +204,7 @@ def serve(
         from urllib.parse import urlsplit
 
         from extremal.collection import server
+        from extremal.collection.guard import Proxies
         from extremal.collection.store import create_store
 
         published = _published(survey)
@@ -204,7 +212,8 @@ def serve(
             raise SurveyError("--tls-cert and --tls-key must be given together")
         public = None if url is None else public_address(url)
         tls = None if tls_cert is None else read_certificate(tls_cert, str(tls_key))
-        settings = server.Settings(read_secret(secret_file), origins=frozenset(origin or ()))
+        proxies = Proxies((*Proxies().names, *(proxy or ())))
+        settings = server.Settings(read_secret(secret_file), origins=frozenset(origin or ()), proxies=proxies)
         with (
             listen(host, port, "the survey") as bound,
             create_store(_place(survey, database), published) as store,

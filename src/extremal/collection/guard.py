@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import ipaddress
 import secrets
 import time
 from collections.abc import AsyncIterable, Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from .._web import is_loopback
+from ..errors import OptionError
 
 LARGEST_BODY = 16 << 10  # bytes
 READ_SECONDS = 20.0  # until a body must be there
@@ -66,6 +67,41 @@ async def read_body(chunks: AsyncIterable[bytes], headers: Mapping[str, str]) ->
     return bytes(body)
 
 
+def neighbourhood(address: str) -> str:
+    """Whom an address stands for: itself, or in IPv6 the network of 2^64 addresses that one household has."""
+    try:
+        ip = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(ip, ipaddress.IPv4Address):
+        return str(ip)
+    return str(ip.ipv4_mapped or ipaddress.IPv6Network((int(ip) >> 64 << 64, 64)))
+
+
+@dataclass(frozen=True)
+class Proxies:
+    """Servers that pass on the requests of others, and may say whose they are: this machine, unless told otherwise."""
+
+    names: tuple[str, ...] = ("127.0.0.0/8", "::1")
+
+    def __post_init__(self) -> None:
+        for name in self.names:
+            try:
+                ipaddress.ip_network(name)
+            except ValueError:
+                raise OptionError(
+                    "a proxy must be an address or a network", given=repr(name)[:60], remedy="e.g. 10.0.0.7"
+                ) from None
+
+    def __contains__(self, address: object) -> bool:
+        try:
+            ip = ipaddress.ip_address(str(address).partition("%")[0])
+        except ValueError:
+            return False
+        ip = getattr(ip, "ipv4_mapped", None) or ip
+        return any(ip in ipaddress.ip_network(name) for name in self.names)
+
+
 @dataclass
 class Bucket:
     """So many at once, and so many a second on average."""
@@ -92,11 +128,12 @@ class Bucket:
 
 @dataclass
 class Limits:
-    """At most so many posts, from all and from each address; addresses of this machine are proxies and not counted."""
+    """At most so many posts, from all and from each address; those of proxies are not counted."""
 
     everybody: Bucket
     burst: float = 300.0  # a class of pupils behind one address
     rate: float = 10.0
+    proxies: Proxies = field(default_factory=Proxies)
     clock: Callable[[], float] = time.monotonic
     _key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
     _clients: dict[bytes, Bucket] = field(default_factory=dict, repr=False)
@@ -104,13 +141,13 @@ class Limits:
     def check(self, address: str | None) -> None:
         """Refuse what is too much."""
         busy = Refusal(429, "Too many reports at once. Please try again in a minute.")
-        if address is not None and not _is_here(address) and not self._client(address).take():
+        if address is not None and address not in self.proxies and not self._client(address).take():
             raise busy
         if not self.everybody.take():
             raise busy
 
     def _client(self, address: str) -> Bucket:
-        name = hashlib.blake2b(address.encode(), key=self._key, digest_size=8).digest()
+        name = hashlib.blake2b(neighbourhood(address).encode(), key=self._key, digest_size=8).digest()
         if name not in self._clients:
             if len(self._clients) >= MOST_CLIENTS or (self._clients and len(self._clients) % 1000 == 0):
                 since = self.clock() - FORGET_SECONDS
@@ -119,12 +156,3 @@ class Limits:
                 self._clients.clear()
             self._clients[name] = Bucket(self.burst, self.rate, self.clock)
         return self._clients[name]
-
-
-def _is_here(address: str) -> bool:
-    if address in ("127.0.0.1", "::1"):
-        return True
-    try:
-        return is_loopback(address)
-    except ValueError:
-        return False

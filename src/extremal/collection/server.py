@@ -11,12 +11,13 @@ import contextlib
 import hmac
 import json
 import logging
+import re
 import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from .._web import RAW_HEADERS, listen
 from ..errors import StoreError
+from .connections import AT_ONCE, MOST_CONNECTIONS, Gate, Server, protocol, room_for_connections
 from .export import csv_text
-from .guard import Bucket, Limits, Refusal, check_origin, read_body
+from .guard import Bucket, Limits, Proxies, Refusal, check_origin, read_body
 from .inbox import Inbox
 from .needed import people_needed
 from .page import CODE, STATIC, page_of
@@ -57,7 +60,14 @@ SENTENCES = {
 }
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 LATER = "The report could not be stored now. Please try again later."
-MOST_CONNECTIONS = 2000
+UNKNOWN_PROXY = (
+    "a proxy passes on requests of others, which all come from one address to this server, with one limit for all. "
+    "If it is yours, name it with --proxy"
+)
+SILENT_PROXY = (
+    "a proxy does not say whose requests it passes on, so limits for each address do not work. "
+    "Make it send X-Forwarded-For"
+)
 RATE = 3000.0  # posts a second from everybody
 
 Log = Callable[[str], None]
@@ -70,13 +80,14 @@ class Settings:
     secret: str  # of the researcher
     origins: frozenset[str] = frozenset()  # other sites whose pages may post
     rate: float = RATE
+    proxies: Proxies = field(default_factory=Proxies)  # believed when they say whose request it is
     log: Log = lambda line: print(line, flush=True)
 
 
 def create_app(store: Store, settings: Settings) -> ASGIApp:
     """The application for a store and its survey."""
     published = store.published
-    limits = Limits(Bucket(2 * settings.rate, settings.rate))
+    limits = Limits(Bucket(2 * settings.rate, settings.rate), proxies=settings.proxies)
     files = page_of(published, "reports").files
     figures, inbox = Figures(store), Inbox(store)
 
@@ -209,6 +220,44 @@ class Door:
         return JSONResponse({"error": "There is nothing here."}, error.status_code)
 
 
+class Peers:
+    """Learns from proxies whose requests they pass on, and says once where one hides the addresses of all."""
+
+    def __init__(self, app: ASGIApp, proxies: Proxies, tell: Log) -> None:
+        self.app = ProxyHeadersMiddleware(app, list(proxies.names))
+        self.proxies, self.tell = proxies, tell
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] == "http" and scope["client"] is not None:
+            headers = dict(scope["headers"])
+            named = b"x-forwarded-for" in headers
+            if scope["client"][0] not in self.proxies:
+                if named:
+                    self.tell(UNKNOWN_PROXY)
+            elif not named and not _is_local(headers.get(b"host", b"").decode("latin-1")):
+                self.tell(SILENT_PROXY)
+        await self.app(scope, receive, send)
+
+
+def _is_local(host: str) -> bool:
+    """Whether the address in a browser is one of this machine: then it needs no proxy."""
+    name = host.rpartition(":")[0] if re.search(r":\d+$", host) else host
+    return name in ("", "localhost") or name.strip("[]") in Proxies()
+
+
+def once(log: Log) -> Log:
+    """The log, for sentences that are worth saying only once."""
+    told: set[str] = set()
+
+    def tell(line: str) -> None:
+        if line not in told:
+            told.add(line)
+            log(line)
+
+    return tell
+
+
 def _asked(request: Request) -> str:
     """What a request asked for, in words of our own: a mail program may have put a whole invitation into its path."""
     known = request.url.path in {"/reports", "/survey.json", "/results.json", "/reports.csv", *PAGES}
@@ -227,19 +276,24 @@ class Certificate:
 def make_server(store: Store, settings: Settings, tls: Certificate | None = None) -> uvicorn.Server:
     """The server, not yet running."""
     secured = {} if tls is None else {"ssl_certfile": tls.certificate, "ssl_keyfile": tls.key}
+    tell = once(settings.log)
+    gate = Gate(settings.proxies, tell, room_for_connections())
     config = uvicorn.Config(
-        create_app(store, settings),
+        Peers(create_app(store, settings), settings.proxies, tell),
         log_level="critical",
         access_log=False,
         server_header=False,
         date_header=True,
+        http=protocol(gate),
         ws="none",
+        proxy_headers=False,  # Peers does that
         lifespan="off",
-        limit_concurrency=MOST_CONNECTIONS,
+        limit_concurrency=MOST_CONNECTIONS + 2 * AT_ONCE,  # some of which are closing
+        backlog=AT_ONCE,
         timeout_graceful_shutdown=5,
         **secured,
     )
-    return uvicorn.Server(config)
+    return Server(config, gate)
 
 
 def serve(store: Store, bound: socket.socket, settings: Settings, tls: Certificate | None = None) -> None:

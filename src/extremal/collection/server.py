@@ -260,7 +260,8 @@ def once(log: Log) -> Log:
 
 def _asked(request: Request) -> str:
     """What a request asked for, in words of our own: a mail program may have put a whole invitation into its path."""
-    known = request.url.path in {"/reports", "/survey.json", "/results.json", "/reports.csv", *PAGES}
+    own = ("", "index.html", "survey.json", *CODE, "reports", "results.json", "reports.csv")
+    known = request.url.path in {*PAGES, *(f"/{name}" for name in own)}
     method = request.method if request.method in METHODS else "?"
     return f"{method} {request.url.path if known else 'another path'}"
 

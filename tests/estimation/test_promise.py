@@ -1,9 +1,14 @@
 """Two kinds of intervals: which is the default, what tables say about theirs, and that plans are about the same."""
 
+import itertools
+
 import numpy as np
 import pytest
+from scipy.stats import beta, binomtest, multinomial
 
 import extremal as ex
+from extremal.estimation.contrasts import Channel
+from extremal.estimation.intervals import contrast_intervals, weighed
 from extremal.estimation.promise import COMMAND, SURVEY, Promise
 
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
@@ -137,3 +142,72 @@ def test_in_simulated_surveys_the_people_of_a_plan_give_the_width():
         held.append((e.lower <= PRIOR.probabilities) & (PRIOR.probabilities <= e.upper))
     assert np.median(widths) == pytest.approx(0.1, rel=0.02)
     assert np.mean(held, axis=0) == pytest.approx(0.95, abs=0.035)
+
+
+# Two answers: one share determines the other
+
+
+YES = ex.Prior({"no": 0.7, "yes": 0.3})
+HALF = ex.Mechanism([[0.75, 0.25], [0.25, 0.75]], YES.labels, YES.labels)
+
+
+@pytest.mark.parametrize("seen", [30, 180, 250, 300])
+def test_of_two_answers_simultaneous_intervals_are_those_of_one_binomial_share(seen):
+    """Clopper and Pearson's at the whole error, by another library, moved through the mechanism."""
+    e = ex.estimate(HALF, {"no": 400 - seen, "yes": seen}, prior=YES, intervals="all")
+    low, high = binomtest(seen, 400).proportion_ci(0.95, "exact")
+    ends = np.clip([(low - 0.25) / 0.5, (high - 0.25) / 0.5], 0.0, 1.0)
+    assert (e.lower[1], e.upper[1]) == pytest.approx(ends, abs=1e-9)
+    assert (1 - e.upper[0], 1 - e.lower[0]) == pytest.approx(ends, abs=1e-9)
+    group = e.group({"one": ["yes"], "other": ["no"], "difference": {"yes": 1, "no": -1}})
+    assert group.lower == pytest.approx([ends[0], 1 - ends[1], 2 * ends[0] - 1], abs=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", [HALF, ex.Mechanism([[0.5, 0.4, 0.1], [0.1, 0.3, 0.6]], YES.labels)])
+def test_both_intervals_of_two_answers_hold_together(mechanism):
+    """By enumeration of all counts of 40 reports."""
+    size = mechanism.shape[1]
+    counts = np.array([c for c in itertools.product(range(41), repeat=size) if sum(c) == 40])
+    contrasts = weighed(Channel(mechanism.matrix, YES.probabilities), 40.0, np.eye(2), 0.1)
+    found = contrast_intervals(contrasts, counts, 0.1)
+    for truth in np.linspace(0, 1, 41):
+        theta = np.array([1 - truth, truth])
+        both = ((found.lower <= theta + 1e-12) & (theta - 1e-12 <= found.upper)).all(axis=1)
+        assert multinomial.pmf(counts, 40, theta @ mechanism.matrix)[both].sum() >= 0.9
+
+
+def test_two_answers_take_fewer_people_and_three_as_many_as_before():
+    n = ex.plan(HALF, prior=YES, width=0.1, intervals="all").people
+    q = float((YES.probabilities @ HALF.matrix)[1])
+
+    def wide(people):
+        low, high = beta.ppf(
+            [0.025, 0.975], [people * q, people * q + 1], [people * (1 - q) + 1, people * (1 - q)]
+        )
+        return (high - low) / 0.5
+
+    assert wide(n) <= 0.1 < wide(n - 1)
+    three = ex.Mechanism([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]], PRIOR.labels, PRIOR.labels)
+    reports = dict(zip(three.outputs, [400, 330, 270], strict=True))
+    found = ex.estimate(three, reports, prior=PRIOR, intervals="all")
+    for k, count in enumerate(reports.values()):
+        low, high = binomtest(count, 1000).proportion_ci(1 - 0.05 / 3, "exact")
+        assert (found.lower[k], found.upper[k]) == pytest.approx(
+            ((low - 0.2) / 0.4, (high - 0.2) / 0.4), abs=1e-6
+        )
+
+
+def test_differences_of_two_answers_are_not_divided_either():
+    weights = np.linspace(1, 2, 300)
+    for more in ({}, {"weights": weights}):
+        how = {"prior": YES, **more}
+        first, second = ["no", "yes"] * 150, ["no", "no", "yes"] * 100
+        each, every = (
+            ex.estimate(HALF, first, intervals=kind, **how).difference(
+                ex.estimate(HALF, second, intervals=kind, **how)
+            )
+            for kind in ("each", "all")
+        )
+        if more:  # the same approximation
+            assert every.lower == pytest.approx(each.lower)
+        assert every.lower == pytest.approx(-every.upper[::-1])

@@ -15,6 +15,7 @@ from .contrasts import each_symbol
 from .interval_table import IntervalTable
 from .intervals import BENTKUS, VARIANCE_SHARE, Bounds, Spread, deviation, mean_intervals, normal_quantile
 from .promise import Promise
+from .targets import statements
 
 if TYPE_CHECKING:
     from .result import Estimate
@@ -46,9 +47,9 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
     values, exact = one.shares - other.shares, one.promise.exact and other.promise.exact
     errors = np.hypot(one.standard_errors, other.standard_errors)
     if exact:
-        lower, upper = _difference_bounds(one, other, targets, (1 - level) / len(targets))
+        lower, upper = _difference_bounds(one, other, targets, (1 - level) / statements(targets))
     else:
-        share = (1 - level) / (len(targets) if one.intervals == "all" else 1)
+        share = (1 - level) / (statements(targets) if one.intervals == "all" else 1)
         degrees = [e.survey.degrees for e in (one, other) if e.survey is not None]
         ends = np.stack((-np.ones(len(targets)), np.ones(len(targets))), axis=1)
         centers = one.linear(targets) @ one.report_shares - other.linear(targets) @ other.report_shares

@@ -23,6 +23,7 @@ from .promise import Promise
 from .result import Estimate
 from .survey import Totals
 from .tabled import Tabled, source
+from .targets import statements
 
 NO_TEST = (
     "no test of whether the groups differ: everybody in a group reported the same, or there are too few people or "
@@ -195,7 +196,7 @@ class GroupedEstimate(Tabled):
         errors = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", A, self.totals.covariance, A), 0.0))
         known = a.identified & b.identified
         errors = np.where(known, errors, np.inf)
-        share = (1 - self.confidence) / (len(targets) if self.intervals == "all" else 1)
+        share = (1 - self.confidence) / (statements(targets) if self.intervals == "all" else 1)
         values = a.shares - b.shares
         ends = np.stack((-np.ones(len(targets)), np.ones(len(targets))), axis=1)
         bounds = wald_intervals(ends, values, errors, two_sided_quantile(share, self.totals.degrees))

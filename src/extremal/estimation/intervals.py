@@ -13,7 +13,8 @@ side of its interval is a test that is turned around:
 In the limit a side of such an interval is as wide as that of a normal one at 4.1 times less error: 17% wider for
 five symbols, 10% for two hundred. The bounds hold for independent reports of different people, so what is covered
 is both the shares in a population that people were drawn from and the shares among the very people who
-answered. Errors are divided evenly over the targets (Bonferroni).
+answered. Errors are divided evenly over the targets (Bonferroni); of two answers one share determines the other, so
+there is nothing to divide.
 
 Where some combinations are not identified, Clopper-Pearson bounds on all output probabilities (a tenth of the
 error) and the intervals of the contrasts make a polytope of shares, and linear programs over it give the
@@ -32,6 +33,7 @@ from .._types import Floats
 from .binomial import lower_limit, upper_limit
 from .contrasts import Channel, Contrasts
 from .share_polytope import narrowed
+from .targets import statements
 
 BENTKUS = math.e**2 / 2
 VARIANCE_SHARE = 0.1  # of the error, for the bound on the variance
@@ -56,7 +58,7 @@ def target_intervals(channel: Channel, counts: NDArray[Any], targets: Floats, er
 
 def weighed(channel: Channel, n: float, targets: Floats, error: float) -> Contrasts:
     """The weights for the intervals of these targets from n reports."""
-    return channel.contrasts(targets, n, normal_quantile(error / len(targets) / 2 / BENTKUS))
+    return channel.contrasts(targets, n, normal_quantile(error / statements(targets) / 2 / BENTKUS))
 
 
 def contrast_intervals(contrasts: Contrasts, counts: NDArray[Any], error: float) -> Bounds:
@@ -65,7 +67,7 @@ def contrast_intervals(contrasts: Contrasts, counts: NDArray[Any], error: float)
     Counts of several collections of the same size, one a row, have intervals in rows.
     """
     n, targets = _size(counts), contrasts.targets
-    each = error / len(targets)
+    each = error / statements(targets)
     programs = bool(contrasts.biased.any())
     if programs:
         each *= 1 - BOX_SHARE

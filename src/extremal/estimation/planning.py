@@ -25,6 +25,7 @@ from .binomial import MOST_COUNTED
 from .contrasts import Channel, each_symbol, standard_errors
 from .intervals import BENTKUS, Bounds, normal_quantile, target_intervals, within_simplex
 from .promise import FIGURES, check_kind
+from .targets import statements
 
 MOST_REPORTS = 10**12  # a width that takes more is called out of reach
 
@@ -352,7 +353,9 @@ def expected_bounds(channel: Channel, targets: Floats, n: float, error: float, k
     lower, upper = np.empty(len(targets)), np.empty(len(targets))
     if not known.all():  # what is possible
         rest = targets[~known]
-        lower[~known], upper[~known] = target_intervals(channel, n * channel.outputs, rest, error * len(rest))
+        lower[~known], upper[~known] = target_intervals(
+            channel, n * channel.outputs, rest, error * statements(rest)
+        )
     z, sums = normal_quantile(error / 2), known & is_sum(targets)
     away = known & ~sums
     lower[away], upper[away] = wald_intervals(

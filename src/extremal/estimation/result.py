@@ -29,7 +29,7 @@ from .promise import Promise
 from .share_polytope import narrowed
 from .survey import WeightedReports
 from .tabled import Tabled, source
-from .targets import score_target, target_of
+from .targets import score_target, statements, target_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -275,7 +275,7 @@ class Estimate(Tabled):
         """
         if self.promise.exact:
             return target_intervals(self.channel, self.counts.counts, targets, error)
-        share = error / len(targets) if self.intervals == "all" else error
+        share = error / statements(targets) if self.intervals == "all" else error
         known = self.channel.identified(targets)
         lower, upper = np.empty(len(targets)), np.empty(len(targets))
         if not known.all():
@@ -418,7 +418,7 @@ class Estimate(Tabled):
         """What the reports leave possible of targets that they do not identify."""
         low, high = targets.min(axis=1), targets.max(axis=1)
         if self.survey is None:
-            return target_intervals(self.channel, self.counts.counts, targets, error * len(targets))
+            return target_intervals(self.channel, self.counts.counts, targets, error * statements(targets))
         quantile = two_sided_quantile(error / len(self.report_shares), self.survey.degrees)
         away = quantile * np.sqrt(np.maximum(np.diag(self.survey.covariance), 0.0))
         box = np.maximum(self.report_shares - away, 0.0), np.minimum(self.report_shares + away, 1.0)

@@ -14,6 +14,15 @@ from ..model.labels import Labels, as_list, brief, shorten
 from .labels import label_finder
 
 
+def statements(targets: Floats) -> int:
+    """Over how many statements the error of simultaneous intervals is divided.
+
+    Of two answers there is one: shares sum to 1, so every combination is a + b times the share of the first, and its
+    interval is right where that share's is.
+    """
+    return 1 if targets.shape[1] == 2 else len(targets)
+
+
 def target_of(labels: Labels, coefficients: Any) -> Floats:
     """The coefficient of every label: 1 for those to sum over, or those of a mapping label -> coefficient."""
     target = np.zeros(len(labels))

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.support.browser import PHONE, Device, until
+from tests.support.browser import PHONE, Device, barriers, until
 from tests.support.survey_site import HEADERS, ID, certified, kept, kept_of, serving, survey
 
 ANSWERS = ["never", "once", "often"]
@@ -179,6 +179,7 @@ def test_invitations_that_come_and_go_do_not_make_one_person_draw_again(site, ph
     first = page.text_content("#body")
     late.click("#draw")
     late.wait_for_selector("#other:visible")
+    assert barriers(late) == []
     site.redirects["/"] = f"/s1/#{two}"
     page.goto("about:blank")
     page.goto(site.address)
@@ -236,3 +237,39 @@ def test_a_page_that_did_not_come_over_https_draws_nothing(site, phone):
     )
     assert "https" in said
     assert site.bodies == []
+
+
+# drawOnce, in forms of one's own
+
+ONCE = """async ([text, answer, name]) => {
+    const { load } = await import("/extremal.js");
+    const mechanism = load(text);
+    await mechanism.verify();
+    const once = () => mechanism.drawOnce(answer, name).catch((error) => error.message);
+    return [...await Promise.all(Array.from({ length: 20 }, once)), await once()];
+}"""
+
+
+def test_a_form_of_ones_own_draws_once_under_one_name_of_a_site(site, phone):
+    page = phone.as_new()
+    found = set()
+    for k in range(3):
+        page.goto(f"{site.address}s{k}/")
+        found |= set(page.evaluate(ONCE, [MECHANISM.to_json(), ANSWERS[k], "visits"]))
+    (report,) = found
+    assert report in MECHANISM.mechanism.outputs
+    said = set(page.evaluate(ONCE, [OTHER.to_json(), "never", "visits"]))
+    assert said == {
+        "This browser keeps a report from an earlier version of this question, and makes no second one."
+    }
+    assert kept(page)["question visits"] == {"digest": MECHANISM.digest, "report": report}
+    page.evaluate(ONCE, [MECHANISM.to_json(), "never", "visits, second wave"])
+    assert {"question visits", "question visits, second wave"} == set(kept(page))
+
+
+def test_a_form_of_ones_own_draws_nothing_where_nothing_is_kept(site, phone):
+    page = phone.as_new(COUNTING + "Object.defineProperty(window, 'indexedDB', { value: undefined });")
+    page.goto(site.address)
+    (said,) = set(page.evaluate(ONCE, [MECHANISM.to_json(), "never", "visits"]))
+    assert "keeps nothing" in said
+    assert page.evaluate("draws") == 0

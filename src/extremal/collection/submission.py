@@ -8,7 +8,7 @@ from .guard import LARGEST_BODY, Refusal
 from .published import Published
 from .store import HEX, Submission, token_hash
 
-OTHER_VERSION = "It was made for another version of this survey, and this server does not count it."
+OTHER_VERSION = "It was made for another version of this survey, and is not counted here."
 
 
 def parse_submission(published: Published, body: bytes) -> Submission:

@@ -58,15 +58,15 @@ function stop(text) {
 
 /** Under which invitation the record stands; without invitations one person answers on a device, whoever it was. */
 function owner() {
-  return survey.invitation || token in records ? token : Object.keys(records)[0] ?? token;
+  return survey.invitation || token in records ? token : Object.keys(records)[0] || "";
 }
 
 /** Reads what is kept, after change(), which may set `record`; tells whether there is something about other surveys. */
 async function keep(change = () => {}) {
   const name = `survey ${survey.id}`;
   const all = await kept((everything) => {
-    records = everything[name] ?? {};
-    record = records[owner()] ?? null;
+    records = everything[name] || {};
+    record = records[owner()] || null;
     change();
     if (record) everything[name] = records = { ...records, [owner()]: record };
   });
@@ -78,7 +78,7 @@ async function mark(state) {
   const before = record;
   let changed = false;
   const change = () => {
-    record ??= before;
+    record = record || before;
     changed = record.state !== state && record.state !== "sent";
     if (changed) record = { ...record, state };
   };
@@ -468,7 +468,7 @@ async function send() {
 }
 
 function sendNow() {
-  if (record?.state === "queued") send();
+  if (record && record.state === "queued") send();
 }
 
 function finish({ body }) {
@@ -489,8 +489,8 @@ function finish({ body }) {
 
 function receipt() {
   const { id, reports, survey: digest } = JSON.parse(record.body);
-  const text = (name) => questions.find((question) => question.name === name)?.text ?? name;
-  const lines = Object.entries(reports).map(([name, report]) => `${text(name)}\n  ${JSON.stringify(report)}`);
+  const texts = Object.fromEntries(questions.map((question) => [question.name, question.text]));
+  const lines = Object.entries(reports).map(([name, report]) => `${texts[name] || name}\n  ${JSON.stringify(report)}`);
   save(`receipt-${id.slice(0, 8)}.txt`,
     `Receipt: ${survey.title}\n\nReceipt code ${id}\nSurvey ${digest}\n\nWhat was sent:\n${lines.join("\n")}\n`,
     "text/plain");

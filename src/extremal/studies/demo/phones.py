@@ -128,6 +128,7 @@ def _asked(
 def _survey(labels: list[str]) -> str:
     answers = ", ".join(json.dumps(label) for label in labels)
     return f"""\
+id = "{secrets.token_hex(8)}"
 title = "Party identification"
 introduction = "Which party do you lean to? Your phone sends a random report, never your answer."
 

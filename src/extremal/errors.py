@@ -9,6 +9,7 @@ ExtremalError
 ├── OptionError         a method, tolerance, confidence, seed or other option that is not valid
 ├── SizeError           a computation that would not fit into memory or time
 ├── CertificationError  integer weights that do not satisfy the epsilon they are to be certified for
+├── DisclosureError     a mechanism that discloses the true answers where nobody asked for that
 ├── FormatError         a mechanism file that is malformed, altered or too large
 ├── FileError           a data file that cannot be read, or a target that must not be written
 ├── ValuesError         a column that cannot be privatised: unknown or missing values, a wrong type or length
@@ -147,6 +148,31 @@ class ProofError(ExtremalError, RuntimeError):
 
 class CertificationError(ExtremalError, ValueError):
     """Integer weights, or a mechanism, that do not satisfy the epsilon they are to be certified for."""
+
+
+class DisclosureError(ExtremalError, ValueError):
+    """A mechanism that discloses the true answers, fully or nearly, where nobody asked for that."""
+
+
+class DisclosureWarning(UserWarning):
+    """A design whose reports disclose the true answers, fully or nearly.
+
+    Parameters
+    ----------
+    problem
+        What is wrong.
+    given
+        What reports tell, in words.
+    remedy
+        What to do.
+    """
+
+    def __init__(self, problem: str, given: str, remedy: str) -> None:
+        super().__init__(problem, given, remedy)
+        self.problem, self.given, self.remedy = problem, given, remedy
+
+    def __str__(self) -> str:
+        return f"{self.problem}: {self.given}; {self.remedy}"
 
 
 class FormatError(ExtremalError, ValueError):

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import random
 
 import pytest
 from hypothesis import given, settings
@@ -107,6 +108,44 @@ def test_only_truth_is_left_when_digests_match():
     c = Certified.from_json(json.dumps(redigest(document)))
     assert (c.epsilon, c.outputs) == (0.8, ("maybe", "never"))
     assert c.digest != small().digest
+
+
+@pytest.mark.parametrize("which", [0, -4])
+def test_every_altered_byte_is_noticed(which):
+    """Also of notes, which decide nothing; only white space between members may change."""
+    text = CASES[which].to_json()
+    document, rng = json.loads(text), random.Random(5)
+    assert which == 0 or document["evidence"]["kind"] == "counts"
+    for place in range(len(text)):
+        other = chr(rng.randrange(32, 127))
+        altered = text[:place] + other + text[place + 1 :]
+        try:
+            same = json.loads(altered) == document
+        except ValueError:
+            same = False
+        if not same:
+            with pytest.raises(FormatError):
+                Certified.from_json(altered)
+
+
+@pytest.mark.parametrize("name", ["library", "method", "description"])
+def test_an_altered_note_is_noticed_and_after_an_honest_new_digest_is_read_as_a_note(name):
+    document = json.loads(CASES[-4].to_json())
+    place = document["prior_set"] if name == "description" else document
+    place[name] = "all priors whatever"
+    with pytest.raises(FormatError, match="its file_digest does not match"):
+        Certified.from_json(json.dumps(document))
+    noted = Certified.from_json(json.dumps(redigest(document)))
+    assert noted.digest == CASES[-4].digest  # so a repeated keyed job repeats its reports
+    assert noted.prior_set.description == CASES[-4].prior_set.description
+    assert noted.prior_set.note == ("all priors whatever" if name == "description" else "")
+
+
+@pytest.mark.parametrize("c", CASES, ids=repr)
+def test_files_of_today_without_a_digest_of_the_whole_file_are_read(c):
+    document = json.loads(c.to_json())
+    del document["file_digest"]
+    assert Certified.from_json(json.dumps(document)) == c
 
 
 def test_a_wrong_digest_is_refused():

@@ -42,7 +42,9 @@ def test_a_saved_mechanism_comes_back_bit_by_bit(c, tmp_path):
 def test_a_mechanism_from_a_file_draws_what_it_drew_before(c):
     back = Certified.from_json(c.to_json())
     values = [c.inputs[k % len(c.inputs)] for k in range(100)]
-    reports = [x.privatize(values, source=ex.randomness.SeededWords(3)) for x in (c, back)]
+    reports = [
+        x.privatize(values, source=ex.randomness.SeededWords(3), allow_true_answers=True) for x in (c, back)
+    ]
     assert reports[0] == reports[1]
     assert back.weights.flags.c_contiguous
 
@@ -68,7 +70,9 @@ def typed(label):
 
 @given(st.lists(labels, min_size=2, max_size=6, unique=True))
 def test_labels_keep_their_types(names):
-    c = certify(ex.Prior.uniform(names), ex.Mechanism(np.eye(len(names)), names, names), 2.0)
+    c = certify(
+        ex.Prior.uniform(names), ex.Mechanism(np.eye(len(names)), names, names), 2.0, allow_true_answers=True
+    )
     back = Certified.from_json(c.to_json())
     assert [typed(label) for label in back.inputs] == [typed(label) for label in names]
     assert [typed(label) for label in back.outputs] == [typed(label) for label in names]
@@ -92,7 +96,9 @@ def test_labels_keep_their_types(names):
     ids=ascii,
 )
 def test_odd_labels_stay_as_they_are(names, tmp_path):
-    c = certify(ex.Prior([0.5, 0.5], names), ex.Mechanism(np.eye(2), names, names), 1.0)
+    c = certify(
+        ex.Prior([0.5, 0.5], names), ex.Mechanism(np.eye(2), names, names), 1.0, allow_true_answers=True
+    )
     path = tmp_path / "m.json"
     c.save(path)
     assert load(path).inputs == tuple(names)
@@ -102,7 +108,7 @@ def test_odd_labels_stay_as_they_are(names, tmp_path):
 def test_one_and_one_are_four_different_labels():
     digests = set()
     for label in (1, 1.0, True, "1"):
-        c = certify(ex.Prior([0.5, 0.5], ["x", label]), ex.Mechanism(np.eye(2)), 1.0)
+        c = certify(ex.Prior([0.5, 0.5], ["x", label]), ex.Mechanism(np.eye(2)), 1.0, allow_true_answers=True)
         assert type(Certified.from_json(c.to_json()).inputs[1]) is type(label)
         digests.add(c.digest)
     assert len(digests) == 4

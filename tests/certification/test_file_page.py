@@ -163,11 +163,13 @@ def test_the_digest_of_a_mechanism_for_a_set_of_priors_is_this():
     )
     expected = hashlib.sha256(b"extremal-mechanism-digest-2\0" + text.encode("utf-8")).hexdigest()
     for note in ("a ball", "what was known in 2026"):
-        priors = ex.PriorSet(prior, *bounds, 0.125, 0.9, note)
+        priors = ex.PriorSet(prior, *bounds, 0.125, 0.9, note=note)
         c = Certified(prior, ("x", "y"), weights, 0.75, prior_set=priors)
         assert c.digest == expected == "043f1e515f11cf0de80bfde1bab233ea6e76322108d0131090ccd2c403fc5317"
-        assert code_of_the_page()["digest"](json.loads(c.to_json())) == expected
-    wider = ex.PriorSet(prior, *bounds, 0.25, 0.9, "a ball")
+        document = json.loads(c.to_json())
+        assert code_of_the_page()["digest"](document) == expected
+        assert code_of_the_page()["file_digest"](document) == document["file_digest"]
+    wider = ex.PriorSet(prior, *bounds, 0.25, 0.9)
     assert Certified(prior, ("x", "y"), weights, 0.75, prior_set=wider).digest != expected
     assert Certified(prior, ("x", "y"), weights, 0.75).digest != expected
 
@@ -210,7 +212,7 @@ def test_the_code_on_the_page_draws_what_the_library_draws(c):
     rows = weights_of(document)
     assert rows == c.weights.tolist()
     values = [c.inputs[k % len(c.inputs)] for k in range(200)]
-    reports = c.privatize(values, key=KEY, ids=range(200), column="q")
+    reports = c.privatize(values, key=KEY, ids=range(200), column="q", allow_true_answers=True)
     for k, (value, report) in enumerate(zip(values, reports, strict=True)):
         row = c.inputs.index(value)
         word = page["word"](KEY, c.digest, "q", k, row)

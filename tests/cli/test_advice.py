@@ -61,40 +61,65 @@ def test_a_prior_counted_from_data_is_said_to_stand_in_the_mechanism_file(umfrag
         assert json.loads(done.out)["warnings"] == []
 
 
-def test_an_epsilon_that_allows_everything_is_warned_of_everywhere(umfrage):
-    done = run("design", "--prior", PRIOR, "-e", "5", "-o", "all.json")
-    warning = (
-        "WARNING: epsilon 5 is not below epsilon_max = 1.609 of this prior: every report is the true answer"
-    )
+@pytest.mark.parametrize(
+    ("prior", "epsilon", "said", "held"),
+    [
+        (PRIOR, "5", "every report tells the true answer", "holds the true answers"),
+        (
+            "nie=0.5,oft=0.5",
+            "0.69",
+            "the best guess of the answer from its report is right for 99.7% of people, for 50% without it",
+            "holds nearly all true answers",
+        ),
+    ],
+)
+def test_true_answers_are_refused_everywhere_and_shown_first_where_allowed(
+    umfrage, prior, epsilon, said, held
+):
+    Path("zwei.csv").write_text("Antwort\n" + "nie\noft\n" * 300)
+    how = ["design", "--prior", prior, "-e", epsilon]
+    insist = "--allow-true-answers"
+    warning = f"WARNING: no protection: {said}"
+    looked_at = run(*how)  # a researcher may look at it
+    assert looked_at.status == 0
+    assert looked_at.out.splitlines()[0] == warning
+    assert said in flat(looked_at.out.partition("\n")[2])
+    assert json.loads(run(*how, "--json").out)["warnings"] == [warning]
+    refuse(*how, "-o", "all.json", says=f"{said}; choose a smaller epsilon, or insist with {insist}\n")
+    assert run(*how, "-o", "all.json", insist).out.splitlines()[0] == warning
+    refuse("certify", "all.json", says=said)
+    assert run("certify", "all.json", insist).out.splitlines()[0] == warning
+    assert json.loads(run("certify", "all.json", insist, "--json").out)["warnings"] == [warning]
+    release = ["privatize", "zwei.csv", "-o", "p.csv", "-m", "all.json", "--order", "keep"]
+    refuse(*release, says=said)
+    done = run(*release, insist)
     assert done.out.splitlines()[0] == warning
-    assert "may be the answer itself" in done.out
-    assert "region 4" not in done.out
-    released = run("privatize", "rein.csv", "-o", "p.csv", "--column", "Antwort", "-m", "all.json")
-    assert released.out.splitlines()[0] == warning
-    assert Path("p.csv").read_bytes() == Path("rein.csv").read_bytes()  # it is true
+    assert f"column Antwort now {held}: no protection" in done.out
+    assert "not answers" not in done.out
+    copied = [
+        a == b for a, b in zip(*(Path(f).read_text().split() for f in ("zwei.csv", "p.csv")), strict=True)
+    ]
+    assert (
+        all(copied) if "nearly" not in held else sum(copied) > 0.97 * 600
+    )  # it is true: 0.3% are expected not to be
     assert run("audit", "all.json").out.splitlines()[0] == warning
-    facts = json.loads(run("design", "--prior", PRIOR, "-e", "5", "--json").out)
-    assert facts["full_disclosure"]
-    assert facts["warnings"] == [warning]
+    assert run("audit", "all.json", "--prior", prior).out.splitlines()[0] == warning
+    page = Path("page.html")
+    assert run("audit", "all.json", "--report-file", str(page)).status == 0
+    shown = page.read_text(encoding="utf-8")
+    first = shown[shown.index('<div class="beside">') :]
+    assert first.startswith('<div class="beside"><section class="alarm"><h2>No protection</h2>')
+    assert "This mechanism protects nobody" in first
+    assert "is replaced by a random report" not in shown
 
 
-def test_reports_that_are_nearly_the_answers_are_warned_of_everywhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    how = ["design", "--prior", "yes=0.5,no=0.5", "-e"]
-    warning = (
-        "WARNING: reports are close to the answers themselves: the best guess from a report is right with probability "
-        "0.997, 0.5 without one"
-    )
-    assert run(*how, "0.69", "-o", "m.json").out.splitlines()[0] == warning
-    assert json.loads(run(*how, "0.69", "--json").out)["warnings"] == [warning]
-    assert run("audit", "m.json").out.splitlines()[0] == warning
-    assert run("audit", "m.json", "--prior", "yes=0.5,no=0.5").out.splitlines()[0] == warning
-    Path("s.csv").write_text("answer\nyes\nno\n")
-    assert run("privatize", "s.csv", "-o", "p.csv", "-m", "m.json").out.splitlines()[0] == warning
-    assert "WARNING" not in run(*how, "0.6").out
+def test_designs_that_tell_less_are_not_warned_of():
+    assert "WARNING" not in run("design", "--prior", "yes=0.5,no=0.5", "-e", "0.6").out
     rarely = run("design", "--prior", PRIOR, "-e", "0.7").out  # some reports prove the likeliest answer
     assert "WARNING" not in rarely
     assert "Near certainty: after report" in rarely
+    near = run("design", "--prior", "yes=0.9,no=0.1", "-e", "2.1").out  # a quarter of the doubt is left
+    assert near.startswith("WARNING: reports are close to the answers themselves")
 
 
 def test_a_mechanism_that_tells_less_than_epsilon_allows_is_not_called_the_true_answer(umfrage):

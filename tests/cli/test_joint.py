@@ -14,6 +14,7 @@ from pyarrow import parquet
 import extremal as ex
 from tests.support.cli_cases import run
 
+INSIST = "--allow-true-answers"
 PEOPLE = 600
 DESIGN = ("design", "--columns", "sex,age", "-e", 0.5, "-o")
 
@@ -94,11 +95,21 @@ def test_keyed_reports_of_columns_together_are_those_of_the_library(kind):
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_where_everything_may_be_told_the_file_stays_as_it_is_and_its_shares_come_back(kind):
     done = run(
-        "design", "--data", f"s.{kind}", "--columns", "sex,age", "-e", 9, "-o", "all.json", "--overwrite"
+        "design",
+        "--data",
+        f"s.{kind}",
+        "--columns",
+        "sex,age",
+        "-e",
+        9,
+        "-o",
+        "all.json",
+        "--overwrite",
+        INSIST,
     )
     assert done.status == 0, done.err
     how = ["--columns", "sex,age", "-m", "all.json"]
-    assert run("privatize", f"s.{kind}", "-o", f"same.{kind}", "--overwrite", *how).status == 0
+    assert run("privatize", f"s.{kind}", "-o", f"same.{kind}", "--overwrite", INSIST, *how).status == 0
     assert rows_of(f"same.{kind}") == rows_of(f"s.{kind}")
     found = json.loads(run("estimate", f"same.{kind}", "--json", *how).out)
     counts = Counter((sex, int(age)) for sex, age in rows_of(f"s.{kind}"))

@@ -97,7 +97,8 @@ ENOUGH = {
 def test_the_level_is_compared_exactly():
     """Two answers, uniform, the identity: the largest lift is exactly 2."""
     prior = ex.Prior([0.5, 0.5], ["a", "b"])
-    document = json.loads(ex.certify(prior, ex.Mechanism(np.eye(2), ["a", "b"], ["a", "b"]), 1.0).to_json())
+    told = ex.Mechanism(np.eye(2), ["a", "b"], ["a", "b"])
+    document = json.loads(ex.certify(prior, told, 1.0, allow_true_answers=True).to_json())
     verdicts, _ = by_node([json.dumps({**document, "epsilon": epsilon}) for epsilon in ENOUGH])
     for (epsilon, enough), verdict in zip(ENOUGH.items(), verdicts, strict=True):
         # Where the level is enough, what is left to find is that the digest no longer fits.
@@ -118,6 +119,8 @@ ALTERED = {
     "a row longer": lambda d: d["weights"][0].append(d["weights"][0][0]),
     "a row less": lambda d: d["weights"].pop(),
     "another digest": lambda d: d.update(digest="0" * 64),
+    "another note": lambda d: d.update(library="extremal 99.0"),
+    "another digest of the file": lambda d: d.update(file_digest="0" * 64),
 }
 
 

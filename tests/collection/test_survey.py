@@ -364,8 +364,41 @@ def test_a_question_takes_a_mechanism_from_a_file(tmp_path):
     with pytest.raises(SurveyError, match="which phones can read"):
         check(read(tmp_path, text))
     other = ex.Prior([0.5, 0.5], ["yes", "no"])
-    ex.certify(ex.design(other, 0.9)).save(tmp_path / "mine.json")
+    ex.certify(ex.design(other, 0.5)).save(tmp_path / "mine.json")
     with pytest.raises(SurveyError, match="answers as inputs"):
+        check(read(tmp_path, text))
+
+
+def test_a_question_whose_reports_tell_the_answers_is_refused(tmp_path):
+    """At epsilon = 1.59, just below the limit that is refused anyway, 99.5% of answers can be read off the reports."""
+    for epsilon, near in (("1.59", True), ("1.2", False)):
+        survey = read(tmp_path, ONE.replace("epsilon = 0.7\n", f"epsilon = {epsilon}\n"))
+        if not near:
+            check(survey)
+            continue
+        with pytest.raises(SurveyError, match="must not disclose the true answers") as caught:
+            check(survey)
+        assert 'kind = "clear"' in str(caught.value)
+        assert {path.name for path in tmp_path.iterdir()} == {"survey.toml"}  # nothing was written
+    prior = ex.Prior([0.5, 0.3, 0.2], ["often", "once", "never"])
+    told = ex.Mechanism([[0, 1, 0], [1, 0, 0], [0, 0, 1]], prior.labels)
+    ex.certify(prior, told, 5, allow_true_answers=True).save(tmp_path / "mine.json")
+    text = ONE.replace("epsilon = 0.7\n", "").replace(PRIOR, 'mechanism = "mine.json"')
+    with pytest.raises(SurveyError, match="every report tells the true answer"):
+        check(read(tmp_path, text))
+
+
+def test_a_set_of_items_of_which_one_is_told_is_refused(tmp_path):
+    """The whole set stays uncertain, as the second item is hidden; the first can be read off every report."""
+    subsets = ["00", "01", "10", "11"]
+    prior = ex.Prior([0.25] * 4, subsets)
+    first = ex.Mechanism([[0.5, 0.5, 0, 0]] * 2 + [[0, 0, 0.5, 0.5]] * 2, subsets, subsets)
+    ex.certify(prior, first, 1.0).save(tmp_path / "mine.json")
+    text = (
+        'title = "T"\n[[question]]\nname = "what"\ntext = "What?"\nkind = "several"\n'
+        'answers = ["a", "b"]\nmechanism = "mine.json"\n'
+    )
+    with pytest.raises(SurveyError, match="true value of column 1"):
         check(read(tmp_path, text))
 
 

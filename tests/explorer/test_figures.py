@@ -1,5 +1,6 @@
 """What the explorer computes and says, without a browser: its figures are those of the library."""
 
+import base64
 import json
 import math
 import re
@@ -177,10 +178,35 @@ def test_a_wish_for_points_gives_the_smallest_limit_that_reaches_it():
 
 
 @pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ({"epsilon": 5.0}, "No protection: every report tells the true answer."),
+        (
+            {"prior": "yes, 0.5\nno, 0.5", "epsilon": 0.69},
+            "No protection: the best guess of the answer from its report is right for 99.7% of people, for 50% without "
+            "it.",
+        ),
+    ],
+)
+def test_true_answers_are_shown_in_red_and_given_only_where_they_are_allowed(state, said):
+    assert shown()["alarm"] == ""
+    assert shown(**state)["alarm"] == said
+    asked = {**STATE, **state}
+    sample = {"sample": "yes\nno" if "prior" in state else "once\noften"}
+    for task, more in (("privatize", sample), ("file", {"name": "mechanism.json"})):
+        refused = error(collect(task, state=asked, **more))
+        assert "the mechanism must not disclose the true answers" in refused
+        assert "“Allow true answers” above" in refused
+        (given,) = collect(task, state={**asked, "allow_true_answers": True}, **more)
+        assert given["type"] in ("sample", "file")
+    page = one(collect("file", state=asked, name="report.html"), "file")  # it says so itself
+    assert "This mechanism protects nobody" in base64.b64decode(page["content"]).decode()
+
+
+@pytest.mark.parametrize(
     ("state", "words"),
     [
-        ({"epsilon": 5.0}, "every report is the true answer"),
-        ({"prior": "yes, 0.5\nno, 0.5", "epsilon": 0.69}, "Reports are close to the answers themselves"),
+        ({"prior": "yes, 9\nno, 1", "epsilon": 2.1}, "Reports are close to the answers themselves"),
         ({"people": 10, "epsilon": 0.05}, "no share can be told from 0"),
         ({"prior": "yes, 5\nYes, 5\nno, 9"}, "“yes” and “Yes”"),
         ({"prior": "yes, 5\nn/a, 5\nno, 9"}, "Treated as an answer: “n/a”"),

@@ -157,23 +157,23 @@ def test_integer_labels_of_any_size_and_distance_are_found(seed):
     labels = sorted({int(x) for x in rng.integers(-spread, spread, 6)})
     if len(labels) < 2:
         return
-    c = certify(ex.Prior.uniform(labels), identity(ex.Prior.uniform(labels)), 2.0)
+    c = certify(ex.Prior.uniform(labels), identity(ex.Prior.uniform(labels)), 2.0, allow_true_answers=True)
     for dtype in ("i1", "u1", "i2", "u4", "i8", "u8"):
         info = np.iinfo(dtype)
         fitting = [x for x in labels if info.min <= x <= info.max]
         if fitting:
-            assert c.privatize(np.array(fitting, dtype=dtype)).tolist() == fitting
+            assert c.privatize(np.array(fitting, dtype=dtype), allow_true_answers=True).tolist() == fitting
         # What equals a label only modulo the size of the dtype, and neighbours of labels, are no labels.
         near = {x % (info.max + 1) for x in labels} | {x + 1 for x in labels} | {x - 1 for x in labels}
         strange = [x for x in near | {info.min, info.max} if info.min <= x <= info.max and x not in labels]
         for value in strange:
             with pytest.raises(ValuesError):
-                c.privatize(np.array([value], dtype=dtype))
+                c.privatize(np.array([value], dtype=dtype), allow_true_answers=True)
 
 
 def test_booleans_and_floats_are_labels_too():
     truth = ex.Prior({True: 0.5, False: 0.5})
-    c = certify(truth, identity(truth), 1.0)
+    c = certify(truth, identity(truth), 1.0, allow_true_answers=True)
     values = [True, False, True]
     for column in (
         np.array(values),
@@ -181,24 +181,24 @@ def test_booleans_and_floats_are_labels_too():
         pd.Series(values, dtype="boolean"),
         pl.Series(values),
     ):
-        assert kind(c.privatize(column)) == kind(column)
-        assert as_list(c.privatize(column)) == values
-    assert c.privatize(pa.array(values)).to_pylist() == values
+        assert kind(c.privatize(column, allow_true_answers=True)) == kind(column)
+        assert as_list(c.privatize(column, allow_true_answers=True)) == values
+    assert c.privatize(pa.array(values), allow_true_answers=True).to_pylist() == values
     floats = ex.Prior({0.5: 0.5, -1.25: 0.25, 3.0: 0.25})
-    d = certify(floats, identity(floats), 2.0)
+    d = certify(floats, identity(floats), 2.0, allow_true_answers=True)
     for dtype in ("f2", "f4", "f8"):
-        assert d.privatize(np.array([0.5, 3.0], dtype=dtype)).tolist() == [0.5, 3.0]
-    assert d.privatize(np.array([3, 3])).tolist() == [3, 3]  # 3 equals 3.0
+        assert d.privatize(np.array([0.5, 3.0], dtype=dtype), allow_true_answers=True).tolist() == [0.5, 3.0]
+    assert d.privatize(np.array([3, 3]), allow_true_answers=True).tolist() == [3, 3]  # 3 equals 3.0
     with pytest.raises(ValuesError, match="missing"):
-        d.privatize(np.array([0.5, np.nan]))
+        d.privatize(np.array([0.5, np.nan]), allow_true_answers=True)
 
 
 def test_tuples_are_labels_too():
     pairs = ex.Prior({("x", 1): 0.5, ("y", 2): 0.5})
-    c = certify(pairs, identity(pairs), 1.0)
-    assert c.privatize([("x", 1), ("y", 2)]) == [("x", 1), ("y", 2)]
+    c = certify(pairs, identity(pairs), 1.0, allow_true_answers=True)
+    assert c.privatize([("x", 1), ("y", 2)], allow_true_answers=True) == [("x", 1), ("y", 2)]
     s = pd.Series([("x", 1), ("y", 2)])
-    assert c.privatize(s).tolist() == s.tolist()
+    assert c.privatize(s, allow_true_answers=True).tolist() == s.tolist()
     joint = ex.theory.randomized_response(2, 1.0).compose(ex.theory.randomized_response(2, 1.0))
     d = certify(ex.Prior.uniform(2), joint, 2.0)
     reports = d.privatize(np.array([0, 1]))
@@ -345,8 +345,10 @@ def test_a_falsifier_finds_no_leakage_above_epsilon_in_what_is_written(name):
 
 def test_equal_values_of_different_types_leave_no_trace():
     one = ex.Prior({1: 0.5, 2: 0.5})
-    c = certify(one, identity(one), 1.0)
-    assert [type(y) for y in c.privatize([1, 1.0, True, np.int64(1), np.float32(1)])] == [int] * 5
+    c = certify(one, identity(one), 1.0, allow_true_answers=True)
+    assert [
+        type(y) for y in c.privatize([1, 1.0, True, np.int64(1), np.float32(1)], allow_true_answers=True)
+    ] == [int] * 5
 
 
 def test_types_that_numpy_lacks_are_columns_too():
@@ -433,9 +435,14 @@ def test_unknown_and_missing_values_are_dropped_or_mapped_where_asked(name):
     assert set(as_list(reports)) <= set(C.outputs)
     if isinstance(column, pd.Series):
         assert reports.index.tolist() == [0, 3]
-    same = certify(WORDS, identity(WORDS), 2.0)
-    assert as_list(same.privatize(column, unknown_as="ccc")) == ["a", "ccc", "ccc", "a"]
-    assert as_list(same.privatize(column, unknown="drop")) == ["a", "a"]
+    same = certify(WORDS, identity(WORDS), 2.0, allow_true_answers=True)
+    assert as_list(same.privatize(column, unknown_as="ccc", allow_true_answers=True)) == [
+        "a",
+        "ccc",
+        "ccc",
+        "a",
+    ]
+    assert as_list(same.privatize(column, unknown="drop", allow_true_answers=True)) == ["a", "a"]
 
 
 @pytest.mark.parametrize(
@@ -569,16 +576,16 @@ def test_a_set_of_values_is_refused_as_it_has_no_order():
 def test_codes_that_are_no_rows_are_refused_in_every_dtype(n):
     """-1 as a signed byte has the bits of 255, which is a row of a mechanism with 256 inputs."""
     prior = ex.Prior.uniform(n)
-    c = certify(prior, identity(prior), prior.epsilon_max)
+    c = certify(prior, identity(prior), prior.epsilon_max, allow_true_answers=True)
     for dtype in ("i1", "u1", "i2", ">i2", "u2", "i4", "i8", "u8"):
         info = np.iinfo(dtype)
         for code in (code for code in (-1, info.min, n, 255, info.max) if info.min <= code <= info.max):
             codes = np.array([0, code, 1], dtype=dtype)
             if 0 <= code < n:
-                assert c.privatize_codes(codes).tolist() == [0, code, 1], dtype
+                assert c.privatize_codes(codes, allow_true_answers=True).tolist() == [0, code, 1], dtype
             else:
                 with pytest.raises(ValuesError, match=rf"others in 1 of 3 rows, {code} first"):
-                    c.privatize_codes(codes)
+                    c.privatize_codes(codes, allow_true_answers=True)
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i1"])
@@ -586,10 +593,12 @@ def test_codes_that_are_no_rows_are_refused_in_every_dtype(n):
 def test_labels_may_be_all_that_a_dtype_holds(dtype, unknown):
     info = np.iinfo(dtype)
     prior = ex.Prior.uniform(list(range(info.min, info.max + 1)))
-    c = certify(prior, identity(prior), prior.epsilon_max)
+    c = certify(prior, identity(prior), prior.epsilon_max, allow_true_answers=True)
     values = np.arange(info.min, info.max + 1).astype(dtype)
-    assert c.privatize(values, unknown=unknown).tolist() == values.tolist()
-    keyed = c.privatize(values, unknown=unknown, key=bytes(range(32)), ids=range(256), column="q")
+    assert c.privatize(values, unknown=unknown, allow_true_answers=True).tolist() == values.tolist()
+    keyed = c.privatize(
+        values, unknown=unknown, key=bytes(range(32)), ids=range(256), column="q", allow_true_answers=True
+    )
     assert keyed.tolist() == values.tolist()
 
 

@@ -27,7 +27,7 @@ WORDS = ex.Prior({"a": 0.5, "bb": 0.3, "ccc": 0.2})
 C = certify(WORDS, ex.theory.randomized_response(WORDS, 1.0), 1.0)
 NUMBERS = ex.Prior([0.5, 0.3, 0.2], [3, -1, 100])
 D = certify(NUMBERS, ex.theory.randomized_response(NUMBERS, 1.0), 1.0)
-SAME = certify(WORDS, identity(WORDS), 2.0)
+SAME = certify(WORDS, identity(WORDS), 2.0, allow_true_answers=True)
 KEY = bytes(range(32))
 
 VALUES = {
@@ -117,10 +117,12 @@ def test_the_same_rows_are_dropped_from_all_columns():
         "number": [3, 3, 7, 3, -1],
         "other": [1, 2, 3, 4, 5],
     }
-    numbers = certify(NUMBERS, identity(NUMBERS), 2.0)
+    numbers = certify(NUMBERS, identity(NUMBERS), 2.0, allow_true_answers=True)
     for build in (KINDS["polars"], KINDS["arrow"], lambda d: pd.DataFrame(d, index=list("vwxyz"))):
         frame = build(values)
-        reports = privatize_frame(frame, {"answer": SAME, "number": numbers}, unknown="drop")
+        reports = privatize_frame(
+            frame, {"answer": SAME, "number": numbers}, unknown="drop", allow_true_answers=True
+        )
         assert column(reports, "id") == [1, 5]
         assert column(reports, "other") == [1, 5]
         assert column(reports, "answer") == ["a", "a"]
@@ -130,7 +132,11 @@ def test_the_same_rows_are_dropped_from_all_columns():
         keyed = privatize_frame(frame, {"answer": C, "number": D}, unknown="drop", key=KEY, ids="id")
         assert column(keyed, "number") == D.privatize([3, -1], key=KEY, ids=[1, 5], column="number")
         some = privatize_frame(
-            frame, {"answer": SAME, "number": numbers}, unknown="drop", unknown_as={"answer": "ccc"}
+            frame,
+            {"answer": SAME, "number": numbers},
+            unknown="drop",
+            unknown_as={"answer": "ccc"},
+            allow_true_answers=True,
         )
         assert column(some, "answer") == ["a", "ccc", "ccc", "a"]
         assert column(some, "number") == [3, 3, 3, -1]
@@ -238,24 +244,24 @@ def test_what_makes_no_sense_is_refused_in_one_line(call, error, message):
 
 def test_a_column_is_released_once():
     pairs = ex.Prior.product(WORDS, WORDS)
-    joint = certify(pairs, identity(pairs), 4.0)
+    joint = certify(pairs, identity(pairs), 4.0, allow_true_answers=True)
     frame = pd.DataFrame({"x": ["a"], "y": ["a"]})
     for mechanisms in ({"x": C, ("x", "y"): joint}, {("x", "x"): joint}):
         with pytest.raises(ValuesError, match="two draws of one value are two releases"):
-            privatize_frame(frame, mechanisms)
+            privatize_frame(frame, mechanisms, allow_true_answers=True)
 
 
 def test_a_narwhals_frame_and_columns_without_a_name_are_frames_too():
     frame = nw.from_native(pl.DataFrame({"answer": ["a"]}))
-    assert isinstance(privatize_frame(frame, {"answer": SAME}), nw.DataFrame)
+    assert isinstance(privatize_frame(frame, {"answer": SAME}, allow_true_answers=True), nw.DataFrame)
     numbered = pd.DataFrame([["a", 1]])
-    assert privatize_frame(numbered, {0: SAME}).equals(numbered)
+    assert privatize_frame(numbered, {0: SAME}, allow_true_answers=True).equals(numbered)
 
 
 def test_a_kind_of_column_nobody_knows_is_read_value_by_value(monkeypatch):
     monkeypatch.setattr(frames, "as_column", lambda sampler, values: from_list(sampler, list(values)))
     frame = pd.DataFrame({"answer": ["a", "x", "bb"], "n": [1, 2, 3]}, index=[5, 5, 9])
-    reports = privatize_frame(frame, {"answer": SAME}, unknown="drop")
+    reports = privatize_frame(frame, {"answer": SAME}, unknown="drop", allow_true_answers=True)
     assert reports.index.tolist() == [5, 9]
     assert reports["answer"].tolist() == ["a", "bb"]
 

@@ -30,18 +30,20 @@ GAPS = {
 
 
 def disclosure(certified: Certified) -> list[str]:
-    """That epsilon allows everything, where it does; else that reports nearly are the answers, where they are."""
+    """That reports disclose the answers; else that epsilon would allow it, or that they come close; where it is so."""
     top = certified.prior.epsilon_max
-    if certified.epsilon < top:
+    if certified.doubt.disclosed or certified.epsilon < top:
         return near_disclosure(audit(certified.prior, certified))
-    said = f"WARNING: epsilon {certified.epsilon:g} is not below epsilon_max = {top:.4g} of this prior: "
-    if certified.blocks is None and bool(((certified.mechanism.matrix > 0).sum(axis=0) == 1).all()):
-        return [said + "every report is the true answer"]
-    return [said + "it rules nothing out, not even to report the true answer"]
+    return [
+        f"WARNING: epsilon {certified.epsilon:g} is not below epsilon_max = {top:.4g} of this prior: it rules nothing "
+        "out, not even to report the true answer"
+    ]
 
 
 def near_disclosure(made: Audit) -> list[str]:
-    """That reports are nearly as good as the answers, where they are."""
+    """That reports disclose the answers, or come close to them, where they do."""
+    if made.doubt.disclosed:
+        return [f"WARNING: no protection: {made.doubt}"]
     if not made.nearly_discloses:
         return []
     return [

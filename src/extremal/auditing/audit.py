@@ -22,7 +22,8 @@ from ..certification.certified import Certified, as_mechanism
 from ..certification.exact import exact_columns, exact_masses
 from ..errors import MechanismError, OptionError, PriorError
 from ..model.adversary import Attribute, worst_attribute
-from ..model.blocks import Blocks
+from ..model.blocks import BlockMechanism, Blocks
+from ..model.doubt import Doubt, doubt
 from ..model.leakage import (
     LeakageDistribution,
     first_largest,
@@ -209,6 +210,13 @@ class Audit:
     def worst_guess(self) -> float:
         """The probability of guessing X right after the report that helps most."""
         return max(outcome.guess_probability for outcome in self.outcomes if outcome.probability > 0)
+
+    @cached_property
+    def doubt(self) -> Doubt:
+        """The chance that the best guess is wrong, before and after a report; whether reports disclose the answers."""
+        if self.blocks is None or self.answers is None:
+            return doubt(self.prior, self.mechanism)
+        return doubt(self.answers, BlockMechanism(self.blocks, self.mechanism))
 
     @property
     def nearly_discloses(self) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .._json import finite_or_none
 from ..model.contraction import chi_squared_contraction, dobrushin
 from ..model.mechanism import common_labels
+from ..model.prior_set import PriorSet
 from .disclosure import Outcome
 
 if TYPE_CHECKING:
@@ -35,9 +36,7 @@ def figures(audit: Audit) -> dict[str, Any]:
                 strict=True,
             )
         ],
-        "prior_set": None
-        if audit.prior_set is None
-        else {"description": audit.prior_set.description, "confidence": audit.prior_set.confidence},
+        "prior_set": None if audit.prior_set is None else _prior_set(audit.prior_set),
         "exact": audit.exact,
         "certified_epsilon": audit.certified_epsilon,
         "epsilon": audit.epsilon,
@@ -55,6 +54,7 @@ def figures(audit: Audit) -> dict[str, Any]:
         },
         "leakage": _distribution(audit),
         "guessing": _guessing(audit),
+        "disclosed": str(audit.doubt) if audit.doubt.disclosed else None,
         "certainty": _certainty(audit),
         "worst_case": {
             "report": plain(audit.worst_case.report),
@@ -63,6 +63,15 @@ def figures(audit: Audit) -> dict[str, Any]:
             "after": audit.worst_case.after,
         },
         "outcomes": [_outcome(outcome) for outcome in audit.outcomes],
+    }
+
+
+def _prior_set(priors: PriorSet) -> dict[str, Any]:
+    return {
+        "description": priors.description,
+        "confidence": priors.confidence,
+        "evidence": priors.evidence is not None,
+        "note": priors.note,
     }
 
 

@@ -26,6 +26,8 @@ p { overflow-wrap: anywhere; }
 .beside section { background: var(--card); border: 1px solid var(--grid); border-radius: 8px; padding: .8rem 1rem; }
 .beside h2 { margin: 0; border: 0; padding: 0; }
 .beside p { margin: .5rem 0 0; }
+.beside .alarm { background: #b00020; border-color: #b00020; color: #fff; }
+.alarm .figure small { color: #fff; }
 .figure { font-size: 2rem; font-weight: 650; line-height: 1.2; }
 .figure small { display: block; font-size: .95rem; font-weight: 400; color: var(--soft); }
 .wide { overflow-x: auto; margin: .8rem 0; background:
@@ -59,6 +61,8 @@ footer { margin-top: 3rem; font-size: .85rem; color: var(--soft); overflow-wrap:
   details::details-content { content-visibility: visible; block-size: auto; }
   .beside { grid-template-columns: 1fr 1fr; } }
 """
+
+ALARM = ' class="alarm"'
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,7 @@ class Beside:
     figure: str
     about: str
     text: Sequence[str]
+    alarm: bool = False  # in red: what nobody should overlook
 
 
 @dataclass(frozen=True)
@@ -120,7 +125,7 @@ def page(
     """The page as HTML; all text is escaped, pictures stand inside."""
     body = "\n".join(_section(section) for section in sections)
     boxes = "".join(
-        f"<section><h2>{_text(box.title)}</h2>"
+        f"<section{ALARM if box.alarm else ''}><h2>{_text(box.title)}</h2>"
         f'<p class="figure">{_text(box.figure)} <small>{_text(box.about)}</small></p>'
         + "".join(f"<p>{_text(text)}</p>" for text in box.text)
         + "</section>"

@@ -74,6 +74,11 @@ def promise_boxes(made: Audit) -> list[Beside]:
         if found
         else ("None", "of the reports rules out an answer")
     )
+    if figures["disclosed"]:
+        return [
+            Beside("No protection", "True answers", "", audit_text.promise(figures), alarm=True),
+            Beside(CERTAIN, *ruled_out, audit_text.left_open(figures)),
+        ]
     silent = figures["factor"] <= audit_text.SILENT
     return [
         Beside(

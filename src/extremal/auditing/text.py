@@ -19,6 +19,7 @@ from .wording import (
     names,
     number,
     quoted,
+    sentence_case,
 )
 
 Figures = Mapping[str, Any]
@@ -30,6 +31,7 @@ def short(figures: Figures) -> str:
     """The three lines a person should know."""
     worst = figures["worst_case"]
     lines = [
+        *([no_protection(figures)] if figures["disclosed"] else []),
         f"leakage at most {at_most(figures['epsilon'])} nats: no report makes any guess more than "
         f"{factor(figures['epsilon'])} times as likely to be right{_for_every_prior(figures)}",
         f"worst case{_nominally(figures)}: report {quoted(worst['report'])} raises answer {quoted(worst['symbol'])} "
@@ -51,17 +53,20 @@ def short(figures: Figures) -> str:
     return "\n".join(lines)
 
 
+def no_protection(figures: Figures) -> str:
+    """What must be said first of a mechanism that discloses the answers."""
+    return f"no protection: {figures['disclosed']}"
+
+
 def _for_every_prior(figures: Figures) -> str:
     """To whom the bound applies, where the prior is only known to lie in a set."""
     known = figures["prior_set"]
     if known is None:
         return ""
-    sure = (
-        f", which holds the true one with confidence {known['confidence']:.6g}"
-        if known["confidence"] < 1
-        else ""
-    )
-    return f", for every prior in the set ({known['description']}){sure}"
+    sure = f", which holds the true one with confidence {known['confidence']:.6g}"
+    claimed = f"; that it holds the true one with confidence {known['confidence']:.6g} is claimed, not proven"
+    said = "" if known["confidence"] == 1 else sure if known["evidence"] else claimed
+    return f", for every prior in the set ({known['description']}){said}"
 
 
 def _in_blocks(figures: Figures) -> str:
@@ -110,6 +115,11 @@ def _summary(figures: Figures) -> list[str]:
 def promise(figures: Figures) -> list[str]:
     """What holds for every observer and every report, and where it is attained."""
     n, m, raised = figures["inputs"], figures["outputs"], factor(figures["epsilon"])
+    if figures["disclosed"]:
+        return [
+            f"{sentence_case(figures['disclosed'])}. This mechanism protects nobody. That chances grow at most by a "
+            f"factor of {raised} is true, but with this prior it excludes next to nothing."
+        ]
     worst, silent = figures["worst_case"], figures["factor"] <= SILENT
     lines = [
         f"Each person's answer, one of {n}{_in_blocks(figures)}, is replaced by a random report, one of {m}. Whoever "
@@ -255,10 +265,14 @@ def _assumptions(figures: Figures) -> list[str]:
         else f"some prior of the set that was given ({figures['prior_set']['description']}). Under a prior outside of "
         "it the leakage can be larger."
     )
+    known = figures["prior_set"]
+    note = "" if known is None else known["note"]
     return [
         "\n".join(
             (
                 f"- The answers of the people follow {followed}",
+                *(["- " + _sample(known)] if known is not None and known["confidence"] < 1 else []),
+                *([f"- A note by the maker of the set, not proven: {quoted(note)}."] if note else []),
                 "- Each person sends one report, drawn afresh and independently. Several reports about one "
                 "answer leak more than one, and can leak more than the sum of each: they must be audited together.",
                 "- Nothing else about the answer reaches the observer: no other columns that depend on it, no "
@@ -266,6 +280,19 @@ def _assumptions(figures: Figures) -> list[str]:
             )
         )
     ]
+
+
+def _sample(known: Figures) -> str:
+    """What the confidence of a set of priors rests on."""
+    if not known["evidence"]:
+        return (
+            f"That the set holds the true prior with confidence {known['confidence']:.6g} is a claim of its maker: no "
+            "evidence comes with it."
+        )
+    return (
+        "The set was computed again from its evidence. That this evidence is a sample of these people, independent and "
+        "not invented, is up to its maker."
+    )
 
 
 def _guess_table(figures: Figures) -> Table:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import CertificationError, ExtremalError, FormatError, MechanismError, PriorError
 from ..model.blocks import BlockMechanism, Blocks
+from ..model.doubt import Doubt, doubt
 from ..model.labels import Labels, check_labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
@@ -143,6 +144,11 @@ class Certified(Certificate):
         """With blocks the prior of the blocks, else the prior itself."""
         return self.prior if self.blocks is None else self._grouping.merged(self.prior)
 
+    @cached_property
+    def doubt(self) -> Doubt:
+        """How much of the doubt about an answer is left after its report, under the prior."""
+        return doubt(self.prior, self.made)
+
     @property
     def grouping(self) -> Blocks | None:
         """The blocks with their names and their order, if there are any."""
@@ -168,6 +174,7 @@ class Certified(Certificate):
         unknown: str = "refuse",
         unknown_as: Hashable = None,
         source: Words | None = None,
+        allow_true_answers: bool = False,
     ) -> Any:
         """Reports for these answers, as a column of the same kind: one exact, independent draw for each record.
 
@@ -199,10 +206,12 @@ class Certified(Certificate):
             The answer that unknown and missing ones are treated as.
         source
             Where randomness comes from; secure words if None.
+        allow_true_answers
+            Draw even if reports disclose the answers, fully or nearly, and so protect nobody; refused otherwise.
         """
         from ..release import arrays
 
-        draws = arrays.Draws(key, ids, column, occasion, source)
+        draws = arrays.Draws(key, ids, column, occasion, source, allow_true_answers)
         return arrays.privatize_values(self, values, draws, unknown, unknown_as)
 
     def privatize_codes(
@@ -214,6 +223,7 @@ class Certified(Certificate):
         column: Columns | None = None,
         occasion: int | str | None = None,
         source: Words | None = None,
+        allow_true_answers: bool = False,
     ) -> NDArray[Any]:
         """Reports for answers that are given as numbers of rows, as numbers of columns: the fast path.
 
@@ -234,10 +244,13 @@ class Certified(Certificate):
             With a key: another occasion, such as a wave, draws new reports.
         source
             Where randomness comes from; secure words if None.
+        allow_true_answers
+            Draw even if reports disclose the answers, fully or nearly.
         """
         from ..release import arrays
 
-        return arrays.privatize_codes(self, codes, arrays.Draws(key, ids, column, occasion, source))
+        draws = arrays.Draws(key, ids, column, occasion, source, allow_true_answers)
+        return arrays.privatize_codes(self, codes, draws)
 
     @classmethod
     def from_json(cls, text: str) -> Certified:
@@ -255,7 +268,7 @@ class Certified(Certificate):
                 raise PriorError(
                     "its prior does not sum to 1",
                 )
-            prior_set = None if stored.prior_set is None else _read_set(prior, stored.prior_set)
+            prior_set = _read_set(prior, stored)
             if stored.bits != BITS:
                 raise CertificationError(
                     f"its bits must be {BITS}",
@@ -306,6 +319,7 @@ class Certified(Certificate):
                 outputs=self.outputs,
                 weights=self.weights,
                 blocks=self.blocks,
+                evidence=None if self.prior_set is None else self.prior_set.evidence,
             )
         )
 
@@ -380,12 +394,20 @@ def is_nominal(prior: Prior, priors: PriorSet) -> bool:
 
 def _stored_set(priors: PriorSet) -> mechanism_file.StoredSet:
     bounds = (priors.center.tolist(), priors.lower.tolist(), priors.upper.tolist())
-    return mechanism_file.StoredSet(*bounds, priors.radius, priors.confidence, priors.description)
+    words = priors.note or priors.description
+    return mechanism_file.StoredSet(*bounds, priors.radius, priors.confidence, words)
 
 
-def _read_set(nominal: Prior, stored: mechanism_file.StoredSet) -> PriorSet:
-    bounds = (np.array(stored.center), np.array(stored.lower), np.array(stored.upper))
-    return PriorSet(nominal, *bounds, stored.radius, stored.confidence, stored.description)
+def _read_set(nominal: Prior, stored: mechanism_file.Stored) -> PriorSet | None:
+    """The set of priors of a file; its words are made from its numbers, others are kept as a note."""
+    if stored.prior_set is None:
+        if stored.evidence is not None:
+            raise PriorError("there is evidence, but no set of priors that it could be for")
+        return None
+    center, lower, upper, radius, confidence, words = stored.prior_set
+    bounds = (np.array(center), np.array(lower), np.array(upper))
+    found = PriorSet(nominal, *bounds, radius, confidence, stored.evidence)
+    return found if words == found.description else replace(found, note=words)
 
 
 def too_leaky(output: Hashable, leakage: float, epsilon: float) -> CertificationError:

@@ -9,6 +9,7 @@ import numpy as np
 from .._threads import one_thread
 from ..errors import CertificationError, MechanismError, SizeError
 from ..model.blocks import BlockMechanism
+from ..model.doubt import check_protected
 from ..model.leakage import RULED_OUT, pml
 from ..model.mechanism import Mechanism, check_match
 from ..model.notion import MaximalLeakage, Notion
@@ -49,6 +50,8 @@ def certify(
     prior: Prior | PriorSet | Designed,
     mechanism: Mechanism | BlockMechanism | None = None,
     epsilon: float | None = None,
+    *,
+    allow_true_answers: bool = False,
 ) -> Certified:
     """A mechanism as integers that keep epsilon exactly, with the proof that they do.
 
@@ -64,6 +67,9 @@ def certify(
         matrix between blocks is certified, for the exact masses of the blocks.
     epsilon
         The level to certify, in nats.
+    allow_true_answers
+        Certify even if reports disclose the answers: if, under the (nominal) prior, at most a tenth of the doubt about
+        an answer is left when its report is seen. Otherwise DisclosureError is raised.
 
     Returns
     -------
@@ -87,7 +93,7 @@ def certify(
     answers as ruled out.
     """
     if not isinstance(prior, Prior | PriorSet) and hasattr(prior, "notion"):
-        return _of_design(prior, mechanism, epsilon)
+        return _of_design(prior, mechanism, epsilon, allow_true_answers)
     if mechanism is None or epsilon is None or not isinstance(prior, Prior | PriorSet):
         raise MechanismError(
             "certify takes a design, or a prior, a mechanism and an epsilon",
@@ -114,7 +120,7 @@ def certify(
     masses = exact_masses(full, blocks)
     for weights, method in candidates(prior, mechanism.matrix, epsilon):
         if is_at_most(largest_exact_lift(masses, weights, blocks), epsilon):
-            return Certified(
+            made = Certified(
                 full if blocks is not None and isinstance(full, Prior) else nominal,
                 mechanism.outputs,
                 weights.astype(np.uint64),
@@ -123,6 +129,8 @@ def certify(
                 prior_set=priors,
                 blocks=None if blocks is None else blocks.numbers,
             )
+            check_protected(made.doubt, allow_true_answers)
+            return made
     raise CertificationError(
         "has entries that leave an answer less than a millionth of its probability, and without "
         f"them no mechanism near it keeps epsilon = {epsilon!r}",
@@ -133,7 +141,7 @@ def certify(
     )
 
 
-def _of_design(design: Designed, mechanism: object, epsilon: object) -> Certified:
+def _of_design(design: Designed, mechanism: object, epsilon: object, allow_true_answers: bool) -> Certified:
     """The mechanism of a design, with the limits of its envelope."""
     if mechanism is not None or epsilon is not None:
         raise MechanismError(
@@ -146,7 +154,9 @@ def _of_design(design: Designed, mechanism: object, epsilon: object) -> Certifie
             remedy="certify its PML: `certify(prior, mechanism, epsilon)`",
         )
     compact = design.made if isinstance(getattr(design, "made", None), BlockMechanism) else design.mechanism
-    made = certify(design.prior_set or design.prior, compact, design.epsilon)
+    made = certify(
+        design.prior_set or design.prior, compact, design.epsilon, allow_true_answers=allow_true_answers
+    )
     _check_envelope(made, getattr(design, "envelope", ()))
     return made
 

@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 from .._files import file_name, open_file, reason
 from .._json import parse_json
 from ..errors import FileError, FormatError, PriorError
+from ..model.evidence import Evidence
 from ..model.labels import Labels, check_labels
 from .proof import Run, column_runs
+from .stored_evidence import decode_evidence, encode_evidence
 from .stored_labels import decimal, decode_label, encode_label
 
 FORMAT = "extremal-mechanism"
@@ -52,10 +54,15 @@ MEMBERS = (
 DIGESTED = ("bits", "epsilon", "inputs", "outputs", "prior", "prior_set", "weights")
 DIGEST_PURPOSE = b"extremal-mechanism-digest-2\0"
 BLOCKS = "blocks"
+EVIDENCE = "evidence"  # a member only of files whose set of priors has some
+
+# Covers every other member, so that damage anywhere is noticed. Files of earlier versions lack it.
+WHOLE = "file_digest"
+WHOLE_PURPOSE = b"extremal-mechanism-file-1\0"
 
 
 class StoredSet(NamedTuple):
-    """A set of priors, number by number; `description` is a note."""
+    """A set of priors, number by number; `description` is a note of whoever wrote the file."""
 
     center: list[float]
     lower: list[float]
@@ -79,10 +86,11 @@ class Stored(NamedTuple):
     outputs: Labels
     weights: NDArray[np.uint64]
     blocks: NDArray[np.uint32] | None = None
+    evidence: Evidence | None = None
 
 
 def encode(stored: Stored) -> dict[str, Any]:
-    """The document of a certificate, without its digest."""
+    """The document of a certificate, without its digests."""
     document = {
         "format": FORMAT,
         "version": VERSION if stored.blocks is None else BLOCK_VERSION,
@@ -97,7 +105,11 @@ def encode(stored: Stored) -> dict[str, Any]:
         "outputs": [encode_label(label) for label in stored.outputs],
         "weights": [_encode_column(runs) for runs in column_runs(stored.weights)],
     }
-    return document if stored.blocks is None else document | {BLOCKS: _encode_blocks(stored.blocks)}
+    if stored.blocks is not None:
+        document[BLOCKS] = _encode_blocks(stored.blocks)
+    if stored.evidence is not None:
+        document[EVIDENCE] = encode_evidence(stored.evidence)
+    return document
 
 
 def digest(document: dict[str, Any]) -> str:
@@ -108,17 +120,25 @@ def digest(document: dict[str, Any]) -> str:
     return hashlib.sha256(DIGEST_PURPOSE + _canonical(covered).encode()).hexdigest()
 
 
+def file_digest(document: dict[str, Any]) -> str:
+    """SHA-256 of all members of a document with its digest: also of notes, which decide nothing."""
+    covered = {name: value for name, value in document.items() if name != WHOLE}
+    return hashlib.sha256(WHOLE_PURPOSE + _canonical(covered).encode()).hexdigest()
+
+
 def to_text(document: dict[str, Any]) -> str:
-    """The document with its digest as the text of a file: one line a member, one line a column of weights."""
+    """The document with its digests as the text of a file: one line a member, one line a column of weights."""
+    document = document | {"digest": digest(document)}
+    document[WHOLE] = file_digest(document)
     lines = []
-    for name in _members(document):
+    for name in (*_members(document), "digest", WHOLE):
         value = document[name]
         if name in ("weights", BLOCKS):
             columns = ",\n    ".join(_canonical(column) for column in value)
             lines.append(f'  "{name}": [\n    {columns}\n  ]')
         else:
             lines.append(f'  "{name}": {json.dumps(value, ensure_ascii=False)}')
-    return "{\n" + ",\n".join([*lines, f'  "digest": "{digest(document)}"']) + "\n}\n"
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def decode(text: str) -> Stored:
@@ -134,15 +154,16 @@ def decode(text: str) -> Stored:
             given=repr(document.get("version"))[:40],
             remedy="read it with the release of extremal that wrote it, or a newer one",
         )
-    names = {*_members(document), "digest"}
+    names = {*_members(document), "digest", *([WHOLE] if WHOLE in document else [])}
     if document.keys() != names:
         wrong = sorted(document.keys() ^ names)
         raise FormatError(
             f"mechanism file must have the members {sorted(names)}, wrong are {repr(wrong)[:80]}",
         )
-    claimed = document.pop("digest")
     try:
-        matches = claimed == digest(document)
+        whole = WHOLE not in document or document[WHOLE] == file_digest(document)
+        document.pop(WHOLE, None)
+        matches = document.pop("digest") == digest(document) and whole
         stored = _decode_members(document)
         canonical = _canonical(document) == _canonical(encode(stored))
     except (TypeError, ValueError, KeyError, IndexError, OverflowError, RecursionError, PriorError) as error:
@@ -151,7 +172,7 @@ def decode(text: str) -> Stored:
         ) from None
     if not matches:
         raise FormatError(
-            "mechanism file was altered or damaged: its digest does not match its content",
+            f"mechanism file was altered or damaged: its {'digest' if whole else WHOLE} does not match its content",
             remedy="get it again from its source",
         )
     if not canonical:  # "0.70", "1_000", a row named twice
@@ -241,12 +262,14 @@ def _decode_members(document: dict[str, Any]) -> Stored:
         outputs=check_labels([decode_label(value) for value in document["outputs"]], m, "outputs"),
         weights=weights,
         blocks=blocks,
+        evidence=decode_evidence(document[EVIDENCE], inputs) if EVIDENCE in document else None,
     )
 
 
 def _members(document: dict[str, Any]) -> tuple[str, ...]:
-    """The members of a document of this version, without the digest."""
-    return (*MEMBERS, BLOCKS) if document.get("version") == BLOCK_VERSION else MEMBERS
+    """The members of a document of this version, without the digests."""
+    blocks = [BLOCKS] if document.get("version") == BLOCK_VERSION else []
+    return (*MEMBERS, *blocks, *([EVIDENCE] if document.get(EVIDENCE) is not None else []))
 
 
 def _encode_blocks(blocks: NDArray[np.uint32]) -> list[str]:

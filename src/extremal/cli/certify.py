@@ -35,6 +35,7 @@ def command(
         ),
     ] = None,
     output: options.MechanismOutput = None,
+    allow_true_answers: options.AllowTrueAnswers = False,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
@@ -42,23 +43,30 @@ def command(
 
     If you give a mechanism file, its proof is repeated. Exit status 1: the mechanism leaks more than epsilon.
     """
+    from extremal.auditing.advice import disclosure
+    from extremal.model.doubt import check_protected
+
     check_target(output, overwrite, as_json)
     text = read_text(source)
     try:
         with progress("proving"):
             found = parse_mechanism(text, source)
             if isinstance(found, ex.Certified):
-                certified = _again(found, prior, epsilon)
+                certified = _again(found, prior, epsilon, allow_true_answers)
             else:
                 if prior is None or epsilon is None:
                     raise PriorError(
                         "a matrix must come with --prior and --epsilon",
                         remedy="give both, e.g. --prior 0.5,0.5 -e 0.7",
                     )
-                certified = ex.certify(parse_prior(prior), found, epsilon)
+                certified = ex.certify(
+                    parse_prior(prior), found, epsilon, allow_true_answers=allow_true_answers
+                )
+            check_protected(certified.doubt, allow_true_answers)
     except ex.errors.CertificationError as error:
         raise CheckFailed(message_of(error)) from None
     write_mechanism(certified, output, overwrite)
+    warnings = disclosure(certified)
     facts = {
         "epsilon": certified.epsilon,
         "realised_epsilon": certified.realised_epsilon,
@@ -67,11 +75,13 @@ def command(
         "method": certified.method,
         "digest": certified.digest,
         "file": output,
+        "warnings": warnings,
     }
     if as_json:
         show.print_json(facts)
         return
     out = show.console(to_stderr=output == "-")
+    show.warnings(out, warnings)
     out.print(
         f"Proved {_for_whom(certified)}: no report leaks more than {show.nats(certified.epsilon, '')} "
         f"(it is {certified.realised_epsilon!r}); "
@@ -88,11 +98,13 @@ def _for_whom(certified: ex.Certified) -> str:
     return f"for every prior in the set ({certified.prior_set.description})"
 
 
-def _again(found: ex.Certified, prior: str | None, epsilon: float | None) -> ex.Certified:
+def _again(
+    found: ex.Certified, prior: str | None, epsilon: float | None, allow_true_answers: bool
+) -> ex.Certified:
     """A certified mechanism, proved for another prior or level if one was asked for."""
     if prior is None and epsilon is None:
         return found
     level = found.epsilon if epsilon is None else epsilon
     known = found.prior_set or found.prior
     other = known if prior is None else renamed(parse_prior(prior), found.inputs)
-    return ex.certify(other, found.made, level)
+    return ex.certify(other, found.made, level, allow_true_answers=allow_true_answers)

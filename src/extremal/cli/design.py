@@ -64,6 +64,7 @@ def command(
         ),
     ] = None,
     output: options.MechanismOutput = None,
+    allow_true_answers: options.AllowTrueAnswers = False,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
@@ -98,7 +99,7 @@ def command(
     )
     nominal = learned.prior if priors is None else priors.nominal
     with progress("certifying"):
-        certified = ex.certify(made)
+        certified = ex.certify(made, allow_true_answers=allow_true_answers or output is None)
     write_mechanism(certified, output, overwrite)
     other_way = utility not in ("shares", "mean") and epsilon > 0
     if people is None and source.data is not None:  # those of a census are not those who will be asked
@@ -224,6 +225,7 @@ def _facts(
         facts["prior_set"] = {
             "description": priors.description,
             "confidence": priors.confidence,
+            "evidence": priors.evidence is not None,
             "epsilon": ex.epsilon_pml(priors, certified.mechanism),
         }
     return facts

@@ -13,6 +13,7 @@ LONGEST = 600  # characters of a message
 # What a parameter, or code that the library recommends, is called on the command line.
 WORDS = {
     'scores={"no": 0, "yes": 1}': "--scores no=0,yes=1",
+    "allow_true_answers=True": "--allow-true-answers",
     "answer": "--answer",
     "coefficient": "--coefficient",
     "difference": "--difference",

@@ -44,6 +44,13 @@ Columns = Annotated[
 ReportColumn = Annotated[
     str | None, typer.Option("--column", metavar="NAME", help="The column that holds the reports.")
 ]
+AllowTrueAnswers = Annotated[
+    bool,
+    typer.Option(
+        "--allow-true-answers",
+        help="Go on even if reports disclose the true answers, fully or nearly, and protect nobody.",
+    ),
+]
 Weights = Annotated[
     str | None,
     typer.Option("--weights", metavar="NAME", help="The column with each person's sampling weight."),

@@ -73,6 +73,7 @@ def command(
             "random order (shuffle)."
         ),
     ] = "check",
+    allow_true_answers: options.AllowTrueAnswers = False,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
     format: options.Format = None,
@@ -103,6 +104,7 @@ def command(
         "ledger": book,
         "correction": correction,
         "order": order,
+        "allow_true_answers": allow_true_answers,
     }
     with file_or_stdin(source, format) as (path, kind):
         together = _together(column, columns)
@@ -172,6 +174,9 @@ def _tell_release(
     where = "on standard output" if output == "-" else f"in {output}"
     out.print(f"{counted(rows, 'report')} {where}" + "".join(f"; {text}" for text in lost), soft_wrap=True)
     for name, c in jobs.items():
+        if c.doubt.disclosed:
+            show.warnings(out, [_disclosed(name, c)])
+            continue
         out.print(
             (
                 f"columns {show.name_of(name)} now hold one joint report instead of the answers: none leaks more "
@@ -182,6 +187,18 @@ def _tell_release(
             soft_wrap=True,
         )
     show.sentences(out, notes)
+
+
+def _disclosed(name: Any, certified: ex.Certified) -> str:
+    """What a column holds that protects nobody."""
+    column = name if certified.doubt.part is None else name[certified.doubt.part]
+    kept = certified.between.matrix.argmax(axis=1).tolist()
+    same = certified.inputs == tuple(certified.outputs[j] for j in kept)
+    verb = "holds" if same and certified.doubt.part is None else "tells"
+    amount = "the true answers" if certified.doubt.fully else "nearly all true answers"
+    if certified.doubt.part is None and isinstance(name, tuple):
+        return f"columns {show.name_of(name)} now {verb[:-1]} {amount}: no protection"
+    return f"column {show.name_of(column)} now {verb} {amount}: no protection"
 
 
 def _jobs(column: list[Any], loaded: list[ex.Certified]) -> dict[Any, ex.Certified]:

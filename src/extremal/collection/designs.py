@@ -19,6 +19,9 @@ from ..certification.certified import Certified, load
 from ..certification.certify import certify
 from ..certification.file import write_text
 from ..errors import ExtremalError, FileError, SurveyError
+from ..model.doubt import doubt
+from ..model.mechanism import Mechanism
+from ..model.prior import Prior
 from ..optimization.design import design, uninterrupted
 from ..optimization.quadratic.purposes import mean, shares
 from . import questionnaire
@@ -53,11 +56,13 @@ def check(survey: Survey, progress: Progress | None = None) -> tuple[Published, 
         entry = before.get("questions", {}).get(question.name, {})
         found = _kept(survey, question, entry)
         times = entry.get("times") if found is not None else None
+        kept = found is not None or question.mechanism is not None
         if found is None:
             found, times = _made(question)
+        _check_protected(question, found)
+        if not kept:
             for path, mechanism in zip(_paths(survey, found), found.mechanisms, strict=True):
-                if question.mechanism is None:
-                    mechanism.save(path)
+                mechanism.save(path)
         asked.append(found)
         entries[question.name] = {
             "made_for": specification(question),
@@ -108,6 +113,7 @@ def load_designs(survey: Survey) -> Published:
                 "survey says now",
                 remedy=remedy,
             )
+        _check_protected(question, found)
         asked.append(found)
     if list(lock["questions"]) != [q.name for q in survey.questions] or lock["joint"] != _joint_digest(
         survey
@@ -154,11 +160,26 @@ def _made(question: Question) -> tuple[Asked, float | None]:
             return _asked(question, form, mechanisms), times
         purpose = mean(question.scores) if question.purpose == "mean" and question.scores else shares
         made = uninterrupted(design(question.prior, question.epsilon, purpose))
-        return _asked(question, None, (certify(made),)), None
+        return _asked(question, None, (certify(made, allow_true_answers=True),)), None  # refused later
     except ExtremalError as error:
         if isinstance(error, RuntimeError):  # never the survey's fault
             raise
         raise error.within(f"{question.place}: question {question.name!r}: ", SurveyError) from None
+
+
+def _check_protected(question: Question, asked: Asked) -> None:
+    """Refuse reports that disclose the answers, fully or nearly; of a set of items also those that disclose one."""
+    for mechanism in asked.mechanisms:
+        known = mechanism.prior
+        if asked.form == "joint":
+            known = Prior(known.probabilities, [tuple(str(label)) for label in mechanism.inputs])
+        found = doubt(known, Mechanism(mechanism.mechanism.matrix, known.labels))
+        if found.disclosed:
+            raise SurveyError(
+                f"{question.place}: question {question.name!r} must not disclose the true answers",
+                given=f"reports that protect nobody: {found}",
+                remedy='choose a smaller epsilon, or write kind = "clear"',
+            )
 
 
 def _given(question: Question, mechanism: Certified) -> Asked:

@@ -75,6 +75,7 @@ def design_figures(state: State, made: Made) -> Figures:
     return {
         "final": made.final,
         "epsilon": design.epsilon,
+        "alarm": f"No protection: {made.audit.doubt}." if made.audit.doubt.disclosed else "",
         "factor": factor(certified.realised_epsilon),
         "often": f"{chance_of(often)} of reports rule out some answer." if found else "",
         "open": audit_text.left_open(figures),
@@ -159,7 +160,8 @@ def _precision(made: Made, n: int, average: bool) -> tuple[list[list[Any]] | Non
 
 def warnings(made: Made, answer: Figures) -> list[str]:
     """The warnings of the command line, for this page."""
-    found = [text.removeprefix("WARNING: ") for text in disclosure(made.certified)]
+    told = [] if made.audit.doubt.disclosed else disclosure(made.certified)  # then the page leads with it
+    found = [text.removeprefix("WARNING: ") for text in told]
     found = [f"{text[:1].upper()}{text[1:]}." for text in found]
     if answer.get("too_small"):
         found.append(

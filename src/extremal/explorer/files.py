@@ -14,6 +14,7 @@ from extremal._types import Floats
 from extremal._words import factor
 from extremal.auditing import pictures
 from extremal.auditing.report import mechanism_report
+from extremal.model.doubt import check_protected
 from extremal.optimization.tradeoff import Tradeoff
 
 from .compute import Made
@@ -48,10 +49,11 @@ NAMES = tuple(name for group in FILES.values() for name in group)
 WITH_CURVE = ("report.html", "tradeoff.svg", "tradeoff.png")
 
 
-def make_file(name: str, made: Made, curve: Tradeoff | None) -> bytes:
+def make_file(name: str, made: Made, curve: Tradeoff | None, allow_true_answers: bool = False) -> bytes:
     """The content of a file of NAMES; those of WITH_CURVE show the curve, the report only if it is given."""
     certified = made.certified
     if name == "mechanism.json":
+        check_protected(certified.doubt, allow_true_answers)
         return certified.to_json().encode()
     if name == "report.md":
         return made.audit.to_markdown().encode()

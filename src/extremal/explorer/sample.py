@@ -14,7 +14,7 @@ MOST_SAMPLE = 10_000  # answers of a pasted sample
 MOST_DRAWN = 200  # of them shown one by one
 
 
-def privatize_sample(made: Made, text: str) -> Figures:
+def privatize_sample(made: Made, text: str, allow_true_answers: bool = False) -> Figures:
     """One secure draw for each answer. Shares that cannot be told apart come without an estimate."""
     words = [line.strip() for line in text.strip().splitlines() if line.strip()]
     if len(words) == 1:
@@ -25,7 +25,7 @@ def privatize_sample(made: Made, text: str) -> Figures:
         )
     named = {str(shown(label)): label for label in made.certified.inputs}
     values = [named.get(word, word) for word in words]
-    reports = made.certified.privatize(values)
+    reports = made.certified.privatize(values, allow_true_answers=allow_true_answers)
     truly = Counter(values)
     estimate = ex.estimate(made.certified, reports, CONFIDENCE)
     return {

@@ -40,6 +40,9 @@ class State:
     epsilon: float = 0.7
     utility: str = "shares"
     people: int = 1000
+    allow_true_answers: bool = (
+        False  # to draw, and to download a mechanism, though reports disclose the answers
+    )
     width: int = 480  # of a picture, in pixels
 
 

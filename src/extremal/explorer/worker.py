@@ -34,7 +34,9 @@ from .state import Known, State, known_of, read_state, utility_of
 REMEMBERED = 4  # designs and curves
 # What the page says for parameters and code in the library's messages.
 WORDS = {
+    "allow_true_answers=True": "“Allow true answers” above",
     "epsilon": "ε",
+    "mechanism": "the mechanism",
     "prior": "the shares",
     "pseudocount": "what is added to every count",
     "prior.epsilon_max": "the right end of the slider",
@@ -141,8 +143,11 @@ class Worker:
 
     def privatize(self, document: dict[str, Any]) -> None:
         """Reports for a pasted sample."""
-        made = self._final(read_state(document.get("state")))
-        self.send({"type": "sample", **privatize_sample(made, str(document.get("sample", "")))})
+        state = read_state(document.get("state"))
+        drawn = privatize_sample(
+            self._final(state), str(document.get("sample", "")), state.allow_true_answers
+        )
+        self.send({"type": "sample", **drawn})
 
     def file(self, document: dict[str, Any]) -> None:
         """A file to download."""
@@ -151,7 +156,7 @@ class Worker:
         curve = None
         if name in files.WITH_CURVE and (made.prior.size <= compute.PREVIEWED or "tradeoff" in name):
             curve = self._curve(state, known_of(state), lambda part: None)
-        content = files.make_file(name, made, curve)
+        content = files.make_file(name, made, curve, state.allow_true_answers)
         media = files.MEDIA[name.rpartition(".")[2]]
         self.send({"type": "file", "media": media, "content": base64.b64encode(content).decode()})
 

@@ -17,8 +17,8 @@ KINDS = ("both", "intervals", "l1")
 WHOLE_SIMPLEX = 2.0  # no two distributions are further apart
 
 
-def around(counts: Floats, confidence: float, kind: str) -> tuple[Floats, Floats, float, str]:
-    """Bounds, l1 radius around the frequencies and a description of the set of priors that these counts leave open."""
+def around(counts: Floats, confidence: float, kind: str) -> tuple[Floats, Floats, float]:
+    """Bounds, and l1 radius around the frequencies, of the set of priors that these counts leave open."""
     if kind not in KINDS:
         raise OptionError(
             f"must be one of {', '.join(map(repr, KINDS))}",
@@ -26,20 +26,17 @@ def around(counts: Floats, confidence: float, kind: str) -> tuple[Floats, Floats
             given=repr(kind)[:60],
             remedy="'both'",
         )
-    size, total = len(counts), math.fsum(counts)
+    size = len(counts)
     delta = 1 - check_confidence(confidence)
     if size == 2 and kind == "both":
         kind = "intervals"  # both speak of one number then, and these say it better
     part = 0.5 if kind == "both" else 1.0
     lower, upper, radius = np.zeros(size), np.ones(size), WHOLE_SIMPLEX
-    words = []
     if kind != "intervals":
-        radius = l1_radius(size, total, 1 - part * delta)
-        words.append(f"l1 ball of radius {radius:.4g}")
+        radius = l1_radius(size, math.fsum(counts), 1 - part * delta)
     if kind != "l1":
         lower, upper = clopper_pearson(counts, 1 - part * delta)
-        words.append("Clopper-Pearson intervals")
-    return lower, upper, radius, f"{' and '.join(words)} around the frequencies of {total:.0f} observations"
+    return lower, upper, radius
 
 
 def clopper_pearson(counts: Floats, confidence: float) -> tuple[Floats, Floats]:

@@ -20,6 +20,7 @@ from .._confidence import check_confidence
 from .._types import Floats, Ints
 from ..errors import PriorError
 from .counts import WHOLE_SIMPLEX, around
+from .evidence import Bounds, CountedAnswers, Evidence
 from .labels import Labels, check_labels, shorten
 from .mass_bounds import SLACK, check_bounds, check_number, in_order
 from .prior import Prior, check_prior
@@ -31,8 +32,9 @@ class PriorSet:
     """A convex set of priors with a nominal one inside, under which utility is measured.
 
     Where a function takes a PriorSet in place of a Prior it promises the worst case over the set. If the set comes
-    from a sample it holds the true prior with probability `confidence`, and so does the promise. Build one with
-    from_counts, l1_ball, intervals or at_least.
+    from a sample it holds the true prior with probability `confidence`, and so does the promise. With `evidence`, such
+    as the counts of that sample, the set is computed again from it and refused if it is another; without, the
+    confidence is a claim of whoever made the set. Build one with from_counts, l1_ball, intervals or at_least.
 
     Attributes
     ----------
@@ -48,8 +50,10 @@ class PriorSet:
         The radius of the l1 ball.
     confidence
         The probability that the set holds the true prior.
-    description
-        The set in words.
+    evidence
+        What the set was made from, if it was made from data.
+    note
+        What the maker of the set wrote about it. Nothing of it is proven.
     """
 
     nominal: Prior
@@ -58,7 +62,8 @@ class PriorSet:
     upper: Floats
     radius: float
     confidence: float
-    description: str
+    evidence: Evidence | None = None
+    note: str = ""
 
     def __post_init__(self) -> None:
         for name in ("center", "lower", "upper"):
@@ -83,6 +88,44 @@ class PriorSet:
                 given=self.radius,
                 remedy="2 already holds every prior",
             )
+        self._check_evidence()
+
+    def _check_evidence(self) -> None:
+        if self.evidence is not None and not self.evidence.bounds(self.confidence).same_as(self.bounds):
+            raise PriorError(
+                "a prior set with evidence must be the set that follows from it",
+                given=f"another than that {self.evidence.words} with confidence {self.confidence:.6g}",
+                remedy="build it with from_counts",
+            )
+
+    @property
+    def bounds(self) -> Bounds:
+        """The numbers that say which priors are in the set."""
+        return Bounds(self.center, self.lower, self.upper, self.radius)
+
+    @property
+    def description(self) -> str:
+        """The set in words, made from its numbers."""
+        low, high = float(self.lower.min()), float(self.upper.min())
+        words = [f"l1 ball of radius {self.radius:.4g}"] if self.radius < WHOLE_SIMPLEX else []
+        if high < 1 or float(self.lower.max()) > low:
+            words.append("per-symbol intervals" if self.evidence is None else self.evidence.intervals)
+        elif low > 0:
+            words.append(f"every mass at least {low:.4g}")
+        if self.is_point:
+            words = ["one prior"]
+        return " and ".join(words or ["all priors"]) + (
+            "" if self.evidence is None else f" {self.evidence.words}"
+        )
+
+    @property
+    def assurance(self) -> str:
+        """How sure it is that the set holds the true prior, in words; nothing for a set that comes from no sample."""
+        if self.confidence == 1:
+            return ""
+        if self.evidence is None:
+            return f"confidence {self.confidence:.6g} as its maker claims"
+        return f"confidence {self.confidence:.6g}"
 
     @classmethod
     def from_counts(
@@ -128,8 +171,8 @@ class PriorSet:
                 parameter="counts",
                 remedy="use PriorSet.at_least(labels, 0)",
             )
-        center = n / total
-        lower, upper, radius, what = around(n, confidence, kind)
+        evidence = CountedAnswers(n.tolist(), kind)
+        center, lower, upper, radius = evidence.bounds(confidence)
         if n.min() > 0:
             nominal = Prior(center, prior.labels)
         else:
@@ -138,7 +181,7 @@ class PriorSet:
             near = np.divide(room, np.abs(away), out=np.ones_like(away), where=away != 0)
             step = min(1.0, 0.5 * radius / float(np.abs(away).sum()), 0.5 * float(near.min()))
             nominal = Prior(center + step * away, prior.labels)
-        return cls(nominal, center, lower, upper, radius, float(confidence), what)
+        return cls(nominal, center, lower, upper, radius, float(confidence), evidence)
 
     @classmethod
     def from_sample_size(
@@ -164,8 +207,8 @@ class PriorSet:
             raise PriorError(
                 "must be at least 1", parameter="observations", given=observations, remedy="e.g. 1000"
             )
-        lower, upper, radius, what = around(n * p, confidence, kind)
-        return cls(prior, p, np.minimum(lower, p), np.maximum(upper, p), radius, float(confidence), what)
+        lower, upper, radius = around(n * p, confidence, kind)
+        return cls(prior, p, np.minimum(lower, p), np.maximum(upper, p), radius, float(confidence))
 
     @classmethod
     def l1_ball(cls, prior: Prior, radius: float) -> PriorSet:
@@ -187,8 +230,7 @@ class PriorSet:
                 given=radius,
                 remedy="2 already holds every prior",
             )
-        what = f"l1 ball of radius {r:.4g}"
-        return cls(prior, p, np.zeros(len(p)), np.ones(len(p)), min(r, WHOLE_SIMPLEX), 1.0, what)
+        return cls(prior, p, np.zeros(len(p)), np.ones(len(p)), min(r, WHOLE_SIMPLEX), 1.0)
 
     @classmethod
     def intervals(
@@ -242,7 +284,7 @@ class PriorSet:
                 remedy="build it with these labels, or leave labels out",
             )
         center = np.clip(p, l, u)
-        return cls(nominal, center, l, u, WHOLE_SIMPLEX, confidence, "per-symbol intervals")
+        return cls(nominal, center, l, u, WHOLE_SIMPLEX, confidence)
 
     @classmethod
     def at_least(cls, n_or_prior: int | Prior | Iterable[Any], mass: float) -> PriorSet:
@@ -267,8 +309,7 @@ class PriorSet:
                 remedy="lower it: the nominal prior must belong to the set",
             )
         lower = np.full(len(p), min(m, float(p.min())))
-        what = f"every mass at least {m:.4g}" if m > 0 else "all priors"
-        return cls(prior, p, lower, np.ones(len(p)), WHOLE_SIMPLEX, 1.0, what)
+        return cls(prior, p, lower, np.ones(len(p)), WHOLE_SIMPLEX, 1.0)
 
     @property
     def size(self) -> int:
@@ -390,12 +431,11 @@ class PriorSet:
             np.minimum(total(self.upper), 1.0),
             self.radius,
             self.confidence,
-            self.description,
         )
 
     def __len__(self) -> int:
         return self.size
 
     def __repr__(self) -> str:
-        sure = f", confidence {self.confidence:.6g}" if self.confidence < 1 else ""
+        sure = f", {self.assurance}" if self.assurance else ""
         return f"PriorSet({self.size} labels, {self.description}{sure})"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 
 from .._threads import one_thread
-from ..errors import OptionError
+from ..errors import DisclosureWarning, OptionError
 from ..model.guaranteed import Guaranteed
 from ..model.notion import LDP, PML, Notion
 from ..model.prior import Prior
@@ -23,8 +25,9 @@ from .run import run_robust, run_task
 from .solver.column_generation import Progress
 from .task import check_options, make_task
 
+PACKAGE = __name__.partition(".")[0] + "."
 
-@one_thread
+
 def design(
     prior: Prior | PriorSet,
     epsilon: float,
@@ -73,6 +76,11 @@ def design(
     Design
         The mechanism with its value, the upper bound, and how it was found.
 
+    Warns
+    -----
+    DisclosureWarning
+        If its reports disclose the answers, fully or nearly. `certify` refuses such a design.
+
     Notes
     -----
     The rule of "auto" for utilities:
@@ -95,6 +103,38 @@ def design(
     for any set and up to 16 for some, all of them are taken ("enumeration"). Else, and for expected gains,
     "column-generation", which proves nothing for utilities that are neither f-information nor expected gains.
     """
+    found = _design(prior, epsilon, utility, notion, envelope, method, tolerance, time_limit, progress)
+    if (
+        not sys._getframe(1).f_globals.get("__name__", "").startswith(PACKAGE)
+    ):  # series of designs do not warn
+        _warn(found)
+    return found
+
+
+def _warn(found: Design) -> None:
+    if found.doubt is not None and found.doubt.disclosed:
+        warnings.warn(
+            DisclosureWarning(
+                "the reports of this design disclose the true answers",
+                str(found.doubt),
+                "choose a smaller epsilon",
+            ),
+            stacklevel=3,
+        )
+
+
+@one_thread
+def _design(
+    prior: Prior | PriorSet,
+    epsilon: float,
+    utility: Utility | Purpose | Guaranteed,
+    notion: Notion,
+    envelope: Mapping[float, float] | None,
+    method: str,
+    tolerance: float | None,
+    time_limit: float | None,
+    progress: Progress | None,
+) -> Design:
     if not isinstance(notion, Notion):
         raise OptionError(
             "must be PML, LDP, LIP or MaximalLeakage",

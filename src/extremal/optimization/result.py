@@ -12,6 +12,7 @@ import numpy as np
 
 from .._types import Floats, Ints
 from ..model.blocks import BlockMechanism
+from ..model.doubt import Doubt, doubt
 from ..model.generators import Generator
 from ..model.guaranteed import Guaranteed
 from ..model.leakage import lift
@@ -40,6 +41,7 @@ STEEP = (
 )
 DUAL = 1e-12  # of the elements of a dual vector: what rounding does to their sum
 ULPS = 1e-15  # of the values of f: what rounding does to a sum of them
+LARGEST = 1 << 24  # entries of a matrix that is made for `doubt`; larger ones are not certified either
 LISTED = 18  # symbols up to which all sets are looked at for the one that fills a column best
 
 
@@ -144,6 +146,14 @@ class Design:
         """How far from optimal the value can be at most, relative to the value."""
         return relative_gap(self.value, self.upper_bound)
 
+    @cached_property
+    def doubt(self) -> Doubt | None:
+        """How much of the doubt about an answer is left after its report; None if the matrix would be too large."""
+        if not isinstance(self.made, Arcs):
+            return doubt(self.prior, self.made)
+        n, m = self.made.shape
+        return doubt(self.prior, self.mechanism) if n * m <= LARGEST else None
+
     def __str__(self) -> str:
         if math.isinf(self.upper_bound):
             proof = "no upper bound is known for this utility, so nothing is proven"
@@ -154,6 +164,11 @@ class Design:
         work = f", {stats.columns} columns in {stats.rounds} rounds" if stats.columns else ""
         return "\n".join(
             (
+                *(
+                    [f"no protection: {self.doubt}"]
+                    if self.doubt is not None and self.doubt.disclosed
+                    else []
+                ),
                 f"{self._worth} at epsilon = {self.epsilon:.6g}; {proof}",
                 f"{self.prior.size} answers, {self.made.shape[1]} reports; {self._place}",
                 f"method {self.method}, {stats.seconds:.3f} s{work}"

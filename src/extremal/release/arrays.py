@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import KeyingError, ValuesError
 from . import series
 from .alphabet import Alphabet
-from .certificate import Certificate, sampler_of
+from .certificate import Certificate, sampler_of, sampler_to_draw
 from .columns import Array, Column, from_list, from_numpy, shown
 from .drawing import Randomness, Release, choose_randomness
 from .index import check_index
@@ -40,6 +40,7 @@ class Draws:
     column: Columns | None = None  # the name that enters keyed draws; unset, that of the Series
     occasion: int | str | None = None
     source: Words | None = None
+    allow_true_answers: bool = False
 
     def randomness(self, name: Any = None) -> Randomness:
         """Where words come from for a column; `name` is the one that a Series brings with it."""
@@ -76,7 +77,14 @@ def privatize_values(
     if hasattr(values, "iloc") and len(values):  # a Series of pandas
         check_index(values.index, [(values.name,)], [values])
     instead = None if unknown_as is None else {ALONE: unknown_as}
-    job = plan({ALONE: certified}, unknown, instead, draws.randomness(column.name), alone=True)
+    job = plan(
+        {ALONE: certified},
+        unknown,
+        instead,
+        draws.randomness(column.name),
+        alone=True,
+        allow_true_answers=draws.allow_true_answers,
+    )
     job.observe = partial(warn_if_ordered, job.releases)
     drawn = job.draw(lambda alphabet, name: column, len(column.codes), draws.blocks(len(column.codes)))
     job.check()
@@ -85,7 +93,7 @@ def privatize_values(
 
 def privatize_codes(certified: Certificate, codes: Any, draws: Draws) -> Array:
     """Column numbers of outcomes for row numbers of inputs; the same dtype if it can number every outcome."""
-    sampler = sampler_of(certified)
+    sampler = sampler_to_draw(certified, draws.allow_true_answers)
     if not isinstance(codes, np.ndarray) or codes.ndim != 1:
         raise ValuesError(
             "must be a one-dimensional numpy array of row numbers",

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ValuesError
+from ..model.doubt import check_protected
 from .sampler import Sampler
 
 
@@ -27,6 +28,7 @@ class Certificate:
     mechanism: Any
     between: Any
     prior_between: Any
+    doubt: Any
     sampler: Any
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -35,6 +37,13 @@ class Certificate:
             raise TypeError(
                 "only certified mechanisms draw; make one with certify(prior, mechanism, epsilon)"
             )
+
+
+def sampler_to_draw(certified: Any, allow_true_answers: bool, name: Any = None) -> Sampler:
+    """The sampler for a release; reports that disclose the answers are refused unless somebody asked for them."""
+    sampler = sampler_of(certified, name)
+    check_protected(certified.doubt, allow_true_answers, name)
+    return sampler
 
 
 def sampler_of(certified: Any, name: Any = None) -> Sampler:

@@ -36,6 +36,7 @@ def privatize_frame(
     ledger: str | os.PathLike[str] | None = None,
     correction: bool = False,
     source: Words | None = None,
+    allow_true_answers: bool = False,
 ) -> Any:
     """A frame of the same kind in which each named column holds reports; other columns, index and order stay.
 
@@ -54,12 +55,20 @@ def privatize_frame(
     unknown_as={column: label} treats such values as a label. The rows keep their order, so they must not be
     sorted by a private column. Types count as public: an Enum or an order of categories must be declared, not
     made from the values. Metadata of the whole frame (attrs of pandas, schema metadata of arrow) may describe
-    the values and are left out.
+    the values and are left out. Mechanisms that disclose the answers are refused unless `allow_true_answers`.
     """
     import narwhals
 
     randomness = choose_randomness(key, ids, occasion, source)
-    job = plan(mechanisms, unknown, unknown_as, randomness, ledger=ledger, correction=correction)
+    job = plan(
+        mechanisms,
+        unknown,
+        unknown_as,
+        randomness,
+        ledger=ledger,
+        correction=correction,
+        allow_true_answers=allow_true_answers,
+    )
     eager = eager_frame(frame)
     check_columns(job, eager.columns, "frame", ids if isinstance(ids, str) else None)
     _check_index(eager, job)

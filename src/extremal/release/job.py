@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import ValuesError
 from ..model.labels import is_hashable, is_missing, shorten
 from .alphabet import Alphabet
-from .certificate import Certificate, sampler_of
+from .certificate import Certificate, sampler_to_draw
 from .columns import Column, Kept, shown
 from .drawing import Randomness, Read, Release
 from .ids import check_distinct, id_blocks
@@ -152,6 +152,7 @@ def plan(
     alone: bool = False,
     ledger: Any = None,
     correction: bool = False,
+    allow_true_answers: bool = False,
 ) -> Job:
     """The job of releasing these columns, if it is a sensible one."""
     if not isinstance(mechanisms, Mapping) or not mechanisms:
@@ -174,7 +175,9 @@ def plan(
             parameter="unknown_as",
             given=repr(unknown_as)[:60],
         )
-    releases = tuple(_release(name, certified, instead) for name, certified in mechanisms.items())
+    releases = tuple(
+        _release(name, certified, instead, allow_true_answers) for name, certified in mechanisms.items()
+    )
     twice = [name for name, times in Counter(n for r in releases for n in r.names).items() if times > 1]
     if twice:
         raise ValuesError(
@@ -189,8 +192,10 @@ def plan(
     return Job(releases, randomness, unknown == "drop", alone=alone, entry=entry)
 
 
-def _release(name: Any, certified: Certificate, instead: Mapping[Any, Hashable]) -> Release:
-    sampler = sampler_of(certified, name)
+def _release(
+    name: Any, certified: Certificate, instead: Mapping[Any, Hashable], allow_true_answers: bool
+) -> Release:
+    sampler = sampler_to_draw(certified, allow_true_answers, name)
     row = None
     if name in instead:
         label = instead[name]

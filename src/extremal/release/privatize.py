@@ -20,6 +20,7 @@ def privatize(
     occasion: int | str | None = None,
     unknown: str = "refuse",
     unknown_as: Mapping[Any, Hashable] | None = None,
+    allow_true_answers: bool = False,
     **options: Any,
 ) -> Any:
     """The data with reports in the named columns, and everything else as it was.
@@ -43,6 +44,9 @@ def privatize(
         "refuse", or "drop" to leave out records with a missing or unknown value.
     unknown_as
         A label for each column, as which missing and unknown values count.
+    allow_true_answers
+        Draw even with mechanisms whose reports disclose the answers, fully or nearly, and so protect nobody. They are
+        refused otherwise.
     **options
         What else files take (ledger, correction, order, overwrite, format, delimiter, progress), or frames (ledger,
         correction).
@@ -52,6 +56,7 @@ def privatize(
     A frame of the same kind; for a file, what was written: a FileRelease.
     """
     how = options | {"key": key, "occasion": occasion, "unknown": unknown, "unknown_as": unknown_as}
+    how["allow_true_answers"] = allow_true_answers
     if isinstance(data, str | os.PathLike):
         from .files.privatize import privatize_file
 

@@ -61,6 +61,7 @@ def privatize_spark(
     unknown: str = "refuse",
     unknown_as: Mapping[Any, Hashable] | None = None,
     occasion: int | str | None = None,
+    allow_true_answers: bool = False,
 ) -> Any:
     """The frame with reports in these columns and all else as it was; computing it again draws nothing again.
 
@@ -83,7 +84,7 @@ def privatize_spark(
     checks.check_frame(frame)
     folder = None if materialize is None else file_name(materialize, "materialize", FileError, "folder")
     randomness = choose_randomness(key, id_column, occasion, None, "id_column")
-    job = plan(mechanisms, unknown, unknown_as, randomness)
+    job = plan(mechanisms, unknown, unknown_as, randomness, allow_true_answers=allow_true_answers)
     checks.check_columns_of_frame(frame, job, id_column)
     checks.check_storage(frame, randomness.key is not None, folder)
     schema = _schema_of_reports(frame, job)
@@ -112,7 +113,7 @@ def privatize_spark(
 def counts_spark(frame: Any, column: str, certified: Certificate) -> dict[Hashable, int]:
     """How often each output label was reported, in the order of the mechanism's outputs, zeros included."""
     checks.check_frame(frame)
-    job = plan({column: certified}, "refuse", None, Randomness())
+    job = plan({column: certified}, "refuse", None, Randomness(), allow_true_answers=True)  # draws nothing
     checks.check_columns_of_frame(frame, job, None)
     outputs = job.releases[0].sampler.outputs
     counts = dict.fromkeys(outputs, 0)

@@ -55,6 +55,8 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
     unknown_as
         A label that missing and unknown values count as, or a mapping with one for each column. Without it they are
         refused.
+    allow_true_answers
+        Draw even with mechanisms whose reports disclose the answers, fully or nearly; they are refused otherwise.
 
     Attributes
     ----------
@@ -75,6 +77,7 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
         columns: Sequence[str] | Callable[[Any], Sequence[str]] | None = None,
         occasion: int | str | None = None,
         unknown_as: Hashable | Mapping[Any, Hashable] = None,
+        allow_true_answers: bool = False,
     ) -> None:
         self.mechanisms = mechanisms
         self.key_file = key_file
@@ -82,6 +85,7 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
         self.columns = columns
         self.occasion = occasion
         self.unknown_as = unknown_as
+        self.allow_true_answers = allow_true_answers
 
     def fit(self, X: Any, y: Any = None) -> Privatizer:
         """Note the columns, after checking that the parameters fit them.
@@ -146,14 +150,20 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
         key = read_key(str(self.key_file))
         if not isinstance(data, np.ndarray):
             reports = privatize_frame(
-                data, chosen, key=key, ids=ids, occasion=self.occasion, unknown_as=unknown
+                data,
+                chosen,
+                key=key,
+                ids=ids,
+                occasion=self.occasion,
+                unknown_as=unknown,
+                allow_true_answers=self.allow_true_answers,
             )
             return reports if callable(self.ids) else _without(reports, self.ids)
         columns = []
         for j in self.kept_:
             name = names[j]
             if name in chosen:
-                draws = Draws(key, ids, name, self.occasion)
+                draws = Draws(key, ids, name, self.occasion, allow_true_answers=self.allow_true_answers)
                 instead = None if unknown is None else unknown.get(name)
                 columns.append(privatize_values(chosen[name], data[:, j], draws, unknown_as=instead))
             else:

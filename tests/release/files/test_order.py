@@ -54,7 +54,9 @@ def test_shuffling_keeps_every_record_whole_and_no_order(tmp_path, kind):
     source, target = write(tmp_path / f"s.{kind}", survey(SORTED, ids)), tmp_path / f"t.{kind}"
     orders = []
     for _ in range(2):
-        privatize_file(source, target, {"answer": SAME}, order="shuffle", overwrite=True)
+        privatize_file(
+            source, target, {"answer": SAME}, order="shuffle", overwrite=True, allow_true_answers=True
+        )
         got = read(target)
         rows = list(zip(*(map(str, got[name]) for name in ("id", "answer", "note")), strict=True))
         meant = zip(map(str, ids), SORTED, (f"n{i}" for i in ids), strict=True)
@@ -88,7 +90,9 @@ def test_shuffling_does_not_help_where_a_column_numbers_the_records(tmp_path, ki
 
 def test_the_last_line_gets_its_end_when_records_are_shuffled(tmp_path):
     (tmp_path / "s.csv").write_bytes(b"answer,n\na,2\na,1\na,3")
-    privatize_file(tmp_path / "s.csv", tmp_path / "t.csv", {"answer": SAME}, order="shuffle")
+    privatize_file(
+        tmp_path / "s.csv", tmp_path / "t.csv", {"answer": SAME}, order="shuffle", allow_true_answers=True
+    )
     assert sorted((tmp_path / "t.csv").read_bytes().splitlines()) == [b"a,1", b"a,2", b"a,3", b"answer,n"]
 
 
@@ -170,12 +174,17 @@ MIXED = survey(random.Random(6).choices(LABELS, k=300))
 
 def test_a_target_is_written_replaced_and_never_half_there(tmp_path, way):
     source, target = write(tmp_path / "s.csv", MIXED), tmp_path / "t.csv"
-    privatize_file(source, target, {"answer": SAME})
+    privatize_file(source, target, {"answer": SAME}, allow_true_answers=True)
     assert target.read_bytes() == source.read_bytes()
     target.write_text("old")
     seen = []
     privatize_file(
-        source, target, {"answer": SAME}, overwrite=True, progress=lambda *_: seen.append(target.read_text())
+        source,
+        target,
+        {"answer": SAME},
+        overwrite=True,
+        progress=lambda *_: seen.append(target.read_text()),
+        allow_true_answers=True,
     )
     assert set(seen) == {"old"}
     assert target.read_bytes() == source.read_bytes()
@@ -317,13 +326,13 @@ def test_refusing_everything_leaves_an_old_target_alone(tmp_path):
 def test_a_stream_gets_everything_or_nothing(tmp_path):
     source = write(tmp_path / "s.csv", MIXED)
     with open(tmp_path / "out", "w+b") as stream:
-        privatize_file(source, stream, {"answer": SAME})
+        privatize_file(source, stream, {"answer": SAME}, allow_true_answers=True)
         stream.seek(0)
         assert stream.read() == source.read_bytes()
     bad = write(tmp_path / "b.csv", survey([*MIXED["answer"], "strange"]))
     with open(tmp_path / "out", "w+b") as stream:
         with pytest.raises(ex.errors.ValuesError):
-            privatize_file(bad, stream, {"answer": SAME})
+            privatize_file(bad, stream, {"answer": SAME}, allow_true_answers=True)
         stream.seek(0)
         assert stream.read() == b""
     assert list(csv.reader((tmp_path / "out").read_text().splitlines())) == []

@@ -98,7 +98,7 @@ def test_a_file_gets_the_keyed_reports_of_its_frame(source, target):
 
 def test_nothing_but_the_column_changes(source, target):
     """A mechanism that reports the truth copies the file."""
-    privatize_file(source, target, {"answer": SAME})
+    privatize_file(source, target, {"answer": SAME}, allow_true_answers=True)
     assert read(target) == read(source)
     if source.suffix == ".csv":
         assert target.read_bytes() == source.read_bytes()
@@ -151,8 +151,8 @@ def test_several_columns_one_by_one_and_together(source, target):
     columns["twin"] = columns["answer"][1:] + columns["answer"][:1]
     write(source, columns)
     both = ex.Prior.product(WORDS, WORDS)
-    joint = certify(both, identity(both), 4.0)
-    privatize_file(source, target, {("twin", "answer"): joint})
+    joint = certify(both, identity(both), 4.0, allow_true_answers=True)
+    privatize_file(source, target, {("twin", "answer"): joint}, allow_true_answers=True)
     assert read(target) == read(source)
     loose = certify(both, ex.theory.randomized_response(both, 1.0), 1.0)
     privatize_file(source, target, {("twin", "answer"): loose}, key=KEY, id_column="id", overwrite=True)
@@ -161,7 +161,7 @@ def test_several_columns_one_by_one_and_together(source, target):
     assert list(zip(got["twin"], got["answer"], strict=True)) == loose.privatize(
         pairs, key=KEY, ids=columns["id"], column=("twin", "answer")
     )
-    privatize_file(source, target, {"answer": SAME, "twin": SAME}, overwrite=True)
+    privatize_file(source, target, {"answer": SAME, "twin": SAME}, overwrite=True, allow_true_answers=True)
     assert read(target) == read(source)
 
 
@@ -173,11 +173,13 @@ def test_unknown_values_are_refused_counted_dropped_or_mapped(source, target):
     with pytest.raises(ValuesError, match=r"'answer'.* in 3 of 300 rows: 'strange' \(2\), missing \(1\);"):
         privatize_file(source, target, {"answer": C})
     assert os.listdir(source.parent) == [source.name]
-    done = privatize_file(source, target, {"answer": SAME}, unknown="drop")
+    done = privatize_file(source, target, {"answer": SAME}, unknown="drop", allow_true_answers=True)
     assert (done.rows, done.dropped) == (297, 3)
     kept = [i for i in range(300) if i not in (10, 200, 250)]
     assert read(target) == {name: [values[i] for i in kept] for name, values in read(source).items()}
-    privatize_file(source, target, {"answer": SAME}, unknown_as={"answer": "a"}, overwrite=True)
+    privatize_file(
+        source, target, {"answer": SAME}, unknown_as={"answer": "a"}, overwrite=True, allow_true_answers=True
+    )
     assert [read(target)["answer"][i] for i in (10, 200, 250)] == ["a", "a", "a"]
     assert len(read(target)["id"]) == 300
 

@@ -6,8 +6,13 @@ let digest = "";
 
 export function showDesign(design) {
   showAnswer(design.answer);
+  $("alarm").hidden = !design.alarm;
+  $("alarm-text").textContent = design.alarm;
+  if (!design.alarm) $("allow").checked = false; // it was meant for another design
+  $("promise-card").classList.toggle("alarm", Boolean(design.alarm));
   $("warnings").replaceChildren(...design.warnings.map((text) => make("p", { className: "warning" }, text)));
-  $("factor").textContent = `× ${design.factor}`;
+  $("factor").textContent = design.alarm ? "No protection" : `× ${design.factor}`;
+  $("factor-words").textContent = design.alarm ? "" : "at most, on any chance of guessing right";
   $("open").replaceChildren(...[design.often, ...design.open].filter(Boolean)
     .map((text, k) => make("p", { className: k === 0 && design.often ? "lead" : "" }, text)));
   showMechanism(design);

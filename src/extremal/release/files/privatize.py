@@ -63,6 +63,7 @@ def privatize_file(
     progress: Callable[[int, int], None] | None = None,
     words: Words | None = None,
     unmarked: str = "refuse",
+    allow_true_answers: bool = False,
 ) -> FileRelease:
     """Writes the source to the target with reports in the named columns, and everything else as it was.
 
@@ -77,17 +78,25 @@ def privatize_file(
     a million files; order="shuffle" writes all records in a random order, for files of up to 1 GiB; order="keep"
     accepts the order.
 
-    `mechanisms`, `key`, `unknown`, `unknown_as`, `occasion`, `ledger` and `correction` are as in privatize_frame,
-    `id_column` names the column with the ids. `progress` is called with (done, total): bytes of a CSV file, rows of a
-    Parquet file. In a CSV file every byte outside the private fields stays, numbers and truth values are
-    recognised; the delimiter is found from the header. A Parquet file keeps its schema and codecs, not its row
-    groups, nor metadata of the whole file, which may describe values.
+    `mechanisms`, `key`, `unknown`, `unknown_as`, `occasion`, `ledger`, `correction` and `allow_true_answers` are as in
+    privatize_frame, `id_column` names the column with the ids. `progress` is called with (done, total): bytes of
+    a CSV file, rows of a Parquet file. In a CSV file every byte outside the private fields stays, numbers and
+    truth values are recognised; the delimiter is found from the header. A Parquet file keeps its schema and
+    codecs, not its row groups, nor metadata of the whole file, which may describe values.
 
     `words` replaces the operating system's randomness in experiments. The metadata of a Parquet file then say
     so; a CSV file has no place for it and is refused unless unmarked="allow".
     """
     randomness = choose_randomness(key, id_column, occasion, words, "id_column")
-    job = plan(mechanisms, unknown, unknown_as, randomness, ledger=ledger, correction=correction)
+    job = plan(
+        mechanisms,
+        unknown,
+        unknown_as,
+        randomness,
+        ledger=ledger,
+        correction=correction,
+        allow_true_answers=allow_true_answers,
+    )
     if order not in ("check", "keep", "shuffle"):
         raise FileError(
             'must be "check", "keep" or "shuffle"',

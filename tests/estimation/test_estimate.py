@@ -327,7 +327,7 @@ def test_a_stream_of_batches_gives_the_estimate_of_the_whole():
 def test_from_answers_to_shares_and_back():
     truth = np.random.default_rng(0).choice(["never", "once", "often"], 20_000, p=[0.3, 0.3, 0.4])
     reports = CERTIFIED.privatize(truth.tolist(), source=ex.randomness.SeededWords(5))
-    e = ex.estimate(CERTIFIED, reports)
+    e = ex.estimate(CERTIFIED, reports, intervals="all")
     real = [np.mean(truth == label) for label in e.labels]
     assert (e.lower <= real).all()
     assert (real <= e.upper).all()
@@ -337,8 +337,9 @@ def test_from_answers_to_shares_and_back():
 # Groups and display
 
 
-def test_a_group_of_everything_is_one_and_groups_add_up():
-    e = ex.estimate(CERTIFIED, REPORTS)
+@pytest.mark.parametrize("kind", ["each", "all"])
+def test_a_group_of_everything_is_one_and_groups_add_up(kind):
+    e = ex.estimate(CERTIFIED, REPORTS, intervals=kind)
     g = e.group({"all": e.labels, "ever": ["once", "often"], "times": {"once": 1, "often": 2}})
     assert g.estimates[0] == pytest.approx(1)
     assert (g.lower[0], g.upper[0]) == pytest.approx((1, 1), abs=1e-9)
@@ -347,8 +348,9 @@ def test_a_group_of_everything_is_one_and_groups_add_up():
     assert g.upper[1] - g.lower[1] <= (e.upper - e.lower)[1:].sum()
 
 
-def test_a_lower_confidence_gives_narrower_intervals():
-    wide, narrow = (ex.estimate(CERTIFIED, REPORTS * 50, confidence=c) for c in (0.99, 0.5))
+@pytest.mark.parametrize("kind", ["each", "all"])
+def test_a_lower_confidence_gives_narrower_intervals(kind):
+    wide, narrow = (ex.estimate(CERTIFIED, REPORTS * 50, confidence=c, intervals=kind) for c in (0.99, 0.5))
     assert ((narrow.upper - narrow.lower) < (wide.upper - wide.lower)).all()
 
 
@@ -439,15 +441,16 @@ def test_bad_groups_are_refused(groups):
         ex.estimate(CERTIFIED, REPORTS).group(groups)
 
 
-def test_one_report_is_enough_for_an_answer():
-    e = ex.estimate(CERTIFIED, ["never"])
+@pytest.mark.parametrize("kind", ["each", "all"])
+def test_one_report_is_enough_for_an_answer(kind):
+    e = ex.estimate(CERTIFIED, ["never"], intervals=kind)
     assert ((e.lower >= 0) & (e.upper <= 1) & (e.lower <= e.upper)).all()
     assert (e.upper - e.lower > 0.5).all()
 
 
 @at_most(40)
-@given(data=st.data(), n=st.integers(2, 5))
-def test_every_mechanism_gives_an_answer_that_makes_sense(data, n):
+@given(data=st.data(), n=st.integers(2, 5), kind=st.sampled_from(["each", "all"]))
+def test_every_mechanism_gives_an_answer_that_makes_sense(data, n, kind):
     """Constant mechanisms, zero columns and repeated rows included."""
     mechanism = data.draw(mechanisms(n))
     outputs = mechanism.shape[1]
@@ -455,7 +458,7 @@ def test_every_mechanism_gives_an_answer_that_makes_sense(data, n):
     counts[mechanism.matrix.max(axis=0) == 0] = 0
     if counts.sum() == 0:
         return
-    e = ex.estimate(mechanism, dict(enumerate(counts.tolist())))
+    e = ex.estimate(mechanism, dict(enumerate(counts.tolist())), intervals=kind)
     assert ((e.lower >= -1e-12) & (e.lower <= e.shares) & (e.shares <= e.upper)).all()
     assert (e.upper <= 1 + 1e-12).all()
     assert json.loads(e.to_json())["reports"] == counts.sum()

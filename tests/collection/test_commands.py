@@ -625,10 +625,14 @@ def test_exports_and_estimates_grow_by_fives_until_the_survey_is_closed(here):
     assert done.out.startswith(
         "reports of 5 people in reports.csv; the newest five to nine follow with: extremal"
     )
-    assert "from 5 reports" in run("estimate", "survey.db").out
+    done = run("estimate", "survey.db")
+    assert "from 5 reports" in done.out
+    assert "the newest five to nine wait" in " ".join(done.out.split())
     assert run("survey", "close", "survey.toml").out == "closed, with the reports of 13 people\n"
     assert run("survey", "export", "survey.toml", "-o", "all.csv").out == "reports of 13 people in all.csv\n"
-    assert "from 13 reports" in run("estimate", "survey.db").out
+    done = run("estimate", "survey.db")
+    assert "from 13 reports" in done.out
+    assert "wait" not in done.out
     Path("late.json").write_bytes(body(published(), 99))
     done = run("survey", "add", "survey.toml", "late.json", "report-1.json")
     assert (done.status, done.out.splitlines()) == (

@@ -16,6 +16,7 @@ from extremal.collection import store as store_module
 from extremal.collection.published import Published
 from extremal.collection.store import Submission, Verdict, create_store, open_store, token_hash
 from extremal.errors import StoreError, SurveyError
+from extremal.release.files.stored import read_stored
 from tests.support.phones import drawn, published, stored
 
 ACCEPTED, UNKNOWN, OTHER = Verdict.ACCEPTED, Verdict.UNKNOWN_INVITATION, Verdict.OTHER_CONTENT
@@ -140,6 +141,36 @@ def test_the_survey_in_a_store_is_what_was_published():
     assert again.to_json() == published().to_json()
     with pytest.raises(SurveyError):
         Published.from_json('{"format": "other"}')
+
+
+def test_a_store_of_an_earlier_version_opens_takes_reports_and_closes(place):
+    """It has no table of reports that wait: all of its reports have been shown."""
+    old = [submission(k) for k in range(7)]
+    engine = sqlalchemy.create_engine(store_module.database_url(place))
+    columns = "(id TEXT NOT NULL, content TEXT NOT NULL, PRIMARY KEY (id))"
+    with engine.begin() as connection:
+        connection.exec_driver_sql(
+            "CREATE TABLE survey (name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (name))"
+        )
+        connection.exec_driver_sql(f"CREATE TABLE reports {columns}")
+        connection.exec_driver_sql("CREATE TABLE invitations (hash TEXT NOT NULL, PRIMARY KEY (hash))")
+        rows = [
+            {"name": "digest", "value": published().digest},
+            {"name": "document", "value": published().to_json()},
+        ]
+        connection.execute(sqlalchemy.insert(store_module.survey_table), rows)
+        rows = [{"id": s.id, "content": s.content} for s in old]
+        connection.execute(sqlalchemy.insert(store_module.reports_table), rows)
+    engine.dispose()
+    assert len(read_stored(place).rows) == 7
+    with open_store(place) as store:
+        assert (store.count(), store.visible(), store.closed()) == (7, 7, False)
+    with create_store(place, published()) as store:
+        assert store.add(old) == [ACCEPTED] * 7
+        assert store.add([submission(k) for k in range(6)]) == [ACCEPTED] * 6
+        assert (store.count(), store.visible()) == (13, 7)
+        assert store.finish() == 13
+    assert len(read_stored(place).rows) == 13
 
 
 # What the bytes tell

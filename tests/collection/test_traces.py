@@ -206,6 +206,18 @@ def test_no_copy_of_sqlite_under_load_holds_an_invitation_that_was_used(tmp_path
     store.engine.dispose()
 
 
+def test_the_log_of_postgresql_holds_both_as_the_threat_model_says(postgres, postgres_cluster):
+    """What docs/threat-model.md admits, so that nobody claims more."""
+    url, _ = postgres
+    store = create_store(url, published())
+    answered(store, [content(k) for k in range(3)], ids=[secrets.token_hex(16) for _ in range(3)])
+    log = b"".join(
+        p.read_bytes() for p in (postgres_cluster.folder / "data" / "pg_wal").iterdir() if p.is_file()
+    )
+    assert all(id.encode() in log for id in stored(store))
+    store.engine.dispose()
+
+
 # What looks tell, all together
 
 

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from extremal.estimation.sample import Table
     from extremal.release.files.stored import Stored, StoredQuestion
 
+WAITING = (
+    "The survey is not closed: results grow in steps of five reports, and the newest five to nine wait until you run "
+    "`extremal survey close`."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -99,9 +104,13 @@ def estimate_store(
             for one in tables:  # each with a note of its own: they do not hold together
                 out.print(shown.draw(out, one))
                 show.sentences(out, [show.sentence(one.promise.note(COMMAND))])
+    if not stored.closed and not shown.as_json:
+        show.sentences(out, ["", WAITING])
     write_table(records, shown.output, shown.overwrite)
     if shown.as_json:
-        show.print_json({"store": source, "reports": len(stored.rows), "questions": facts})
+        show.print_json(
+            {"store": source, "reports": len(stored.rows), "closed": stored.closed, "questions": facts}
+        )
     elif shown.output is not None and shown.output != "-":
         out.print(f"\nTable in {shown.output}", soft_wrap=True)
     if warned:

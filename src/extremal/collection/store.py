@@ -53,6 +53,7 @@ HEX = re.compile(r"[0-9a-f]{32}")
 FIVE = 5  # no look at the results differs from another one by fewer reports
 LARGEST_BATCH = 500  # submissions in one transaction
 PART = 10_000  # rows read at once: no reader keeps writers waiting for long
+PATIENCE = f"lock_timeout = '{WAIT_SECONDS}s'"
 CHANCE = secrets.SystemRandom()
 
 
@@ -157,8 +158,7 @@ class Store:
     def _alone_with_waiting(self, connection: sql.Connection) -> dict[str, str]:
         """The reports that wait, by id; until the transaction ends, no other one writes reports."""
         if self.engine.dialect.name == "postgresql":  # SQLite's transactions that write are alone anyway
-            patience = f"SET LOCAL lock_timeout = '{WAIT_SECONDS}s'; "
-            connection.exec_driver_sql(patience + "LOCK TABLE waiting IN ACCESS EXCLUSIVE MODE")
+            connection.exec_driver_sql("LOCK TABLE waiting IN ACCESS EXCLUSIVE MODE")
         return {row.id: row.content for row in connection.execute(sql.select(waiting_table))}
 
     def _move(self, connection: sql.Connection, waiting: dict[str, str], moving: set[str]) -> None:
@@ -178,6 +178,10 @@ class Store:
     def _transaction(self) -> Iterator[sql.Connection]:
         try:
             with self.engine.connect().execution_options(writes=True) as connection, connection.begin():
+                if (
+                    self.engine.dialect.name == "postgresql"
+                ):  # on disk when it returns, whatever the server's habit
+                    connection.exec_driver_sql(f"SET LOCAL synchronous_commit = on; SET LOCAL {PATIENCE}")
                 yield connection
         except (sql.exc.SQLAlchemyError, OSError) as error:
             raise _failure(self.place, error) from None
@@ -308,6 +312,7 @@ def open_store(place: str | os.PathLike[str]) -> Store:
             stored = _stored_survey(connection)
         if "document" not in stored:
             raise SurveyError(f"{shown(url)} is not a store of reports", remedy="it holds no survey")
+        waiting_table.create(engine, checkfirst=True)  # a store of an earlier version has none
         return Store(engine, Published.from_json(stored["document"]))
 
 

@@ -39,12 +39,13 @@ class StoredQuestion:
 
 @dataclass(frozen=True)
 class Stored:
-    """The questions of a survey and everybody's reports, one row a person."""
+    """The questions of a survey and the reports that may be shown, one row a person; all of them once it is closed."""
 
     place: str
     questions: tuple[StoredQuestion, ...]
     rows: tuple[list[Any], ...]
     intervals: str  # that the survey's results are shown with
+    closed: bool
 
     def columns(self, names: Sequence[str]) -> dict[str, list[Any]]:
         """Columns by name: reports of private questions, answers in the clear; None where somebody left one out."""
@@ -96,6 +97,8 @@ def read_stored(path: Any) -> Stored:
         with _cursor(place) as cursor:
             cursor.execute("SELECT value FROM survey WHERE name = 'document'")
             (document,) = cursor.fetchone() or (None,)
+            cursor.execute("SELECT value FROM survey WHERE name = 'closed'")
+            closed = cursor.fetchone() is not None
             cursor.execute("SELECT content FROM reports ORDER BY id")
             rows = tuple(parse_json(content) for (content,) in cursor)
         survey = parse_json(document or "")
@@ -109,7 +112,7 @@ def read_stored(path: Any) -> Stored:
             "the store must be one that a survey was served with",
             given=f"{re.sub(r'//[^@/]*@', '//…@', place)}: {said}",
         ) from None
-    return Stored(place, questions, rows, intervals)
+    return Stored(place, questions, rows, intervals, closed)
 
 
 def stored_digest(path: Any) -> str | None:

@@ -4,6 +4,7 @@ import base64
 import json
 import math
 import re
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -281,6 +282,13 @@ def test_a_sample_is_drawn_from_the_certified_mechanism_and_estimated_back():
     for row in found["rows"]:
         assert row["lower"] <= row["estimate"] <= row["upper"]
     assert sum(row["sample"] for row in found["rows"]) == pytest.approx(1)
+    certified = ex.certify(ex.design(PRIOR, 0.6))
+    counts = Counter(found["reports"])
+    for kind in ("each", "all"):  # as the ± of the page, each by itself
+        expected = ex.estimate(certified, counts, intervals=kind)
+        same = [row["upper"] for row in found["rows"]] == pytest.approx(expected.upper.tolist(), abs=1e-9)
+        assert same == (kind == "each")
+    assert found["promise"] == "Intervals: about 95% for each row by itself."
 
 
 @pytest.mark.parametrize("sample", ["", "never\nunknown", "x" * 10])

@@ -60,7 +60,7 @@ def sentences(out: Console, lines: Sequence[str]) -> None:
 
 def sentence(note: str) -> str:
     """A note as a sentence."""
-    return f"{note[:1].upper()}{note[1:]}."
+    return f"{note[:1].upper()}{note[1:]}{'' if note.endswith('?') else '.'}"
 
 
 def lines(out: Console, texts: Sequence[str]) -> None:

@@ -105,7 +105,7 @@ def _records(
         row = {"question": question.name, "kind": question.kind, "answers": len(question.answers)}
         row |= {"own_epsilon": None if level is None else level.own}
         row |= {"epsilon_of_all_reports": None if level is None else level.all}
-        rows.append(row | {"people_needed": people[question.name]})
+        rows.append(row | {"people_needed": people[question.name], "intervals": published.intervals})
     return rows
 
 

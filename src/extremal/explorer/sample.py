@@ -43,5 +43,5 @@ def privatize_sample(made: Made, text: str, allow_true_answers: bool = False) ->
             }
             for label, row in zip(estimate.labels, estimate.table.rows(), strict=True)
         ],
-        "promise": f"The {estimate.promise}.",
+        "promise": f"{str(estimate.promise).capitalize()}.",
     }

@@ -69,6 +69,7 @@ def document(result: Regression) -> dict[str, Any]:
         "errors": result.errors,
         "clusters": result.clusters,
         "confidence": result.confidence,
+        "intervals": result.table.promise.kind,
         "log_likelihood": result.log_likelihood,
         "aic": result.aic,
         "bic": result.bic,

@@ -13,6 +13,7 @@ import numpy as np
 from ..model.frames import eager_frame
 from .alphabet import Alphabet
 from .arrays import as_column
+from .arrow_rows import take_rows
 from .arrow_schema import released_schema, unordered
 from .certificate import Certificate
 from .columns import Column
@@ -98,12 +99,21 @@ def _check_index(eager: Any, job: Job) -> None:
         check_index(eager.to_native().index, [release.names for release in job.releases], columns)
 
 
+def _rows(eager: Any, where: Any) -> Any:
+    if not eager.implementation.is_pyarrow():
+        return eager[where]
+    import narwhals
+    import pyarrow
+
+    return narwhals.from_native(take_rows(eager.to_native(), pyarrow.array(where)), eager_only=True)
+
+
 def _replaced(eager: Any, job: Job, drawn: Drawn) -> Any:
     """The frame with the columns that were drawn, and without the rows that were dropped."""
     import narwhals
 
     if drawn.kept is not None:
-        eager = eager[np.flatnonzero(drawn.kept)]
+        eager = _rows(eager, np.flatnonzero(drawn.kept))
     columns = []
     for name, reports in drawn.columns.items():
         if isinstance(reports, list):  # a kind of Series that is read value by value

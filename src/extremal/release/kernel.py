@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._native.library import Drawing, address, library
+from .._native.library import Drawing, address, library, packed
 from ..errors import CertificationError
 
 Integers = NDArray[np.uint64]
@@ -25,7 +25,7 @@ def build(weights: Integers, b: int, entries: Integers) -> None:
     n, m = weights.shape
     if not 1 <= b <= LARGEST_B or m > 1 << b or len(entries) < n << b:
         raise ValueError(f"no table of 2^{b} buckets and {len(entries)} entries holds {n} x {m} weights")
-    rows = np.ascontiguousarray(weights)  # named, because C reads it after the address was taken
+    rows = packed(weights, weights.dtype)  # named, because C reads it after the address was taken
     row = np.empty(1 << b, dtype=np.uint64)
     done = library().extremal_build(
         address(rows, np.uint64, n, m),
@@ -100,7 +100,7 @@ def tally(codes: NDArray[Any], rows: int) -> NDArray[np.int64]:
     """How often each of 0 ... rows - 1 occurs among the codes; codes from rows - 1 on count as rows - 1."""
     if codes.dtype not in SIZES or rows < 1:
         raise ValueError(f"codes must be unsigned integers of at least one row, got {codes.dtype} and {rows}")
-    plain = np.ascontiguousarray(codes)  # named, because C reads it after the address was taken
+    plain = packed(codes, codes.dtype)  # named, because C reads it after the address was taken
     tables = np.zeros(4 * rows, dtype=np.int64)
     library().extremal_tally(
         address(plain, plain.dtype, len(plain)),

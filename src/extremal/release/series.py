@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import ValuesError
 from .alphabet import Alphabet
+from .arrow_rows import take
 from .columns import Array, Column, Kept, Rows, labels_like, numpy_codes, object_codes, rows_of, same_labels
 from .sampler import PIECE, cores, smallest_unsigned, unsigned
 
@@ -203,7 +204,7 @@ def from_arrow(alphabet: Alphabet, values: Any) -> Column:
 
     def rebuild(drawn: Array, kept: Kept) -> Any:
         if index is None:
-            reports = _arrow_take(labels, pyarrow.array(drawn))
+            reports = take(labels, pyarrow.array(drawn))
         else:
             reports = pyarrow.DictionaryArray.from_arrays(
                 pyarrow.array(drawn.view(index)), labels, ordered=values.type.ordered, safe=False
@@ -217,7 +218,7 @@ def from_arrow(alphabet: Alphabet, values: Any) -> Column:
         return pyarrow.chunked_array(parts, type=reports.type)
 
     def values_at(where: NDArray[np.intp]) -> Any:
-        return _arrow_take(values, pyarrow.array(where)).to_pylist()
+        return take(values, pyarrow.array(where)).to_pylist()
 
     return Column(codes, rows, values_at, rebuild, outcomes)
 
@@ -232,15 +233,6 @@ def _from_runs(alphabet: Alphabet, values: Any) -> Column:
         return compute.run_end_encode(column.rebuild(drawn, kept), run_end_type=values.type.run_end_type)
 
     return replace(column, rebuild=rebuild)
-
-
-def _arrow_take(labels: Any, where: Any) -> Any:
-    import pyarrow
-
-    try:
-        return labels.take(where)
-    except pyarrow.ArrowNotImplementedError:  # views of strings cannot be taken from
-        return labels.cast(pyarrow.large_string()).take(where).cast(labels.type)
 
 
 def _arrow_codes(alphabet: Alphabet, values: Any) -> tuple[Array, Rows]:

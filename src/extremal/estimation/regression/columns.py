@@ -53,8 +53,18 @@ def read(data: Any, wanted: Sequence[str], private: Sequence[str]) -> Any:
         lengths = {name: len(column) for name, column in columns.items()}
         if len(set(lengths.values())) > 1:
             raise ValuesError("columns must be of one length", given=f"{lengths}"[:120])
-        return pd.DataFrame({name: _plain(column) for name, column in columns.items()})
-    return _from_frame(data, wanted)
+        return _native(pd.DataFrame({name: _plain(column) for name, column in columns.items()}))
+    return _native(_from_frame(data, wanted))
+
+
+def _native(frame: Any) -> Any:
+    """The frame with numbers in the byte order of this machine: pandas counts no others."""
+    orders = {
+        name: kind.newbyteorder("=")
+        for name, kind in frame.dtypes.items()
+        if isinstance(kind, np.dtype) and not kind.isnative
+    }
+    return frame.astype(orders) if orders else frame
 
 
 def _from_frame(data: Any, wanted: Sequence[str]) -> Any:

@@ -18,6 +18,7 @@ from ..._extras import missing
 from ...errors import FileError
 from ..alphabet import Alphabet
 from ..arrays import as_column
+from ..arrow_rows import take_rows
 from ..arrow_schema import released_schema, unordered
 from ..columns import Column
 from .shuffle import ShuffledTable, Steps
@@ -102,7 +103,9 @@ class ParquetData:
             for table in self._tables(rows, quick):
                 drawn = task.draw(_reader(table), len(table), table.column)
                 if drawn is not None:
-                    kept = table if drawn.kept is None else table.filter(pyarrow.array(drawn.kept))
+                    kept = table
+                    if drawn.kept is not None:
+                        kept = take_rows(table, pyarrow.array(np.flatnonzero(drawn.kept)))
                     columns = [
                         drawn.columns[name].cast(types[name]) if name in types else kept.column(name)
                         for name in schema.names

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FileError
+from ..arrow_rows import take_rows
 from ..sampler import Words
 
 LARGEST = 1 << 30  # bytes of records
@@ -117,7 +118,7 @@ class ShuffledTable:
         import pyarrow
 
         whole = pyarrow.concat_tables(self._tables).combine_chunks()
-        return whole.take(pyarrow.array(random_order(len(whole), words)))
+        return take_rows(whole, pyarrow.array(random_order(len(whole), words)))
 
 
 def _too_large(path: str) -> FileError:

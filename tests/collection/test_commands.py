@@ -493,6 +493,7 @@ def test_check_tells_what_everything_together_gives_away(here):
     files = ["--tls-cert", "survey.toml", "--tls-key", "survey.toml"]
     refuse("survey", "serve", "survey.toml", *files, says="PEM files")
     refuse("survey", "serve", "survey.toml", "--tls-cert", "survey.toml", says="together")
+    refuse("survey", "serve", "survey.toml", "--proxy", "*", says="a proxy must be an address or a network")
 
 
 def test_invitations_are_links_that_stand_in_one_file(here):

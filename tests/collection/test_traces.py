@@ -45,17 +45,17 @@ def postgres(postgres_cluster):
 
 
 ITEMS = """
-SELECT lp, coalesce(t_xmin::text, '0')::bigint, coalesce(t_xmax::text, '0')::bigint, t_data
+SELECT lp, coalesce(t_xmin::text, '0')::bigint, coalesce(t_xmax::text, '0')::bigint, t_infomask, t_data
 FROM generate_series(0, pg_relation_size('{0}') / 8192 - 1) AS page,
      heap_page_items(get_raw_page('{0}', page::int)) ORDER BY page, lp
 """
 
 
 def items(spy, table):
-    """Rows of a table as they lie in the file, also deleted ones: (place, xmin, xmax, bytes)."""
+    """Rows of a table as they lie in the file, also deleted ones: ((place, flags), xmin, xmax, bytes)."""
     return [
-        (place, xmin, xmax, bytes(data or b""))
-        for place, xmin, xmax, data in spy.exec_driver_sql(ITEMS.format(table))
+        ((place, flags), xmin, xmax, bytes(data or b""))
+        for place, xmin, xmax, flags, data in spy.exec_driver_sql(ITEMS.format(table))
     ]
 
 

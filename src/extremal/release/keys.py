@@ -29,7 +29,9 @@ KEY_BYTES = 32
 PURPOSE = b"extremal-keyed-draw-2\0"
 
 # What pandas, polars, arrow, DuckDB, Spark and scikit-learn call columns that have no name.
-INVENTED = re.compile(r"Unnamed: [0-9]+(_level_[0-9]+)?|(column_?|col|_c|_|f|x)[0-9]+")
+INVENTED = re.compile(
+    r"Unnamed: [0-9]+(_level_[0-9]+|\.[0-9]+)?|(column_?|col|_c|_|f)?[0-9]+|(.*__)?x[0-9]+", re.DOTALL
+)
 
 Columns = str | tuple[str, ...]
 """The column that a report is of, or the columns that are released together as one symbol."""

@@ -14,6 +14,7 @@ import secrets
 import time
 from collections.abc import AsyncIterable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from urllib.parse import urlsplit
 
 from ..errors import OptionError
@@ -85,13 +86,20 @@ class Proxies:
     names: tuple[str, ...] = ("127.0.0.0/8", "::1")
 
     def __post_init__(self) -> None:
+        _ = self.networks
+
+    @cached_property
+    def networks(self) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
+        """The same, to look into."""
+        found = []
         for name in self.names:
             try:
-                ipaddress.ip_network(name)
+                found.append(ipaddress.ip_network(name))
             except ValueError:
                 raise OptionError(
                     "a proxy must be an address or a network", given=repr(name)[:60], remedy="e.g. 10.0.0.7"
                 ) from None
+        return tuple(found)
 
     def __contains__(self, address: object) -> bool:
         try:
@@ -99,7 +107,7 @@ class Proxies:
         except ValueError:
             return False
         ip = getattr(ip, "ipv4_mapped", None) or ip
-        return any(ip in ipaddress.ip_network(name) for name in self.names)
+        return any(ip in network for network in self.networks)
 
 
 @dataclass

@@ -30,7 +30,7 @@ from scipy import stats
 
 import extremal as ex
 from extremal.certification.certify import certify
-from extremal.errors import ExtremalError, FileError, KeyingError, ValuesError
+from extremal.errors import DisclosureError, ExtremalError, FileError, KeyingError, ValuesError
 from extremal.model.mechanism import identity
 from extremal.release.drawing import Randomness
 from extremal.release.frames import privatize_frame
@@ -459,7 +459,9 @@ def test_columns_keep_their_types_unless_those_cannot_hold_the_outputs(spark):
     }
     words = ex.Prior.uniform(["a", "b"])
     other = certify(words, ex.Mechanism(np.full((2, 4), 0.25), words.labels, [10, 20, 30, 40]), 0.5)
-    private = privatize_spark(frame, {**exact, "text": other}, key=KEY, id_column="id")
+    private = privatize_spark(
+        frame, {**exact, "text": other}, key=KEY, id_column="id", allow_true_answers=True
+    )
     expected = T.StructType.fromJson(frame.schema.jsonValue())
     expected["text"].dataType = T.LongType()
     assert private.schema == expected
@@ -761,3 +763,12 @@ def test_the_page_about_spark_shows_what_happens(spark, table, tmp_path):
 def test_without_spark_the_rest_of_the_library_works():
     program = "import sys; sys.modules['pyspark'] = None; import extremal, extremal.release.frames"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_true_answers_are_refused_unless_asked_for(spark):
+    told = certify(WORDS, identity(WORDS), 2.0, allow_true_answers=True)
+    frame = spark.createDataFrame([(1, "a"), (2, "bb")], "id long, answer string")
+    with pytest.raises(DisclosureError, match="every report tells the true answer"):
+        privatize_spark(frame, {"answer": told}, key=KEY, id_column="id")
+    private = privatize_spark(frame, {"answer": told}, key=KEY, id_column="id", allow_true_answers=True)
+    assert sorted(tuple(row) for row in private.collect()) == [(1, "a"), (2, "bb")]

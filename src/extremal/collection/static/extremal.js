@@ -15,7 +15,7 @@ const MEMBERS = [
   "bits", "digest", "epsilon", "format", "inputs", "library", "method", "outputs", "prior", "prior_set",
   "realised_epsilon", "version", "weights",
 ];
-const OPTIONAL = ["evidence", "file_digest"]; // evidence is about confidence: nothing is drawn or proved from it here
+const OPTIONAL = ["evidence", "file_digest"]; // nothing is drawn or proved from these
 const DIGESTED = ["bits", "epsilon", "inputs", "outputs", "prior", "prior_set", "weights"];
 
 /** What is wrong with a mechanism, an answer or a browser, in words for a person. */
@@ -117,9 +117,7 @@ class Mechanism {
         );
       }
     }
-    const { file_digest: whole, ...rest } = this.#file;
-    const fits = (await digestOf(rest)) === rest.digest && (whole === undefined || (await fileDigestOf(rest)) === whole);
-    must(fits, "This mechanism file was altered or damaged.");
+    must((await digestOf(this.#file)) === this.#file.digest, "This mechanism file was altered or damaged.");
     this.#tables = this.#weights.map(aliasTable);
     return { epsilon: Number(epsilon), factor: Math.exp(Number(epsilon)), digest: this.#file.digest };
   }
@@ -329,21 +327,8 @@ async function digestOf(file) {
     const { center, confidence, lower, radius, upper } = file.prior_set;
     covered.prior_set = { center, confidence, lower, radius, upper };
   }
-  return sha256("extremal-mechanism-digest-2\0" + JSON.stringify(covered));
-}
-
-/** The digest of all members, notes included; `file` has all but file_digest itself. */
-const fileDigestOf = (file) => sha256("extremal-mechanism-file-1\0" + canonical(file));
-
-/** JSON without white space, the members of objects in alphabetical order. */
-function canonical(value) {
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
-  if (value === null || typeof value !== "object") return JSON.stringify(value);
-  return `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join()}}`;
-}
-
-async function sha256(text) {
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+  const text = new TextEncoder().encode("extremal-mechanism-digest-2\0" + JSON.stringify(covered));
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
   return Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 

@@ -13,7 +13,7 @@ from extremal.estimation.contrasts import Channel
 from extremal.estimation.intervals import (
     BENTKUS,
     Bounds,
-    _chernoff_above,
+    chernoff_above,
     clopper_pearson,
     contrast_intervals,
     deviation,
@@ -65,7 +65,7 @@ def test_the_bound_on_second_moments_holds_for_binomial_variables():
     """Variables in {0, 1} are the worst of those in [0, 1]."""
     for n, p, error in itertools.product((5, 50, 400), (0.01, 0.2, 0.7), (0.1, 1e-3)):
         k = np.arange(n + 1)
-        above = _chernoff_above(k / n, math.log(1 / error) / n)
+        above = chernoff_above(k / n, math.log(1 / error) / n)
         assert binom.pmf(k, n, p)[above < p].sum() <= error
 
 

@@ -1,63 +1,156 @@
-"""Ordinary intervals: each holds with about its confidence, in the limit of many reports.
+"""Ordinary intervals: each holds with about its confidence.
 
-For the share of some answers, all other shares in proportion, the variance of its estimate is a quadratic function
-of the share itself, so the test "is it t?" can be turned around in closed form (Wilson's score interval; for a
-mechanism that reports the truth it is his, for randomized response it is his for the reports, transformed). For other
-combinations of shares, and with weights, strata or clusters, the estimate plus and minus a quantile times its standard
-error (Wald).
+All are made in one way. A target is a combination of shares with coefficients from 0 to 1, its weights w have the mean
+t . theta whatever theta is, and s is their mean over n reports, moved into [0, 1]. A value t is kept if
+
+    n (s - t)^2 <= z^2 V(t),    V(t) = sum_y q_y w_y^2 - t^2,
+
+with V the variance of the weights of one report *if the target is t* (Rao's score test). All other shares are as they
+are estimated, off the boundary (module interior), apart from what must move: below the estimate from all answers in
+proportion to those of the least coefficient, above it to those of the largest. Then V is quadratic in t, and the test
+can be turned around in closed form. For a mechanism that reports the truth this is Wilson's interval, for randomized
+response it is his for the reports, transformed.
+
+Where fewer than 20 reports of a kind are expected, s is not distributed like a normal variable, and its own tails take
+the place of the normal ones (module tails). With weights, strata or clusters, n is the number of
+independent reports with the same variance.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from .._types import Bools, Floats
+from .._types import Floats
 from .intervals import Bounds, normal_quantile
+from .tails import Line, tail_end
+
+FEW = 20  # reports of a kind: with fewer, the mean has tails of its own
 
 
-def score_intervals(
-    targets: Floats,
-    W: Floats,
-    P: Floats,
-    report_shares: Floats,
-    theta: Floats,
-    expected: Floats,
-    n: float,
-    z: float,
+def ordinary_intervals(
+    P: Floats, targets: Floats, W: Floats, theta: Floats, shares: Floats, sizes: Floats, error: float
 ) -> Bounds:
-    """Intervals for sums over symbols, targets of zeros and ones with unbiased weights W.
+    """Intervals for targets from 0 to 1 with unbiased weights W, each of which misses with probability about `error`.
 
-    Where the shares say nothing about how a sum splits, because it is 0 or 1, the expected ones do.
+    `theta` are shares of answers off the boundary, `shares` those of the reports, `sizes` numbers of reports, one for
+    each target.
     """
-    lower, upper = np.empty(len(targets)), np.empty(len(targets))
-    for k, (t, w) in enumerate(zip(targets, W, strict=True)):
-        inside = _part(theta * t, expected * t)
-        outside = _part(theta * (1 - t), expected * (1 - t))
-        squares = w * w
-        a, b = float(outside @ P @ squares), float(inside @ P @ squares)
-        center = min(max(float(w @ report_shares), 0.0), 1.0)
-        # n (center - t)^2 <= z^2 (a + (b - a) t - t^2)
-        half = n * center + z * z * (b - a) / 2
-        root = math.sqrt(max(half * half - (n + z * z) * (n * center * center - z * z * a), 0.0))
-        lower[k], upper[k] = (half - root) / (n + z * z), (half + root) / (n + z * z)
-    return Bounds(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0))
+    z, center = normal_quantile(error / 2), np.clip(W @ shares, 0.0, 1.0)
+    line = Line(_at_end(1 - targets, theta) @ P, theta @ P, _at_end(targets, theta) @ P, targets @ theta)
+    lower, upper = score_intervals(line, W, center, sizes, z)
+    common, steps = pulls(W, line.middle)
+    few = common * sizes < FEW
+    if few.any():
+        line = Line(line.low[few], line.middle, line.high[few], line.at[few])
+        given = line, W[few], center[few], steps[few], sizes[few], z
+        lower[few], upper[few] = (
+            tail_end(*given, near[few], side) for near, side in ((lower, -1.0), (upper, 1.0))
+        )
+    return Bounds(lower, upper)
 
 
-def _part(values: Floats, otherwise: Floats) -> Floats:
-    total = values.sum()
-    if total > 0:
-        return np.asarray(values / total)
-    total = otherwise.sum()
-    return np.asarray(otherwise / total) if total > 0 else otherwise
+def score_intervals(line: Line, W: Floats, center: Floats, sizes: Floats, z: float) -> Bounds:
+    """The values that the score test keeps, see above."""
+    squares = W * W
+    second = squares @ line.middle
+    ends = []
+    for side, q, away in ((-1.0, line.low, -line.at), (1.0, line.high, 1 - line.at)):
+        # sum_y q_y w_y^2 = a + b t, a line through its values at the estimate and at the end, 0 or 1
+        b = (np.einsum("ij,ij->i", q, squares) - second) / np.where(away == 0, 1.0, away)
+        a = second - b * line.at
+        half, total = sizes * center + z * z * b / 2, sizes + z * z
+        root = np.sqrt(np.maximum(half * half - total * (sizes * center * center - z * z * a), 0.0))
+        ends.append(np.clip((half + side * root) / total, 0.0, 1.0))
+    return Bounds(*ends)
 
 
-def wald_intervals(targets: Floats, centers: Floats, errors: Floats, quantile: float) -> Bounds:
-    """centers -+ quantile * errors, within what the targets can be."""
-    away = quantile * errors
-    low, high = targets.min(axis=1), targets.max(axis=1)
-    return Bounds(np.clip(centers - away, low, high), np.clip(centers + away, low, high))
+def _at_end(targets: Floats, theta: Floats) -> Floats:
+    """The shares, of those alone whose coefficient is 1."""
+    extreme = np.where(targets == 1, theta, 0.0)
+    return np.asarray(extreme / extreme.sum(axis=1, keepdims=True))
+
+
+def pulls(W: Floats, q: Floats) -> tuple[Floats, Floats]:
+    """How common the rarer kind of report is, of those with weights above and below the mean, and how far both pull.
+
+    Of two kinds these are the probability of the rarer one and the distance of the weights. A kind whose reports pull
+    differently is as common as a single one whose pull is as skew: E[d^2]^3 / E[d^3]^2, d the distance from the mean or
+    0 on the other side.
+    """
+    off = W - (W @ q)[:, None]
+    common, steps = np.ones(len(W)), np.zeros(len(W))
+    for side in (np.maximum(off, 0.0), np.maximum(-off, 0.0)):
+        most = np.maximum(side.max(axis=1), 1e-300)
+        side /= most[:, None]
+        squares = side * side
+        cubes, second = (squares * side) @ q, squares @ q
+        common = np.minimum(common, np.divide(second**3, cubes**2, out=np.ones(len(W)), where=cubes > 0))
+        steps += most * np.divide(cubes, second, out=np.zeros(len(W)), where=second > 0)
+    return common, steps
+
+
+def covering(bounds: Bounds, values: Floats, errors: Floats) -> Bounds:
+    """The same for figures from 0 to 1; all hold their values, and none is narrower than its standard error.
+
+    As long as that is at most 1: then the interval is all that is possible.
+    """
+    values = np.clip(values, 0.0, 1.0)
+    lower, upper = np.minimum(bounds.lower, values), np.maximum(bounds.upper, values)
+    missing = np.where(np.isfinite(errors), np.minimum(errors, 1.0), 0.0) - (upper - lower)
+    narrow = missing > 0
+    start = np.clip(lower - missing / 2, 0.0, np.maximum(1 - (upper - lower + missing), 0.0))
+    end = np.minimum(start + (upper - lower + missing), 1.0)
+    return Bounds(
+        np.where(narrow, np.minimum(start, lower), lower), np.where(narrow, np.maximum(end, upper), upper)
+    )
+
+
+def covering_differences(bounds: Bounds, values: Floats, errors: Floats) -> Bounds:
+    """The same for figures from -1 to 1."""
+    half = covering(Bounds((bounds.lower + 1) / 2, (bounds.upper + 1) / 2), (values + 1) / 2, errors / 2)
+    return Bounds(2 * half.lower - 1, 2 * half.upper - 1)
+
+
+def difference_intervals(
+    one: Bounds, other: Bounds, values: Floats, others: Floats, correlations: Floats | float = 0.0
+) -> Bounds:
+    """Intervals for differences, from those of both shares and the correlations of their errors.
+
+    On each side the distances from estimates to ends are added like standard errors (Newcombe, 1998; Zou and Donner,
+    2008), so where both intervals hold, so does this one, about as often.
+    """
+    values, others = np.clip(values, 0.0, 1.0), np.clip(others, 0.0, 1.0)
+    ends = []
+    for own, off in ((values - one.lower, other.upper - others), (one.upper - values, others - other.lower)):
+        own, off = np.maximum(own, 0.0), np.maximum(off, 0.0)
+        ends.append(np.sqrt(np.maximum(own * own + off * off - 2 * correlations * own * off, 0.0)))
+    center = values - others
+    return Bounds(np.maximum(center - ends[0], -1.0), np.minimum(center + ends[1], 1.0))
+
+
+def ratio_intervals(
+    parts: Bounds, wholes: Bounds, values: Floats, others: Floats, correlations: Floats
+) -> Bounds:
+    """Intervals for parts over wholes, at most 1, from the intervals of both and the correlations of their errors.
+
+    A ratio r is kept if 0 is in the interval for part - r whole, which is made as for differences (Li, Tang and Wong,
+    2010). Where 0 is in that of the whole, any ratio is possible.
+    """
+    a, b = np.clip(values, 0.0, 1.0), np.clip(others, 0.0, 1.0)
+    ends = []
+    for own, off in ((a - parts.lower, wholes.upper - b), (parts.upper - a, b - wholes.lower)):
+        own, off = np.maximum(own, 0.0), np.maximum(off, 0.0)
+        ends.append((own, off))
+    # (a - r b)^2 = own^2 + r^2 off^2 - 2 r rho own off
+    found = []
+    for side, (own, off) in zip((-1.0, 1.0), ends, strict=True):
+        middle = a * b - correlations * own * off
+        low, high = a * a - own * own, b * b - off * off
+        root = np.sqrt(np.maximum(middle * middle - low * high, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            end = (middle + side * root) / high
+        found.append(np.where((high > 0) & (wholes.lower > 0) & np.isfinite(end), end, 0.5 + side / 2))
+    return Bounds(np.clip(found[0], 0.0, 1.0), np.clip(found[1], 0.0, 1.0))
 
 
 def two_sided_quantile(error: float, degrees: int | None = None) -> float:
@@ -67,9 +160,3 @@ def two_sided_quantile(error: float, degrees: int | None = None) -> float:
     from scipy.special import stdtrit
 
     return -float(stdtrit(max(degrees, 1), error / 2))
-
-
-def is_sum(targets: Floats) -> Bools:
-    """Whether each target is a sum over some symbols, but not over none or all."""
-    binary = ((targets == 0) | (targets == 1)).all(axis=1)
-    return np.asarray(binary & (targets.max(axis=1) == 1) & (targets.min(axis=1) == 0))

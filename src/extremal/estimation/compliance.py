@@ -30,13 +30,13 @@ from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels, brief, shorten
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
-from .approximate import two_sided_quantile
 from .counts import count_reports
 from .estimate import estimate
 from .interval_table import IntervalTable
 from .labels import label_finder
 from .likelihood import maximize
 from .promise import Promise
+from .ratios import ratio_table
 from .result import Estimate
 from .targets import is_finite
 
@@ -214,24 +214,14 @@ class Compliance:
     @cached_property
     def table(self) -> IntervalTable:
         """The shares among those who comply, with ordinary intervals."""
-        alpha, tau = self.joint.shares[:-1], float(self.joint.shares[-1])
-        size = len(alpha)
-        shares = alpha / max(1 - tau, 1e-300)
-        # To first order: (d alpha_i + shares_i d tau) / (1 - tau)
-        J = np.hstack((np.eye(size), shares[:, None])) / max(1 - tau, 1e-300)
-        known = self.joint.identified[:-1] & self.identified
-        errors = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", J, self.joint.covariance, J), 0.0))
-        errors = np.where(known, errors, np.inf)
-        away = two_sided_quantile(1 - self.joint.confidence) * errors
-        return IntervalTable(
+        size = len(self.labels)
+        parts = np.eye(size + 1)[:size]
+        return ratio_table(
+            self.joint,
             f"{size} shares among those who comply, from {self.joint.reports} reports",
             self.labels,
-            shares,
-            np.clip(shares - away, 0.0, 1.0),
-            np.clip(shares + away, 0.0, 1.0),
-            errors,
-            known,
-            Promise(self.joint.confidence, "each", exact=False, choice=False),
+            parts,
+            np.tile(parts.sum(axis=0), (size, 1)),
         )
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,6 +34,28 @@ def each_symbol(size: int) -> Floats:
             remedy="ask for sums over groups of answers, or merge rare answers before you collect",
         )
     return np.eye(size)
+
+
+class Scaled(NamedTuple):
+    """Combinations t = low + spread * unit, the coefficients of `unit` between 0 and 1.
+
+    Shares sum to 1, so the constant is known. Whoever computed with it would lose digits where scores are far from 0.
+    """
+
+    unit: Floats
+    low: Floats
+    spread: Floats
+
+    @classmethod
+    def of(cls, targets: Floats) -> Scaled:
+        low = targets.min(axis=1)
+        off = targets - low[:, None]
+        spread = off.max(axis=1)
+        return cls(off / np.where(spread > 0, spread, 1.0)[:, None], low, spread)
+
+    def values(self, unit: Floats) -> Floats:
+        """Values of the targets from those of the unit targets, the last axis over targets."""
+        return np.asarray(self.low + self.spread * unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +89,7 @@ class Channel:
     def identified(self, targets: Floats) -> Bools:
         """Whether each combination, a row of coefficients, is determined by the distribution of reports."""
         U = self.svd[0][:, : self.rank]
-        scaled = targets * np.sqrt(self.expected)
+        scaled = Scaled.of(targets).unit * np.sqrt(self.expected)
         left = np.abs(scaled - (scaled @ U) @ U.T).max(axis=1)
         return np.asarray(left <= 1e-7 * np.abs(scaled).max(axis=1) + 1e-14)
 
@@ -99,6 +122,15 @@ class Channel:
         inner = (targets * np.sqrt(self.expected)) @ U * (S / (S * S + ridge))
         W = np.zeros((len(targets), self.P.shape[1]))
         W[:, self.possible] = inner @ V / np.sqrt(self.outputs[self.possible])
+        return W
+
+    def symbol_weights(self) -> Floats:
+        """The weights of every single share, one row each."""
+        U, S, V = self.svd
+        k = self.rank
+        W = np.zeros(self.P.shape)
+        W[:, self.possible] = (np.sqrt(self.expected)[:, None] * U[:, :k] / S[:k]) @ V[:k]
+        W[:, self.possible] /= np.sqrt(self.outputs[self.possible])
         return W
 
     def contrasts(self, targets: Floats, n: float, z: float) -> Contrasts:
@@ -146,10 +178,15 @@ class Contrasts:
 
 def standard_errors(channel: Channel, targets: Floats, n: float) -> Floats:
     """Of the best unbiased estimates of the targets from n reports at the expected shares; else infinite."""
-    W = channel.weights(targets)
-    mean = W @ channel.outputs
-    variance = np.maximum((W * W) @ channel.outputs - mean * mean, 0.0)
-    return np.where(channel.identified(targets), np.sqrt(variance / n), np.inf)
+    unit, _, spread = Scaled.of(targets)
+    variance = variances(channel.weights(unit), channel.outputs)
+    return np.where(channel.identified(targets), spread * np.sqrt(variance / n), np.inf)
+
+
+def variances(W: Floats, q: Floats) -> Floats:
+    """Of the weights of one report, if reports are distributed like q."""
+    mean = W @ q
+    return np.asarray(np.maximum((W * W) @ q - mean * mean, 0.0))
 
 
 def _two_valued(W: Floats) -> Floats:

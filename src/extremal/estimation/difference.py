@@ -10,7 +10,7 @@ from .._confidence import check_confidence
 from .._types import Floats
 from ..errors import MechanismError, OptionError
 from ..model.labels import shorten
-from .approximate import two_sided_quantile, wald_intervals
+from .approximate import covering_differences, difference_intervals
 from .contrasts import each_symbol
 from .interval_table import IntervalTable
 from .intervals import BENTKUS, VARIANCE_SHARE, Bounds, Spread, deviation, mean_intervals, normal_quantile
@@ -49,14 +49,10 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
     if exact:
         lower, upper = _difference_bounds(one, other, targets, (1 - level) / statements(targets))
     else:
-        share = (1 - level) / (statements(targets) if one.intervals == "all" else 1)
-        degrees = [e.survey.degrees for e in (one, other) if e.survey is not None]
-        ends = np.stack((-np.ones(len(targets)), np.ones(len(targets))), axis=1)
-        centers = one.linear(targets) @ one.report_shares - other.linear(targets) @ other.report_shares
-        quantile = two_sided_quantile(share, min(degrees) if degrees else None)
-        lower, upper = wald_intervals(ends, centers, errors, quantile)
-    if "inverse" not in (one.method, other.method):
-        lower, upper = np.minimum(lower, values), np.maximum(upper, values)
+        lower, upper = difference_intervals(
+            one.bounds(targets, 1 - level), other.bounds(targets, 1 - level), one.shares, other.shares
+        )
+    lower, upper = covering_differences(Bounds(lower, upper), values, errors)
     weighted = one.survey is not None or other.survey is not None
     return IntervalTable(
         f"{len(targets)} differences between {one.reports} and {other.reports} reports",
@@ -67,6 +63,7 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
         errors,
         one.identified & other.identified,
         Promise(level, one.intervals, exact, weighted),
+        warning=one.warning or other.warning,
     )
 
 
@@ -91,4 +88,6 @@ def _difference_bounds(one: Estimate, other: Estimate, targets: Floats, error: f
     # As a mean over everyone: each variable is then `everyone` times as large as its part of the sum.
     too_high = deviation(total * everyone, most_up * everyone, everyone, side)
     too_low = deviation(total * everyone, most_down * everyone, everyone, side)
+    # Reports whose unbiased shares are out of range would leave nothing between the ends once these are cut.
+    low, high = np.minimum(low, 1.0), np.maximum(high, -1.0)
     return Bounds(np.clip(low - too_high, -1.0, 1.0), np.clip(high + too_low, -1.0, 1.0))

@@ -14,7 +14,7 @@ from .._types import Floats
 from .._words import counted
 from ..errors import ValuesError
 from ..model.labels import Labels, shorten
-from .approximate import two_sided_quantile, wald_intervals
+from .approximate import covering_differences, difference_intervals
 from .contrasts import RANK_TOLERANCE, Channel, each_symbol
 from .interval_table import IntervalTable
 from .labels import label_finder
@@ -23,7 +23,6 @@ from .promise import Promise
 from .result import Estimate
 from .survey import Totals
 from .tabled import Tabled, source
-from .targets import statements
 
 NO_TEST = (
     "no test of whether the groups differ: everybody in a group reported the same, or there are too few people or "
@@ -189,17 +188,21 @@ class GroupedEstimate(Tabled):
         if self.totals is None:
             return a.difference(b, self.confidence)
         targets, size = each_symbol(len(a.labels)), a.mechanism.shape[1]
-        W = np.zeros((len(targets), len(self.totals.totals)))
-        W[:, first * size : (first + 1) * size] = a.linear(targets)
-        W[:, second * size : (second + 1) * size] -= b.linear(targets)
-        A = W @ self.totals.linear(size)
-        errors = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", A, self.totals.covariance, A), 0.0))
+        linear = self.totals.linear(size)
+        A, B = (e.linear(targets) @ linear[k * size : (k + 1) * size] for e, k in ((a, first), (b, second)))
+        shared = np.einsum("ij,jk,ik->i", A, self.totals.covariance, B, optimize=True)
         known = a.identified & b.identified
+        one_error, other_error = a.standard_errors, b.standard_errors
+        with np.errstate(invalid="ignore"):
+            errors = np.sqrt(np.maximum(one_error**2 + other_error**2 - 2 * shared, 0.0))
+            correlations = np.where(known, np.clip(shared / (one_error * other_error), -1.0, 1.0), 0.0)
         errors = np.where(known, errors, np.inf)
-        share = (1 - self.confidence) / (statements(targets) if self.intervals == "all" else 1)
         values = a.shares - b.shares
-        ends = np.stack((-np.ones(len(targets)), np.ones(len(targets))), axis=1)
-        bounds = wald_intervals(ends, values, errors, two_sided_quantile(share, self.totals.degrees))
+        error = 1 - self.confidence
+        one_bounds, other_bounds = a.bounds(targets, error), b.bounds(targets, error)
+        bounds = covering_differences(
+            difference_intervals(one_bounds, other_bounds, a.shares, b.shares, correlations), values, errors
+        )
         title = f"{len(targets)} differences between {one!r} and {other!r}"
         return IntervalTable(title, a.labels, values, *bounds, errors, known, self.promise)
 
@@ -271,6 +274,11 @@ class GroupedEstimate(Tabled):
             np.concatenate(effects) if effects else None,
             self.by,
             tuple(group for group, table in zip(self.groups, tables, strict=True) for _ in table.labels),
+            "; ".join(
+                f"group {group!s}: {e.warning}"
+                for group, e in zip(self.groups, self.estimates, strict=True)
+                if e.warning
+            ),
         )
 
 

@@ -52,6 +52,8 @@ class IntervalTable(Tabular):
         Names of the columns that make groups.
     groups
         The group of each row.
+    warning
+        What is wrong with the reports; empty if nothing is.
     """
 
     title: str
@@ -65,6 +67,7 @@ class IntervalTable(Tabular):
     design_effects: Floats | None = None
     by: tuple[str, ...] = ()
     groups: Labels = ()
+    warning: str = ""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -109,6 +112,7 @@ class IntervalTable(Tabular):
             "confidence": self.confidence,
             "intervals": self.intervals,
             "promise": str(self.promise),
+            **({"warning": self.warning} if self.warning else {}),
             "rows": self.rows(),
         }
 
@@ -135,7 +139,7 @@ class IntervalTable(Tabular):
         return rows
 
     def __str__(self) -> str:
-        return "\n".join([self.title, *self.lines(), self.note])
+        return "\n".join([self.title, *self._warned(), *self.lines(), self.note])
 
     __repr__ = __str__
 
@@ -156,7 +160,7 @@ class IntervalTable(Tabular):
             mark = "" if row["identified"] else "not identified"
             named = "".join(f"<th>{escape(str(x))}</th>" for x in (*self._group(k).values(), row["label"]))
             rows.append(f"<tr>{named}{figures}<td>{mark}</td></tr>")
-        return html_table(f"{self.title}; {self.note}", rows)
+        return html_table("; ".join([self.title, *self._warned(), self.note]), rows)
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Axes with a point and a bar for every row; those that are not identified are hollow.
@@ -181,6 +185,9 @@ class IntervalTable(Tabular):
         axes.set_xlabel(f"estimate; {self.promise}")
         axes.set_title(self.title, fontsize="medium")
         return axes
+
+    def _warned(self) -> list[str]:
+        return [self.warning] if self.warning else []
 
     def _group(self, k: int) -> dict[str, Any]:
         if not self.by:

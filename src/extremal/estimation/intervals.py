@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 
 from .._types import Floats
 from .binomial import lower_limit, upper_limit
-from .contrasts import Channel, Contrasts
+from .contrasts import Channel, Contrasts, Scaled
+from .likelihood import maximize
 from .share_polytope import narrowed
 from .targets import statements
 
@@ -48,26 +49,34 @@ class Bounds(NamedTuple):
     upper: Floats
 
 
-def target_intervals(channel: Channel, counts: NDArray[Any], targets: Floats, error: float) -> Bounds:
-    """Intervals that hold for all targets together, except with probability `error`.
+def target_intervals(
+    channel: Channel, counts: NDArray[Any], targets: Floats, error: float, together: bool = True
+) -> Bounds:
+    """Intervals all of which hold, or each of which holds, except with probability `error`.
 
     Weights and the division of the error depend on the mechanism, the expected shares and n only.
     """
-    return contrast_intervals(weighed(channel, float(counts.sum()), targets, error), counts, error)
+    scaled = Scaled.of(targets)
+    contrasts = weighed(channel, float(counts.sum()), scaled.unit, error, together)
+    found = contrast_intervals(contrasts, counts, error, together)
+    return Bounds(scaled.values(found.lower), scaled.values(found.upper))
 
 
-def weighed(channel: Channel, n: float, targets: Floats, error: float) -> Contrasts:
+def weighed(channel: Channel, n: float, targets: Floats, error: float, together: bool = True) -> Contrasts:
     """The weights for the intervals of these targets from n reports."""
-    return channel.contrasts(targets, n, normal_quantile(error / statements(targets) / 2 / BENTKUS))
+    each = error / statements(targets) if together else error
+    return channel.contrasts(targets, n, normal_quantile(each / 2 / BENTKUS))
 
 
-def contrast_intervals(contrasts: Contrasts, counts: NDArray[Any], error: float) -> Bounds:
-    """Intervals for the targets of these weights, which hold together except with probability `error`.
+def contrast_intervals(
+    contrasts: Contrasts, counts: NDArray[Any], error: float, together: bool = True
+) -> Bounds:
+    """Intervals for the targets of these weights, which hold together, or each, except with probability `error`.
 
     Counts of several collections of the same size, one a row, have intervals in rows.
     """
     n, targets = _size(counts), contrasts.targets
-    each = error / statements(targets)
+    each = error / statements(targets) if together else error
     programs = bool(contrasts.biased.any())
     if programs:
         each *= 1 - BOX_SHARE
@@ -79,7 +88,7 @@ def contrast_intervals(contrasts: Contrasts, counts: NDArray[Any], error: float)
         box = clopper_pearson(counts.astype(np.float64), n, BOX_SHARE * error / counts.shape[-1])
         for row in np.ndindex(counts.shape[:-1]):
             own = (Bounds(found.lower[row], found.upper[row]) for found in (mean, box, Bounds(lower, upper)))
-            lower[row], upper[row] = _programs(contrasts, *own)
+            lower[row], upper[row] = _programs(contrasts, counts[row], *own)
     return Bounds(np.minimum(lower, targets.max(axis=1)), np.maximum(upper, targets.min(axis=1)))
 
 
@@ -88,21 +97,27 @@ def mean_intervals(contrasts: Contrasts, counts: NDArray[Any], error: float) -> 
     n = _size(counts)
     W, means = contrasts.W, contrasts.means
     low, high = W.min(axis=1), W.max(axis=1)
+    # The mean lies between those of single inputs, whatever the reports say. A mean that lies elsewhere is moved there
+    # first: that makes no interval narrower, where a cut of its ends would leave nothing of it.
+    least, largest = means.min(axis=1), means.max(axis=1)
     two = ((low[:, None] == W) | (high[:, None] == W)).all(axis=1)
     lower, upper = np.empty((2, *counts.shape[:-1], len(W)))
     if two.any():
-        hits = counts.astype(np.float64) @ (W[two] == high[two, None]).T
-        share = clopper_pearson(hits, n, error)
         wide = (high - low)[two]
+        ends = (
+            np.divide(end - low, high - low, where=high > low, out=np.zeros_like(low))
+            for end in (least, largest)
+        )
+        fewest, most = (n * np.clip(end[two], 0.0, 1.0) for end in ends)
+        hits = counts.astype(np.float64) @ (W[two] == high[two, None]).T
+        share = clopper_pearson(np.clip(hits, fewest, most), n, error)
         lower[..., two], upper[..., two] = low[two] + wide * share.lower, low[two] + wide * share.upper
     if not two.all():
         rest = ~two
         spread = Spread.of(contrasts, counts, VARIANCE_SHARE * error)
         side = (1 - VARIANCE_SHARE) * error / 2
-        upper[..., rest], below = np.split(_side(spread.chosen(rest).both_ways(), n, side), 2, axis=-1)
+        upper[..., rest], below = np.split(side_of(spread.chosen(rest).both_ways(), n, side), 2, axis=-1)
         lower[..., rest] = -below
-    # The mean lies between those of single inputs, whatever the reports say.
-    least, largest = means.min(axis=1), means.max(axis=1)
     return Bounds(np.clip(lower, least, largest), np.clip(upper, least, largest))
 
 
@@ -124,7 +139,7 @@ class Spread(NamedTuple):
         center = means @ contrasts.channel.expected
         squares = (W - center[:, None]) ** 2
         top = np.maximum(squares.max(axis=1), 1e-300)
-        seen = _chernoff_above(counts @ squares.T / n / top, math.log(1 / error) / n) * top
+        seen = chernoff_above(counts @ squares.T / n / top, math.log(1 / error) / n) * top
         always = (squares @ contrasts.channel.P.T).max(axis=1)
         return cls(
             counts @ W.T / n,
@@ -158,7 +173,7 @@ def _size(counts: NDArray[Any]) -> float:
     return float(counts.sum()) / math.prod(counts.shape[:-1])
 
 
-def _side(spread: Spread, n: float, error: float) -> Floats:
+def side_of(spread: Spread, n: float, error: float) -> Floats:
     """The largest mean that is not refuted: every larger one would give so small a sum too rarely.
 
     For a fixed bound on the variance the test is monotone, so what it does not refute is an interval; inside it
@@ -170,7 +185,7 @@ def _side(spread: Spread, n: float, error: float) -> Floats:
     for _ in range(4):
         variance = spread.variance(first, last)
         away = deviation(variance, b, n, error)
-        shorter = np.minimum(last, np.maximum(spread.mean + away, first))
+        shorter = np.minimum(last, first + away)
         done = bool((last - shorter <= 1e-3 * (shorter - first)).all())
         last = shorter
         if done:
@@ -243,7 +258,7 @@ def _divergence(x: Floats, p: Floats) -> Floats:
     return np.asarray(np.maximum(xlog1py(x, (x - p) / p) + xlog1py(1 - x, (p - x) / (1 - p)), 0.0))
 
 
-def _chernoff_above(mean: Floats, limit: float) -> Floats:
+def chernoff_above(mean: Floats, limit: float) -> Floats:
     """The largest u with divergence(mean, u) <= limit: bounds the expectation of variables in [0, 1]."""
     low, high = np.minimum(mean, 1.0), np.ones_like(mean)
     for _ in range(HALVINGS):
@@ -256,17 +271,24 @@ def _chernoff_above(mean: Floats, limit: float) -> Floats:
     return high
 
 
-def clopper_pearson(hits: Floats, n: float, error: float) -> Bounds:
+def clopper_pearson(hits: Floats, n: Floats | float, error: float) -> Bounds:
     """Two-sided intervals for binomial probabilities, wrong with probability at most `error` each."""
     return Bounds(lower_limit(hits, n, error / 2), upper_limit(hits, n, error / 2))
 
 
-def _programs(contrasts: Contrasts, mean: Bounds, box: Bounds, known: Bounds) -> Bounds:
-    """The least and largest value of the biased targets over all shares that the bounds allow."""
+def _programs(contrasts: Contrasts, counts: NDArray[Any], mean: Bounds, box: Bounds, known: Bounds) -> Bounds:
+    """The least and largest value of the biased targets over all shares that the bounds allow.
+
+    Bounds that no shares meet are made wider until the shares of largest likelihood meet them: else nothing would be
+    left between the ends.
+    """
     rows, low, high = contrasts.channel.P.T, box.lower, box.upper
     if sum(contrasts.channel.P.shape) <= LARGE:  # the contrasts' rows triple the time of large programs
         rows = np.concatenate((rows, contrasts.means))
         low, high = np.concatenate((low, mean.lower)), np.concatenate((high, mean.upper))
+    channel = contrasts.channel
+    best = rows @ maximize(channel.P, counts, channel.expected).theta
+    low, high = np.minimum(low, best), np.maximum(high, best)
     which = contrasts.biased
     lower, upper = known.lower.copy(), known.upper.copy()
     lower[which], upper[which] = narrowed(

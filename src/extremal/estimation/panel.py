@@ -21,12 +21,11 @@ from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels, as_list, is_missing, shorten
 from ..model.mechanism import Mechanism, check_size
 from ..model.prior import Prior
-from .approximate import two_sided_quantile, wald_intervals
 from .binomial import lower_limit
 from .estimate import estimate
 from .interval_table import IntervalTable
 from .labels import report_codes
-from .promise import Promise
+from .ratios import ratio_table
 from .result import Estimate
 
 FALSE_ALARM = 1e-9  # how likely independent draws are taken for dependent ones, at most
@@ -83,27 +82,16 @@ class Change:
     @cached_property
     def transitions(self) -> IntervalTable:
         """Each element of the matrix with an ordinary interval; "never -> once" is from never to once."""
-        size, theta = len(self.labels), self.joint.shares
-        shares = np.nan_to_num(self.matrix)
-        start = np.maximum(theta.reshape(size, size).sum(axis=1), 0.0)
-        rows = np.repeat(np.eye(size), size, axis=1)  # the sum over all pairs with the same first answer
-        targets = np.eye(size * size) - shares.ravel()[:, None] * rows[np.repeat(np.arange(size), size)]
-        known = np.repeat(start > 0, size) & self.joint.channel.identified(targets)
-        scale = np.where(known, np.repeat(np.maximum(start, 1e-300), size), 1.0)
-        variance = np.diag(self.joint._covariance(targets / scale[:, None]))
-        errors = np.where(known, np.sqrt(np.maximum(variance, 0.0)), np.inf)
-        survey = self.joint.survey
-        quantile = two_sided_quantile(1 - self.joint.confidence, None if survey is None else survey.degrees)
-        ends = np.tile([0.0, 1.0], (len(targets), 1))
-        bounds = wald_intervals(ends, shares.ravel(), errors, quantile)
-        return IntervalTable(
-            f"{len(targets)} transitions from {self.joint.reports} pairs of reports",
+        size = len(self.labels)
+        wholes = np.repeat(
+            np.repeat(np.eye(size), size, axis=1), size, axis=0
+        )  # all pairs with the same first answer
+        return ratio_table(
+            self.joint,
+            f"{size * size} transitions from {self.joint.reports} pairs of reports",
             tuple(f"{a} -> {b}" for a, b in product(self.labels, self.labels)),
-            shares.ravel(),
-            *bounds,
-            errors,
-            known,
-            Promise(self.joint.confidence, "each", exact=False, weighted=survey is not None, choice=False),
+            np.eye(size * size),
+            wholes,
         )
 
     def __str__(self) -> str:

@@ -20,12 +20,11 @@ from ..model.utility import Utility
 from ..optimization.design import design
 from ..optimization.quadratic.purposes import Purpose, shares
 from ..theory.randomized_response import randomized_response_for_pml
-from .approximate import is_sum, score_intervals, wald_intervals
+from .approximate import ordinary_intervals
 from .binomial import MOST_COUNTED
-from .contrasts import Channel, each_symbol, standard_errors
+from .contrasts import Channel, Scaled, each_symbol, standard_errors
 from .intervals import BENTKUS, Bounds, normal_quantile, target_intervals, within_simplex
 from .promise import FIGURES, check_kind
-from .targets import statements
 
 MOST_REPORTS = 10**12  # a width that takes more is called out of reach
 
@@ -349,29 +348,19 @@ def expected_bounds(channel: Channel, targets: Floats, n: float, error: float, k
     """
     if kind == "all":
         return target_intervals(channel, n * channel.outputs, targets, error)
-    known = channel.identified(targets)
-    lower, upper = np.empty(len(targets)), np.empty(len(targets))
+    scaled = Scaled.of(targets)
+    unit, known = scaled.unit, channel.identified(targets)
+    lower, upper = np.zeros(len(unit)), unit.max(axis=1)
     if not known.all():  # what is possible
-        rest = targets[~known]
         lower[~known], upper[~known] = target_intervals(
-            channel, n * channel.outputs, rest, error * statements(rest)
+            channel, n * channel.outputs, unit[~known], error, together=False
         )
-    z, sums = normal_quantile(error / 2), known & is_sum(targets)
-    away = known & ~sums
-    lower[away], upper[away] = wald_intervals(
-        targets[away], targets[away] @ channel.expected, standard_errors(channel, targets[away], n), z
+    known &= upper > 0
+    W, sizes = channel.weights(unit[known]), np.full(int(known.sum()), n)
+    lower[known], upper[known] = ordinary_intervals(
+        channel.P, unit[known], W, channel.expected, channel.outputs, sizes, error
     )
-    lower[sums], upper[sums] = score_intervals(
-        targets[sums],
-        channel.weights(targets[sums]),
-        channel.P,
-        channel.outputs,
-        channel.expected,
-        channel.expected,
-        n,
-        z,
-    )
-    return Bounds(lower, upper)
+    return Bounds(scaled.values(lower), scaled.values(upper))
 
 
 def _check(prior: Prior, mechanism: Any, confidence: float) -> tuple[Mechanism, float]:

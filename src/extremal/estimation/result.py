@@ -18,13 +18,20 @@ from ..errors import ValuesError
 from ..model.labels import Labels, shorten
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
-from .approximate import is_sum, score_intervals, two_sided_quantile, wald_intervals
-from .contrasts import Channel, each_symbol
+from .approximate import (
+    FEW,
+    covering,
+    ordinary_intervals,
+    pulls,
+    two_sided_quantile,
+)
+from .contrasts import MOST_SYMBOLS, Channel, Scaled, each_symbol, variances
 from .counts import ReportCounts
 from .difference import difference
+from .interior import interior
 from .interval_table import IntervalTable
-from .intervals import Bounds, target_intervals, within_simplex
-from .misfit import MISFIT, misfit
+from .intervals import Bounds, clopper_pearson, normal_quantile, target_intervals, within_simplex
+from .misfit import misfit, unexplained
 from .promise import Promise
 from .share_polytope import narrowed
 from .survey import WeightedReports
@@ -108,12 +115,12 @@ class Estimate(Tabled):
 
         With weights, strata or clusters they are linearised (sandwich) standard errors.
         """
-        return self._standard_errors(each_symbol(len(self.labels)))
+        return self.standard_errors_of(each_symbol(len(self.labels)))
 
     @cached_property
     def covariance(self) -> Floats:
         """Of the estimated shares, for those that are identified."""
-        return self._covariance(each_symbol(len(self.labels)))
+        return self.covariance_of(each_symbol(len(self.labels)))
 
     @cached_property
     def design_effects(self) -> Floats | None:
@@ -149,7 +156,13 @@ class Estimate(Tabled):
 
         Near 0, these reports were not made by this mechanism.
         """
-        return misfit(self.mechanism.matrix, self.counts.counts, self.channel)
+        best = self.shares if self.method == "maximum-likelihood" and self.survey is None else None
+        return misfit(self.mechanism.matrix, self.counts.counts, self.channel, best)
+
+    @property
+    def warning(self) -> str:
+        """What is wrong with these reports, if they do not fit the mechanism; else empty."""
+        return unexplained(self.misfit) if len(self.labels) <= MOST_SYMBOLS else ""
 
     @property
     def promise(self) -> Promise:
@@ -170,6 +183,7 @@ class Estimate(Tabled):
             self.identified,
             self.promise,
             self.design_effects,
+            warning=self.warning,
         )
 
     def group(self, groups: Any, confidence: float | None = None) -> IntervalTable:
@@ -250,21 +264,24 @@ class Estimate(Tabled):
             The confidence level; that of the estimate if None.
         """
         level = self.confidence if confidence is None else check_confidence(confidence)
-        values = targets @ self.shares
+        scaled = Scaled.of(targets)
         return IntervalTable(
             f"{title} {self._source}",
             names,
-            values,
-            *_around(self.bounds(targets, 1 - level), values, self.method),
-            self._standard_errors(targets),
+            scaled.values(scaled.unit @ self.shares),
+            *self.bounds(targets, 1 - level),
+            self.standard_errors_of(targets),
             self.channel.identified(targets),
             Promise(level, self.intervals, self.promise.exact, self.promise.weighted),
             None if self.survey is None else self._design_effects(targets),
+            warning=self.warning,
         )
 
     @one_thread
     def bounds(self, targets: Floats, error: float) -> Bounds:
         """Intervals for the targets: all wrong together, or each wrong, with probability at most `error`.
+
+        Each holds its estimate, moved into what is possible, and is no narrower than its standard error.
 
         Parameters
         ----------
@@ -273,32 +290,53 @@ class Estimate(Tabled):
         error
             The probability of a wrong interval that is allowed.
         """
+        scaled = Scaled.of(targets)
+        found = self._covering(scaled.unit, self._unit_bounds(scaled.unit, error))
+        return Bounds(scaled.values(found.lower), scaled.values(found.upper))
+
+    def _covering(self, unit: Floats, bounds: Bounds) -> Bounds:
+        return covering(bounds, unit @ self.shares, self.standard_errors_of(unit))
+
+    def _unit_bounds(self, targets: Floats, error: float) -> Bounds:
         if self.promise.exact:
             return target_intervals(self.channel, self.counts.counts, targets, error)
         share = error / statements(targets) if self.intervals == "all" else error
-        known = self.channel.identified(targets)
-        lower, upper = np.empty(len(targets)), np.empty(len(targets))
+        known, varies = self.channel.identified(targets), targets.max(axis=1) > 0
+        lower, upper = np.zeros(len(targets)), targets.max(axis=1)
         if not known.all():
             lower[~known], upper[~known] = self._possible(targets[~known], share)
-        quantile = two_sided_quantile(share, None if self.survey is None else self.survey.degrees)
-        W = self.linear(targets)
-        sums = known & is_sum(targets) if self.survey is None else np.zeros(len(targets), dtype=bool)
-        rest = known & ~sums
-        lower[rest], upper[rest] = wald_intervals(
-            targets[rest], W[rest] @ self.report_shares, self._standard_errors(targets[rest]), quantile
-        )
-        theta = np.maximum(self.shares, 0.0)
-        lower[sums], upper[sums] = score_intervals(
-            targets[sums],
-            W[sums],
-            self.mechanism.matrix,
-            self.report_shares,
-            theta / theta.sum(),
-            self.channel.expected,
-            self.reports,
-            quantile,
-        )
+        known &= varies
+        if known.any() and (self.survey is None or self.survey.degrees > 0):
+            W = self.linear(targets[known])
+            lower[known], upper[known] = ordinary_intervals(
+                self.channel.P,
+                targets[known],
+                W,
+                self._near.expected,
+                self.report_shares,
+                self._discounted(W, share),
+                share,
+            )
         return Bounds(lower, upper)
+
+    def _sizes(self, W: Floats) -> Floats:
+        """How many independent reports have the variance of each weight."""
+        if self.survey is None:
+            return np.full(len(W), float(self.reports))
+        people = min(self.survey.effective, float(self.survey.degrees + 1))  # worth as much; or clusters
+        simple, own = variances(W, self.report_shares), self._linearised(W)
+        sizes = np.divide(simple, own, out=np.full(len(W), people), where=(simple > 0) & (own > 0))
+        few = pulls(W, self._near.outputs)[0] * sizes < FEW  # then the variance is hardly known itself
+        return np.asarray(np.where(few, np.minimum(sizes, people), sizes))
+
+    def _discounted(self, W: Floats, error: float) -> Floats:
+        """These numbers, fewer where variances are estimated with few degrees of freedom."""
+        if self.survey is None:
+            return self._sizes(W)
+        return (
+            self._sizes(W)
+            * (normal_quantile(error / 2) / two_sided_quantile(error, self.survey.degrees)) ** 2
+        )
 
     @one_thread
     def linear(self, targets: Floats) -> Floats:
@@ -311,9 +349,14 @@ class Estimate(Tabled):
         """
         if self.method == "inverse":
             return self.channel.weights(targets)
-        # Shares of 0 have no place in a channel; the expected ones, as one report, keep them away from it.
-        start = np.maximum(self.shares, 0.0) * self.reports + self.prior.probabilities
-        return Channel(self.mechanism.matrix, start / start.sum()).weights(targets)
+        return self._near.weights(targets)
+
+    @cached_property
+    def _near(self) -> Channel:
+        """The mechanism at the estimated shares, moved off the boundary: variances are those there."""
+        fixed = self.method == "inverse"
+        people = float(self.reports) if self.survey is None else self.survey.effective
+        return Channel(self.mechanism.matrix, interior(self.channel, self.shares, people, fixed))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that JSON knows as far as the labels are."""
@@ -340,7 +383,7 @@ class Estimate(Tabled):
 
     def other_notes(self) -> list[str]:
         """The notes that are not about the intervals."""
-        found = []
+        found = [self.warning] if self.warning else []
         if self.gap is not None:
             what = "posterior density" if self.method == "map" else "likelihood"
             found.append(
@@ -348,21 +391,16 @@ class Estimate(Tabled):
             )
         if self.survey is not None and self.survey.degrees <= 0:
             found.append("all people are in one cluster of each stratum: there is no standard error")
-        elif self.survey is not None and (self.standard_errors == 0).any():
+        elif self.survey is not None and not self.survey.covariance.any():
             found.append(
-                "WARNING: reports do not vary between people or clusters, so that intervals have no width and say "
-                "nothing; estimate without weights, strata and clusters, or ask more people"
+                "WARNING: reports do not vary between people or clusters, so that weights, strata and clusters say "
+                "nothing about errors; standard errors and intervals are those of so many reports without them"
             )
         found += [
             f"not identified: the mechanism cannot tell {shorten(group)} apart completely, only their sum; "
             "their intervals hold what the reports leave possible"
             for group in self.indistinguishable
         ]
-        if self.misfit < MISFIT:
-            found.append(
-                "WARNING: no shares explain these reports (probability "
-                f"{self.misfit:.1e} or less); were they made by this mechanism?"
-            )
         return found
 
     def __repr__(self) -> str:
@@ -375,31 +413,64 @@ class Estimate(Tabled):
 
     @cached_property
     def _bounds(self) -> Bounds:
-        bounds = self.bounds(each_symbol(len(self.labels)), 1 - self.confidence)
+        symbols = each_symbol(len(self.labels))
+        bounds = self._unit_bounds(symbols, 1 - self.confidence)
         if self.promise.exact:
             bounds = within_simplex(bounds)
-        lower, upper = _around(bounds, self.shares, self.method)
+        lower, upper = self._covering(symbols, bounds)
         lower.setflags(write=False)
         upper.setflags(write=False)
         return Bounds(lower, upper)
 
     @one_thread
-    def _covariance(self, targets: Floats) -> Floats:
-        W = self.linear(targets)
+    def covariance_of(self, targets: Floats) -> Floats:
+        """The covariance of the estimates of these targets.
+
+        Parameters
+        ----------
+        targets
+            A row of coefficients for each figure.
+        """
+        unit, _, spread = Scaled.of(targets)
+        W = self.linear(unit)
         if self.survey is not None:
-            return np.asarray(W @ self.survey.covariance @ W.T)
-        return _sampling(W, self._expected_report_shares) / self.reports
+            covariance = W @ self.survey.covariance @ W.T
+        else:
+            covariance = _sampling(W, self._expected_report_shares) / self.reports
+        beside = self._beside(W)
+        return np.asarray(np.multiply.outer(spread, spread) * (covariance + np.diag(beside)))
 
     @one_thread
-    def _standard_errors(self, targets: Floats) -> Floats:
-        W = self.linear(targets)
-        if self.survey is not None:
-            variance = np.einsum("ij,jk,ik->i", W, self.survey.covariance, W, optimize=True)
-        else:
-            q = self._expected_report_shares
-            variance = ((W * W) @ q - (W @ q) ** 2) / self.reports
+    def standard_errors_of(self, targets: Floats) -> Floats:
+        """The standard errors of the estimates of these targets; infinite if not identified.
+
+        Parameters
+        ----------
+        targets
+            A row of coefficients for each figure.
+        """
+        unit, _, spread = Scaled.of(targets)
+        W = self.linear(unit)
+        variance = self._linearised(W) + self._beside(W)
         known = self.channel.identified(targets) & (self.survey is None or self.survey.degrees > 0)
-        return np.where(known, np.sqrt(np.maximum(variance, 0.0)), np.inf)
+        return np.where(known, spread * np.sqrt(variance), np.inf)
+
+    def _linearised(self, W: Floats) -> Floats:
+        """The variance of the mean of each weight, at the estimate itself."""
+        if self.survey is None:
+            return variances(W, self._expected_report_shares) / self.reports
+        return np.asarray(
+            np.maximum(np.einsum("ij,jk,ik->i", W, self.survey.covariance, W, optimize=True), 0.0)
+        )
+
+    def _beside(self, W: Floats) -> Floats:
+        """How much larger variances are beside the boundary, if the estimate is on it."""
+        if np.array_equal(
+            self._near.expected, np.maximum(self.shares, 0.0) / np.maximum(self.shares, 0.0).sum()
+        ):
+            return np.zeros(len(W))
+        here = self.report_shares if self.survey is not None else self._expected_report_shares
+        return np.maximum(variances(W, self._near.outputs) - variances(W, here), 0.0) / self._sizes(W)
 
     @property
     def _expected_report_shares(self) -> Floats:
@@ -409,30 +480,28 @@ class Estimate(Tabled):
 
     @one_thread
     def _design_effects(self, targets: Floats) -> Floats:
-        W, f = self.linear(targets), self.report_shares
-        simple = np.maximum((W * W) @ f - (W @ f) ** 2, 0.0) / max(self.reports - 1, 1)
+        unit = Scaled.of(targets).unit
+        W = self.linear(unit)
+        simple = variances(W, self.report_shares) / max(self.reports - 1, 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.where(simple > 0, self._standard_errors(targets) ** 2 / simple, np.nan))
+            return np.asarray(np.where(simple > 0, self.standard_errors_of(unit) ** 2 / simple, np.nan))
 
     def _possible(self, targets: Floats, error: float) -> Bounds:
         """What the reports leave possible of targets that they do not identify."""
         low, high = targets.min(axis=1), targets.max(axis=1)
         if self.survey is None:
-            return target_intervals(self.channel, self.counts.counts, targets, error * statements(targets))
-        quantile = two_sided_quantile(error / len(self.report_shares), self.survey.degrees)
-        away = quantile * np.sqrt(np.maximum(np.diag(self.survey.covariance), 0.0))
-        box = np.maximum(self.report_shares - away, 0.0), np.minimum(self.report_shares + away, 1.0)
-        return Bounds(*narrowed(self.mechanism.matrix.T, *box, targets, low, high))
+            return target_intervals(self.channel, self.counts.counts, targets, error, together=False)
+        if self.survey.degrees <= 0:
+            return Bounds(low, high)
+        each, outputs = error / len(self.report_shares), np.eye(len(self.report_shares))
+        sizes = self._discounted(outputs, each)
+        box = clopper_pearson(self.report_shares * sizes, sizes, each)
+        best = np.maximum(self.shares, 0.0) @ self.mechanism.matrix
+        ends = np.minimum(box.lower, best), np.maximum(box.upper, best)
+        return Bounds(*narrowed(self.mechanism.matrix.T, *ends, targets, low, high))
 
 
 def _sampling(W: Floats, q: Floats) -> Floats:
     """The covariance of weights of one report."""
     mean = W @ q
     return np.asarray((W * q) @ W.T - np.multiply.outer(mean, mean))
-
-
-def _around(bounds: Bounds, values: Floats, method: str) -> Bounds:
-    """Intervals that hold their estimates, unless these may lie outside of what is possible."""
-    if method == "inverse":
-        return bounds
-    return Bounds(np.minimum(bounds.lower, values), np.maximum(bounds.upper, values))

@@ -57,7 +57,10 @@ class Tabled(ABC):
         return self.table.plot(axes)
 
     def __str__(self) -> str:
-        return "\n".join([self.table.title, *self.table.lines(), *self.notes()])
+        notes = self.notes()
+        warnings = [note for note in notes if "WARNING" in note]
+        rest = [note for note in notes if note not in warnings]
+        return "\n".join([self.table.title, *warnings, *self.table.lines(), *rest])
 
     def _repr_html_(self) -> str:
         return self.table._repr_html_() + html_table("; ".join(self.notes()[1:]), [])

@@ -8,7 +8,6 @@ of answers are means over reports of a number that each report has, so their sta
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -21,9 +20,12 @@ from .._types import Floats
 from ..certification.windows import Windows
 from ..errors import ValuesError
 from ..model.labels import Labels, shorten
+from .approximate import covering
 from .binomial import lower_limit, upper_limit
+from .bounded import Range, sample_mean
 from .interval_table import IntervalTable
-from .intervals import normal_quantile
+from .intervals import Bounds
+from .misfit import unexplained
 from .promise import Promise, check_kind
 
 Numbers = NDArray[np.int64]
@@ -80,9 +82,9 @@ def table(
     """Shares from how many of n sets hold each answer."""
     own, other = windows.supports
     error = (1 - confidence) / (2 * (max(len(counts), 1) if kind == "all" else 1))
-    low, high = lower_limit(counts, n, error), upper_limit(counts, n, error)
     seen = counts / n
     rate = np.clip(seen, other, own)  # what it can be; a share of 0 has noise, too
+    low, high = lower_limit(n * rate, n, error), upper_limit(n * rate, n, error)
     return IntervalTable(
         f"{len(counts)} shares from {n} reports",
         labels,
@@ -92,7 +94,18 @@ def table(
         np.sqrt(rate * (1 - rate) / n) / (own - other),
         np.ones(len(counts), dtype=np.bool_),
         Promise(confidence, kind, exact=True, choice=choice),
+        warning=unexplained(_misfit(counts, n, own, other)),
     )
+
+
+def _misfit(counts: Numbers, n: int, own: float, other: float) -> float:
+    """How likely some count is as far beyond what shares of 0 and 1 lead to, at most."""
+    from scipy.special import bdtr, bdtrc
+
+    if not len(counts):
+        return 1.0
+    few, many = float(bdtr(counts.min(), n, other)), float(bdtrc(counts.max() - 1, n, own))
+    return min(1.0, len(counts) * (few + many))
 
 
 @one_thread
@@ -116,19 +129,25 @@ def estimate_window_groups(
     starts, steps = split(windows, reports)
     n = len(starts)
     own, other = windows.supports
-    means, errors = np.empty(len(groups)), np.empty(len(groups))
+    error = 1 - level
+    means, errors, lower, upper = np.empty((4, len(groups)))
     for k, labels in enumerate(groups.values()):
         member = np.zeros(windows.prime)
         member[numbers_of(windows, tuple(labels))] = 1.0
-        scores = (_members_in(windows, starts, steps, member) - member.sum() * other) / (own - other)
-        means[k], errors[k] = scores.mean(), scores.std(ddof=1) / math.sqrt(n) if n > 1 else math.inf
-    away = normal_quantile((1 - level) / 2) * errors
+        held_by = np.bincount(_members_in(windows, starts, steps, member).astype(np.int64))
+        # A group of size g is held `other` g times on average if its share is 0, own - other more if it is 1.
+        none = member.sum() * other
+        within = Range(min(float(member.sum()), windows.size), none, none + own - other)
+        found = sample_mean(held_by, within, error, other * (1 - other))
+        means[k] = (found.mean - none) / (own - other)
+        errors[k] = found.error / (own - other)
+        lower[k], upper[k] = (found.lower - none) / (own - other), (found.upper - none) / (own - other)
+    bounds = covering(Bounds(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)), means, errors)
     return IntervalTable(
         f"{len(groups)} shares of groups from {n} reports",
         tuple(groups),
         means,
-        np.clip(means - away, 0.0, 1.0),
-        np.clip(means + away, 0.0, 1.0),
+        *bounds,
         errors,
         np.ones(len(groups), dtype=np.bool_),
         Promise(level, "each", exact=False, choice=False),

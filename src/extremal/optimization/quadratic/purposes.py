@@ -103,7 +103,8 @@ class Mean(Purpose):
                 given=len(s),
                 remedy="give one for each",
             )
-        s = s - prior.probabilities @ s  # a constant changes no error, and this keeps precision
+        s = s - s.min()  # a constant changes no error, and this keeps precision
+        s = s - prior.probabilities @ s
         return np.asarray(np.multiply.outer(s, s))
 
 

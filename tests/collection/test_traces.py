@@ -17,6 +17,7 @@ from extremal.collection import store as store_module
 from extremal.collection.export import csv_text
 from extremal.collection.results import collected, results
 from extremal.collection.store import FIVE, Submission, Verdict, create_store, token_hash
+from extremal.errors import SurveyError
 from extremal.release.files.stored import read_stored
 from tests.support.phones import drawn, published, stored
 
@@ -305,3 +306,17 @@ def test_the_files_of_a_store_can_be_read_by_their_owner_alone(tmp_path):
             assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
     finally:
         os.umask(before)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions")
+def test_a_store_that_cannot_be_kept_private_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "survey.db"
+    create_store(path, published()).close()
+    path.chmod(0o640)
+
+    def forbidden(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "chmod", forbidden)
+    with pytest.raises(SurveyError, match="readable by its owner alone"):
+        create_store(path, published())

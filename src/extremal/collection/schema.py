@@ -77,8 +77,16 @@ def keep_private(url: sql.URL) -> None:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     for name in (path, *(f"{path}-{kind}" for kind in ("journal", "wal", "shm"))):
         with contextlib.suppress(FileNotFoundError):
-            if stat.S_IMODE(os.stat(name).st_mode) & 0o077:
-                os.chmod(name, 0o600)
+            mode = stat.S_IMODE(os.stat(name).st_mode)
+            if mode & 0o077:
+                try:
+                    os.chmod(name, 0o600)
+                except PermissionError:
+                    raise SurveyError(
+                        f"{name} must be readable by its owner alone",
+                        given=f"permissions {mode:03o}, of another user's file",
+                        remedy="copy it, or let its owner run this",
+                    ) from None
 
 
 def make_engine(url: sql.URL) -> sql.Engine:

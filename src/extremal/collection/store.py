@@ -312,7 +312,8 @@ def open_store(place: str | os.PathLike[str]) -> Store:
             stored = _stored_survey(connection)
         if "document" not in stored:
             raise SurveyError(f"{shown(url)} is not a store of reports", remedy="it holds no survey")
-        waiting_table.create(engine, checkfirst=True)  # a store of an earlier version has none
+        with contextlib.suppress(sql.exc.SQLAlchemyError):  # one that can only be read is read
+            waiting_table.create(engine, checkfirst=True)  # a store of an earlier version has none
         return Store(engine, Published.from_json(stored["document"]))
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import extremal as ex
-from extremal.estimation.intervals import normal_quantile
 
 from . import show
 
@@ -104,6 +103,8 @@ def estimated(found: ex.Estimate | GroupedEstimate) -> list[str]:
     )
     if unsure:
         return [f"{_upper(NOTHING_ABOUT_SHARES)}; collect more, or design for shares with a larger epsilon."]
+    from extremal.estimation.intervals import normal_quantile
+
     z = normal_quantile(
         (1 - found.confidence) / 2 / max(len(known), 1)
     )  # one of many rows is above 0 by chance

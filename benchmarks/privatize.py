@@ -24,7 +24,7 @@ from report import Report, Table, Timed, best, isolated
 import extremal as ex
 from extremal.certification.certified import Certified
 from extremal.certification.certify import certify
-from extremal.release.sampler import SecureWords
+from extremal.draw.sampler import SecureWords
 
 RECORDS = {"tiny": 100_000, "quick": 2_000_000, "normal": 10_000_000, "full": 10_000_000}
 RUNS = {"tiny": 1, "quick": 5, "normal": 9, "full": 9}

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import extremal as ex
-from extremal._plot import BLUE, GREY, ORANGE, picture
+from extremal._common.plot import BLUE, GREY, ORANGE, picture
 from extremal.studies.data import anes96
 
 prior = ex.Prior.from_data(anes96()["party"])

@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from extremal._plot import BLUE, ORANGE, picture
+from extremal._common.plot import BLUE, ORANGE, picture
 
 rows = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 

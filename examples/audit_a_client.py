@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import extremal as ex
-from extremal._plot import BLACK, BLUE, VERMILION, picture
+from extremal._common.plot import BLACK, BLUE, VERMILION, picture
 
 labels = ["a", "b", "c", "d", "e"]
 claim = math.log(5 / 3)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import extremal as ex
-from extremal._plot import BLUE, GREY, ORANGE, picture
+from extremal._common.plot import BLUE, GREY, ORANGE, picture
 
 prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
 every = ex.design(prior, 0.5, ex.mutual_information)

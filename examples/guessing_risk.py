@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import extremal as ex
-from extremal._plot import BLUE, GREEN, GREY, ORANGE, picture
+from extremal._common.plot import BLUE, GREEN, GREY, ORANGE, picture
 
 prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.15, "daily": 0.05})
 levels = {0.2: GREEN, 0.6: BLUE, 1.2: ORANGE}

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import extremal as ex
-from extremal._plot import BLUE, GREY, ORANGE, picture
+from extremal._common.plot import BLUE, GREY, ORANGE, picture
 
 ANSWERS, PEOPLE = 22_000, 1000
 epsilons = [0.5 * k for k in range(2, 15)]

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import extremal as ex
-from extremal._plot import picture
+from extremal._common.plot import picture
 
 prior = ex.Prior({"never": 0.45, "once or twice": 0.35, "more often": 0.2})
 design = ex.design(prior, 0.7)

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import extremal as ex
-from extremal._plot import BLUE, GREEN, GREY, ORANGE, PURPLE, picture
+from extremal._common.plot import BLUE, GREEN, GREY, ORANGE, PURPLE, picture
 
 prior = ex.Prior([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
 epsilons = [0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0]

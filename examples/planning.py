@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import extremal as ex
-from extremal._plot import picture
+from extremal._common.plot import picture
 
 prior = ex.Prior([0.20, 0.20, 0.10, 0.05, 0.10, 0.15, 0.20])
 precision = ex.planning.precision(prior, people=[100, 300, 1000, 3000, 10_000, 30_000])

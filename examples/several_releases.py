@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import extremal as ex
-from extremal._plot import BLUE, GREY, ORANGE, picture
+from extremal._common.plot import BLUE, GREY, ORANGE, picture
 
 prior = ex.Prior.uniform(5)
 epsilon = math.log(5 / 4)  # each report of the optimal mechanism rules out one of five answers

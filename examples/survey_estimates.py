@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import extremal as ex
-from extremal._plot import BLACK, BLUE, ORANGE, picture
+from extremal._common.plot import BLACK, BLUE, ORANGE, picture
 from extremal.studies.data import anes96
 from extremal.studies.demo.survey import ORDER
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import extremal as ex
-from extremal._plot import BLUE, GREY, ORANGE, picture
+from extremal._common.plot import BLUE, GREY, ORANGE, picture
 from extremal.studies.data import anes96
 
 prior = ex.Prior.from_data(anes96()["party"])

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import extremal as ex
-from extremal._plot import BLUE, GREY, ORANGE, picture
+from extremal._common.plot import BLUE, GREY, ORANGE, picture
 
 shares = {"never": 0.45, "once": 0.3, "often": 0.2, "daily": 0.05}
 epsilon = 0.7

@@ -19,12 +19,15 @@ PACKAGE = Path(__file__).parents[1] / "src" / "extremal"
 # Data flows from top to bottom, and so do imports.
 PACKAGES = [
     "_native",  # compiled loops, which know nothing of what they are used for
+    "_common",  # files, frames, JSON, threads, pictures and words
     "model",
     "theory",
     "optimization",
+    "draw",
     "release",
     "certification",  # below release: a certified mechanism privatises, but what is drawn needs no certificate
     "estimation",
+    "large",
     "auditing",
     "collection",
     "studies",
@@ -38,7 +41,6 @@ PUBLIC = {
     "composition",
     "datasets",
     "keys",
-    "large",
     "measures",
     "noise",
     "numeric",

@@ -33,13 +33,13 @@ from .model.notion import LDP, LIP, PML, MaximalLeakage
 from .model.prior import Prior
 from .model.prior_set import PriorSet
 from .model.utility import ExpectedGain, FDivergence, FInformation, Utility, mutual_information
-from .optimization.comparison import compare
+from .optimization.curves.comparison import compare
+from .optimization.curves.fewer import fewer_reports
+from .optimization.curves.samples import sample_tradeoff
+from .optimization.curves.tradeoff import tradeoff
 from .optimization.design import design
-from .optimization.fewer import fewer_reports
 from .optimization.quadratic.purposes import groups, mean, shares
 from .optimization.result import Design
-from .optimization.samples import sample_tradeoff
-from .optimization.tradeoff import tradeoff
 from .release.privatize import privatize
 
 __version__: str

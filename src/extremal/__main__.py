@@ -2,7 +2,7 @@
 
 import sys
 
-from extremal._folder import leave_current_folder
+from extremal._common.folder import leave_current_folder
 
 if __name__ == "__main__":
     leave_current_folder()  # before anything else is imported

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .release.keys import read_key as read
-from .release.keys import write_key as write
+from .draw.keys import read_key as read
+from .draw.keys import write_key as write
 
 __all__ = ["read", "write"]

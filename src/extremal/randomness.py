@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .release.sampler import SecureWords, SeededWords, Words
+from .draw.sampler import SecureWords, SeededWords, Words
 
 __all__ = ["SecureWords", "SeededWords", "Words"]

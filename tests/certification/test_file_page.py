@@ -16,9 +16,9 @@ import extremal as ex
 from extremal.certification import file as mechanism_file
 from extremal.certification import stored_labels
 from extremal.certification.certified import Certified
+from extremal.draw.ids import id_blocks
+from extremal.draw.keys import draw_key, keyed_words
 from extremal.errors import FormatError
-from extremal.release.ids import id_blocks
-from extremal.release.keys import draw_key, keyed_words
 from tests.support.aes import aes_256
 from tests.support.mechanism_files import CASES, PAGE, code_of_the_page, redigest, small
 

@@ -20,7 +20,7 @@ import extremal as ex
 
 pytest.importorskip("sqlalchemy")
 
-from extremal._json import parse_json
+from extremal._common.json import parse_json
 from extremal.certification.stored_labels import encode_label
 from extremal.cli import show
 from extremal.cli import survey as commands

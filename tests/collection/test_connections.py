@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("starlette")
 
-from extremal._web import listen
+from extremal._common.web import listen
 from extremal.collection import connections
 from extremal.collection.connections import MOST_EACH, Gate
 from extremal.collection.guard import Bucket, Limits, Proxies, Refusal, neighbourhood

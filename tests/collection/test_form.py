@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from extremal._words import factor
+from extremal._common.words import factor
 from tests.support.browser import PHONE, Device, until
 from tests.support.draws import by_python
 from tests.support.survey_site import (

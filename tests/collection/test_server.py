@@ -22,7 +22,7 @@ import extremal as ex
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("starlette")
 
-from extremal._web import listen
+from extremal._common.web import listen
 from extremal.collection import guard, server
 from extremal.collection.guard import LARGEST_BODY, Bucket, Limits, Refusal
 from extremal.collection.server import Settings, running
@@ -393,7 +393,7 @@ def test_a_lost_connection_to_postgresql_is_503_and_the_retry_counts_once(postgr
 
 SERVE = """
 import sys
-from extremal._web import listen
+from extremal._common.web import listen
 from extremal.collection.designs import load_designs
 from extremal.collection.server import Settings, serve
 from extremal.collection.store import create_store

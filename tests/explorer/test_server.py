@@ -20,7 +20,7 @@ import extremal as ex
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from extremal._web import is_loopback
+from extremal._common.web import is_loopback
 from extremal.explorer import guard, pool, serve, server
 from extremal.explorer.guard import LARGEST_BODY, is_own_name
 from extremal.explorer.pool import module_path

@@ -17,11 +17,11 @@ from scipy import stats
 
 import extremal as ex
 from extremal.certification.certify import certify
+from extremal.draw.sampler import PIECE, Sampler, SeededWords
 from extremal.errors import ValuesError
 from extremal.model.mechanism import constant, identity
 from extremal.release import arrays
 from extremal.release.frames import privatize_frame
-from extremal.release.sampler import PIECE, Sampler, SeededWords
 
 WORDS = ex.Prior({"a": 0.5, "bb": 0.3, "ccc": 0.2})
 C = certify(WORDS, ex.theory.randomized_response(WORDS, 1.0), 1.0)

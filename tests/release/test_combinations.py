@@ -21,13 +21,13 @@ from pyarrow import parquet as pq
 
 import extremal as ex
 from extremal.certification.certify import certify
+from extremal.draw import sampler
+from extremal.draw.keys import write_key
+from extremal.draw.sampler import SecureWords, SeededWords
 from extremal.errors import KeyingError, ValuesError
-from extremal.release import sampler
 from extremal.release.files.parquet import ParquetData
 from extremal.release.files.privatize import privatize_file
 from extremal.release.frames import privatize_frame
-from extremal.release.keys import write_key
-from extremal.release.sampler import SecureWords, SeededWords
 from tests.support.cli_cases import run
 from tests.support.joint import Released, all_findings, findings, promise
 
@@ -268,7 +268,7 @@ from extremal.certification.certified import load
 from extremal.release.files import atomic
 from extremal.release.files.parquet import ParquetData
 from extremal.release.files.privatize import privatize_file
-from extremal.release.keys import read_key
+from extremal.draw.keys import read_key
 
 def killed(*arguments):
     os._exit(9)  # as a power failure would: no clean-up, no exit handlers

@@ -15,12 +15,12 @@ from scipy import stats
 
 import extremal as ex
 from extremal.certification.certify import certify
+from extremal.draw.columns import from_list
+from extremal.draw.sampler import SeededWords
 from extremal.errors import KeyingError, ValuesError
 from extremal.model.mechanism import identity
 from extremal.release import frames
-from extremal.release.columns import from_list
 from extremal.release.frames import privatize_frame
-from extremal.release.sampler import SeededWords
 from tests.support.falsifier import finds_more_than
 
 WORDS = ex.Prior({"a": 0.5, "bb": 0.3, "ccc": 0.2})

@@ -13,10 +13,10 @@ import pytest
 import extremal as ex
 from extremal.certification import file as mechanism_file
 from extremal.certification.certify import certify
+from extremal.draw import drawing, ids, keys, sampler, self_check
+from extremal.draw.sampler import SeededWords
+from extremal.draw.texts import LETTERED, Texts
 from extremal.errors import InstallationError
-from extremal.release import drawing, ids, keys, sampler, self_check
-from extremal.release.sampler import SeededWords
-from extremal.release.texts import LETTERED, Texts
 from tests.support.containers import CONTAINERS, Draw, release
 from tests.support.joint import (
     Released,
@@ -112,7 +112,7 @@ QUESTIONS = ({"column": "answer"}, {"column": "second"})
 CORRECTED = ({"column": "answer"}, {"column": "answer"})
 
 
-@pytest.mark.filterwarnings("ignore::extremal.release.order.OrderWarning")
+@pytest.mark.filterwarnings("ignore::extremal.draw.order.OrderWarning")
 def test_two_reports_leak_what_composition_says():
     """A second wave and a second question: the measured leakage stays below the documented one."""
     assert shown_leakage(*many(WAVES, same=True), PRIOR) < leakage_of_pairs(C)
@@ -173,7 +173,7 @@ def row_less(subkey, blocks, codes, rows):
     return keys.keyed_words(subkey, blocks, np.zeros_like(codes), np.zeros_like(rows))
 
 
-@pytest.mark.filterwarnings("ignore::extremal.release.order.OrderWarning")
+@pytest.mark.filterwarnings("ignore::extremal.draw.order.OrderWarning")
 @pytest.mark.parametrize("how", [QUESTIONS, CORRECTED], ids=["two questions", "a corrected answer"])
 def test_noise_that_knows_neither_column_nor_answer_leaks_more_than_two_epsilons(how, monkeypatch, unchecked):
     """Reports that differ are both true. The falsifier shows the leakage in nats, and not only a dependence."""

@@ -16,11 +16,11 @@ import pytest
 
 import extremal as ex
 from extremal.certification.certify import certify
+from extremal.draw.ids import id_blocks
 from extremal.errors import FileError, KeyingError
 from extremal.release import ledger as module
 from extremal.release.files.privatize import privatize_file
 from extremal.release.frames import privatize_frame
-from extremal.release.ids import id_blocks
 from extremal.release.ledger import Entry, People
 from tests.support.aes import aes_256
 from tests.support.joint import leakage_of_pairs
@@ -203,7 +203,7 @@ def other_answers(call):
     return str(caught.value)
 
 
-@pytest.mark.filterwarnings("ignore::extremal.release.order.OrderWarning")
+@pytest.mark.filterwarnings("ignore::extremal.draw.order.OrderWarning")
 def test_another_question_under_the_same_name_is_refused(ledger):
     """Two files with a column `answer`, about different questions: same key, ids and mechanism."""
     rng = np.random.default_rng(1)
@@ -220,7 +220,7 @@ def test_another_question_under_the_same_name_is_refused(ledger):
     assert len(lines(ledger)) == 2
 
 
-@pytest.mark.filterwarnings("ignore::extremal.release.order.OrderWarning")
+@pytest.mark.filterwarnings("ignore::extremal.draw.order.OrderWarning")
 def test_one_person_with_another_answer_is_found_and_more_people_are_fine(ledger):
     answers = np.random.default_rng(2).choice(LABELS, 300)
     answered(ledger, answers[:200])
@@ -306,7 +306,7 @@ def test_answers_of_columns_that_are_drawn_together_are_compared(ledger):
     assert len(lines(ledger)) == 2
 
 
-@pytest.mark.filterwarnings("ignore::extremal.release.order.OrderWarning")
+@pytest.mark.filterwarnings("ignore::extremal.draw.order.OrderWarning")
 def test_of_more_people_than_the_sample_the_same_ones_are_compared_exactly(ledger, monkeypatch):
     monkeypatch.setattr(module, "MOST_PEOPLE", 20)
     answers = np.random.default_rng(3).choice(LABELS, 500)

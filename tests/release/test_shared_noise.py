@@ -40,7 +40,7 @@ FIRST, SECOND = (
 )
 CORRECTED = tuple(b if i % 3 == 0 else a for i, (a, b) in enumerate(zip(FIRST, SECOND, strict=True)))
 
-pytestmark = pytest.mark.filterwarnings("ignore::extremal.release.order.OrderWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::extremal.draw.order.OrderWarning")
 
 HOW = {
     "mechanism": [C, D],

@@ -30,9 +30,9 @@ from scipy import stats
 
 import extremal as ex
 from extremal.certification.certify import certify
+from extremal.draw.drawing import Randomness
 from extremal.errors import DisclosureError, ExtremalError, FileError, KeyingError, ValuesError
 from extremal.model.mechanism import identity
-from extremal.release.drawing import Randomness
 from extremal.release.frames import privatize_frame
 from extremal.release.job import plan
 from extremal.release.spark import COMMITTER, Reports, counts_spark, privatize_spark

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import extremal as ex
-from extremal.release.sampler import Sampler
+from extremal.draw.sampler import Sampler
 
 MODULE = Path(ex.__file__).parent / "collection" / "static" / "extremal.js"
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 import extremal as ex
-from extremal._highs import INFINITE, Program
+from extremal._common.highs import INFINITE, Program
 
 # Utilities
 

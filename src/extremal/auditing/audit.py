@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._threads import one_thread
-from .._types import Floats
+from .._common.threads import one_thread
+from .._common.types import Floats
 from ..certification import proof
 from ..certification.certified import Certified, as_mechanism
 from ..certification.exact import exact_columns, exact_masses

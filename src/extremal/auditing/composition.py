@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._threads import one_thread
-from .._types import Floats, Ints
+from .._common.threads import one_thread
+from .._common.types import Floats, Ints
 from ..certification.certified import Released, as_mechanism
 from ..errors import MechanismError, OptionError, SizeError
 from ..model.labels import Labels, shorten

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._types import Bools, Floats
+from .._common.types import Bools, Floats
 from ..model.labels import Labels
 from ..model.leakage import RULED_OUT, first_largest, lift
 from ..model.mechanism import Mechanism, common_labels

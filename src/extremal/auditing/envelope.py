@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._threads import one_thread
+from .._common.threads import one_thread
 from ..certification.certified import Certified
 from ..certification.envelope import exact_tables
 from ..certification.proof import Lift, log_above
@@ -63,7 +63,7 @@ class Envelope(Corners):
         axes
             Matplotlib axes to draw on; new ones if None.
         """
-        from .._plot import BLUE, empty_axes
+        from .._common.plot import BLUE, empty_axes
 
         if axes is None:
             axes = empty_axes()

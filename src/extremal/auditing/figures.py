@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
-from .._json import finite_or_none
+from .._common.json import finite_or_none
 from ..model.contraction import chi_squared_contraction, dobrushin
 from ..model.mechanism import common_labels
 from ..model.prior_set import PriorSet

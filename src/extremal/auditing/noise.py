@@ -21,8 +21,8 @@ from functools import cached_property
 import numpy as np
 from scipy.optimize import brentq
 
-from .._types import Floats
-from .._words import at_most, factor
+from .._common.types import Floats
+from .._common.words import at_most, factor
 from ..errors import MechanismError, OptionError
 from ..model.envelope import check_share
 from ..model.leakage import ROUNDING

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import OptionError, PriorError
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior, check_prior

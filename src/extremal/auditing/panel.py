@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..certification.certified import Released, as_mechanism
 from ..errors import MechanismError, OptionError, PriorError, SizeError
 from ..model.labels import shorten

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from .._plot import BLUE, ORANGE, VERMILION
-from .._types import Floats
-from .._words import factor
+from .._common.plot import BLUE, ORANGE, VERMILION
+from .._common.types import Floats
+from .._common.words import factor
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
+from ..optimization.curves.tradeoff import Tradeoff
 from ..optimization.quadratic.purposes import Purpose, shares
-from ..optimization.tradeoff import Tradeoff
 from .envelope import Envelope
 from .svg import (
     GRID,

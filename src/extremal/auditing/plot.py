@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .._plot import empty_axes
+from .._common.plot import empty_axes
 from ..model.labels import Labels
 from ..model.leakage import LeakageDistribution
 

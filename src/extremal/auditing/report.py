@@ -8,12 +8,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from .._words import factor
+from .._common.words import factor
 from ..certification.certified import Certified
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
-from ..optimization.tradeoff import Tradeoff
+from ..optimization.curves.tradeoff import Tradeoff
 from . import pictures
 from . import text as audit_text
 from .audit import Audit, audit

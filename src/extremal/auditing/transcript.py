@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import Bools, Floats
+from .._common.types import Bools, Floats
 from ..certification.certified import Released, as_mechanism
 from ..errors import MechanismError, PriorError
 from ..model.labels import Labels, shorten

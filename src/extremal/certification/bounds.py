@@ -42,7 +42,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..model.prior import Prior
 from ..model.regions import largest_lift
 from ..model.utility import ExpectedGain, FInformation, Utility

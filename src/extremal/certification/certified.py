@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..draw.keys import Columns
+from ..draw.sampler import Sampler, Words
 from ..errors import CertificationError, ExtremalError, FormatError, MechanismError, PriorError
 from ..model.blocks import BlockMechanism, Blocks
 from ..model.doubt import Doubt, doubt
@@ -25,8 +27,6 @@ from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
 from ..release.certificate import Certificate
-from ..release.keys import Columns
-from ..release.sampler import Sampler, Words
 from . import file as mechanism_file
 from .exact import checked_weights, exact_masses, largest_exact_lift
 from .proof import (

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .._threads import one_thread
+from .._common.threads import one_thread
 from ..errors import CertificationError, MechanismError, SizeError
 from ..model.blocks import BlockMechanism
 from ..model.doubt import check_protected

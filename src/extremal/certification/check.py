@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .._threads import one_thread
-from .._types import Floats
+from .._common.threads import one_thread
+from .._common.types import Floats
 from ..errors import MechanismError, OptionError
 from ..model.guaranteed import Guaranteed
 from ..model.leakage import epsilon_pml

@@ -27,7 +27,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import EpsilonError, MechanismError, OptionError
 from ..model.blocks import BlockMechanism
 from ..model.leakage import epsilon_pml, lift

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..model.blocks import Blocks
 from ..model.envelope import Corners
 from ..model.mechanism import Mechanism

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._files import file_name, open_file, reason
-from .._json import parse_json
+from .._common.files import file_name, open_file, reason
+from .._common.json import parse_json
 from ..errors import FileError, FormatError, PriorError
 from ..model.evidence import Evidence
 from ..model.labels import Labels, check_labels

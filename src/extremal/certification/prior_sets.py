@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Bools, Floats, Ints
+from .._common.types import Bools, Floats, Ints
 
 LISTED = 16  # symbols whose sets are listed
 ULP = 2.0**-52

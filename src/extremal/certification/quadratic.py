@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._types import Floats, Ints
+from .._common.types import Floats, Ints
 from .prior_sets import most_over_set
 
 EXACT = 1e-12  # what row sums and leakage may be off by

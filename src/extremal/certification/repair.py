@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import Floats, Ints
+from .._common.types import Floats, Ints
 
 LARGEST_PROGRAM = 40_000  # entries; more would take minutes
 LARGEST_CHANGE = 1e-4  # of an entry, relative

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from .._types import Floats, Ints
+from .._common.types import Floats, Ints
 
 State = TypeVar("State")
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._types import Floats, Ints
+from .._common.types import Floats, Ints
 from ..model.prior_set import PriorSet
 from ..model.regions import bounded_exp, largest_lift
 from ..model.utility import FInformation, Utility

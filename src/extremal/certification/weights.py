@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from .._types import Bools, Floats, Ints
+from .._common.types import Bools, Floats, Ints
 from ..model.leakage import RULED_OUT
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet

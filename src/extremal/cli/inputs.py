@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 import extremal as ex
-from extremal._files import open_file
+from extremal._common.files import open_file
 from extremal.errors import FileError, FormatError, PriorError
 from extremal.model.reading import number, read_counts, read_json, read_table, split_labels
 

@@ -72,7 +72,7 @@ def write_text(output: str, text: str, overwrite: bool, mode: int = 0o644) -> No
 def check_table(output: str | None) -> None:
     """Refuse the name of a table whose ending says nothing known."""
     if output is not None and output != "-":
-        from extremal._frames import table_kind
+        from extremal._common.frames import table_kind
 
         table_kind(output)
 
@@ -81,7 +81,7 @@ def write_table(records: Sequence[Mapping[str, Any]], output: str | None, overwr
     """The table as CSV, Parquet or JSON, by the name of the target; CSV on standard output."""
     if output is None:
         return
-    from extremal._frames import encode_table, table_kind
+    from extremal._common.frames import encode_table, table_kind
 
     if output == "-":
         write_text("-", encode_table(records, "csv").decode(), overwrite)

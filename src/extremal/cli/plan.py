@@ -214,7 +214,7 @@ def _points(half: float) -> str:
 
 
 def _draw(drawn: ex.planning.Precision, target: str, overwrite: bool) -> None:
-    from extremal._plot import rendered
+    from extremal._common.plot import rendered
     from extremal.release.files.atomic import new_file
 
     (content,) = rendered(drawn.plot, (6.4, 4.4), (Path(target).suffix.lower().lstrip("."),))

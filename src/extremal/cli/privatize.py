@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import extremal as ex
-from extremal._words import counted
+from extremal._common.words import counted
 from extremal.errors import FileError
 
 from . import advice, options, show
@@ -223,7 +223,7 @@ def _jobs(column: list[Any], loaded: list[ex.Certified]) -> dict[Any, ex.Certifi
 
 def _only_column(data: Any, certified: ex.Certified) -> str:
     """The name of the only column; an answer in its place is the first record of a file without a header."""
-    from extremal.release.alphabet import Alphabet
+    from extremal.draw.alphabet import Alphabet
     from extremal.release.files.csv import finder
     from extremal.release.files.source import only_column
 

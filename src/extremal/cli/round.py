@@ -54,11 +54,11 @@ def command(
     privatize the result next, with a mechanism that was designed with --utility mean. If you privatize it with a key,
     round it with the same key, ids and occasion, or a second run can give other points and so second reports.
     """
-    from extremal._frames import encode_table, table_kind
+    from extremal._common.frames import encode_table, table_kind
+    from extremal.draw.keys import check_given_name
     from extremal.release.files.atomic import new_file
     from extremal.release.files.read import read_texts
     from extremal.release.files.source import open_data
-    from extremal.release.keys import check_given_name
 
     if output == "-":
         raise FileError("numbers must be rounded into a file", given="-o -", remedy="it holds true answers")

@@ -7,7 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from extremal._files import open_file, reason
+from extremal._common.files import open_file, reason
 from extremal.errors import FileError, OptionError
 
 from . import show

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import extremal as ex
-from extremal._words import factor
+from extremal._common.words import factor
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -17,7 +17,7 @@ from .output import check_table, check_target, write_table, write_text
 from .progress import progress
 
 if TYPE_CHECKING:
-    from extremal.optimization.tradeoff import Tradeoff
+    from extremal.optimization.curves.tradeoff import Tradeoff
 
 MOST_POINTS = 1000
 

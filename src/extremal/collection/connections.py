@@ -19,7 +19,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from .._web import BACKLOG
+from .._common.web import BACKLOG
 from .guard import Proxies, neighbourhood
 
 HEAD_SECONDS = 15.0  # to encrypt and to send the head of a request; also to be idle

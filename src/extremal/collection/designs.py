@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._json import parse_json
+from .._common.json import parse_json
 from ..certification.certified import Certified, load
 from ..certification.certify import certify
 from ..certification.file import write_text

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..certification.certified import Certified
 from ..errors import MechanismError
 from ..estimation.contrasts import Channel, standard_errors

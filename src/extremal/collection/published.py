@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from .._json import parse_json
+from .._common.json import parse_json
 from ..certification.certified import Certified
 from ..certification.stored_labels import encode_label
 from ..errors import SurveyError

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._words import factor
+from .._common.words import factor
 from ..auditing.columns import record_mechanism
 from ..certification.certified import Certified
 from ..errors import SizeError

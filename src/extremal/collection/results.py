@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .._json import parse_json
-from .._words import counted
+from .._common.json import parse_json
+from .._common.words import counted
 from ..certification.certified import Certified
 from ..certification.stored_labels import decode_label
 from ..estimation.counts import ReportCounts

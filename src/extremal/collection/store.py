@@ -32,8 +32,8 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from .._extras import missing
-from .._json import parse_json
+from .._common.extras import missing
+from .._common.json import parse_json
 from ..errors import StoreError, SurveyError
 from .published import Published
 from .schema import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._json import parse_json
+from .._common.json import parse_json
 from ..errors import SurveyError
 from .guard import LARGEST_BODY, Refusal
 from .published import Published

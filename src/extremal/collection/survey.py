@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from .._files import file_name
+from .._common.files import file_name
 from ..errors import ExtremalError, SurveyError
 from ..estimation import promise
 from ..model.prior import Prior

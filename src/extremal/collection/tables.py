@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._files import open_file, reason
+from .._common.files import open_file, reason
 from ..errors import FileError, SurveyError
 from ..model.reading import number
 from .places import Places

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from .intervals import Bounds, normal_quantile
 from .tails import Line, tail_end
 

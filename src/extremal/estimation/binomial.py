@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 
 MOST_COUNTED = 1 << 53  # doubles tell whole numbers apart up to here
 CLOSE = 1e-7  # of alpha: what the round trip may be off by

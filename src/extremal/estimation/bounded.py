@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._types import Floats, Ints
+from .._common.types import Floats, Ints
 from .approximate import FEW, pulls
 from .intervals import VARIANCE_SHARE, Spread, chernoff_above, normal_quantile, side_of
 

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from .._frames import Tabular
-from .._threads import one_thread
-from .._types import Floats
+from .._common.frames import Tabular
+from .._common.threads import one_thread
+from .._common.types import Floats
 from ..certification.certified import as_estimable
 from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels, brief, shorten

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._types import Bools, Floats
+from .._common.types import Bools, Floats
 from ..errors import SizeError
 
 # Singular values of the normalised matrix, the largest of which is 1. Those below are rounding: to learn what

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certification.certified import Certified, as_estimable
+from ..draw.alphabet import Alphabet
+from ..draw.kernel import tally
 from ..errors import MechanismError, ValuesError
 from ..model.labels import Labels, brief, shorten
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
-from ..release.alphabet import Alphabet
 from ..release.arrays import as_column
-from ..release.kernel import tally
 from .labels import label_finder, report_codes
 
 Counts = NDArray[np.int64]

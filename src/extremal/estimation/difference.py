@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._confidence import check_confidence
-from .._types import Floats
+from .._common.confidence import check_confidence
+from .._common.types import Floats
 from ..errors import MechanismError, OptionError
 from ..model.labels import shorten
 from .approximate import covering_differences, difference_intervals

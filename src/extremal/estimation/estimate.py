@@ -8,9 +8,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from .._confidence import check_confidence
-from .._threads import one_thread
-from .._types import Floats
+from .._common.confidence import check_confidence
+from .._common.threads import one_thread
+from .._common.types import Floats
 from ..certification.certified import Certified, as_estimable
 from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels, shorten

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .._threads import one_thread
-from .._types import Floats
-from .._words import counted
+from .._common.threads import one_thread
+from .._common.types import Floats
+from .._common.words import counted
 from ..errors import ValuesError
 from ..model.labels import Labels, shorten
 from .approximate import covering_differences, difference_intervals

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from .contrasts import Channel, variances
 
 ROUNDS = 2  # of choosing weights: the first may be for other shares, those of the second are nearly the best

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._frames import Tabular
-from .._html import html_table
-from .._types import Floats
+from .._common.frames import Tabular
+from .._common.html import html_table
+from .._common.types import Floats
 from ..model.labels import Labels
 from .promise import Promise
 
@@ -171,7 +171,7 @@ class IntervalTable(Tabular):
             Matplotlib axes to draw on; new ones if None.
         """
         if axes is None:
-            from .._plot import empty_axes
+            from .._common.plot import empty_axes
 
             axes = empty_axes((6.4, max(1.2 + 0.3 * min(len(self), 100), 2.4)))
         places = np.arange(len(self))

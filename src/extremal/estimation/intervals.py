@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Floats
+from .._common.types import Floats
 from .binomial import lower_limit, upper_limit
 from .contrasts import Channel, Contrasts, Scaled
 from .likelihood import maximize

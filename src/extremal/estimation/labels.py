@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .._json import parse_json
-from .._types import Ints
+from .._common.json import parse_json
+from .._common.types import Ints
 from ..certification.stored_labels import decode_label
+from ..draw.alphabet import Alphabet
 from ..errors import ValuesError
 from ..model.labels import Labels, as_list, brief, is_hashable, is_missing, shorten
-from ..release.alphabet import Alphabet
 from ..release.arrays import as_column
 from ..release.files.csv import finder
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from .._confidence import check_confidence
-from .._threads import one_thread
+from .._common.confidence import check_confidence
+from .._common.threads import one_thread
 from ..certification.certified import Certified
 from ..certification.certify import certify
 from ..errors import EpsilonError, OptionError

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import SizeError, SolverError
 from .contrasts import MOST_SYMBOLS
 from .squares import by_squares

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .._types import Floats, Ints
+from .._common.types import Floats, Ints
 from .contrasts import Channel
 from .likelihood import maximize
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import OptionError, ValuesError
 from ..model.labels import Labels, as_list, brief, is_missing
 from ..model.prior import Prior

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .._threads import one_thread
-from .._types import Floats
+from .._common.threads import one_thread
+from .._common.types import Floats
 from ..certification.certified import Certified, as_estimable
 from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels, as_list, is_missing, shorten

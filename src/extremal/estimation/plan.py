@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._confidence import check_confidence
-from .._threads import one_thread
+from .._common.confidence import check_confidence
+from .._common.threads import one_thread
 from ..certification.certified import Certified, as_estimable
 from ..errors import EpsilonError, MechanismError, OptionError
 from ..model.labels import Labels, brief

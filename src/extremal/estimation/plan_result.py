@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import MechanismError, OptionError
 from ..model.labels import Labels, brief
 from .contrasts import Channel, standard_errors

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._confidence import check_confidence
-from .._frames import Tabular
-from .._threads import one_thread
-from .._types import Floats
+from .._common.confidence import check_confidence
+from .._common.frames import Tabular
+from .._common.threads import one_thread
+from .._common.types import Floats
 from ..errors import OptionError
 from ..model.prior import Prior, check_prior
 from ..model.regions import check_epsilon
@@ -86,7 +86,7 @@ class Precision(Tabular):
             Matplotlib axes to draw on; new ones if None.
         """
         if axes is None:
-            from .._plot import empty_axes
+            from .._common.plot import empty_axes
 
             axes = empty_axes((6.4, 4.4))
         markers = "osD^vP*X<>"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..model.labels import Labels
 from .approximate import covering, ratio_intervals
 from .interval_table import IntervalTable

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._confidence import check_confidence
-from .._threads import one_thread
-from .._types import Floats
-from .._words import counted
+from .._common.confidence import check_confidence
+from .._common.threads import one_thread
+from .._common.types import Floats
+from .._common.words import counted
 from ..errors import ValuesError
 from ..model.labels import Labels, shorten
 from ..model.mechanism import Mechanism

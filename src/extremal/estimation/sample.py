@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import Ints
+from .._common.types import Ints
 from ..errors import OptionError, ValuesError
 from ..model.labels import Labels, as_list, is_missing, shorten
 from .counts import ReportCounts

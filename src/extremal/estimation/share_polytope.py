@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._highs import INFINITE, Program
-from .._types import Floats
+from .._common.highs import INFINITE, Program
+from .._common.types import Floats
 
 WORTH = 1e-3  # of its width: an interval that could shrink by less is left alone
 TRIED, GAIN = 10, 0.02  # the widest intervals are tried first; if they gain less, the others are left alone

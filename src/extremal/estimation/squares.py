@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Floats
+from .._common.types import Floats
 from .contrasts import MOST_SYMBOLS
 
 MODELS = 8

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import Floats, Ints
+from .._common.types import Floats, Ints
 from ..errors import ValuesError
 from ..model.labels import Labels, as_list, brief, is_missing, shorten
 from ..model.vectors import as_floats

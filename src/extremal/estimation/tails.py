@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 
 SEARCHES = 40  # for an end of an interval
 NEWTON = 12  # for a saddlepoint, from that of the search before

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import OptionError, ValuesError
 from ..model.labels import Labels, as_list, brief, shorten
 from .labels import label_finder

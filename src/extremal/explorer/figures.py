@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 import extremal as ex
-from extremal._json import finite_or_none
-from extremal._words import at_least, factor
+from extremal._common.json import finite_or_none
+from extremal._common.words import at_least, factor
 from extremal.auditing import pictures
 from extremal.auditing import text as audit_text
 from extremal.auditing.advice import disclosure, gaps, twins
 from extremal.auditing.report import CERTAIN, FALLS, chance_of, matrix_section
 from extremal.estimation.promise import FIGURES
+from extremal.optimization.curves.tradeoff import Tradeoff
 from extremal.optimization.quadratic.purposes import Mean, Purpose
-from extremal.optimization.tradeoff import Tradeoff
 
 from .compute import PASSES, Figures, Made, half_width
 from .priors import shown

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import extremal as ex
-from extremal._plot import BLUE, GREY, VERMILION, bars_size, matrix_size, rendered
-from extremal._types import Floats
-from extremal._words import factor
+from extremal._common.plot import BLUE, GREY, VERMILION, bars_size, matrix_size, rendered
+from extremal._common.types import Floats
+from extremal._common.words import factor
 from extremal.auditing import pictures
 from extremal.auditing.report import mechanism_report
 from extremal.model.doubt import check_protected
-from extremal.optimization.tradeoff import Tradeoff
+from extremal.optimization.curves.tradeoff import Tradeoff
 
 from .compute import Made
 

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterable
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from extremal._web import RAW_HEADERS
+from extremal._common.web import RAW_HEADERS
 
 LARGEST_BODY = 8 << 20  # bytes of one request
 MOST_TASKS = 8  # at once, those that wait for a process included: their bodies are in memory

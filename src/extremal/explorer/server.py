@@ -28,8 +28,8 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from extremal._json import parse_json
-from extremal._web import is_loopback, listen
+from extremal._common.json import parse_json
+from extremal._common.web import is_loopback, listen
 from extremal.studies.data import anes96
 from extremal.studies.demo.survey import ORDER
 

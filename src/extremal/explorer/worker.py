@@ -23,8 +23,8 @@ from dataclasses import asdict
 from typing import Any, BinaryIO
 
 import extremal as ex
-from extremal._json import parse_json
-from extremal.optimization.tradeoff import Tradeoff
+from extremal._common.json import parse_json
+from extremal.optimization.curves.tradeoff import Tradeoff
 
 from . import compute, figures, files
 from .priors import read_upload

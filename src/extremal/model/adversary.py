@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import MechanismError, UtilityError
 from .labels import shorten
 from .leakage import lift

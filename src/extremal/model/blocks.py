@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import MechanismError
 from .labels import Labels, check_labels
 from .mechanism import Mechanism, check_mechanism, check_size

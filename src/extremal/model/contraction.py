@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._threads import one_thread
-from .._types import Floats
+from .._common.threads import one_thread
+from .._common.types import Floats
 from .leakage import lift
 from .mechanism import Mechanism, check_match, check_mechanism
 from .prior import Prior

@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from .._confidence import check_confidence
-from .._types import Floats
+from .._common.confidence import check_confidence
+from .._common.types import Floats
 from ..errors import OptionError
 
 KINDS = ("both", "intervals", "l1")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import DisclosureError
 from .blocks import BlockMechanism
 from .labels import Labels

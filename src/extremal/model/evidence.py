@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import PriorError
 from .counts import around
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import UtilityError
 
 Generator = Callable[[Floats], Floats]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import UtilityError
 from .leakage import lift
 from .mechanism import Mechanism, check_match

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import OptionError
 from .mechanism import Mechanism, check_match, check_mechanism
 from .prior import Prior

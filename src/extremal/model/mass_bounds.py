@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import PriorError
 from .labels import Labels, shorten
 from .vectors import as_vector

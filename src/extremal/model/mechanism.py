@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._html import heat_cell, html_table
-from .._types import Floats
+from .._common.html import heat_cell, html_table
+from .._common.types import Floats
 from ..errors import MechanismError, PriorError, SizeError
 from .labels import Labels, check_labels, shorten
 from .prior import Prior, check_prior
@@ -204,7 +204,7 @@ class Mechanism:
         axes
             Matplotlib axes to draw on; new ones if None.
         """
-        from .._plot import draw_matrix
+        from .._common.plot import draw_matrix
 
         return draw_matrix(self.matrix, self.inputs, self.outputs, "Mechanism", axes)
 

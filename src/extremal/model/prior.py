@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._html import heat_cell, html_table
-from .._types import Floats
+from .._common.html import heat_cell, html_table
+from .._common.types import Floats
 from ..errors import PriorError
 from . import regions
 from .frames import count_combinations
@@ -330,7 +330,7 @@ class Prior:
         axes
             Matplotlib axes to draw on; new ones if None.
         """
-        from .._plot import draw_bars
+        from .._common.plot import draw_bars
 
         return draw_bars(self.probabilities.tolist(), self.labels, "Prior", "probability", axes)
 

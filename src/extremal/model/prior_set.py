@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._confidence import check_confidence
-from .._types import Floats, Ints
+from .._common.confidence import check_confidence
+from .._common.types import Floats, Ints
 from ..errors import PriorError
 from .counts import WHOLE_SIMPLEX, around
 from .evidence import Bounds, CountedAnswers, Evidence

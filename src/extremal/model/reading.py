@@ -16,7 +16,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from .._json import parse_json
+from .._common.json import parse_json
 from ..errors import FormatError, PriorError, ValuesError
 
 if TYPE_CHECKING:

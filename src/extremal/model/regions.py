@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import EpsilonError
 
 EQUAL = 1e-14  # masses are equal up to rounding if they differ by no more than this, relatively

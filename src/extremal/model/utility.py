@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import UtilityError
 from . import generators
 from .generators import Generator, check_generator

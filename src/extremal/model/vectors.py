@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import PriorError
 
 

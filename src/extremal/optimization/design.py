@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 
-from .._threads import one_thread
+from .._common.threads import one_thread
 from ..errors import DisclosureWarning, OptionError
 from ..model.guaranteed import Guaranteed
 from ..model.notion import LDP, PML, Notion

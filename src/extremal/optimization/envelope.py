@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import OptionError, SizeError, SolverError
 from ..model.envelope import Corners, check_share
 from ..model.mechanism import Mechanism

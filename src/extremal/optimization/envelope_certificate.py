@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .._types import Floats
+from .._common.types import Floats
 
 
 @dataclass(frozen=True, eq=False)

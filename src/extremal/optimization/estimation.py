@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import OptionError, SizeError
 from ..model.mechanism import Mechanism, check_match
 from ..model.mechanism import identity as identity_mechanism

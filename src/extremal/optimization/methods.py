@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import UtilityError
 from ..model.blocks import LARGEST_DENSE, BlockMechanism, Blocks
 from ..model.leakage import lift

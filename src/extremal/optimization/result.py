@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._types import Floats, Ints
+from .._common.types import Floats, Ints
 from ..model.blocks import BlockMechanism
 from ..model.doubt import Doubt, doubt
 from ..model.generators import Generator
@@ -223,7 +223,7 @@ class Design:
         axes
             Matplotlib axes to draw on; new ones if None.
         """
-        from .._plot import draw_matrix
+        from .._common.plot import draw_matrix
 
         title = f"{self.utility.name} {self.value:.4g} at epsilon = {self.epsilon:.4g}"
         return draw_matrix(self.mechanism.matrix, self.mechanism.inputs, self.mechanism.outputs, title, axes)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import EpsilonError, OptionError, UtilityError
 from ..model.prior import Prior, check_prior
 from ..model.regions import bounded_exp, check_epsilon

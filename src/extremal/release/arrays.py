@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 
+from ..draw import series
+from ..draw.alphabet import Alphabet
+from ..draw.columns import Array, Column, from_list, from_numpy, shown
+from ..draw.drawing import Randomness, Release, choose_randomness
+from ..draw.index import check_index
+from ..draw.keys import Columns, check_columns_name, check_given_name
+from ..draw.order import warn_if_codes_ordered, warn_if_ordered
+from ..draw.sampler import Integers, Words, smallest_unsigned, unsigned
 from ..errors import KeyingError, ValuesError
-from . import series
-from .alphabet import Alphabet
 from .certificate import Certificate, sampler_of, sampler_to_draw
-from .columns import Array, Column, from_list, from_numpy, shown
-from .drawing import Randomness, Release, choose_randomness
-from .index import check_index
 from .job import plan, record_blocks
-from .keys import Columns, check_columns_name, check_given_name
-from .order import warn_if_codes_ordered, warn_if_ordered
-from .sampler import Integers, Words, smallest_unsigned, unsigned
 
 ALONE = ""  # what a job calls a column that comes by itself; keyed draws have the name that was given
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._json import parse_json
-from .alphabet import Alphabet
+from .._common.json import parse_json
+from ..draw.alphabet import Alphabet
 
 FIELD_ID = b"PARQUET:field_id"  # a number by which table formats know a column; says nothing about values
 EXTENSION = (b"ARROW:extension:name", b"ARROW:extension:metadata")  # without these the type is lost

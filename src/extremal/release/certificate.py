@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..draw.sampler import Sampler
 from ..errors import ValuesError
 from ..model.doubt import check_protected
-from .sampler import Sampler
 
 
 class Certificate:

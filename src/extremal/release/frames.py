@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from ..draw.alphabet import Alphabet
+from ..draw.arrow_rows import take_rows
+from ..draw.columns import Column
+from ..draw.drawing import choose_randomness
+from ..draw.index import check_index
+from ..draw.order import outside, warn_if_ordered
+from ..draw.sampler import Words
 from ..model.frames import eager_frame
-from .alphabet import Alphabet
 from .arrays import as_column
-from .arrow_rows import take_rows
 from .arrow_schema import released_schema, unordered
 from .certificate import Certificate
-from .columns import Column
-from .drawing import choose_randomness
-from .index import check_index
 from .job import Drawn, Job, check_columns, plan, record_blocks
 from .ledger import CorrectionWarning
-from .order import outside, warn_if_ordered
-from .sampler import Words
 
 
 def privatize_frame(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .sampler import Sampler
+from ..draw.sampler import Sampler
 
 Counts = NDArray[np.int64]
 

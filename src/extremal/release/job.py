@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..draw.alphabet import Alphabet
+from ..draw.columns import Column, Kept, shown
+from ..draw.drawing import Randomness, Read, Release
+from ..draw.ids import check_distinct, id_blocks
+from ..draw.product import Product
+from ..draw.sampler import Integers
 from ..errors import ValuesError
 from ..model.labels import is_hashable, is_missing, shorten
-from .alphabet import Alphabet
 from .certificate import Certificate, sampler_to_draw
-from .columns import Column, Kept, shown
-from .drawing import Randomness, Read, Release
-from .ids import check_distinct, id_blocks
 from .ledger import Claim, Entry, ledger_path
-from .product import Product
-from .sampler import Integers
 
 MOST_NAMES = 200_000  # unknown values that are told apart
 MOST_UNKNOWN = 1_000_000  # rows with unknown values after which a file is not read to its end

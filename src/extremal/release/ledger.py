@@ -24,14 +24,14 @@ from typing import Any
 
 import numpy as np
 
-from .._files import file_name, reason, sync_folder
-from .._json import parse_json
+from .._common.files import file_name, reason, sync_folder
+from .._common.json import parse_json
+from ..draw.columns import Column, Kept
+from ..draw.keys import Columns, draw_key, keyed_words
+from ..draw.sampler import Integers
 from ..errors import KeyingError
 from ..model.leakage import epsilon_pml, ldp_epsilon
 from .certificate import Certificate
-from .columns import Column, Kept
-from .keys import Columns, draw_key, keyed_words
-from .sampler import Integers
 
 try:
     import fcntl

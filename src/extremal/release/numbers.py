@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..draw import self_check
+from ..draw.keys import draw_key, keyed_words
 from ..errors import OptionError
-from . import self_check
 from .arrays import Draws
-from .keys import draw_key, keyed_words
 
 Floats = NDArray[np.float64]
 

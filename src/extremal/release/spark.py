@@ -24,7 +24,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .._extras import missing
+from .._common.extras import missing
 
 try:
     import pyarrow as pa
@@ -34,16 +34,16 @@ except ImportError as error:
     raise missing(f"Spark frames need {error.name}", "spark") from error
 
 from .. import errors
-from .._files import file_name
+from .._common.files import file_name
+from ..draw.alphabet import Alphabet
+from ..draw.columns import Column
+from ..draw.drawing import Randomness, Release, choose_randomness
+from ..draw.ids import id_blocks
 from ..errors import ExtremalError, FileError, ValuesError
 from ..model.labels import brief, shorten
 from . import spark_checks as checks
-from .alphabet import Alphabet
 from .arrays import as_column
 from .certificate import Certificate
-from .columns import Column
-from .drawing import Randomness, Release, choose_randomness
-from .ids import id_blocks
 from .job import Job, plan
 
 COMMITTER = "mapreduce.fileoutputcommitter.algorithm.version"

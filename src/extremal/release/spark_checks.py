@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F
 
+from ..draw.alphabet import Alphabet
+from ..draw.columns import Column, shown
+from ..draw.drawing import Release
+from ..draw.ids import REMEDY
 from ..errors import KeyingError, ValuesError
 from ..model.labels import is_missing, shorten
-from .alphabet import Alphabet
 from .arrays import as_column
-from .columns import Column, shown
-from .drawing import Release
-from .ids import REMEDY
 from .job import MOST_NAMES, Job, Unknown, check_columns
 
 ID_TYPES = ("byte", "short", "integer", "long", "string", "binary")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Floats, Ints
+from .._common.types import Floats, Ints
 from ..errors import SizeError
 from ..model.mechanism import LARGEST_MATRIX
 from ..model.regions import rounding

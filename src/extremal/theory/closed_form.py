@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import RegionError
 from ..model.mechanism import Mechanism, check_size
 from ..model.prior import Prior, check_prior

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import SizeError
 from ..model.leakage import epsilon_pml
 from ..model.mechanism import Mechanism, identity

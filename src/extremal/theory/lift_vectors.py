@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .._threads import one_thread
-from .._types import Floats
+from .._common.threads import one_thread
+from .._common.types import Floats
 from ..errors import SizeError
 from ..model.prior import Prior, check_prior
 from ..model.regions import largest_lift, rounding

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import PriorError
 from ..model.vectors import as_vector
 

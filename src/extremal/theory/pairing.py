@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Floats
+from .._common.types import Floats
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism, check_match, common_labels
 from ..model.prior import Prior

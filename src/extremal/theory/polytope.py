@@ -14,8 +14,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from .._threads import one_thread
-from .._types import Floats
+from .._common.threads import one_thread
+from .._common.types import Floats
 from ..errors import EpsilonError, PriorError, SizeError
 from ..model.prior import Prior, check_prior
 from ..model.regions import largest_lift, rounding

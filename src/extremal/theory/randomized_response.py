@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .._types import Floats
+from .._common.types import Floats
 from ..errors import RegionError
 from ..model.mechanism import Mechanism, check_size, identity
 from ..model.prior import Prior, check_prior

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._threads import one_thread
-from .._types import Floats, Ints
+from .._common.threads import one_thread
+from .._common.types import Floats, Ints
 from ..model.mechanism import EXACT, Mechanism, check_match
 from ..model.prior import Prior
 from ..model.utility import Utility, check_utility

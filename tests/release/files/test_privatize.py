@@ -18,6 +18,7 @@ from scipy import stats
 
 import extremal as ex
 from extremal.certification.certify import certify
+from extremal.draw.sampler import SecureWords, SeededWords
 from extremal.errors import FileError, KeyingError, ValuesError
 from extremal.model.mechanism import identity
 from extremal.release import job as releases
@@ -27,7 +28,6 @@ from extremal.release.files import parquet as parquet_files
 from extremal.release.files.privatize import privatize_file
 from extremal.release.files.source import open_data
 from extremal.release.frames import privatize_frame
-from extremal.release.sampler import SecureWords, SeededWords
 from tests.support.falsifier import finds_more_than
 from tests.support.file_cases import (
     FORMATS,

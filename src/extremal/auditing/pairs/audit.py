@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._confidence import check_confidence
-from ..._types import Ints
-from ..._words import at_least
+from ..._common.confidence import check_confidence
+from ..._common.types import Ints
+from ..._common.words import at_least
 from ...errors import OptionError, ValuesError
 from ...model.labels import is_missing, shorten
 from ...model.prior import Prior, check_prior

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._types import Floats, Ints
+from ..._common.types import Floats, Ints
 from ...estimation.binomial import lower_limit, upper_limit
 from ...model.prior import Prior
 from .data import Event

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._types import Bools, Floats, Ints
+from ..._common.types import Bools, Floats, Ints
 from ...errors import ValuesError
 from ...model.labels import as_list
 

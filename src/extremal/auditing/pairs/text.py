@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from ..._words import at_least
+from ..._common.words import at_least
 from ..wording import (
     MOST_ROWS,
     Table,

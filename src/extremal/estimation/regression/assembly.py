@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ..._types import Floats, Ints
+from ..._common.types import Floats, Ints
 from .columns import equal_rows
 from .families import Discrete, Family, Gaussian
 from .likelihood import Channel, Problem

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._types import Floats
+from ..._common.types import Floats
 from .likelihood import Derivatives, Problem
 
 MOST_STEPS = 200

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._files import file_name
-from ..._types import Bools, Floats, Ints
+from ..._common.files import file_name
+from ..._common.types import Bools, Floats, Ints
 from ...errors import FileError, ValuesError
 from ...model.labels import Labels, shorten
 from .formula import check_columns

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.special
 
-from ..._types import Floats
+from ..._common.types import Floats
 from ...errors import OptionError, RegressionError
 from .assembly import Assembly, shares_of
 from .families import pairs

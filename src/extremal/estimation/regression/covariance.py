@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from ..._types import Floats
+from ..._common.types import Floats
 from ...errors import ValuesError
 from .assembly import Assembly
 from .families import Discrete, Gaussian, pairs

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._threads import one_thread
-from ..._types import Floats
+from ..._common.threads import one_thread
+from ..._common.types import Floats
 from ...errors import OptionError, ValuesError
 from . import columns
 from .formula import check_columns, constant

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from ..._types import Floats, Ints
+from ..._common.types import Floats, Ints
 
 ROUNDING = 1e-13  # of a difference of probabilities
 ROOT_TWO_PI = float(np.sqrt(2 * np.pi))

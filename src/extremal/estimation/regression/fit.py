@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..._types import Floats
+from ..._common.types import Floats
 from ...errors import RegressionError
 from .assembly import Assembly, Prepared, shares_of, typical
 from .climb import Peak, climb

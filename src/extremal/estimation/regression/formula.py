@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._extras import missing
-from ..._types import Floats, Ints
+from ..._common.extras import missing
+from ..._common.types import Floats, Ints
 from ...errors import OptionError, ValuesError
 from ...model.labels import Labels
 

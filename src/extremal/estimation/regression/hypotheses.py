@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.special
 
-from ..._frames import Tabular
+from ..._common.frames import Tabular
 from ...errors import OptionError
 from .fit import fit
 from .table import aligned

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._types import Floats, Ints
+from ..._common.types import Floats, Ints
 from .families import Discrete, Family, Row, pairs
 
 BLOCK = 1 << 19  # doubles of the largest array of a block: it stays in the processor's cache

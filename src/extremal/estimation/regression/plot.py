@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..._plot import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, empty_axes
+from ..._common.plot import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, empty_axes
 from .fit import text_of
 from .summary import title
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..._types import Floats, Ints
+from ..._common.types import Floats, Ints
 from ...certification.certified import Certified, as_estimable
+from ...draw.product import labels_at
 from ...errors import MechanismError, OptionError, ValuesError
 from ...model.labels import Labels, shorten
 from ...model.mechanism import Mechanism
 from ...model.prior import Prior
-from ...release.product import labels_at
 from . import columns
 from .formula import Parsed
 from .likelihood import Channel

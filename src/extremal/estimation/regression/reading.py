@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._types import Bools, Floats, Ints
+from ..._common.types import Bools, Floats, Ints
 from ...errors import OptionError, ValuesError
 from ...model.labels import Labels
 from . import columns, models

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..._confidence import check_confidence
-from ..._threads import one_thread
-from ..._types import Floats, Ints
+from ..._common.confidence import check_confidence
+from ..._common.threads import one_thread
+from ..._common.types import Floats, Ints
 from ...certification.certified import Certified
 from ...errors import OptionError
 from ...model.mechanism import Mechanism

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._frames import to_frame
-from ..._types import Floats
+from ..._common.frames import to_frame
+from ..._common.types import Floats
 from . import effects, hypotheses, summary
 from .assembly import Assembly
 from .corrected import variance_ratios_corrected

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ..._types import Floats
+from ..._common.types import Floats
 from ...errors import RegressionError
 from ...model.labels import brief
 from .families import Binary, Family, Gaussian, Multinomial, Ordinal

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from ..._frames import Tabular
-from ..._html import html_table
-from ..._types import Floats
+from ..._common.frames import Tabular
+from ..._common.html import html_table
+from ..._common.types import Floats
 from ..promise import Promise
 
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ..._types import Floats
+from ..._common.types import Floats
 from ...model.regions import is_uniform
 from .problem import Problem
 from .relaxation import limits

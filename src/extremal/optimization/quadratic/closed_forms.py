@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._types import Floats
+from ..._common.types import Floats
 from ...model.regions import is_uniform, rounding
 from .difference_sets import difference_set
 from .problem import Problem

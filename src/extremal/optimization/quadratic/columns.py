@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..._types import Floats
+from ..._common.types import Floats
 from ...theory.arc import arc_columns
 from .bounds import efficiency_bound, most_by_entries
 from .certificate import Certificate

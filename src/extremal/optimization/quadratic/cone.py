@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._common.types import Floats, Ints
 from ..._native.library import address, library, packed
-from ..._types import Floats, Ints
 from ..robust.cone import Cone, branches
 
 RANK = 8  # columns of a

@@ -10,7 +10,7 @@ import itertools
 
 import numpy as np
 
-from ..._types import Ints
+from ..._common.types import Ints
 
 LARGEST = 400  # symbols: the search for a primitive polynomial takes a second there
 

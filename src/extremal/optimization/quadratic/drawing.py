@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..._types import Floats
+from ..._common.types import Floats
 from .herding import Herd, Sample
 from .linear import least_squares
 from .listed import Listed

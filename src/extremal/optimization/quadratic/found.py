@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..._types import Floats
+from ..._common.types import Floats
 from .certificate import Certificate
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._types import Floats
+from ..._common.types import Floats
 from . import kernels
 from .master import balance
 from .problem import Problem, efficiency

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._common.types import Bools, Floats, Ints
 from ..._native.library import address, library, packed
-from ..._types import Bools, Floats, Ints
 
 
 def climb(

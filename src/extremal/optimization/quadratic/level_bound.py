@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._types import Floats, Ints
+from ..._common.types import Floats, Ints
 from ..robust.cone import Cone
 from .bounds import ULP, efficiency_bound
 from .certificate import Certificate

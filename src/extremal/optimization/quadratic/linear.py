@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._types import Floats
+from ..._common.types import Floats
 
 
 def solve_positive(A: Floats, B: Floats, lower: bool = True) -> Floats:

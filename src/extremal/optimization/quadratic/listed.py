@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._types import Bools, Floats
+from ..._common.types import Bools, Floats
 from .bounds import efficiency_bound, hidden_by_rounding
 from .kernels import best_vertices
 from .problem import Problem

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._types import Floats
+from ..._common.types import Floats
 from .linear import least_squares, solve_positive
 from .watch import UNWATCHED, Watch
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._types import Floats, Ints
+from ..._common.types import Floats, Ints
 
 
 def merge_alike(A: Floats) -> Ints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._types import Floats, Ints
+from ..._common.types import Floats, Ints
 from ...errors import SolverError
 from .master import Mixture, balance, mix
 from .problem import Problem

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._types import Floats
+from ..._common.types import Floats
 from ...errors import OptionError
 from ...model.mechanism import Mechanism, check_match
 from ...model.prior import Prior, check_prior

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._types import Floats
+from ..._common.types import Floats
 from .problem import Problem
 from .watch import UNWATCHED, Watch
 

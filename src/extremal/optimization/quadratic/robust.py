@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..._types import Floats
+from ..._common.types import Floats
 from ...errors import SizeError
 from ...model.prior_set import PriorSet
 from ..robust.cone import Cone

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..._types import Floats
+from ..._common.types import Floats
 from ...errors import SolverError
 from . import closed_forms
 from .bounds import ULP, efficiency_bound, most_by_entries, most_by_vertices

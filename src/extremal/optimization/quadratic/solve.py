@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._types import Floats, Ints
+from ..._common.types import Floats, Ints
 from ...errors import EpsilonError, OptionError
 from ...model.prior import Prior
 from ...model.regions import check_epsilon, region

@@ -12,7 +12,7 @@ import contextlib
 
 import numpy as np
 
-from ..._types import Floats
+from ..._common.types import Floats
 from .columns import Source
 from .found import Found
 from .herding import Sample

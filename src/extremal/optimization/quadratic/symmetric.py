@@ -18,7 +18,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._types import Floats, Ints
+from ..._common.types import Floats, Ints
 from ...model.regions import EQUAL, is_uniform
 from ..robust.cone import Cone
 from .bounds import ULP, efficiency_bound

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..._types import Floats
+from ..._common.types import Floats
 from ...model.prior_set import PriorSet
 from ...model.utility import ExpectedGain, FInformation
 from ..solver.budget import IN_PROGRAMS, Budget

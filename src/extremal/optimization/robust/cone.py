@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._types import Floats, Ints
+from ..._common.types import Floats, Ints
 from ...model.prior_set import PriorSet
 from ...model.regions import bounded_exp
 

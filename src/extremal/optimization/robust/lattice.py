@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..._types import Bools, Floats, Ints
+from ..._common.types import Bools, Floats, Ints
 from ...model.prior_set import PriorSet
 from ..solver.budget import CELL
 from ..solver.kernels.counts import lattice_fill, lattice_trace

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._common.types import Bools, Floats
 from ..._native.library import address, library, packed
-from ..._types import Bools, Floats
 from ...model.prior_set import PriorSet
 from ..solver.budget import SPEED, Budget
 from ..solver.pricing import Separable

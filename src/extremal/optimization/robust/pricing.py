@@ -15,8 +15,8 @@ import math
 
 import numpy as np
 
-from ..._highs import INFINITE, Program
-from ..._types import Floats
+from ..._common.highs import INFINITE, Program
+from ..._common.types import Floats
 from ...errors import SolverError
 from ...model.prior_set import PriorSet
 from ..solver.budget import ELEMENT, ITERATION, Budget

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..._types import Floats
+from ..._common.types import Floats
 from ...model.prior_set import PriorSet
 from ...model.utility import FInformation
 from ..solver.budget import Budget

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..._types import Floats, Ints
+from ..._common.types import Floats, Ints
 from ...model.prior_set import PriorSet
 from ...model.utility import FInformation
 from ..solver.budget import Budget

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._types import Bools, Floats
+from ..._common.types import Bools, Floats
 from ...errors import SizeError
 from ...model.prior_set import PriorSet
 from ...model.regions import rounding

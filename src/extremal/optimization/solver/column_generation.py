@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..._types import Floats, Ints
+from ..._common.types import Floats, Ints
 from ...model.labels import Labels
 from ...model.mechanism import Mechanism
 from ...theory.arc import arc_columns

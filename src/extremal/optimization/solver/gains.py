@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._types import Floats
+from ..._common.types import Floats
 from ...errors import SolverError
 from .column_generation import Solution, Stats
 from .master import LARGE

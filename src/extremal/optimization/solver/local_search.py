@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._types import Floats, Ints
+from ..._common.types import Floats, Ints
 from ...model.regions import rounding
 from ...theory.arc import arc_columns
 from .budget import Budget

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._highs import INFINITE, Options, Program
-from ..._types import Floats, Ints
+from ..._common.highs import INFINITE, Options, Program
+from ..._common.types import Floats, Ints
 from ...errors import SolverError
 from .budget import ELEMENT, ITERATION, Budget
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..._types import Floats, Ints
+from ..._common.types import Floats, Ints
 from .budget import Budget
 from .column_generation import Progress, Solution, relative_gap
 from .pricing import Lattice, Separable, integer_counts

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..._types import Bools, Floats, Ints
+from ..._common.types import Bools, Floats, Ints
 from ...model.regions import rounding
 
 CELLS = 1 << 15  # of each piece of the table of f: chords lie above t log t by at most 5e-10 max(1, high)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..._types import Floats
+from ..._common.types import Floats
 from ...theory.arc import arc_columns
 from .budget import CELL, SPEED, TRY, Budget
 from .classes import ClassMaster

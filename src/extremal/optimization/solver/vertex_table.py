@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._types import Floats
+from ..._common.types import Floats
 from ...model.regions import rounding
 from ...theory.lift_vectors import subset_sums
 from .pricing import LISTED, Priced, Separable

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from ..._files import open_file
+from ..._common.files import open_file
 from ...errors import FileError
 
 try:

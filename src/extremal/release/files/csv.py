@@ -17,14 +17,14 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..._files import open_file
+from ..._common.files import open_file
+from ...draw.alphabet import Alphabet
+from ...draw.columns import Array, Column, Kept
+from ...draw.sampler import smallest_unsigned
+from ...draw.texts import Places, Texts, replace_fields
 from ...errors import KeyingError, ValuesError
 from ...model.labels import shorten
-from ..alphabet import Alphabet
-from ..columns import Array, Column, Kept
 from ..job import Drawn, Job
-from ..sampler import smallest_unsigned
-from ..texts import Places, Texts, replace_fields
 from .csv_scan import (
     Header,
     Records,

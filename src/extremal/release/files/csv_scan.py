@@ -17,9 +17,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._files import open_file
+from ..._common.files import open_file
+from ...draw.texts import Places, Texts
 from ...errors import FileError
-from ..texts import Places, Texts
 
 BLOCK = 1 << 23  # bytes that are read at a time
 LONGEST = 1 << 24  # bytes of a record; finding its fields takes several times as many

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ...draw.ids import REMEDY, id_blocks
+from ...draw.sampler import Integers
 from ...errors import KeyingError
-from ..ids import REMEDY, id_blocks
-from ..sampler import Integers
 
 MOST_IDS = 1 << 22  # ids that are compared with each other at a time
 MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, without pattern

@@ -14,13 +14,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..._extras import missing
+from ..._common.extras import missing
+from ...draw.alphabet import Alphabet
+from ...draw.arrow_rows import take_rows
+from ...draw.columns import Column
 from ...errors import FileError
-from ..alphabet import Alphabet
 from ..arrays import as_column
-from ..arrow_rows import take_rows
 from ..arrow_schema import released_schema, unordered
-from ..columns import Column
 from .shuffle import ShuffledTable, Steps
 from .task import Task, Written
 

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO
 
-from ..._files import file_name, reason
+from ..._common.files import file_name, reason
+from ...draw.drawing import choose_randomness
+from ...draw.order import Watch, ordered_columns, see, watch
+from ...draw.sampler import Words
 from ...errors import FileError, ValuesError
 from ...model.labels import brief, shorten
 from ..certificate import Certificate
-from ..drawing import choose_randomness
 from ..frequencies import far_from_prior
 from ..job import Job, check_columns, plan
-from ..order import Watch, ordered_columns, see, watch
-from ..sampler import Words
 from .atomic import new_file, readers_of
 from .csv import CsvData
 from .ids import Ids

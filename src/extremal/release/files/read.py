@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...draw.alphabet import Alphabet
+from ...draw.product import labels_at
+from ...draw.texts import Texts
 from ...errors import ValuesError
 from ...model.labels import Labels, is_missing
-from ..alphabet import Alphabet
-from ..product import labels_at
-from ..texts import Texts
 from .csv import INTEGER, CsvData, finder
 from .csv_scan import unquote
 from .parquet import ParquetData

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...draw.arrow_rows import take_rows
+from ...draw.sampler import Words
 from ...errors import FileError
-from ..arrow_rows import take_rows
-from ..sampler import Words
 
 LARGEST = 1 << 30  # bytes of records
 FEWEST_NUMBERED = 10  # records; fewer may rise by chance

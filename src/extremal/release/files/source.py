@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ..._files import reason
+from ..._common.files import reason
 from ...errors import FileError, ValuesError
 from ...model.labels import shorten
 from .csv import CsvData

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..drawing import Read
+from ...draw.drawing import Read
 from ..job import Drawn, Job
 from .ids import Ids
 

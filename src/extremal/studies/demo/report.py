@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 import extremal as ex
-from extremal._plot import BLUE, ORANGE
-from extremal._words import factor
+from extremal._common.plot import BLUE, ORANGE
+from extremal._common.words import factor
 from extremal.auditing import pictures
 from extremal.auditing.page import Section, Table, drawn, page
 from extremal.auditing.report import (

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 import extremal as ex
-from extremal._files import make_folder
+from extremal._common.files import make_folder
 from extremal.auditing.pairs.audit import PairsAudit
 from extremal.errors import EpsilonError
 from extremal.model.regions import check_epsilon
-from extremal.optimization.tradeoff import Tradeoff
+from extremal.optimization.curves.tradeoff import Tradeoff
 from extremal.release.files.atomic import new_file
 from extremal.release.files.read import match_labels, read_counts
 from extremal.studies.data import anes96

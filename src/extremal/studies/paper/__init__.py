@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from extremal._files import make_folder
+from extremal._common.files import make_folder
 from extremal.errors import OptionError
 
 from . import beyond_neighbours, beyond_prior, beyond_size, beyond_survey, examples

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import extremal as ex
-from extremal._plot import BLACK, BLUE, GREEN, ORANGE, VERMILION
+from extremal._common.plot import BLACK, BLUE, GREEN, ORANGE, VERMILION
 from extremal.studies.data import anes96
 from extremal.studies.demo.survey import ORDER
 
-from ..._types import Floats
+from ..._common.types import Floats
 from .beyond_prior import best_under_ldp
 from .panel import Check, Panel, fact, within
 

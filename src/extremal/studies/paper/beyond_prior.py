@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import extremal as ex
-from extremal._plot import BLUE, GREY, VERMILION
+from extremal._common.plot import BLUE, GREY, VERMILION
 from extremal.model.counts import l1_radius
 from extremal.studies.data import anes96
 from extremal.studies.demo.survey import ORDER
 
-from ..._types import Floats
+from ..._common.types import Floats
 from .panel import Check, Panel, close, fact, within
 
 if TYPE_CHECKING:

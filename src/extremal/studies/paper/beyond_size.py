@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import extremal as ex
-from extremal._plot import BLUE, GREEN, GREY, VERMILION
+from extremal._common.plot import BLUE, GREEN, GREY, VERMILION
 
-from ..._types import Floats
+from ..._common.types import Floats
 from .panel import Check, Panel, fact, within
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import extremal as ex
-from extremal._plot import BLUE, GREEN, GREY, ORANGE
+from extremal._common.plot import BLUE, GREEN, GREY, ORANGE
 from extremal.estimation.contrasts import Channel
 from extremal.optimization.estimation import standard_error
 from extremal.studies.data import anes96
 from extremal.studies.demo.survey import ORDER
 
-from ..._types import Floats
+from ..._common.types import Floats
 from .panel import Check, Panel, fact, within
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import extremal as ex
 from extremal.theory import closed_form
 from extremal.theory.majorization import majorizes
 
-from ..._types import Floats
+from ..._common.types import Floats
 from .panel import Check, Panel, close, fact, within
 from .simulation import mutual_information
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import extremal as ex
-from extremal._plot import BLACK, BLUE, ORANGE
+from extremal._common.plot import BLACK, BLUE, ORANGE
 from extremal.theory import closed_form
 
-from ..._types import Floats
+from ..._common.types import Floats
 from .panel import Check, Panel, close, fact, within
 
 if TYPE_CHECKING:

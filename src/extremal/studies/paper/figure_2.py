@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from extremal._plot import BLACK, BLUE, ORANGE
+from extremal._common.plot import BLACK, BLUE, ORANGE
 
 from .panel import Check, Panel, fact
 from .simulation import (

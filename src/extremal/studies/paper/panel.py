@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from extremal._plot import picture
+from extremal._common.plot import picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import extremal as ex
 from extremal.theory import closed_form
 
-from ..._types import Floats
+from ..._common.types import Floats
 from .panel import Check, fact
 
 Counts = NDArray[np.int64]

@@ -13,8 +13,8 @@ import ctypes
 
 import numpy as np
 
+from ...._common.types import Bools, Floats, Ints
 from ...._native.library import address, library, packed
-from ...._types import Bools, Floats, Ints
 from ....errors import SizeError
 
 LARGEST_SEARCH = 10_000  # symbols

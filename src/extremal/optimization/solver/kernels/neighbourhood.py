@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...._common.types import Bools, Floats, Ints
 from ...._native.library import address, library, packed
-from ...._types import Bools, Floats, Ints
 from .branch_and_bound import check_sizes
 
 

@@ -7,8 +7,8 @@ import ctypes
 import numpy as np
 from numpy.typing import NDArray
 
+from ...._common.types import Floats, Ints
 from ...._native.library import address, library, packed
-from ...._types import Floats, Ints
 
 LARGEST = 26  # symbols: more would not fit into memory
 

@@ -1,0 +1,1 @@
+"""What every package may use: files, frames, JSON, threads, pictures and words; nothing of privacy."""

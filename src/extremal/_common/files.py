@@ -1,0 +1,73 @@
+"""Names of files as callers give them, and what the operating system says about them in one line."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ..errors import ExtremalError, FileError
+
+
+def file_name(path: Any, what: str, refusal: type[ExtremalError], kind: str = "file") -> str:
+    """The path as text, if it can be the name of a file; a number is none, though open() would take it."""
+    if not isinstance(path, str | bytes | os.PathLike) or not os.fspath(path):
+        raise refusal(f"{what} must be the name of a {kind}", given=repr(path)[:60], remedy="give a path")
+    name = os.fsdecode(path)
+    if "\0" in name:
+        raise refusal(
+            f"{what} must be the name of a {kind}",
+            given=f"one with a null character: {name[:60]!r}",
+            remedy="give a path without it",
+        )
+    return name
+
+
+def open_file(name: str, follow: bool = True) -> BinaryIO:
+    """The file, to read from; an OSError for anything else: a named pipe or a device may never answer or end.
+
+    A symbolic link is the file that it leads to, unless links are not to be followed.
+    """
+    flags = [
+        getattr(os, flag, 0) for flag in ("O_BINARY", "O_NONBLOCK", *(() if follow else ("O_NOFOLLOW",)))
+    ]
+    handle = os.open(name, os.O_RDONLY | sum(flags))
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+    raise OSError(errno.EINVAL, "not a regular file", name)
+
+
+def make_folder(output: str | os.PathLike[str]) -> Path:
+    """The folder for the output of a command, made if it is not there."""
+    folder = Path(output)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(
+            "must be a folder, or a place for one",
+            parameter="output",
+            given=f"{str(folder)!r}: {reason(error)}",
+            remedy="choose another name",
+        ) from None
+    return folder
+
+
+def reason(error: OSError) -> str:
+    """Why the operating system refused, without the name of the file, which may be that of a temporary one."""
+    return error.strerror or " ".join(str(error).split()) or type(error).__name__
+
+
+def sync_folder(folder: str | os.PathLike[str]) -> None:
+    """Put the names in a folder on disk: without this a new file can be gone after a power failure."""
+    if os.name == "posix":
+        handle = os.open(folder or ".", os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

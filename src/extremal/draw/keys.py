@@ -1,0 +1,244 @@
+"""Keyed draws: the word of a record is a function of key, occasion, column, mechanism, id and answer.
+
+Running a job again, a retried task or a second action then repeats the report instead of releasing a second
+one. The function is HMAC-SHA256 and AES-256 (docs/file-format.md): without the key its words cannot be told
+from random ones; with the key the noise can be removed, so the key is as secret as the data.
+
+Each argument is there because leaving it out leaks. Without the column two questions share one noise, and
+wherever their reports differ both are true. Without the answer the same happens to a corrected answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import string
+from typing import Any
+
+import numpy as np
+
+from .._common.files import file_name, open_file, reason, sync_folder
+from ..errors import KeyingError
+from .columns import Array, Rows, label_rows, shown
+from .ids import utf8, written_integer
+from .sampler import Fill, Integers
+
+KEY_BYTES = 32
+PURPOSE = b"extremal-keyed-draw-2\0"
+
+# What pandas, polars, arrow, DuckDB, Spark and scikit-learn call columns that have no name.
+INVENTED = re.compile(
+    r"Unnamed: [0-9]+(_level_[0-9]+|\.[0-9]+)?|(column_?|col|_c|_|f)?[0-9]+|(.*__)?x[0-9]+", re.DOTALL
+)
+
+Columns = str | tuple[str, ...]
+"""The column that a report is of, or the columns that are released together as one symbol."""
+
+
+def check_key(key: Any) -> bytes:
+    """The key, if it is 32 bytes that can be random; no message ever shows any of it."""
+    if not isinstance(key, bytes | bytearray | memoryview):
+        raise KeyingError(
+            f"must be {KEY_BYTES} bytes",
+            parameter="key",
+            given=f"a {type(key).__name__}",
+            remedy="read one with `keys.read(path)`",
+        )
+    secret = bytes(key)
+    if len(secret) != KEY_BYTES:
+        raise KeyingError(
+            f"must be {KEY_BYTES} bytes",
+            parameter="key",
+            given=len(secret),
+            remedy="make one with `keys.write(path)`",
+        )
+    # A random key is one of these with a chance below 1e-13.
+    if len(set(secret)) == 1:
+        raise KeyingError(
+            "must be random",
+            parameter="key",
+            given="the same byte 32 times",
+            remedy="make one with `keys.write(path)`",
+        )
+    if set(secret) <= set(string.printable.encode()):
+        raise KeyingError(
+            "must be random",
+            parameter="key",
+            given="32 characters of text, which can be guessed",
+            remedy="make one with `keys.write(path)`",
+        )
+    return secret
+
+
+def write_key(path: str | os.PathLike[str]) -> bytes:
+    """A new secret key, which is also written to a new file that only its owner can read.
+
+    Parameters
+    ----------
+    path
+        The key file to create.
+    """
+    key = os.urandom(KEY_BYTES)
+    name = file_name(path, "key file", KeyingError)
+    try:
+        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(handle, "w", encoding="ascii") as file:
+                file.write(key.hex() + "\n")
+                file.flush()
+                os.fsync(file.fileno())  # reports that are out must not outlive the key in a power failure
+            sync_folder(os.path.dirname(name))
+        except OSError:
+            os.unlink(name)  # half a key is none
+            raise
+    except FileExistsError:
+        raise KeyingError(
+            f"{name} already exists, and key files are never overwritten",
+            remedy="use it, or choose another name",
+        ) from None
+    except OSError as error:
+        raise KeyingError(
+            "key file must be one that can be written",
+            given=f"{name}: {reason(error)}",
+            remedy="choose a name in a folder that exists and is yours",
+        ) from None
+    return key
+
+
+def read_key(path: str | os.PathLike[str]) -> bytes:
+    """The secret key in a file that only its owner can read: 64 hexadecimal digits or 32 raw bytes.
+
+    Parameters
+    ----------
+    path
+        The key file.
+    """
+    name = file_name(path, "key file", KeyingError)
+    try:
+        with open_file(name) as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if os.name == "posix" and mode & 0o077:
+                raise KeyingError(
+                    "key file must be readable by its owner alone",
+                    given=f"permissions {mode & 511:03o}",
+                    remedy=f"run: chmod 600 {name}",
+                )
+            content = file.read(KEY_BYTES * 4)
+    except OSError as error:
+        raise KeyingError(
+            "key file must be one that can be read",
+            given=f"{name}: {reason(error)}",
+            remedy="make one with `keys.write(path)`",
+        ) from None
+    if len(content) == KEY_BYTES:
+        return check_key(content)
+    try:
+        key = bytes.fromhex(content.decode("ascii").strip())
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise KeyingError(
+            f"key file must hold {KEY_BYTES} raw bytes or {2 * KEY_BYTES} hexadecimal digits",
+            given=f"{len(content)} other bytes: {name}",
+            remedy="make one with `keys.write(path)`",
+        )
+    return check_key(key)
+
+
+def check_columns_name(column: Any) -> Columns:
+    """The name, if it is a non-empty text; of columns released together a tuple of at least two of them."""
+    names = column if isinstance(column, tuple) else (column,)
+    if isinstance(column, tuple) and len(column) < 2:
+        raise KeyingError(
+            "columns taken together must be at least 2",
+            given=f"{column!r}",
+            remedy="name a single one by itself",
+        )
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise KeyingError(
+                "a keyed draw needs the name of its column, a non-empty text",
+                given=f"{shown(name)}: under one name two questions would share their noise",
+                remedy='give column="..."',
+            )
+        utf8(name, "column")
+    return tuple(names) if isinstance(column, tuple) else names[0]
+
+
+def check_given_name(column: Any) -> Columns:
+    """The name of a column of a frame or file, if somebody chose it for what the column is about."""
+    name = check_columns_name(column)
+    for one in name if isinstance(name, tuple) else (name,):
+        if INVENTED.fullmatch(one):
+            raise KeyingError(
+                "a keyed draw needs a column that is named after its question",
+                given=f"{one!r}, a name that libraries give to the columns of arrays and files without names: under it "
+                "two questions would share their noise",
+                remedy="rename the column",
+            )
+    return name
+
+
+def check_occasion(occasion: Any) -> int | str | None:
+    """The occasion as it enters draws: none, an integer, or text that is not written like an integer."""
+    if occasion is None:
+        return None
+    plain = occasion.item() if isinstance(occasion, np.generic) else occasion
+    if isinstance(plain, bool) or not isinstance(plain, int | str) or plain == "":
+        raise KeyingError(
+            "must be text or an integer",
+            parameter="occasion",
+            given=shown(occasion),
+            remedy="e.g. a wave: `occasion=2`",
+        )
+    number = written_integer(plain, "occasion")
+    if number is not None:
+        return number
+    utf8(str(plain), "occasion")
+    return str(plain)
+
+
+def draw_key(
+    key: bytes, occasion: int | str | None, column: Columns, digest: bytes, purpose: bytes = PURPOSE
+) -> bytes:
+    """The secret of one column, occasion and mechanism: HMAC-SHA256 of these fields, each with its length."""
+    when = check_occasion(occasion)
+    name = check_columns_name(column)
+    fields = [
+        b"" if when is None else b"text " + when.encode() if isinstance(when, str) else b"integer %d" % when,
+        digest,
+        *(
+            [b"columns", *(n.encode() for n in name)]
+            if isinstance(name, tuple)
+            else [b"column", name.encode()]
+        ),
+    ]
+    message = purpose + b"".join(len(field).to_bytes(8, "little") + field for field in fields)
+    return hmac.new(check_key(key), message, hashlib.sha256).digest()
+
+
+def keyed_words(subkey: bytes, blocks: Integers, codes: Array, rows: Rows | None) -> Fill:
+    """The words of records with these id blocks and codes; `rows` gives the input row of each code, if codes are none.
+
+    word = the first 8 bytes, little-endian, of AES(AES(id block) xor row block), AES-256 under the subkey:
+    CBC-MAC, which for messages of one length is a pseudo-random function if AES is.
+    """
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    # ECB is the plain block function.
+    cipher = Cipher(algorithms.AES(subkey), modes.ECB())
+
+    def fill(start: int, out: Integers) -> None:
+        count = len(out)
+        part = np.ascontiguousarray(blocks[start : start + count])
+        chain = np.empty(2 * count + 2, dtype="<u8")  # the library wants room for one more block
+        encryptor = cipher.encryptor()
+        encryptor.update_into(part.view(np.uint8).reshape(-1).data, chain.view(np.uint8).data)
+        answers = codes[start : start + count]
+        chain[: 2 * count : 2] ^= answers if rows is None else label_rows(answers, rows)
+        encryptor.update_into(chain[: 2 * count].view(np.uint8).data, chain.view(np.uint8).data)  # in place
+        out[:] = chain[: 2 * count : 2]
+
+    return fill

@@ -1,0 +1,237 @@
+"""Shares from reports that are a start and a step each (`theory.windows`).
+
+The set of a report holds an answer z with probability Q + (P - Q) share(z), whatever the other shares are. The number
+of sets that hold z is binomial, and (C_z / n - Q) / (P - Q) is an unbiased estimate of the share; Clopper and Pearson's
+limits for the binomial, transformed, are limits for the share that hold for every number of reports. Sums over groups
+of answers are means over reports of a number that each report has, so their standard errors are those of a mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._common.confidence import check_confidence
+from .._common.threads import one_thread
+from .._common.types import Floats
+from ..errors import ValuesError
+from ..estimation.approximate import covering
+from ..estimation.binomial import lower_limit, upper_limit
+from ..estimation.bounded import Range, sample_mean
+from ..estimation.interval_table import IntervalTable
+from ..estimation.intervals import Bounds
+from ..estimation.misfit import unexplained
+from ..estimation.promise import Promise, check_kind
+from ..model.labels import Labels, shorten
+from .windows import Windows
+
+Numbers = NDArray[np.int64]
+
+CELLS = 1 << 21  # members of sets that are looked at together
+
+
+@one_thread
+def estimate_windows(
+    windows: Windows,
+    reports: Any,
+    labels: Iterable[Any] | None = None,
+    confidence: float = 0.95,
+    intervals: str = "each",
+) -> IntervalTable:
+    """The shares of answers, unbiased, with standard errors and intervals that hold for every number of reports.
+
+    Parameters
+    ----------
+    windows
+        What the reports were drawn with.
+    reports
+        The whole numbers that `Windows.privatize` gave.
+    labels
+        The answers to estimate; all if None. A few answers take little time, however many there are.
+    confidence
+        Of the intervals.
+    intervals
+        "each": every interval covers the truth with this confidence by itself. "all": all of them together do.
+
+    Notes
+    -----
+    An estimate may be negative: cutting it off would bias it. Shares are those of the population that people were drawn
+    from; for the people themselves the intervals are wider than need be.
+    """
+    level = check_confidence(confidence)
+    kind = check_kind(intervals)
+    starts, steps = split(windows, reports)
+    chosen = tuple(windows.labels) if labels is None else tuple(labels)
+    numbers = np.arange(windows.answers) if labels is None else numbers_of(windows, chosen)
+    counts = held(windows, starts, steps, numbers)
+    return table(windows, chosen, counts, len(starts), level, kind)
+
+
+def table(
+    windows: Windows,
+    labels: Labels,
+    counts: Numbers,
+    n: int,
+    confidence: float,
+    kind: str,
+    choice: bool = True,
+) -> IntervalTable:
+    """Shares from how many of n sets hold each answer."""
+    own, other = windows.supports
+    error = (1 - confidence) / (2 * (max(len(counts), 1) if kind == "all" else 1))
+    seen = counts / n
+    rate = np.clip(seen, other, own)  # what it can be; a share of 0 has noise, too
+    low, high = lower_limit(n * rate, n, error), upper_limit(n * rate, n, error)
+    return IntervalTable(
+        f"{len(counts)} shares from {n} reports",
+        labels,
+        (seen - other) / (own - other),
+        np.clip((low - other) / (own - other), 0.0, 1.0),
+        np.clip((high - other) / (own - other), 0.0, 1.0),
+        np.sqrt(rate * (1 - rate) / n) / (own - other),
+        np.ones(len(counts), dtype=np.bool_),
+        Promise(confidence, kind, exact=True, choice=choice),
+        warning=unexplained(_misfit(counts, n, own, other)),
+    )
+
+
+def _misfit(counts: Numbers, n: int, own: float, other: float) -> float:
+    """How likely some count is as far beyond what shares of 0 and 1 lead to, at most."""
+    from scipy.special import bdtr, bdtrc
+
+    if not len(counts):
+        return 1.0
+    few, many = float(bdtr(counts.min(), n, other)), float(bdtrc(counts.max() - 1, n, own))
+    return min(1.0, len(counts) * (few + many))
+
+
+@one_thread
+def estimate_window_groups(
+    windows: Windows, reports: Any, groups: Mapping[Any, Iterable[Any]], confidence: float = 0.95
+) -> IntervalTable:
+    """The shares of groups of answers, unbiased, with the standard errors of means over reports.
+
+    Parameters
+    ----------
+    windows
+        What the reports were drawn with.
+    reports
+        The whole numbers that `Windows.privatize` gave.
+    groups
+        The labels of the answers of each group, by its name. Groups may overlap.
+    confidence
+        Of each interval by itself, in the limit of many reports.
+    """
+    level = check_confidence(confidence)
+    starts, steps = split(windows, reports)
+    n = len(starts)
+    own, other = windows.supports
+    error = 1 - level
+    means, errors, lower, upper = np.empty((4, len(groups)))
+    for k, labels in enumerate(groups.values()):
+        member = np.zeros(windows.prime)
+        member[numbers_of(windows, tuple(labels))] = 1.0
+        held_by = np.bincount(_members_in(windows, starts, steps, member).astype(np.int64))
+        # A group of size g is held `other` g times on average if its share is 0, own - other more if it is 1.
+        none = member.sum() * other
+        within = Range(min(float(member.sum()), windows.size), none, none + own - other)
+        found = sample_mean(held_by, within, error, other * (1 - other))
+        means[k] = (found.mean - none) / (own - other)
+        errors[k] = found.error / (own - other)
+        lower[k], upper[k] = (found.lower - none) / (own - other), (found.upper - none) / (own - other)
+    bounds = covering(Bounds(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)), means, errors)
+    return IntervalTable(
+        f"{len(groups)} shares of groups from {n} reports",
+        tuple(groups),
+        means,
+        *bounds,
+        errors,
+        np.ones(len(groups), dtype=np.bool_),
+        Promise(level, "each", exact=False, choice=False),
+    )
+
+
+def split(windows: Windows, reports: Any) -> tuple[Numbers, Numbers]:
+    """The starts and the steps of reports."""
+    raw = whole_numbers(reports)
+    most = windows.prime * (windows.prime - 1)
+    whole = raw.ndim == 1 and raw.dtype.kind in "iu" and len(raw) > 0
+    if not whole or raw.min() < 0 or raw.max() >= most:
+        raise ValuesError(
+            f"must be whole numbers from 0 to {most - 1}, and some",
+            parameter="reports",
+            given=shorten(raw.ravel()[:3].tolist()),
+            remedy="give what `Windows.privatize` made, with the same windows",
+        )
+    step, start = np.divmod(raw.astype(np.int64), windows.prime)
+    return start, step + 1
+
+
+def whole_numbers(reports: Any) -> NDArray[Any]:
+    """The reports as an array; those that are text after a round trip through a file, as numbers, if they are any."""
+    raw = np.asarray(reports)
+    if raw.dtype.kind in "OUS" and raw.ndim == 1:
+        try:
+            return np.array([int(value) for value in raw.tolist()], dtype=np.int64)
+        except (TypeError, ValueError, OverflowError):
+            return np.array([], dtype=np.float64)
+    return raw
+
+
+def numbers_of(windows: Windows, labels: Labels) -> Numbers:
+    """The numbers of these answers."""
+    if windows.alphabet is None:
+        found = [x if isinstance(x, int | np.integer) and 0 <= x < windows.answers else -1 for x in labels]
+    else:
+        found = [windows.alphabet.row_of.get(x, -1) for x in labels]
+    numbers = np.array(found, dtype=np.int64)
+    if (numbers < 0).any():
+        wrong = [x for x, number in zip(labels, found, strict=True) if number < 0]
+        raise ValuesError(
+            "must be among the answers",
+            parameter="labels",
+            given=shorten(wrong, 3),
+            remedy="see `windows.labels`",
+        )
+    return numbers
+
+
+def held(windows: Windows, starts: Numbers, steps: Numbers, numbers: Numbers) -> Numbers:
+    """How many of the sets hold each of these answers, by whichever way takes less time."""
+    if len(numbers) > windows.size:
+        counts = np.zeros(windows.prime, dtype=np.int64)
+        for members in _sets(windows, starts, steps):
+            counts += np.bincount(members.ravel(), minlength=windows.prime)
+        return counts[numbers]
+    p, inverse = windows.prime, _inverse(steps, windows.prime)
+    # z is in the set if (z - start) / step, its place, is below the size.
+    return np.array(
+        [np.count_nonzero((z - starts) % p * inverse % p < windows.size) for z in numbers.tolist()],
+        dtype=np.int64,
+    )
+
+
+def _members_in(windows: Windows, starts: Numbers, steps: Numbers, member: Floats) -> Floats:
+    return np.concatenate([member[members].sum(axis=1) for members in _sets(windows, starts, steps)])
+
+
+def _sets(windows: Windows, starts: Numbers, steps: Numbers) -> Iterable[Numbers]:
+    """The members of the sets, some rows at a time."""
+    places = np.arange(windows.size, dtype=np.int64)
+    rows = max(1, CELLS // windows.size)
+    for k in range(0, len(starts), rows):
+        yield (starts[k : k + rows, None] + steps[k : k + rows, None] * places) % windows.prime
+
+
+def _inverse(steps: Numbers, prime: int) -> Numbers:
+    """1 / step modulo the prime: its power p - 2."""
+    result, square, exponent = np.ones_like(steps), steps.copy(), prime - 2
+    while exponent:
+        if exponent & 1:
+            result = result * square % prime
+        square = square * square % prime
+        exponent >>= 1
+    return result

@@ -1,0 +1,324 @@
+"""Windows: reports that are a start and a step, for estimating shares of many answers. Proved when they are built.
+
+What is certified are whole numbers, the weights of the places of an answer (`release.windows`). With the largest weight
+W, weights of at least A inside the set and B outside of it, and m the exact mass of the lightest answers that fill a
+set, every report (step, start) has a lift of at most W / (B + (A - B) m): see `theory.windows`. Under every prior it is
+at most W / B, the level of local differential privacy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._common.json import parse_json
+from ..certification import file as mechanism_file
+from ..certification.proof import Lift, is_at_most, log_above, prior_masses
+from ..certification.stored_labels import decimal, decode_label, encode_label
+from ..certification.weights import TOTAL
+from ..draw.alphabet import Alphabet
+from ..draw.keys import Columns
+from ..draw.sampler import Words
+from ..errors import CertificationError, FormatError, OptionError
+from ..model.labels import check_labels
+from ..model.prior import Prior
+from ..model.regions import check_epsilon
+from ..release.arrays import Draws
+from .drawing import Places, answer_numbers, draw_windows
+from .leakage import LARGEST, Supports, best_window, is_prime, least_held, next_prime, supports
+
+FORMAT = "extremal-windows"
+VERSION = 1
+MEMBERS = ("format", "version", "epsilon", "answers", "labels", "prior", "prime", "size", "inside", "outside")
+PURPOSE = b"extremal-windows-digest-1\0"
+SHORT = 2.0**-50  # of the odds, that they are lowered by until the proof holds
+TRIES = 60
+MOST_ODDS = 2.0**60  # larger ones leave no weight for the places outside of the set
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Windows:
+    """Reports that stand for a set of answers each: a start and a public step. Make them with `large.windows`.
+
+    A report is one whole number, (step - 1) prime + start. Its set is start, start + step, …, `size` numbers modulo
+    `prime`. The step is drawn without a look at the answer.
+
+    Attributes
+    ----------
+    prior
+        The prior that the limit holds for; None if it holds for every prior.
+    answers
+        The number of answers.
+    epsilon
+        The limit that is proved, in nats: on PML under the prior, or on local differential privacy without one.
+    prime
+        The modulus: a prime, at least the number of answers.
+    size
+        The size of the sets.
+    inside
+        The weight, out of 2^62, of each place in the set.
+    outside
+        The weight of each other place.
+    """
+
+    prior: Prior | None
+    answers: int
+    epsilon: float
+    prime: int
+    size: int
+    inside: int
+    outside: int
+    realised_epsilon: float = field(init=False)
+    ldp_epsilon: float = field(init=False)
+    digest: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set(self, "epsilon", check_epsilon(self.epsilon))
+        self._check_numbers()
+        largest = self.inside + (self.extra > 0)
+        ldp = Lift(largest, self.outside, 0)
+        pml = ldp
+        if self.prior is not None:
+            single = sorted(
+                b - a for a, b in pairwise(prior_masses(self.prior.probabilities.tolist()).center)
+            )
+            total, light = sum(single), sum(single[: least_held(self.answers, self.prime, self.size)])
+            pml = Lift(largest * total, self.outside * total + (self.inside - self.outside) * light, 0)
+        _set(self, "ldp_epsilon", log_above(ldp))
+        _set(self, "realised_epsilon", log_above(pml))
+        if not is_at_most(pml, self.epsilon):
+            raise CertificationError(
+                f"must leak at most epsilon = {self.epsilon!r}",
+                parameter="windows",
+                given=f"{self.realised_epsilon!r} nats",
+                remedy="make them with `large.windows(prior, epsilon)`",
+            )
+        _set(self, "digest", _digest(self._document()))
+
+    def _check_numbers(self) -> None:
+        numbers = (self.answers, self.prime, self.size, self.inside, self.outside)
+        sound = all(type(n) is int for n in numbers) and (
+            2 <= self.answers <= self.prime <= 2 * LARGEST
+            and self.answers <= LARGEST
+            and 1 <= self.size < self.prime
+            and 0 <= self.outside <= self.inside
+            and 0 <= self.extra < self.size
+            and is_prime(self.prime)
+            and (self.prior is None or self.prior.size == self.answers)
+        )
+        if not sound:
+            raise CertificationError(
+                "must have a prime of at least the number of answers, and weights that add up to 2^62",
+                parameter="windows",
+                given=f"{numbers}",
+                remedy="make them with `large.windows(prior, epsilon)`",
+            )
+
+    @property
+    def extra(self) -> int:
+        """How many places in the set weigh one more than `inside`, so that all weights add up to 2^62."""
+        return TOTAL - self.size * self.inside - (self.prime - self.size) * self.outside
+
+    @property
+    def supports(self) -> Supports:
+        """With what probability the set of a report holds the true answer, and any other one."""
+        inside = TOTAL - (self.prime - self.size) * self.outside
+        return supports(self.prime, self.size, inside / TOTAL)
+
+    @property
+    def squared_error(self) -> float:
+        """n times the variance of the estimated share of an answer that nobody gives, for n people."""
+        own, other = self.supports
+        return other * (1 - other) / (own - other) ** 2
+
+    @property
+    def labels(self) -> Any:
+        """The answers: the labels of the prior, or the range of their numbers."""
+        return range(self.answers) if self.prior is None else self.prior.labels
+
+    @cached_property
+    def places(self) -> Places:
+        """The weights that places are drawn from."""
+        return Places(self.prime, self.size, self.inside, self.extra, self.outside)
+
+    @cached_property
+    def alphabet(self) -> Alphabet | None:
+        """The labels, if the answers have any."""
+        return None if self.prior is None else Alphabet(self.prior.labels, self.prior.labels)
+
+    def privatize(
+        self,
+        values: Any,
+        *,
+        key: bytes | None = None,
+        ids: Any = None,
+        column: Columns | None = None,
+        occasion: int | str | None = None,
+        source: Words | None = None,
+    ) -> NDArray[np.int64]:
+        """One whole number a record: the report that leaves the device.
+
+        Parameters
+        ----------
+        values
+            The answers: a list, array or Series of labels, or of numbers where there is no prior.
+        key, ids
+            32 secret bytes and an id for each record: repeating a job repeats its reports.
+        column
+            The name of the column, which keyed draws need.
+        occasion
+            Another one draws new reports under the same key.
+        source
+            Replaces the operating system's randomness in experiments.
+        """
+        codes = answer_numbers(self.alphabet, self.answers, values)
+        draws = Draws(key, ids, column, occasion, source)
+        return draw_windows(self.places, bytes.fromhex(self.digest), codes, draws)
+
+    def to_json(self) -> str:
+        """The public description, as the text of a file."""
+        document = self._document()
+        return json.dumps(document | {"digest": _digest(document)}, ensure_ascii=False, indent=1) + "\n"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the public description to a file.
+
+        Parameters
+        ----------
+        path
+            The file; one that is there is replaced when the new one is complete.
+        """
+        mechanism_file.write_text(path, self.to_json())
+
+    @classmethod
+    def from_json(cls, text: str) -> Windows:
+        """The windows that a text describes, proved anew.
+
+        Parameters
+        ----------
+        text
+            What `to_json` gave.
+        """
+        try:
+            return _decode(cls, text)
+        except (TypeError, ValueError, KeyError, OverflowError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise FormatError(f"not a file of windows, or damaged: {reason}") from None
+
+    def _document(self) -> dict[str, Any]:
+        known = self.prior
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "epsilon": decimal(self.epsilon),
+            "answers": self.answers,
+            "labels": None if known is None else [encode_label(label) for label in known.labels],
+            "prior": None if known is None else [decimal(p) for p in known.probabilities.tolist()],
+            "prime": self.prime,
+            "size": self.size,
+            "inside": str(self.inside),
+            "outside": str(self.outside),
+        }
+
+    def __eq__(self, other: object) -> bool:
+        return self.digest == other.digest if isinstance(other, Windows) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        known = "every prior" if self.prior is None else "its prior"
+        return (
+            f"Windows({self.answers} answers, sets of {self.size}, epsilon={self.epsilon:.6g} for {known}, "
+            f"realised_epsilon={self.realised_epsilon:.6g}, ldp_epsilon={self.ldp_epsilon:.6g})"
+        )
+
+
+def windows(answers: Prior | int, epsilon: float) -> Windows:
+    """Reports of a start and a public step, for estimating the shares of many answers.
+
+    Parameters
+    ----------
+    answers
+        A prior: the limit is on PML under it, and its labels are the answers. Or the number of answers, 0, 1, 2, …: the
+        limit then holds for every prior, which is local differential privacy.
+    epsilon
+        The limit, in nats.
+
+    Returns
+    -------
+    Windows
+        With the size of the sets that makes the expected squared error of all shares smallest, proved in integers.
+    """
+    level = check_epsilon(epsilon)
+    prior = answers if isinstance(answers, Prior) else None
+    n: Any = prior.size if prior is not None else answers
+    if type(n) is not int or not 2 <= n <= LARGEST or level == 0:
+        raise OptionError(
+            f"windows need 2 to {LARGEST} answers, as a prior or a number, and epsilon above 0",
+            given=f"{repr(answers)[:60]} and {epsilon!r}",
+            remedy="e.g. `large.windows(22_000, 5.0)`",
+        )
+    prime = next_prime(n)
+    size, odds = best_window(None if prior is None else prior.probabilities, n, prime, level)
+    odds = odds if math.isinf(odds) else min(odds, MOST_ODDS)
+    for k in range(TRIES):
+        lowered = 1 + (odds - 1) * (1 - SHORT * (2**k - 1)) if k else odds
+        outside = 0 if math.isinf(lowered) else int(TOTAL / (lowered * size + prime - size))
+        inside = (TOTAL - outside * (prime - size)) // size
+        try:
+            return Windows(prior, n, level, prime, size, inside, outside)
+        except CertificationError:
+            if math.isinf(odds):
+                odds = 2.0**40  # a set that is allowed to rule all others out, but for rounding
+    raise CertificationError(
+        "no windows were proved to keep epsilon", given=f"{level!r}", remedy="choose a larger epsilon"
+    )
+
+
+def load_windows(path: str | os.PathLike[str]) -> Windows:
+    """The windows in a file, proved anew.
+
+    Parameters
+    ----------
+    path
+        A file that `Windows.save` wrote.
+    """
+    return Windows.from_json(mechanism_file.read_text(path))
+
+
+def _decode(cls: type[Windows], text: str) -> Windows:
+    document = parse_json(text)
+    if not isinstance(document, dict) or document.keys() != {*MEMBERS, "digest"}:
+        raise ValueError(f"it must have the members {[*MEMBERS, 'digest']}")
+    prior: Prior | None = None
+    if document["prior"] is not None:
+        labels: list[Hashable] = [decode_label(value) for value in document["labels"]]
+        p = [float(x) for x in document["prior"]]
+        prior = Prior(p, check_labels(labels, len(p), "labels"))
+        if prior.probabilities.tolist() != p:
+            raise ValueError("its prior does not sum to 1")
+    numbers = (document["prime"], document["size"], int(document["inside"]), int(document["outside"]))
+    made = cls(prior, document["answers"], float(document["epsilon"]), *numbers)
+    if made._document() | {"digest": made.digest} != document:
+        raise ValueError("its digest does not match its content")
+    return made
+
+
+def _digest(document: dict[str, Any]) -> str:
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(PURPOSE + text.encode()).hexdigest()
+
+
+def _set(value: Windows, name: str, content: Any) -> None:
+    object.__setattr__(value, name, content)

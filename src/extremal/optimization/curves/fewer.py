@@ -1,0 +1,105 @@
+"""fewer_reports(): a design for estimates with fewer reports, and what that costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..._common.threads import one_thread
+from ..._common.types import Floats, Ints
+from ...errors import OptionError, SolverError
+from ...model.mechanism import Mechanism
+from ...theory.pairing import pair_outputs
+from ..quadratic.closed_forms import randomized_response
+from ..quadratic.problem import Problem, make_problem
+from ..quadratic.pruning import cut
+from ..quadratic.purposes import Purpose
+from ..quadratic.search import ridged
+from ..result import Design, within_lifts
+from ..robust.cone import Cone
+from ..robust.solve import within
+from ..solver.bound import blurred, checked_bound
+from ..solver.column_generation import relative_gap
+
+
+@one_thread
+def fewer_reports(design: Design, most: int) -> Design:
+    """The same design with at most so many different reports: those that tell most, with their best probabilities.
+
+    The bound stays what it is, so `gap` says how much the smaller number costs at most. As many reports as answers are
+    always enough: randomized response has no more.
+
+    Parameters
+    ----------
+    design
+        A design for a purpose, such as shares.
+    most
+        The largest number of reports, at least the number of answers.
+
+    Returns
+    -------
+    Design
+        The design itself if it has no more reports than that.
+    """
+    given: object = design
+    if not isinstance(given, Design):
+        raise OptionError(
+            "must be a design", parameter="design", given=repr(given)[:40], remedy="design() makes one"
+        )
+    n, purpose = design.prior.size, design.utility
+    if not isinstance(purpose, Purpose):
+        raise OptionError(
+            "must be a design for estimates",
+            parameter="design",
+            given=f"one for {purpose.name}",
+            remedy="designs for a utility have at most as many reports as answers already",
+        )
+    number: object = most
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or most < n:
+        raise OptionError(
+            f"must be a whole number, at least that of answers, {n}",
+            parameter="most",
+            given=repr(most)[:40],
+            remedy=f"e.g. {4 * n}",
+        )
+    if design.mechanism.shape[1] <= most:
+        return design
+    pi, A = design.prior.probabilities, purpose.loss(design.prior)
+    order: Ints = np.lexsort((-np.diagonal(A), -pi)).astype(np.int64)
+    problem = make_problem(pi[order], design.epsilon, A[np.ix_(order, order)])
+    P = design.mechanism.matrix[:, design.mechanism.matrix.max(axis=0) > 0][order]
+    q = problem.pi @ P
+    simple = _made(design, purpose, order, *_simple(design, order, problem))
+    try:
+        fewer = cut(ridged(problem), (P / q - 1).T, q, int(most))
+    except (np.linalg.LinAlgError, SolverError):
+        fewer = None
+    if fewer is None:
+        return simple
+    found = _made(design, purpose, order, *fewer)
+    return found if found.value >= simple.value else simple
+
+
+def _simple(design: Design, order: Ints, problem: Problem) -> tuple[Floats, Floats]:
+    """Randomized response: lift vectors less 1, and its output distribution."""
+    if design.prior_set is None:
+        return randomized_response(problem)
+    return Cone.of(design.prior_set, design.epsilon, order).simple()
+
+
+def _made(design: Design, purpose: Purpose, order: Ints, X: Floats, q: Floats) -> Design:
+    """The design of these lift vectors less 1, over sorted symbols."""
+    prior = design.prior
+    P = np.empty((prior.size, len(q)))
+    P[order] = ((1 + X) * q[:, None]).T
+    mechanism = Mechanism(P / P.sum(axis=1, keepdims=True), prior.labels)
+    if design.prior_set is None:
+        mechanism = within_lifts(prior, mechanism, design.epsilon)
+    else:
+        mechanism = within(design.prior_set, design.epsilon, mechanism)
+    mechanism = pair_outputs(prior, mechanism)
+    value = purpose(prior, mechanism)
+    upper = checked_bound(design.upper_bound, value, blurred(value, design.epsilon))
+    proven = design.proven and relative_gap(value, upper) <= design.gap
+    return replace(design, made=mechanism, value=value, upper_bound=upper, proven=proven)

@@ -1,0 +1,185 @@
+"""tradeoff(): the best utility against the privacy level, beside randomized response at equal leakage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..._common.frames import Tabular
+from ..._common.threads import one_thread
+from ..._common.types import Floats
+from ...errors import OptionError
+from ...model.leakage import lift
+from ...model.mechanism import identity
+from ...model.prior import Prior
+from ...model.regions import check_epsilon
+from ...model.utility import Utility
+from ...theory.randomized_response import randomized_response_for_pml
+from ..design import uninterrupted
+from ..estimation import run_purpose
+from ..quadratic.purposes import Purpose, shares
+from ..run import choose_method, run_task
+from ..solver.local_search import fill
+from ..task import Task, make_task
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class Tradeoff(Tabular):
+    """Curves over epsilon: what is optimal, what is proven impossible to exceed, and what randomized response gives.
+
+    `ceiling` is the utility of releasing X itself.
+
+    Attributes
+    ----------
+    prior
+        How common each answer is.
+    utility
+        What the designs are for.
+    epsilons
+        The limits, in nats.
+    optimal
+        The value of the best design found at each.
+    upper_bound
+        The bound on it.
+    randomized_response
+        The value of randomized response at the same leakage.
+    methods
+        The method used at each.
+    ceiling
+        The value of releasing the answer itself.
+    """
+
+    prior: Prior
+    utility: Utility | Purpose = field(repr=False)
+    epsilons: Floats
+    optimal: Floats
+    upper_bound: Floats
+    randomized_response: Floats
+    methods: tuple[str, ...]
+    ceiling: float
+
+    def __len__(self) -> int:
+        return len(self.epsilons)
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Axes with both curves over epsilon, and the utility of releasing X itself.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw on; new ones if None.
+        """
+        from ..._common.plot import draw_tradeoff
+
+        return draw_tradeoff(
+            self.epsilons,
+            self.optimal,
+            self.randomized_response,
+            self.ceiling,
+            self.utility.name,
+            axes=axes,
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One mapping for each point, for tables and files."""
+        return [
+            {
+                "epsilon": float(e),
+                "optimal": float(v),
+                "upper_bound": float(u),
+                "randomized_response": float(r),
+                "method": m,
+            }
+            for e, v, u, r, m in zip(
+                self.epsilons,
+                self.optimal,
+                self.upper_bound,
+                self.randomized_response,
+                self.methods,
+                strict=True,
+            )
+        ]
+
+
+@one_thread
+def tradeoff(
+    prior: Prior,
+    epsilons: Iterable[float],
+    utility: Utility | Purpose = shares,
+    *,
+    tolerance: float | None = None,
+    time_limit: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Tradeoff:
+    """The best value at each epsilon, in the order given, beside randomized response.
+
+    Neighbouring points help each other: the columns of the last design, refilled at the new level, start the next.
+    A mechanism that is good at a lower epsilon stays admissible, so the curve never falls: where a search ends early,
+    the best value at a lower epsilon is taken over.
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    epsilons
+        The limits on leakage, in nats.
+    utility
+        What the mechanism is for: a purpose such as `shares`, or a utility.
+    tolerance
+        How close to the optimum each design must be proven to be, relative to its value.
+    time_limit
+        Seconds for each design; None for no limit.
+    progress
+        A function that is called with (points done, points).
+
+    Returns
+    -------
+    Tradeoff
+        The curves, to print, plot or tabulate.
+    """
+    given: Any = epsilons
+    if (
+        isinstance(given, str | bytes)
+        or not isinstance(given, Iterable)
+        or getattr(given, "shape", None) == ()
+    ):
+        raise OptionError(
+            "must be several levels",
+            parameter="epsilons",
+            given=repr(epsilons)[:60],
+            remedy="one level is a list of one: [0.5]",
+        )
+    levels = np.array([check_epsilon(e) for e in epsilons])
+    count = len(levels)
+    optimal, upper, response = np.zeros(count), np.zeros(count), np.zeros(count)
+    methods = [""] * count
+    start: Floats | None = None
+    best = -np.inf
+    for done, k in enumerate(np.argsort(levels, kind="stable"), start=1):
+        if isinstance(utility, Purpose):
+            design = run_purpose(prior, levels[k], utility, tolerance, time_limit)
+        else:
+            task = make_task(prior, levels[k], utility, tolerance or 1e-6, time_limit)
+            design = run_task(replace(task, start=_refill(task, start)), choose_method(task))
+        methods[k] = uninterrupted(design).method
+        best = max(best, design.value)
+        optimal[k], upper[k] = best, max(design.upper_bound, best)
+        response[k] = utility(prior, randomized_response_for_pml(prior, levels[k]))
+        start = lift(prior, design.mechanism).T
+        if progress is not None:
+            progress(done, count)
+    ceiling = utility(prior, identity(prior))
+    return Tradeoff(prior, utility, levels, optimal, upper, response, tuple(methods), ceiling)
+
+
+def _refill(task: Task, start: Floats | None) -> Floats | None:
+    """The columns of a neighbouring design at this level: the same symbols first."""
+    if start is None:
+        return None
+    return fill(task.prior.probabilities, task.low, task.high, np.argsort(-start, axis=1, kind="stable"))

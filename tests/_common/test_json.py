@@ -1,0 +1,87 @@
+"""The strict reader of JSON: what other readers let pass is refused, and nothing takes longer than its length."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extremal._common.json import DEEPEST, MOST_DIGITS, parse_json
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**30), 10**30)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda parts: st.lists(parts, max_size=4) | st.dictionaries(st.text(), parts, max_size=4),
+    max_leaves=30,
+)
+
+
+@given(values, st.booleans())
+def test_what_python_writes_is_read_back(value, ascii_only):
+    text = json.dumps(value, ensure_ascii=ascii_only)
+    assert parse_json(text) == value
+    if ascii_only:
+        assert parse_json(text.encode()) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"a": 1, "a": 1}', "'a' occurs twice"),
+        ('[{"b": {"a": 1, "\\u0061": 2}}]', "'a' occurs twice"),
+        ("[NaN]", "NaN is not a number"),
+        ("-Infinity", "-Infinity is not a number"),
+        ("[1e400]", "1e400 is too large"),
+        ("-1e999999999", "too large"),
+        ("9" * (MOST_DIGITS + 1), "digits"),
+        ("[" * (DEEPEST + 1) + "]" * (DEEPEST + 1), "deep"),
+        ('{"a":' * (DEEPEST + 1) + "1" + "}" * (DEEPEST + 1), "deep"),
+        ("[" * 1_000_000, "deep"),
+        (b"\xff\xfe", "UTF-8"),
+        ("", "Expecting value"),
+        ("[1,]", "line 1"),
+        ("\ufeff1", "BOM"),
+    ],
+)
+def test_what_is_not_strict_json_is_refused_in_one_line(text, reason):
+    with pytest.raises(ValueError, match=reason) as caught:
+        parse_json(text)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+def test_a_text_that_is_too_long_is_refused():
+    with pytest.raises(ValueError, match="it has 5 characters, more than 4"):
+        parse_json("[1,2]", largest=4)
+
+
+def test_as_deep_as_allowed_is_read_whatever_stands_in_strings():
+    value = json.dumps("[[[[{{{{" * 20 + '"\\')
+    text = "[" * DEEPEST + value + "," + value + "]" * DEEPEST
+    for _ in range(DEEPEST):
+        found = parse_json(text) if isinstance(text, str) else text[0]
+        text = found
+    assert found == [json.loads(value)] * 2
+    closing = json.dumps("]" * 500)
+    with pytest.raises(ValueError, match="deep"):
+        parse_json(f"[{closing}," + "[" * DEEPEST + "]" * DEEPEST + "]")
+
+
+@pytest.mark.parametrize("piece", ['\\"', '"\\', '"', '["a\\"', "\\"])
+def test_quotes_that_do_not_match_cost_no_second_look(piece):
+    """Looking for the end of a string from every quote would be 10^11 steps: this test would not end."""
+    for text in (piece * 400_000, "[" * 40 + piece * 400_000, "[" * 40 + '"' + piece * 400_000):
+        with pytest.raises(ValueError, match=r"."):
+            parse_json(text)
+
+
+def test_many_names_are_compared_once_each():
+    """Quadratic work on 100,000 names would be 10^10 comparisons: this test would not end."""
+    names = [f"n{i}" for i in range(100_000)]
+    text = "{" + ",".join(f'"{name}":0' for name in names) + "}"
+    assert len(parse_json(text)) == 100_000
+    with pytest.raises(ValueError, match="'n5' occurs twice"):
+        parse_json(text[:-1] + ',"n5":0}')

@@ -1,0 +1,217 @@
+"""Linear algebra on one thread: what it leaves behind, who shares it, and that the number of threads changes no bit."""
+
+import ctypes.util
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import threadpoolctl
+
+import extremal as ex
+from extremal._common.threads import _OneThread, one_thread
+
+DIGESTS = """
+import hashlib, numpy as np, extremal as ex
+weights = 1 / np.arange(1, 41)
+prior, small = ex.Prior(weights / weights.sum()), ex.Prior(weights[:8] / weights[:8].sum())
+first = ex.design(prior, 1.0)
+over = ex.design(ex.PriorSet.l1_ball(small, 0.1), 1.0)
+certified = ex.certify(first)
+shares = ex.estimate(certified, {label: 5 + i % 7 for i, label in enumerate(certified.mechanism.outputs)})
+found = [first.mechanism.matrix, over.mechanism.matrix, [first.upper_bound, over.upper_bound]]
+found += [shares.shares, shares.standard_errors, shares.lower, ex.check_design(first).upper_bound]
+print(*(hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest() for values in found))
+"""
+
+
+def threads():
+    """How many threads each library of linear algebra would use."""
+    found = threadpoolctl.threadpool_info()
+    return {library["filepath"]: library["num_threads"] for library in found if library["user_api"] == "blas"}
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    import scipy.linalg  # noqa: F401
+
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        if set(threads().values()) != {2}:
+            pytest.skip("this machine's linear algebra has no threads to choose")
+        yield
+
+
+def test_a_design_uses_one_thread_and_leaves_as_many_as_there_were():
+    seen = []
+    weights = 1 / np.arange(1, 20)
+    ex.design(ex.Prior(weights / weights.sum()), 1.0, progress=lambda *_: seen.append(threads()))
+    assert seen
+    assert {count for found in seen for count in found.values()} == {1}
+    assert set(threads().values()) == {2}
+
+
+def test_a_call_that_fails_restores_them_too():
+    @one_thread
+    def stop():
+        assert set(threads().values()) == {1}
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        stop()
+    assert set(threads().values()) == {2}
+
+
+def test_calls_that_overlap_restore_when_the_last_one_leaves():
+    """Eight threads come and go, some by exceptions; one stays until all others have left."""
+    first_is_in, others_left, failures = threading.Event(), threading.Event(), []
+
+    def stay():
+        with one_thread:
+            first_is_in.set()
+            others_left.wait(60)
+            if set(threads().values()) != {1}:
+                failures.append("restored while somebody was inside")
+
+    def visit(number):
+        for _ in range(50):
+            try:
+                with one_thread, one_thread:
+                    if number % 2:
+                        raise ValueError
+            except ValueError:
+                pass
+
+    staying = threading.Thread(target=stay)
+    staying.start()
+    assert first_is_in.wait(60)
+    visitors = [threading.Thread(target=visit, args=(number,)) for number in range(8)]
+    for thread in visitors:
+        thread.start()
+    for thread in visitors:
+        thread.join()
+    others_left.set()
+    staying.join()
+    assert failures == []
+    assert set(threads().values()) == {2}
+
+
+def test_the_last_one_restores_them_also_if_another_came_first():
+    """threadpoolctl listens to one thread at a time: here it must listen to whoever is last."""
+    inside, leave, seen = threading.Event(), threading.Event(), []
+
+    def come_first():
+        with one_thread:
+            inside.set()
+            leave.wait(60)
+
+    first = threading.Thread(target=come_first)
+    first.start()
+    assert inside.wait(60)
+    with one_thread:
+        leave.set()
+        first.join()
+        seen.append(set(threads().values()))
+    assert seen == [{1}]
+    assert set(threads().values()) == {2}
+
+
+def _tell(connection):
+    with one_thread:
+        inside = set(threads().values())
+    connection.send((inside, set(threads().values())))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("who", ["this thread", "another thread"])
+def test_a_child_that_is_forked_meanwhile_gets_its_threads_back(who):
+    """A child has only the thread that forked: nobody else will leave in it."""
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe()
+    child = context.Process(target=_tell, args=(there,))
+    if who == "this thread":
+        with one_thread:
+            child.start()
+            inside, after = here.recv()
+        assert (inside, after) == ({1}, {1})  # it forked inside, and is still inside
+    else:
+        is_in, leave = threading.Event(), threading.Event()
+
+        def stay():
+            with one_thread:
+                is_in.set()
+                leave.wait(60)
+
+        thread = threading.Thread(target=stay)
+        thread.start()
+        assert is_in.wait(60)
+        child.start()
+        inside, after = here.recv()
+        leave.set()
+        thread.join()
+        assert (inside, after) == ({1}, {2})
+    child.join()
+    assert set(threads().values()) == {2}
+
+
+def test_nothing_breaks_where_no_library_can_be_controlled(monkeypatch):
+    nothing = threadpoolctl.ThreadpoolController().select(filepath="none of them")
+    monkeypatch.setattr("extremal._common.threads._find", lambda: (nothing, nothing))
+    with _OneThread():
+        assert set(threads().values()) == {2}
+    assert set(threads().values()) == {2}
+
+
+def test_a_library_that_is_loaded_later_is_found():
+    fresh, seen = _OneThread(), []
+    with fresh:
+        assert set(threads().values()) == {1}
+        none = fresh._libraries[0].select(filepath="none of them")
+        fresh._libraries = none, none  # as if none had been loaded then
+    sys.modules["a_library_that_is_loaded_later"] = sys
+    try:
+        with fresh:
+            seen.append(set(threads().values()))
+    finally:
+        del sys.modules["a_library_that_is_loaded_later"]
+    assert seen == [{1}]
+    assert set(threads().values()) == {2}
+
+
+def test_the_threads_of_mkl_are_limited_for_each_caller_and_restored():
+    try:
+        ctypes.CDLL(ctypes.util.find_library("mkl_rt") or "libmkl_rt.so.3")
+    except OSError:
+        pytest.skip("needs MKL")
+    before, seen = threads(), {}
+
+    def visit(number):
+        with one_thread:
+            seen[number] = set(threads().values())
+        seen[number] |= {("after", *threads().values())}
+
+    assert any("mkl" in path for path in before)
+    with one_thread:
+        visitors = [threading.Thread(target=visit, args=(number,)) for number in range(8)]
+        for thread in visitors:
+            thread.start()
+        for thread in visitors:
+            thread.join()
+        seen["here"] = set(threads().values())
+    assert all(1 in found and not {2, 3, 4} & found for found in seen.values())
+    assert threads() == before
+
+
+def test_the_number_of_threads_changes_no_bit():
+    found = set()
+    for number in ("1", "2", "4", None):
+        environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+        environment |= {} if number is None else {"OPENBLAS_NUM_THREADS": number}
+        command = [sys.executable, "-c", DIGESTS]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        found.add(done.stdout)
+    assert len(found) == 1
+    assert len(found.pop().split()) == 7

@@ -1,0 +1,320 @@
+"""Windows: what leaves a device, the step and the start together, enumerated in fractions."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+import extremal as ex
+from extremal.certification.proof import Lift, is_at_most
+from extremal.certification.weights import TOTAL
+from extremal.draw.order import OrderWarning
+from extremal.errors import CertificationError, FormatError, KeyingError, OptionError, ValuesError
+from extremal.large import leakage as theory
+from extremal.large import trees
+from extremal.randomness import SeededWords
+
+SKEWED = ex.Prior([0.4, 0.3, 0.12, 0.1, 0.05, 0.03], labels=list("abcdef"))
+CASES = [
+    (2, 1.0),
+    (5, 0.7),
+    (6, 2.0),
+    (SKEWED, 0.5),
+    (SKEWED, 1.3),
+    (ex.Prior.uniform(7), 1.0),
+    (ex.Prior.uniform(12), 1.5),
+]
+
+
+def joint(w):
+    """P(step, start | x) for every report and every answer, from the integers alone."""
+    table = {}
+    for step, start in product(range(1, w.prime), range(w.prime)):
+        inverse = pow(step, -1, w.prime)
+        places = [(x - start) * inverse % w.prime for x in range(w.answers)]
+        table[step, start] = [Fraction(w.places.weight(j), TOTAL * (w.prime - 1)) for j in places]
+    return table
+
+
+def exact_prior(w):
+    if w.prior is None:
+        return [Fraction(1, w.answers)] * w.answers
+    masses = [Fraction(p) for p in w.prior.probabilities.tolist()]
+    return [p / sum(masses) for p in masses]
+
+
+@pytest.mark.parametrize(("answers", "epsilon"), CASES)
+def test_step_and_start_together_keep_what_is_claimed(answers, epsilon):
+    w = ex.large.windows(answers, epsilon)
+    table, prior = joint(w), exact_prior(w)
+    assert all(sum(row[x] for row in table.values()) == 1 for x in range(w.answers))
+    top, ratio = Fraction(1), Fraction(1)
+    for row in table.values():
+        mean = sum(p * q for p, q in zip(prior, row, strict=True))
+        if mean:
+            top = max(top, max(row) / mean)
+            ratio = math.inf if min(row) == 0 else max(ratio, max(row) / min(row))
+    assert math.log(top) <= w.realised_epsilon * (1 + 1e-15) <= epsilon * (1 + 1e-15)
+    assert math.log(ratio) == pytest.approx(w.ldp_epsilon, abs=1e-12)
+    if w.prior is not None and w.prior.is_uniform and w.prime == w.answers:
+        assert math.log(top) == pytest.approx(w.realised_epsilon, abs=1e-12)  # nothing is given away
+    if w.prior is None:
+        assert w.realised_epsilon == w.ldp_epsilon
+
+
+@pytest.mark.parametrize(("answers", "epsilon"), CASES)
+def test_estimates_are_unbiased(answers, epsilon):
+    """The mean over every report, with its probability, of the estimate that a single report gives is the truth."""
+    w = ex.large.windows(answers, epsilon)
+    table = joint(w)
+    numbers = np.array([(step - 1) * w.prime + start for step, start in table])
+    share = np.random.default_rng(1).dirichlet(np.ones(w.answers))
+    chance = np.array([[float(q) for q in row] for row in table.values()]) @ share
+    single = np.array([ex.large.estimate(w, [y]).estimates for y in numbers])
+    np.testing.assert_allclose(chance @ single, share, atol=1e-12)
+    own, other = w.supports
+    rate = other + (own - other) * share
+    np.testing.assert_allclose(
+        chance @ (single - share) ** 2, rate * (1 - rate) / (own - other) ** 2, atol=1e-10
+    )
+    few = [w.labels[0], w.labels[1]]  # by another way: places of answers instead of members of sets
+    np.testing.assert_allclose(
+        ex.large.estimate(w, numbers, few).estimates, single.mean(axis=0)[:2], atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(("answers", "epsilon"), CASES)
+def test_every_place_has_as_many_words_as_it_weighs(answers, epsilon):
+    places = ex.large.windows(answers, epsilon).places
+    ends = np.cumsum([places.weight(j) for j in range(places.prime)], dtype=object)
+    assert ends[-1] == TOTAL
+    for j, end in enumerate(ends):
+        if places.weight(j):
+            words = np.array([4 * (end - places.weight(j)), 4 * (end - 1) + 3], dtype=np.uint64)
+            assert places.draw(words).tolist() == [j, j]
+
+
+def test_reports_come_out_as_often_as_they_should():
+    w = ex.large.windows(SKEWED, 1.3)
+    table = joint(w)
+    n = 60_000
+    for x, label in ((0, "a"), (5, "f")):
+        seen = np.bincount(w.privatize([label] * n, source=SeededWords(x)), minlength=w.prime * (w.prime - 1))
+        expected = n * np.array([float(row[x]) for row in table.values()])
+        assert ((seen - expected) ** 2 / np.maximum(expected, 1e-9)).sum() < len(expected) + 6 * math.sqrt(
+            2 * len(expected)
+        )
+        assert not seen[expected == 0].any()
+
+
+@pytest.mark.filterwarnings("ignore::extremal.draw.order.OrderWarning")
+def test_the_step_knows_nothing_of_the_answer():
+    """Keyed draws are where it could: the same person's step is the same, whatever the answer is."""
+    w = ex.large.windows(50, 1.0)
+    draws = {"key": bytes(range(32)), "ids": list(range(3000))}
+    one, other = (w.privatize(np.full(3000, x), column="q", **draws) for x in (3, 44))
+    assert (one // w.prime == other // w.prime).all()
+    same = np.mean((one - 3) % w.prime == (other - 44) % w.prime)  # nor do the places of two answers agree
+    assert same < 3 / w.prime
+    assert (one == w.privatize(np.full(3000, 3), column="q", **draws)).all()
+    again = w.privatize(np.full(3000, 3), column="r", **draws)
+    assert np.mean(again // w.prime == one // w.prime) < 0.1
+    with pytest.raises(KeyingError):
+        w.privatize([1, 2], key=bytes(range(32)), ids=[1, 1], column="q")
+
+
+def test_whoever_chooses_the_step_by_the_answer_is_found_out():
+    prior = ex.Prior.uniform(5)
+    w = ex.large.windows(prior, 0.5)
+    x = np.random.default_rng(0).integers(0, 5, 20_000)
+    y = w.privatize(x, source=SeededWords(7))
+    assert not ex.audit_pairs(x, y, epsilon=0.5, prior=prior).violation
+    cheated = np.where(x == 0, y % w.prime, y)  # always the step 1
+    assert ex.audit_pairs(x, cheated, epsilon=0.5, prior=prior).violation
+    assert not ex.audit_pairs(
+        x, y % w.prime, epsilon=0.5, prior=prior
+    ).violation  # the start alone would not show it
+
+
+def test_the_file_and_the_page_are_enough_to_draw():
+    """By the words of the page on the file format, without the library's drawing."""
+    for w in (ex.large.windows(SKEWED, 1.3), ex.large.windows(23, 2.0)):
+        d = json.loads(w.to_json())
+        p, size, inside, outside = d["prime"], d["size"], int(d["inside"]), int(d["outside"])
+        extra = 2**62 - size * inside - (p - size) * outside
+        weights = [inside + (j < extra) if j < size else outside for j in range(p)]
+        steps, words = (np.random.default_rng(k).integers(0, 2**64, 50, dtype=np.uint64) for k in (1, 2))
+        for x in (0, w.answers - 1):
+            expected = []
+            for u, v in zip(steps.tolist(), words.tolist(), strict=True):
+                step, left, j = 1 + u % (p - 1), v >> 2, 0
+                while left >= weights[j]:
+                    left, j = left - weights[j], j + 1
+                expected.append((step - 1) * p + (x - j * step) % p)
+            assert w.places.report(np.full(50, x), steps, words).tolist() == expected
+
+
+def test_the_error_is_that_of_subset_selection():
+    """4 e^eps / (e^eps - 1)^2 for each share in the limit of many answers (Ye and Barg), which nobody improves on."""
+    w = ex.large.windows(22_000, 5.0)
+    assert w.squared_error == pytest.approx(4 * math.exp(5) / (math.exp(5) - 1) ** 2, rel=5e-3)
+    prior = ex.Prior(1 / np.arange(1, 22_001) / np.sum(1 / np.arange(1, 22_001)))
+    known = ex.large.windows(prior, 5.0)
+    assert known.squared_error < w.squared_error
+    assert known.realised_epsilon <= 5.0 < known.ldp_epsilon
+    assert ex.large.windows(ex.Prior.uniform(22_000), 5.0).squared_error < w.squared_error / 3.5
+
+
+def test_a_file_says_all_and_is_proved_anew(tmp_path):
+    for w in (ex.large.windows(SKEWED, 1.3), ex.large.windows(1000, 2.0)):
+        w.save(tmp_path / "w.json")
+        assert ex.large.load(tmp_path / "w.json") == w
+        document = json.loads(w.to_json())
+        for change in (
+            {"epsilon": "0.1"},
+            {"inside": str(w.inside + 1)},
+            {"outside": "0"},
+            {"prime": w.prime + 1},
+            {"size": w.size + 1},
+            {"digest": "0" * 64},
+            {"answers": w.answers - 1},
+            {"more": 1},
+            {"version": 2},
+        ):
+            with pytest.raises(FormatError):
+                ex.large.Windows.from_json(json.dumps(document | change))
+    with pytest.raises(CertificationError, match="leak"):
+        ex.large.Windows(None, 5, 0.1, 5, 1, TOTAL // 2, TOTAL // 8)
+
+
+def test_what_is_no_answer_no_report_or_no_level_is_refused():
+    w = ex.large.windows(100, 1.0)
+    for values in ([100], [-1], ["a"], np.zeros((2, 2), dtype=int), [0.5]):
+        with pytest.raises(ValuesError):
+            w.privatize(values)
+    with pytest.raises(ValuesError, match="first 'z'"):
+        ex.large.windows(SKEWED, 1.0).privatize(["a", "z"])
+    for reports in ([], [-1], [w.prime * (w.prime - 1)], ["x"], [1.5]):
+        with pytest.raises(ValuesError):
+            ex.large.estimate(w, reports)
+    assert ex.large.estimate(w, ["17", "4"], [3]).estimates.shape == (1,)
+    with pytest.raises(ValuesError, match="among the answers"):
+        ex.large.estimate(w, [1], [100])
+    for answers, epsilon in ((1, 1.0), (100, 0.0), (2.5, 1.0), (1 << 40, 1.0)):
+        with pytest.raises(OptionError):
+            ex.large.windows(answers, epsilon)
+    with pytest.raises(OptionError):
+        ex.large.estimate(w, [1], intervals="some")
+    with pytest.warns(OrderWarning):
+        w.privatize(np.arange(5000) // 50)
+
+
+def test_groups_add_up():
+    w = ex.large.windows(40, 1.0)
+    x = np.random.default_rng(0).integers(0, 20, 4000)
+    y = w.privatize(x, source=SeededWords(0))
+    shares = ex.large.estimate(w, y, intervals="each")
+    groups = ex.large.estimate_groups(w, y, {"low": range(20), "high": range(20, 40)})
+    assert groups.estimates == pytest.approx([shares.estimates[:20].sum(), shares.estimates[20:].sum()])
+    assert np.all((groups.lower <= [1.0, 0.0]) & (groups.upper >= [1.0, 0.0]))
+    assert 0.02 < groups.standard_errors[0] < 0.2
+
+
+def test_common_answers_are_found_by_their_prefixes():
+    tree = ex.large.tree(1 << 14, 4.0)
+    assert [w.answers for w in tree.levels] == [64, 1024, 1 << 14]
+    x = np.concatenate([np.full(3000, 7777), np.full(2000, 12), np.arange(5000) * 3])
+    np.random.default_rng(0).shuffle(x)
+    y = tree.privatize(x, source=SeededWords(5))
+    found = ex.large.heavy_hitters(tree, y)
+    assert found.labels == (7777, 12)
+    assert np.all((found.lower <= [0.3, 0.2]) & (found.upper >= [0.3, 0.2]))
+    draws = {"key": bytes(range(32)), "ids": list(range(len(x))), "column": "q"}
+    keyed = tree.privatize(x, **draws)
+    assert (keyed == tree.privatize(x, **draws)).all()
+    assert (
+        keyed % 3 == tree.privatize(x[::-1].copy(), **draws) % 3
+    ).all()  # the level is the person's, not the answer's
+    with pytest.raises(ValuesError, match="every level"):
+        ex.large.heavy_hitters(tree, y[y % 3 == 0])
+    assert ex.large.heavy_hitters(tree, [str(report) for report in y.tolist()]).labels == found.labels
+    with pytest.raises(ValuesError, match="whole numbers"):
+        ex.large.heavy_hitters(tree, ["1", "x"])
+    labelled = ex.large.tree(ex.Prior.uniform([f"w{i}" for i in range(300)]), 2.0)
+    assert labelled.epsilon >= max(w.realised_epsilon for w in labelled.levels)
+    for wrong in (1, 2.0):
+        with pytest.raises(OptionError):
+            ex.large.tree(1000, 1.0, wrong)
+
+
+def test_the_limit_of_a_tree_holds_for_the_exact_masses_of_prefixes(monkeypatch):
+    """Sums of masses are rounded; what is sent is held against sums of fractions."""
+    monkeypatch.setattr(trees, "ROOTS", 3)
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        prior, epsilon = ex.Prior(rng.dirichlet(np.ones(29))), float(rng.uniform(0.2, 1.0))
+        tree = ex.large.tree(prior, epsilon, 2)
+        assert tree.epsilon == epsilon
+        masses = [Fraction(p) for p in prior.probabilities.tolist()]
+        for level, w in enumerate(tree.levels[:-1]):
+            prefix = [Fraction(0)] * w.answers
+            for i, p in enumerate(masses):
+                prefix[i // tree.divisor(level)] += p / sum(masses)
+            for row in joint(w).values():
+                mean = sum(p * q for p, q in zip(prefix, row, strict=True))
+                if mean:
+                    lift = max(row) / mean
+                    assert is_at_most(Lift(lift.numerator, lift.denominator, 0), epsilon)
+
+
+def test_the_same_windows_on_other_prefixes_have_noise_of_their_own():
+    one, other = ex.large.tree(1000, 1.0, 250), ex.large.tree(1000, 1.0, 300)
+    assert one.levels == other.levels
+    draws = {"key": bytes(range(32)), "ids": list(range(2000)), "column": "q"}
+    x = np.random.default_rng(0).integers(0, 250, 2000)  # the first prefix of either tree
+    assert np.mean(one.privatize(x, **draws) == other.privatize(x, **draws)) < 0.2
+
+
+@pytest.mark.parametrize("epsilon", [41.5, 50.0, 100.0, 1000.0])
+def test_large_limits_give_exact_reports_and_no_error(epsilon):
+    w = ex.large.windows(100, epsilon)
+    assert w.supports.own > 1 - 1e-15
+    assert w.ldp_epsilon <= epsilon
+
+
+@pytest.mark.parametrize(
+    "epsilon", [pytest.param(0.01, marks=pytest.mark.slow), 1.0, pytest.param(7.0, marks=pytest.mark.slow)]
+)
+def test_a_search_in_two_steps_finds_the_best_size_of_sets(epsilon, monkeypatch):
+    """All sizes at once would take 14 GB for hundreds of millions of answers."""
+    rare = ex.Prior(np.arange(1, 20_004) / np.arange(1, 20_004).sum())
+    every = [ex.large.windows(answers, epsilon) for answers in (20_003, ex.Prior.uniform(20_003), rare)]
+    monkeypatch.setattr(theory, "MOST_SIZES", 500)
+    for best in every:
+        found = ex.large.windows(best.prior or best.answers, epsilon)
+        assert found.squared_error == pytest.approx(best.squared_error, rel=1e-6)
+
+
+def test_masked_numbers_are_refused():
+    with pytest.raises(ValuesError):
+        ex.large.windows(100, 1.0).privatize(np.ma.masked_equal([1, 2], 2))
+
+
+@pytest.mark.slow
+def test_intervals_hold_in_simulations():
+    w = ex.large.windows(200, 1.0)
+    share = 1 / np.arange(1, 201) / np.sum(1 / np.arange(1, 201))
+    rng, misses, alone = np.random.default_rng(0), 0, 0.0
+    for k in range(300):
+        y = w.privatize(rng.choice(200, 2000, p=share), source=SeededWords(k))
+        e = ex.large.estimate(w, y)
+        misses += not np.all((e.lower <= share) & (share <= e.upper))
+        one = ex.large.estimate(w, y, [0], intervals="each")
+        alone += one.lower[0] <= share[0] <= one.upper[0]
+    assert misses <= 30
+    assert alone / 300 >= 0.92

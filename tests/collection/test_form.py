@@ -50,6 +50,15 @@ QUESTIONS = [
 ]
 FILES = survey(QUESTIONS)
 ONE = survey(QUESTIONS[:1])
+
+
+def without_id(questions):
+    files = survey(questions)
+    document = json.loads(files["/survey.json"])
+    del document["id"]
+    return {**files, "/survey.json": json.dumps(document)}
+
+
 FACTS = "the report on one question makes no guess about your answer more than "
 # Everything a page could leave behind, as text.
 TRACES = f"""async () => JSON.stringify([
@@ -402,6 +411,8 @@ def test_a_tab_that_hears_nothing_of_the_other_looks_before_it_draws(visit):
         ("IDBObjectStore.prototype.put = function () { this.transaction.abort(); };", ONE, "keeps nothing"),
         ("", survey(QUESTIONS[:1], id=None), "It has no id"),
         ("", survey(QUESTIONS[:1], id="../.."), "It has no id"),
+        ("", survey(QUESTIONS[:1], id=["12345678"]), "It has no id"),
+        ("", without_id(QUESTIONS[:1]), "It has no id"),
         ("", {"/survey.json": "<!doctype html>"}, "check your connection"),
         ("", {**ONE, "/mechanisms/visits-0.json": "{}"}, "cannot be trusted"),
         ("", {**ONE, "/mechanisms/visits-0.json": DEBTS[0].to_json()}, "do not fit together"),

@@ -19,6 +19,7 @@ from extremal.certification.certify import certify
 from extremal.draw.ids import id_blocks
 from extremal.errors import FileError, KeyingError
 from extremal.release import ledger as module
+from extremal.release.files import atomic
 from extremal.release.files.privatize import privatize_file
 from extremal.release.frames import privatize_frame
 from extremal.release.ledger import Entry, People
@@ -363,6 +364,35 @@ def test_a_line_with_other_answers_than_people_is_damaged(ledger, change):
         answered(ledger, "abc")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"column": 3},
+        {"column": None},
+        {"column": []},
+        {"column": ["answer"]},
+        {"column": ["answer", 1]},
+        {"occasion": {}},
+        {"occasion": True},
+        {"digest": 4},
+        {"key": None},
+        {"day": 3},
+        {"ids": []},
+        {"ledger": True},
+        {"ledger": 1.0},
+        {"sample": 7},
+    ],
+)
+def test_a_line_of_other_kinds_of_values_is_damaged_and_not_passed_over(ledger, change):
+    answered(ledger, "abc")
+    (line,) = lines(ledger)
+    ledger.write_text(json.dumps(line | change) + "\n")
+    before = ledger.read_bytes()
+    with pytest.raises(KeyingError, match="one entry a line"):
+        answered(ledger, "abb")
+    assert ledger.read_bytes() == before
+
+
 @pytest.mark.skipif(os.name != "posix", reason="permissions as on posix")
 def test_a_ledger_that_others_can_read_is_closed_to_them(ledger):
     answered(ledger, "abc")
@@ -449,6 +479,43 @@ def test_an_entry_is_taken_back_if_the_file_cannot_be_published(tmp_path, ledger
     with pytest.raises(FileError):
         privatize_file(survey(tmp_path), target, {"answer": C}, key=KEY, id_column="id", ledger=ledger)
     assert ledger.read_bytes() == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders are opened as on posix")
+def test_a_file_that_was_published_stays_in_the_ledger_though_its_folder_cannot_be_read(
+    tmp_path, ledger, monkeypatch
+):
+    """A drop box lets files in and shows none: its names cannot be put on disk at once."""
+    box = tmp_path / "box"
+    box.mkdir()
+    target, system = box / "target.csv", os.open
+
+    def forbidden(path, flags, *rest, **how):
+        if os.path.realpath(path) == os.path.realpath(box):
+            raise PermissionError(13, "Permission denied")
+        return system(path, flags, *rest, **how)
+
+    monkeypatch.setattr(os, "open", forbidden)
+    privatize_file(survey(tmp_path), target, {"answer": C}, key=KEY, id_column="id", ledger=ledger)
+    assert target.exists()
+    assert len(lines(ledger)) == 1
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_an_interrupt_just_after_publication_takes_no_entry_back(tmp_path, ledger, monkeypatch, overwrite):
+    target = tmp_path / "target.csv"
+    publish = atomic._publish
+
+    def interrupted(*how):
+        publish(*how)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(atomic, "_publish", interrupted)
+    how = {"key": KEY, "id_column": "id", "ledger": ledger, "overwrite": overwrite}
+    with pytest.raises(KeyboardInterrupt):
+        privatize_file(survey(tmp_path), target, {"answer": C}, **how)
+    assert target.exists()
+    assert len(lines(ledger)) == 1
 
 
 def test_what_a_killed_process_left_of_a_line_is_no_entry(ledger):

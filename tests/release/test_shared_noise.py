@@ -136,6 +136,20 @@ def imputed(column):
     return of_privatizer(made.fit_transform(ARRAY), "x0", column)
 
 
+def encoded(column):
+    """Of an array each value of a question becomes a column, which is named after its position."""
+    from sklearn.preprocessing import OneHotEncoder
+
+    made = OneHotEncoder(sparse_output=False, dtype=int).set_output(transform="pandas")
+    table = made.fit_transform(ARRAY[:, 1:]).astype(str).assign(person=IDS)
+    binary = certify(*named(ex.Prior({"0": 0.7, "1": 0.3})))
+    return ex.privatize(table, {column: binary}, key=KEY, ids="person")
+
+
+def named(prior):
+    return prior, ex.theory.randomized_response_for_pml(prior, 0.3), 0.3
+
+
 def by_positions():
     from sklearn.compose import ColumnTransformer
 
@@ -198,6 +212,16 @@ NAMELESS = {
     "scikit-learn on an array, by a name that it used to make": lambda: of_privatizer(ARRAY, "x0", "x2"),
     "ColumnTransformer by positions": by_positions,
     "scikit-learn after an imputer": lambda: imputed("x2"),
+    "scikit-learn after an encoder": lambda: encoded("x1_never"),
+    "scikit-learn after an imputer with indicators": lambda: of_privatizer(
+        pd.DataFrame({"person": IDS, "missingindicator_x1": FIRST}), "person", "missingindicator_x1"
+    ),
+    "table of a spreadsheet": lambda: frame(
+        pd.DataFrame({"Column1": IDS, "Column2": FIRST}), "Column1", "Column2"
+    ),
+    "file without a header in R": lambda: frame(
+        pl.DataFrame({"...1": IDS, "...2": list(FIRST)}), "...1", "...2"
+    ),
     "scikit-learn after several steps": lambda: of_privatizer(
         pd.DataFrame(ARRAY, columns=["some__x0", "some__x1", "some__x2"]), "some__x0", "some__x2"
     ),

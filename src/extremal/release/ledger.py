@@ -44,15 +44,6 @@ MOST_PEOPLE = (
 LARGEST_JOINT = 1_000_000  # entries of the matrix of two reports
 VERSION = 2
 WITHOUT_ANSWERS = 1  # the version of lines that do not know them
-COMMON = {
-    "day",
-    "key",
-    "column",
-    "occasion",
-    "digest",
-    "ids",
-    "sample",
-}  # members of a line of either version
 ANSWERS_PURPOSE = b"extremal-ledger-answers-1\0"
 
 
@@ -197,7 +188,7 @@ class Entry:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if self._file is not None:
-            if kind is not None and self._undo is not None:
+            if kind is not None and issubclass(kind, Exception) and self._undo is not None:
                 with contextlib.suppress(OSError):
                     self._file.truncate(self._undo)
             self._file.close()  # and unlocks it
@@ -287,17 +278,31 @@ def _read(file: Any, path: str) -> tuple[list[dict[str, Any]], int]:
     for number, line in enumerate(whole.splitlines(), 1):
         try:
             entry = parse_json(line)
-            if entry["ledger"] not in (WITHOUT_ANSWERS, VERSION) or COMMON - entry.keys():
+            if not _is_entry(entry):
                 raise _damaged(path, number)
             entry["sample"] = _decoded(entry["sample"])
             if entry["ledger"] == VERSION:
                 entry["sample_answers"] = _decoded(entry["sample_answers"])
-                if len(entry["sample_answers"]) != len(entry["sample"]) or type(entry["answers"]) is not str:
+                if len(entry["sample_answers"]) != len(entry["sample"]):
                     raise _damaged(path, number)
         except (ValueError, KeyError, TypeError):
             raise _damaged(path, number) from None
         entries.append(entry)
     return entries, len(whole)
+
+
+def _is_entry(entry: Any) -> bool:
+    """Whether what a line holds is of the kinds that this module writes; what is left out would be forgotten."""
+    if type(entry["ledger"]) is not int or entry["ledger"] not in (WITHOUT_ANSWERS, VERSION):
+        return False
+    texts = ["day", "key", "digest", "ids", *(["answers"] if entry["ledger"] == VERSION else [])]
+    column, occasion = entry["column"], entry["occasion"]
+    together = isinstance(column, list) and len(column) > 1 and all(isinstance(name, str) for name in column)
+    return (
+        all(isinstance(entry[name], str) for name in texts)
+        and (isinstance(column, str) or together)
+        and (occasion is None or type(occasion) in (int, str))
+    )
 
 
 def _damaged(path: str, line: int) -> KeyingError:

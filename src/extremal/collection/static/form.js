@@ -134,7 +134,7 @@ async function begin() {
     const [text, module] = await Promise.all([get("survey.json", digest), import("./extremal.js")]);
     ({ load, kept } = module);
     survey = JSON.parse(text);
-    if (!/^[\w-]{8,64}$/.test(survey.id)) throw new Error("It has no id.");
+    if (typeof survey.id !== "string" || !/^[\w-]{8,64}$/.test(survey.id)) throw new Error("It has no id.");
     questions = await Promise.all(survey.questions.map((question) => prepare(load, question)));
   } catch (error) {
     if (error instanceof SyntaxError && !load) return stop(OLD); // extremal.js, in a browser that cannot read it

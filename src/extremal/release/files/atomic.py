@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from ..._common.files import open_file
+from ..._common.files import open_file, sync_folder
 from ...errors import FileError
 
 try:
@@ -167,12 +167,10 @@ def _publish(handle: int, part: Path | None, path: Path, overwrite: bool) -> Non
             if part is None:
                 raise
             os.rename(part, path)
-    if os.name == "posix":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    with contextlib.suppress(
+        OSError
+    ):  # of a folder that cannot be read; the file has its name, so this is no failure
+        sync_folder(path.parent)
 
 
 def _sweep(path: Path) -> None:

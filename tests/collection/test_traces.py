@@ -309,6 +309,20 @@ def test_the_files_of_a_store_can_be_read_by_their_owner_alone(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions")
+def test_what_is_no_store_keeps_its_permissions(tmp_path):
+    folder, pipe, notes = (tmp_path / name for name in ("folder", "pipe", "notes.txt"))
+    folder.mkdir()
+    os.mkfifo(pipe)
+    notes.write_text("not a database, but somebody's notes")
+    for path in (folder, pipe, notes):
+        path.chmod(0o755)
+        with pytest.raises(SurveyError):
+            create_store(path, published())
+        assert path.stat().st_mode & 0o777 == 0o755
+    assert notes.read_text().endswith("notes")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions")
 def test_a_store_that_cannot_be_kept_private_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "survey.db"
     create_store(path, published()).close()

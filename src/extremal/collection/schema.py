@@ -16,8 +16,10 @@ from typing import Any
 
 import sqlalchemy as sql
 
+from .._common.files import open_file
 from ..errors import SurveyError
 
+SQLITE = b"SQLite format 3\0"  # how a database begins; an empty file is one, too
 WAIT_SECONDS = 20  # for another process that writes to the same database
 
 metadata = sql.MetaData()
@@ -69,12 +71,21 @@ def shown(url: sql.URL) -> str:
 
 
 def keep_private(url: sql.URL) -> None:
-    """Let only its owner read an SQLite file, which is made if it is not there; SQLite's own copies follow its mode."""
+    """Let only its owner read an SQLite file, which is made if it is not there; SQLite's own copies follow its mode.
+
+    What is no such file is refused, or left to SQLite to refuse, and keeps its permissions.
+    """
     if url.drivername != "sqlite" or os.name != "posix":
         return
     path = str(url.database)
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise SurveyError(f"{path} must be a regular file", remedy="choose another one for the database")
+    with open_file(path) as file:
+        begin = file.read(len(SQLITE))
+    if begin not in (b"", SQLITE):
+        return
     for name in (path, *(f"{path}-{kind}" for kind in ("journal", "wal", "shm"))):
         with contextlib.suppress(FileNotFoundError):
             mode = stat.S_IMODE(os.stat(name).st_mode)

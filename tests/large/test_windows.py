@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.certification.proof import Lift, is_at_most
 from extremal.certification.weights import TOTAL
 from extremal.draw.order import OrderWarning
 from extremal.errors import CertificationError, FormatError, KeyingError, OptionError, ValuesError
 from extremal.large import leakage as theory
-from extremal.large import trees
 from extremal.randomness import SeededWords
 
 SKEWED = ex.Prior([0.4, 0.3, 0.12, 0.1, 0.05, 0.03], labels=list("abcdef"))
@@ -223,61 +221,6 @@ def test_groups_add_up():
     assert groups.estimates == pytest.approx([shares.estimates[:20].sum(), shares.estimates[20:].sum()])
     assert np.all((groups.lower <= [1.0, 0.0]) & (groups.upper >= [1.0, 0.0]))
     assert 0.02 < groups.standard_errors[0] < 0.2
-
-
-def test_common_answers_are_found_by_their_prefixes():
-    tree = ex.large.tree(1 << 14, 4.0)
-    assert [w.answers for w in tree.levels] == [64, 1024, 1 << 14]
-    x = np.concatenate([np.full(3000, 7777), np.full(2000, 12), np.arange(5000) * 3])
-    np.random.default_rng(0).shuffle(x)
-    y = tree.privatize(x, source=SeededWords(5))
-    found = ex.large.heavy_hitters(tree, y)
-    assert found.labels == (7777, 12)
-    assert np.all((found.lower <= [0.3, 0.2]) & (found.upper >= [0.3, 0.2]))
-    draws = {"key": bytes(range(32)), "ids": list(range(len(x))), "column": "q"}
-    keyed = tree.privatize(x, **draws)
-    assert (keyed == tree.privatize(x, **draws)).all()
-    assert (
-        keyed % 3 == tree.privatize(x[::-1].copy(), **draws) % 3
-    ).all()  # the level is the person's, not the answer's
-    with pytest.raises(ValuesError, match="every level"):
-        ex.large.heavy_hitters(tree, y[y % 3 == 0])
-    assert ex.large.heavy_hitters(tree, [str(report) for report in y.tolist()]).labels == found.labels
-    with pytest.raises(ValuesError, match="whole numbers"):
-        ex.large.heavy_hitters(tree, ["1", "x"])
-    labelled = ex.large.tree(ex.Prior.uniform([f"w{i}" for i in range(300)]), 2.0)
-    assert labelled.epsilon >= max(w.realised_epsilon for w in labelled.levels)
-    for wrong in (1, 2.0):
-        with pytest.raises(OptionError):
-            ex.large.tree(1000, 1.0, wrong)
-
-
-def test_the_limit_of_a_tree_holds_for_the_exact_masses_of_prefixes(monkeypatch):
-    """Sums of masses are rounded; what is sent is held against sums of fractions."""
-    monkeypatch.setattr(trees, "ROOTS", 3)
-    rng = np.random.default_rng(0)
-    for _ in range(12):
-        prior, epsilon = ex.Prior(rng.dirichlet(np.ones(29))), float(rng.uniform(0.2, 1.0))
-        tree = ex.large.tree(prior, epsilon, 2)
-        assert tree.epsilon == epsilon
-        masses = [Fraction(p) for p in prior.probabilities.tolist()]
-        for level, w in enumerate(tree.levels[:-1]):
-            prefix = [Fraction(0)] * w.answers
-            for i, p in enumerate(masses):
-                prefix[i // tree.divisor(level)] += p / sum(masses)
-            for row in joint(w).values():
-                mean = sum(p * q for p, q in zip(prefix, row, strict=True))
-                if mean:
-                    lift = max(row) / mean
-                    assert is_at_most(Lift(lift.numerator, lift.denominator, 0), epsilon)
-
-
-def test_the_same_windows_on_other_prefixes_have_noise_of_their_own():
-    one, other = ex.large.tree(1000, 1.0, 250), ex.large.tree(1000, 1.0, 300)
-    assert one.levels == other.levels
-    draws = {"key": bytes(range(32)), "ids": list(range(2000)), "column": "q"}
-    x = np.random.default_rng(0).integers(0, 250, 2000)  # the first prefix of either tree
-    assert np.mean(one.privatize(x, **draws) == other.privatize(x, **draws)) < 0.2
 
 
 @pytest.mark.parametrize("epsilon", [41.5, 50.0, 100.0, 1000.0])

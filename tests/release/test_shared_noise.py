@@ -174,7 +174,7 @@ def in_duckdb(query):
         return connection.sql(query).to_arrow_table()
 
 
-WINDOWS, TREE = ex.large.windows(PRIOR, 1.0), ex.large.tree(600, 1.0)
+WINDOWS = ex.large.windows(PRIOR, 1.0)
 NUMBERS = [len(answer) for answer in FIRST]
 NAMELESS = {
     "list": lambda: C.privatize(list(FIRST), **ALONE),
@@ -189,7 +189,6 @@ NAMELESS = {
     "empty name": lambda: C.privatize(list(FIRST), **ALONE, column=""),
     "position": lambda: C.privatize(list(FIRST), **ALONE, column=2),
     "windows": lambda: WINDOWS.privatize(list(FIRST), **ALONE),
-    "tree": lambda: TREE.privatize(NUMBERS, **ALONE),
     "grid": lambda: ex.numeric.Grid([0, 10]).round(NUMBERS, **ALONE),
     "pandas frame of an array": lambda: frame(pd.DataFrame(ARRAY), IDS, 2),
     "polars frame of columns": lambda: frame(pl.DataFrame([IDS, list(FIRST)]), "column_0", "column_1"),

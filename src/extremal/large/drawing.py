@@ -1,4 +1,4 @@
-"""Drawing a start and a step: see `theory.windows` for what they mean.
+"""Drawing a start and a step: see `large.leakage` for what they mean.
 
 One 64-bit word gives the step, another the place of the answer in the set. The step's word knows nothing of the answer:
 with a key it is made from the id alone. Of the 2^62 values that the second word can take, every place has a whole
@@ -125,13 +125,3 @@ def answer_numbers(alphabet: Any, answers: int, values: Any) -> Numbers:
         )
     warn_if_numbers_ordered(numbers, answers)
     return numbers
-
-
-def draw_levels(levels: int, digest: bytes, count: int, draws: Draws) -> Numbers:
-    """A level for each record, from words that know nothing of the answer."""
-    self_check.check_drawing(keystream)
-    fill = _fill(draws.randomness(), digest, draws.blocks(count), np.zeros(count, dtype=np.int64))
-    words = np.empty(count, dtype=np.uint64)
-    for start in range(0, count, CHUNK):
-        fill(start, words[start : start + CHUNK])
-    return (words % np.uint64(levels)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Shares from reports that are a start and a step each (`theory.windows`).
+"""Shares from reports that are a start and a step each (`large.leakage`).
 
 The set of a report holds an answer z with probability Q + (P - Q) share(z), whatever the other shares are. The number
 of sets that hold z is binomial, and (C_z / n - Q) / (P - Q) is an unbiased estimate of the share; Clopper and Pearson's
@@ -67,33 +67,21 @@ def estimate_windows(
     chosen = tuple(windows.labels) if labels is None else tuple(labels)
     numbers = np.arange(windows.answers) if labels is None else numbers_of(windows, chosen)
     counts = held(windows, starts, steps, numbers)
-    return table(windows, chosen, counts, len(starts), level, kind)
-
-
-def table(
-    windows: Windows,
-    labels: Labels,
-    counts: Numbers,
-    n: int,
-    confidence: float,
-    kind: str,
-    choice: bool = True,
-) -> IntervalTable:
-    """Shares from how many of n sets hold each answer."""
+    n = len(starts)
     own, other = windows.supports
-    error = (1 - confidence) / (2 * (max(len(counts), 1) if kind == "all" else 1))
+    error = (1 - level) / (2 * (max(len(counts), 1) if kind == "all" else 1))
     seen = counts / n
     rate = np.clip(seen, other, own)  # what it can be; a share of 0 has noise, too
     low, high = lower_limit(n * rate, n, error), upper_limit(n * rate, n, error)
     return IntervalTable(
         f"{len(counts)} shares from {n} reports",
-        labels,
+        chosen,
         (seen - other) / (own - other),
         np.clip((low - other) / (own - other), 0.0, 1.0),
         np.clip((high - other) / (own - other), 0.0, 1.0),
         np.sqrt(rate * (1 - rate) / n) / (own - other),
         np.ones(len(counts), dtype=np.bool_),
-        Promise(confidence, kind, exact=True, choice=choice),
+        Promise(level, kind, exact=True),
         warning=unexplained(_misfit(counts, n, own, other)),
     )
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from .._common.types import Floats
 
-LARGEST = 1 << 29  # answers: a report and the level of a tree fit a signed 64-bit integer
+LARGEST = 1 << 29  # answers: a report fits a signed 64-bit integer
 MOST_SIZES = 1 << 18  # of sets that are tried at once
 
 

@@ -1,8 +1,8 @@
 """Windows: reports that are a start and a step, for estimating shares of many answers. Proved when they are built.
 
-What is certified are whole numbers, the weights of the places of an answer (`release.windows`). With the largest weight
+What is certified are whole numbers, the weights of the places of an answer (`large.drawing`). With the largest weight
 W, weights of at least A inside the set and B outside of it, and m the exact mass of the lightest answers that fill a
-set, every report (step, start) has a lift of at most W / (B + (A - B) m): see `theory.windows`. Under every prior it is
+set, every report (step, start) has a lift of at most W / (B + (A - B) m): see `large.leakage`. Under every prior it is
 at most W / B, the level of local differential privacy.
 """
 

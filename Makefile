@@ -6,6 +6,7 @@
 # make coverage   the test suite with the share of lines that it runs; fails below the floor in pyproject.toml
 # make bench      the benchmarks, beside the peers they compare with; BENCH_ARGS=--quick chooses how much
 # make paper      the paper's figures and numbers into build/paper, with a report; OUTPUT=... chooses the folder
+# make proofs     the proofs checked by Coq into build/proofs, with what each theorem assumes
 # make docs       the documentation into build/docs, every warning an error; no network is needed
 # make format     apply the formatter and the linter's safe fixes
 # make lock       renew constraints.txt: versions and hashes of everything that is installed
@@ -76,6 +77,10 @@ OUTPUT ?= build/paper
 .PHONY: paper
 paper: test-environment
 	$(test_python) -m extremal.studies.paper --output "$(OUTPUT)"
+
+.PHONY: proofs
+proofs:
+	sh proofs/make.sh
 
 # A fresh start each time, so that pages of names that are gone are gone too.
 .PHONY: docs

@@ -114,7 +114,7 @@ def test_the_workflow_can_only_read_and_runs_pinned_actions_and_targets_that_exi
     assert "run: .ci/run\n" in WORKFLOW
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
     steps = re.findall(r"step make ([\w-]+)", (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
-    assert steps == ["test-environment", "lint", "test", "docs", "test-slow"]
+    assert steps == ["test-environment", "lint", "proofs", "test", "docs", "test-slow"]
 
 
 def test_every_target_of_the_makefile_is_explained_at_its_top():

@@ -1,0 +1,39 @@
+#!/bin/sh
+# Check every proof, print what each theorem assumes, and compile the checker that is extracted from them.
+#
+# All that is made goes into the folder that $1 names, build/proofs if none; what is up to date there is not made again.
+set -eu
+source=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "${1:-$source/../build/proofs}"
+cd "${1:-$source/../build/proofs}"
+exec 9>lock
+flock 9 # tests in several processes may all ask for this
+
+coq() { coqc -w -notation-overridden,-ambiguous-paths -noglob -Q . Extremal "$@"; }
+
+# In the order in which they build on one another: when one changes, those after it are checked again.
+files="algebra promise"
+stale=
+for file in $files; do
+    if [ -n "$stale" ] || ! cmp -s "$source/$file.v" "$file.v" || [ ! -f "$file.vo" ]; then
+        stale=yes
+        rm -f "$file.vo"
+        cp "$source/$file.v" "$file.v"
+        coq "$file.v" || { rm -f "$file.vo"; exit 1; }
+    fi
+done
+
+# Whatever is called a theorem, a corollary or a lemma is asked what it assumes.
+if [ -n "$stale" ] || [ ! -f assumptions.txt ]; then
+    {
+        for file in $files; do echo "From Extremal Require $file."; done
+        for file in $files; do
+            sed -nE "s/^ *(Theorem|Corollary|Lemma) +([A-Za-z0-9_']+).*/\\2/p" "$file.v" | while read -r name; do
+                echo "Goal True. idtac \"$file.$name:\". Abort. Print Assumptions Extremal.$file.$name."
+            done
+        done
+    } >assumptions.v
+    coq assumptions.v | paste -d " " - - >assumptions.part
+    mv assumptions.part assumptions.txt
+fi
+cat assumptions.txt

@@ -93,3 +93,9 @@ def test_the_wheel_holds_the_whole_package_and_nothing_else(wheel):
         "extremal/studies/data/README.md",
         "extremal/py.typed",
     } <= packed
+
+
+def test_the_wheel_is_for_one_platform_and_every_python(wheel):
+    name = Path(wheel.filename).stem
+    assert name.split("-")[2:4] == ["py3", "none"]
+    assert name.split("-")[4] != "any"

@@ -1,5 +1,6 @@
 """Loading the compiled part: what is missing, stale or broken is named, with what to do; nothing is compiled."""
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -93,3 +94,20 @@ def test_drawing_from_a_certified_file_needs_neither_a_solver_nor_a_compiler(tmp
     path = tmp_path / "mechanism.json"
     ex.certify(prior, ex.design(prior, 0.5, ex.mutual_information).mechanism, 0.5).save(path)
     subprocess.run([sys.executable, "-c", WITHOUT_SOLVER, str(path)], check=True)
+
+
+def test_the_build_neither_reorders_nor_fuses_floating_point_operations():
+    """Both would change bits from machine to machine; no option of the compiler may allow either."""
+    flags = runpy.run_path(str(ROOT / "tools" / "build_native.py"))["FLAGS"]
+    assert "-ffp-contract=off" in flags
+    loose = (
+        "-ffast-math",
+        "-Ofast",
+        "-funsafe-math-optimizations",
+        "-fassociative-math",
+        "-freciprocal-math",
+    )
+    assert not set(loose) & set(flags)
+    code = [path.read_text(encoding="utf-8") for path in sources.FOLDER.glob("*.c")]
+    assert code
+    assert not any("FP_CONTRACT" in text or "fast-math" in text for text in code)

@@ -64,6 +64,16 @@ def test_no_python_is_needed_to_read_the_page(made):
     assert not re.search(r"\w+\(\)", ex.audit(PARTIES, made).to_markdown())
 
 
+def test_a_page_of_an_audit_loads_nothing_else(made):
+    curve = ex.tradeoff(PARTIES, [0.1, 0.7], ex.mutual_information)
+    for text in (
+        mechanism_report(PARTIES, made, curve),
+        mechanism_report(ex.PriorSet.l1_ball(PARTIES, 0.1), made.mechanism),
+    ):
+        assert not re.search(r"<(?:script|link|img|iframe|object|embed|base|source|use|image)\b", text)
+        assert not re.search(r"\b(?:src|href|action|data|srcset)\s*=|url\(|@import", text)
+
+
 def test_what_unfolds_is_never_markup():
     evil = "<script>alert(1)</script>"
     text = page("t", "l", [Section("s", folded=Folded(evil, Table([evil], [[evil]])))])

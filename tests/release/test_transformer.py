@@ -86,6 +86,17 @@ def test_a_person_gets_one_report_however_often_and_among_whomever(certified, ke
     assert not once.equals(wave)
 
 
+def test_fitting_learns_nothing_from_the_values(certified, key_file, people):
+    """What is kept, and what is drawn later, is the same whatever stood in the columns: also what is no answer."""
+    others = people.assign(visits="unknown", person=people["person"] + 1000, age=0)
+    learned = []
+    for fitted_to in (people, others):
+        privatizer = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person").fit(fitted_to)
+        kept = {name: str(value) for name, value in vars(privatizer).items() if name.endswith("_")}
+        learned.append((kept, privatizer.transform(people)["visits"].tolist()))
+    assert learned[0] == learned[1]
+
+
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
 def test_other_frames_give_the_same_reports(certified, key_file, people, library):
     pytest.importorskip(library)

@@ -52,14 +52,14 @@ LONGEST = [
     "studies/test_paper.py",
     "optimization/test_design.py",
     "explorer/test_server.py",
-    "optimization/robust/test_solve.py",
+    "optimization/test_sets.py",
     "test_benchmarks.py",
     "release/files/test_privatize.py",
     "release/test_joint.py",
     "release/test_arrays.py",
     "studies/test_demo.py",
-    "optimization/quadratic/test_spread.py",
-    "optimization/quadratic/test_robust.py",
+    "optimization/oracles/exchange/test_spread.py",
+    "optimization/oracles/levels/test_solve.py",
 ]
 
 

@@ -32,13 +32,13 @@ from .model.mechanism import Mechanism
 from .model.notion import LDP, LIP, PML, MaximalLeakage
 from .model.prior import Prior
 from .model.prior_set import PriorSet
+from .model.purpose import groups, mean, shares
 from .model.utility import ExpectedGain, FDivergence, FInformation, Utility, mutual_information
 from .optimization.curves.comparison import compare
 from .optimization.curves.fewer import fewer_reports
 from .optimization.curves.samples import sample_tradeoff
 from .optimization.curves.tradeoff import tradeoff
 from .optimization.design import design
-from .optimization.quadratic.purposes import groups, mean, shares
 from .optimization.result import Design
 from .release.privatize import privatize
 

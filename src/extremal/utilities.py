@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .model.guaranteed import Guaranteed, guaranteed
+from .model.purpose import Purpose, Quadratic
 from .model.utility import (
     ExpectedGain,
     FDivergence,
@@ -15,7 +16,6 @@ from .model.utility import (
     mutual_information,
     total_variation,
 )
-from .optimization.quadratic.purposes import Purpose, Quadratic
 
 __all__ = [
     "ExpectedGain",

@@ -14,7 +14,7 @@ import pytest
 
 import extremal as ex
 from extremal.errors import ExtremalError
-from extremal.optimization.quadratic.purposes import Quadratic
+from extremal.model.purpose import Quadratic
 from extremal.utilities import guaranteed
 
 LABELS = ["a", "b", "c"]

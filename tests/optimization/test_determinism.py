@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.optimization.solver.budget import Budget
-from extremal.optimization.solver.master import Master
-from extremal.optimization.solver.pricing import Separable
-from extremal.optimization.solver.separable import column_generation
+from extremal.optimization.effort import Budget
+from extremal.optimization.masters.linear import Master
+from extremal.optimization.oracles.knapsack.oracle import column_generation
+from extremal.optimization.oracles.knapsack.separable import Separable
 
 CASES = """
 import numpy as np

@@ -13,8 +13,8 @@ import extremal as ex
 from extremal.auditing.budget import epsilon_per_release
 from extremal.estimation.least_epsilon import least_epsilon
 from extremal.estimation.precision import precision
-from extremal.optimization.quadratic import search
-from extremal.optimization.solver import column_generation
+from extremal.optimization import generate as column_generation
+from extremal.optimization import search
 from tests.support.optima import assert_checked, assert_keeps_its_promises, run
 
 

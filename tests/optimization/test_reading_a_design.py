@@ -7,8 +7,8 @@ import pytest
 
 import extremal as ex
 from extremal.errors import EpsilonError, OptionError, PriorError, RegionError, SizeError, UtilityError
+from extremal.optimization.problem import make_task
 from extremal.optimization.run import choose_method
-from extremal.optimization.task import make_task
 from tests.support.optima import TWO
 from tests.support.pricing import families
 

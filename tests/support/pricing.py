@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import extremal as ex
-from extremal.optimization.solver.pricing import Separable
+from extremal.optimization.oracles.knapsack.separable import Separable
 from tests.support.strategies import masses
 
 KINKED = ex.FInformation(

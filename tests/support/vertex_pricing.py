@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from extremal.model.regions import rounding
-from extremal.optimization.solver.pricing import Separable
+from extremal.optimization.oracles.knapsack.separable import Separable
 from extremal.theory.lift_vectors import lift_vertices
 from tests.support import oracles
 from tests.support.pricing import SEPARABLE

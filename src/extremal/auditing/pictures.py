@@ -15,8 +15,8 @@ from .._common.types import Floats
 from .._common.words import factor
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
+from ..model.purpose import Purpose, shares
 from ..optimization.curves.tradeoff import Tradeoff
-from ..optimization.quadratic.purposes import Purpose, shares
 from .envelope import Envelope
 from .svg import (
     GRID,

@@ -22,8 +22,8 @@ from ..errors import ExtremalError, FileError, SurveyError
 from ..model.doubt import doubt
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
+from ..model.purpose import mean, shares
 from ..optimization.design import design, uninterrupted
-from ..optimization.quadratic.purposes import mean, shares
 from . import questionnaire
 from .guard import LARGEST_BODY
 from .identity import survey_id

@@ -13,8 +13,8 @@ import numpy as np
 from ..certification.certified import Certified
 from ..certification.certify import certify
 from ..model.prior import Prior
+from ..model.purpose import groups, mean
 from ..optimization.design import design, uninterrupted
-from ..optimization.quadratic.purposes import groups, mean
 from .priors import subsets_of
 from .published import Asked
 from .sets import item_priors, set_leakage

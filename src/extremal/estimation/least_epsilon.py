@@ -21,9 +21,9 @@ from ..errors import EpsilonError, OptionError
 from ..model.guaranteed import Guaranteed
 from ..model.mechanism import constant, identity
 from ..model.prior import Prior, check_prior
+from ..model.purpose import Purpose, Shares, shares
 from ..model.utility import Utility
 from ..optimization.design import design, uninterrupted
-from ..optimization.quadratic.purposes import Purpose, Shares, shares
 from ..optimization.result import Design
 from .intervals import normal_quantile
 from .planning import check_people

@@ -20,8 +20,8 @@ from .._common.types import Floats
 from ..errors import OptionError, ValuesError
 from ..model.labels import Labels, as_list, brief, is_missing
 from ..model.prior import Prior
+from ..model.purpose import Mean, mean
 from ..model.vectors import as_floats
-from ..optimization.quadratic.purposes import Mean, mean
 from ..release.arrays import Draws
 from ..release.numbers import rounding_shares
 from .interval_table import IntervalTable

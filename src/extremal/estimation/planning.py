@@ -16,9 +16,9 @@ from ..errors import MechanismError, OptionError
 from ..model.labels import Labels, shorten
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior
+from ..model.purpose import Purpose, shares
 from ..model.utility import Utility
 from ..optimization.design import design
-from ..optimization.quadratic.purposes import Purpose, shares
 from ..theory.randomized_response import randomized_response_for_pml
 from .approximate import ordinary_intervals
 from .binomial import MOST_COUNTED

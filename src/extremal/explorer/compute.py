@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import extremal as ex
+from extremal.model.purpose import Mean, Purpose
 from extremal.optimization.curves.tradeoff import Tradeoff
-from extremal.optimization.quadratic.purposes import Mean, Purpose
 
 from .state import CONFIDENCE, Known, State, utility_of
 

@@ -15,8 +15,8 @@ from extremal.auditing import text as audit_text
 from extremal.auditing.advice import disclosure, gaps, twins
 from extremal.auditing.report import CERTAIN, FALLS, chance_of, matrix_section
 from extremal.estimation.promise import FIGURES
+from extremal.model.purpose import Mean, Purpose
 from extremal.optimization.curves.tradeoff import Tradeoff
-from extremal.optimization.quadratic.purposes import Mean, Purpose
 
 from .compute import PASSES, Figures, Made, half_width
 from .priors import shown

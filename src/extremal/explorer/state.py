@@ -7,7 +7,7 @@ from typing import Any
 
 import extremal as ex
 from extremal.estimation.targets import label_numbers
-from extremal.optimization.quadratic.purposes import Purpose
+from extremal.model.purpose import Purpose
 
 from .priors import prior_set, read_prior
 

@@ -13,17 +13,17 @@ from ..model.guaranteed import Guaranteed
 from ..model.notion import LDP, PML, Notion
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
+from ..model.purpose import Purpose, shares
 from ..model.regions import check_epsilon
 from ..model.utility import Utility
 from .envelope import DEFAULT_TOLERANCE, check_limits, run_envelope
 from .estimation import run_purpose, run_robust_purpose
+from .generate import Progress
 from .guaranteed import run_guaranteed
 from .notions import run_notion
-from .quadratic.purposes import Purpose, shares
+from .problem import check_options, make_task
 from .result import Design
 from .run import run_robust, run_task
-from .solver.column_generation import Progress
-from .task import check_options, make_task
 
 PACKAGE = __name__.partition(".")[0] + "."
 

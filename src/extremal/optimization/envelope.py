@@ -37,10 +37,10 @@ from ..model.mechanism import Mechanism
 from ..model.regions import bounded_exp, check_epsilon
 from ..theory.pairing import pair_outputs
 from .envelope_certificate import EnvelopeCertificate
+from .generate import Stats
+from .problem import Task
 from .result import Design, finished, within_lifts
 from .run import run_task
-from .solver.column_generation import Stats
-from .task import Task
 
 MOST_COLUMNS = 30_000  # of one program
 WORK = 600_000  # columns of all programs together

@@ -19,15 +19,15 @@ from ..model.mechanism import Mechanism, check_match
 from ..model.mechanism import identity as identity_mechanism
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
+from ..model.purpose import Purpose
 from ..model.regions import check_epsilon
 from ..theory.pairing import pair_outputs
-from .quadratic.purposes import Purpose
-from .quadratic.robust import robust_tolerance, solve_set
-from .quadratic.solve import default_tolerance, solve
+from .bound import blurred, checked_bound
+from .estimates import default_tolerance, solve
+from .generate import Progress, Stats, relative_gap
+from .oracles.levels.solve import robust_tolerance, solve_set
 from .result import Design, within_lifts
-from .robust.solve import within
-from .solver.bound import blurred, checked_bound
-from .solver.column_generation import Progress, Stats, relative_gap
+from .sets import within
 
 NOTHING = 1e-13  # levels at which lifts are 1 up to rounding
 FINEST = 1e-10  # the smallest gap that doubles can prove

@@ -22,9 +22,9 @@ from ..model.prior import Prior, check_prior
 from ..model.regions import check_epsilon, largest_lift
 from ..theory.lift_vectors import lift_vertices
 from ..theory.pairing import pair_outputs
+from .bound import checked_bound
+from .generate import Stats, relative_gap
 from .result import Design, within_lifts
-from .solver.bound import checked_bound
-from .solver.column_generation import Stats, relative_gap
 
 LARGEST = 14  # answers: 24,000 lift vectors
 MOST_COLUMNS = 300_000  # lift vectors times decisions

@@ -21,12 +21,12 @@ from ..theory.arc import arc_columns
 from ..theory.pairing import numbered, pair_outputs
 from ..theory.polytope import polytope_vertices
 from ..theory.reduction import reduce_outputs
+from .generate import Solution, better_conditioned, enumerate_program
+from .masters.gains import gain_program
+from .oracles.knapsack.local_search import heuristic_generation
+from .problem import Task
+from .reductions.merging import solve_separable
 from .result import Arcs, Design, finished, measured, within_lifts
-from .solver.column_generation import Solution, better_conditioned, enumerate_program
-from .solver.gains import gain_program
-from .solver.local_search import heuristic_generation
-from .solver.merging import solve_separable
-from .task import Task
 
 MEASURED = 1000  # symbols whose arc mechanism is made to measure its value: small levels need every digit
 

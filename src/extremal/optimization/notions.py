@@ -24,12 +24,12 @@ from ..model.notion import LDP, MaximalLeakage, Notion
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.regions import bounded_exp
+from .generate import listed_program
+from .masters.linear import Master
+from .problem import Task
 from .result import Design, measured
-from .robust.solve import NOTHING, within
 from .run import run_task
-from .solver.column_generation import listed_program
-from .solver.master import Master
-from .task import Task
+from .sets import NOTHING, within
 
 LARGEST = 14  # symbols: 2^14 patterns
 

@@ -20,17 +20,17 @@ from ..model.mechanism import Mechanism
 from ..model.notion import PML, Notion
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
+from ..model.proof import Certificate
+from ..model.purpose import Purpose
 from ..model.regions import rounding
 from ..model.utility import FInformation, Utility
 from ..theory.arc import ArcColumns
 from ..theory.lift_vectors import subset_sums
 from ..theory.pairing import pair_outputs
+from .bound import LIFTS, checked_bound
 from .envelope_certificate import EnvelopeCertificate
-from .quadratic.certificate import Certificate
-from .quadratic.purposes import Purpose
-from .solver.bound import LIFTS, checked_bound
-from .solver.column_generation import NO_SEARCH, Stats, relative_gap
-from .task import Task
+from .generate import NO_SEARCH, Stats, relative_gap
+from .problem import Task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,10 +10,10 @@ from ..model.blocks import LARGEST_DENSE
 from ..model.prior_set import PriorSet
 from ..model.utility import ExpectedGain, FInformation
 from .methods import METHODS
+from .problem import Task
 from .result import Design
-from .robust.solve import METHODS as ROBUST
-from .robust.solve import NOTHING, choose_robust, robust
-from .task import Task
+from .sets import METHODS as ROBUST
+from .sets import NOTHING, choose_robust, robust
 
 ENUMERATED = 10  # symbols up to which "auto" enumerates for an f-information
 ENUMERABLE = 14  # and for other utilities

@@ -20,13 +20,13 @@ from ...model.leakage import ROUNDING, epsilon_pml, ldp_epsilon, lip_epsilon, ma
 from ...model.mechanism import Mechanism
 from ...model.notion import LDP, LIP, MaximalLeakage, Notion
 from ...model.prior import Prior
+from ...model.purpose import Purpose
 from ...model.regions import check_epsilon
 from ...model.utility import Utility, mutual_information
 from ...theory import frequency_oracles
 from ...theory.randomized_response import randomized_response_for_pml
 from ..design import design, uninterrupted
 from ..notions import LARGEST
-from ..quadratic.purposes import Purpose
 from ..result import Design
 
 STEPS = 40  # of a bisection for the level

@@ -10,17 +10,17 @@ from ..._common.threads import one_thread
 from ..._common.types import Floats, Ints
 from ...errors import OptionError, SolverError
 from ...model.mechanism import Mechanism
+from ...model.purpose import Purpose
 from ...theory.pairing import pair_outputs
-from ..quadratic.closed_forms import randomized_response
-from ..quadratic.problem import Problem, make_problem
-from ..quadratic.pruning import cut
-from ..quadratic.purposes import Purpose
-from ..quadratic.search import ridged
+from ..bound import blurred, checked_bound
+from ..centred import Problem, make_problem
+from ..closed_forms.estimates import randomized_response
+from ..cone import Cone
+from ..generate import relative_gap
+from ..masters.pruning import cut
 from ..result import Design, within_lifts
-from ..robust.cone import Cone
-from ..robust.solve import within
-from ..solver.bound import blurred, checked_bound
-from ..solver.column_generation import relative_gap
+from ..search import ridged
+from ..sets import within
 
 
 @one_thread

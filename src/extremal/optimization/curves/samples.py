@@ -14,10 +14,10 @@ from ..._common.types import Floats
 from ...errors import OptionError
 from ...model.prior import Prior, check_prior
 from ...model.prior_set import PriorSet
+from ...model.purpose import Purpose, shares
 from ...model.regions import check_epsilon
 from ...model.utility import Utility
 from ..design import design, uninterrupted
-from ..quadratic.purposes import Purpose, shares
 from ..result import Design
 
 

@@ -15,15 +15,15 @@ from ...errors import OptionError
 from ...model.leakage import lift
 from ...model.mechanism import identity
 from ...model.prior import Prior
+from ...model.purpose import Purpose, shares
 from ...model.regions import check_epsilon
 from ...model.utility import Utility
 from ...theory.randomized_response import randomized_response_for_pml
 from ..design import uninterrupted
 from ..estimation import run_purpose
-from ..quadratic.purposes import Purpose, shares
+from ..oracles.knapsack.local_search import fill
+from ..problem import Task, make_task
 from ..run import choose_method, run_task
-from ..solver.local_search import fill
-from ..task import Task, make_task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

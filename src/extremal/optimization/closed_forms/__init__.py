@@ -1,0 +1,1 @@
+"""Where the optimum is known without a search."""

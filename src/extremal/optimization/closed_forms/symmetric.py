@@ -1,0 +1,161 @@
+"""Where all symbols are alike: the best lift vector, and few arrangements of it that treat all pairs alike.
+
+If the nominal prior is uniform, the set of priors does not change when symbols are permuted, and neither does the loss,
+then averaging a mechanism over all permutations loses nothing, as tr(G C^-1) is convex in C. Averaged, C is a multiple
+of 1 - 11'/N, the multiple is the mean of |x|^2 / (N - 1), and the loss falls as it grows. So the optimum is known:
+every lift vector is one of largest |x|^2, in all its arrangements, and the efficiency is |x|^2 / (N (N - 1)).
+
+All N! arrangements are too many outputs. The N shifts of a few of them have the same diagonal and a circulant C; its
+loss, in parts of the least possible one, is the mean of its eigenvalues times the mean of their inverses. Exchanges of
+two symbols make that small. With m arrangements of k full symbols at least about N / (5 m^2 k^2 (1 - k/N)^2) is left:
+pairs occur in whole numbers of outputs, which cannot all be equal unless there is a difference family.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._common.types import Floats, Ints
+from ...model.proof import Certificate
+from ...model.regions import EQUAL, is_uniform
+from ..centred import Problem
+from ..cone import Cone
+from ..oracles.exchange.bounds import ULP, efficiency_bound
+from ..watch import Watch
+
+Complexes = NDArray[np.complex128]
+
+ARRANGEMENTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+FEW, SMALL = (
+    4,
+    0.1,
+)  # up to so many are taken unless the loss is this part of the goal; more only to reach the goal
+TRIES, MANY = 6, 200  # for each number of them; once among more than so many symbols
+LARGEST = 2e7  # numbers of all outputs
+AT_ONCE = 100_000  # numbers: exchanges times eigenvalues that are looked at in one step
+NONE = 1e-12  # an eigenvalue that vanishes
+LESS = 1e-9  # of the loss: steps that gain less are the last
+
+
+def alike(problem: Problem) -> bool:
+    """Whether neither the prior nor the loss tells symbols apart."""
+    G, n = problem.loss, problem.size
+    own, pair = float(G[0, 0]), float(G[0, -1])
+    # G lacks the first symbol: what is the same for all the others may still be about the first alone.
+    same = (own - pair) * (np.eye(n - 1) - 1 / n)
+    return (n == 2 or bool(np.abs(G - same).max() <= 1e-12 * own)) and is_uniform(problem.pi)
+
+
+def farthest_bound(problem: Problem, cone: Cone) -> tuple[float, Certificate]:
+    """What no mechanism for a symmetric set exceeds under a uniform prior: all lift vectors have the largest |x|^2."""
+    x = farthest(cone)
+    most = float(x @ x) * (1 + 16 * problem.size * ULP)
+    d = np.ones(problem.size)
+    return efficiency_bound(problem, np.diag(d), most), Certificate(d, over_set=True)
+
+
+def fullest(problem: Problem) -> Floats:
+    """The vertex less 1 of a uniform prior, the only one up to order: full symbols, a partial one, none."""
+    n, c = problem.size, 1 + problem.excess
+    full = min(int(n / c * (1 + n * ULP)), n)
+    lifts = np.zeros(n)
+    lifts[:full] = c
+    lifts[full : full + 1] = max(n - full * c, 0.0)
+    lifts[lifts < 1e-12] = 0.0
+    return np.asarray(lifts / lifts.mean() - 1)
+
+
+def symmetric(cone: Cone) -> bool:
+    """Whether the set of priors does not change when symbols are permuted."""
+    sides = [cone.lower, cone.upper] + ([cone.center] if cone.moved < 1 else [])
+    return all(float(np.ptp(v)) <= EQUAL * float(v.max()) for v in sides)
+
+
+def farthest(cone: Cone) -> Floats:
+    """The lift vector less 1 of largest |x|^2 for a symmetric set and a uniform nominal prior.
+
+    Of all mixtures of two nested sets, k symbols too few to be an output and u of which k are part, see cone.
+    """
+    n = cone.size
+    h = cone.least(np.tril(np.ones((n, n))))
+    k, u = np.meshgrid(np.arange(1, n + 1), np.arange(1, n + 1), indexing="ij")
+    inner, outer, need = h[:, None], h[None, :], 1 / cone.c
+    proper = (k < u) & (inner < need) & (outer >= need)
+    single = (k == u) & (inner >= need)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        b = np.where(proper, (need - inner) / (outer - inner), 0.0)  # in parts of the largest lift
+    mean = (k + b * (u - k)) / n
+    square = np.where(proper | single, (k + b**2 * (u - k)) / mean**2, -np.inf)
+    i, j = np.unravel_index(int(np.argmax(square)), square.shape)
+    lifts = np.zeros(n)
+    lifts[: j + 1], lifts[: i + 1] = b[i, j], 1.0
+    return np.asarray(lifts / lifts.mean() - 1)
+
+
+def arrange(x: Floats, goal: float, watch: Watch) -> tuple[Floats, float, list[tuple[int, float]]]:
+    """Shifts of few arrangements of x, one a row; what they lose, relatively; and the curve of outputs and losses."""
+    n = len(x)
+    rows, lost, curve = np.empty((0, n)), np.inf, []
+    for count in ARRANGEMENTS:
+        enough = (SMALL if count <= FEW else 1.0) * goal
+        if len(rows) and (lost <= enough or count * n * n > LARGEST or watch.over()):
+            break
+        for seed in range(TRIES if n <= MANY else 1):
+            found, loss = _exchanged(x, count, np.random.default_rng((count, seed)))
+            if loss < lost:
+                rows, lost = found, loss
+            if lost <= enough or watch.over():
+                break
+        curve.append((len(rows) * n, lost))
+    shifts = (np.arange(n)[:, None] + np.arange(n)) % n
+    return rows[:, shifts].reshape(-1, n), lost, curve
+
+
+def _exchanged(x: Floats, count: int, rng: np.random.Generator) -> tuple[Floats, float]:
+    """So many arrangements of x and what their shifts lose, after exchanges of two symbols as long as these help."""
+    n = len(x)
+    frequencies = np.arange(1, n // 2 + 1)
+    times = np.where(2 * frequencies == n, 1.0, 2.0)  # how often an eigenvalue occurs
+    waves = np.exp(-2j * np.pi * (np.multiply.outer(np.arange(n), frequencies) % n) / n)
+    rows = np.array([rng.permutation(x) for _ in range(count)])
+    F = rows @ waves
+    power = np.sum(np.abs(F) ** 2, axis=0)
+    best, idle, row = _loss(power, times), 0, 0
+    mean = float(times @ power) / (n - 1)
+    while idle < count and n > 3:
+        a, b = _exchanges(rows[row], waves @ (F[row].conj() * times / np.maximum(power, NONE) ** 2))
+        step = (rows[row, b] - rows[row, a])[:, None] * (waves[a] - waves[b])
+        after = power - np.abs(F[row]) ** 2 + np.abs(F[row] + step) ** 2
+        losses = np.asarray(_loss(after, times))
+        first = int(np.argmin(losses))
+        if losses[first] < best * (1 - LESS):
+            best, idle, power = losses[first], 0, after[first]
+            F[row] += step[first]
+            rows[row, [a[first], b[first]]] = rows[row, [b[first], a[first]]]
+        else:
+            idle += 1
+        row = (row + 1) % count
+    return rows, float(best) * mean / (n - 1) - 1
+
+
+def _exchanges(x: Floats, slopes: Complexes) -> tuple[Ints, Ints]:
+    """Pairs of symbols to exchange, the first with the smaller lift: all, or the most promising ones by the slopes."""
+    n = len(x)
+    most = max(1, AT_ONCE // (n // 2))
+    if n * n // 4 > most:
+        order = np.argsort(-slopes.real, kind="stable")  # the loss falls most where the first ones rise
+        few = math.isqrt(most)
+        up, down = order[x[order] < x.max()][:few], order[x[order] > x.min()][-few:]
+        up, down = np.append(up, np.argmin(x)), np.append(down, np.argmax(x))  # so that there is a pair
+    else:
+        up = down = np.arange(n)
+    a, b = np.nonzero(np.less.outer(x[up], x[down]))
+    return up[a], down[b]
+
+
+def _loss(power: Floats, times: Floats) -> Floats:
+    """The sum of the inverses of all eigenvalues; infinite where one vanishes."""
+    return np.asarray(np.sum(times / np.maximum(power, NONE), axis=-1))

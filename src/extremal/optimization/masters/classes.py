@@ -1,0 +1,102 @@
+"""Symbols of equal mass: one row for each class of them in the master program, and the solution spread over all.
+
+A separable utility does not see which of several equal symbols a column holds. Averaged over all permutations inside
+the classes, an optimal solution stays one; so the program needs only the mean lift in each class, and its multipliers,
+shared equally in a class, are those of the full program. Priors from counts have few classes, however many symbols.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from ..._common.types import Floats, Ints
+from .linear import ATTEMPTS, Master
+
+
+class MeansMaster(Master, ABC):
+    """The master program over class means. Columns come in and go out as lifts of the symbols, as in a Master."""
+
+    def __init__(self, pi: Floats, low: float, high: float, scale: float, classes: Ints) -> None:
+        super().__init__(np.bincount(classes, weights=pi).astype(np.float64), low, high, scale)
+        self.masses = pi
+        self.classes = classes
+        self.sizes = np.bincount(classes)
+
+    def used(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Columns over all symbols, and weights, that hold every row to full precision: at most one for each symbol."""
+        spread = [self._spread(k, rho) for k, rho in zip(*self._polished(weights), strict=True)]
+        lifts = np.concatenate([lifts for lifts, _ in spread])
+        shares = np.concatenate([shares for _, shares in spread])
+        if len(lifts) <= len(self.masses):
+            return lifts, shares
+        whole = Master(self.masses, self.low, self.high, 1.0)
+        whole.add(lifts, np.zeros(len(lifts)))
+        solution = whole.solve(ATTEMPTS[1:])  # nothing to maximise: dual simplex is faster
+        return whole.used(whole.refine(solution).weights)
+
+    @abstractmethod
+    def _spread(self, column: int, weight: float) -> tuple[Floats, Floats]:
+        """The column moved around every class as t runs from 0 to 1, by floor(t m) symbols in a class of m."""
+
+    def _dual(self, u: Floats) -> Floats:
+        return np.asarray((super()._dual(u) / self.sizes)[self.classes])
+
+
+def turns(sizes: Ints) -> tuple[Floats, Floats]:
+    """The middles and lengths of the times between 0 and 1 in which no class of these sizes moves on."""
+    ends = np.append(
+        np.unique(np.concatenate([np.zeros(1), *(np.arange(m) / m for m in np.unique(sizes))])), 1.0
+    )
+    return (ends[1:] + ends[:-1]) / 2, np.diff(ends)
+
+
+def places(middle: Floats, m: int) -> Ints:
+    """Where each symbol of a class of m stands at these times."""
+    return np.asarray((np.arange(m) - np.floor(middle * m)[:, None].astype(np.int64)) % m)
+
+
+class ClassMaster(MeansMaster):
+    """The one for columns of two levels and a partial symbol, of which it keeps how many of a class are full."""
+
+    def __init__(self, pi: Floats, low: float, high: float, scale: float, classes: Ints) -> None:
+        super().__init__(pi, low, high, scale, classes)
+        self.held = np.zeros((0, len(self.sizes)), dtype=np.int64)  # full symbols of each class
+        self.partial = np.zeros(0, dtype=np.int64)  # class of the partial symbol, -1: none
+        self.rest = np.zeros(0)  # its lift
+
+    def add(self, lifts: Floats, gains: Floats) -> int:
+        """Add the columns that differ from all others in how many symbols of which class they hold."""
+        member = np.eye(len(self.sizes))[self.classes]
+        full = lifts >= self.high
+        some = (lifts > self.low) & ~full
+        held = np.rint(full @ member).astype(np.int64)
+        where = np.where(some.any(axis=1), some.argmax(axis=1), 0)
+        partial = np.where(some.any(axis=1), self.classes[where], -1)
+        rest = lifts[np.arange(len(lifts)), where]
+        new = self._unseen([row.tobytes() for row in np.column_stack((held, partial))])
+        held, partial, rest = held[new], partial[new], rest[new]
+        means = self.low + (self.high - self.low) * held / self.sizes
+        rows = np.flatnonzero(partial >= 0)
+        means[rows, partial[rows]] += (rest[rows] - self.low) / self.sizes[partial[rows]]
+        self.held = np.concatenate((self.held, held))
+        self.partial = np.concatenate((self.partial, partial))
+        self.rest = np.concatenate((self.rest, rest))
+        self._append(means, gains[new])
+        return len(new)
+
+    def _spread(self, column: int, weight: float) -> tuple[Floats, Floats]:
+        """Every symbol of a class is full, and partial, for equally long."""
+        held, partial = self.held[column], self.partial[column]
+        moved = ((held > 0) & (held < self.sizes)) | (np.arange(len(held)) == partial)
+        middle, lengths = turns(self.sizes[moved])
+        lifts = np.full((len(middle), len(self.masses)), self.low)
+        for k, m in enumerate(self.sizes):
+            symbols = np.flatnonzero(self.classes == k)
+            place = places(middle, m)
+            lifts[:, symbols] = np.where(place < held[k], self.high, self.low)
+            if k == partial:
+                there, at = np.nonzero(place == held[k])
+                lifts[there, symbols[at]] = self.rest[column]
+        return lifts, weight * lengths

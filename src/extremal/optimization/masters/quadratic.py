@@ -1,0 +1,178 @@
+"""The best mixture of given lift vectors: a primal-dual interior-point method.
+
+Minimise tr(G C^-1), C = X' diag(q) X, over q >= 0 with sum 1 and X'q = 0; rows of X are lift vectors less 1, without
+the most likely symbol. The Hessian is 2 (X C^-1 X') o (X W X'), W = C^-1 G C^-1. The multipliers (y0, y) of the two
+constraints price vectors that are not among the rows: x is worth adding where x'Wx > y0 + y.x.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._common.types import Floats
+from ..watch import UNWATCHED, Watch
+from .lapack import least_squares, solve_positive
+
+STEPS = 60
+LEAST = 0.3  # of the mean weight, to start from
+NEAREST = 0.99  # of the way to where a weight vanishes
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Weights of the rows, what each of them tells, the loss, C^-1, and what prices other rows: W and (y0, y).
+
+    A row tells q x'Wx, in parts of the largest: rare rows count by this, not by their weight. Where the answers are
+    nearly all alike, a row that is nearly always drawn tells next to nothing but balances the others: it counts by its
+    weight.
+
+    `error` is how far the weights are from balance; it took so many `steps` of Newton's method.
+    """
+
+    weights: Floats
+    told: Floats
+    loss: float
+    inverse: Floats
+    W: Floats
+    y0: float
+    y: Floats
+    error: float
+    steps: int
+
+
+def mix(X: Floats, G: Floats, tolerance: float, start: Floats, watch: Watch = UNWATCHED) -> Mixture:
+    """The mixture of the rows of X of least tr(G C^-1), up to this relative tolerance; weights to start from.
+
+    Some mixture must have mean 0. It takes few steps from weights that are not too small, so these are raised and then
+    centred. If time is up, the steps so far count.
+    """
+    return _newton(X, G, tolerance, centred(X, np.maximum(start, LEAST / len(X))), watch)
+
+
+def balance(X: Floats, q: Floats) -> Floats:
+    """The weights nearest to q, relatively, that sum to 1 and balance the rows of X; some may not be positive.
+
+    Rows may come with or without the most likely symbol.
+    """
+    E = np.column_stack([np.ones(len(X)), X])
+    target = np.zeros(E.shape[1])
+    target[0] = 1.0
+    for _ in range(3):
+        q = q * (1 + E @ np.linalg.lstsq((E.T * q) @ E, target - E.T @ q, rcond=None)[0])
+        if not q.min() > 0:
+            break
+    return np.asarray(q)
+
+
+def centred(X: Floats, w: Floats) -> Floats:
+    """The weights q that balance the rows of X and make the sum of w log q largest, so that none is small in vain.
+
+    They are w / (1 + X t) for the t that makes the sum of w log(1 + X t) largest, which Newton's method finds.
+    LinAlgError if no positive weights balance the rows.
+    """
+    Z = X / np.abs(X).max(axis=0)
+    w = w / w.sum()
+    inside = np.ones(len(Z))  # 1 + X t
+    for _ in range(STEPS):
+        q = w / inside
+        mean = q @ Z
+        if np.all(np.abs(mean) <= 1e-9 * (q @ np.abs(Z))):
+            return np.asarray(q)
+        step = least_squares((Z.T * (q / inside)) @ Z, mean)
+        along = Z @ step
+        far = min(1.0, NEAREST * _reach(inside, along))
+        gain, value = float(mean @ step), float(w @ np.log(inside))
+        while float(w @ np.log(inside + far * along)) < value + 1e-4 * far * gain and far > 1e-9:
+            far /= 2
+        inside = inside + far * along
+    raise np.linalg.LinAlgError("no mixture of these rows has mean 0")
+
+
+def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, watch: Watch) -> Mixture:
+    k, n = X.shape
+    E = np.hstack([np.ones((k, 1)), X])
+    q = q / q.sum()
+    inverse = inverse_covariance(X, q)
+    scale = float(np.sum(G * inverse))
+    G = G / scale
+    W = inverse @ G @ inverse
+    gain = np.einsum("ki,ki->k", X @ W, X)
+    eta = np.linalg.lstsq(E * q[:, None], gain * q, rcond=None)[0]
+    s = 0.3 / k / q
+    steps = 0
+    target = np.zeros(n + 1)
+    target[0] = 1.0
+    while steps < STEPS and not watch.over():
+        steps += 1
+        mu = float(q @ s) / k
+        dual = E @ eta - gain - s
+        primal = E.T @ q - target
+        worst = max(
+            float(np.abs(dual).max()), float(np.abs(primal / np.maximum(np.abs(E).max(axis=0), 1e-300)).max())
+        )
+        if mu * k <= 0.1 * tolerance and worst <= 0.1 * tolerance:
+            break
+        H = 2 * (X @ inverse @ X.T) * (X @ W @ X.T)
+        H.flat[:: k + 1] += s / q
+        aim = 0.1 * mu
+        right = -(dual + s - aim / q)
+        both = solve_positive(H, np.column_stack([E, right]))
+        schur = E.T @ both[:, :-1]
+        step_y = least_squares(schur, E.T @ both[:, -1] + primal)
+        step_q = both[:, -1] - both[:, :-1] @ step_y
+        step_s = aim / q - s - s / q * step_q
+        far = min(1.0, NEAREST * _reach(q, step_q), NEAREST * _reach(s, step_s))
+        part = q / q.max()  # rare rows tell as much as others only if their prices are as much larger
+        before = _length(part * dual, q * s - aim, primal)
+        for _ in range(30):
+            new_q, new_s, new_eta = q + far * step_q, s + far * step_s, eta + far * step_y
+            try:
+                new_inverse = inverse_covariance(X, new_q)
+            except np.linalg.LinAlgError:
+                far *= 0.5
+                continue
+            new_W = new_inverse @ G @ new_inverse
+            new_gain = np.einsum("ki,ki->k", X @ new_W, X)
+            residual = E @ new_eta - new_gain - new_s
+            after = _length(part * residual, new_q * new_s - aim, E.T @ new_q - target)
+            if after <= (1 - 0.01 * far) * before or after < 1e-13:
+                break
+            far *= 0.5
+        else:  # no step helps: no mixture has mean 0, or this one is as good as rounding allows
+            break
+        q, s, eta, inverse, W, gain = new_q, new_s, new_eta, new_inverse, new_W, new_gain
+    error = float(np.abs(E.T @ q - target).max())
+    most = float(np.max(q * gain))
+    return Mixture(
+        q,
+        np.maximum(q * gain / most, q) if most > 0 else q,  # else the rows are beyond what doubles hold
+        float(np.sum(G * inverse)) * scale,
+        inverse,
+        W * scale,
+        float(eta[0]) * scale,
+        eta[1:] * scale,
+        error,
+        steps,
+    )
+
+
+def inverse_covariance(X: Floats, q: Floats) -> Floats:
+    """C^-1, by the factor of a matrix scaled to a unit diagonal."""
+    C = (X.T * q) @ X
+    d = 1 / np.sqrt(np.diagonal(C))
+    scale = np.multiply.outer(d, d)
+    return solve_positive(C * scale, np.eye(len(C)), lower=False) * scale
+
+
+def _length(*parts: Floats) -> float:
+    """The norm of all the parts together."""
+    return math.hypot(*(math.sqrt(part @ part) for part in parts))
+
+
+def _reach(at: Floats, step: Floats) -> float:
+    """How many steps until a component vanishes."""
+    falling = step < 0
+    return float(np.min(-at[falling] / step[falling])) if falling.any() else math.inf

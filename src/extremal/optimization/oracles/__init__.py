@@ -1,0 +1,1 @@
+"""Oracles: at given prices, better columns and a bound over all columns."""

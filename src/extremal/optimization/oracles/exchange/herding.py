@@ -1,0 +1,134 @@
+"""Lift vectors found one after another, each where those before leave the estimates worst.
+
+With C the covariance of lifts and W = C^-1 G C^-1, a vector x lowers the loss tr(G C^-1) by x'Wx for each unit of its
+weight. So the next vector is a vertex of large x'Wx, and joins C for those after it. Equal weights of the vectors are
+then close to the best: no program for weights is needed.
+
+Symbols of little mass are not kept apart by the room in a vector. Left alone, x'Wx rises with the square of how many of
+them a vector holds, so that some vectors would hold hundreds and most none. This spends variance on how many there
+are, which tells one number, instead of on which ones. So their number counts against a vector.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...._common.types import Floats
+from ...centred import Problem, efficiency
+from ...masters.quadratic import balance
+from ...watch import Watch
+from . import kernels
+
+BATCH = 30  # C is renewed after every N / BATCH vectors
+LIGHT = 0.1  # the lightest symbols, with so much mass together
+NUMBER = 4.0  # times what the number of light symbols is worth if they are independent, which counts against a vector
+FEWEST = 32  # light symbols: fewer do not crowd a vector
+PULL = 0.2  # how strongly the next vector makes up for what the sum of those before misses
+
+
+class Herd:
+    """A sequence of vertices that begins with the covariance C, of as much weight as N of them.
+
+    x'Wx - y.x is raised from random vertices by exchanges of mass, in so many sweeps over the symbols. The prices y
+    change so that the sum of the vectors stays near 0; `scale` is the least order of what they change by.
+    """
+
+    def __init__(self, problem: Problem, C: Floats, y: Floats, scale: Floats, sweeps: int, seed: int) -> None:
+        self._problem, self._sweeps = problem, sweeps
+        n, pi = problem.size, problem.pi
+        inverse = np.linalg.inv(C)
+        own = np.einsum("ij,ji->i", inverse @ problem.loss, inverse)
+        mass = np.multiply.outer(pi[1:], pi[1:])
+        # Over masses z = pi * x, with zeros for the first symbol.
+        self._inverse, self._W = np.zeros((n, n)), np.zeros((n, n))
+        self._inverse[1:, 1:] = inverse / mass
+        self._W[1:, 1:] = inverse @ problem.loss @ inverse / mass
+        self._light = _light(problem)
+        self._y, self._pull = y / pi, PULL * np.maximum(scale, np.append(own[0], own)) / pi
+        self._total, self._count = np.zeros(n), 0
+        self._rng = np.random.default_rng(seed)
+
+    def more(self, count: int, watch: Watch) -> Floats:
+        """So many further vertices, as rows; fewer if time is up."""
+        problem, n = self._problem, self._problem.size
+        batch = max(1, n // BATCH)
+        orders = np.argsort(self._rng.random((count, n)), axis=1)
+        X = kernels.fill(problem.pi, problem.excess, orders)
+        for begin in range(0, count, batch):
+            if watch.over():
+                return X[:begin]
+            rows = X[begin : begin + batch]
+            shrunk = (1 + self._count / n) ** -2  # as C has grown, W has shrunk by its square
+            kernels.climb(
+                problem.pi,
+                problem.excess,
+                self._restrained(),
+                shrunk * self._y,
+                shrunk * self._pull,
+                self._total,
+                self._count,
+                self._sweeps,
+                rows,
+            )
+            self._add(rows * problem.pi)
+            self._count += len(rows)
+        return X
+
+    def _restrained(self) -> Floats:
+        """W less NUMBER times what the number of light symbols is worth."""
+        light = self._light
+        if light.stop - light.start < FEWEST:
+            return self._W
+        W = self._W.copy()
+        own = np.sqrt(np.maximum(np.diagonal(W)[light], 0.0))
+        W[light, light] -= NUMBER / len(own) * np.multiply.outer(own, own)
+        return W
+
+    def _add(self, Z: Floats) -> None:
+        """C <- C + Z'Z / N in C^-1 and C^-1 G C^-1, by Sherman, Morrison and Woodbury."""
+        V, U = Z @ self._inverse, Z @ self._W
+        S = np.linalg.solve(np.eye(len(Z)) * self._problem.size + V @ Z.T, V)
+        self._W += S.T @ ((U @ Z.T) @ S - U) - U.T @ S
+        self._inverse -= V.T @ S
+
+
+class Sample:
+    """Vectors found one after another: the different ones, rows of X in the order found, and how often each came up."""
+
+    def __init__(self, size: int) -> None:
+        self.X, self.counts = np.empty((0, size)), np.empty(0)
+        self._rows: dict[bytes, int] = {}  # of X, by their bytes
+
+    @property
+    def total(self) -> int:
+        """How many were found."""
+        return int(self.counts.sum())
+
+    def add(self, found: Floats) -> None:
+        """Further vectors."""
+        new: list[Floats] = []
+        more: list[float] = self.counts.tolist()
+        for x in found:
+            place = self._rows.setdefault(x.tobytes(), len(more))
+            if place == len(more):
+                more.append(0.0)
+                new.append(x)
+            more[place] += 1
+        self.X, self.counts = np.concatenate([self.X, new]) if new else self.X, np.array(more)
+
+    def balanced(self, problem: Problem, most: int | None = None) -> tuple[Floats, float] | None:
+        """Weights next to the counts that balance the rows, or the first so many of them, and their efficiency.
+
+        None if some are not positive.
+        """
+        X, counts = self.X[:most], self.counts[:most]
+        try:
+            q = balance(X[:, 1:], counts / counts.sum())
+        except np.linalg.LinAlgError:
+            return None
+        return (q, efficiency(problem, X, q)) if q.min() > 0 else None
+
+
+def _light(problem: Problem) -> slice:
+    """The lightest symbols: a vector has room for many times as many of them as belong to it."""
+    return slice(problem.size - int(np.count_nonzero(np.cumsum(problem.pi[::-1]) <= LIGHT)), problem.size)

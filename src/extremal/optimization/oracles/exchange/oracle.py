@@ -1,0 +1,188 @@
+"""Where lift vectors come from: a list of all where there are few, else local search after what is still missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...._common.types import Floats
+from ....model.proof import Certificate
+from ....theory.arc import arc_columns
+from ...centred import Problem
+from ...masters.quadratic import Mixture
+from ...watch import Watch
+from .bounds import efficiency_bound, most_by_entries
+from .drawing import draw
+from .herding import Herd
+from .listed import Listed
+from .relaxation import Relaxed, relax
+
+LISTED = 1_900_000  # lift vectors: so many can be gone through, and the check of a design does it too
+SHORT = 300_000  # lift vectors that are gone through in every round
+SWEEPS, FEW_SWEEPS = 20, 2  # of a local search, and of one among many symbols
+MANY = 200  # symbols
+WIDE, WIDEST = (
+    8,
+    40,
+)  # times as many vectors are looked for in a round that has stalled, up to so many symbols
+FEWEST_DRAWN = 18  # symbols: up to so many the best weights take no time
+PATIENCE, SOON = 20, 4  # rounds to the goal, and from there to the aim
+WORK, SOME_WORK = 1e10, 2e9  # multiplications of a step of the program, in all rounds: about 10 and 2 seconds
+HEAVY, BLOCK = 60, 8  # symbols that the first vectors treat one by one, and in blocks of so many
+
+
+@dataclass(eq=False)
+class Source:
+    """Finds lift vectors less 1 by local search, and in the list of all where it is short; proves bounds.
+
+    `true` has the loss to be proven, which the problem's may exceed a little; `upper` is what the relaxation proves.
+    """
+
+    problem: Problem
+    true: Problem
+    relaxed: Relaxed
+    upper: float
+    listed: Listed | None
+    watch: Watch
+    goal: float = 0.01
+    aim: float = 0.007  # a gap so far below the goal leaves room for fewer outputs
+    _gaps: list[float] = field(default_factory=list, repr=False)  # after each round
+    _drawn: list[Floats] = field(
+        default_factory=list, repr=False
+    )  # the last ones mixed, and those to be mixed next
+    _work: float = 0.0  # multiplications of one step of the program in each round
+
+    @property
+    def name(self) -> str:
+        """How lift vectors are found."""
+        return "local search" if self.listed is None else "all lift vectors"
+
+    def little(self, value: float, upper: float) -> float:
+        """A round that gains less has stalled."""
+        return 0.1 * (upper - value)
+
+    def first(self) -> tuple[Floats, Floats]:
+        """Vectors to begin with, and weights that balance them."""
+        n, y = self.problem.size, self.relaxed.prices(self.problem)
+        if self.listed is not None:
+            self.listed.join(self.relaxed.W, y)
+        herd = self.herd(self.relaxed.covariance, y, 0)
+        if n > FEWEST_DRAWN:
+            few = n <= WIDEST
+            self._drawn = draw(self.problem, herd, self.upper, self.listed, self.goal, few, self.watch)
+            searched = self._drawn[0]
+        else:
+            searched = herd.more(3 * n, self.watch)
+        X, q = _balanced(self.problem)
+        return np.concatenate([X, searched]), np.append(q, np.zeros(len(searched)))
+
+    @property
+    def short(self) -> bool:
+        """Whether the list of all is short enough to go through in every round."""
+        return self.listed is not None and self.listed.count <= SHORT
+
+    def more(self, mixture: Mixture, round_: int, listed: bool) -> Floats:
+        """Vectors that would improve a mixture; with those of the list of all if it is to be gone through."""
+        if len(self._drawn) > 1:
+            self._drawn.pop(0)
+            return self._drawn[0]
+        n = self.problem.size
+        C = np.asarray(np.linalg.inv(mixture.inverse), dtype=np.float64)
+        every = listed and self.listed is not None and self.listed.few
+        drawn = n > FEWEST_DRAWN  # the best of a long list are much alike: those of a wide search tell more
+        wide = listed and n <= WIDEST and (drawn or not every)
+        herd = self.herd(C, np.append(0.0, mixture.y), round_ + 1)
+        found = herd.more(2 * n * (WIDE if wide else 1), self.watch)
+        if wide:
+            found = _best(mixture, found, 4 * n)
+        if n > WIDEST:  # drawn vectors are many, and none of them tells much
+            found = np.concatenate([found, *self._drawn])
+        if self.listed is None or not every:
+            return found
+        best = self.listed.top(*whole(mixture), n if drawn else 4 * n)
+        return np.concatenate([found, best])
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the goal, or below it the aim, is out of reach at the rate of the last round, and all of them have
+        taken long. Up to WIDEST symbols the goal is not given up."""
+        if len(self._gaps) < 2:
+            return False
+        before, gap = self._gaps[-2:]
+        if gap <= self.goal:
+            return self._work > SOME_WORK and SOON * (before - gap) < gap - self.aim
+        many = self.problem.size > WIDEST
+        return many and self._work > WORK and PATIENCE * (before - gap) < gap - self.goal
+
+    def bound(self, mixture: Mixture, X: Floats, listed: bool) -> tuple[float, Certificate]:
+        """The efficiency that no mechanism exceeds: by the relaxation, or over all vectors by what prices them."""
+        upper, proof = self.upper, self.relaxation
+        if self.listed is not None and listed:
+            self.listed.join(*whole(mixture))
+        if self.listed is not None and self.listed.best is not None and self.listed.best.upper < upper:
+            best = self.listed.best
+            upper, proof = best.upper, Certificate(best.W, best.y)
+        self._work += len(X) ** 2 * (len(X) / 3 + 4 * self.problem.size)
+        self._gaps.append(upper * float(np.sum(self.true.loss * mixture.inverse)) / self.true.direct - 1)
+        return upper, proof
+
+    @property
+    def relaxation(self) -> Certificate:
+        """What proves `upper`."""
+        W, d = self.relaxed.W, self.relaxed.d
+        return Certificate(W if np.count_nonzero(W - np.diag(d)) else d)
+
+    def herd(self, C: Floats, y: Floats, seed: int) -> Herd:
+        """Vertices one after another, which begin with the covariance C and the prices y."""
+        sweeps = SWEEPS if self.problem.size <= MANY else FEW_SWEEPS
+        return Herd(self.problem, C, y, self.relaxed.d, sweeps, seed)
+
+
+def find_source(
+    problem: Problem, true: Problem, rounds: int, watch: Watch, goal: float = 0.01, aim: float = 0.007
+) -> Source:
+    """Where lift vectors come from, after so many rounds on the bound of the relaxation."""
+    listed = Listed.of(true, LISTED) if problem.size <= MANY else None
+    if problem.size <= FEWEST_DRAWN and listed is not None and listed.count <= SHORT:
+        rounds = 0  # going through the list will prove more
+    relaxed = relax(problem, rounds, watch)
+    upper = efficiency_bound(true, relaxed.W, most_by_entries(true, relaxed.W))
+    return Source(problem, true, relaxed, upper, listed, watch, goal, aim)
+
+
+def whole(mixture: Mixture) -> tuple[Floats, Floats]:
+    """W and y over all symbols, with zeros for the first."""
+    n = len(mixture.y) + 1
+    W = np.zeros((n, n))
+    W[1:, 1:] = mixture.W
+    return W, np.append(0.0, mixture.y)
+
+
+def _best(mixture: Mixture, X: Floats, count: int) -> Floats:
+    """So many of the vectors that would improve a mixture most."""
+    V = X[:, 1:]
+    gain = np.einsum("ki,ki->k", V @ mixture.W - mixture.y, V)
+    return np.asarray(X[np.argsort(-gain, kind="stable")[:count]])
+
+
+def _balanced(problem: Problem) -> tuple[Floats, Floats]:
+    """Lift vectors less 1 of the arc mechanism, and its output distribution, which balances them.
+
+    Beyond HEAVY symbols the lighter ones share lifts in blocks of BLOCK, so that there are not too many vectors; those
+    that fill a block in part are no vertices. At levels so low that no vector rules out a block, or so high that none
+    could hold the lightest mass, there are no blocks.
+    """
+    n, excess = problem.size, problem.excess
+    blocks = np.append(np.arange(min(n, HEAVY)), HEAVY + np.arange(max(n - HEAVY, 0)) // BLOCK)
+    mass = np.bincount(blocks, weights=problem.pi).astype(np.float64)
+    if n > HEAVY and not (mass[HEAVY:].max() * (1 + 1 / excess) <= 1 and mass.min() * (1 + excess) <= 1):
+        blocks, mass = np.arange(n), problem.pi
+    columns = arc_columns(mass, 0.0, 1 + problem.excess)
+    X = np.where(columns.high <= columns.lifts().T, problem.excess, -1.0)
+    rows = np.arange(len(X))
+    full, empty = columns.rest >= columns.high, columns.rest <= 0
+    X[rows, columns.partial] = 0.0
+    rest = -(X @ mass) / mass[columns.partial]
+    X[rows, columns.partial] = np.where(full, problem.excess, np.where(empty, -1.0, rest))
+    return X[:, blocks], columns.weights

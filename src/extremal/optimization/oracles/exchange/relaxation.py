@@ -1,0 +1,150 @@
+"""A bound that needs no lift vectors: what the variances and covariances of lifts can be at most.
+
+The x of a symbol lies in [lower, upper] and has mean 0, so its variance is at most a = -lower * upper, and products
+of two such ranges limit each covariance: C_ij >= -min(lower_i lower_j, upper_i upper_j). With d >= 0 for the variances
+and S >= 0 for the covariances, W = diag(d) - S, every mechanism has tr(WC) <= a.d + sum(S * limit), and so
+
+    tr(G C^-1) >= 2 tr (G^1/2 H G^1/2)^1/2 - tr(HC),   H = B'WB.
+
+The best W maximises a concave function of (d, S) whose gradient is the C of the relaxed problem.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...._common.types import Floats
+from ...centred import Problem
+from ...watch import UNWATCHED, Watch
+
+FIXED_POINT = 30  # rounds of d <- d C_ii / a
+CLOSE, CLOSEST = 1e-4, 1e-7  # relative changes of the bound by a round that are the last
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """The best W found, over all symbols, and the covariance, over all but the first, of the relaxed problem."""
+
+    W: Floats
+    covariance: Floats
+
+    @property
+    def d(self) -> Floats:
+        """The multipliers of the variances."""
+        return np.diagonal(self.W)
+
+    def prices(self, problem: Problem) -> Floats:
+        """The y with which x'Wx - y.x is largest where every limit that W counts on is met."""
+        low, high = problem.lower, problem.upper
+        by_low = np.multiply.outer(low, low) <= np.multiply.outer(high, high)
+        pairs = np.maximum(-self.W, 0.0)
+        np.fill_diagonal(pairs, 0.0)
+        slopes = (pairs * by_low) @ -low - (pairs * ~by_low) @ high
+        return self.d * (high + low) + 2 * slopes
+
+
+def limits(problem: Problem) -> Floats:
+    """What a covariance of two symbols' lifts can be at least, times -1."""
+    low, high = problem.lower, problem.upper
+    return np.minimum(np.multiply.outer(low, low), np.multiply.outer(high, high))
+
+
+def relax(problem: Problem, rounds: int, watch: Watch = UNWATCHED) -> Relaxed:
+    """The W of a good bound: d by its fixed point, then d and S together by so many rounds of a quasi-Newton method.
+
+    With none of these, where symbols are many, a fixed point up to CLOSE is enough.
+    """
+    a = problem.most_variance
+    d, root = fixed_point(problem, a, CLOSEST if rounds else CLOSE, watch)
+    d = d * (root / float(a @ d)) ** 2  # the scale of the best bound: that of the variances of real lifts
+    W = np.diag(d)
+    relaxed = gradient(problem, W)
+    assert relaxed is not None
+    if rounds > 0 and problem.size > 2 and not watch.over():
+        W = _with_pairs(problem, d, rounds, watch)
+        better = gradient(problem, W)
+        relaxed = relaxed if better is None else better
+    return Relaxed(W, relaxed[1][1:, 1:])
+
+
+def fixed_point(
+    problem: Problem, a: Floats, close: float = CLOSEST, watch: Watch = UNWATCHED
+) -> tuple[Floats, float]:
+    """A good d for variances that are at most a: d <- d C_ii / a; and tr (G^1/2 H G^1/2)^1/2 for H = B' diag(d) B."""
+    d, before = 1 / a, 0.0
+    relaxed = gradient(problem, np.diag(d))
+    assert relaxed is not None
+    for _ in range(FIXED_POINT):
+        reached = relaxed[0] ** 2 / float(a @ d)  # the bound with d in its best scale
+        if reached - before <= close * reached or watch.over():
+            break
+        following = gradient(problem, np.diag(d * np.diagonal(relaxed[1]) / a))
+        if following is None:
+            break
+        d, before, relaxed = d * np.diagonal(relaxed[1]) / a, reached, following
+    return d, relaxed[0]
+
+
+def gradient(problem: Problem, W: Floats) -> tuple[float, Floats] | None:
+    """tr (G^1/2 H G^1/2)^1/2 and its gradient by W, twice the former's: the C with C H C = G, over all symbols."""
+    import scipy.linalg as sl
+
+    try:
+        L = np.linalg.cholesky(problem.reduced(W))
+    except np.linalg.LinAlgError:
+        return None
+    values, U = np.linalg.eigh(L.T @ problem.loss @ L)
+    roots = np.sqrt(np.maximum(values, 0.0))
+    T = sl.solve_triangular(L, U, trans="T", lower=True)
+    inner = (T * roots) @ T.T
+    share = problem.pi[1:] / problem.pi[0]
+    C = np.empty_like(W)
+    C[1:, 1:] = inner
+    C[0, 1:] = C[1:, 0] = -share @ inner
+    C[0, 0] = -share @ C[0, 1:]
+    return float(roots.sum()), C
+
+
+def _with_pairs(problem: Problem, d: Floats, rounds: int, watch: Watch) -> Floats:
+    """W = diag(d) - S of the largest bound near the best diag(d)."""
+    from scipy.optimize import minimize
+
+    n, a, limit = problem.size, problem.most_variance, limits(problem)
+    upper = np.triu_indices(n, 1)
+    # Multipliers in units in which they are of the order of 1.
+    floor = 1e-3 * d.max() * a.max() / a
+    own = np.maximum(d, floor)
+    unit = np.concatenate([own, np.sqrt(np.multiply.outer(own, own))[upper]])
+    cost = np.concatenate([a, limit[upper]])
+
+    def matrix(z: Floats) -> Floats:
+        v = z * unit
+        W = np.diag(v[:n])
+        W[upper] = -v[n:] / 2
+        return W + np.triu(W, 1).T
+
+    def objective(z: Floats) -> tuple[float, Floats]:
+        found = gradient(problem, matrix(z))
+        if found is None:
+            return 1e300, np.zeros_like(z)
+        slope = np.concatenate([np.diagonal(found[1]) - a, -found[1][upper] - limit[upper]])
+        return (cost * unit) @ z - 2 * found[0], -slope * unit
+
+    def look(xk: Any) -> None:
+        if watch.over():
+            raise StopIteration
+
+    start = np.concatenate([d / own, np.zeros(len(cost) - n)])
+    found = minimize(
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, None)] * len(start),
+        callback=look,
+        options={"maxiter": rounds, "maxcor": 20, "ftol": 1e-9},
+    )
+    return matrix(found.x)

@@ -1,0 +1,208 @@
+"""A bound for a set of priors that needs no list of lift vectors: W = diag(d) - low - high - aa' and prices y.
+
+Lifts take the levels 0, b and t. Squares are exact at these levels, and products of two lifts are at least
+l (lambda_i + lambda_j) - l^2 for the least level l (0, or b where no lift is 0) and for the largest, t; `low` and
+`high` weigh the two. |a'lambda|^2, a with RANK columns, is at least 2 v.a'lambda - |v|^2, with a v of its own for each
+cell of levels. Over all priors at small levels that is what counts: lifts are about 1 + epsilon (1_S - pi(S)),
+W = 1 - 11'/N measures how they spread around their mean, which changes with pi(S), and products of two lifts know
+nothing of sums.
+
+What is left is linear in the sets S and R, and a knapsack's bound in two levels covers all vectors (cone.bound). It
+may put a part of a symbol at a level, so cells are split by symbols, too: they form a tree, whose leaves cover all
+vectors. The best weights maximise a concave function, up to a; what makes it hard is the largest value over all
+vectors, which is taken over the vectors known so far and the relaxed ones of the leaves, smoothed. The tree grows from
+step to step: leaves of the largest bounds are split, and what stood for these is forgotten.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...._common.types import Floats, Ints
+from ....model.proof import Certificate
+from ...centred import Problem
+from ...cone import Cone
+from ...watch import Watch
+from ..exchange.bounds import ULP, efficiency_bound
+from ..exchange.relaxation import fixed_point, gradient
+from .kernels import COLUMNS, RANK, Relaxed, Weights, bound
+
+FEW_FIT = (
+    math.e
+)  # e^epsilon, above which few symbols have the largest lift, and the mean of lifts does not say enough
+COOLING = (1e-2, 1e-3, 2e-4)  # of the scale: how far a smooth maximum may be from the true one, in turn
+ROUNDS = 120  # of the quasi-Newton method, each time
+FIRST_ROUNDS = 600  # of it at first, up to FIRST_SIZE symbols, and fewer beyond
+FIRST_SIZE = 30
+OTHERS = 0.2  # of the size that columns of a may have together with d: all but the first, the mean of lifts, begin so
+CELLS = 2500  # that a step adds to the tree
+MOST_CELLS = 100_000
+PRECISION = 3e-3  # of the bound: cells need not be finer
+PATIENCE = 6  # steps without a better bound
+CENTRED = 0.9  # of the weight of the mean of lifts, d.lambda / d.1, that counts against them at first
+MOST_KNOWN = 1500  # relaxed vectors that the maximum is taken over
+
+
+@dataclass(eq=False)
+class LevelBound:
+    """The weights of the best bound so far, to be improved step by step."""
+
+    problem: Problem
+    true: Problem
+    cone: Cone
+    upper: float = math.inf
+    certificate: Certificate | None = None
+    settled: bool = False  # whether another step is not worth it
+    _relaxed: Relaxed | None = None  # of leaves, that no known vector stands for
+    _leaves: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # that they stand for
+    _cells: Floats = field(default_factory=lambda: np.zeros((0, COLUMNS)))
+    _z: Floats = field(default_factory=lambda: np.zeros(0))
+    _unit: Floats = field(default_factory=lambda: np.zeros(0))
+    _scale: float = 1.0
+    _idle: int = 0  # steps since one that was worth it
+
+    def improve(self, X: Floats, q: Floats, goal: float, watch: Watch) -> None:
+        """One step: the best weights for the vectors known, then a bound over all, which need not be below the goal."""
+        true = Relaxed.of(X[q > 0])
+        first = self._relaxed is None
+        if self._relaxed is None:
+            self._begin(X, q)
+            self._relaxed = true.chosen(np.arange(0))
+        known = true.joined(self._relaxed)
+        rounds = FIRST_ROUNDS * FIRST_SIZE // max(FIRST_SIZE, self.problem.size) if first else ROUNDS
+        for cooling in COOLING if first else COOLING[1:]:
+            self._z, weights = self._optimised(known, cooling * self._scale, rounds, watch)
+        attained = float(_values(weights, true).max()) + weights.base
+        target = attained / efficiency_bound(self.true, weights.W, attained) * goal - weights.base
+        room = min(len(self._cells) + CELLS, MOST_CELLS)
+        cells, relaxed, leaves = bound(
+            self.cone, weights, target, PRECISION * attained, room, self._cells, watch.left()
+        )
+        upper = efficiency_bound(self.true, weights.W, most_by_cells(cells, weights, self.cone.top))
+        if gradient(self.problem, weights.W) is None:  # W is not definite: proves nothing
+            upper = math.inf
+        self._idle = 0 if upper < self.upper * (1 - PRECISION / 3) else self._idle + 1
+        self.settled = self._idle >= PATIENCE
+        if upper < self.upper:
+            self.upper = upper
+            prices = weights.y - 2 * weights.W.sum(axis=1)
+            self.certificate = Certificate(
+                weights.W, prices, over_set=True, low=weights.low, away=weights.a, cells=cells
+            )
+        # What stood for a cell that was split since does not stand for its halves.
+        within = np.flatnonzero(cells[self._leaves, 0] < 0)
+        self._cells, self._leaves = cells, np.append(self._leaves[within], leaves)
+        self._relaxed = self._relaxed.chosen(within).joined(relaxed)
+        if len(self._leaves) > MOST_KNOWN:
+            best = np.argsort(-_values(weights, self._relaxed), kind="stable")[:MOST_KNOWN]
+            self._relaxed, self._leaves = self._relaxed.chosen(best), self._leaves[best]
+
+    def _begin(self, X: Floats, q: Floats) -> None:
+        """Start from the d that is best if variances are limited to what the mixture has; scales follow from it."""
+        problem, lifts = self.problem, 1 + X
+        a = np.maximum(q @ X**2, 1e-300)
+        d, root = fixed_point(problem, a)
+        d = d * (root / float(a @ d)) ** 2
+        weighed = np.sqrt(np.maximum(q, 0.0))
+        y = np.linalg.lstsq(lifts * weighed[:, None], lifts**2 @ d * weighed, rcond=None)[0]
+        self._scale = float(a @ d)
+        own = np.maximum(d, 1e-3 * float(d.max()))
+        pairs = np.sqrt(np.multiply.outer(own, own))[np.triu_indices(len(d), 1)]
+        self._unit = np.concatenate([own, own, np.repeat(np.sqrt(own), RANK), pairs, pairs])
+        others = OTHERS / math.sqrt(len(d)) if self.cone.c > FEW_FIT else 0.0
+        a = others * np.sqrt(own)[:, None] * np.random.default_rng(0).normal(size=(len(d), RANK))
+        a[:, 0] = CENTRED * d / math.sqrt(float(d.sum()))
+        self._z = np.concatenate([d, y, a.ravel(), 0 * pairs, 0 * pairs]) / self._unit
+
+    def _optimised(self, known: Relaxed, blur: float, rounds: int, watch: Watch) -> tuple[Floats, Weights]:
+        """The best weights with the largest value over the known vectors smoothed by so much."""
+        from scipy.optimize import Bounds, minimize
+
+        n, problem, unit = self.problem.size, self.problem, self._unit
+        upper = np.triu_indices(n, 1)
+
+        def objective(z: Floats) -> tuple[float, Floats]:
+            weights = _weights(problem.pi, z * unit)
+            found = gradient(problem, weights.W)
+            if found is None:
+                return 10 * self._scale, np.zeros_like(z)  # finite, or steps shrink to nothing
+            values = _values(weights, known)
+            most = float(values.max())
+            share = np.exp((values - most) / blur)
+            total = float(share.sum())
+            share /= total
+            C = found[1]
+            pair = C[upper] + 1
+            along = known.lifts @ weights.a
+            by_a = 2 * (C @ weights.a - (share[:, None] * known.lifts).T @ along)
+            by_a = by_a - problem.pi @ by_a  # as a is less its part along the prior
+            by_low, by_high = (
+                pair + float(share @ all_) - (mean[upper[0]] + mean[upper[1]])
+                for all_, mean in (
+                    (known.low_all, share @ known.low_each),
+                    (known.high_all, share @ known.high_each),
+                )
+            )
+            slope = np.concatenate(
+                [
+                    share @ known.squares - 1 - np.diagonal(C),
+                    1 - share @ known.lifts,
+                    by_a.ravel(),
+                    by_low,
+                    by_high,
+                ]
+            )
+            return most + blur * math.log(total) + weights.base - 2 * found[0], slope * unit
+
+        least = np.concatenate([np.full(n, 1e-9), np.full((1 + RANK) * n, -np.inf), np.zeros(n * (n - 1))])
+
+        def look(xk: Any) -> None:
+            if watch.over():
+                raise StopIteration
+
+        found = minimize(
+            objective,
+            self._z,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=Bounds(least, np.full(len(unit), np.inf)),
+            callback=look,
+            options={"maxiter": rounds, "maxfun": 3 * rounds, "maxcor": 30, "ftol": 1e-10},
+        )
+        return np.asarray(found.x), _weights(problem.pi, found.x * unit)
+
+
+def most_by_cells(cells: Floats, weights: Weights, top: float) -> float:
+    """No admissible mechanism has a larger tr(WC) than the largest bound of leaves says, and what rounding may hide."""
+    largest = float(cells[cells[:, 0] < 0, 5].max())
+    terms = float(np.abs(weights.W).sum()) * top**2 + float(np.abs(weights.y).sum()) * top
+    return largest + weights.base + 16 * len(weights.d) * ULP * (terms + abs(largest))
+
+
+def _weights(pi: Floats, v: Floats) -> Weights:
+    """Weights from one vector of numbers; a without a part along the prior, which no bound depends on."""
+    n = len(pi)
+    pairs = n * (n - 1) // 2
+
+    def matrix(values: Floats) -> Floats:
+        M = np.zeros((n, n))
+        M[np.triu_indices(n, 1)] = values / 2
+        return M + M.T
+
+    a, low, high = np.split(v[2 * n :], [RANK * n, RANK * n + pairs])
+    a = a.reshape(n, RANK)
+    return Weights(v[:n], matrix(low), matrix(high), a - np.multiply.outer(pi, a.sum(axis=0)), v[n : 2 * n])
+
+
+def _values(weights: Weights, known: Relaxed) -> Floats:
+    """What the bound says of vectors: an upper bound of lambda'W lambda - y.lambda for each."""
+    low, high = weights.low.sum(axis=1), weights.high.sum(axis=1)
+    values = known.squares @ weights.d - known.lifts @ weights.y
+    values -= np.sum((known.lifts @ weights.a) ** 2, axis=1)
+    values += known.low_all * low.sum() - 2 * known.low_each @ low
+    values += known.high_all * high.sum() - 2 * known.high_each @ high
+    return np.asarray(values)

@@ -1,0 +1,1 @@
+"""A set of priors, a utility: columns are two nested sets of symbols."""

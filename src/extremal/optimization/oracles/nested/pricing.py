@@ -1,0 +1,177 @@
+"""Pricing for separable utilities over a set of priors: the best pair of nested sets of symbols, and a bound on all.
+
+The loops are in C (`_native/nested_pricing.c`), where it says how the bound is proven. f enters them as a table whose
+chords lie above it, so bounds hold; columns that are found are evaluated with f itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...._common.types import Bools, Floats
+from ...._native.library import address, library, packed
+from ....model.prior_set import PriorSet
+from ...cone import MIDDLE, TOP, Cone, pairs
+from ...effort import SPEED, Budget
+from ..knapsack.separable import Separable
+from .lattice import SumLattice
+from .vertices import nested_columns
+
+PLACES, BYTES = (
+    200_000,
+    40_000_000,
+)  # nodes of branch and bound that wait at a time, and what they take at most
+NODE = 200  # bytes, and one more for each symbol
+KEPT = 60  # columns of one search
+LOOKED_AT = 1 / 8  # nodes that a symbol costs which is looked at, see Budget
+SWEEPS = 4  # of local search from sets that are nearly nested
+ULP = 2.0**-52
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Admissible columns found, as rows, a bound on every reduced value, and how many symbols were looked at."""
+
+    lifts: Floats
+    bound: float
+    nodes: int
+
+
+@dataclass(frozen=True)
+class NestedPricer:
+    """The pricing problem of sum_i pi_i f(lambda_i) over the admissible lift vectors of a set."""
+
+    priors: PriorSet
+    c: float
+    f: Callable[[Floats], Floats]
+
+    @cached_property
+    def _separable(self) -> Separable:
+        pi = self.priors.nominal.probabilities
+        return Separable(pi, self.f, 0.0, float(min(self.c, 1 / pi.min())))
+
+    @cached_property
+    def _vectors(self) -> tuple[Floats, ...]:
+        priors = self.priors
+        vectors = (priors.nominal.probabilities, priors.center, priors.lower, priors.upper)
+        return tuple(packed(v, np.float64) for v in vectors)
+
+    @cached_property
+    def _branches(self) -> tuple[Floats, Floats]:
+        pi, center, lower, upper = self._vectors
+        cone = Cone(pi, center, lower, upper, self.priors.radius / 2, self.c)
+        lines, numbers = pairs(cone, self._separable.high)
+        return packed(lines, np.float64), packed(numbers, np.float64)
+
+    @cached_property
+    def _lattice(self) -> SumLattice | None:
+        return SumLattice.of(self.priors, self.c, self.f, self._separable.high)
+
+    def _scale(self, y: Floats) -> float:
+        """The size of multipliers."""
+        return float(np.abs(self._separable.ends).max() + np.abs(y / self._separable.pi).max() + 1e-300)
+
+    def rise(self, y: Floats, inner: Bools, outer: Bools, budget: Budget, sweeps: int = 60) -> Floats:
+        """Columns reached from pairs of nested sets, given as rows, by moving symbols between levels."""
+        levels = packed(outer.astype(np.int8) + inner, np.int8)
+        rows, n = levels.shape
+        values, spent = np.zeros(rows), np.zeros(1, dtype=np.int64)
+        problem = self._separable
+        library().extremal_rise_nested(
+            n,
+            rows,
+            *(address(v, np.float64, n) for v in self._vectors),
+            self.priors.radius / 2,
+            self.c,
+            address(packed(y, np.float64), np.float64, n),
+            problem.high,
+            address(problem.table, np.float64, 3, problem.cells + 1),
+            problem.cells,
+            self._scale(y),
+            sweeps,
+            address(levels, np.int8, rows, n),
+            address(values, np.float64, rows),
+            address(spent, np.int64, 1),
+        )
+        budget.spend(LOOKED_AT * int(spent[0]))
+        return self._columns(levels[np.isfinite(values)])
+
+    def price(
+        self, y: Floats, threshold: float, enough: float, budget: Budget, most: float = math.inf
+    ) -> Priced:
+        """Columns of reduced value above the threshold, and a bound on all.
+
+        Ends early when the best column has `enough` of what the bound allows above the threshold. Where sums of counts
+        decide, they prove most, and lead to columns.
+        """
+        if self._lattice is None:
+            return self._branched(y, threshold, enough, budget, most)
+        sums = self._lattice.price(y, threshold)
+        budget.spend(sums.nodes)
+        bound = sums.bound + self._noise(y)
+        lifts = (
+            self.rise(y, sums.inner, sums.outer, budget, SWEEPS) if len(sums.inner) else np.zeros((0, len(y)))
+        )
+        values = self.f(lifts) @ self.priors.nominal.probabilities - lifts @ y
+        best = float(values.max(initial=threshold))
+        if best - threshold >= enough * (sums.bound - threshold):
+            return Priced(lifts[values > threshold], bound, int(sums.nodes / LOOKED_AT))
+        other = self._branched(y, threshold, enough, budget, most)
+        return Priced(
+            np.concatenate((lifts[values > threshold], other.lifts)), min(bound, other.bound), other.nodes
+        )
+
+    def _noise(self, y: Floats) -> float:
+        """What rounding may take from reduced values."""
+        return 8 * self.priors.size * ULP * self._scale(y) * self._separable.high
+
+    def _branched(self, y: Floats, threshold: float, enough: float, budget: Budget, most: float) -> Priced:
+        """Columns and a bound by branch and bound."""
+        n, problem = self.priors.size, self._separable
+        lines, numbers = self._branches
+        k = len(lines)
+        values, levels = np.zeros(KEPT), np.zeros((KEPT, n), dtype=np.int8)
+        bound, spent = np.zeros(1), np.zeros(1, dtype=np.int64)
+        in_time = max(budget.seconds, 0.0) * SPEED / LOOKED_AT
+        allowed = min(most, 1 + budget.left / LOOKED_AT)
+        count = library().extremal_price_nested(
+            n,
+            *(address(v, np.float64, n) for v in self._vectors),
+            self.priors.radius / 2,
+            self.c,
+            address(packed(y, np.float64), np.float64, n),
+            problem.high,
+            address(problem.table, np.float64, 3, problem.cells + 1),
+            problem.cells,
+            k,
+            address(lines, np.float64, k, 4, n),
+            address(numbers, np.float64, k, 9),
+            self._scale(y),
+            threshold,
+            enough,
+            int(min(allowed, in_time, 1e18)),
+            int(min(PLACES, BYTES / (NODE + n))),
+            KEPT,
+            address(values, np.float64, KEPT),
+            address(levels, np.int8, KEPT, n),
+            address(bound, np.float64, 1),
+            address(spent, np.int64, 1),
+        )
+        if count < 0:
+            raise MemoryError
+        if in_time < allowed and int(spent[0]) >= in_time:
+            budget.stop()
+        budget.spend(LOOKED_AT * int(spent[0]))
+        order = np.argsort(-values[:count], kind="stable")
+        return Priced(self._columns(levels[order]), float(bound[0]) + self._noise(y), int(spent[0]))
+
+    def _columns(self, levels: NDArray[np.int8]) -> Floats:
+        if not len(levels):
+            return np.zeros((0, self.priors.size))
+        return nested_columns(self.priors, self.c, levels == TOP, levels >= MIDDLE)

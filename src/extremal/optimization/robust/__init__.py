@@ -1,1 +1,0 @@
-"""The same for sets of priors."""

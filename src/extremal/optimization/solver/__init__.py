@@ -1,1 +1,0 @@
-"""The linear program of Theorem 5 at any size, by column generation."""

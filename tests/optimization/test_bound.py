@@ -1,0 +1,56 @@
+"""A bound below what was attained stops a design; one that rounding put there does not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import extremal as ex
+from extremal.errors import ProofError
+from extremal.optimization import estimation, methods
+from extremal.optimization import sets as robust
+from extremal.optimization.bound import checked_bound
+
+PRIOR = ex.Prior.from_counts(1 / np.arange(1, 13))
+
+
+def test_rounding_is_made_up_for_and_more_than_that_is_an_error():
+    assert checked_bound(1.5, 1.0) == 1.5
+    assert checked_bound(1.0, 1.0 + 1e-12) == 1.0 + 1e-12
+    assert checked_bound(0.9, 1.0, rounding=0.2) == 1.0
+    assert checked_bound(0.0, 1e-17, rounding=1e-16) == 1e-17
+    with pytest.raises(ProofError, match=r"a bound of 0.999999 and a value of 1; .* report it") as caught:
+        checked_bound(0.999999, 1.0)
+    assert caught.value.remedy
+
+
+def lowered(call, part=1e-6):
+    """A solver whose bound is below its value by this part."""
+
+    def solver(*args, **options):
+        found = call(*args, **options)
+        name = "upper" if hasattr(found, "upper") else "upper_bound"
+        return replace(found, **{name: found.value * (1 - part)})
+
+    return solver
+
+
+@pytest.mark.parametrize(
+    ("module", "solver", "prior", "utility"),
+    [
+        (methods, "solve_separable", PRIOR, ex.mutual_information),
+        (methods, "gain_program", PRIOR, ex.ExpectedGain(np.eye(12))),
+        (
+            robust,
+            "listed_program",
+            ex.PriorSet.l1_ball(ex.Prior([0.5, 0.3, 0.2]), 0.1),
+            ex.mutual_information,
+        ),
+        (estimation, "solve", PRIOR, ex.shares),
+        (estimation, "solve_set", ex.PriorSet.at_least(ex.Prior([0.5, 0.3, 0.2]), 0.05), ex.shares),
+    ],
+)
+def test_a_solver_with_a_wrong_bound_is_found_out(monkeypatch, module, solver, prior, utility):
+    monkeypatch.setattr(module, solver, lowered(getattr(module, solver)))
+    with pytest.raises(ProofError):
+        ex.design(prior, 0.5, utility)

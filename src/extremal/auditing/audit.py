@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._common import checks
 from .._common.threads import one_thread
 from .._common.types import Floats
 from ..certification import proof
 from ..certification.certified import Certified, as_mechanism
 from ..certification.exact import exact_columns, exact_masses
-from ..errors import MechanismError, OptionError, PriorError
+from ..errors import MechanismError, PriorError
 from ..model.adversary import Attribute, worst_attribute
 from ..model.blocks import BlockMechanism, Blocks
 from ..model.doubt import Doubt, doubt
@@ -233,14 +234,8 @@ class Audit:
         before
             The chance of a right guess without the report.
         """
-        if isinstance(before, bool) or not isinstance(before, int | float) or not 0 <= before <= 1:
-            raise OptionError(
-                "must be a probability in [0, 1]",
-                parameter="before",
-                given=f"{before!r}",
-                remedy="e.g. 0.1",
-            )
-        return min(1.0, math.exp(self.epsilon) * before)
+        chance = checks.number(before, "before", least=0, most=1, remedy="e.g. 0.1")
+        return min(1.0, math.exp(self.epsilon) * chance)
 
     @cached_property
     def worst_case(self) -> WorstCase:

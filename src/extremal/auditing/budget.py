@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from .._common import checks
 from ..certification.certified import Released, as_mechanism
-from ..errors import EpsilonError, OptionError, SizeError
+from ..errors import EpsilonError, SizeError
 from ..model.leakage import ROUNDING, epsilon_pml, ldp_epsilon
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior, check_prior
@@ -136,13 +137,7 @@ def epsilon_per_release(
     """
     n, budget = check_releases(releases), check_epsilon(epsilon)
     check_prior(prior)
-    if not 0 < tolerance < 1:
-        raise OptionError(
-            "must be a number between 0 and 1",
-            parameter="tolerance",
-            given=f"{tolerance!r}",
-            remedy="e.g. 1e-4",
-        )
+    tolerance = checks.number(tolerance, "tolerance", above=0, below=1, remedy="e.g. 1e-4")
     make: Family = family if family is not None else _optimal
 
     def attempt(level: float) -> PerRelease | None:

@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._common import checks
 from .._common.threads import one_thread
 from .._common.types import Floats, Ints
 from ..certification.certified import Released, as_mechanism
-from ..errors import MechanismError, OptionError, SizeError
+from ..errors import MechanismError, SizeError
 from ..model.labels import Labels, shorten
 from ..model.leakage import ROUNDING, LeakageDistribution, epsilon_pml, first_largest, ldp_epsilon
 from ..model.mechanism import Mechanism, check_size
@@ -316,12 +317,4 @@ def _compositions(n: int, parts: int) -> NDArray[np.int32]:
 
 def check_releases(releases: Any) -> int:
     """The number of releases, if it is a whole number >= 1."""
-    whole = isinstance(releases, int | np.integer) and not isinstance(releases, bool)
-    if not whole or releases < 1:
-        raise OptionError(
-            "must be a whole number >= 1",
-            parameter="releases",
-            given=f"{releases!r}",
-            remedy="give how many reports are drawn",
-        )
-    return int(releases)
+    return checks.whole(releases, "releases", least=1, remedy="give how many reports are drawn")

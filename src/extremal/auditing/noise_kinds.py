@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
+from .._common import checks
 from .._common.types import Floats
 from ..errors import OptionError, PriorError
 from ..model.mechanism import Mechanism
@@ -40,14 +41,8 @@ class Noise:
     outside: str = "clamp"
 
     def __post_init__(self) -> None:
-        if not 0 < self.scale < math.inf:
-            raise OptionError(
-                "must be a positive number", parameter="scale", given=self.scale, remedy="e.g. 2.0"
-            )
-        if self.outside not in ("clamp", "resample"):
-            raise OptionError(
-                "must be clamp or resample", parameter="outside", given=self.outside, remedy="clamp is usual"
-            )
+        checks.number(self.scale, "scale", above=0, remedy="e.g. 2.0")
+        checks.choice(self.outside, "outside", ("clamp", "resample"), remedy="clamp is usual")
         if self.bounds is not None and not (
             all(map(math.isfinite, self.bounds)) and self.bounds[0] < self.bounds[1]
         ):

@@ -25,7 +25,8 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import OptionError, SizeError, ValuesError
+from .._common import checks
+from ..errors import SizeError, ValuesError
 from ..model.labels import Labels
 from .alphabet import Alphabet
 
@@ -95,15 +96,7 @@ class SeededWords:
     _lock: Any = field(default_factory=threading.Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        seed: Any = self.seed
-        if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
-            raise OptionError(
-                "must be a whole number >= 0",
-                parameter="seed",
-                given=repr(seed)[:60],
-                remedy="e.g. 0",
-            )
-        self.seed = int(seed)
+        self.seed = checks.whole(self.seed, "seed")
 
     @property
     def note(self) -> str:

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from .._common import checks
 from .._common.frames import Tabular
 from .._common.threads import one_thread
 from .._common.types import Floats
@@ -38,7 +39,6 @@ from .likelihood import maximize
 from .promise import Promise
 from .ratios import ratio_table
 from .result import Estimate
-from .targets import is_finite
 
 NOBODY = "does not comply"
 ASSUMED = 0.05  # share of these that intervals are made narrowest for
@@ -133,8 +133,7 @@ def bounds(found: Estimate, label: Any, share: float) -> ShareBounds:
         raise ValuesError(
             "bounds must be of an estimate", given=repr(found)[:60], remedy="make it with estimate(...)"
         )
-    if not is_finite(share) or not 0 <= share <= 1:
-        raise OptionError("must be a number from 0 to 1", parameter="share", given=repr(share)[:40])
+    share = checks.number(share, "share", least=0, most=1)
     k = _place(found.labels, label)
     phi = np.clip(found.shares, 0.0, 1.0)
     lowest, highest = phi.copy(), phi + min(share, float(phi[k]))

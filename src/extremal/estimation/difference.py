@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._common.confidence import check_confidence
+from .._common import checks
 from .._common.types import Floats
 from ..errors import MechanismError, OptionError
 from ..model.labels import shorten
@@ -36,7 +36,7 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
             given=f"{one.confidence} and {other.confidence}",
             remedy="give confidence=",
         )
-    level = one.confidence if confidence is None else check_confidence(confidence)
+    level = one.confidence if confidence is None else checks.confidence(confidence)
     if one.intervals != other.intervals:
         raise OptionError(
             "must be the same for two estimates that are subtracted",

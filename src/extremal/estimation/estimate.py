@@ -8,7 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from .._common.confidence import check_confidence
+from .._common import checks
 from .._common.threads import one_thread
 from .._common.types import Floats
 from ..certification.certified import Certified, as_estimable
@@ -173,15 +173,9 @@ class _How:
         self, mechanism: Any, confidence: Any, intervals: Any, method: Any, prior: Prior | None, strength: Any
     ) -> None:
         self.matrix = as_estimable(mechanism)
-        self.confidence = check_confidence(confidence)
-        if method not in METHODS:
-            raise OptionError(
-                f"must be one of {', '.join(METHODS)}",
-                parameter="method",
-                given=f"{method!r}",
-                remedy=f"leave it out for {METHODS[0]}",
-            )
-        self.method, self.intervals = method, check_kind(intervals)
+        self.confidence = checks.confidence(confidence)
+        self.method = checks.choice(method, "method", METHODS, remedy=f"leave it out for {METHODS[0]}")
+        self.intervals = check_kind(intervals)
         expected = reference_prior(mechanism, prior)
         if expected is None and method == "map":
             raise OptionError(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from .._common.confidence import check_confidence
+from .._common import checks
 from .._common.threads import one_thread
 from ..certification.certified import Certified
 from ..certification.certify import certify
@@ -27,7 +27,6 @@ from ..optimization.design import design, uninterrupted
 from ..optimization.result import Design
 from .intervals import normal_quantile
 from .planning import check_people
-from .targets import is_finite
 
 MARGIN = 1e-9  # of the wish: what a design has more than was wished for, so that rounding takes nothing away
 MOST_STEPS = 60
@@ -135,13 +134,7 @@ def least_epsilon(
         Called with the bounds so far, (lower, epsilon), after each step.
     """
     check_prior(prior)
-    if not (is_finite(precision) and 0 < precision < 1):
-        raise OptionError(
-            "must be a number above 0 and below 1",
-            parameter="precision",
-            given=repr(precision)[:40],
-            remedy="e.g. 1e-3",
-        )
+    precision = checks.number(precision, "precision", above=0, below=1, remedy="e.g. 1e-3")
     goal = _goal(prior, wanted, utility, people, half_width, confidence)
 
     def best(epsilon: float) -> Design:
@@ -205,30 +198,17 @@ def _goal(prior: Prior, wanted: Any, utility: Any, people: Any, half_width: Any,
             remedy="e.g. wanted=0.25, or people=944, half_width=0.05",
         )
     if wanted is not None:
-        if not is_finite(wanted) or (isinstance(utility, Purpose) and not 0 < wanted <= 1):
-            raise OptionError(
-                "must be an efficiency above 0 and at most 1"
-                if isinstance(utility, Purpose)
-                else "must be a number",
-                parameter="wanted",
-                given=repr(wanted)[:40],
-                remedy="e.g. 0.25",
-            )
-        return float(wanted)
+        if isinstance(utility, Purpose):  # an efficiency
+            return checks.number(wanted, "wanted", above=0, most=1, remedy="e.g. 0.25")
+        return checks.number(wanted, "wanted", remedy="e.g. 0.25")
     if people is None or half_width is None or not isinstance(utility, Shares) or utility.in_proportion:
         raise OptionError(
             "people and half_width must come together, for shares",
             given=f"people={people!r}, half_width={half_width!r}, utility {getattr(utility, 'name', utility)!r}",
             remedy="e.g. people=944, half_width=0.05, or wanted=0.25",
         )
-    if not is_finite(half_width) or not 0 < half_width < 1:
-        raise OptionError(
-            "must be a number above 0 and below 1",
-            parameter="half_width",
-            given=repr(half_width)[:40],
-            remedy="e.g. 0.05",
-        )
-    z = normal_quantile((1 - check_confidence(confidence)) / 2)
+    half_width = checks.number(half_width, "half_width", above=0, below=1, remedy="e.g. 0.05")
+    z = normal_quantile((1 - checks.confidence(confidence)) / 2)
     direct = math.fsum(p * (1 - p) for p in prior.probabilities.tolist())
     needed = z * z * direct / (prior.size * check_people(people, "people"))
     return float(needed / half_width / half_width)  # the square of a tiny width is 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._common.confidence import check_confidence
+from .._common import checks
 from .._common.threads import one_thread
 from ..certification.certified import Certified, as_estimable
 from ..errors import EpsilonError, MechanismError, OptionError
@@ -82,7 +82,7 @@ def plan(
     Plan
         A number of people with its precision, in figures and sentences.
     """
-    level, chance = check_confidence(confidence), _check_power(power)
+    level, chance = checks.confidence(confidence), checks.confidence(power, "power", remedy="0.8 is usual")
     goal = _Goal(width, difference, coefficient, chance, answer, check_kind(intervals), level)
     if isinstance(source, Prior) and epsilon is None:
         return _least_epsilon(source, people, goal)
@@ -239,15 +239,3 @@ def _check_identified(channel: Channel, places: list[int], labels: Labels) -> No
             given=f"one that cannot tell {brief(labels[places[int(np.argmin(known))]])} from others",
             remedy="design one for shares: `design(prior, epsilon)`",
         )
-
-
-def _check_power(power: Any) -> float:
-    try:
-        return check_confidence(power)
-    except OptionError:
-        raise OptionError(
-            "must be a number above 0 and below 1",
-            parameter="power",
-            given=f"{power!r:.60}",
-            remedy="0.8 is usual",
-        ) from None

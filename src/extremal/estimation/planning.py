@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .._common.confidence import check_confidence
+from .._common import checks
 from .._common.threads import one_thread
 from .._common.types import Floats
 from ..certification.certified import Certified, as_estimable
-from ..errors import MechanismError, OptionError
+from ..errors import MechanismError
 from ..model.labels import Labels, shorten
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior
@@ -181,14 +181,7 @@ def expected_error(
 
 def check_people(n: Any, what: str = "n") -> int:
     """A number of people, or of reports."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n < MOST_COUNTED:
-        raise OptionError(
-            "must be a whole number of reports from 1 to below 2^53",
-            parameter=what,
-            given=repr(n)[:40],
-            remedy="e.g. 1000",
-        )
-    return int(n)
+    return checks.whole(n, what, least=1, most=MOST_COUNTED - 1, remedy="e.g. 1000")
 
 
 @one_thread
@@ -222,13 +215,7 @@ def sample_size(
     """
     matrix, level = _check(prior, mechanism, confidence)
     kind = check_kind(intervals)
-    if not (isinstance(width, int | float | np.floating) and 0 < width < 1):
-        raise OptionError(
-            "must be a number between 0 and 1",
-            parameter="width",
-            given=f"{width!r}",
-            remedy="e.g. 0.05",
-        )
+    width = checks.number(width, "width", above=0, below=1, remedy="e.g. 0.05")
     channel = Channel(matrix.matrix, prior.probabilities)
     known = channel.identified(each_symbol(prior.size))
     if not known.all():
@@ -366,4 +353,4 @@ def expected_bounds(channel: Channel, targets: Floats, n: float, error: float, k
 def _check(prior: Prior, mechanism: Any, confidence: float) -> tuple[Mechanism, float]:
     matrix = as_estimable(mechanism)
     check_match(prior, matrix)
-    return matrix, check_confidence(confidence)
+    return matrix, checks.confidence(confidence)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._common.confidence import check_confidence
+from .._common import checks
 from .._common.frames import Tabular
 from .._common.threads import one_thread
 from .._common.types import Floats
@@ -126,7 +126,7 @@ def precision(
     confidence
         Of ordinary intervals, whose half widths are shown.
     """
-    level = check_confidence(confidence)
+    level = checks.confidence(confidence)
     top = check_prior(prior).epsilon_max
     levels = [e for e in LEVELS if e < top] if epsilons is None else list(epsilons)
     counts = tuple(check_people(n) for n in people)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._common.confidence import check_confidence
+from .._common import checks
 from .._common.threads import one_thread
 from .._common.types import Floats
 from .._common.words import counted
@@ -263,7 +263,7 @@ class Estimate(Tabled):
         confidence
             The confidence level; that of the estimate if None.
         """
-        level = self.confidence if confidence is None else check_confidence(confidence)
+        level = self.confidence if confidence is None else checks.confidence(confidence)
         scaled = Scaled.of(targets)
         return IntervalTable(
             f"{title} {self._source}",

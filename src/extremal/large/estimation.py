@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._common.confidence import check_confidence
+from .._common import checks
 from .._common.threads import one_thread
 from .._common.types import Floats
 from ..errors import ValuesError
@@ -61,7 +61,7 @@ def estimate_windows(
     An estimate may be negative: cutting it off would bias it. Shares are those of the population that people were drawn
     from; for the people themselves the intervals are wider than need be.
     """
-    level = check_confidence(confidence)
+    level = checks.confidence(confidence)
     kind = check_kind(intervals)
     starts, steps = split(windows, reports)
     chosen = tuple(windows.labels) if labels is None else tuple(labels)
@@ -113,7 +113,7 @@ def estimate_window_groups(
     confidence
         Of each interval by itself, in the limit of many reports.
     """
-    level = check_confidence(confidence)
+    level = checks.confidence(confidence)
     starts, steps = split(windows, reports)
     n = len(starts)
     own, other = windows.supports

@@ -9,9 +9,8 @@ import math
 
 import numpy as np
 
-from .._common.confidence import check_confidence
+from .._common import checks
 from .._common.types import Floats
-from ..errors import OptionError
 
 KINDS = ("both", "intervals", "l1")
 WHOLE_SIMPLEX = 2.0  # no two distributions are further apart
@@ -19,15 +18,9 @@ WHOLE_SIMPLEX = 2.0  # no two distributions are further apart
 
 def around(counts: Floats, confidence: float, kind: str) -> tuple[Floats, Floats, float]:
     """Bounds, and l1 radius around the frequencies, of the set of priors that these counts leave open."""
-    if kind not in KINDS:
-        raise OptionError(
-            f"must be one of {', '.join(map(repr, KINDS))}",
-            parameter="kind",
-            given=repr(kind)[:60],
-            remedy="'both'",
-        )
+    checks.choice(kind, "kind", KINDS, remedy="leave it out for 'both'")
     size = len(counts)
-    delta = 1 - check_confidence(confidence)
+    delta = 1 - checks.confidence(confidence)
     if size == 2 and kind == "both":
         kind = "intervals"  # both speak of one number then, and these say it better
     part = 0.5 if kind == "both" else 1.0
@@ -45,7 +38,7 @@ def clopper_pearson(counts: Floats, confidence: float) -> tuple[Floats, Floats]:
 
     total, size = math.fsum(counts), len(counts)
     # Of two symbols the interval of one is that of the other.
-    tail = (1 - check_confidence(confidence)) / (2 * (size if size > 2 else 1))
+    tail = (1 - checks.confidence(confidence)) / (2 * (size if size > 2 else 1))
     low = betaincinv(np.maximum(counts, 1), total - counts + 1, tail)
     high = betaincinv(counts + 1, np.maximum(total - counts, 1), 1 - tail)
     # Wider by more than the function's rounding, and never without the frequency itself.
@@ -62,7 +55,7 @@ def l1_radius(symbols: int, observations: float, confidence: float) -> float:
     sqrt((N - 1)/n) + sqrt(2 log(1/delta) / n), which is the largest mean of the distance plus McDiarmid's bound on how
     far it exceeds its mean (one observation moves it by at most 2/n). The second is smaller from about 100 symbols on.
     """
-    delta = 1 - check_confidence(confidence)
+    delta = 1 - checks.confidence(confidence)
     subsets = symbols * math.log(2) + math.log1p(-(2.0 ** (1 - min(symbols, 1000))))
     union = math.sqrt(2 * (subsets - math.log(delta)) / observations)
     mean = math.sqrt((symbols - 1) / observations) + math.sqrt(-2 * math.log(delta) / observations)

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import OptionError
+from .._common import checks
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +74,4 @@ class Corners:
 
 def check_share(delta: Any) -> None:
     """Refuse what is no share of all reports."""
-    if not 0 < delta <= 1:
-        raise OptionError(
-            "must be a probability above 0 and at most 1",
-            parameter="delta",
-            given=delta,
-            remedy="e.g. 0.01",
-        )
+    checks.number(delta, "delta", above=0, most=1, remedy="e.g. 0.01")

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._common import checks
 from .._common.types import Floats
-from ..errors import OptionError
 from .mechanism import Mechanism, check_match, check_mechanism
 from .prior import Prior
 from .prior_set import PriorSet
@@ -159,13 +159,7 @@ class LeakageDistribution:
         q
             A probability.
         """
-        if not 0 <= q <= 1:
-            raise OptionError(
-                "must be a probability in [0, 1]",
-                parameter="q",
-                given=q,
-                remedy="0.95 gives the 95 % quantile",
-            )
+        q = checks.number(q, "q", least=0, most=1, remedy="0.95 gives the 95 % quantile")
         k = int(np.searchsorted(np.cumsum(self.probabilities), q - ROUNDING))
         return float(self.values[min(k, len(self.values) - 1)])
 
@@ -253,10 +247,6 @@ def record_leakage(dp_epsilon: float, least: float) -> float:
     least
         The smallest probability of any value of a record.
     """
-    if not dp_epsilon >= 0:
-        raise OptionError(
-            "must be a number of at least 0", parameter="dp_epsilon", given=dp_epsilon, remedy="e.g. 1"
-        )
-    if not 0 <= least <= 1:
-        raise OptionError("must be a probability", parameter="least", given=least, remedy="e.g. 0.1")
-    return -math.log(least + (1 - least) * math.exp(-dp_epsilon)) + 0.0
+    level = checks.number(dp_epsilon, "dp_epsilon", least=0, remedy="e.g. 1")
+    alpha = checks.number(least, "least", least=0, most=1, remedy="e.g. 0.1")
+    return -math.log(alpha + (1 - alpha) * math.exp(-level)) + 0.0

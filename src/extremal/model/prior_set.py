@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.confidence import check_confidence
+from .._common import checks
 from .._common.types import Floats, Ints
 from ..errors import PriorError
 from .counts import WHOLE_SIMPLEX, around
@@ -79,7 +79,11 @@ class PriorSet:
                 remedy="build one with from_counts, l1_ball, intervals or at_least",
             )
         object.__setattr__(self, "radius", check_number(self.radius, "radius"))
-        object.__setattr__(self, "confidence", check_confidence(self.confidence, certain=True))
+        object.__setattr__(
+            self,
+            "confidence",
+            checks.number(self.confidence, "confidence", above=0, most=1, remedy="0.95 is usual"),
+        )
         check_bounds(self.lower, self.upper, self.nominal.labels)
         if not 0 <= self.radius <= WHOLE_SIMPLEX:
             raise PriorError(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._common.confidence import check_confidence
+from ..._common import checks
 from ..._common.types import Ints
 from ..._common.words import at_least
 from ...errors import OptionError, ValuesError
@@ -219,7 +219,7 @@ def audit_pairs(
         Bounds on the leakage, and whether a claim is refuted.
     """
     claimed = None if epsilon is None else check_epsilon(epsilon)
-    alpha = 1 - check_confidence(confidence, least=0.5)
+    alpha = 1 - checks.number(confidence, "confidence", least=0.5, below=1, remedy="0.95 is usual")
     secrets, reports = _columns(x, y, prior)
     if drawn and prior is None:
         raise OptionError(
@@ -293,14 +293,7 @@ def _split(n: int, seed: Any) -> NDArray[np.bool_]:
     A stream of its own: with default_rng(seed) the split would follow the very numbers that a caller may have
     drawn secrets or reports from with the same seed.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise OptionError(
-            "must be a whole number >= 0",
-            parameter="seed",
-            given=f"{seed!r}",
-            remedy="e.g. 0",
-        )
-    words = np.random.SeedSequence([SPLITTING, int(seed)])
+    words = np.random.SeedSequence([SPLITTING, checks.whole(seed, "seed")])
     return np.asarray(np.random.Generator(np.random.Philox(words)).random(n) < CHOOSING)
 
 

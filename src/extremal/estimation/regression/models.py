@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._common import checks
 from ...errors import OptionError
 from ...model.labels import Labels, shorten
 from .families import LOGIT, PROBIT, Binary, Family, Gaussian, Multinomial, Ordinal, Poisson
@@ -27,14 +28,11 @@ def check_model(model: Any) -> str | None:
     """The name of a model, None for the default; "binomial" is another name of the logit model."""
     if model == "binomial":
         return "logit"
-    if model is not None and model not in TITLES:
-        raise OptionError(
-            f"must be one of {', '.join(TITLES)}",
-            parameter="model",
-            given=repr(model)[:40],
-            remedy="leave it out for the usual one",
-        )
-    return None if model is None else str(model)
+    return (
+        None
+        if model is None
+        else checks.choice(model, "model", TITLES, remedy="leave it out for the usual one")
+    )
 
 
 def family_of(model: str, answers: int) -> Family:

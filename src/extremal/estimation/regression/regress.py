@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..._common.confidence import check_confidence
+from ..._common import checks
 from ..._common.threads import one_thread
 from ..._common.types import Floats, Ints
 from ...certification.certified import Certified
@@ -91,14 +91,11 @@ def regress(
     Regression
         Coefficients, tests, predicted shares and average marginal effects.
     """
-    level = check_confidence(confidence)
+    level = checks.confidence(confidence)
     chosen = models.check_model(model)
     parsed = parse(formula, intercept=chosen is not None and chosen.startswith("ordinal"))
     found = releases(mechanism, parsed)
-    if predictors not in PREDICTORS:
-        raise OptionError(
-            f"must be one of {', '.join(PREDICTORS)}", parameter="predictors", given=f"{predictors!r}"
-        )
+    checks.choice(predictors, "predictors", PREDICTORS)
     how = _errors(errors, clusters, weights is not None or predictors == "corrected")
     if predictors == "corrected" and how == "information":
         raise OptionError(
@@ -218,8 +215,7 @@ def _corrections(
 def _errors(errors: Any, clusters: Any, robust: bool) -> str:
     if errors is None:
         return "cluster" if clusters is not None else "robust" if robust else "information"
-    if errors not in ERRORS:
-        raise OptionError(f"must be one of {', '.join(ERRORS)}", parameter="errors", given=repr(errors)[:40])
+    checks.choice(errors, "errors", ERRORS)
     if errors == "cluster" and clusters is None:
         raise OptionError('errors="cluster" must come with clusters', remedy="name their column: `clusters=`")
     return str(errors)

@@ -15,6 +15,7 @@ from pathlib import Path
 from extremal._common.files import make_folder
 from extremal.errors import OptionError
 
+from ..._common import checks
 from . import beyond_neighbours, beyond_prior, beyond_size, beyond_survey, examples
 from .figure_1 import figure_1a, figure_1b
 from .figure_2 import figure_2a, figure_2b
@@ -81,14 +82,7 @@ def reproduce(
     progress: called with (figures done, figures, name of the next one), at last with the name "".
     """
     chosen = choose(figures)
-    given: object = seed  # a caller without types may give anything
-    if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-        raise OptionError(
-            "must be a whole number >= 0",
-            parameter="seed",
-            given=f"{seed!r}",
-            remedy=f"leave it out for {SEED}",
-        )
+    checks.whole(seed, "seed", remedy=f"leave it out for {SEED}")
     folder = make_folder(output)
     panels: list[Panel] = []
     seconds: list[float] = []

@@ -76,7 +76,7 @@ bench:
 OUTPUT ?= build/paper
 .PHONY: paper
 paper: test-environment
-	$(test_python) -m extremal.studies.paper --output "$(OUTPUT)"
+	$(test_python) -m extremal reproduce --output "$(OUTPUT)"
 
 .PHONY: proofs
 proofs:

@@ -14,18 +14,13 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.studies.data import anes96
-from extremal.studies.demo.survey import ORDER
 from extremal.studies.paper import (
     FIGURES,
     SEED,
-    beyond_prior,
-    beyond_size,
     choose,
     reproduce,
     simulation,
 )
-from extremal.studies.paper.__main__ import main
 from extremal.studies.paper.figure_4 import region
 from extremal.studies.paper.panel import write_csv
 from extremal.theory import closed_form
@@ -34,25 +29,9 @@ from tests.support import oracles
 pytest.importorskip("matplotlib")
 
 
-LONG = {"beyond-prior", "beyond-size", "beyond-neighbours"}  # as long as all the others together
-PAPER = [name for name in FIGURES if name not in LONG]
-
-
 @pytest.fixture(scope="module")
 def paper(tmp_path_factory):
-    """The figures of the paper, and one beyond it; test_paper_beyond.py has more of the others."""
-    return reproduce(tmp_path_factory.mktemp("paper"), PAPER)
-
-
-@pytest.fixture(scope="module")
-def everything(tmp_path_factory):
-    return reproduce(tmp_path_factory.mktemp("everything"))
-
-
-@pytest.fixture(scope="module", params=["paper", pytest.param("everything", marks=pytest.mark.slow)])
-def made(request):
-    """What was made, and the names of the figures that were asked for."""
-    return request.getfixturevalue(request.param), PAPER if request.param == "paper" else list(FIGURES)
+    return reproduce(tmp_path_factory.mktemp("paper"))
 
 
 def table(done, name, ending=""):
@@ -248,41 +227,11 @@ def test_the_region_of_figure_4_has_the_vertices_of_the_polytope(p, c):
     assert apart.min(axis=1).max() <= 1e-9
 
 
-# Beyond the paper; more in test_paper_beyond.py
-
-
-@pytest.mark.slow
-def test_values_for_few_symbols_are_the_optima_of_the_program_over_lift_vectors(everything):
-    found = table(everything, "beyond-size")
-    rows = zip(found["epsilon"], found["symbols"], found["optimal"], found["upper_bound"], strict=True)
-    for epsilon, n, value, bound in rows:
-        assert value <= bound + 1e-12
-        if n <= 10:
-            prior = beyond_size.zipf(int(n))
-            best = oracles.optimum(prior, oracles.largest_lift(prior, epsilon), ex.mutual_information)
-            assert value == pytest.approx(best, abs=1e-8)
-    assert len(found["optimal"]) == 3 * len(beyond_size.SIZES)
-    assert max(beyond_size.SIZES) == 1000
-
-
-@pytest.mark.slow
-def test_every_ldp_point_is_a_mechanism_of_that_leakage_and_below_the_pml_curve(everything):
-    party = ex.Prior.from_data(anes96()["party"], labels=ORDER)
-    ldp, own = table(everything, "beyond-neighbours", "-ldp"), table(everything, "beyond-neighbours")
-    for k in range(0, len(ldp["epsilon"]), 15):
-        best = beyond_prior.best_under_ldp(party, float(ldp["ldp_epsilon"][k]))
-        assert ldp["ldp"][k] == pytest.approx(best, abs=1e-6)
-        assert ldp["epsilon"][k] <= ldp["ldp_epsilon"][k] + 1e-12
-        assert ldp["ldp"][k] <= np.interp(
-            ldp["epsilon"][k] + 0.05, own["epsilon"], own["pml"], 0, party.entropy
-        )
-
-
 # All of it
 
 
-def test_every_check_passes_and_every_figure_has_its_files(made):
-    done, names = made
+def test_every_check_passes_and_every_figure_has_its_files(paper):
+    done, names = paper, list(FIGURES)
     assert [check for check in done.checks if check.passed is False] == []
     assert done.passed
     assert [panel.name for panel in done.panels] == names
@@ -295,8 +244,8 @@ def test_every_check_passes_and_every_figure_has_its_files(made):
         assert wanted <= {path.name for path in done.files}
 
 
-def test_the_report_has_a_verdict_on_every_check_and_its_links_lead_somewhere(made):
-    done, _ = made
+def test_the_report_has_a_verdict_on_every_check_and_its_links_lead_somewhere(paper):
+    done = paper
     text = done.report.read_text(encoding="utf-8")
     assert f"Seed {SEED}" in text
     assert "FAIL**" not in text
@@ -324,29 +273,11 @@ def test_the_page_on_the_reproduction_quotes_what_the_report_prints(paper, page,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("page", "report"),
-    [
-        ("79 %", "(79%)"),
-        ("84 %", "(84%)"),
-        ("leak 0.612", "may leak 0.612"),
-        ("255 times larger at ε = 2", "255 times at ε = 2"),
-        ("2949 times at ε = 0.5", "2949 times at ε = 0.5"),
-        ("2.4 to 6.8 times", "2.4 to 6.8 times"),
-        ("8.6 times", "to 8.6 times"),
-        ("1.12 times", "1.12 times"),
-    ],
-)
-def test_the_page_quotes_what_the_report_prints_beyond_the_paper(everything, page, report):
-    assert_quoted(page, report, everything)
-
-
-@pytest.mark.slow
 def test_runs_are_the_same_bytes_in_another_process_and_under_other_settings_of_matplotlib(paper, tmp_path):
     names = ["3a", "4b"]
     (tmp_path / "matplotlibrc").write_text("lines.linewidth: 9\nsavefig.dpi: 30\nsvg.fonttype: none\n")
     environment = os.environ | {"PYTHONHASHSEED": "77", "MATPLOTLIBRC": str(tmp_path / "matplotlibrc")}
-    command = [sys.executable, "-m", "extremal.studies.paper", "--output", str(tmp_path / "again")]
+    command = [sys.executable, "-m", "extremal", "reproduce", "--output", str(tmp_path / "again")]
     for name in names:
         command += ["--figure", name]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -381,15 +312,6 @@ def test_figures_are_chosen_by_name_or_by_number_in_the_papers_order():
         choose(["5a"])
     with pytest.raises(ex.errors.OptionError, match="at least one"):
         choose([])
-
-
-def test_a_wrong_figure_or_folder_is_refused_in_one_line(tmp_path, capsys):
-    assert main(["--output", str(tmp_path / "out"), "--figure", "9"]) == 2
-    (tmp_path / "file").write_text("")
-    assert main(["--output", str(tmp_path / "file"), "--figure", "1a"]) == 2
-    errors = capsys.readouterr().err.splitlines()
-    assert len(errors) == 2
-    assert all(line.startswith("error: ") for line in errors)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "7"])

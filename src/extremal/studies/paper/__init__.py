@@ -1,4 +1,4 @@
-"""The paper's figures and numbers, and figures beyond it: one call writes them into a folder with a report.
+"""The paper's figures and numbers: one call writes them into a folder with a report.
 
 One module a figure; FIGURES lists them. Each is a function of a seed that gives a Panel: settings, tables, checks and
 a drawing.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from extremal._common.files import make_folder
 from extremal.errors import OptionError
 
 from ..._common import checks
-from . import beyond_neighbours, beyond_prior, beyond_size, beyond_survey, examples
+from . import examples
 from .figure_1 import figure_1a, figure_1b
 from .figure_2 import figure_2a, figure_2b
 from .figure_3 import figure_3a, figure_3b
@@ -24,7 +24,7 @@ from .figure_4 import figure_4a, figure_4b
 from .panel import Check, Panel
 from .report import markdown, summary
 
-__all__ = ["FIGURES", "SEED", "Check", "Panel", "Reproduction", "reproduce"]
+__all__ = ["FIGURES", "SEED", "Check", "Panel", "Reproduction", "draw", "reproduce"]
 
 SEED = 2024
 
@@ -38,10 +38,6 @@ FIGURES: dict[str, Callable[[int], Panel]] = {
     "4a": figure_4a,
     "4b": figure_4b,
     "examples": examples.make,
-    "beyond-prior": beyond_prior.make,
-    "beyond-size": beyond_size.make,
-    "beyond-survey": beyond_survey.make,
-    "beyond-neighbours": beyond_neighbours.make,
 }
 
 Progress = Callable[[int, int, str], None]
@@ -81,24 +77,33 @@ def reproduce(
     figures: names out of FIGURES, or all; "1" stands for 1a and 1b. Files of the same names are replaced.
     progress: called with (figures done, figures, name of the next one), at last with the name "".
     """
-    chosen = choose(figures)
+    return draw({name: FIGURES[name] for name in choose(figures)}, output, seed, progress)
+
+
+def draw(
+    figures: Mapping[str, Callable[[int], Panel]],
+    output: str | os.PathLike[str],
+    seed: int = SEED,
+    progress: Progress | None = None,
+) -> Reproduction:
+    """The same for any figures."""
     checks.whole(seed, "seed", remedy=f"leave it out for {SEED}")
     folder = make_folder(output)
     panels: list[Panel] = []
     seconds: list[float] = []
     files: list[Path] = []
-    for done, name in enumerate(chosen):
+    for done, (name, make) in enumerate(figures.items()):
         if progress is not None:
-            progress(done, len(chosen), name)
+            progress(done, len(figures), name)
         start = time.perf_counter()
-        panel = FIGURES[name](seed)
+        panel = make(seed)
         files += panel.write(folder)
         panels.append(panel)
         seconds.append(time.perf_counter() - start)
     path = folder / "report.md"
     path.write_text(markdown(panels, seconds, seed), encoding="utf-8", newline="\n")
     if progress is not None:
-        progress(len(chosen), len(chosen), "")
+        progress(len(figures), len(figures), "")
     return Reproduction(tuple(panels), tuple(seconds), (*files, path), path)
 
 

@@ -8,9 +8,8 @@ import numpy as np
 
 import extremal as ex
 from extremal._common.plot import BLUE, GREEN, GREY, VERMILION
-
-from ..._common.types import Floats
-from .panel import Check, Panel, fact, within
+from extremal._common.types import Floats
+from extremal.studies.paper.panel import Check, Panel, fact, within
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

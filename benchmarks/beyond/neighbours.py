@@ -9,12 +9,12 @@ import numpy as np
 
 import extremal as ex
 from extremal._common.plot import BLACK, BLUE, GREEN, ORANGE, VERMILION
+from extremal._common.types import Floats
 from extremal.studies.data import anes96
 from extremal.studies.demo.survey import ORDER
+from extremal.studies.paper.panel import Check, Panel, fact, within
 
-from ..._common.types import Floats
-from .beyond_prior import best_under_ldp
-from .panel import Check, Panel, fact, within
+from .prior import best_under_ldp
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

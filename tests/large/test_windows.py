@@ -13,7 +13,15 @@ import pytest
 import extremal as ex
 from extremal.certification.weights import TOTAL
 from extremal.draw.order import OrderWarning
-from extremal.errors import CertificationError, FormatError, KeyingError, OptionError, ValuesError
+from extremal.errors import (
+    CertificationError,
+    DisclosureError,
+    FormatError,
+    KeyingError,
+    OptionError,
+    ValuesError,
+)
+from extremal.large import disclosure
 from extremal.large import leakage as theory
 from extremal.randomness import SeededWords
 
@@ -228,6 +236,67 @@ def test_large_limits_give_exact_reports_and_no_error(epsilon):
     w = ex.large.windows(100, epsilon)
     assert w.supports.own > 1 - 1e-15
     assert w.ldp_epsilon <= epsilon
+
+
+def wrong_guesses(w):
+    """The chance that the best guess is wrong, without a report and with one, from every step and start."""
+    prior, table = exact_prior(w), joint(w)
+    given = [[p * q for p, q in zip(prior, row, strict=True)] for row in table.values()]
+    return 1 - max(prior), sum(sum(row) - max(row) for row in given)
+
+
+TOLD = [(2, 3.0), (5, 6.0), (ex.Prior.uniform(2), 0.7), (ex.Prior.uniform(7), 1.94), (SKEWED, 3.5)]
+
+
+@pytest.mark.parametrize(("answers", "epsilon"), [*CASES, *TOLD, (SKEWED, 2.5), (5, 3.0)])
+def test_windows_disclose_the_answers_where_a_tenth_of_the_doubt_is_left(answers, epsilon, monkeypatch):
+    w = ex.large.windows(answers, epsilon)
+    before, after = wrong_guesses(w)
+    told = after <= before / 10
+    assert w._doubt.disclosed == told
+    assert w._doubt.before == pytest.approx(float(before))
+    assert told == ((answers, epsilon) in TOLD)
+    if told or w.size == 1:
+        assert w._doubt.after == pytest.approx(float(after), rel=1e-9, abs=1e-17)
+    else:
+        assert w._doubt.after <= float(after) + 1e-12  # a bound, where that is enough
+    some = ["a"] if answers is SKEWED else [0]
+    if told:
+        with pytest.raises(DisclosureError, match="protects nobody"):
+            w.privatize(some)
+        assert "no protection" in repr(w)
+    w.privatize(some, allow_true_answers=told)
+
+
+def test_sets_of_several_disclose_answers_of_which_one_is_much_commoner():
+    """Enumerated for sets that no search chooses: of each size, and with odds that leave others possible."""
+    for size, outside in product(range(1, 5), (0, TOTAL // 1000)):
+        prior = ex.Prior([0.9, 0.0985, 0.0005, 0.0005, 0.0005])
+        inside = (TOTAL - outside * (5 - size)) // size
+        w = ex.large.Windows(prior, 5, 20.0, 5, size, inside, outside)
+        before, after = wrong_guesses(w)
+        shares = prior.probabilities
+        found = disclosure._wrong(shares[disclosure._order(5, 1)], size, inside / TOTAL, outside / TOTAL)
+        other = disclosure._wrong(shares[disclosure._order(5, 2)], size, inside / TOTAL, outside / TOTAL)
+        assert (found + other) / 2 == pytest.approx(float(after), rel=1e-9, abs=1e-15)
+        assert w._doubt.disclosed == (after <= before / 10)
+
+
+def test_of_many_answers_some_steps_are_enough(monkeypatch):
+    """Of 2000 steps a quarter is looked at."""
+    monkeypatch.setattr(disclosure, "CELLS", 500 * 4001)
+    masses = 1 / np.arange(1, 3999.0) ** 3
+    shares, prime, inside = masses / masses.sum(), 4001, 0.33
+    outside = (1 - 3 * inside) / (prime - 3)
+    padded = np.concatenate([shares, np.zeros(prime - len(shares))])
+    every = [
+        disclosure._wrong(padded[disclosure._order(prime, step)], 3, inside, outside)
+        for step in range(1, (prime + 1) // 2)
+    ]
+    assert len(disclosure._steps(prime, 3)) == 500
+    found = disclosure.doubt_of_windows(shares, len(shares), prime, 3, inside, outside)
+    assert found.disclosed
+    assert abs(found.after - np.mean(every)) < 3 * np.std(every) / math.sqrt(500)  # as by chance
 
 
 @pytest.mark.parametrize(

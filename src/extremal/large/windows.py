@@ -30,10 +30,12 @@ from ..draw.alphabet import Alphabet
 from ..draw.keys import Columns
 from ..draw.sampler import Words
 from ..errors import CertificationError, FormatError, OptionError
+from ..model.doubt import Doubt, check_protected
 from ..model.labels import check_labels
 from ..model.prior import Prior
 from ..model.regions import check_epsilon
 from ..release.arrays import Draws
+from .disclosure import doubt_of_windows
 from .drawing import Places, answer_numbers, draw_windows
 from .leakage import LARGEST, Supports, best_window, is_prime, least_held, next_prime, supports
 
@@ -147,6 +149,13 @@ class Windows:
         return range(self.answers) if self.prior is None else self.prior.labels
 
     @cached_property
+    def _doubt(self) -> Doubt:
+        """How much reports leave open; without a prior, if all answers are equally common."""
+        shares = None if self.prior is None else self.prior.probabilities
+        inside = (self.inside * self.size + self.extra) / (self.size * TOTAL)
+        return doubt_of_windows(shares, self.answers, self.prime, self.size, inside, self.outside / TOTAL)
+
+    @cached_property
     def places(self) -> Places:
         """The weights that places are drawn from."""
         return Places(self.prime, self.size, self.inside, self.extra, self.outside)
@@ -165,6 +174,7 @@ class Windows:
         column: Columns | None = None,
         occasion: int | str | None = None,
         source: Words | None = None,
+        allow_true_answers: bool = False,
     ) -> NDArray[np.int64]:
         """One whole number a record: the report that leaves the device.
 
@@ -180,7 +190,10 @@ class Windows:
             Another one draws new reports under the same key.
         source
             Replaces the operating system's randomness in experiments.
+        allow_true_answers
+            Draw even if reports disclose the answers, fully or nearly; they are refused otherwise.
         """
+        check_protected(self._doubt, allow_true_answers)
         codes = answer_numbers(self.alphabet, self.answers, values)
         draws = Draws(key, ids, column, occasion, source)
         return draw_windows(self.places, bytes.fromhex(self.digest), codes, draws)
@@ -241,6 +254,7 @@ class Windows:
         return (
             f"Windows({self.answers} answers, sets of {self.size}, epsilon={self.epsilon:.6g} for {known}, "
             f"realised_epsilon={self.realised_epsilon:.6g}, ldp_epsilon={self.ldp_epsilon:.6g})"
+            + (f", no protection: {self._doubt}" if self._doubt.disclosed else "")
         )
 
 

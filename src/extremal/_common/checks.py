@@ -1,14 +1,36 @@
-"""The checks that arguments of many functions share: each gives the value back, or raises one structured error."""
+"""What arguments must be. Each function gives the value back as it is used, or raises one structured error.
+
+    number, whole, confidence           one number within bounds
+    numbers, increasing, probabilities  a vector of finite numbers: of any kind, growing, or a distribution
+    matrix                              a matrix of finite numbers
+    choice, label, labels               one of the words, or one or several of the labels, that are known
+    length                              something with one element for each of so many others
+    instance, function                  a value of some type, or something that can be called
+    mapping                             a mapping that is not empty
+
+The name of a file is checked by `files.file_name`, an array of any shape is read by `floats`.
+They share their last arguments. `parameter` is the name in the signature, or the option or field that a person sees;
+`remedy` says what to do; `error` is the kind of error where it is not an OptionError. What is not on this list is
+raised where it is found, as `Error("must be …", parameter=…, given=…, remedy=…)`.
+"""
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Iterable
-from typing import Any
+import math
+import numbers as abstract
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..errors import ExtremalError, OptionError
+from .types import Floats
+from .words import brief, shorten
+
+_T = TypeVar("_T")
+_Kind = type[ExtremalError]
+
+SUM_SLACK = 1e-9  # by which the sum of probabilities may differ from 1
 
 
 def number(
@@ -20,9 +42,10 @@ def number(
     below: float | None = None,
     most: float | None = None,
     remedy: str | None = None,
+    error: _Kind = OptionError,
 ) -> float:
     """The value as a float, if it is a finite number within the bounds; truth values and text are no numbers."""
-    if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
+    if isinstance(value, abstract.Real) and not isinstance(value, bool | np.bool_):
         try:
             found = float(value)
         except OverflowError:  # an int or a fraction that no double holds
@@ -40,11 +63,17 @@ def number(
     else:
         sides = (("above", above), ("of at least", least), ("below", below), ("at most", most))
         bounds = " and".join(f" {word} {bound:g}" for word, bound in sides if bound is not None)
-    raise OptionError(f"must be a number{bounds}", parameter=parameter, given=f"{value!r:.60}", remedy=remedy)
+    raise error(f"must be a number{bounds}", parameter=parameter, given=_shown(value), remedy=remedy)
 
 
 def whole(
-    value: Any, parameter: str, *, least: int = 0, most: int | None = None, remedy: str | None = None
+    value: Any,
+    parameter: str,
+    *,
+    least: int = 0,
+    most: int | None = None,
+    remedy: str | None = None,
+    error: _Kind = OptionError,
 ) -> int:
     """The value as an int, if it is a whole number within the bounds."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
@@ -52,12 +81,111 @@ def whole(
         if found >= least and (most is None or found <= most):
             return found
     bounds = f">= {least}" if most is None else f"from {least} to {most}"
-    raise OptionError(
+    raise error(
         f"must be a whole number {bounds}",
         parameter=parameter,
-        given=f"{value!r:.60}",
+        given=_shown(value),
         remedy=remedy or f"e.g. {least}",
     )
+
+
+def confidence(value: Any, parameter: str = "confidence", *, remedy: str = "0.95 is usual") -> float:
+    """A confidence level or a power: a number above 0 and below 1."""
+    return number(value, parameter, above=0, below=1, remedy=remedy)
+
+
+def numbers(
+    values: Any,
+    parameter: str,
+    *,
+    size: int | None = None,
+    each: str = "answer",
+    finite: bool = True,
+    remedy: str | None = None,
+    error: _Kind = OptionError,
+) -> Floats:
+    """A fresh vector of finite numbers: one for each of `size` things, such as answers, if a size is given."""
+    found = _vector(values)
+    if found is None or (finite and not np.isfinite(found).all()):
+        raise error(
+            f"must be a list of {'finite ' * finite}numbers",
+            parameter=parameter,
+            given=_shown(values),
+            remedy=remedy,
+        )
+    if size is not None:
+        length(found, parameter, size, each, remedy=remedy, error=error)
+    return found
+
+
+def increasing(
+    values: Any,
+    parameter: str,
+    *,
+    count: int = 1,
+    remedy: str | None = None,
+    error: _Kind = OptionError,
+) -> Floats:
+    """A vector of at least `count` numbers, each above the one before; the first and the last may be infinite."""
+    found = _vector(values)
+    if found is None or len(found) < count or not np.all(found[1:] > found[:-1]):
+        raise error(
+            f"must be at least {count} increasing numbers",
+            parameter=parameter,
+            given=_shown(values),
+            remedy=remedy,
+        )
+    return found
+
+
+def probabilities(
+    values: Any, parameter: str, *, remedy: str | None = None, error: _Kind = OptionError
+) -> Floats:
+    """A fresh vector of numbers >= 0 that sum to 1 up to rounding."""
+    found = _vector(values)
+    if (
+        found is None
+        or not np.isfinite(found).all()
+        or np.any(found < 0)
+        or abs(math.fsum(found) - 1) > SUM_SLACK
+    ):
+        raise error(
+            "must be a probability distribution",
+            parameter=parameter,
+            given=_shown(values),
+            remedy=remedy or "give finite numbers >= 0 that sum to 1",
+        )
+    return found
+
+
+def matrix(
+    values: Any,
+    parameter: str,
+    *,
+    shape: tuple[int | None, int | None] = (None, None),
+    remedy: str | None = None,
+    error: _Kind = OptionError,
+) -> Floats:
+    """A fresh matrix of finite numbers, which is not empty, with so many rows and columns where they are given."""
+    try:
+        found = floats(values)
+    except (TypeError, ValueError, OverflowError):
+        found = np.zeros(0)
+    if found.ndim != 2 or found.size == 0 or not np.isfinite(found).all():
+        raise error("must be a finite matrix", parameter=parameter, given=_shown(values), remedy=remedy)
+    if any(wanted not in (None, got) for wanted, got in zip(shape, found.shape, strict=True)):
+        sizes = [
+            f"{wanted} {word}"
+            for wanted, word in zip(shape, ("rows", "columns"), strict=True)
+            if wanted is not None
+        ]
+        raise error(
+            f"must have {' and '.join(sizes)}",
+            parameter=parameter,
+            given=f"shape {found.shape}",
+            remedy=remedy,
+        )
+    return found
 
 
 def choice(
@@ -66,17 +194,136 @@ def choice(
     known: Iterable[str],
     *,
     remedy: str | None = None,
-    error: type[ExtremalError] = OptionError,
+    error: _Kind = OptionError,
 ) -> str:
     """The value, if it is one of the words that are known."""
     words = list(known)
     if isinstance(value, str) and value in words:
         return value
-    raise error(
-        f"must be one of {', '.join(words)}", parameter=parameter, given=f"{value!r:.60}", remedy=remedy
-    )
+    raise error(f"must be one of {', '.join(words)}", parameter=parameter, given=_shown(value), remedy=remedy)
 
 
-def confidence(value: Any, parameter: str = "confidence", *, remedy: str = "0.95 is usual") -> float:
-    """A confidence level or a power: a number above 0 and below 1."""
-    return number(value, parameter, above=0, below=1, remedy=remedy)
+def label(
+    value: Any,
+    parameter: str,
+    known: Sequence[Hashable],
+    *,
+    remedy: str | None = None,
+    error: _Kind = OptionError,
+) -> int:
+    """The position of the value among the labels that are known."""
+    try:
+        return known.index(value)
+    except (TypeError, ValueError):  # numpy's arrays do not compare
+        raise error(
+            f"must be one of {shorten(known)}", parameter=parameter, given=brief(value), remedy=remedy
+        ) from None
+
+
+def labels(
+    values: Iterable[Any],
+    parameter: str,
+    known: Iterable[Hashable],
+    *,
+    complete: bool = False,
+    remedy: str | None = None,
+    error: _Kind = OptionError,
+) -> None:
+    """Refuse values that are not among the labels that are known; and if it must be complete, labels left out."""
+    names, given = tuple(known), list(values)
+    known_names = set(names)
+    strange = [value for value in given if not _is_in(value, known_names)]
+    if strange:
+        raise error(
+            f"must be among {shorten(names)}", parameter=parameter, given=shorten(strange, 3), remedy=remedy
+        )
+    absent = [name for name in names if name not in given] if complete else []
+    if absent:
+        raise error(
+            "must cover every label",
+            parameter=parameter,
+            given=f"none for {shorten(absent, 3)}",
+            remedy=remedy,
+        )
+
+
+def length(
+    values: Sequence[_T] | np.ndarray[Any, Any],
+    parameter: str,
+    size: int,
+    each: str,
+    *,
+    remedy: str | None = None,
+    error: _Kind = OptionError,
+) -> None:
+    """Refuse what has not one element for each of `size` things, such as "report"."""
+    if len(values) != size:
+        raise error(
+            f"must be one for each {each}, {size} in all",
+            parameter=parameter,
+            given=len(values),
+            remedy=remedy,
+        )
+
+
+def instance(
+    value: Any,
+    parameter: str,
+    kind: type[_T] | tuple[type[_T], ...],
+    words: str,
+    *,
+    remedy: str | None = None,
+    error: _Kind = OptionError,
+) -> _T:
+    """The value, if it is of the type, which is called `words`: "a Prior"."""
+    if isinstance(value, kind):
+        return value
+    raise error(f"must be {words}", parameter=parameter, given=_shown(value), remedy=remedy)
+
+
+def function(
+    value: Any, parameter: str, arguments: str, *, remedy: str | None = None, error: _Kind = OptionError
+) -> Callable[..., Any]:
+    """The value, if it can be called; `arguments` says with what: "(value, upper bound)"."""
+    if callable(value):
+        return value  # type: ignore[no-any-return]
+    raise error(f"must be a function of {arguments}", parameter=parameter, given=_shown(value), remedy=remedy)
+
+
+def mapping(
+    value: Any, parameter: str, words: str, *, remedy: str | None = None, error: _Kind = OptionError
+) -> Mapping[Any, Any]:
+    """The value, if it is a mapping with at least one entry; `words` says from what to what: "name -> labels"."""
+    if isinstance(value, Mapping) and value:
+        return value
+    raise error(f"must be a mapping {words}", parameter=parameter, given=_shown(value), remedy=remedy)
+
+
+def floats(values: Any) -> Floats:
+    """A fresh array of the numbers given, also infinite ones. Text raises TypeError, though numpy would convert it."""
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
+    raw = np.asarray(values)
+    text = raw.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in raw.flat)
+    if text or raw.dtype.kind not in "biufO":
+        raise TypeError("not numbers")
+    return np.array(raw, dtype=np.float64)
+
+
+def _vector(values: Any) -> Floats | None:
+    try:
+        found = floats(values)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return found if found.ndim == 1 else None
+
+
+def _is_in(value: Any, names: Set[Hashable]) -> bool:
+    try:
+        return value in names
+    except TypeError:  # not hashable, so no label
+        return False
+
+
+def _shown(value: Any) -> str:
+    return f"{value!r:.60}"

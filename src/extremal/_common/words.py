@@ -1,15 +1,30 @@
-"""Figures as text. Bounds are rounded to the side on which they still hold."""
+"""Figures and values as text. Bounds are rounded to the side on which they still hold."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 LARGE = 1e6  # factors beyond are shown with four digits
+LONGEST_SHOWN = 40  # characters of a value in a message
 
 
 def counted(n: int, thing: str) -> str:
     """A number of things, such as "1 report" and "2 reports"."""
     return f"{n} {thing}" if n == 1 else f"{n} {thing}s"
+
+
+def shorten(labels: Sequence[Any], most: int = 8) -> str:
+    """The labels as a list for a message, cut to the first few."""
+    shown = ", ".join(brief(label) for label in labels[:most])
+    return f"[{shown}{f', … {len(labels) - most} more' if len(labels) > most else ''}]"
+
+
+def brief(value: Any) -> str:
+    """A value for a message, cut: what was read from data is never repeated at length."""
+    text = repr(value[: 2 * LONGEST_SHOWN] if isinstance(value, str | bytes) else value)
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
 
 
 def factor(nats: float) -> str:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from .._common.words import shorten
 from ..certification.certified import Released, as_mechanism
 from ..errors import MechanismError, PriorError
-from ..model.labels import Labels, shorten
+from ..model.labels import Labels
 from ..model.mechanism import Mechanism, check_size
 from ..model.prior import Prior, check_prior
 from ..model.processing import seen_from

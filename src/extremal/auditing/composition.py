@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from .._common import checks
 from .._common.threads import one_thread
 from .._common.types import Floats, Ints
+from .._common.words import shorten
 from ..certification.certified import Released, as_mechanism
 from ..errors import MechanismError, SizeError
-from ..model.labels import Labels, shorten
+from ..model.labels import Labels
 from ..model.leakage import ROUNDING, LeakageDistribution, epsilon_pml, first_largest, ldp_epsilon
 from ..model.mechanism import Mechanism, check_size
 from ..model.prior import Prior

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from .._common.types import Floats
+from .._common.words import shorten
 from ..certification.certified import Released, as_mechanism
 from ..errors import MechanismError, OptionError, PriorError, SizeError
-from ..model.labels import shorten
 from ..model.leakage import epsilon_pml, ldp_epsilon
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior, check_prior

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from .._common.types import Bools, Floats
+from .._common.words import shorten
 from ..certification.certified import Released, as_mechanism
 from ..errors import MechanismError, PriorError
-from ..model.labels import Labels, shorten
+from ..model.labels import Labels
 from ..model.leakage import ROUNDING
 from ..model.mechanism import Mechanism, check_match, check_size, common_labels
 from ..model.prior import Prior, check_prior

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._common.words import brief
 from ..errors import ValuesError
-from ..model.labels import brief, is_hashable
+from ..model.labels import is_hashable
 from .alphabet import Alphabet
 from .sampler import smallest_unsigned, unsigned
 

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._common.words import shorten
 from ..errors import SizeError, ValuesError
-from ..model.labels import Labels, shorten
+from ..model.labels import Labels
 from .alphabet import Alphabet
 from .columns import Array, Column, Kept, Rows, label_rows
 from .sampler import Sampler, smallest_unsigned

@@ -26,9 +26,10 @@ from .._common import checks
 from .._common.frames import Tabular
 from .._common.threads import one_thread
 from .._common.types import Floats
+from .._common.words import brief, shorten
 from ..certification.certified import as_estimable
 from ..errors import MechanismError, OptionError, ValuesError
-from ..model.labels import Labels, brief, shorten
+from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from .counts import count_reports

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._common.words import brief, shorten
 from ..certification.certified import Certified, as_estimable
 from ..draw.alphabet import Alphabet
 from ..draw.kernel import tally
 from ..errors import MechanismError, ValuesError
-from ..model.labels import Labels, brief, shorten
+from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..release.arrays import as_column

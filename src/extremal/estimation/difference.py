@@ -8,8 +8,8 @@ import numpy as np
 
 from .._common import checks
 from .._common.types import Floats
+from .._common.words import shorten
 from ..errors import MechanismError, OptionError
-from ..model.labels import shorten
 from .approximate import covering_differences, difference_intervals
 from .contrasts import each_symbol
 from .interval_table import IntervalTable

@@ -11,9 +11,10 @@ import numpy as np
 from .._common import checks
 from .._common.threads import one_thread
 from .._common.types import Floats
+from .._common.words import shorten
 from ..certification.certified import Certified, as_estimable
 from ..errors import MechanismError, OptionError, ValuesError
-from ..model.labels import Labels, shorten
+from ..model.labels import Labels
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior
 from ..release.files.stored import is_store, read_stored

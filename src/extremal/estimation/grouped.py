@@ -11,9 +11,9 @@ import numpy as np
 
 from .._common.threads import one_thread
 from .._common.types import Floats
-from .._common.words import counted
+from .._common.words import counted, shorten
 from ..errors import ValuesError
-from ..model.labels import Labels, shorten
+from ..model.labels import Labels
 from .approximate import covering_differences, difference_intervals
 from .contrasts import RANK_TOLERANCE, Channel, each_symbol
 from .interval_table import IntervalTable

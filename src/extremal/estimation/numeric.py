@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from .._common.types import Floats
+from .._common.words import brief
 from ..errors import OptionError, ValuesError
-from ..model.labels import Labels, as_list, brief, is_missing
+from ..model.labels import Labels, as_list, is_missing
 from ..model.prior import Prior
 from ..model.purpose import Mean, mean
 from ..model.vectors import as_floats

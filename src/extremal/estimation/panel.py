@@ -16,9 +16,10 @@ import numpy as np
 
 from .._common.threads import one_thread
 from .._common.types import Floats
+from .._common.words import shorten
 from ..certification.certified import Certified, as_estimable
 from ..errors import MechanismError, OptionError, ValuesError
-from ..model.labels import Labels, as_list, is_missing, shorten
+from ..model.labels import Labels, as_list, is_missing
 from ..model.mechanism import Mechanism, check_size
 from ..model.prior import Prior
 from .binomial import lower_limit

@@ -10,9 +10,10 @@ import numpy as np
 
 from .._common import checks
 from .._common.threads import one_thread
+from .._common.words import brief
 from ..certification.certified import Certified, as_estimable
 from ..errors import EpsilonError, MechanismError, OptionError
-from ..model.labels import Labels, brief
+from ..model.labels import Labels
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior, check_prior
 from ..optimization.design import design

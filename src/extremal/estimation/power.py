@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from .._common.types import Floats
+from .._common.words import brief
 from ..errors import MechanismError, OptionError
-from ..model.labels import Labels, brief
+from ..model.labels import Labels
 from .contrasts import Channel, standard_errors
 from .intervals import normal_quantile
 from .labels import label_finder

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from .._common import checks
 from .._common.threads import one_thread
 from .._common.types import Floats
-from .._common.words import counted
+from .._common.words import counted, shorten
 from ..errors import ValuesError
-from ..model.labels import Labels, shorten
+from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from .approximate import (

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from .._common.types import Ints
+from .._common.words import shorten
 from ..errors import OptionError, ValuesError
-from ..model.labels import Labels, as_list, is_missing, shorten
+from ..model.labels import Labels, as_list, is_missing
 from .counts import ReportCounts
 from .labels import factorize, report_codes
 from .survey import SurveyDesign, check_weights

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from .._common.types import Floats, Ints
+from .._common.words import brief, shorten
 from ..errors import ValuesError
-from ..model.labels import Labels, as_list, brief, is_missing, shorten
+from ..model.labels import Labels, as_list, is_missing
 from ..model.vectors import as_floats
 
 

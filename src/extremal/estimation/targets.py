@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from .._common.types import Floats
+from .._common.words import brief, shorten
 from ..errors import OptionError, ValuesError
-from ..model.labels import Labels, as_list, brief, shorten
+from ..model.labels import Labels, as_list
 from .labels import label_finder
 
 

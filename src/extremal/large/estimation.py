@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .._common import checks
 from .._common.threads import one_thread
 from .._common.types import Floats
+from .._common.words import shorten
 from ..errors import ValuesError
 from ..estimation.approximate import covering
 from ..estimation.binomial import lower_limit, upper_limit
@@ -25,7 +26,7 @@ from ..estimation.interval_table import IntervalTable
 from ..estimation.intervals import Bounds
 from ..estimation.misfit import unexplained
 from ..estimation.promise import Promise, check_kind
-from ..model.labels import Labels, shorten
+from ..model.labels import Labels
 from .windows import Windows
 
 Numbers = NDArray[np.int64]

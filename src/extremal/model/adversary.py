@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.types import Floats
+from .._common.words import shorten
 from ..errors import MechanismError, UtilityError
-from .labels import shorten
 from .leakage import lift
 from .mechanism import Mechanism, check_match, check_size
 from .prior import Prior, check_prior

@@ -6,8 +6,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from itertools import product
 from typing import Any
 
+from .._common.words import shorten
 from ..errors import PriorError, ValuesError
-from .labels import is_missing, plain_value, shorten
+from .labels import is_missing, plain_value
 
 
 def count_combinations(

@@ -1,18 +1,17 @@
-"""Labels: distinct hashable values in an order, columns of them, and how they are shown in a message."""
+"""Labels: distinct hashable values in an order, and columns of them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Set
 from typing import Any
 
 import numpy as np
 
+from .._common.words import shorten
 from ..errors import PriorError
 
 Labels = tuple[Hashable, ...]
-
-LONGEST_SHOWN = 40  # characters of a value in a message
 
 
 def check_labels(labels: Iterable[Any], size: int | None, what: str) -> Labels:
@@ -90,18 +89,6 @@ def count_values(values: Iterable[Any]) -> dict[Hashable, int]:
             remedy="drop them or name them, e.g. 'no answer'",
         )
     return dict(counts)
-
-
-def shorten(labels: Sequence[Any], most: int = 8) -> str:
-    """The labels as a list for a message, cut to the first few."""
-    shown = ", ".join(brief(label) for label in labels[:most])
-    return f"[{shown}{f', … {len(labels) - most} more' if len(labels) > most else ''}]"
-
-
-def brief(value: Any) -> str:
-    """A value for a message, cut: what was read from data is never repeated at length."""
-    text = repr(value[: 2 * LONGEST_SHOWN] if isinstance(value, str | bytes) else value)
-    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
 
 
 def is_hashable(value: Any) -> bool:

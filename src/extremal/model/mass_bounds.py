@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.types import Floats
+from .._common.words import shorten
 from ..errors import PriorError
-from .labels import Labels, shorten
+from .labels import Labels
 from .vectors import as_vector
 
 SLACK = 1e-12  # how far outside of a set rounding may put a prior that belongs to it

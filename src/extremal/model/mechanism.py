@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from .._common.html import heat_cell, html_table
 from .._common.types import Floats
+from .._common.words import shorten
 from ..errors import MechanismError, PriorError, SizeError
-from .labels import Labels, check_labels, shorten
+from .labels import Labels, check_labels
 from .prior import Prior, check_prior
 from .vectors import as_floats
 

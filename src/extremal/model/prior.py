@@ -14,10 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._common.html import heat_cell, html_table
 from .._common.types import Floats
+from .._common.words import shorten
 from ..errors import PriorError
 from . import regions
 from .frames import count_combinations
-from .labels import Labels, check_labels, count_values, shorten
+from .labels import Labels, check_labels, count_values
 from .vectors import as_vector
 
 if TYPE_CHECKING:

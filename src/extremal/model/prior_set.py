@@ -18,10 +18,11 @@ from numpy.typing import ArrayLike
 
 from .._common import checks
 from .._common.types import Floats, Ints
+from .._common.words import shorten
 from ..errors import PriorError
 from .counts import WHOLE_SIMPLEX, around
 from .evidence import Bounds, CountedAnswers, Evidence
-from .labels import Labels, check_labels, shorten
+from .labels import Labels, check_labels
 from .mass_bounds import SLACK, check_bounds, check_number, in_order
 from .prior import Prior, check_prior
 from .vectors import as_vector

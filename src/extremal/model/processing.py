@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from .._common.words import shorten
 from ..errors import MechanismError, PriorError
-from .labels import Labels, check_labels, shorten
+from .labels import Labels, check_labels
 from .mechanism import Mechanism, check_match, check_mechanism, check_size, common_labels
 from .prior import Prior, check_prior
 

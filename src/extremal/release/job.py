@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._common.words import shorten
 from ..draw.alphabet import Alphabet
 from ..draw.columns import Column, Kept, shown
 from ..draw.drawing import Randomness, Read, Release
@@ -20,7 +21,7 @@ from ..draw.ids import check_distinct, id_blocks
 from ..draw.product import Product
 from ..draw.sampler import Integers
 from ..errors import ValuesError
-from ..model.labels import is_hashable, is_missing, shorten
+from ..model.labels import is_hashable, is_missing
 from .certificate import Certificate, sampler_to_draw
 from .ledger import Claim, Entry, ledger_path
 

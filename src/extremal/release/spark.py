@@ -35,12 +35,12 @@ except ImportError as error:
 
 from .. import errors
 from .._common.files import file_name
+from .._common.words import brief, shorten
 from ..draw.alphabet import Alphabet
 from ..draw.columns import Column
 from ..draw.drawing import Randomness, Release, choose_randomness
 from ..draw.ids import id_blocks
 from ..errors import ExtremalError, FileError, ValuesError
-from ..model.labels import brief, shorten
 from . import spark_checks as checks
 from .arrays import as_column
 from .certificate import Certificate

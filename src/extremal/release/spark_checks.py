@@ -15,12 +15,13 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F
 
+from .._common.words import shorten
 from ..draw.alphabet import Alphabet
 from ..draw.columns import Column, shown
 from ..draw.drawing import Release
 from ..draw.ids import REMEDY
 from ..errors import KeyingError, ValuesError
-from ..model.labels import is_missing, shorten
+from ..model.labels import is_missing
 from .arrays import as_column
 from .job import MOST_NAMES, Job, Unknown, check_columns
 

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from ..._common import checks
 from ..._common.types import Ints
-from ..._common.words import at_least
+from ..._common.words import at_least, shorten
 from ...errors import OptionError, ValuesError
-from ...model.labels import is_missing, shorten
+from ...model.labels import is_missing
 from ...model.prior import Prior, check_prior
 from ...model.regions import check_epsilon
 from ..figures import plain

@@ -12,8 +12,9 @@ import numpy as np
 
 from ..._common.files import file_name
 from ..._common.types import Bools, Floats, Ints
+from ..._common.words import shorten
 from ...errors import FileError, ValuesError
-from ...model.labels import Labels, shorten
+from ...model.labels import Labels
 from .formula import check_columns
 
 # What stands for a missing covariate in a CSV file; "None" is often an answer.

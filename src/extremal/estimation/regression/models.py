@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..._common import checks
+from ..._common.words import shorten
 from ...errors import OptionError
-from ...model.labels import Labels, shorten
+from ...model.labels import Labels
 from .families import LOGIT, PROBIT, Binary, Family, Gaussian, Multinomial, Ordinal, Poisson
 
 TITLES = {

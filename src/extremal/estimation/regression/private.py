@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..._common.types import Floats, Ints
+from ..._common.words import shorten
 from ...certification.certified import Certified, as_estimable
 from ...draw.product import labels_at
 from ...errors import MechanismError, OptionError, ValuesError
-from ...model.labels import Labels, shorten
+from ...model.labels import Labels
 from ...model.mechanism import Mechanism
 from ...model.prior import Prior
 from . import columns

@@ -16,8 +16,8 @@ import numpy as np
 import scipy.linalg
 
 from ..._common.types import Floats
+from ..._common.words import brief
 from ...errors import RegressionError
-from ...model.labels import brief
 from .families import Binary, Family, Gaussian, Multinomial, Ordinal
 
 COLLINEAR = 1e-9  # of a column of length 1: what is left of it beside the others

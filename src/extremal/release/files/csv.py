@@ -18,12 +18,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..._common.files import open_file
+from ..._common.words import shorten
 from ...draw.alphabet import Alphabet
 from ...draw.columns import Array, Column, Kept
 from ...draw.sampler import smallest_unsigned
 from ...draw.texts import Places, Texts, replace_fields
 from ...errors import KeyingError, ValuesError
-from ...model.labels import shorten
 from ..job import Drawn, Job
 from .csv_scan import (
     Header,

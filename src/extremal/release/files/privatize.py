@@ -12,11 +12,11 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from ..._common.files import file_name, reason
+from ..._common.words import brief, shorten
 from ...draw.drawing import choose_randomness
 from ...draw.order import Watch, ordered_columns, see, watch
 from ...draw.sampler import Words
 from ...errors import FileError, ValuesError
-from ...model.labels import brief, shorten
 from ..certificate import Certificate
 from ..frequencies import far_from_prior
 from ..job import Job, check_columns, plan

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._common.files import reason
+from ..._common.words import shorten
 from ...errors import FileError, ValuesError
-from ...model.labels import shorten
 from .csv import CsvData
 from .parquet import ParquetData
 

@@ -2,11 +2,6 @@
 
 import sys
 
-from extremal._common.folder import leave_current_folder
-
-if __name__ == "__main__":
-    leave_current_folder()  # before anything else is imported
-
 
 def main() -> int:
     """Run a command; the exit status. An interrupt while its code is still being loaded is one, too."""

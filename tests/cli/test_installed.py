@@ -149,6 +149,9 @@ def test_an_interrupt_while_the_program_is_loaded_ends_with_one_line(tmp_path):
 
 
 SHADOWS = [
+    "ast",
+    "enum",
+    "lazy_loader",
     "json",
     "typer",
     "rich",
@@ -164,8 +167,12 @@ SHADOWS = [
 
 @pytest.mark.parametrize(
     ("words", "more"),
-    [(["-m", "extremal"], []), (["-P", "-m", "extremal"], ["importlib", "lazy_loader", "ast", "warnings"])],
-    ids=["python -m extremal", "python -P -m extremal"],
+    [
+        (["-m", "extremal"], []),
+        (["-Wignore", "-mextremal"], []),
+        (["-P", "-m", "extremal"], ["importlib", "collections", "warnings"]),
+    ],
+    ids=["python -m extremal", "python -mextremal", "python -P -m extremal"],
 )
 def test_modules_of_the_current_folder_do_not_run(tmp_path, words, more):
     """Without -P Python itself looks for the first few there, as the page on the command line says."""
@@ -178,6 +185,16 @@ def test_modules_of_the_current_folder_do_not_run(tmp_path, words, more):
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "m.json").exists()
     assert not (tmp_path / "ran").exists()
+
+
+def test_another_program_that_uses_the_library_keeps_its_own_modules(tmp_path):
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "__init__.py").write_text("import extremal\nimport beside\n")
+    (tmp_path / "program" / "__main__.py").write_text("")
+    (tmp_path / "beside.py").write_text("print('found')\n")
+    words = [sys.executable, "-m", "program", "extremal"]
+    done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "found\n"), done.stderr
 
 
 def test_a_reader_that_has_gone_ends_a_command_quietly():

@@ -108,6 +108,18 @@ def test_a_second_report_is_refused_and_leaves_no_trace(ledger, second):
     assert len(release(None, **second)) > 0
 
 
+@pytest.mark.parametrize(
+    "name", ["Answer", " answer", "\ufeffanswer", "ans\u00adwer", "answer\u200b", "\uff41nswer"]
+)
+def test_a_name_that_reads_the_same_is_the_same_question(ledger, name):
+    """One file may begin with a byte order mark, and the next one not."""
+    release(ledger)
+    refused(lambda: release(ledger, column=name))
+    release(ledger, column="two words")
+    refused(lambda: release(ledger, column="two \u00a0words"))
+    release(ledger, column="an swer")
+
+
 def test_other_people_columns_and_keys_are_no_second_report(ledger):
     release(ledger)
     release(ledger, ids=range(100, 200), occasion=2)

@@ -221,6 +221,14 @@ NAMELESS = {
     "file without a header in R": lambda: frame(
         pl.DataFrame({"...1": IDS, "...2": list(FIRST)}), "...1", "...2"
     ),
+    "file without a header in base R": lambda: frame(
+        pl.DataFrame({"V1": IDS, "V2": list(FIRST)}), "V1", "V2"
+    ),
+    "matrix in R": lambda: frame(pl.DataFrame({"X1": IDS, "X2": list(FIRST)}), "X1", "X2"),
+    "file without a header in Stata": lambda: frame(pl.DataFrame({"v1": IDS, "v2": list(FIRST)}), "v1", "v2"),
+    "scikit-learn after products of columns": lambda: of_privatizer(
+        pd.DataFrame({"person": IDS, "x0 x1": FIRST}), "person", "x0 x1"
+    ),
     "scikit-learn after several steps": lambda: of_privatizer(
         pd.DataFrame(ARRAY, columns=["some__x0", "some__x1", "some__x2"]), "some__x0", "some__x2"
     ),
@@ -235,6 +243,12 @@ def test_a_column_that_nobody_named_is_not_drawn_with_a_key(name):
         pytest.importorskip("duckdb")
     with pytest.raises(KeyingError, match="name"):
         NAMELESS[name]()
+
+
+@pytest.mark.parametrize("name", ["V241049", "q1", "X-rays", "value 1", "vote2"])
+def test_names_of_a_codebook_are_names(name):
+    made = pd.DataFrame({"person": IDS, name: FIRST})
+    assert len(frame(made, "person", name)) == N
 
 
 @pytest.mark.parametrize("name", ["_1", "_c0", "col1", ""])

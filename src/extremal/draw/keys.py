@@ -28,11 +28,12 @@ from .sampler import Fill, Integers
 KEY_BYTES = 32
 PURPOSE = b"extremal-keyed-draw-2\0"
 
-# What pandas, polars, arrow, DuckDB, Spark, R, spreadsheets and scikit-learn call columns that have no name; of the
-# last also what an encoder or an imputer makes of them, such as x0_yes.
+# What pandas, polars, arrow, DuckDB, Spark, R (V1, X1), Stata (v1), spreadsheets and scikit-learn call columns
+# that have no name; of the last also what an encoder or an imputer makes of them, such as x0_yes. Longer numbers,
+# as in V241049, are those of variables in codebooks.
 INVENTED = re.compile(
     r"Unnamed: [0-9]+(_level_[0-9]+|\.[0-9]+)?|([Cc]olumn_?|col|_c|_|f|\.\.\.)?[0-9]+"
-    r"|(.*__)?(missingindicator_)?x[0-9]+(_.*)?",
+    r"|[VvX][0-9]{1,3}|(.*__)?(missingindicator_)?x[0-9]+([_ ^].*)?",
     re.DOTALL,
 )
 

@@ -315,9 +315,15 @@ def _damaged(path: str, line: int) -> KeyingError:
 
 
 def _names(line: dict[str, Any]) -> set[str]:
-    """The columns of a release; names that differ in case, blanks or the form of a letter are one name."""
+    """The columns of a release; names that differ in case, blanks, invisible marks or the form of a letter are one."""
     names = [line["column"]] if isinstance(line["column"], str) else line["column"]
-    return {unicodedata.normalize("NFKC", name).strip().casefold() for name in names}
+    return set(map(_plain, names))
+
+
+def _plain(name: str) -> str:
+    """A name as people read it: a byte order mark, say, is part of it in one file and not in the other."""
+    seen = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
+    return " ".join(seen.split()).casefold()
 
 
 def _draw(line: dict[str, Any]) -> tuple[Any, ...]:

@@ -101,7 +101,7 @@ def test_one_report_sent_to_two_servers_at_once_counts_once(place):
         assert (one.count(), one.open_invitations()) == (10, 0)
 
 
-def test_rows_come_in_parts_by_id(place, monkeypatch):
+def test_rows_come_by_id(place, monkeypatch):
     monkeypatch.setattr(store_module, "PART", 7)
     monkeypatch.setattr(store_module, "LARGEST_BATCH", 5)
     with create_store(place, published()) as store:
@@ -109,6 +109,18 @@ def test_rows_come_in_parts_by_id(place, monkeypatch):
         assert store.add(given) == [ACCEPTED] * 30
         assert store.finish() == 30
         assert [id for id, _ in store.rows()] == sorted(s.id for s in given)
+
+
+def test_an_export_while_reports_move_shows_whole_batches(place, monkeypatch):
+    monkeypatch.setattr(store_module, "PART", 7)
+    with create_store(place, published()) as store:
+        store.add(submission(k) for k in range(40))
+        exported = store.rows()
+        begun = [next(exported)]
+        for k in range(10):
+            store.add(submission(100 * (k + 1) + j) for j in range(5))
+        assert store.visible() == 85
+        assert len(begun) + len(list(exported)) == 35
 
 
 def test_a_store_of_another_survey_is_refused(place):

@@ -157,7 +157,10 @@ def protocol(gate: Gate) -> type[H11Protocol]:
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            self._tell()
+            if self.flow.read_paused and not self.cycle.more_body:  # a request before the answer to the last one
+                self.transport.abort()  # no browser does that, and who reads no answers could make the server wait
+            else:
+                self._tell()
 
         def on_response_complete(self) -> None:
             super().on_response_complete()

@@ -52,7 +52,7 @@ from .schema import (
 HEX = re.compile(r"[0-9a-f]{32}")
 FIVE = 5  # no look at the results differs from another one by fewer reports
 LARGEST_BATCH = 500  # submissions in one transaction
-PART = 10_000  # rows read at once: no reader keeps writers waiting for long
+PART = 10_000  # rows in one statement
 PATIENCE = f"lock_timeout = '{WAIT_SECONDS}s'"
 CHANCE = secrets.SystemRandom()
 
@@ -209,17 +209,10 @@ class Store:
             return _count(connection, invitations_table)
 
     def rows(self) -> Iterator[tuple[str, list[Any]]]:
-        """Ids and reports that results show, by id; in parts, so that nobody waits for a long read."""
-        last = ""
-        while True:
-            query = sql.select(reports_table).where(reports_table.c.id > last).order_by(reports_table.c.id)
-            with self._reading() as connection:
-                part = connection.execute(query.limit(PART)).all()
-            for id, content in part:
-                yield id, parse_json(content)
-            if len(part) < PART:
-                return
-            last = part[-1][0]
+        """Ids and reports that results show, by id; read at one moment, for a part of a batch would tell too much."""
+        with self._reading() as connection:
+            found = connection.execute(sql.select(reports_table).order_by(reports_table.c.id)).all()
+        return ((id, parse_json(content)) for id, content in found)
 
     def tallies(self) -> Counter[str]:
         """How often each content occurs in the reports that results show."""

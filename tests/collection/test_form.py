@@ -416,6 +416,12 @@ def test_a_tab_that_hears_nothing_of_the_other_looks_before_it_draws(visit):
         ("", {"/survey.json": "<!doctype html>"}, "check your connection"),
         ("", {**ONE, "/mechanisms/visits-0.json": "{}"}, "cannot be trusted"),
         ("", {**ONE, "/mechanisms/visits-0.json": DEBTS[0].to_json()}, "do not fit together"),
+        # Who sends anything at all would have answered "never": there is no input for the others.
+        (
+            "",
+            survey([(QUESTIONS[0][0], [certified({"never": 0.5, "often\0once": 0.5}, 0.4)])]),
+            "do not fit together",
+        ),
         (
             "",
             {

@@ -157,8 +157,9 @@ def protocol(gate: Gate) -> type[H11Protocol]:
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            if self.flow.read_paused and not self.cycle.more_body:  # a request before the answer to the last one
-                self.transport.abort()  # no browser does that, and who reads no answers could make the server wait
+            # A request before the answer to the last one: no browser sends it, and who reads none would hold us up.
+            if self.flow.read_paused and not self.cycle.more_body:
+                self.transport.abort()
             else:
                 self._tell()
 

@@ -116,7 +116,7 @@ async function prepare(load, question) {
     : Array.from({ length: 2 ** answers.length }, (_, i) => i.toString(2).padStart(answers.length, "0"));
   const wanted = kind === "clear" ? 0 : form === "each" ? answers.length : 1;
   const fits = (mechanism, i) => mechanism.digest === question.digests[i] &&
-    mechanism.inputs.map(labelText).sort().join("\0") === [...expected].sort().join("\0");
+    JSON.stringify(mechanism.inputs.map(labelText).sort()) === JSON.stringify([...expected].sort());
   if (mechanisms.length !== wanted || !mechanisms.every(fits)) {
     throw new Error("The files of this survey do not fit together.");
   }

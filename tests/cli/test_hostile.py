@@ -327,8 +327,6 @@ def test_options_that_contradict_each_other_or_do_not_exist_are_refused(folder):
     refuse("design", "--prior", "0.5,0.5", says="--epsilon")
     refuse("design", "--prior", "0.5,0.5", "-e", "0.3", "-o", "-", "--json")
     refuse("design", "--prior", "0.5,0.5", "-e", "0.3", "--utility", "happiness", says="mutual-information")
-    refuse("design", "--prior", "0.5,0.5", "-e", "0.3", "--method", "magic")
-    refuse("design", "--prior", "0.5,0.3,0.2", "-e", "0.3", "--method", "binary")
     refuse("design", "--prior", "0.5,0.5", "-e", "0.3", "--tolerance", "-1")
     refuse("design", "--prior", "0.5,0.5", "-e", "0.3", "--time-limit", "-1")
     refuse(

@@ -151,7 +151,7 @@ def test_a_design_for_a_sample_keeps_the_limit_for_all_shares_that_fit_it_and_so
     assert made.certified.prior_set is not None
     found = shown(**COUNTS)
     assert found["answer"]["half"] > shown()["answer"]["half"]
-    assert "must be given as counts" in error(collect("explore", state={**STATE, "robust": True}))
+    assert "must be learned from counts" in error(collect("explore", state={**STATE, "robust": True}))
     content = files.make_file("report.html", made, None).decode()
     assert "for every prior in the set" in content
 

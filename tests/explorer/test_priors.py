@@ -29,25 +29,25 @@ PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
     ],
 )
 def test_a_prior_is_read_in_every_form_that_people_paste(text):
-    prior, _ = priors.read_prior(text)
+    prior = priors.learned(text).prior
     assert prior.labels == PRIOR.labels
     assert prior.probabilities == pytest.approx(PRIOR.probabilities, abs=1e-15)
 
 
 @pytest.mark.parametrize("text", ["0.5 0.3 0.2", "0.5, 0.3, 0.2", "0.5\n0.3\n0.2", "[0.5, 0.3, 0.2]"])
 def test_numbers_alone_are_a_prior_on_0_1_2(text):
-    assert priors.read_prior(text)[0] == ex.Prior([0.5, 0.3, 0.2])
+    assert priors.learned(text).prior == ex.Prior([0.5, 0.3, 0.2])
 
 
 def test_labels_that_are_all_integers_are_integers_and_others_are_text():
-    assert priors.read_prior("1, 0.5\n2, 0.5")[0].labels == (1, 2)
-    assert priors.read_prior("01, 0.5\n2, 0.5")[0].labels == ("01", "2")
+    assert priors.learned("1, 0.5\n2, 0.5").prior.labels == (1, 2)
+    assert priors.learned("01, 0.5\n2, 0.5").prior.labels == ("01", "2")
 
 
 def test_counts_can_be_forced_and_smoothed():
-    prior, words = priors.read_prior("a, 0.5\nb, 0", "counts", 1)
-    assert prior == ex.Prior.from_counts({"a": 0.5, "b": 0}, pseudocount=1)
-    assert "1 added" in words
+    found = priors.learned("a, 0.5\nb, 0", "counts", 1)
+    assert found.prior == ex.Prior.from_counts({"a": 0.5, "b": 0}, pseudocount=1)
+    assert "1 added" in priors.words(found)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_an_invalid_prior_gives_the_library_s_own_message(text, call):
     with pytest.raises(ex.errors.PriorError) as expected:
         call()
     with pytest.raises(ex.errors.PriorError) as found:
-        priors.read_prior(text)
+        _ = priors.learned(text).prior
     assert str(found.value) == str(expected.value)
 
 
@@ -74,12 +74,12 @@ def test_an_invalid_prior_gives_the_library_s_own_message(text, call):
 )
 def test_what_is_no_prior_is_refused_with_a_message(text):
     with pytest.raises(ex.errors.ExtremalError, match=r"must"):
-        priors.read_prior(text)
+        _ = priors.learned(text).prior
 
 
 def test_more_answers_than_the_explorer_is_for_are_refused():
     with pytest.raises(ex.errors.SizeError, match="at most 1000"):
-        priors.read_prior(" ".join(["0.0001"] * 1001))
+        _ = priors.learned(" ".join(["0.0001"] * 1001)).prior
 
 
 def test_an_uploaded_column_of_answers_is_counted():
@@ -97,14 +97,14 @@ def test_an_uploaded_column_of_answers_is_counted():
 )
 def test_an_uploaded_table_of_labels_and_numbers_is_a_prior(text):
     found = priors.read_upload("prior.csv", text)
-    prior, _ = priors.read_prior(found.text, found.kind)
+    prior = priors.learned(found.text, found.kind).prior
     assert prior == ex.Prior({"a": 0.25, "b": 0.75})
 
 
 def test_an_uploaded_mechanism_file_gives_its_prior():
     text = ex.certify(PRIOR, ex.design(PRIOR, 0.6).mechanism, 0.6).to_json()
     found = priors.read_upload("mechanism.json", text)
-    assert priors.read_prior(found.text)[0] == PRIOR
+    assert priors.learned(found.text).prior == PRIOR
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_two_columns_are_counted_as_one_secret():
     text = "party,vote\nleft,yes\nleft,no\nright,yes\nleft,yes\n,no\n"
     found = priors.read_upload("survey.csv", text, "party", "vote")
     assert found.text == "left | no, 1\nleft | yes, 2\nright | yes, 1"
-    prior, _ = priors.read_prior(found.text)
+    prior = priors.learned(found.text).prior
     assert prior == ex.Prior({("left", "no"): 0.25, ("left", "yes"): 0.5, ("right", "yes"): 0.25})
 
 
@@ -146,12 +146,12 @@ def test_two_columns_are_counted_as_one_secret():
     ],
 )
 def test_labels_are_pairs_if_all_are_written_as_pairs(text, labels):
-    assert priors.read_prior(text)[0].labels == labels
+    assert priors.learned(text).prior.labels == labels
 
 
 def test_a_set_of_priors_needs_counts_as_they_are():
-    found = priors.prior_set("a, 30\nb, 70", "auto", 0.0, 0.95)
+    found = priors.learned("a, 30\nb, 70").prior_set(0.95)
     assert found.nominal == ex.Prior({"a": 0.3, "b": 0.7})
     for text, added in (("a, 0.3\nb, 0.7", 0.0), ("a, 30\nb, 70", 1.0)):
         with pytest.raises(ex.errors.PriorError, match="must"):
-            priors.prior_set(text, "auto", added, 0.95)
+            priors.learned(text, "auto", added).prior_set(0.95)

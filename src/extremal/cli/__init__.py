@@ -21,23 +21,7 @@ import typer.main
 import extremal as ex
 from extremal.model.reading import EPSILON
 
-from . import (
-    audit,
-    certify,
-    change,
-    demo,
-    design,
-    estimate,
-    explore,
-    key,
-    plan,
-    privatize,
-    regress,
-    reproduce,
-    round,
-    survey,
-    tradeoff,
-)
+from . import audit, change, design, estimate, options, plan, privatize, regress, survey, tour, tradeoff
 from .failure import BAD, INTERRUPTED, complain, open_streams, status_of
 
 # Each runs in a test, in this order, in a folder that holds survey.csv (columns id, answer, age), habits.csv (columns
@@ -100,20 +84,20 @@ EXAMPLES = {
 }
 
 COMMANDS: dict[str, Callable[..., None]] = {
-    "design": design.command,
-    "certify": certify.command,
-    "round": round.command,
-    "privatize": privatize.command,
-    "estimate": estimate.command,
-    "change": change.command,
-    "regress": regress.command,
-    "plan": plan.command,
-    "audit": audit.command,
-    "tradeoff": tradeoff.command,
-    "key": key.command,
-    "demo": demo.command,
-    "explore": explore.command,
-    "reproduce": reproduce.command,
+    "design": design.design,
+    "certify": design.certify,
+    "round": privatize.round_numbers,
+    "privatize": privatize.privatize,
+    "estimate": estimate.estimate,
+    "change": change.change,
+    "regress": regress.regress,
+    "plan": plan.plan,
+    "audit": audit.audit,
+    "tradeoff": tradeoff.tradeoff,
+    "key": privatize.key,
+    "demo": tour.demo,
+    "explore": tour.explore,
+    "reproduce": tour.reproduce,
 }
 
 # The base of the errors that the parser of arguments raises, whichever copy of click typer brings.
@@ -198,7 +182,9 @@ def register(
             0
         ]  # given apart it is not cut off in the list of commands
         # \b: lines stay as they are
-        to.command(name, cls=Command, short_help=summary, epilog=f"\b\nExamples:\n  {lines}")(command)
+        to.command(name, cls=Command, short_help=summary, epilog=f"\b\nExamples:\n  {lines}")(
+            options.grouped(command)
+        )
 
 
 register(app, COMMANDS, EXAMPLES)

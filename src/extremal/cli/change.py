@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import extremal as ex
 from extremal.errors import FileError, OptionError, ValuesError
-from extremal.estimation.promise import COMMAND
 
 from . import options, show
-from .estimate import interval_rows
+from .estimate import tell_tables
 from .inputs import load_mechanism
-from .output import check_table, check_target, write_table
+from .output import Output
 from .progress import progress
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from extremal.estimation.interval_table import IntervalTable
 
 MOST_ANSWERS = 30  # whose pairs are estimated; the mechanism of pairs grows with their fourth power
 
 
-def command(
+def change(
+    *,
     first: Annotated[
         str, typer.Argument(metavar="FIRST", help="CSV or Parquet file with the reports of the first wave.")
     ],
@@ -47,24 +50,16 @@ def command(
             metavar="NAME", help="The column of reports; give two, in the order of the waves, if they differ."
         ),
     ] = None,
-    intervals: Annotated[
-        Literal["each", "all"],
-        typer.Option(
-            help='"each": each interval holds by itself; "all": all of a table hold at the same time.'
-        ),
-    ] = "each",
-    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
-    output: options.Table = None,
-    overwrite: options.Overwrite = False,
-    as_json: options.Json = False,
+    intervals: options.Intervals = "each",
+    confidence: options.Confidence = 0.95,
+    output: Output,
 ) -> None:
     """Show how the answers of the same people changed between two waves, from their reports.
 
     The reports of the two waves must have been drawn independently. If you used a key, each wave needs its own
     --occasion in `extremal privatize`. People who reported in one wave only are left out.
     """
-    check_target(output, overwrite, as_json)
-    check_table(output)
+    output.check()
     files, names = (first, second), _both(column, "--column")
     if "-" in files:
         raise FileError("waves must be files", given="-", remedy="a pipe can hold only one wave")
@@ -84,26 +79,11 @@ def command(
             "somebody must have reported in both waves", given="no id in both", remedy="is --id-column right?"
         )
     with progress("estimating"):
-        found = ex.panels.change(
-            mechanisms,
-            [waves[0].get(person) for person in people],
-            [waves[1].get(person) for person in people],
-            confidence,
-            intervals=intervals,
-        )
-        tables = {"change": found.change, "same": found.stayed, "from_to": found.transitions}
-        leaks = ex.panels.leakage(mechanisms, [m.prior for m in mechanisms])
-    write_table(
-        [{"table": name, **record} for name, table in tables.items() for record in table.records()],
-        output,
-        overwrite,
-    )
-    if as_json:
-        shown = {name: table.to_dict() for name, table in tables.items()}
-        left_out = {"people": found.joint.reports, "left_out": found.dropped}
-        show.print_json({**left_out, **shown, "leakage_of_both": leaks.epsilon})
-        return
-    _tell(found, tables, leaks, output)
+        before, after = ([wave.get(person) for person in people] for wave in waves)
+        found = ex.panels.change(mechanisms, before, after, confidence, intervals=intervals)
+        answer = Changed(found, ex.panels.leakage(mechanisms, [m.prior for m in mechanisms]))
+    output.table(answer.records())
+    output.give(answer)
 
 
 def _both(given: list[str] | None, option: str) -> list[Any]:
@@ -129,16 +109,33 @@ def _wave(path: str, column: str | None, ids: str) -> dict[Any, Any]:
     return found
 
 
-def _tell(found: Any, tables: dict[str, IntervalTable], leaks: Any, output: str | None) -> None:
-    out = show.console(to_stderr=output == "-")
-    for table in tables.values():
-        show.heading(out, table.title)
-        out.print(interval_rows(out, table))
-        show.sentences(out, [show.sentence(table.promise.note(COMMAND))])
-    show.sentences(
-        out, [f"{found.joint.reports} people reported in both waves, {found.dropped} in one only."]
-    )
-    show.heading(out, "What both reports of a person tell")
-    show.sentences(out, [f"{line[:1].upper()}{line[1:]}." for line in str(leaks).splitlines()])
-    if output is not None and output != "-":
-        out.print(f"\nTable in {output}", soft_wrap=True)
+@dataclass(frozen=True, eq=False)
+class Changed:
+    """How answers changed, and what both reports of a person tell."""
+
+    found: Any
+    leaks: Any
+
+    def tables(self) -> dict[str, IntervalTable]:
+        """Each table by its name for programs."""
+        return {"change": self.found.change, "same": self.found.stayed, "from_to": self.found.transitions}
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows of all tables."""
+        return [
+            {"table": name, **record} for name, table in self.tables().items() for record in table.records()
+        ]
+
+    def facts(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        shown = {name: table.to_dict() for name, table in self.tables().items()}
+        counts = {"people": self.found.joint.reports, "left_out": self.found.dropped}
+        return {**counts, **shown, "leakage_of_both": self.leaks.epsilon}
+
+    def tell(self, out: Console) -> None:
+        """What a person wants to read."""
+        tell_tables(out, {table.title: table for table in self.tables().values()})
+        both, one = self.found.joint.reports, self.found.dropped
+        show.sentences(out, [f"{both} people reported in both waves, {one} in one only."])
+        show.heading(out, "What both reports of a person tell")
+        show.sentences(out, [f"{line[:1].upper()}{line[1:]}." for line in str(self.leaks).splitlines()])

@@ -1,24 +1,30 @@
-"""extremal design: from a prior and an epsilon to a certified mechanism."""
+"""extremal design and extremal certify: from a prior and an epsilon to a certified mechanism, or from a mechanism."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import count
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import extremal as ex
+from extremal.errors import PriorError
+from extremal.model.reading import Learned
 
-from ..model.reading import number
 from . import advice, options, show
-from .inputs import Learned, learn, prior_set
-from .output import check_target, finish, write_mechanism
+from .failure import CheckFailed, message_of
+from .inputs import learn, origin, parse_mechanism, parse_prior, read_text, renamed
+from .output import MechanismOutput
 from .progress import progress
 
+if TYPE_CHECKING:
+    from rich.console import Console
 
-@options.with_source
-def command(
+
+def design(
+    *,
     epsilon: options.Epsilon,
     source: options.Source,
     utility: options.Utility = "shares",
@@ -32,7 +38,6 @@ def command(
     confidence: Annotated[
         float, typer.Option(help="With --robust: the confidence that the true prior is among those covered.")
     ] = 0.95,
-    method: Annotated[options.Method, typer.Option(help="The algorithm; auto picks one.")] = "auto",
     tolerance: Annotated[
         float | None,
         typer.Option(help="How close to the optimum the design must be proven to be, relative to its value."),
@@ -43,30 +48,14 @@ def command(
             help="Stop the search after this many seconds; if left out, after a fixed amount of work."
         ),
     ] = None,
-    guarantee: Annotated[
-        bool,
-        typer.Option(
-            "--guarantee",
-            help="With an information measure as --utility: maximise the least that any answer gets, not the mean.",
-        ),
-    ] = False,
-    envelope: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SHARE=NATS",
-            help="With an information measure as --utility: 20%=0.5 limits the most telling 20% of reports to 0.5.",
-        ),
-    ] = None,
     people: Annotated[
         int | None,
         typer.Option(
             metavar="N", help="How many people you will ask; prints how precise each share will be."
         ),
     ] = None,
-    output: options.MechanismOutput = None,
     allow_true_answers: options.AllowTrueAnswers = False,
-    overwrite: options.Overwrite = False,
-    as_json: options.Json = False,
+    output: MechanismOutput,
 ) -> None:
     """Find the best way to draw reports within the limit epsilon, and prove that it keeps the limit.
 
@@ -79,66 +68,28 @@ def command(
     With -o the mechanism is written to a file that the other commands read. It holds integers that keep epsilon
     exactly.
     """
-    from extremal.auditing.advice import disclosure
-
-    check_target(output, overwrite, as_json)
+    output.check()
     if people is not None and people < 1:
         raise ex.errors.OptionError("--people must be at least 1", given=people)
     learned = learn(source)
-    priors = prior_set(learned, confidence) if robust else None
-    limits = _limits(envelope)
-    made = make(
-        learned.prior if priors is None else priors,
-        epsilon,
-        utility,
-        method,
-        tolerance,
-        time_limit,
-        guarantee=guarantee,
-        envelope=limits,
-    )
-    nominal = learned.prior if priors is None else priors.nominal
+    priors = learned.prior_set(confidence) if robust else learned.prior
+    made = _design(priors, epsilon, utility, tolerance, time_limit)
     with progress("certifying"):
-        certified = ex.certify(made, allow_true_answers=allow_true_answers or output is None)
-    write_mechanism(certified, output, overwrite)
-    other_way = utility not in ("shares", "mean") and epsilon > 0
+        certified = ex.certify(made, allow_true_answers=allow_true_answers or output.target is None)
+    output.mechanism(certified)
     if people is None and source.data is not None:  # those of a census are not those who will be asked
         people = learned.observations
-    with progress("auditing"):
-        warnings = [
-            *disclosure(certified),
-            *advice.counted_prior(source.data, output),
-            *advice.labels(nominal.labels),
-        ]
-        shares = advice.shares(nominal, certified.between, people, other_way, utility == "shares")
-        precise = advice.precision(nominal, certified.between, people)
-    if as_json:
-        facts = _facts(utility, learned, nominal, made, certified, priors)
-        facts |= {"precision": " ".join(precise) or None, "file": output, "warnings": [*warnings, *shares]}
-        show.print_json(facts)
-        return
-    _tell(learned, nominal, made, certified, output, warnings, shares, precise)
+    output.give(Designed(source, learned, utility, made, certified, people, output.target))
 
 
-def make(
-    prior: ex.Prior | ex.PriorSet,
+def _design(
+    priors: ex.Prior | ex.PriorSet,
     epsilon: float,
     utility: str,
-    method: str = "auto",
-    tolerance: float | None = None,
-    time_limit: float | None = None,
-    *,
-    guarantee: bool = False,
-    envelope: dict[float, float] | None = None,
+    tolerance: float | None,
+    time_limit: float | None,
 ) -> ex.Design:
-    """The design for a utility by its name on the command line."""
-    found: Any = utility_of(utility, prior if isinstance(prior, ex.Prior) else prior.nominal)
-    if (guarantee or envelope) and not isinstance(found, ex.Utility):
-        raise ex.errors.OptionError(
-            f"{'--guarantee' if guarantee else '--envelope'} is for an information measure",
-            given=f"--utility {utility}",
-            remedy="e.g. --utility mutual-information",
-        )
+    purpose = utility_of(utility, priors if isinstance(priors, ex.Prior) else priors.nominal)
     with progress("designing") as bar:
         rounds = count(1)
 
@@ -148,125 +99,232 @@ def make(
             done = next(rounds)
             bar(done, 0, f"round {done}{gap}")
 
-        design = ex.design(
-            prior,
-            epsilon,
-            ex.utilities.guaranteed(found) if guarantee else found,
-            envelope=envelope,
-            method=method,
-            tolerance=tolerance,
-            time_limit=time_limit,
-            progress=report,
+        made = ex.design(
+            priors, epsilon, purpose, tolerance=tolerance, time_limit=time_limit, progress=report
         )
-    finish(design.stats.interrupted)
-    return design
-
-
-def _limits(given: list[str] | None) -> dict[float, float] | None:
-    """Limits by share of reports, from texts like 20%=0.5 or 0.2=0.5."""
-    limits = {}
-    for text in given or []:
-        share, _, limit = text.partition("=")
-        delta, level = number(share), number(limit)
-        if delta is None or level is None or not math.isfinite(level) or level < 0:
-            raise ex.errors.OptionError("--envelope must be like 20%=0.5", given=f"{text!r:.60}")
-        if delta in limits:  # the last one would win, though the other may be stricter
-            raise ex.errors.OptionError(
-                "--envelope must have one limit for each share", given=f"two for {delta:g}"
-            )
-        limits[delta] = level
-    return limits or None
+    if made.stats.interrupted:  # the best so far is a design; but here an interrupt means to stop
+        raise KeyboardInterrupt
+    return made
 
 
 def utility_of(name: str, prior: ex.Prior) -> ex.Utility | ex.utilities.Purpose:
     """The utility or purpose of that name on the command line; the parser lets no other name pass."""
-    found: ex.Utility | ex.utilities.Purpose = ex.shares
-    if name == "mean":
-        from extremal.estimation.targets import label_numbers
+    if name == "shares":
+        return ex.shares
+    if name != "mean":
+        found: ex.Utility = getattr(ex.utilities, name.replace("-", "_"))
+        return found
+    from extremal.estimation.targets import label_numbers
 
-        try:
-            return ex.mean(dict(zip(prior.labels, label_numbers(prior.labels).tolist(), strict=True)))
-        except ex.errors.OptionError as error:
-            raise ex.errors.OptionError(
-                "--utility mean needs answers that are numbers",
-                given=error.given,
-                remedy="use numbers as answers",
-            ) from None
-    return found if name == "shares" else getattr(ex.utilities, name.replace("-", "_"))
+    try:
+        return ex.mean(dict(zip(prior.labels, label_numbers(prior.labels).tolist(), strict=True)))
+    except ex.errors.OptionError as error:
+        raise ex.errors.OptionError(
+            "--utility mean needs answers that are numbers",
+            given=error.given,
+            remedy="use numbers as answers",
+        ) from None
 
 
-def _facts(
-    utility: str,
-    learned: Learned,
-    prior: ex.Prior,
-    made: ex.Design,
-    certified: ex.Certified,
-    priors: ex.PriorSet | None,
-) -> dict[str, Any]:
-    facts = {
-        "epsilon": made.epsilon,
-        "realised_epsilon": certified.realised_epsilon,
-        "utility": utility,
-        "value": made.value,
-        "upper_bound": made.upper_bound,
-        "gap": made.gap,
-        "proven_optimal": made.proven,
-        "method": made.method,
-        "region": made.region,
-        "full_disclosure": made.region > prior.size,
-        "seconds": made.stats.seconds,
-        "observations": learned.observations,
-        "prior": show.prior_dict(prior),
-        "mechanism": show.mechanism_dict(certified.between),
-        "leakage": ex.pml(certified.prior_between, certified.between).tolist(),
-        "digest": certified.digest,
-    }
-    if priors is not None:
-        facts["prior_set"] = {
-            "description": priors.description,
-            "confidence": priors.confidence,
-            "evidence": priors.evidence is not None,
-            "epsilon": ex.epsilon_pml(priors, certified.mechanism),
+@dataclass(frozen=True, eq=False)
+class Designed:
+    """A design, its mechanism, and what to know before it is used."""
+
+    source: options.Source
+    learned: Learned
+    utility: str
+    made: ex.Design
+    certified: ex.Certified
+    people: int | None
+    target: str | None
+
+    @property
+    def prior(self) -> ex.Prior:
+        """The prior, the nominal one of a set."""
+        return self.certified.prior
+
+    def warnings(self) -> list[str]:
+        """What a person must know first."""
+        from extremal.auditing.advice import disclosure
+
+        return disclosure(self.certified)
+
+    def notes(self) -> list[str]:
+        """What to look at before the file is passed on."""
+        return [*advice.counted_prior(self.source.data, self.target), *advice.labels(self.prior.labels)]
+
+    def shares(self) -> list[str]:
+        """Whether the shares of the answers can be estimated."""
+        other_way = self.utility not in ("shares", "mean") and self.made.epsilon > 0
+        return advice.shares(
+            self.prior, self.certified.between, self.people, other_way, self.utility == "shares"
+        )
+
+    def precision(self) -> list[str]:
+        """How exactly so many people tell each share."""
+        return advice.precision(self.prior, self.certified.between, self.people)
+
+    def facts(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        made, certified, priors = self.made, self.certified, self.certified.prior_set
+        facts = {
+            "epsilon": made.epsilon,
+            "realised_epsilon": certified.realised_epsilon,
+            "utility": self.utility,
+            "value": made.value,
+            "upper_bound": made.upper_bound,
+            "gap": made.gap,
+            "proven_optimal": made.proven,
+            "method": made.method,
+            "region": made.region,
+            "full_disclosure": made.region > self.prior.size,
+            "seconds": made.stats.seconds,
+            "observations": self.learned.observations,
+            "prior": show.prior_dict(self.prior),
+            "mechanism": show.mechanism_dict(certified.between),
+            "leakage": ex.pml(certified.prior_between, certified.between).tolist(),
+            "digest": certified.digest,
         }
-    return facts
+        if priors is not None:
+            facts["prior_set"] = {
+                "description": priors.description,
+                "confidence": priors.confidence,
+                "evidence": priors.evidence is not None,
+                "epsilon": ex.epsilon_pml(priors, certified.mechanism),
+            }
+        with progress("auditing"):
+            warnings = [*self.warnings(), *self.notes(), *self.shares()]
+            precision = " ".join(self.precision()) or None
+        return {**facts, "precision": precision, "file": self.target, "warnings": warnings}
+
+    def tell(self, out: Console) -> None:
+        """What a person wants to read."""
+        with progress("auditing"):
+            audit, shares, precise = ex.audit(self.certified), self.shares(), self.precision()
+        show.warnings(out, self.warnings())
+        top = float(self.prior.probabilities.max())
+        show.heading(out, f"Prior, {origin(self.source, self.learned.observations)}")
+        rows = [
+            (show.name_of(label), f"{p:.4f}", show.bar(p / top, show.room(out)))
+            for label, p in zip(self.prior.labels, self.prior.probabilities.tolist(), strict=True)
+        ]
+        out.print(show.table(("answer", "share", ""), rows, (0, 2)))
+        show.heading(
+            out, f"Mechanism at epsilon = {self.made.epsilon:g} (answers down, reports across, in %)"
+        )
+        show.heat_map(out, self.certified.between)
+        show.sentences(out, str(self.made).splitlines())
+        show.heading(out, "What each report can tell, at most")
+        out.print(show.leakage_table(out, audit))
+        show.heading(out, "The risk")
+        show.sentences(out, show.risk(audit))
+        if audit.disclosures:
+            show.sentences(out, ["Some reports rule out some answers: extremal audit says which."])
+        show.warnings(out, shares)
+        show.sentences(out, precise)
+        if notes := self.notes():
+            show.heading(out, "Before you share this")
+            show.sentences(out, notes)
+        if self.target is None:
+            out.print("\nNothing was written; keep the mechanism with -o mechanism.json", soft_wrap=True)
 
 
-def _tell(
-    learned: Learned,
-    prior: ex.Prior,
-    made: ex.Design,
-    certified: ex.Certified,
-    output: str | None,
-    warnings: list[str],
-    shares: list[str],
-    precise: list[str],
+def certify(
+    *,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help='A matrix (JSON or CSV, one row per answer) or a mechanism file; "-" reads from a pipe.',
+        ),
+    ],
+    prior: options.Prior = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            "--epsilon",
+            "-e",
+            metavar="LIMIT",
+            help="The limit to prove: no guess gets more than e^epsilon times as likely to be right.",
+        ),
+    ] = None,
+    allow_true_answers: options.AllowTrueAnswers = False,
+    output: MechanismOutput,
 ) -> None:
-    out = show.console(to_stderr=output == "-")
-    show.warnings(out, [text for text in warnings if text.startswith("WARNING")])
-    top = float(prior.probabilities.max())
-    show.heading(out, f"Prior, {learned.words}")
-    rows = [
-        (show.name_of(label), f"{p:.4f}", show.bar(p / top, show.room(out)))
-        for label, p in zip(prior.labels, prior.probabilities.tolist(), strict=True)
-    ]
-    out.print(show.table(("answer", "share", ""), rows, (0, 2)))
-    show.heading(out, f"Mechanism at epsilon = {made.epsilon:g} (answers down, reports across, in %)")
-    show.heat_map(out, certified.between)
-    show.sentences(out, str(made).splitlines())
-    audit = ex.audit(certified)
-    show.heading(out, "What each report can tell, at most")
-    out.print(show.leakage_table(out, audit))
-    show.heading(out, "The risk")
-    show.sentences(out, show.risk(audit))
-    if audit.disclosures:
-        show.sentences(out, ["Some reports rule out some answers: extremal audit says which."])
-    show.warnings(out, shares)
-    show.sentences(out, precise)
-    notes = [text for text in warnings if not text.startswith("WARNING")]
-    if notes:
-        show.heading(out, "Before you share this")
-        show.sentences(out, notes)
-    if output is not None and output != "-":
-        out.print(f"\nCertified mechanism in {output}", soft_wrap=True)
-    elif output is None:
-        out.print("\nNothing was written; keep the mechanism with -o mechanism.json", soft_wrap=True)
+    """Prove in exact arithmetic that a mechanism keeps epsilon, and write it as a certified mechanism file.
+
+    If you give a mechanism file, its proof is repeated. Exit status 1: the mechanism leaks more than epsilon.
+    """
+    from extremal.model.doubt import check_protected
+
+    output.check()
+    text = read_text(source)
+    try:
+        with progress("proving"):
+            found = parse_mechanism(text, source)
+            if not isinstance(found, ex.Certified) and (prior is None or epsilon is None):
+                raise PriorError(
+                    "a matrix must come with --prior and --epsilon",
+                    remedy="give both, e.g. --prior 0.5,0.5 -e 0.7",
+                )
+            certified = _certified(found, prior, epsilon, allow_true_answers)
+            check_protected(certified.doubt, allow_true_answers)
+    except ex.errors.CertificationError as error:
+        raise CheckFailed(message_of(error)) from None
+    output.mechanism(certified)
+    output.give(Proved(certified, output.target))
+
+
+def _certified(
+    found: ex.Certified | ex.Mechanism, prior: str | None, epsilon: float | None, allow_true_answers: bool
+) -> ex.Certified:
+    """The mechanism, proved for the prior and the level that were asked for, else for those it has."""
+    if not isinstance(found, ex.Certified):
+        return ex.certify(
+            parse_prior(str(prior)), found, float(epsilon or 0), allow_true_answers=allow_true_answers
+        )
+    if prior is None and epsilon is None:
+        return found
+    level = found.epsilon if epsilon is None else epsilon
+    known = found.prior_set or found.prior
+    other = known if prior is None else renamed(parse_prior(prior), found.inputs)
+    return ex.certify(other, found.made, level, allow_true_answers=allow_true_answers)
+
+
+@dataclass(frozen=True, eq=False)
+class Proved:
+    """A certified mechanism, and for whom it is proved."""
+
+    certified: ex.Certified
+    target: str | None
+
+    def warnings(self) -> list[str]:
+        """What a person must know first."""
+        from extremal.auditing.advice import disclosure
+
+        return disclosure(self.certified)
+
+    def facts(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        return {
+            "epsilon": self.certified.epsilon,
+            "realised_epsilon": self.certified.realised_epsilon,
+            "inputs": len(self.certified.inputs),
+            "outputs": len(self.certified.outputs),
+            "method": self.certified.method,
+            "digest": self.certified.digest,
+            "file": self.target,
+            "warnings": self.warnings(),
+        }
+
+    def tell(self, out: Console) -> None:
+        """What a person wants to read."""
+        show.warnings(out, self.warnings())
+        c, whom = self.certified, "under the prior in the file"
+        if c.prior_set is not None:
+            whom = f"for every prior in the set ({c.prior_set.description})"
+        out.print(
+            f"Proved {whom}: no report leaks more than {show.nats(c.epsilon, '')} (it is {c.realised_epsilon!r}); "
+            f"{len(c.inputs)} inputs, {len(c.outputs)} outputs, digest {c.digest[:16]}",
+            soft_wrap=True,
+        )

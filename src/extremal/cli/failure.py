@@ -24,6 +24,8 @@ WORDS = {
     "width=0.05": "--width 0.05",
     "people=944, width=0.2": "--people 944 --width 0.2",
     "by": "--by",
+    "a set of priors": "the set of priors for --robust",
+    "how many people gave each answer": "--data or --counts",
     "clusters": "--clusters",
     "intervals": "--intervals",
     "scores": "--scores",

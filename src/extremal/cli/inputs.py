@@ -10,41 +10,17 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import extremal as ex
 from extremal._common.files import open_file
 from extremal.errors import FileError, FormatError, PriorError
-from extremal.model.reading import number, read_counts, read_json, read_table, split_labels
+from extremal.model.reading import Learned, Numbers, number, read_counts, read_json, split_labels
 
-from .options import Source
+from .options import Reading, Source
 from .progress import progress
 
 LARGEST_TEXT = 1 << 26  # bytes of a prior, counts or a matrix
-
-
-@dataclass(frozen=True, eq=False)
-class Learned:
-    """A prior as given, or the counts to learn it from; and where it came from in words."""
-
-    given: ex.Prior | None
-    counts: dict[Any, float] | None
-    words: str
-    pseudocount: float = 0.0
-
-    @cached_property
-    def prior(self) -> ex.Prior:
-        """The prior; a count of 0 is refused here, and not where a set of priors is made from the counts."""
-        if self.given is not None:
-            return self.given
-        return ex.Prior.from_counts(self.counts or {}, self.pseudocount)
-
-    @property
-    def observations(self) -> int | None:
-        """How many answers were counted."""
-        return None if self.counts is None else int(sum(self.counts.values()))
 
 
 def learn(source: Source) -> Learned:
@@ -65,35 +41,41 @@ def learn(source: Source) -> Learned:
         )
     names = None if source.labels is None else split_labels(source.labels)
     if source.prior is not None:
-        prior = parse_prior(source.prior)
-        if names is not None:
-            prior = ex.Prior(prior.probabilities, names)
-        return Learned(prior, None, "as given")
+        numbers = _prior_text(source.prior)
+        return Learned(numbers if names is None else Numbers(names, numbers.numbers), False)
     if source.data is not None:
-        from extremal.release.files import read as files
-
-        with file_or_stdin(source.data, source.format) as (path, format), progress("reading") as bar:
-            counts: dict[Any, float] = dict(
-                files.read_counts(
-                    path,
-                    chosen_columns(source.column, source.columns),
-                    format=format,
-                    delimiter=source.delimiter,
-                    missing=source.missing,
-                    progress=bar,
-                )
-            )
-        where = "standard input" if source.data == "-" else os.path.basename(source.data)
-        words = f"learned from {int(sum(counts.values()))} answers in {where}"
+        chosen = chosen_columns(source.column, source.columns)
+        counts = _counted(source.data, chosen, Reading(source.format, source.delimiter), source.missing)
     else:
-        counts, words = read_counts(read_text(str(source.counts)), source.delimiter), "learned from counts"
+        counts = read_counts(read_text(str(source.counts)), source.delimiter)
     counts = _ordered(counts, names, sort=source.data is not None)
     if not counts:
         raise PriorError(
             "the column must not be empty: there is nothing to learn a prior from",
             remedy="give data",
         )
-    return Learned(None, counts, words, source.pseudocount)
+    return Learned(Numbers(list(counts), list(counts.values())), True, source.pseudocount)
+
+
+def origin(source: Source, observations: int | None) -> str:
+    """Where a prior comes from, in words."""
+    if source.data is None:
+        return "as given" if source.counts is None else "learned from counts"
+    where = "standard input" if source.data == "-" else os.path.basename(source.data)
+    return f"learned from {observations} answers in {where}"
+
+
+def _counted(
+    path: str, column: str | tuple[str, ...] | None, reading: Reading, missing: str
+) -> dict[Any, Any]:
+    """How often each value stands in a column of a file, or each combination in several columns."""
+    from extremal.release.files.read import read_counts
+
+    with file_or_stdin(path, reading.format) as (name, format), progress("reading") as bar:
+        delimiter = reading.delimiter
+        return dict(
+            read_counts(name, column, format=format, delimiter=delimiter, missing=missing, progress=bar)
+        )
 
 
 def chosen_columns(column: str | None, columns: str | None) -> str | tuple[str, ...] | None:
@@ -108,31 +90,17 @@ def chosen_columns(column: str | None, columns: str | None) -> str | tuple[str, 
     return names
 
 
-def prior_set(learned: Learned, confidence: float) -> ex.PriorSet:
-    """The priors that are compatible with the sample that a prior was learned from."""
-    if learned.counts is None:
-        raise PriorError(
-            "--robust needs to know how many answers the prior was counted from",
-            given="--prior",
-            remedy="give --data or --counts",
-        )
-    if learned.pseudocount:
-        raise PriorError(
-            "--pseudocount and --robust must not be combined",
-            remedy="leave --pseudocount out: an answer that was never counted stays possible",
-        )
-    return ex.PriorSet.from_counts(learned.counts, confidence)
-
-
 def parse_prior(text: str) -> ex.Prior:
     """A prior from "0.5,0.3,0.2", "a=0.5,b=0.3,c=0.2" or a file with one, or with a mechanism."""
+    return _prior_text(text).prior()
+
+
+def _prior_text(text: str) -> Numbers:
+    from extremal.certification.priors import read_numbers
+
     if text == "-" or os.path.exists(text) or text.lower().endswith(".json"):
         text = read_text(text)
-        if text.lstrip()[:1] == "{":
-            document = read_json(text, "a prior")
-            if document.get("format") == "extremal-mechanism":
-                return ex.Certified.from_json(text).prior
-    return read_table(text).prior()
+    return read_numbers(text)
 
 
 def parse_mechanism(text: str, name: str) -> ex.Certified | ex.Mechanism:
@@ -189,17 +157,18 @@ def check_columns(chosen: str | tuple[str, ...] | None, certified: ex.Certified)
 
 
 def report_counts(
-    path: str, column: str | tuple[str, ...] | None, certified: ex.Certified, **how: Any
+    path: str,
+    column: str | tuple[str, ...] | None,
+    certified: ex.Certified,
+    reading: Reading,
+    missing: str,
 ) -> dict[Any, int]:
     """How often each report stands in a column of a file, or each combination in several columns."""
-    from extremal.release.files import read as files
+    from extremal.release.files.read import match_labels, match_tuples
 
     check_columns(column, certified)
-
-    with file_or_stdin(path, how.pop("format", None)) as (name, format), progress("reading") as bar:
-        counts = files.read_counts(name, column, format=format, progress=bar, **how)
-    match = files.match_tuples if isinstance(column, tuple) else files.match_labels
-    return match(counts, certified.outputs)
+    match = match_tuples if isinstance(column, tuple) else match_labels
+    return match(_counted(path, column, reading, missing), certified.outputs)
 
 
 def read_text(path: str) -> str:
@@ -325,8 +294,10 @@ def named_label(labels: tuple[Any, ...], text: str) -> Any:
     return next((label for label in labels if str(label) == text), text)
 
 
-def load_key(path: str) -> bytes:
-    """The key in a file; whether it is one at all is said first."""
+def load_key(path: str | None) -> bytes | None:
+    """The key in a file, if there is one; whether it is one at all is said first."""
+    if path is None:
+        return None
     try:
         with open_file(path) as file:
             content = file.read(200)

@@ -1,11 +1,15 @@
-"""Options that several commands share, each in one place."""
+"""Options that several commands share, each declared once; those that belong together are a group.
+
+A group is a frozen dataclass whose fields are options. A command takes the group as one argument; `grouped` puts the
+options in its place.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Annotated, Any, Literal
 
 import typer
@@ -20,18 +24,6 @@ Epsilon = Annotated[
         metavar="LIMIT",
     ),
 ]
-Data = Annotated[
-    str | None,
-    typer.Option(
-        "--data",
-        metavar="FILE",
-        help="CSV or Parquet file of answers to count the prior from; only if their shares may become"
-        ' public. "-" reads CSV from a pipe.',
-    ),
-]
-Column = Annotated[
-    str | None, typer.Option("--column", metavar="NAME", help="The column that holds the answers.")
-]
 Columns = Annotated[
     str | None,
     typer.Option(
@@ -41,23 +33,12 @@ Columns = Annotated[
         "them, and so does epsilon.",
     ),
 ]
-ReportColumn = Annotated[
-    str | None, typer.Option("--column", metavar="NAME", help="The column that holds the reports.")
-]
 AllowTrueAnswers = Annotated[
     bool,
     typer.Option(
         "--allow-true-answers",
         help="Go on even if reports disclose the true answers, fully or nearly, and protect nobody.",
     ),
-]
-Weights = Annotated[
-    str | None,
-    typer.Option("--weights", metavar="NAME", help="The column with each person's sampling weight."),
-]
-Clusters = Annotated[
-    str | None,
-    typer.Option("--clusters", metavar="NAME", help="The column with each person's sampling cluster."),
 ]
 Prior = Annotated[
     str | None,
@@ -67,66 +48,8 @@ Prior = Annotated[
         help="The prior, how common each answer is: 0.5,0.3,0.2 or a=50%,b=30%,c=20% or a JSON or mechanism file.",
     ),
 ]
-Counts = Annotated[
-    str | None,
-    typer.Option(
-        "--counts",
-        metavar="FILE",
-        help="Instead of a prior: counts from a census or a study, as JSON {label: count} or CSV with label and count.",
-    ),
-]
-Labels = Annotated[
-    str | None,
-    typer.Option(
-        "--labels",
-        metavar="A,B,C",
-        help='All possible answers, in the order you want; put "quotes" around an answer that contains a comma.',
-    ),
-]
-Pseudocount = Annotated[
-    float,
-    typer.Option("--pseudocount", help="A number added to every count, so that no answer has probability 0."),
-]
-Missing = Annotated[
-    Literal["refuse", "drop"], typer.Option("--missing", help="Stop at missing answers, or drop them.")
-]
-MissingOrNone = Annotated[
-    Literal["refuse", "drop"] | None,
-    typer.Option("--missing", help="Stop at missing answers, which is the default, or drop them."),
-]
-MissingOrUnknown = Annotated[
-    Literal["refuse", "drop"],
-    typer.Option(
-        "--missing",
-        "--unknown",
-        help="Stop at missing answers and at answers that the mechanism does not know, or drop them.",
-    ),
-]
-KeyFile = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="A secret key made by `extremal key`: the same key, id and answer give the same report.",
-    ),
-]
-IdColumn = Annotated[str | None, typer.Option(metavar="NAME", help="The column with the id of each record.")]
-Occasion = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="With a key: draw anew for this occasion, e.g. a second wave."),
-]
 AnyUtility = Literal[
     "shares", "mean", "mutual-information", "total-variation", "chi-squared", "hellinger", "jensen-shannon"
-]
-Method = Literal[
-    "auto",
-    "binary",
-    "high-privacy",
-    "uniform",
-    "enumeration",
-    "vertices",
-    "column-generation",
-    "gain-program",
-    "arc",
 ]
 Utility = Annotated[
     AnyUtility,
@@ -136,15 +59,8 @@ Utility = Annotated[
         "precise mean of numeric answers; the others: the most information by that measure.",
     ),
 ]
-Mechanism = Annotated[
-    str, typer.Option("--mechanism", "-m", metavar="FILE", help="A certified mechanism file.")
-]
-MechanismOutput = Annotated[
-    str | None,
-    typer.Option(
-        "--output", "-o", metavar="FILE", help='Where to write the certified mechanism; "-" for a pipe.'
-    ),
-]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output if it already exists.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs, and nothing else.")]
 Table = Annotated[
     str | None,
     typer.Option(
@@ -154,8 +70,6 @@ Table = Annotated[
         help='Write the table to a .csv, .parquet or .json file; "-" prints CSV.',
     ),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output if it already exists.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs, and nothing else.")]
 Format = Annotated[
     Literal["csv", "parquet"] | None,
     typer.Option("--format", help="Format of the data, if the file name does not show it."),
@@ -164,34 +78,133 @@ Delimiter = Annotated[
     str | None,
     typer.Option("--delimiter", help="Delimiter of a CSV file; detected from the header if left out."),
 ]
+Weights = Annotated[
+    str | None,
+    typer.Option("--weights", metavar="NAME", help="The column with each person's sampling weight."),
+]
+Clusters = Annotated[
+    str | None,
+    typer.Option("--clusters", metavar="NAME", help="The column with each person's sampling cluster."),
+]
+Confidence = Annotated[float, typer.Option("--confidence", help="Confidence level of the intervals.")]
+Intervals = Annotated[
+    Literal["each", "all"],
+    typer.Option(
+        "--intervals",
+        help='"each": each interval holds by itself; "all": all of a table hold at the same time.',
+    ),
+]
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a prior comes from, as it was asked for on the command line; each field is an option."""
+    """Where a prior comes from."""
 
-    data: Data = None
-    column: Column = None
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="FILE",
+            help="CSV or Parquet file of answers to count the prior from; only if their shares may become"
+            ' public. "-" reads CSV from a pipe.',
+        ),
+    ] = None
+    column: Annotated[
+        str | None, typer.Option("--column", metavar="NAME", help="The column that holds the answers.")
+    ] = None
     columns: Columns = None
     prior: Prior = None
-    counts: Counts = None
-    labels: Labels = None
-    pseudocount: Pseudocount = 0.0
-    missing: Missing = "refuse"
+    counts: Annotated[
+        str | None,
+        typer.Option(
+            "--counts",
+            metavar="FILE",
+            help="Instead of a prior: counts from a census or a study, as JSON {label: count} or CSV with label and "
+            "count.",
+        ),
+    ] = None
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            "--labels",
+            metavar="A,B,C",
+            help='All possible answers, in the order you want; put "quotes" around an answer that contains a comma.',
+        ),
+    ] = None
+    pseudocount: Annotated[
+        float,
+        typer.Option(
+            "--pseudocount", help="A number added to every count, so that no answer has probability 0."
+        ),
+    ] = 0.0
+    missing: Annotated[
+        Literal["refuse", "drop"],
+        typer.Option("--missing", help="Stop at missing answers, or drop them."),
+    ] = "refuse"
     format: Format = None
     delimiter: Delimiter = None
 
 
-def with_source(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options of a Source in place of its parameter `source`."""
-    parameters = dict(inspect.signature(command, eval_str=True).parameters)
-    fields = dict(inspect.signature(Source, eval_str=True).parameters)
-    shown = [p for name, p in parameters.items() for p in (fields.values() if name == "source" else [p])]
+@dataclass(frozen=True)
+class Reading:
+    """How a file of data is read."""
+
+    format: Format = None
+    delimiter: Delimiter = None
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """With which key reports are drawn."""
+
+    key_file: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="A secret key made by `extremal key`: the same key, id and answer give the same report.",
+        ),
+    ] = None
+    id_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The column with the id of each record.")
+    ] = None
+    occasion: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With a key: draw anew for this occasion, e.g. a second wave."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class People:
+    """Which columns say how the people were drawn."""
+
+    weights: Weights = None
+    strata: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The column with the stratum in which each person was drawn."),
+    ] = None
+    clusters: Clusters = None
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of its groups in place of the arguments that hold them."""
+    shown: list[inspect.Parameter] = []
+    groups: dict[str, tuple[Any, list[str]]] = {}
+    for name, argument in inspect.signature(command, eval_str=True).parameters.items():
+        is_group = is_dataclass(argument.annotation)
+        if not is_group:
+            shown.append(argument)
+            continue
+        options = inspect.signature(argument.annotation, eval_str=True).parameters
+        groups[name] = argument.annotation, list(options)
+        shown += options.values()
 
     @functools.wraps(command)
-    def expanded(**given: Any) -> None:
-        source = Source(**{name: given.pop(name) for name in fields})
-        command(source=source, **given)
+    def expanded(**given: object) -> None:
+        values = {
+            name: group(**{option: given.pop(option) for option in options})
+            for name, (group, options) in groups.items()
+        }
+        command(**given, **values)
 
     expanded.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in shown]

@@ -1,21 +1,95 @@
-"""What commands write: whole files or none, never over something that is there unless that was asked for."""
+"""Where an answer goes: a table or a mechanism in a file or a pipe, JSON for programs, else text for people.
+
+Files are written whole or not at all, and never over something that is there unless that was asked for.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
+
+import typer
 
 import extremal as ex
 from extremal.errors import FileError
 
+from . import options, show
 
-def check_target(output: str | None, overwrite: bool, as_json: bool = False) -> None:
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Records = Sequence[Mapping[str, Any]]
+
+
+class Answer(Protocol):
+    """What a command found."""
+
+    def facts(self) -> dict[str, Any]:
+        """All of it, for programs."""
+
+    def tell(self, out: Console) -> None:
+        """What a person wants to read."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where an answer goes, and the table that it has."""
+
+    target: options.Table = None
+    overwrite: options.Overwrite = False
+    as_json: options.Json = False
+    holds: ClassVar[str] = "Table"
+
+    def check(self) -> None:
+        """Refuse what cannot be written, before any work is done."""
+        check_target(self.target, self.overwrite, self.as_json)
+        check_table(self.target)
+
+    def table(self, records: Records) -> None:
+        """Write the table, if a target was given."""
+        write_table(records, self.target, self.overwrite)
+
+    def give(self, answer: Answer) -> None:
+        """Print the answer."""
+        if self.as_json:
+            show.print_json(answer.facts())
+            return
+        out = show.console(to_stderr=self.target == "-")
+        answer.tell(out)
+        if self.target is not None and self.target != "-":
+            out.print(f"\n{self.holds} in {self.target}", soft_wrap=True)
+
+
+@dataclass(frozen=True)
+class MechanismOutput(Output):
+    """Where an answer goes, and the certified mechanism that it has."""
+
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help='Where to write the certified mechanism; "-" for a pipe.'
+        ),
+    ] = None
+    holds: ClassVar[str] = "Certified mechanism"
+
+    def check(self) -> None:
+        """Refuse what cannot be written, before any work is done."""
+        check_target(self.target, self.overwrite, self.as_json)
+
+    def mechanism(self, certified: ex.Certified) -> None:
+        """Write the mechanism file, if a target was given."""
+        if self.target is not None:
+            write_text(self.target, certified.to_json(), self.overwrite)
+
+
+def check_target(target: str | None, overwrite: bool, as_json: bool = False) -> None:
     """Refuse a target that cannot be written, before any work is done."""
-    if output is None:
+    if target is None:
         return
-    if output == "-":
+    if target == "-":
         if as_json:
             raise FileError(
                 "standard output can take one thing only",
@@ -23,83 +97,67 @@ def check_target(output: str | None, overwrite: bool, as_json: bool = False) -> 
                 remedy="leave one of them out",
             )
         return
-    if not output or os.path.isdir(output):
+    if not target or os.path.isdir(target):
         raise FileError(
             "must be the name of a file",
-            parameter="target",
-            given=f"a folder: {output}" if output else "''",
+            parameter="the output",
+            given=f"a folder: {target}" if target else "''",
             remedy="give a path",
         )
-    folder = os.path.dirname(output) or "."
+    folder = os.path.dirname(target) or "."
     if not os.path.isdir(folder):
         raise FileError(
             "must be in a folder that exists",
-            parameter="target",
-            given=output,
+            parameter="the output",
+            given=target,
             remedy=f"make {folder} first",
         )
-    if os.path.lexists(output) and not overwrite:
-        raise FileError(
-            f"{output} already exists",
-            remedy="use --overwrite to replace it",
-        )
+    if os.path.lexists(target) and not overwrite:
+        raise FileError(f"{target} already exists", remedy="use --overwrite to replace it")
 
 
-def check_own_files(output: str, others: Sequence[str], what: str) -> None:
+def check_own_files(target: str, others: Sequence[str], what: str) -> None:
     """Refuse to replace a file that this very run reads or writes."""
     for other in others:
-        same = os.path.realpath(output) == os.path.realpath(other)
-        if output != "-" and (
-            same or (os.path.exists(output) and os.path.exists(other) and os.path.samefile(output, other))
+        same = os.path.realpath(target) == os.path.realpath(other)
+        if target != "-" and (
+            same or (os.path.exists(target) and os.path.exists(other) and os.path.samefile(target, other))
         ):
             raise FileError(
-                f"the output must not replace {what}", given=f"-o {output}", remedy="choose another name"
+                f"the output must not replace {what}", given=f"-o {target}", remedy="choose another name"
             )
 
 
-def write_text(output: str, text: str, overwrite: bool, mode: int = 0o644) -> None:
-    """The text under this name, for those whom the mode lets read it, or on standard output."""
-    if output == "-":
-        sys.stdout.write(text)
+def check_table(target: str | None) -> None:
+    """Refuse the name of a table whose ending says nothing known."""
+    if target is not None and target != "-":
+        from extremal._common.frames import table_kind
+
+        table_kind(target)
+
+
+def write_bytes(target: str, content: bytes, overwrite: bool, mode: int = 0o644) -> None:
+    """The content under this name, for those whom the mode lets read it, or on standard output."""
+    if target == "-":
+        sys.stdout.write(content.decode())
         sys.stdout.flush()
         return
     from extremal.release.files.atomic import new_file
 
-    with new_file(output, overwrite, mode) as file:
-        file.write(text.encode("utf-8"))
-
-
-def check_table(output: str | None) -> None:
-    """Refuse the name of a table whose ending says nothing known."""
-    if output is not None and output != "-":
-        from extremal._common.frames import table_kind
-
-        table_kind(output)
-
-
-def write_table(records: Sequence[Mapping[str, Any]], output: str | None, overwrite: bool) -> None:
-    """The table as CSV, Parquet or JSON, by the name of the target; CSV on standard output."""
-    if output is None:
-        return
-    from extremal._common.frames import encode_table, table_kind
-
-    if output == "-":
-        write_text("-", encode_table(records, "csv").decode(), overwrite)
-        return
-    from extremal.release.files.atomic import new_file
-
-    content = encode_table(records, table_kind(output))
-    with new_file(output, overwrite, 0o644) as file:
+    with new_file(target, overwrite, mode) as file:
         file.write(content)
 
 
-def write_mechanism(certified: ex.Certified, output: str | None, overwrite: bool) -> None:
-    """The mechanism file, if a target was given."""
-    if output is not None:
-        write_text(output, certified.to_json(), overwrite)
+def write_text(target: str, text: str, overwrite: bool, mode: int = 0o644) -> None:
+    """The same for text."""
+    write_bytes(target, text.encode("utf-8"), overwrite, mode)
 
 
-def finish(interrupted: bool) -> None:
-    """A search that was interrupted from the keyboard gives its best so far; here an interrupt means to stop."""
-    if interrupted:
-        raise KeyboardInterrupt
+def write_table(records: Records, target: str | None, overwrite: bool, mode: int = 0o644) -> None:
+    """The table as CSV, Parquet or JSON, by the name of the target; CSV on standard output."""
+    if target is None:
+        return
+    from extremal._common.frames import encode_table, table_kind
+
+    kind = "csv" if target == "-" else table_kind(target)
+    write_bytes(target, encode_table(records, kind), overwrite, mode)

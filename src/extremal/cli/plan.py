@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,12 +14,53 @@ from extremal.estimation.promise import FIGURES, KINDS
 
 from . import options, show
 from .inputs import learn, load_mechanism, named_label
-from .output import check_table, check_target, write_table
+from .output import Output, check_target, write_bytes
 from .progress import progress
 
+if TYPE_CHECKING:
+    from rich.console import Console
 
-@options.with_source
-def command(
+
+@dataclass(frozen=True)
+class Goal:
+    """What the survey is to show."""
+
+    width: Annotated[
+        float | None, typer.Option(help="Goal: every interval at most this wide, from end to end, e.g. 0.05.")
+    ] = None
+    difference: Annotated[
+        float | None,
+        typer.Option(help="Goal: detect a difference between two groups, e.g. 0.1 for 10 points."),
+    ] = None
+    coefficient: Annotated[
+        float | None,
+        typer.Option(
+            help="Goal: detect a log odds ratio per standard deviation of a covariate, in a logit model."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Least:
+    """What the smallest epsilon is to reach."""
+
+    efficiency: Annotated[
+        float | None,
+        typer.Option(
+            help="Goal: the smallest epsilon for this efficiency, with proof; 0.25: 4 reports are worth 1 true answer."
+        ),
+    ] = None
+    half_width: Annotated[
+        float | None,
+        typer.Option(
+            "--half-width",
+            help="Goal: with a prior and --people, the smallest epsilon that gives shares to about ± this, with proof.",
+        ),
+    ] = None
+
+
+def plan(
+    *,
     source: options.Source,
     mechanism: Annotated[
         str | None, typer.Option("--mechanism", "-m", metavar="FILE", help="A certified mechanism file.")
@@ -36,32 +78,8 @@ def command(
             help="How many people you will ask; with a prior and a goal, finds the smallest epsilon that reaches it.",
         ),
     ] = None,
-    width: Annotated[
-        float | None, typer.Option(help="Goal: every interval at most this wide, from end to end, e.g. 0.05.")
-    ] = None,
-    difference: Annotated[
-        float | None,
-        typer.Option(help="Goal: detect a difference between two groups, e.g. 0.1 for 10 points."),
-    ] = None,
-    coefficient: Annotated[
-        float | None,
-        typer.Option(
-            help="Goal: detect a log odds ratio per standard deviation of a covariate, in a logit model."
-        ),
-    ] = None,
-    efficiency: Annotated[
-        float | None,
-        typer.Option(
-            help="Goal: the smallest epsilon for this efficiency, with proof; 0.25: 4 reports are worth 1 true answer."
-        ),
-    ] = None,
-    half_width: Annotated[
-        float | None,
-        typer.Option(
-            "--half-width",
-            help="Goal: with a prior and --people, the smallest epsilon that gives shares to about ± this, with proof.",
-        ),
-    ] = None,
+    goal: Goal,
+    least: Least,
     power: Annotated[
         float, typer.Option(help="The probability of detecting the difference or coefficient.")
     ] = 0.8,
@@ -71,10 +89,7 @@ def command(
             help="The answer whose share differs or is modelled; the one that needs the most people if left out."
         ),
     ] = None,
-    intervals: Annotated[
-        Literal["each", "all"],
-        typer.Option(help='For --width: "each" interval holds by itself, or "all" hold at the same time.'),
-    ] = "each",
+    intervals: options.Intervals = "each",
     confidence: Annotated[
         float, typer.Option(help="Confidence level of intervals; tests are at the level 1 - confidence.")
     ] = 0.95,
@@ -84,9 +99,7 @@ def command(
             metavar="FILE", help="Draw the precision by number of people and epsilon, as .png or .svg."
         ),
     ] = None,
-    output: options.Table = None,
-    overwrite: options.Overwrite = False,
-    as_json: options.Json = False,
+    output: Output,
 ) -> None:
     """Say how many people you need for a goal, how precise the results will be, or which epsilon you need.
 
@@ -94,129 +107,126 @@ def command(
     with --epsilon. With a prior, --people and a goal, the command finds the smallest epsilon that reaches the goal.
     --efficiency, and --half-width with --people, also prove which epsilon is too small for any mechanism.
     """
-    check_target(picture, overwrite)
-    check_target(output, overwrite, as_json)
-    check_table(output)
-    goal: Any = {"width": width, "difference": difference, "coefficient": coefficient}
-    if output is not None and people is None and all(x is None for x in goal.values()):
+    output.check()
+    _check_picture(picture, output.overwrite)
+    asked = people is not None or any(x is not None for x in vars(goal).values())
+    if output.target is not None and not asked:
         raise OptionError("-o must come with a number of people or a goal", remedy="e.g. --people 1000")
-    if picture is not None and Path(picture).suffix.lower() not in (".png", ".svg"):
-        raise FileError("a picture must be written as .png or .svg", given=picture, remedy="rename it")
     if mechanism is not None and (source.prior or source.data or source.counts):
         raise OptionError("--mechanism must not be combined with a prior", remedy="leave one of them out")
     certified = None if mechanism is None else load_mechanism(mechanism)
     prior = learn(source).prior if certified is None else certified.prior_between
-    if efficiency is not None or half_width is not None:
-        others = {
-            "--mechanism": mechanism,
-            "--epsilon": epsilon,
-            "--width": width,
-            "--difference": difference,
-        }
-        others |= {"--coefficient": coefficient, "--picture": picture}
-        _check_alone("--efficiency" if half_width is None else "--half-width", others)
+    if any(x is not None for x in vars(least).values()):
+        others = {"mechanism": mechanism, "epsilon": epsilon, **vars(goal), "picture": picture}
+        planned = _least(prior, least, people, confidence, others)
+    else:
+        named = None if answer is None else named_label(prior.labels, answer)
         with progress("planning"):
-            wish: Any = {"people": people, "half_width": half_width} if half_width is not None else {}
-            least = ex.planning.least_epsilon(prior, efficiency, confidence=confidence, **wish)
-            expected = None if people is None else ex.plan(least.design, people=people, confidence=confidence)
-        _write(expected, output, overwrite)
-        _tell_least(least, expected, output, as_json)
-        return
-    asked = people is not None or any(x is not None for x in goal.values())
-    found = None
-    with progress("planning"):
-        if asked or picture is None:
-            found = ex.plan(
-                certified or prior,
-                people=people,
-                epsilon=epsilon,
-                power=power,
-                answer=None if answer is None else named_label(prior.labels, answer),
-                intervals=intervals,
-                confidence=confidence,
-                **goal,
-            )
-        drawn = None if picture is None else ex.planning.precision(prior, confidence=confidence)
-    if drawn is not None and picture is not None:
-        _draw(drawn, picture, overwrite)
-    _write(found, output, overwrite)
-    if as_json:
-        facts: dict[str, Any] = {} if found is None else found.to_dict()
-        show.print_json({**facts, "precision": None if drawn is None else drawn.rows(), "file": picture})
-        return
-    out = show.console(to_stderr=output == "-")
-    if found is not None:
-        _tell(out, found, output)
-    if drawn is not None:
-        show.sentences(out, [str(drawn), f"Picture in {picture}"])
+            found = None
+            if asked or picture is None:
+                how: Any = {"intervals": intervals, "confidence": confidence, "power": power, "answer": named}
+                found = ex.plan(certified or prior, people=people, epsilon=epsilon, **how, **vars(goal))
+            drawn = None if picture is None else ex.planning.precision(prior, confidence=confidence)
+        planned = Planned(found, drawn=drawn, picture=picture)
+    planned.draw(output.overwrite)
+    if planned.found is not None:
+        output.table(planned.records())
+    output.give(planned)
 
 
-def _check_alone(option: str, others: dict[str, Any]) -> None:
-    given = [name for name, value in others.items() if value is not None]
+def _check_picture(picture: str | None, overwrite: bool) -> None:
+    check_target(picture, overwrite)
+    if picture is not None and Path(picture).suffix.lower() not in (".png", ".svg"):
+        raise FileError("a picture must be written as .png or .svg", given=picture, remedy="rename it")
+
+
+def _least(
+    prior: ex.Prior, goal: Least, people: int | None, confidence: float, others: dict[str, Any]
+) -> Planned:
+    """The smallest epsilon for a goal, and what to expect from it."""
+    option = "--efficiency" if goal.half_width is None else "--half-width"
+    given = [f"--{name}" for name, value in others.items() if value is not None]
     if given:
         raise OptionError(
             f"{option} must not be combined with {given[0]}",
             remedy=f"leave out {given[0]}: the command finds epsilon for a prior",
         )
+    wish: Any = {"people": people, "half_width": goal.half_width} if goal.half_width is not None else {}
+    with progress("planning"):
+        least = ex.planning.least_epsilon(prior, goal.efficiency, confidence=confidence, **wish)
+        found = None if people is None else ex.plan(least.design, people=people, confidence=confidence)
+    return Planned(found, least)
 
 
-def _write(found: ex.planning.Plan | None, output: str | None, overwrite: bool) -> None:
-    """The table of what to expect, if there is one and somebody wants it."""
-    if output is None or found is None:
-        return
-    rows = [
-        {
-            "answer": label,
-            "share": float(p),
-            "half_width_each": float(half) / 2,
-            "half_width_all": float(wide) / 2,
-            "people": found.total,
-            "confidence": found.confidence,
-        }
-        for label, p, half, wide in zip(
-            found.labels, found.prior.probabilities, *map(found.widths_of, KINDS), strict=True
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """What to expect from so many people, which epsilon is the smallest, and a picture."""
+
+    found: ex.planning.Plan | None
+    least: ex.planning.LeastEpsilon | None = None
+    drawn: ex.planning.Precision | None = None
+    picture: str | None = None
+
+    def draw(self, overwrite: bool) -> None:
+        """Write the picture, if one was asked for."""
+        if self.drawn is None or self.picture is None:
+            return
+        from extremal._common.plot import rendered
+
+        kinds = (Path(self.picture).suffix.lower().lstrip("."),)
+        (content,) = rendered(self.drawn.plot, (6.4, 4.4), kinds)
+        write_bytes(self.picture, content, overwrite)
+
+    def records(self) -> list[dict[str, Any]]:
+        """What to expect for each answer."""
+        assert self.found is not None
+        widths = zip(
+            self.found.labels,
+            self.found.prior.probabilities,
+            *map(self.found.widths_of, KINDS),
+            strict=True,
         )
-    ]
-    write_table(rows, output, overwrite)
+        return [
+            {
+                "answer": label,
+                "share": float(p),
+                "half_width_each": float(half) / 2,
+                "half_width_all": float(wide) / 2,
+                "people": self.found.total,
+                "confidence": self.found.confidence,
+            }
+            for label, p, half, wide in widths
+        ]
 
+    def facts(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        facts = {} if self.found is None else self.found.to_dict()
+        if self.least is not None:
+            return {**facts, **self.least.to_dict()}
+        rows = None if self.drawn is None else self.drawn.rows()
+        return {**facts, "precision": rows, "file": self.picture}
 
-def _tell_least(
-    least: ex.planning.LeastEpsilon, expected: ex.planning.Plan | None, output: str | None, as_json: bool
-) -> None:
-    if as_json:
-        facts: dict[str, Any] = {} if expected is None else expected.to_dict()
-        show.print_json({**facts, **least.to_dict()})
-        return
-    out = show.console(to_stderr=output == "-")
-    show.sentences(out, least.lines())
-    if expected is not None:
-        _tell(out, expected, output)
-
-
-def _tell(out: Any, found: ex.planning.Plan, output: str | None) -> None:
-    lines = found.lines()
-    show.warnings(out, [line for line in lines if line.startswith("WARNING")])
-    show.sentences(out, [line for line in lines if not line.startswith("WARNING")])
-    rows = [
-        (show.name_of(label), f"{p:.4f}", _points(half / 2), _points(wide / 2))
-        for label, p, half, wide in zip(
-            found.labels, found.prior.probabilities, *map(found.widths_of, KINDS), strict=True
-        )
-    ]
-    show.heading(out, f"What to expect from {found.total:,} people, in points to each side")
-    out.print(show.table(("answer", "share", *(FIGURES[kind] for kind in KINDS)), rows, most=None))
-    if output is not None and output != "-":
-        out.print(f"\nTable in {output}", soft_wrap=True)
+    def tell(self, out: Console) -> None:
+        """What a person wants to read."""
+        show.sentences(out, [] if self.least is None else self.least.lines())
+        if self.found is not None:
+            lines = self.found.lines()
+            show.warnings(out, [line for line in lines if line.startswith("WARNING")])
+            show.sentences(out, [line for line in lines if not line.startswith("WARNING")])
+            rows = [
+                (
+                    show.name_of(row["answer"]),
+                    f"{row['share']:.4f}",
+                    _points(row["half_width_each"]),
+                    _points(row["half_width_all"]),
+                )
+                for row in self.records()
+            ]
+            show.heading(out, f"What to expect from {self.found.total:,} people, in points to each side")
+            out.print(show.table(("answer", "share", *(FIGURES[kind] for kind in KINDS)), rows, most=None))
+        if self.drawn is not None:
+            show.sentences(out, [str(self.drawn), f"Picture in {self.picture}"])
 
 
 def _points(half: float) -> str:
     return f"± {100 * half:.1f}" if half < 1 else "nothing"
-
-
-def _draw(drawn: ex.planning.Precision, target: str, overwrite: bool) -> None:
-    from extremal._common.plot import rendered
-    from extremal.release.files.atomic import new_file
-
-    (content,) = rendered(drawn.plot, (6.4, 4.4), (Path(target).suffix.lower().lstrip("."),))
-    with new_file(target, overwrite, 0o644) as file:
-        file.write(content)

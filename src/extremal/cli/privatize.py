@@ -1,23 +1,76 @@
-"""extremal privatize: from answers to reports."""
+"""extremal privatize, round and key: from answers to reports, numbers to points before that, and the secret key."""
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 import extremal as ex
 from extremal._common.words import counted
-from extremal.errors import FileError
+from extremal.errors import FileError, OptionError, ValuesError
 
 from . import advice, options, show
 from .inputs import check_columns, chosen_columns, file_or_stdin, load_key, load_mechanism, named_label
-from .output import check_own_files
+from .output import Output, check_own_files, check_table, check_target, write_table
 from .progress import progress
 
+if TYPE_CHECKING:
+    from rich.console import Console
 
-def command(
+    from extremal.release.files.source import Data
+
+    Jobs = dict[Any, ex.Certified]
+
+
+@dataclass(frozen=True)
+class Release:
+    """What is written, and what is accepted on the way."""
+
+    missing: Annotated[
+        Literal["refuse", "drop"],
+        typer.Option(
+            "--missing",
+            "--unknown",
+            help="Stop at missing answers and at answers that the mechanism does not know, or drop them.",
+        ),
+    ] = "refuse"
+    unknown_as: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="Treat unknown and missing answers as this answer.")
+    ] = None
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="With a key: the file that records releases, so that a second report about the same "
+            'column of the same people is refused. By default next to the key file; "none" turns it off.',
+        ),
+    ] = None
+    correction: Annotated[
+        bool,
+        typer.Option(
+            "--correction",
+            help="Release answers that differ from those in the ledger, because they were corrected. Reports that "
+            "differ then show whose answer changed.",
+        ),
+    ] = False
+    order: Annotated[
+        Literal["check", "keep", "shuffle"],
+        typer.Option(
+            help="Refuse records whose order reveals answers (check), accept them (keep), or write all records in "
+            "random order (shuffle)."
+        ),
+    ] = "check"
+    allow_true_answers: options.AllowTrueAnswers = False
+    overwrite: options.Overwrite = False
+    as_json: options.Json = False
+
+
+def privatize(
+    *,
     source: Annotated[
         str, typer.Argument(metavar="FILE", help='CSV or Parquet file; "-" reads from a pipe.')
     ],
@@ -43,41 +96,9 @@ def command(
         ),
     ] = None,
     columns: options.Columns = None,
-    key_file: options.KeyFile = None,
-    id_column: options.IdColumn = None,
-    missing: options.MissingOrUnknown = "refuse",
-    unknown_as: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="Treat unknown and missing answers as this answer.")
-    ] = None,
-    occasion: options.Occasion = None,
-    ledger: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="With a key: the file that records releases, so that a second report about the same "
-            'column of the same people is refused. By default next to the key file; "none" turns it off.',
-        ),
-    ] = None,
-    correction: Annotated[
-        bool,
-        typer.Option(
-            "--correction",
-            help="Release answers that differ from those in the ledger, because they were corrected. Reports that "
-            "differ then show whose answer changed.",
-        ),
-    ] = False,
-    order: Annotated[
-        Literal["check", "keep", "shuffle"],
-        typer.Option(
-            help="Refuse records whose order reveals answers (check), accept them (keep), or write all records in "
-            "random order (shuffle)."
-        ),
-    ] = "check",
-    allow_true_answers: options.AllowTrueAnswers = False,
-    overwrite: options.Overwrite = False,
-    as_json: options.Json = False,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
+    drawing: options.Drawing,
+    release: Release,
+    reading: options.Reading,
 ) -> None:
     """Replace the answers in a file with random reports, drawn with secure randomness.
 
@@ -86,74 +107,118 @@ def command(
     """
     from extremal.release.files.source import open_data
 
-    if output == "-" and as_json:
-        raise FileError(
-            "standard output can take one thing only",
-            given="-o - and --json",
-            remedy="leave one of them out",
-        )
-    book = _ledger(ledger, key_file)
-    own = [*mechanism, *(name for name in (key_file, book) if name is not None)]
+    check_target(output, True, release.as_json)
+    book = _ledger(release.ledger, drawing.key_file)
+    own = [*mechanism, *(name for name in (drawing.key_file, book) if name is not None)]
     check_own_files(output, own, "the mechanism, the key or the ledger")
     loaded = [load_mechanism(path) for path in mechanism]
-    how: dict[str, Any] = {
-        "key": None if key_file is None else load_key(key_file),
-        "id_column": id_column,
-        "unknown": missing,
-        "occasion": occasion,
-        "ledger": book,
-        "correction": correction,
-        "order": order,
-        "allow_true_answers": allow_true_answers,
-    }
-    with file_or_stdin(source, format) as (path, kind):
-        together = _together(column, columns)
-        named = [*(column or []), *(together or ())]
-        data = open_data(path, [*named, *([] if id_column is None else [id_column])], kind, delimiter)
-        chosen = [together] if together else column or [_only_column(data, loaded[0])]
-        jobs = _jobs(chosen, loaded)
-        private = named or list(jobs)
-        if unknown_as is not None:
-            how["unknown_as"] = {name: named_label(c.inputs, unknown_as) for name, c in jobs.items()}
-        reasons: dict[Any, tuple[int, int]] = {}
-        if missing == "drop" and unknown_as is None:
-            reasons, empty = advice.gaps(data, jobs)
-            if empty:
-                raise _nothing_left(_name(empty[0]))
-        done = _run(data, output, jobs, how, overwrite, kind)
-    from extremal.auditing.advice import disclosure
-
-    warnings = [text for c in jobs.values() for text in disclosure(c)]
-    lost = advice.dropped(done.rows, done.dropped, reasons)
+    key = load_key(drawing.key_file)
+    together = chosen_columns(column[0] if column else None, columns)
+    joint = together if isinstance(together, tuple) else ()
+    named = [*(column or []), *joint]
+    ids = [] if drawing.id_column is None else [drawing.id_column]
+    with file_or_stdin(source, reading.format) as (path, format):
+        data = open_data(path, [*named, *ids], format, reading.delimiter)
+        jobs = _jobs([joint] if joint else column or [_only_column(data, loaded[0])], loaded)
+        reasons = _reasons(data, jobs, release)
+        done = _run(data, output, jobs, key, drawing, release, book, format)
     # For the person who runs this alone, so never on standard output, which may be passed on.
     show.warnings(show.console(to_stderr=True), done.notes)
-    notes = [*advice.unchanged(data.columns, private), *advice.together(list(jobs))]
-    if as_json:
-        show.print_json(
-            {
-                "file": output,
-                "rows": done.rows,
-                "dropped": done.dropped,
-                "dropped_why": {
-                    _name(name): {"missing": n, "not_in_the_alphabet": other}
-                    for name, (n, other) in reasons.items()
-                },
-                "columns": {
-                    _name(name): {"epsilon": c.epsilon, "digest": c.digest} for name, c in jobs.items()
-                },
-                "unchanged": [name for name in data.columns if name not in private],
-                "keyed": key_file is not None,
-                "warnings": [*warnings, *lost[1:], *notes],
-            }
+    answer = Released(output, jobs, done, named or list(jobs), data.columns, reasons, drawing.key_file)
+    Output("-" if output == "-" else None, as_json=release.as_json).give(answer)
+
+
+def _ledger(given: str | None, key_file: str | None) -> str | None:
+    """The ledger that was named, else the one beside the key; None for none."""
+    if given is None:
+        return None if key_file is None else f"{key_file}.ledger"
+    return None if given == "none" else given
+
+
+def _jobs(columns: list[Any], loaded: list[ex.Certified]) -> Jobs:
+    """The mechanism of each column, or of several together."""
+    if len(columns) != len(loaded):
+        raise FileError(
+            "--column and --mechanism must be given equally often",
+            given=f"{len(columns)} columns and {len(loaded)} mechanisms",
+            remedy="repeat --mechanism where two columns have the same",
         )
-        return
-    _tell_release(output, jobs, done.rows, [*warnings, *lost[1:]], lost[:1], notes)
+    jobs = dict(zip(columns, loaded, strict=True))
+    if len(jobs) < len(columns):
+        raise FileError(
+            "each column must be named once",
+            given="one of them twice",
+            remedy="two reports about one answer reveal more than one",
+        )
+    for name, certified in jobs.items():
+        check_columns(name, certified)
+    return jobs
 
 
-def _together(column: list[str] | None, columns: str | None) -> tuple[str, ...] | None:
-    """The columns that are released by one draw, if there are any."""
-    found = chosen_columns(column[0] if column else None, columns)
-    return found if isinstance(found, tuple) else None
+def _only_column(data: Data, certified: ex.Certified) -> str:
+    """The name of the only column; an answer in its place is the first record of a file without a header."""
+    from extremal.draw.alphabet import Alphabet
+    from extremal.release.files.csv import finder
+    from extremal.release.files.source import only_column
+
+    name = only_column(data)
+    known = dict.fromkeys([*certified.inputs, *certified.outputs])
+    if finder(Alphabet(tuple(known), ()))(name.strip()) < len(known):
+        raise FileError(
+            "the first line must be the name of the column",
+            given=f"an answer of the mechanism in {data.path}",
+            remedy="add a header line, or confirm with --column that this is the name",
+        )
+    return name
+
+
+def _reasons(data: Data, jobs: Jobs, release: Release) -> dict[Any, tuple[int, int]]:
+    """How many answers of each column are missing or unknown, where such records are dropped."""
+    if release.missing != "drop" or release.unknown_as is not None:
+        return {}
+    reasons, empty = advice.gaps(data, jobs)
+    if empty:
+        raise ValuesError(
+            f"No records left: no value in {_name(empty[0])!r} is a label of this mechanism. Is it the right mechanism "
+            "file?"
+        )
+    return reasons
+
+
+def _run(
+    data: Data,
+    target: str,
+    jobs: Jobs,
+    key: bytes | None,
+    drawing: options.Drawing,
+    release: Release,
+    ledger: str | None,
+    format: str | None,
+) -> Any:
+    """The file written, or standard output."""
+    from extremal.release.files.privatize import privatize_file
+
+    unknown_as = None
+    if release.unknown_as is not None:
+        unknown_as = {name: named_label(c.inputs, release.unknown_as) for name, c in jobs.items()}
+    with progress("privatising") as bar:
+        return privatize_file(
+            data,
+            sys.stdout.buffer if target == "-" else target,
+            jobs,
+            key=key,
+            id_column=drawing.id_column,
+            occasion=drawing.occasion,
+            ledger=ledger,
+            correction=release.correction,
+            order=release.order,
+            unknown=release.missing,
+            unknown_as=unknown_as,
+            allow_true_answers=release.allow_true_answers,
+            overwrite=release.overwrite,
+            format=format,
+            progress=bar,
+        )
 
 
 def _name(column: str | tuple[str, ...]) -> str:
@@ -161,32 +226,68 @@ def _name(column: str | tuple[str, ...]) -> str:
     return column if isinstance(column, str) else ",".join(column)
 
 
-def _tell_release(
-    output: str,
-    jobs: dict[Any, ex.Certified],
-    rows: int,
-    warnings: list[str],
-    lost: list[str],
-    notes: list[str],
-) -> None:
-    out = show.console(to_stderr=output == "-")
-    show.warnings(out, warnings)
-    where = "on standard output" if output == "-" else f"in {output}"
-    out.print(f"{counted(rows, 'report')} {where}" + "".join(f"; {text}" for text in lost), soft_wrap=True)
-    for name, c in jobs.items():
-        if c.doubt.disclosed:
-            show.warnings(out, [_disclosed(name, c)])
-            continue
-        out.print(
-            (
-                f"columns {show.name_of(name)} now hold one joint report instead of the answers: none leaks more "
+@dataclass(frozen=True, eq=False)
+class Released:
+    """What was written, what was dropped, and what stayed as it was."""
+
+    target: str
+    jobs: Jobs
+    done: Any
+    private: list[Any]
+    columns: Any
+    reasons: dict[Any, tuple[int, int]]
+    key_file: str | None
+
+    def lost(self) -> list[str]:
+        """How many records were dropped and why; then a warning where they are many."""
+        return advice.dropped(self.done.rows, self.done.dropped, self.reasons)
+
+    def warnings(self) -> list[str]:
+        """What a person must know first."""
+        from extremal.auditing.advice import disclosure
+
+        return [*(text for c in self.jobs.values() for text in disclosure(c)), *self.lost()[1:]]
+
+    def notes(self) -> list[str]:
+        """What the limit does not cover."""
+        return [*advice.unchanged(self.columns, self.private), *advice.together(list(self.jobs))]
+
+    def facts(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        return {
+            "file": self.target,
+            "rows": self.done.rows,
+            "dropped": self.done.dropped,
+            "dropped_why": {
+                _name(name): {"missing": n, "not_in_the_alphabet": other}
+                for name, (n, other) in self.reasons.items()
+            },
+            "columns": {
+                _name(name): {"epsilon": c.epsilon, "digest": c.digest} for name, c in self.jobs.items()
+            },
+            "unchanged": [name for name in self.columns if name not in self.private],
+            "keyed": self.key_file is not None,
+            "warnings": [*self.warnings(), *self.notes()],
+        }
+
+    def tell(self, out: Console) -> None:
+        """What a person wants to read."""
+        show.warnings(out, self.warnings())
+        where = "on standard output" if self.target == "-" else f"in {self.target}"
+        lost = "".join(f"; {text}" for text in self.lost()[:1])
+        out.print(f"{counted(self.done.rows, 'report')} {where}{lost}", soft_wrap=True)
+        for name, c in self.jobs.items():
+            if c.doubt.disclosed:
+                show.warnings(out, [_disclosed(name, c)])
+                continue
+            now = (
+                f"columns {show.name_of(name)} now hold one joint report instead of the answers"
                 if isinstance(name, tuple)
-                else f"column {show.name_of(name)} now holds reports, not answers: none leaks more "
+                else f"column {show.name_of(name)} now holds reports, not answers"
             )
-            + f"than {show.nats(c.epsilon)} under the prior in the mechanism file",
-            soft_wrap=True,
-        )
-    show.sentences(out, notes)
+            leaks = f"none leaks more than {show.nats(c.epsilon)} under the prior in the mechanism file"
+            out.print(f"{now}: {leaks}", soft_wrap=True)
+        show.sentences(out, self.notes())
 
 
 def _disclosed(name: Any, certified: ex.Certified) -> str:
@@ -201,60 +302,119 @@ def _disclosed(name: Any, certified: ex.Certified) -> str:
     return f"column {show.name_of(column)} now {verb} {amount}: no protection"
 
 
-def _jobs(column: list[Any], loaded: list[ex.Certified]) -> dict[Any, ex.Certified]:
-    """The mechanism of each column, or of several together."""
-    if len(column) != len(loaded):
-        raise FileError(
-            "--column and --mechanism must be given equally often",
-            given=f"{len(column)} columns and {len(loaded)} mechanisms",
-            remedy="repeat --mechanism where two columns have the same",
-        )
-    jobs = dict(zip(column, loaded, strict=True))
-    if len(jobs) < len(column):
-        raise FileError(
-            "each column must be named once",
-            given="one of them twice",
-            remedy="two reports about one answer reveal more than one",
-        )
-    for name, certified in jobs.items():
-        check_columns(name, certified)
-    return jobs
+def round_numbers(
+    *,
+    source: Annotated[
+        str, typer.Argument(metavar="FILE", help='CSV or Parquet file with numbers; "-" for a pipe.')
+    ],
+    column: Annotated[str, typer.Option(metavar="NAME", help="The column of numbers.")],
+    points: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B,C",
+            help="The points, increasing. The first and the last are the limits of the numbers.",
+        ),
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The same table with points, as .csv, .parquet or .json."
+        ),
+    ],
+    clip: Annotated[
+        bool,
+        typer.Option(
+            "--clip", help="Move numbers beyond a limit to that limit; without it they are refused."
+        ),
+    ] = False,
+    overwrite: options.Overwrite = False,
+    drawing: options.Drawing,
+    reading: options.Reading,
+) -> None:
+    """Round numbers at random to a few points, so that they can be answers of a mechanism.
 
+    A number between two points becomes one of them, with probabilities that keep its mean: 340 between 0 and 1000
+    becomes 1000 with probability 0.34. So on average the mean stays the same. Rounding alone protects nobody:
+    privatize the result next, with a mechanism that was designed with --utility mean. If you privatize it with a key,
+    round it with the same key, ids and occasion, or a second run can give other points and so second reports.
+    """
+    from extremal.draw.keys import check_given_name
+    from extremal.release.files.read import read_texts
+    from extremal.release.files.source import open_data
 
-def _only_column(data: Any, certified: ex.Certified) -> str:
-    """The name of the only column; an answer in its place is the first record of a file without a header."""
-    from extremal.draw.alphabet import Alphabet
-    from extremal.release.files.csv import finder
-    from extremal.release.files.source import only_column
-
-    name = only_column(data)
-    known = [*certified.inputs, *certified.outputs]
-    if finder(Alphabet(tuple(dict.fromkeys(known)), ()))(name.strip()) < len(dict.fromkeys(known)):
-        raise FileError(
-            "the first line must be the name of the column",
-            given=f"an answer of the mechanism in {data.path}",
-            remedy="add a header line, or confirm with --column that this is the name",
-        )
-    return name
-
-
-def _ledger(given: str | None, key_file: str | None) -> str | None:
-    """The ledger that was named, else the one beside the key; None for none."""
-    if given is None:
-        return None if key_file is None else f"{key_file}.ledger"
-    return None if given == "none" else given
-
-
-def _nothing_left(name: str) -> ex.errors.ValuesError:
-    return ex.errors.ValuesError(
-        f"No records left: no value in {name!r} is a label of this mechanism. Is it the right mechanism file?"
+    if output == "-":
+        raise FileError("numbers must be rounded into a file", given="-o -", remedy="it holds true answers")
+    check_target(output, overwrite)
+    check_table(output)
+    check_own_files(output, [] if drawing.key_file is None else [drawing.key_file], "the key")
+    grid, key, ids = _grid(points), load_key(drawing.key_file), drawing.id_column
+    if key is not None:
+        check_given_name(column)
+    with file_or_stdin(source, reading.format) as (path, kind), progress("rounding"):
+        data = open_data(path, [column, *([] if ids is None else [ids])], kind, reading.delimiter)
+        table = {name: read_texts(data, name) for name in data.columns}
+        mode = os.stat(path).st_mode if source != "-" else 0o600
+    there = [k for k, value in enumerate(table[column]) if value is not None]
+    rounded = grid.round(
+        [_number(table[column][k], column) for k in there],
+        clip=clip,
+        key=key,
+        ids=None if ids is None else [table[ids][k] for k in there],
+        column=column if key else None,
+        occasion=drawing.occasion,
     )
+    for k, point in zip(there, rounded, strict=True):
+        table[column][k] = point
+    records = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+    write_table(records, output, overwrite, mode)  # no more readable than the numbers
+    out = show.console()
+    out.print(
+        f"{len(there)} numbers rounded to {len(grid.points)} points in {output}, "
+        f"{len(records) - len(there)} missing",
+        soft_wrap=True,
+    )
+    warnings = [f"{output} holds true answers, rounded: keep it as secret as the numbers."]
+    if key is None:
+        warnings.append(
+            "Another run gives other points. If you privatize with a key, round with it, too: --key-file, --id-column."
+        )
+    show.warnings(out, warnings)
 
 
-def _run(data: Any, output: str, jobs: Any, how: dict[str, Any], overwrite: bool, format: str | None) -> Any:
-    """The file written, or standard output."""
-    from extremal.release.files.privatize import privatize_file
+def _grid(text: str) -> ex.numeric.Grid:
+    try:
+        return ex.numeric.Grid([float(part) for part in text.split(",")])
+    except ValueError:  # an OptionError is one
+        raise OptionError(
+            "--points must be at least 2 increasing numbers like 0,500,1000", given=f"{text!r:.60}"
+        ) from None
 
-    target = sys.stdout.buffer if output == "-" else output
-    with progress("privatising") as bar:
-        return privatize_file(data, target, jobs, overwrite=overwrite, format=format, progress=bar, **how)
+
+def _number(value: Any, column: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValuesError(
+            f"every value of {column} must be a number or missing",
+            given=f"{value!r:.40}",
+            remedy="correct it",
+        ) from None
+
+
+def key(
+    path: Annotated[str, typer.Argument(metavar="FILE", help="The key file to create.")],
+    as_json: options.Json = False,
+) -> None:
+    """Make a secret key for repeatable reports, in a new file that only you can read."""
+    if path == "-":
+        raise OptionError(
+            "must be a file: a key on the screen or in a pipe is soon in a log",
+            parameter="FILE",
+            given="-",
+            remedy="extremal key secret.key",
+        )
+    ex.keys.write(path)
+    if as_json:
+        show.print_json({"file": path})
+        return
+    show.console().print(f"Secret key in {path}: keep it as safe as the answers themselves", soft_wrap=True)

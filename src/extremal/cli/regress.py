@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -13,7 +14,7 @@ from extremal.model.reading import split_labels
 from . import options, show
 from .failure import CheckFailed
 from .inputs import file_or_stdin, load_mechanism
-from .output import check_table, check_target, write_table
+from .output import Output
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -21,10 +22,41 @@ if TYPE_CHECKING:
 
     from extremal.estimation.regression.table import FigureTable
 
-Model = Literal["logit", "probit", "multinomial", "ordinal", "ordinal-probit", "gaussian", "poisson"]
+
+@dataclass(frozen=True)
+class Fit:
+    """The model, and how it is fitted."""
+
+    model: Annotated[
+        Literal["logit", "probit", "multinomial", "ordinal", "ordinal-probit", "gaussian", "poisson"] | None,
+        typer.Option(help="The model; by default logit for two answers and multinomial for more."),
+    ] = None
+    answers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,C",
+            help="The order of the answers: the reference first; for an ordinal model all answers, the lowest first.",
+        ),
+    ] = None
+    predictors: Annotated[
+        Literal["covariates", "shares", "prior", "corrected"],
+        typer.Option(
+            help="How the model treats private predictors; docs/regression.md explains the choices."
+        ),
+    ] = "covariates"
+    weights: options.Weights = None
+    clusters: options.Clusters = None
+    errors: Annotated[
+        Literal["information", "robust", "cluster"] | None,
+        typer.Option(
+            help="The standard errors; by default cluster with --clusters, robust with --weights, else information."
+        ),
+    ] = None
+    confidence: Annotated[float, typer.Option(help="Confidence level of each interval by itself.")] = 0.95
 
 
-def command(
+def regress(
+    *,
     source: Annotated[
         str,
         typer.Argument(
@@ -48,56 +80,19 @@ def command(
             "columns whose reports were drawn together; may be repeated.",
         ),
     ] = None,
-    model: Annotated[
-        Model | None,
-        typer.Option(help="The model; by default logit for two answers and multinomial for more."),
-    ] = None,
-    answers: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,C",
-            help="The order of the answers: the reference first; for an ordinal model all answers, the lowest first.",
-        ),
-    ] = None,
-    predictors: Annotated[
-        Literal["covariates", "shares", "prior", "corrected"],
-        typer.Option(
-            help="How the model treats private predictors; docs/regression.md explains the choices."
-        ),
-    ] = "covariates",
-    weights: options.Weights = None,
-    clusters: options.Clusters = None,
-    errors: Annotated[
-        Literal["information", "robust", "cluster"] | None,
-        typer.Option(
-            help="The standard errors; by default cluster with --clusters, robust with --weights, else information."
-        ),
-    ] = None,
-    confidence: Annotated[float, typer.Option(help="Confidence level of each interval by itself.")] = 0.95,
+    fit: Fit,
     effects: Annotated[
         bool, typer.Option("--effects", help="Also print predicted shares and average marginal effects.")
     ] = False,
     tests: Annotated[bool, typer.Option("--tests", help="Also print a test of each term.")] = False,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help='Write the coefficients as .csv, .parquet or .json; "-" for a pipe.',
-        ),
-    ] = None,
-    overwrite: options.Overwrite = False,
-    as_json: options.Json = False,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
+    output: Output,
+    reading: options.Reading,
 ) -> None:
     """Fit a model of how true answers depend on other columns, from reports.
 
     Exit status 1: the model does not fit, and you must not trust the coefficients of private predictors.
     """
-    check_target(output, overwrite, as_json)
-    check_table(output)
+    output.check()
     if last is not None:
         if mechanism:
             raise ex.errors.OptionError(
@@ -107,49 +102,22 @@ def command(
     given = _mechanisms(mechanism or [])
     from extremal.estimation.regression.columns import File
 
+    answers = None if fit.answers is None else split_labels(fit.answers)
     with (
-        file_or_stdin(source, format) as (path, kind),
+        file_or_stdin(source, reading.format) as (path, kind),
         warnings.catch_warnings(),
         progress("fitting"),
     ):
         warnings.simplefilter("ignore")  # what they say is among the notes
-        found = ex.regress(
-            given,
-            formula,
-            File(path, kind, delimiter),
-            model=model,
-            answers=None if answers is None else split_labels(answers),
-            predictors=predictors,
-            weights=weights,
-            clusters=clusters,
-            errors=errors,
-            confidence=confidence,
-        )
-    write_table(found.records(), output, overwrite)
+        how: Any = {**vars(fit), "answers": answers}
+        found = ex.regress(given, formula, File(path, kind, reading.delimiter), **how)
+    output.table(found.records())
     with progress("effects and tests"):
         more = {"shares": found.shares(), "effects": found.effects()} if effects else {}
-        tested = found.tests() if tests else None
-    if as_json:
-        facts = {**found.to_dict(), **{name: table.rows() for name, table in more.items()}}
-        show.print_json(facts if tested is None else {**facts, "tests": tested.rows()})
-    else:
-        _print(found, more, tested, output)
-    if any(note.startswith("WARNING") for note in found.notes()):
+        answer = Fitted(found, more, found.tests() if tests else None)
+    output.give(answer)
+    if answer.warnings():
         raise CheckFailed("")  # it has been said
-
-
-def _print(found: ex.Regression, more: dict[str, FigureTable], tested: Any, output: str | None) -> None:
-    out = show.console(to_stderr=output == "-")
-    _coefficients(out, found)
-    for table in more.values():
-        show.heading(out, table.title)
-        out.print(_figures(table))
-        show.sentences(out, [show.sentence(str(table.promise))])
-    if tested is not None:
-        show.heading(out, "tests of each term")
-        show.lines(out, str(tested).splitlines())
-    if output is not None and output != "-":
-        out.print(f"\nTable in {output}", soft_wrap=True)
 
 
 def _mechanisms(given: list[str]) -> Any:
@@ -173,23 +141,42 @@ def _mechanisms(given: list[str]) -> Any:
     return found
 
 
-def _coefficients(out: Console, found: ex.Regression) -> None:
-    """The summary: what was fitted, a table for each answer, and what a reader must know."""
-    from extremal.estimation.regression import summary
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fitted model, and what was asked for beside its coefficients."""
 
-    show.heading(out, f"{summary.title(found)}: {found.formula}")
-    show.lines(out, summary.facts(found))
-    for answer, table in summary.tables(found).items():
-        if answer is not None:
-            show.heading(out, f"{found.source.parsed.outcome} = {show.name_of(answer)}")
-        head, *rows = table
-        out.print(show.table(head, rows, most=None))
-    notes = [show.sentence(note) for note in found.notes()]
-    out.print()
-    show.warnings(out, [note for note in notes if note.startswith("WARNING")])
-    show.sentences(out, [note for note in notes if not note.startswith("WARNING")])
+    found: ex.Regression
+    more: dict[str, FigureTable]
+    tests: Any
 
+    def warnings(self) -> list[str]:
+        """Why the model must not be trusted."""
+        return [note for note in self.found.notes() if note.startswith("WARNING")]
 
-def _figures(table: FigureTable) -> Any:
-    head, *rows = table.cells()
-    return show.table(head, rows, range(len(table.keys)), most=None)
+    def facts(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        facts = {**self.found.to_dict(), **{name: table.rows() for name, table in self.more.items()}}
+        return facts if self.tests is None else {**facts, "tests": self.tests.rows()}
+
+    def tell(self, out: Console) -> None:
+        """What a person wants to read."""
+        from extremal.estimation.regression import summary
+
+        found = self.found
+        show.heading(out, f"{summary.title(found)}: {found.formula}")
+        show.lines(out, summary.facts(found))
+        for answer, (head, *rows) in summary.tables(found).items():
+            if answer is not None:
+                show.heading(out, f"{found.source.parsed.outcome} = {show.name_of(answer)}")
+            out.print(show.table(head, rows, most=None))
+        out.print()
+        show.warnings(out, map(show.sentence, self.warnings()))
+        show.sentences(out, [show.sentence(x) for x in found.notes() if not x.startswith("WARNING")])
+        for table in self.more.values():
+            show.heading(out, table.title)
+            head, *rows = table.cells()
+            out.print(show.table(head, rows, range(len(table.keys)), most=None))
+            show.sentences(out, [show.sentence(str(table.promise))])
+        if self.tests is not None:
+            show.heading(out, "tests of each term")
+            show.lines(out, str(self.tests).splitlines())

@@ -7,7 +7,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import extremal as ex
@@ -50,7 +50,7 @@ def heading(out: Console, text: str) -> None:
     out.print(Text(visible(text), style="bold"))
 
 
-def sentences(out: Console, lines: Sequence[str]) -> None:
+def sentences(out: Console, lines: Iterable[str]) -> None:
     """Lines of prose, wrapped to the terminal."""
     from rich.text import Text
 
@@ -71,7 +71,7 @@ def lines(out: Console, texts: Sequence[str]) -> None:
         out.print(Text(visible(line)), soft_wrap=True)
 
 
-def warnings(out: Console, lines: Sequence[str]) -> None:
+def warnings(out: Console, lines: Iterable[str]) -> None:
     """Lines that nobody should overlook."""
     from rich.text import Text
 

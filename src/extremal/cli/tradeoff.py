@@ -3,27 +3,58 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import extremal as ex
-from extremal.errors import FileError
+from extremal.errors import EpsilonError, FileError, OptionError
 
 from . import options, show
 from .design import utility_of
 from .inputs import learn
-from .output import check_table, check_target, write_table, write_text
+from .output import Output, check_table, check_target, write_text
 from .progress import progress
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from extremal.optimization.curves.samples import SampleTradeoff
     from extremal.optimization.curves.tradeoff import Tradeoff
 
 MOST_POINTS = 1000
 
 
-@options.with_source
-def command(
+@dataclass(frozen=True)
+class CurveOutput(Output):
+    """Where a curve goes, and its picture."""
+
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help='The curve as .csv, .parquet, .json or .svg; "-" prints CSV.',
+        ),
+    ] = None
+    holds = "Curve"
+
+    @property
+    def picture(self) -> bool:
+        """Whether it is a picture."""
+        return self.target is not None and self.target.lower().endswith(".svg")
+
+    def check(self) -> None:
+        """Refuse what cannot be written, before any work is done."""
+        check_target(self.target, self.overwrite, self.as_json)
+        if not self.picture:
+            check_table(self.target)
+
+
+def tradeoff(
+    *,
     source: options.Source,
     epsilons: Annotated[
         str | None,
@@ -42,100 +73,153 @@ def command(
         ),
     ] = None,
     utility: options.Utility = "shares",
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help='The curve as .csv, .parquet, .json or .svg; "-" prints CSV.',
-        ),
-    ] = None,
-    overwrite: options.Overwrite = False,
-    as_json: options.Json = False,
+    output: CurveOutput,
 ) -> None:
     """Show what the best design is worth at each epsilon, next to randomized response with the same leakage."""
-    check_target(output, overwrite, as_json)
-    picture = output is not None and output.lower().endswith(".svg")
-    if not picture:
-        check_table(output)
-    learned = learn(source)
+    output.check()
+    prior = learn(source).prior
+    answer: Curve | SampleCurve
     if samples is not None:
-        _by_sample(learned.prior, epsilons, samples, utility, output, picture, overwrite, as_json)
-        return
-    levels = _levels(epsilons, points, learned.prior.epsilon_max)
-    with progress("designing") as bar:
-        curve = ex.tradeoff(learned.prior, levels, utility_of(utility, learned.prior), progress=bar)
-    rows = curve.rows()
-    if output is not None:
-        if picture:
+        if output.picture:
+            raise FileError(
+                "the curve over samples must be written as .csv, .parquet or .json",
+                given=output.target,
+                remedy="choose one",
+            )
+        level = _only_level(epsilons)
+        sizes = _numbers(
+            samples, OptionError("--samples must be sizes like 100,1000", given=f"{samples!r:.60}")
+        )
+        with progress("designing") as bar:
+            found = ex.sample_tradeoff(prior, level, sizes, utility_of(utility, prior), progress=bar)
+        answer = SampleCurve(found, utility, prior, output.target)
+    else:
+        levels = _levels(epsilons, points, prior.epsilon_max)
+        with progress("designing") as bar:
+            curve = ex.tradeoff(prior, levels, utility_of(utility, prior), progress=bar)
+        answer = Curve(curve, utility, output.target)
+        if output.picture:
             from extremal.auditing import pictures
 
-            write_text(output, pictures.curve(curve) + "\n", overwrite)
-        else:
-            write_table(rows, output, overwrite)
-    if as_json:
-        show.print_json(
-            {
-                "utility": utility,
-                "ceiling": curve.ceiling,
-                "epsilon_max": learned.prior.epsilon_max,
-                "region_edges": learned.prior.region_edges.tolist(),
-                "prior": show.prior_dict(learned.prior),
-                "points": rows,
-                "file": output,
-            }
-        )
-    elif output != "-":
-        _tell_curve(curve, rows, output)
+            write_text(str(output.target), pictures.curve(curve) + "\n", output.overwrite)
+    if not output.picture:
+        output.table(answer.rows())
+    if output.target != "-":
+        output.give(answer)
 
 
-def _by_sample(
-    prior: ex.Prior,
-    epsilons: str | None,
-    samples: str,
-    utility: str,
-    output: str | None,
-    picture: bool,
-    overwrite: bool,
-    as_json: bool,
-) -> None:
-    """The curve over the size of the sample behind the prior."""
-    levels = _levels(epsilons, 2, 1.0) if epsilons is not None else []
-    if len(levels) != 1:
-        raise ex.errors.EpsilonError(
-            "--samples needs exactly one level of epsilon", given=epsilons or "none", remedy="--epsilons 0.7"
-        )
-    if picture:
-        raise FileError(
-            "the curve over samples must be written as .csv, .parquet or .json",
-            given=output,
-            remedy="choose one",
-        )
+def _numbers(text: str, error: ex.errors.ExtremalError) -> list[float]:
     try:
-        sizes = [float(part) for part in samples.split(",")]
+        return [float(part) for part in text.split(",")]
     except ValueError:
-        raise ex.errors.OptionError(
-            "must be sizes like 100,1000", parameter="--samples", given=f"{samples!r:.60}"
-        ) from None
-    with progress("designing") as bar:
-        curve = ex.sample_tradeoff(prior, levels[0], sizes, utility_of(utility, prior), progress=bar)
-    rows = curve.rows()
-    write_table(rows, output, overwrite)
-    if as_json:
-        show.print_json(
-            {
-                "utility": utility,
-                "epsilon": curve.epsilon,
-                "confidence": curve.confidence,
-                "known": curve.known,
-                "prior": show.prior_dict(prior),
-                "points": rows,
-                "file": output,
-            }
+        raise error from None
+
+
+def _levels(text: str | None, points: int, top: float) -> list[float]:
+    if text is None:
+        if not 2 <= points <= MOST_POINTS:
+            raise OptionError(
+                f"--points must be between 2 and {MOST_POINTS}", given=points, remedy="12 is usual"
+            )
+        return [top * k / points for k in range(1, points + 1)]
+    levels = _numbers(text, EpsilonError("--epsilons must be numbers like 0.1,0.5,1", given=f"{text!r:.60}"))
+    if len(levels) > MOST_POINTS:
+        raise EpsilonError(
+            f"--epsilons must be at most {MOST_POINTS} levels", given=len(levels), remedy="leave some out"
         )
-    elif output != "-":
-        out = show.console()
+    return levels
+
+
+def _only_level(text: str | None) -> float:
+    levels = [] if text is None else _levels(text, 2, 1.0)
+    if len(levels) != 1:
+        raise EpsilonError(
+            "--samples needs exactly one level of epsilon", given=text or "none", remedy="--epsilons 0.7"
+        )
+    return levels[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The best utility at each epsilon."""
+
+    curve: Tradeoff
+    utility: str
+    target: str | None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each level."""
+        return self.curve.rows()
+
+    def facts(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        prior = self.curve.prior
+        return {
+            "utility": self.utility,
+            "ceiling": self.curve.ceiling,
+            "epsilon_max": prior.epsilon_max,
+            "region_edges": prior.region_edges.tolist(),
+            "prior": show.prior_dict(prior),
+            "points": self.rows(),
+            "file": self.target,
+        }
+
+    def tell(self, out: Console) -> None:
+        """What a person wants to read."""
+        curve = self.curve
+        show.heading(
+            out, f"{curve.utility.name} at each epsilon; releasing the answer itself: {curve.ceiling:.4f}"
+        )
+        top = max(curve.ceiling, 1e-300)
+        cells = [
+            (
+                f"{row['epsilon']:.4g}",
+                f"{row['optimal']:.6f}",
+                f"{row['randomized_response']:.6f}",
+                f"{row['optimal'] / row['randomized_response']:.1f}x"
+                if row["randomized_response"] > 1e-12
+                else "",
+                show.bar(row["optimal"] / top, show.room(out)),
+                row["method"],
+            )
+            for row in self.rows()
+        ]
+        head = ("epsilon", "optimal", "rand. resp.", "gain", "optimal, of the ceiling", "method")
+        out.print(show.table(head, cells, (4, 5)))
+        worst = float((curve.upper_bound - curve.optimal).max())
+        known = math.isfinite(worst)
+        proof = f"at most {worst:.1e} more is possible anywhere" if known else "no upper bound is known"
+        out.print(f"Proven: {proof}.")
+
+
+@dataclass(frozen=True, eq=False)
+class SampleCurve:
+    """The best utility for every prior that fits a sample, by the size of the sample."""
+
+    curve: SampleTradeoff
+    utility: str
+    prior: ex.Prior
+    target: str | None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each size."""
+        return self.curve.rows()
+
+    def facts(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        return {
+            "utility": self.utility,
+            "epsilon": self.curve.epsilon,
+            "confidence": self.curve.confidence,
+            "known": self.curve.known,
+            "prior": show.prior_dict(self.prior),
+            "points": self.rows(),
+            "file": self.target,
+        }
+
+    def tell(self, out: Console) -> None:
+        """What a person wants to read."""
+        curve = self.curve
         show.heading(
             out,
             f"{curve.utility.name} at epsilon {curve.epsilon:g}; if the prior were known: {curve.known:.4f}",
@@ -147,59 +231,7 @@ def _by_sample(
                 f"{row['upper_bound']:.6f}",
                 show.bar(row["of_known"], show.room(out)),
             )
-            for row in rows
+            for row in self.rows()
         ]
         head = ("observations", "optimal", "at most", "of the known prior's")
         out.print(show.table(head, cells, (3,)))
-        if output is not None:
-            out.print(f"Curve in {output}", soft_wrap=True)
-
-
-def _tell_curve(curve: Tradeoff, rows: list[dict[str, Any]], output: str | None) -> None:
-    out = show.console()
-    show.heading(
-        out, f"{curve.utility.name} at each epsilon; releasing the answer itself: {curve.ceiling:.4f}"
-    )
-    top = max(curve.ceiling, 1e-300)
-    cells = [
-        (
-            f"{row['epsilon']:.4g}",
-            f"{row['optimal']:.6f}",
-            f"{row['randomized_response']:.6f}",
-            f"{row['optimal'] / row['randomized_response']:.1f}x"
-            if row["randomized_response"] > 1e-12
-            else "",
-            show.bar(row["optimal"] / top, show.room(out)),
-            row["method"],
-        )
-        for row in rows
-    ]
-    head = ("epsilon", "optimal", "rand. resp.", "gain", "optimal, of the ceiling", "method")
-    out.print(show.table(head, cells, (4, 5)))
-    worst = float((curve.upper_bound - curve.optimal).max())
-    proof = (
-        f"at most {worst:.1e} more is possible anywhere"
-        if math.isfinite(worst)
-        else "no upper bound is known"
-    )
-    out.print(f"Proven: {proof}.")
-    if output is not None:
-        out.print(f"Curve in {output}", soft_wrap=True)
-
-
-def _levels(text: str | None, points: int, top: float) -> list[float]:
-    if text is None:
-        if not 2 <= points <= MOST_POINTS:
-            raise ex.errors.EpsilonError(
-                f"--points must be between 2 and {MOST_POINTS}, got {points}; 12 is usual"
-            )
-        return [top * k / points for k in range(1, points + 1)]
-    try:
-        levels = [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ex.errors.EpsilonError(f"--epsilons must be numbers like 0.1,0.5,1, got {text!r:.60}") from None
-    if len(levels) > MOST_POINTS:
-        raise ex.errors.EpsilonError(
-            f"--epsilons must be at most {MOST_POINTS} levels, got {len(levels)}; leave some out"
-        )
-    return levels

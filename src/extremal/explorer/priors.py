@@ -8,7 +8,8 @@ from typing import Any
 
 import extremal as ex
 from extremal.auditing.figures import plain
-from extremal.model.reading import Table, csv_rows, labelled, number, read_table, typed
+from extremal.certification.priors import read_numbers
+from extremal.model.reading import Learned, Numbers, csv_rows, labelled, number, typed
 
 KINDS = ("auto", "probabilities", "counts")
 MOST_SYMBOLS = 1000
@@ -28,56 +29,44 @@ class Upload:
     warning: str = ""
 
 
-def read_prior(text: str, kind: str = "auto", pseudocount: float = 0.0) -> tuple[ex.Prior, str]:
-    """The prior in the editor's text, and how it was read, in words.
+def learned(text: str, kind: str = "auto", pseudocount: float = 0.0) -> Learned:
+    """What the editor's text says about the prior.
 
     "auto" takes whole numbers that sum to more than 1 for counts, everything else for probabilities.
     """
     if kind not in KINDS:
-        raise ex.errors.OptionError(f"numbers must be read as one of {', '.join(KINDS)}, got {kind!r:.40}")
-    table = joint(parse(text))
-    if len(table.numbers) > MOST_SYMBOLS:
+        raise ex.errors.OptionError(
+            f"numbers must be read as one of {', '.join(KINDS)}", given=f"{kind!r:.40}"
+        )
+    found = joint(read_numbers(text))
+    size = len(found.numbers)
+    if size > MOST_SYMBOLS:
         raise ex.errors.SizeError(
-            f"the explorer is for at most {MOST_SYMBOLS} answers, got {len(table.numbers)}; merge rare answers, or "
-            "use the library"
+            f"a question must have at most {MOST_SYMBOLS} answers in the explorer",
+            given=size,
+            remedy="merge rare answers, or use the library",
         )
-    if not _counted(table, kind):
-        return table.prior(), f"{len(table.numbers)} probabilities"
-    prior = ex.Prior.from_counts(table.numbers, pseudocount, table.labels)
-    added = f", {pseudocount:g} added to each" if pseudocount else ""
-    return prior, f"counts of {sum(table.numbers):,.6g} answers{added}"
+    whole = all(x == int(x) for x in found.numbers if abs(x) < 1e15)
+    counted = kind == "counts" or (kind == "auto" and whole and sum(found.numbers) > 1)
+    return Learned(found, counted, pseudocount)
 
 
-def _counted(table: Table, kind: str) -> bool:
-    whole = all(x == int(x) for x in table.numbers if abs(x) < 1e15)
-    return kind == "counts" or (kind == "auto" and whole and sum(table.numbers) > 1)
+def words(found: Learned) -> str:
+    """How it was read."""
+    if not found.counted:
+        return f"{len(found.numbers.numbers)} probabilities"
+    added = f", {found.pseudocount:g} added to each" if found.pseudocount else ""
+    return f"counts of {sum(found.numbers.numbers):,.6g} answers{added}"
 
 
-def prior_set(text: str, kind: str, pseudocount: float, confidence: float) -> ex.PriorSet:
-    """All priors that fit the counts in the editor's text."""
-    table = joint(parse(text))
-    if not _counted(table, kind):
-        raise ex.errors.PriorError(
-            "shares from a sample must be given as counts, so that it is known how large the sample was",
-            remedy="write how many people gave each answer",
-        )
-    if pseudocount:
-        raise ex.errors.PriorError(
-            "nothing must be added to the counts of a sample: answers that nobody gave stay possible anyway",
-            given=pseudocount,
-            remedy="set it to 0",
-        )
-    return ex.PriorSet.from_counts(table.numbers, confidence, table.labels)
-
-
-def joint(table: Table) -> Table:
+def joint(table: Numbers) -> Numbers:
     """Pairs as labels, where every label is written as answers to several questions, "yes | old"."""
     labels = table.labels or []
     parts = [str(label).split(BETWEEN) for label in labels]
     if not parts or len(parts[0]) < 2 or any(len(part) != len(parts[0]) for part in parts):
         return table
     columns = [typed([part.strip() for part in column]) for column in zip(*parts, strict=True)]
-    return Table(list(zip(*columns, strict=True)), table.numbers)
+    return Numbers(list(zip(*columns, strict=True)), table.numbers)
 
 
 def shown(label: Any) -> Any:
@@ -85,16 +74,8 @@ def shown(label: Any) -> Any:
     return f" {BETWEEN} ".join(map(str, label)) if isinstance(label, tuple) else plain(label)
 
 
-def parse(text: str) -> Table:
-    """Labels and numbers in any form that is understood; a mechanism file stands for its prior."""
-    if text.lstrip("\ufeff \t\r\n")[:1] == "{" and '"extremal-mechanism"' in text:
-        prior = ex.Certified.from_json(text.removeprefix("\ufeff")).prior
-        return Table(list(prior.labels), prior.probabilities.tolist())
-    return read_table(text)
-
-
 def editor_text(labels: list[Any], numbers: list[Any]) -> str:
-    """One line an answer, as `parse` reads it again."""
+    """One line an answer, as `learned` reads it again."""
     rows = zip(labels, numbers, strict=True)
     return "\n".join(f"{' '.join(str(shown(label)).split())}, {number!r}" for label, number in rows)
 
@@ -107,7 +88,7 @@ def read_upload(name: str, text: str, column: str | None = None, second: str | N
     """
     text = text.removeprefix("\ufeff")
     if name.lower().endswith(".json") or text.lstrip()[:1] in ("[", "{"):
-        table = parse(text if text.strip() else "{")
+        table = read_numbers(text if text.strip() else "{")
         labels = list(range(len(table.numbers))) if table.labels is None else table.labels
         return Upload(editor_text(labels, table.numbers), "auto", [], None, None, "JSON")
     lines = csv_rows(text)

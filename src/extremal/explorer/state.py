@@ -9,7 +9,7 @@ import extremal as ex
 from extremal.estimation.targets import label_numbers
 from extremal.model.purpose import Purpose
 
-from .priors import prior_set, read_prior
+from .priors import learned, words
 
 CONFIDENCE = 0.95  # of intervals, and that the true shares are among those that fit a sample
 # What is estimated, in the words of the page; designs for the others are for those who know what they are.
@@ -88,11 +88,11 @@ def read_state(document: Any) -> State:
 
 def known_of(state: State) -> Known:
     """The prior of a state, or the set of priors that fit its sample."""
-    prior, words = read_prior(state.prior, state.kind, state.pseudocount)
+    found = learned(state.prior, state.kind, state.pseudocount)
     if not state.robust:
-        return Known(prior, None, words)
-    priors = prior_set(state.prior, state.kind, state.pseudocount, CONFIDENCE)
-    return Known(priors.nominal, priors, words)
+        return Known(found.prior, None, words(found))
+    priors = found.prior_set(CONFIDENCE)
+    return Known(priors.nominal, priors, words(found))
 
 
 def utility_of(state: State, prior: ex.Prior) -> ex.Utility | Purpose:

@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .._common.json import parse_json
@@ -21,6 +22,7 @@ from ..errors import FormatError, PriorError, ValuesError
 
 if TYPE_CHECKING:
     from .prior import Prior
+    from .prior_set import PriorSet
 
 DELIMITERS = ",;\t|"
 LABEL_NAMES = ("label", "labels", "answer", "value", "name", "category", "x")
@@ -40,7 +42,7 @@ Row = tuple[int, list[str]]
 
 
 @dataclass(frozen=True)
-class Table:
+class Numbers:
     """Numbers with their labels, or with none."""
 
     labels: list[Any] | None
@@ -56,7 +58,49 @@ class Table:
         return Prior(self.numbers, self.labels)
 
 
-def read_table(text: str) -> Table:
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What was read about a prior: its probabilities, or the counts of a sample to learn it from."""
+
+    numbers: Numbers
+    counted: bool
+    pseudocount: float = 0.0
+
+    @cached_property
+    def prior(self) -> Prior:
+        """The prior; a count of 0 is refused here, and not where a set of priors is learned."""
+        from .prior import Prior
+
+        if not self.counted:
+            return self.numbers.prior()
+        return Prior.from_counts(self.numbers.numbers, self.pseudocount, self.numbers.labels)
+
+    @property
+    def observations(self) -> int | None:
+        """How many answers were counted."""
+        return int(sum(self.numbers.numbers)) if self.counted else None
+
+    def prior_set(self, confidence: float) -> PriorSet:
+        """The priors that fit the sample."""
+        from .prior_set import PriorSet
+
+        if not self.counted:
+            raise PriorError(
+                "must be learned from counts, which say how large the sample was",
+                parameter="a set of priors",
+                given="shares",
+                remedy="give `how many people gave each answer`",
+            )
+        if self.pseudocount:
+            raise PriorError(
+                "must be 0 for a set of priors: an answer that was never counted stays possible",
+                parameter="pseudocount",
+                given=self.pseudocount,
+            )
+        return PriorSet.from_counts(self.numbers.numbers, confidence, self.numbers.labels)
+
+
+def read_table(text: str) -> Numbers:
     """Labels and numbers from "a=0.5, b=0.5", lines "label, number", numbers alone, or JSON."""
     text = text.removeprefix("\ufeff").strip()
     if not text:
@@ -67,7 +111,7 @@ def read_table(text: str) -> Table:
     if len(lines) == 1:
         lines = _entries(lines[0])
     if all(number(line) is not None for line in lines):
-        return Table(None, _numbers(lines))
+        return Numbers(None, _numbers(lines))
     rows = [_row(line) for line in lines]
     wrong = next((line for line, row in zip(lines, rows, strict=True) if row is None), None)
     if wrong is not None:
@@ -80,7 +124,7 @@ def read_table(text: str) -> Table:
         )
     _refuse_commas(lines)
     found = [row for row in rows if row is not None]
-    return Table(typed([label for label, _ in found]), _numbers([text for _, text in found]))
+    return Numbers(typed([label for label, _ in found]), _numbers([text for _, text in found]))
 
 
 def read_json(text: str, what: str) -> Any:
@@ -95,7 +139,7 @@ def read_json(text: str, what: str) -> Any:
         ) from None
 
 
-def table_of(document: Any) -> Table:
+def table_of(document: Any) -> Numbers:
     """Labels and numbers from a JSON document, also from what commands print with --json."""
     if isinstance(document, dict) and isinstance(document.get("prior"), dict | list):
         document = document["prior"]
@@ -118,7 +162,7 @@ def table_of(document: Any) -> Table:
             'a prior must be JSON like [0.5, 0.5] or {"yes": 0.5, "no": 0.5}', given="something else"
         )
     # A list is a tuple of labels: the answer to several questions together.
-    return Table(
+    return Numbers(
         labels and [tuple(x) if isinstance(x, list) else x for x in labels], list(map(float, numbers))
     )
 
@@ -174,7 +218,7 @@ def csv_rows(text: str, delimiter: str | None = None) -> list[Row]:
         ) from None
 
 
-def labelled(rows: list[Row]) -> Table | None:
+def labelled(rows: list[Row]) -> Numbers | None:
     """The labels and numbers of CSV records that have just these, with a header or without; else None."""
     head = [cell.strip().lower() for cell in rows[0][1]]
     named = [k for k, cell in enumerate(head) if cell in NUMBER_NAMES]
@@ -196,7 +240,7 @@ def labelled(rows: list[Row]) -> Table | None:
             _refuse_comma(cell)
     if not body or any(len(row) <= max(at, number_at) or number(row[number_at]) is None for _, row in body):
         return None
-    return Table(typed([row[at].strip() for _, row in body]), _numbers([row[number_at] for _, row in body]))
+    return Numbers(typed([row[at].strip() for _, row in body]), _numbers([row[number_at] for _, row in body]))
 
 
 def split_labels(text: str) -> list[str]:

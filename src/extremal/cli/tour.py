@@ -1,0 +1,168 @@
+"""extremal demo, explore and reproduce: a look at the whole before one's own data is at stake."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import advice, options, show
+from .failure import CheckFailed
+from .output import Output
+from .progress import progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from extremal.studies.demo.run import Demo
+    from extremal.studies.paper import Reproduction
+
+BAR = 26  # characters of the picture of an interval
+
+
+def demo(
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="DIR", help="The folder for all files and the report.")
+    ] = "extremal-demo",
+    epsilon: Annotated[
+        float,
+        typer.Option(
+            "--epsilon",
+            "-e",
+            metavar="LIMIT",
+            help="The limit: no report makes any guess more than e^epsilon times as likely to be right.",
+        ),
+    ] = 0.7,
+    as_json: options.Json = False,
+) -> None:
+    """Run every step on a real survey that ships with the package, and write a report to look at.
+
+    The steps are: count the prior, design, certify, replace answers with reports, estimate shares with intervals,
+    audit. Randomized response with the same leakage runs next to it for comparison. 300 simulated phones also answer
+    through the survey server, if its packages are installed. Existing files of the same names in the folder are
+    replaced.
+    """
+    from extremal.studies.demo.report import make
+
+    with progress("demo:") as bar:
+        done, report = make(output, epsilon, progress=bar)
+    Output(as_json=as_json).give(Shown(done, report))
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """The demo; its report says more."""
+
+    done: Demo
+    report: Path
+
+    def facts(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        return {**self.done.to_dict(), "report": str(self.report), "warnings": self.warnings()}
+
+    def warnings(self) -> list[str]:
+        """What is different with one's own data."""
+        return advice.counted_prior("answers.csv", "mechanism.json")
+
+    def tell(self, out: Console) -> None:
+        """What a person wants to read."""
+        from extremal.studies.demo.phones import MISSING
+        from extremal.studies.demo.report import comparison, summary
+        from extremal.studies.demo.run import SHARES
+
+        done, way = self.done, self.done.ways[SHARES]
+        show.heading(
+            out, f"Party identification of {done.people} people, American National Election Study 1996"
+        )
+        found = way.estimate.table.rows()
+        top = max(row["upper"] for row in found)
+        rows = [
+            (
+                show.name_of(row["label"]),
+                f"{p:.1%}",
+                f"{row['estimate']:.1%}",
+                f"{row['lower']:.1%} to {row['upper']:.1%}",
+                show.interval(row["lower"], row["estimate"], row["upper"], top, BAR),
+            )
+            for row, p in zip(found, done.prior.probabilities.tolist(), strict=True)
+        ]
+        head = ("answer", "truly", "estimated", "interval", f"0 … {top:.0%}, from private reports")
+        out.print(show.table(head, rows, (0, 4)))
+        show.sentences(out, [show.sentence(str(way.estimate.promise))])
+        show.heading(out, f"Three mechanisms at the same leakage of {show.nats(done.epsilon)}")
+        out.print(show.table(*comparison(done)))
+        show.heading(out, "In words")
+        left_out = [MISSING] if done.collection is None else []
+        show.sentences(out, [*summary(done), *left_out, *self.warnings()])
+        show.heading(out, "Look at")
+        out.print(f"  {self.report.resolve()}", soft_wrap=True)
+        out.print(f"and the other files in {done.folder.resolve()}", soft_wrap=True)
+
+
+def explore(
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines in.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0 takes a free one.")] = 8501,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+) -> None:
+    """Open the explorer: a local web page to plan a survey before you run it.
+
+    Only this machine can reach it unless --host says otherwise, and data stays in memory. Ctrl-C ends it.
+    """
+    try:
+        from extremal.explorer import serve
+
+        serve(host, port, browser)
+    except KeyboardInterrupt:
+        return  # how one ends a server
+
+
+def reproduce(
+    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="The folder to write to.")],
+    figure: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="1a, 1b, ..., examples; all if left out; may be repeated."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the simulations.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Recompute the paper's figures and numbers, with a verdict on each. Exit status 1: a check failed."""
+    from extremal.studies.paper import SEED
+    from extremal.studies.paper import reproduce as run
+
+    with progress("reproducing") as bar:
+        done = run(output, figure, SEED if seed is None else seed, bar)
+    Output(as_json=as_json).give(Reproduced(done))
+    if not done.passed:
+        raise CheckFailed("")
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduced:
+    """The paper's numbers, with the verdict on each."""
+
+    done: Reproduction
+
+    def facts(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        return {
+            "passed": self.done.passed,
+            "checks": [
+                {"statement": c.statement, "stated": c.stated, "found": c.found, "passed": c.passed}
+                for c in self.done.checks
+            ],
+            "files": [str(path) for path in self.done.files],
+            "report": str(self.done.report),
+        }
+
+    def tell(self, out: Console) -> None:
+        """What a person wants to read."""
+        out.print(str(self.done), soft_wrap=True)
+        for check in self.done.checks:
+            if check.passed is False:
+                out.print(
+                    f"FAIL: {check.statement}: stated {check.stated}, found {check.found}", soft_wrap=True
+                )

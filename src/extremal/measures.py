@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from .auditing.envelope import Envelope, envelope
-from .model.contraction import chi_squared_contraction, dobrushin, pointwise_cost
 from .model.leakage import (
     LeakageDistribution,
+    chi_squared_contraction,
+    dobrushin,
     epsilon_pml,
     ldp_epsilon,
     leakage_distribution,
@@ -13,6 +14,7 @@ from .model.leakage import (
     lip_epsilon,
     maximal_leakage,
     pml,
+    pointwise_cost,
     record_leakage,
     tail_probability,
 )

@@ -1,5 +1,6 @@
 """What arguments must be: each check gives the value back as it is used, or says which parameter is wrong and how."""
 
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -20,7 +21,7 @@ def refused(check, *arguments, error=OptionError, **options) -> ExtremalError:
     return caught.value
 
 
-@pytest.mark.parametrize("value", [2, 2.0, np.float32(2), np.int8(2), Fraction(2)])
+@pytest.mark.parametrize("value", [2, 2.0, np.float32(2), np.int8(2), np.array(2.0), Fraction(2), Decimal(2)])
 def test_a_number_is_given_back_as_a_float(value):
     found = checks.number(value, "it", above=1, most=2)
     assert type(found) is float
@@ -101,6 +102,7 @@ def test_a_matrix_has_the_rows_and_columns_that_are_asked_for():
     assert checks.matrix([[1, 2]], "it", shape=(1, None)).tolist() == [[1, 2]]
     for values in ([1, 2], [], [[]], [[1], [2, 3]], [["a"]], [[np.inf]], None):
         refused(checks.matrix, values)
+    assert "1 columns" in refused(checks.matrix, [[1, 2]], square=True).problem
     assert "3 columns" in refused(checks.matrix, [[1, 2]], shape=(None, 3)).problem
 
 
@@ -118,10 +120,10 @@ def test_a_label_is_given_back_as_its_position():
 
 def test_labels_are_among_those_that_are_known_and_cover_them_where_they_must():
     checks.labels(["b"], "it", ["a", "b"])
-    checks.labels({"b": 0, "a": 0}, "it", ["a", "b"], complete=True)
+    checks.cover({"b": 0, "a": 0, "c": 0}, "it", ["a", "b"])
     assert "'c'" in str(refused(checks.labels, ["a", "c"], ["a", "b"]).given)
     assert "['a']" in str(refused(checks.labels, [["a"]], ["a", "b"]).given)
-    assert "'a'" in str(refused(checks.labels, ["b"], ["a", "b"], complete=True).given)
+    assert "'a'" in str(refused(checks.cover, ["b"], ["a", "b"]).given)
 
 
 def test_an_instance_a_function_and_a_mapping_are_given_back_themselves():

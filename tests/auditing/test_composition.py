@@ -260,7 +260,7 @@ BAD = ex.Mechanism(np.eye(2))
             ex.errors.EpsilonError,
             "leak nothing at level 0",
         ),
-        (lambda: ex.theory.restrict(BAD, [0, 5]), ex.errors.MechanismError, "must be inputs"),
+        (lambda: ex.theory.restrict(BAD, [0, 5]), ex.errors.MechanismError, "labels"),
         (lambda: ex.theory.postprocess(BAD, {0: "a"}), ex.errors.MechanismError, "KeyError for 1"),
         (
             lambda: ex.theory.preprocess(PRIOR, lambda x: x == "never", ex.Mechanism(np.eye(3))),

@@ -132,7 +132,7 @@ def test_a_record_of_a_database_leaks_at_most_what_randomized_response_about_it_
         (lambda: ex.noise.geometric(ex.Prior({0: 0.5, 0.5: 0.5}), 1.0), "whole numbers"),
         (lambda: ex.noise.audit(PRIOR, KINDS["clamped laplace"]).leakage(8), "between 1 and 7"),
         (lambda: ex.noise.audit(PRIOR, KINDS["laplace"]).envelope(0), "delta"),
-        (lambda: ex.measures.record_leakage(-1, 0.1), "at least 0"),
+        (lambda: ex.measures.record_leakage(-1, 0.1), "dp_epsilon"),
         (lambda: ex.measures.record_leakage(1, 1.1), "least"),
     ],
 )

@@ -358,7 +358,7 @@ TEN = list(range(2)) * 20
         ),
         (lambda: ex.audit_pairs(TEN, TEN, prior=[0.5, 0.5]), ex.errors.PriorError, "must be a Prior"),
         (lambda: ex.audit_pairs(TEN, TEN, drawn=True), ex.errors.OptionError, "must come with the prior"),
-        (lambda: ex.audit_pairs(TEN, TEN, epsilon=-1), ex.errors.EpsilonError, "finite and >= 0"),
+        (lambda: ex.audit_pairs(TEN, TEN, epsilon=-1), ex.errors.EpsilonError, "epsilon"),
         (lambda: ex.audit_pairs(TEN, TEN, seed=0.5), ex.errors.OptionError, "whole number"),
     ],
 )

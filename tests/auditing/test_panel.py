@@ -113,7 +113,7 @@ def test_an_answer_that_occurs_in_one_wave_only_is_no_obstacle():
 
 def test_transitions_must_be_probabilities():
     for wrong in (np.eye(2), np.ones((3, 3)), -np.eye(3), "x"):
-        with pytest.raises(ex.errors.PriorError, match="rows sum to 1"):
+        with pytest.raises(ex.errors.PriorError, match="transitions"):
             ex.panels.markov(PRIOR, wrong)
     with pytest.raises(ex.errors.PriorError, match="at least one transition"):
         ex.panels.markov(PRIOR)

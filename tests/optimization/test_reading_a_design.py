@@ -108,7 +108,7 @@ THREE = ex.Prior([0.5, 0.3, 0.2])
     [
         ({"prior": [0.5, 0.5]}, PriorError, ["must be a Prior", "[0.5, 0.5]", "build one"]),
         ({"epsilon": -1}, EpsilonError, ["epsilon", ">= 0", "-1"]),
-        ({"epsilon": math.nan}, EpsilonError, ["finite", "nan"]),
+        ({"epsilon": math.nan}, EpsilonError, ["epsilon", "nan"]),
         ({"epsilon": "0.5"}, EpsilonError, ["number", "'0.5'"]),
         ({"utility": max}, UtilityError, ["must be a Utility", "max", "Utility(mu)"]),
         ({"utility": "mutual information"}, UtilityError, ["must be a Utility", "'mutual information'"]),
@@ -158,12 +158,12 @@ def test_an_option_of_a_wrong_type_is_an_option_error(option):
 
 @pytest.mark.parametrize("lift", [-0.1, 1.1, math.nan, "0.5", None])
 def test_a_lower_bound_on_lifts_is_a_number_between_0_and_1(lift):
-    with pytest.raises(EpsilonError, match="between 0 and 1"):
+    with pytest.raises(EpsilonError, match="lift"):
         ex.LIP.above(lift)
 
 
 def test_only_local_information_privacy_has_a_lower_bound_on_lifts():
-    with pytest.raises(EpsilonError, match="LIP only"):
+    with pytest.raises(EpsilonError, match="LIP"):
         ex.PML.above(0.5)
 
 

@@ -3,7 +3,7 @@
     number, whole, confidence           one number within bounds
     numbers, increasing, probabilities  a vector of finite numbers: of any kind, growing, or a distribution
     matrix                              a matrix of finite numbers
-    choice, label, labels               one of the words, or one or several of the labels, that are known
+    choice, label, labels, cover        one of the words, or one, some or all of the labels, that are known
     length                              something with one element for each of so many others
     instance, function                  a value of some type, or something that can be called
     mapping                             a mapping that is not empty
@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 import numbers as abstract
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from decimal import Decimal
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,6 +31,8 @@ from .words import brief, shorten
 _T = TypeVar("_T")
 _Kind = type[ExtremalError]
 
+AS_THEY_ARE = "labels are compared as they are: 1 is not '1'"
+EQUAL_ROWS = "give rows of equal length"
 SUM_SLACK = 1e-9  # by which the sum of probabilities may differ from 1
 
 
@@ -45,7 +48,9 @@ def number(
     error: _Kind = OptionError,
 ) -> float:
     """The value as a float, if it is a finite number within the bounds; truth values and text are no numbers."""
-    if isinstance(value, abstract.Real) and not isinstance(value, bool | np.bool_):
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, abstract.Real | Decimal) and not isinstance(value, bool | np.bool_):
         try:
             found = float(value)
         except OverflowError:  # an int or a fraction that no double holds
@@ -61,7 +66,7 @@ def number(
     if least is not None and most is not None:
         bounds = f" from {least:g} to {most:g}"
     else:
-        sides = (("above", above), ("of at least", least), ("below", below), ("at most", most))
+        sides = (("above", above), (">=", least), ("below", below), ("at most", most))
         bounds = " and".join(f" {word} {bound:g}" for word, bound in sides if bound is not None)
     raise error(f"must be a number{bounds}", parameter=parameter, given=_shown(value), remedy=remedy)
 
@@ -111,7 +116,7 @@ def numbers(
             f"must be a list of {'finite ' * finite}numbers",
             parameter=parameter,
             given=_shown(values),
-            remedy=remedy,
+            remedy=remedy or "give a flat list of numbers",
         )
     if size is not None:
         length(found, parameter, size, each, remedy=remedy, error=error)
@@ -163,16 +168,21 @@ def matrix(
     parameter: str,
     *,
     shape: tuple[int | None, int | None] = (None, None),
+    square: bool = False,
     remedy: str | None = None,
     error: _Kind = OptionError,
 ) -> Floats:
-    """A fresh matrix of finite numbers, which is not empty, with so many rows and columns where they are given."""
+    """A fresh matrix of finite numbers, which is not empty, with as many rows and columns as are asked for."""
     try:
         found = floats(values)
     except (TypeError, ValueError, OverflowError):
         found = np.zeros(0)
     if found.ndim != 2 or found.size == 0 or not np.isfinite(found).all():
-        raise error("must be a finite matrix", parameter=parameter, given=_shown(values), remedy=remedy)
+        raise error(
+            "must be a finite matrix", parameter=parameter, given=_shown(values), remedy=remedy or EQUAL_ROWS
+        )
+    if square:
+        shape = (len(found), len(found))
     if any(wanted not in (None, got) for wanted, got in zip(shape, found.shape, strict=True)):
         sizes = [
             f"{wanted} {word}"
@@ -183,7 +193,7 @@ def matrix(
             f"must have {' and '.join(sizes)}",
             parameter=parameter,
             given=f"shape {found.shape}",
-            remedy=remedy,
+            remedy=remedy or EQUAL_ROWS,
         )
     return found
 
@@ -216,7 +226,10 @@ def label(
         return known.index(value)
     except (TypeError, ValueError):  # numpy's arrays do not compare
         raise error(
-            f"must be one of {shorten(known)}", parameter=parameter, given=brief(value), remedy=remedy
+            f"must be one of {shorten(known)}",
+            parameter=parameter,
+            given=brief(value),
+            remedy=remedy or AS_THEY_ARE,
         ) from None
 
 
@@ -225,25 +238,39 @@ def labels(
     parameter: str,
     known: Iterable[Hashable],
     *,
-    complete: bool = False,
     remedy: str | None = None,
     error: _Kind = OptionError,
 ) -> None:
-    """Refuse values that are not among the labels that are known; and if it must be complete, labels left out."""
-    names, given = tuple(known), list(values)
+    """Refuse values that are not among the labels that are known."""
+    names = tuple(known)
     known_names = set(names)
-    strange = [value for value in given if not _is_in(value, known_names)]
+    strange = [value for value in values if not _is_in(value, known_names)]
     if strange:
         raise error(
-            f"must be among {shorten(names)}", parameter=parameter, given=shorten(strange, 3), remedy=remedy
+            f"must be among {shorten(names)}",
+            parameter=parameter,
+            given=shorten(strange, 3),
+            remedy=remedy or AS_THEY_ARE,
         )
-    absent = [name for name in names if name not in given] if complete else []
+
+
+def cover(
+    values: Iterable[Hashable],
+    parameter: str,
+    wanted: Iterable[Hashable],
+    *,
+    remedy: str | None = None,
+    error: _Kind = OptionError,
+) -> None:
+    """Refuse values among which a label is missing; there may be more."""
+    given = set(values)
+    absent = [name for name in wanted if name not in given]
     if absent:
         raise error(
             "must cover every label",
             parameter=parameter,
             given=f"none for {shorten(absent, 3)}",
-            remedy=remedy,
+            remedy=remedy or "add what is missing",
         )
 
 
@@ -262,7 +289,7 @@ def length(
             f"must be one for each {each}, {size} in all",
             parameter=parameter,
             given=len(values),
-            remedy=remedy,
+            remedy=remedy or "give as many",
         )
 
 

@@ -1,4 +1,7 @@
-"""Tables of results as frames and as files. Libraries are imported when one is made."""
+"""Tables: results as frames, files and HTML, and frames of any library as they come in.
+
+Libraries are imported when one is needed.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,14 @@ import io
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from importlib.util import find_spec
 from typing import Any
 
-from ..errors import OptionError
+from ..errors import OptionError, ValuesError
 from . import checks
-from .extras import missing
+from .words import missing
 
 LIBRARIES = ("pandas", "polars", "pyarrow")
 KINDS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "json"}
@@ -90,6 +94,50 @@ def encode_table(records: Records, kind: str) -> bytes:
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
     return lines.getvalue().encode()
+
+
+def heat_cell(p: float, largest: float) -> str:
+    """A table cell for a probability, shaded in proportion to the largest in the table."""
+    share = 0.6 * p / largest if largest > 0 else 0.0
+    return f"<td style='text-align:right;background-color:rgba(31,119,180,{share:.2f})'>{p:.4g}</td>"
+
+
+def html_table(caption: str, rows: Iterable[str]) -> str:
+    """An HTML table of finished rows."""
+    return f"<table><caption>{escape(caption)}</caption>{''.join(rows)}</table>"
+
+
+def eager_frame(frame: Any) -> Any:
+    """The frame as a narwhals DataFrame, if it is one that holds its values."""
+    import narwhals
+
+    try:
+        wrapped = narwhals.from_native(frame)
+    except (TypeError, narwhals.exceptions.NarwhalsError) as error:
+        raise ValuesError(
+            "must be a pandas, polars or arrow table, or another eager frame with distinct column names",
+            parameter="frame",
+            given=f"{type(frame).__name__}: {' '.join(str(error).split())[:80]}",
+            remedy="a column by itself is for the method privatize of a certified mechanism",
+        ) from None
+    if isinstance(wrapped, narwhals.LazyFrame):
+        raise ValuesError(
+            "must hold its values",
+            parameter="frame",
+            given=(
+                f"a lazy {type(frame).__name__}: an engine may evaluate it more than once, "
+                "and two draws of one record are two releases"
+            ),
+            remedy="collect it first, and for Spark use extremal.release.spark",
+        )
+    if any(isinstance(name, tuple) for name in wrapped.columns):
+        raise ValuesError(
+            "must be named by strings",
+            parameter="columns",
+            given="tuples",
+            remedy="flatten the columns first",
+        )
+    return wrapped
 
 
 def _columns(records: Records) -> dict[str, list[Any]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .extras import missing
+from .words import missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

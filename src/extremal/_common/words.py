@@ -60,3 +60,8 @@ def _rounded(value: float, towards: float) -> str:
     # A figure that has four digits anyway stays as it is.
     whole = round(scaled) if abs(scaled - round(scaled)) < 1e-8 else math.floor(scaled) + (towards > 0)
     return f"{whole / 10.0**digits:.4g}"
+
+
+def missing(problem: str, extra: str) -> ImportError:
+    """The error for something that needs an extra, e.g. missing("pictures need matplotlib", "plot")."""
+    return ImportError(f'{problem}; run pip install ".[{extra}]" in the project\'s folder')

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .._common import checks
 from .._common.types import Floats
 from .._common.words import shorten
 from ..certification.certified import Released, as_mechanism
@@ -26,7 +27,6 @@ from ..errors import MechanismError, OptionError, PriorError, SizeError
 from ..model.leakage import epsilon_pml, ldp_epsilon
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior, check_prior
-from ..model.vectors import as_floats
 
 MOST_CELLS = 50_000_000  # paths times combinations of reports: 400 MB
 
@@ -90,15 +90,9 @@ def markov(prior: Prior, *transitions: Any) -> Prior:
     }
     place = {label: i for i, label in enumerate(labels)}
     for given in transitions:
-        try:
-            T = as_floats(given)
-        except (TypeError, ValueError, OverflowError):
-            T = np.empty(0)
-        if T.shape != (len(labels), len(labels)) or (T < 0).any() or np.abs(T.sum(axis=1) - 1).max() > 1e-9:
-            raise PriorError(
-                f"transitions must be {len(labels)} x {len(labels)} probabilities whose rows sum to 1",
-                given=f"shape {T.shape}",
-            )
+        T = checks.matrix(given, "transitions", shape=(len(labels), len(labels)), error=PriorError)
+        for row in T:
+            checks.probabilities(row, "a row of transitions", error=PriorError)
         masses = {
             (*path, label): p * float(T[place[path[-1]], k])
             for path, p in masses.items()

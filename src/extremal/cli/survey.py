@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from extremal._common.extras import missing
 from extremal._common.files import open_file
 from extremal._common.web import is_loopback, listen
+from extremal._common.words import missing
 from extremal.errors import SurveyError
 from extremal.estimation.promise import SURVEY, goal
 

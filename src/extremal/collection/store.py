@@ -32,8 +32,8 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from .._common.extras import missing
 from .._common.json import parse_json
+from .._common.words import missing
 from ..errors import StoreError, SurveyError
 from .published import Published
 from .schema import (

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._common.frames import Tabular
-from .._common.html import html_table
+from .._common.frames import Tabular, html_table
 from .._common.types import Floats
 from ..model.labels import Labels
 from .promise import Promise

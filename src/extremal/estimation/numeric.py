@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from .._common import checks
 from .._common.types import Floats
 from .._common.words import brief
 from ..errors import OptionError, ValuesError
 from ..model.labels import Labels, as_list, is_missing
 from ..model.prior import Prior
 from ..model.purpose import Mean, mean
-from ..model.vectors import as_floats
 from ..release.arrays import Draws
 from ..release.numbers import rounding_shares
 from .interval_table import IntervalTable
@@ -229,7 +229,7 @@ def _increasing(values: Iterable[float], what: str, finite: bool) -> list[float]
 def _numbers(values: Any) -> Floats:
     """A column of numbers, none missing."""
     try:
-        x = as_floats(values)
+        x = checks.floats(values)
     except (TypeError, ValueError, OverflowError):
         listed = as_list(values)
         wrong = [value for value in listed if is_missing(value) or isinstance(value, str | bytes)]

@@ -99,7 +99,7 @@ def table_of(reports: Any, column: Any, others: Sequence[Any]) -> Table | None:
         return read_table(reports, column, [name for each in others for name in _names(each)])
     if isinstance(reports, Mapping) or not hasattr(type(reports), "columns"):
         return None
-    from ..model.frames import eager_frame
+    from .._common.frames import eager_frame
 
     eager = eager_frame(reports)
     return Table(tuple(eager.columns), {name: eager.get_column(name).to_native() for name in eager.columns})

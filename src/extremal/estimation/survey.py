@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from .._common import checks
 from .._common.types import Floats, Ints
 from .._common.words import brief, shorten
 from ..errors import ValuesError
 from ..model.labels import Labels, as_list, is_missing
-from ..model.vectors import as_floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +159,7 @@ def check_weights(values: Any) -> Floats:
     """The weights as numbers, none missing or negative, not all 0."""
     listed = None
     try:
-        w = as_floats(values)
+        w = checks.floats(values)
     except (TypeError, ValueError, OverflowError):
         listed = as_list(values)
         w = np.array([_number(value) for value in listed], dtype=np.float64)

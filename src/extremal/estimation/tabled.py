@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .._common.html import html_table
+from .._common.frames import html_table
 from .._common.words import counted
 from .interval_table import IntervalTable
 from .survey import WeightedReports

@@ -8,7 +8,7 @@ on it, and is neither written nor logged.
 
 from __future__ import annotations
 
-from .._common.extras import missing
+from .._common.words import missing
 
 PORT = 8501
 

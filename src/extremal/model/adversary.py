@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._common import checks
 from .._common.types import Floats
-from .._common.words import shorten
 from ..errors import MechanismError, UtilityError
 from .leakage import lift
 from .mechanism import Mechanism, check_match, check_size
@@ -35,7 +34,9 @@ class GainAdversary:
     gain: Floats
 
     def __init__(self, gain: ArrayLike) -> None:
-        g = _matrix(gain, "gain")
+        g = checks.matrix(
+            gain, "gain", remedy="give numbers, one row a symbol and one column a guess", error=UtilityError
+        )
         if np.any(g < 0) or not g.any():
             raise UtilityError(
                 "must be >= 0 everywhere and positive somewhere",
@@ -43,6 +44,7 @@ class GainAdversary:
                 given=f"{g.min():g} to {g.max():g}",
                 remedy="shift negative gains up by a constant",
             )
+        g.setflags(write=False)
         object.__setattr__(self, "gain", g)
 
     def prior_gain(self, prior: Prior) -> float:
@@ -212,30 +214,8 @@ def _log_ratio(after: float, before: float) -> float:
 
 
 def _column(mechanism: Mechanism, output: Hashable) -> int:
-    try:
-        return mechanism.outputs.index(output)
-    except ValueError:
-        raise MechanismError(
-            f"must be one of {shorten(mechanism.outputs)}",
-            parameter="output",
-            given=f"{output!r}",
-            remedy="outputs are named by their labels, not by position",
-        ) from None
-
-
-def _matrix(values: Any, what: str) -> Floats:
-    try:
-        matrix = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        matrix = np.zeros(0)
-    if matrix.ndim != 2 or matrix.size == 0 or not np.isfinite(matrix).all():
-        raise UtilityError(
-            f"{what} must be a finite matrix (symbols, guesses)",
-            given=repr(values)[:80],
-            remedy="give numbers",
-        )
-    matrix.setflags(write=False)
-    return matrix
+    remedy = "outputs are named by their labels, not by position"
+    return checks.label(output, "output", mechanism.outputs, remedy=remedy, error=MechanismError)
 
 
 def _check_rows(matrix: Floats, prior: Prior) -> None:

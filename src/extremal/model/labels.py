@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from .._common.frames import eager_frame
 from .._common.words import shorten
 from ..errors import PriorError
 
@@ -91,6 +93,49 @@ def count_values(values: Iterable[Any]) -> dict[Hashable, int]:
     return dict(counts)
 
 
+def count_combinations(
+    frame: Any, columns: Sequence[Any], labels: Sequence[Iterable[Any]] | None
+) -> dict[Hashable, int]:
+    """How often each combination of the values of several columns occurs: those that do, or all of the labels."""
+    import narwhals
+
+    eager = eager_frame(frame)
+    names = [columns] if isinstance(columns, str) else list(columns)
+    absent = [name for name in names if name not in eager.columns]
+    if absent or len(set(names)) < 2 or len(set(names)) < len(names):
+        raise PriorError(
+            f"a joint prior must be of at least 2 different columns among {shorten(eager.columns, 20)}",
+            given=names,
+        )
+    counted = eager.select(*names).group_by(*names).agg(narwhals.len().alias(_another(names)))
+    counts = {tuple(map(plain_value, row[:-1])): int(row[-1]) for row in counted.rows()}
+    gaps = sum(n for label, n in counts.items() if any(map(is_missing, label)))
+    if gaps:
+        raise PriorError(
+            "must not be missing",
+            parameter="values",
+            given=f"{gaps} rows with missing values in {names}",
+            remedy="drop them or name them, e.g. 'no answer'",
+        )
+    if labels is None:
+        return {label: counts[label] for label in _in_order(counts)}
+    if len(labels) != len(names):
+        raise PriorError(
+            f"must be one list for each of the {len(names)} columns",
+            parameter="labels",
+            given=len(labels),
+        )
+    symbols = list(product(*labels))
+    strange = sorted(map(repr, counts.keys() - set(symbols)))
+    if strange:
+        raise PriorError(
+            "every combination must be one of the labels",
+            given=", ".join(strange[:5]),
+            remedy="add to labels or drop them",
+        )
+    return {symbol: counts.get(symbol, 0) for symbol in symbols}
+
+
 def is_hashable(value: Any) -> bool:
     """Whether the value can be a label."""
     try:
@@ -121,3 +166,17 @@ def as_list(values: Iterable[Any]) -> list[Any]:
 def plain_value(label: Any) -> Any:
     """A numpy scalar as the Python value it stands for; times stay, their Python values would lose digits."""
     return label.item() if isinstance(label, np.generic) and label.dtype.kind not in "mM" else label
+
+
+def _in_order(labels: Iterable[Any]) -> list[Any]:
+    try:
+        return sorted(labels)
+    except TypeError:
+        return sorted(labels, key=repr)  # engines count in any order: the prior must not depend on it
+
+
+def _another(names: Sequence[Any]) -> str:
+    name = "n"
+    while name in names:
+        name += "n"
+    return name

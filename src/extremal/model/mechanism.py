@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.html import heat_cell, html_table
+from .._common import checks
+from .._common.frames import heat_cell, html_table
 from .._common.types import Floats
 from .._common.words import shorten
 from ..errors import MechanismError, PriorError, SizeError
 from .labels import Labels, check_labels
 from .prior import Prior, check_prior
-from .vectors import as_floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -234,15 +234,10 @@ def check_size(n: int, m: int) -> None:
 
 def check_mechanism(mechanism: Any) -> Mechanism:
     """The mechanism, if it is one."""
-    if not isinstance(mechanism, Mechanism):
-        remedy = "pass its .mechanism" if hasattr(mechanism, "mechanism") else "build one: Mechanism(matrix)"
-        raise MechanismError(
-            "must be a Mechanism",
-            parameter="mechanism",
-            given=repr(mechanism)[:80],
-            remedy=f"{remedy}",
-        )
-    return mechanism
+    remedy = "pass its .mechanism" if hasattr(mechanism, "mechanism") else "build one: Mechanism(matrix)"
+    return checks.instance(
+        mechanism, "mechanism", Mechanism, "a Mechanism", remedy=remedy, error=MechanismError
+    )
 
 
 def check_match(prior: Prior, mechanism: Mechanism) -> None:
@@ -283,7 +278,7 @@ def _compatible(one: Labels, other: Labels) -> bool:
 
 def _as_matrix(matrix: ArrayLike) -> Floats:
     try:
-        P = as_floats(matrix)
+        P = checks.floats(matrix)
     except (TypeError, ValueError, OverflowError):
         raise MechanismError(
             "must be a matrix of numbers with rows of equal length",

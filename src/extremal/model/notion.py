@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from .._common import checks
 from ..errors import EpsilonError
 
 
@@ -46,14 +47,11 @@ class Notion:
         lift
             A number between 0, which is PML, and 1, which allows nothing.
         """
-        given: object = lift
-        if self.name != "LIP" or not isinstance(given, int | float) or not 0 <= given <= 1:
-            raise EpsilonError(
-                "a lower bound on lifts must be a number between 0 and 1, for LIP only",
-                given=f"{lift!r} for {self.name}",
-                remedy="e^-epsilon is what LIP.above replaces",
-            )
-        return replace(self, lowest=float(lift))
+        remedy = "e^-epsilon is what LIP.above replaces"
+        if self.name != "LIP":
+            raise EpsilonError("only LIP has a lower bound on lifts", given=self.name, remedy=remedy)
+        lowest = checks.number(lift, "lift", least=0, most=1, remedy=remedy, error=EpsilonError)
+        return replace(self, lowest=lowest)
 
     def __repr__(self) -> str:
         return self.name if self.lowest is None else f"{self.name}.above({self.lowest:g})"

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._common.html import heat_cell, html_table
+from .._common import checks
+from .._common.frames import heat_cell, html_table
 from .._common.types import Floats
 from .._common.words import shorten
 from ..errors import PriorError
 from . import regions
-from .frames import count_combinations
-from .labels import Labels, check_labels, count_values
-from .vectors import as_vector
+from .labels import Labels, check_labels, count_combinations, count_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,13 +97,7 @@ class Prior:
                 given=f"{n_or_labels!r}",
                 remedy="e.g. Prior.uniform(4)",
             )
-        if len(labels) < 2:
-            raise PriorError(
-                "a prior must have at least 2 labels",
-                given=repr(n_or_labels)[:80],
-                remedy="with one there is no secret to protect",
-            )
-        return cls(np.full(len(labels), 1 / len(labels)), labels)
+        return cls(np.full(len(labels), 1 / max(len(labels), 1)), labels)
 
     @classmethod
     def from_counts(
@@ -125,14 +118,9 @@ class Prior:
             The answers; 0, 1, … if None.
         """
         n, names = _labelled(counts, labels, "counts")
-        (extra,) = as_vector([pseudocount], "pseudocount")
-        if not (math.isfinite(extra) and extra >= 0):
-            raise PriorError(
-                "must be finite and >= 0",
-                parameter="pseudocount",
-                given=repr(pseudocount)[:60],
-                remedy="1 adds one answer a label",
-            )
+        extra = checks.number(
+            pseudocount, "pseudocount", least=0, remedy="1 adds one answer a label", error=PriorError
+        )
         bad = ~np.isfinite(n) | (n < 0)
         if bad.any():
             raise PriorError(
@@ -178,14 +166,8 @@ class Prior:
                 names = list(observed)
         else:
             names = check_labels(labels, None, "prior")
-            known = set(names)
-            unknown = [value for value in observed if value not in known]
-            if unknown:
-                raise PriorError(
-                    "every value must be one of the labels",
-                    given=shorten(unknown, 5),
-                    remedy="add them to labels or drop them from the data",
-                )
+            remedy = "add them to labels or drop them from the data"
+            checks.labels(observed, "values", names, remedy=remedy, error=PriorError)
         if not names:
             raise PriorError(
                 "must not be empty: there is nothing to learn a prior from",
@@ -280,15 +262,7 @@ class Prior:
         label
             One of the labels.
         """
-        try:
-            return self.labels.index(label)
-        except ValueError:
-            raise PriorError(
-                f"must be one of {shorten(self.labels)}",
-                parameter="label",
-                given=f"{label!r}",
-                remedy="labels are compared as they are, 1 is not '1'",
-            ) from None
+        return checks.label(label, "label", self.labels, error=PriorError)
 
     def __len__(self) -> int:
         return self.size
@@ -338,16 +312,9 @@ class Prior:
 
 def check_prior(prior: Any) -> Prior:
     """The prior, if it is one."""
-    if not isinstance(prior, Prior):
-        raise PriorError(
-            "must be a Prior",
-            parameter="prior",
-            given=repr(prior)[:80],
-            remedy="build one: Prior({...})"
-            if isinstance(prior, Mapping)
-            else "build one: Prior([0.5, 0.3, 0.2])",
-        )
-    return prior
+    given = "{...}" if isinstance(prior, Mapping) else "[0.5, 0.3, 0.2]"
+    remedy = f"build one: Prior({given})"
+    return checks.instance(prior, "prior", Prior, "a Prior", remedy=remedy, error=PriorError)
 
 
 def _labelled(values: Any, labels: Iterable[Any] | None, what: str) -> tuple[Floats, Labels]:
@@ -368,7 +335,7 @@ def _labelled(values: Any, labels: Iterable[Any] | None, what: str) -> tuple[Flo
         labels = list(values.index)  # a pandas Series; columns of polars and arrow have none
     elif isinstance(values, Iterator | ValuesView):
         values = list(values)
-    p = as_vector(values, what)
+    p = checks.numbers(values, what, finite=False, error=PriorError)
     return p, check_labels(range(len(p)) if labels is None else labels, len(p), what)
 
 

@@ -20,12 +20,11 @@ from .._common import checks
 from .._common.types import Floats, Ints
 from .._common.words import shorten
 from ..errors import PriorError
-from .counts import WHOLE_SIMPLEX, around
-from .evidence import Bounds, CountedAnswers, Evidence
+from .evidence import WHOLE_SIMPLEX, Bounds, CountedAnswers, Evidence, around
 from .labels import Labels, check_labels
-from .mass_bounds import SLACK, check_bounds, check_number, in_order
 from .prior import Prior, check_prior
-from .vectors import as_vector
+
+SLACK = 1e-12  # how far outside of a set rounding may put a prior that belongs to it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,7 +67,7 @@ class PriorSet:
 
     def __post_init__(self) -> None:
         for name in ("center", "lower", "upper"):
-            values = as_vector(getattr(self, name), name)
+            values = checks.numbers(getattr(self, name), name, error=PriorError)
             values.setflags(write=False)
             object.__setattr__(self, name, values)
         sizes = {len(values) for values in (self.center, self.lower, self.upper)}
@@ -79,20 +78,18 @@ class PriorSet:
                 given=f"{shorten(self.center.tolist())} and {self.nominal!r}",
                 remedy="build one with from_counts, l1_ball, intervals or at_least",
             )
-        object.__setattr__(self, "radius", check_number(self.radius, "radius"))
-        object.__setattr__(
-            self,
-            "confidence",
-            checks.number(self.confidence, "confidence", above=0, most=1, remedy="0.95 is usual"),
+        radius = checks.number(
+            self.radius,
+            "radius",
+            least=0,
+            most=WHOLE_SIMPLEX,
+            remedy="2 already holds every prior",
+            error=PriorError,
         )
-        check_bounds(self.lower, self.upper, self.nominal.labels)
-        if not 0 <= self.radius <= WHOLE_SIMPLEX:
-            raise PriorError(
-                "must be between 0 and 2",
-                parameter="radius",
-                given=self.radius,
-                remedy="2 already holds every prior",
-            )
+        object.__setattr__(self, "radius", radius)
+        confidence = checks.number(self.confidence, "confidence", above=0, most=1, remedy="0.95 is usual")
+        object.__setattr__(self, "confidence", confidence)
+        _check_bounds(self.lower, self.upper, self.nominal.labels)
         self._check_evidence()
 
     def _check_evidence(self) -> None:
@@ -207,11 +204,8 @@ class PriorSet:
         kind
             "both" or "l1", as in `from_counts`.
         """
-        p, n = check_prior(prior).probabilities, check_number(observations, "observations")
-        if not n >= 1:
-            raise PriorError(
-                "must be at least 1", parameter="observations", given=observations, remedy="e.g. 1000"
-            )
+        p = check_prior(prior).probabilities
+        n = checks.number(observations, "observations", least=1, remedy="e.g. 1000", error=PriorError)
         lower, upper, radius = around(n * p, confidence, kind)
         return cls(prior, p, np.minimum(lower, p), np.maximum(upper, p), radius, float(confidence))
 
@@ -227,14 +221,7 @@ class PriorSet:
             The largest sum of absolute differences.
         """
         p = check_prior(prior).probabilities
-        r = check_number(radius, "radius")
-        if not r >= 0:
-            raise PriorError(
-                "must be >= 0",
-                parameter="radius",
-                given=radius,
-                remedy="2 already holds every prior",
-            )
+        r = checks.number(radius, "radius", least=0, remedy="2 already holds every prior", error=PriorError)
         return cls(prior, p, np.zeros(len(p)), np.ones(len(p)), min(r, WHOLE_SIMPLEX), 1.0)
 
     @classmethod
@@ -264,11 +251,11 @@ class PriorSet:
         confidence
             The probability that all intervals hold.
         """
-        l, u, labels = in_order(lower, upper, labels)
+        l, u, labels = _in_order(lower, upper, labels)
         if labels is None and nominal is not None and check_prior(nominal).size == len(l):
             labels = nominal.labels
         names = check_labels(range(len(l)) if labels is None else labels, len(l), "prior set")
-        check_bounds(l, u, names)
+        _check_bounds(l, u, names)
         if nominal is None:
             width = math.fsum(u) - math.fsum(l)
             share = (1 - math.fsum(l)) / width if width > 0 else 0.0
@@ -305,15 +292,11 @@ class PriorSet:
             The smallest probability of each answer.
         """
         prior = n_or_prior if isinstance(n_or_prior, Prior) else Prior.uniform(n_or_prior)
-        p, m = prior.probabilities, check_number(mass, "mass")
-        if not 0 <= m <= p.min() + SLACK:
-            raise PriorError(
-                f"must be between 0 and {p.min():.6g}, the smallest of the nominal prior",
-                parameter="mass",
-                given=mass,
-                remedy="lower it: the nominal prior must belong to the set",
-            )
-        lower = np.full(len(p), min(m, float(p.min())))
+        p = prior.probabilities
+        least = float(p.min())
+        remedy = "lower it: the nominal prior must belong to the set"
+        m = checks.number(mass, "mass", least=0, most=least + SLACK, remedy=remedy, error=PriorError)
+        lower = np.full(len(p), min(m, least))
         return cls(prior, p, lower, np.ones(len(p)), WHOLE_SIMPLEX, 1.0)
 
     @property
@@ -372,7 +355,11 @@ class PriorSet:
         prior
             A prior, or its probabilities.
         """
-        p = prior.probabilities if isinstance(prior, Prior) else as_vector(prior, "prior")
+        p = (
+            prior.probabilities
+            if isinstance(prior, Prior)
+            else checks.numbers(prior, "prior", error=PriorError)
+        )
         return bool(
             len(p) == self.size
             and abs(math.fsum(p) - 1) <= SLACK
@@ -444,3 +431,47 @@ class PriorSet:
     def __repr__(self) -> str:
         sure = f", {self.assurance}" if self.assurance else ""
         return f"PriorSet({self.size} labels, {self.description}{sure})"
+
+
+def _in_order(
+    lower: Mapping[Any, float] | ArrayLike,
+    upper: Mapping[Any, float] | ArrayLike,
+    labels: Iterable[Any] | None,
+) -> tuple[Floats, Floats, Iterable[Any] | None]:
+    """Both bounds as vectors in one order, and the labels in that order if there are any."""
+    if isinstance(lower, Mapping) != isinstance(upper, Mapping):
+        raise PriorError(
+            "lower and upper must both be mappings or both be lists",
+            given="one of each",
+            remedy="give two mappings with equal keys, or two lists",
+        )
+    if isinstance(lower, Mapping) and isinstance(upper, Mapping):
+        if labels is not None or set(lower) != set(upper):
+            raise PriorError(
+                "lower and upper must name the same labels once",
+                given=f"{shorten(list(lower))} and {shorten(list(upper))}",
+                remedy="give two mappings with equal keys, and no labels",
+            )
+        labels, upper, lower = list(lower), [upper[x] for x in lower], list(lower.values())
+    l = checks.numbers(lower, "lower", error=PriorError)
+    return l, checks.numbers(upper, "upper", size=len(l), error=PriorError), labels
+
+
+def _check_bounds(l: Floats, u: Floats, names: Labels) -> None:
+    """Refuse bounds between which no prior lies."""
+    bad = ~((l >= 0) & (l <= u) & (u <= 1))
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise PriorError(
+            "intervals must satisfy 0 <= lower <= upper <= 1",
+            given=f"[{l[k]:g}, {u[k]:g}] for {names[k]!r}",
+            remedy="swap or clip them",
+        )
+    if math.fsum(l) > 1 + SLACK or math.fsum(u) < 1 - SLACK:
+        raise PriorError(
+            "some prior must lie within the intervals",
+            given=(
+                f"lower bounds that sum to {math.fsum(l):.6g} and upper bounds that sum to {math.fsum(u):.6g}"
+            ),
+            remedy="widen them until 1 lies between",
+        )

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .._common import checks
 from .._common.words import shorten
 from ..errors import MechanismError, PriorError
 from .labels import Labels, check_labels
@@ -143,14 +144,7 @@ def restrict(mechanism: Mechanism, labels: Sequence[Any]) -> Mechanism:
     """
     names = check_labels(labels, None, "inputs")
     row = {label: i for i, label in enumerate(check_mechanism(mechanism).inputs)}
-    missing = [name for name in names if name not in row]
-    if missing:
-        raise MechanismError(
-            f"must be inputs of the mechanism, {shorten(mechanism.inputs)}",
-            parameter="labels",
-            given=shorten(missing, 5),
-            remedy="labels are compared as they are, 1 is not '1'",
-        )
+    checks.labels(names, "labels", row, error=MechanismError)
     return Mechanism(mechanism.matrix[[row[name] for name in names]], names, mechanism.outputs)
 
 

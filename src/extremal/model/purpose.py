@@ -1,8 +1,9 @@
 """What a design is for: shares, or anything linear in them, each with the squared error to keep small.
 
 A purpose gives a positive semidefinite matrix A for a prior. The loss of a mechanism is tr(A Sigma), where Sigma is
-the covariance of the estimated shares per report, and its value is the efficiency: the loss of direct answers over
-that of the reports. An efficiency of 0.25 means: ask four times as many people as without privacy.
+the covariance of the estimated shares per report, and its value is the efficiency: the loss of direct answers, which is
+tr(A (diag pi - pi pi')), over that of the reports. An efficiency of 0.25 means: ask four times as many people as
+without privacy.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._common import checks
 from .._common.types import Floats
 from ..errors import OptionError
-from .efficiency import efficiency_of_rows
 from .mechanism import Mechanism, check_match
 from .prior import Prior, check_prior
 
@@ -87,22 +88,9 @@ class Mean(Purpose):
         s = np.array(self.scores)
         if self.labels is not None:
             place = {label: i for i, label in enumerate(self.labels)}
-            missing = [label for label in check_prior(prior).labels if label not in place]
-            if missing:
-                raise OptionError(
-                    "must cover every label",
-                    parameter="scores",
-                    given=f"none for {missing[0]!r}",
-                    remedy="add it",
-                )
+            checks.cover(place, "scores", check_prior(prior).labels)
             s = s[[place[label] for label in prior.labels]]
-        if len(s) != check_prior(prior).size:
-            raise OptionError(
-                f"must be as many as labels, {prior.size}",
-                parameter="scores",
-                given=len(s),
-                remedy="give one for each",
-            )
+        checks.length(s, "scores", check_prior(prior).size, "label")
         s = s - s.min()  # a constant changes no error, and this keeps precision
         s = s - prior.probabilities @ s
         return np.asarray(np.multiply.outer(s, s))
@@ -121,18 +109,11 @@ def mean(scores: Mapping[object, float] | Sequence[float]) -> Mean:
     Purpose
         To be given to `design`.
     """
-    labels = tuple(scores) if isinstance(scores, Mapping) else None
-    try:
-        numbers = tuple(float(s) for s in (scores.values() if isinstance(scores, Mapping) else scores))
-    except (TypeError, ValueError):
-        numbers = ()
-    if not np.isfinite(numbers).all() or len(set(numbers)) < 2:
-        raise OptionError(
-            "must be finite numbers and not all equal",
-            parameter="scores",
-            given=scores,
-            remedy="e.g. {'no': 0, 'yes': 1}",
-        )
+    labels, values = (tuple(scores), list(scores.values())) if isinstance(scores, Mapping) else (None, scores)
+    remedy = "e.g. {'no': 0, 'yes': 1}"
+    numbers = tuple(checks.numbers(values, "scores", remedy=remedy).tolist())
+    if len(set(numbers)) < 2:
+        raise OptionError("must not all be equal", parameter="scores", given=scores, remedy=remedy)
     return Mean(numbers, labels)
 
 
@@ -149,15 +130,8 @@ class Groups(Purpose):
     def loss(self, prior: Prior) -> Floats:
         place = {label: i for i, label in enumerate(check_prior(prior).labels)}
         A = np.zeros((prior.size, prior.size))
-        for name, labels in self.members:
-            unknown = [label for label in labels if label not in place]
-            if unknown:
-                raise OptionError(
-                    "must hold labels of the prior",
-                    parameter="groups",
-                    given=f"{unknown[0]!r} in {name!r}",
-                    remedy="remove it",
-                )
+        for _, labels in self.members:
+            checks.labels(labels, "groups", place)
             g = np.zeros(prior.size)
             g[[place[label] for label in labels]] = 1.0
             A += np.multiply.outer(g, g)
@@ -207,12 +181,7 @@ class Quadratic(Purpose):
     title: str = "quadratic loss"
 
     def __init__(self, matrix: ArrayLike, title: str = "quadratic loss") -> None:
-        A = np.array(matrix, dtype=np.float64)
-        if A.ndim != 2 or A.shape[0] != A.shape[1] or not np.isfinite(A).all():
-            raise OptionError(
-                "the matrix of a quadratic loss must be square and finite",
-                given=f"shape {A.shape}",
-            )
+        A = checks.matrix(matrix, "matrix", square=True)
         A.flags.writeable = False
         object.__setattr__(self, "matrix", A)
         object.__setattr__(self, "title", title)
@@ -222,9 +191,43 @@ class Quadratic(Purpose):
         return self.title
 
     def loss(self, prior: Prior) -> Floats:
-        if self.matrix.shape[0] != check_prior(prior).size:
-            raise OptionError(
-                f"the matrix of a quadratic loss must fit the prior's {prior.size} labels",
-                given=f"{self.matrix.shape[0]} rows",
-            )
+        checks.length(self.matrix, "matrix", check_prior(prior).size, "label")
         return self.matrix
+
+
+def square_root(A: Floats) -> Floats:
+    """M with A = M'M; exact where A is diagonal."""
+    diagonal = np.diagonal(A)
+    if np.count_nonzero(A - np.diag(diagonal)) == 0:
+        return np.diag(np.sqrt(diagonal))
+    values, vectors = np.linalg.eigh(A)
+    kept = values > len(A) * 1e-15 * values[-1]
+    return np.asarray((vectors[:, kept] * np.sqrt(values[kept])).T)
+
+
+def direct_loss(pi: Floats, factor: Floats) -> float:
+    """tr(A (diag pi - pi pi')), A = M'M with M the factor."""
+    spread = factor - (factor @ pi)[:, None]
+    return float(np.sum(spread * spread * pi))
+
+
+def efficiency_of_rows(pi: Floats, P: Floats, A: Floats) -> float:
+    """The efficiency of a mechanism's rows P, the most likely symbol first.
+
+    Rows are compared with the first one, which loses no digits: a lift less 1 does where one symbol is nearly certain.
+    """
+    factor = square_root(A)
+    Z = (P[1:] - P[0]) / np.sqrt(pi @ P)
+    return explained(Z @ Z.T, factor[:, 1:] - factor[:, :1], direct_loss(pi, factor))
+
+
+def explained(C: Floats, factor: Floats, direct: float) -> float:
+    """direct / tr(M C^-1 M'), M the factor; 0 if that needs what C does not tell."""
+    own = np.diagonal(C)
+    scale = 1 / np.sqrt(np.where(own > 0, own, 1.0))
+    values, vectors = np.linalg.eigh(C * np.multiply.outer(scale, scale))
+    squares = np.sum(((factor * scale) @ vectors) ** 2, axis=0)
+    known = values > (len(C) + 1) * 1e-14
+    if float(squares[~known].sum()) > 1e-12 * float(squares.sum()):
+        return 0.0
+    return direct / float(np.sum(squares[known] / values[known]))

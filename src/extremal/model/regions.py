@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._common import checks
 from .._common.types import Floats
 from ..errors import EpsilonError
 
@@ -25,27 +26,8 @@ SMALLEST_MASS = 1e-150  # of a prior: lifts are at most its inverse, and their s
 
 def check_epsilon(epsilon: Any) -> float:
     """epsilon as a float, if it is a finite number >= 0."""
-    try:
-        if isinstance(epsilon, str | bytes | bool | np.bool_) or np.ndim(epsilon) != 0:
-            raise TypeError
-        value = float(epsilon)
-    except OverflowError:
-        value = math.inf
-    except (TypeError, ValueError):
-        raise EpsilonError(
-            "must be a number >= 0 (in nats)",
-            parameter="epsilon",
-            given=repr(epsilon)[:80],
-            remedy="give one number, e.g. math.log(2) for a factor of 2",
-        ) from None
-    if not math.isfinite(value) or value < 0:
-        raise EpsilonError(
-            "must be finite and >= 0 (in nats)",
-            parameter="epsilon",
-            given=value,
-            remedy="0 releases nothing, and `prior.epsilon_max` already allows full disclosure",
-        )
-    return value
+    remedy = "give nats: 0 releases nothing, and `prior.epsilon_max` already allows full disclosure"
+    return checks.number(epsilon, "epsilon", least=0, remedy=remedy, error=EpsilonError)
 
 
 def rounding(epsilon: ArrayLike) -> Any:

@@ -13,14 +13,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._common import checks
 from .._common.types import Floats
 from ..errors import UtilityError
-from . import generators
-from .generators import Generator, check_generator
 from .mechanism import Mechanism, check_match
 from .prior import Prior
 
 Column = Callable[[Prior, Floats], Floats]
+Generator = Callable[[Floats], Floats]
 
 
 class Utility:
@@ -39,13 +39,13 @@ class Utility:
     """
 
     def __init__(self, mu: Column, name: str = "utility", symmetric: bool = False) -> None:
-        if not callable(mu):
-            raise UtilityError(
-                f"mu of utility {name!r} must be a function",
-                given=repr(mu)[:80],
-                remedy="give mu(prior, columns) -> one number a column",
-            )
-        self.mu = mu
+        self.mu: Column = checks.function(
+            mu,
+            "mu",
+            "(prior, columns)",
+            remedy=f"give {name!r} one that returns a number a column",
+            error=UtilityError,
+        )
         self.name = name
         self.symmetric = symmetric
 
@@ -150,13 +150,12 @@ class FDivergence(Utility):
         growth: float | None = None,
     ) -> None:
         check_generator(f, name)
-        self.f, self.p0, self.p1 = f, _hypothesis(p0, "p0"), _hypothesis(p1, "p1")
-        if self.p0.shape != self.p1.shape:
-            raise UtilityError(
-                "p0 and p1 must have the same length",
-                given=f"{len(self.p0)} and {len(self.p1)}",
-                remedy="give both a probability for every symbol of the prior",
-            )
+        self.f = f
+        self.p0 = checks.probabilities(p0, "p0", error=UtilityError)
+        self.p1 = checks.probabilities(p1, "p1", error=UtilityError)
+        checks.length(self.p1, "p1", len(self.p0), "element of p0", error=UtilityError)
+        self.p0.setflags(write=False)
+        self.p1.setflags(write=False)
         excluded = (self.p1 == 0) & (self.p0 > 0)
         if growth is None and excluded.any():
             raise UtilityError(
@@ -164,14 +163,9 @@ class FDivergence(Utility):
                 given=f"0 at position {int(np.argmax(excluded))}",
                 remedy="smooth p1, or give growth = lim f(t)/t at infinity if that is finite",
             )
-        if growth is not None and not math.isfinite(growth):
-            raise UtilityError(
-                "must be finite",
-                parameter="growth",
-                given=growth,
-                remedy="smooth p1 instead",
-            )
-        self.growth = growth
+        self.growth = growth and checks.number(
+            growth, "growth", remedy="smooth p1 instead", error=UtilityError
+        )
         super().__init__(self._mu, name)
 
     def _mu(self, prior: Prior, columns: Floats) -> Floats:
@@ -202,19 +196,9 @@ class ExpectedGain(Utility):
     """
 
     def __init__(self, gain: ArrayLike, name: str = "expected gain") -> None:
-        try:
-            g = np.array(gain, dtype=np.float64)
-        except (TypeError, ValueError):
-            g = np.zeros(0)
-        if g.ndim != 2 or g.size == 0 or not np.isfinite(g).all():
-            raise UtilityError(
-                "must be a finite matrix (decisions, symbols)",
-                parameter="gain",
-                given=repr(gain)[:80],
-                remedy="give one row a decision, np.eye(N) for guessing the symbol",
-            )
-        g.setflags(write=False)
-        self.gain = g
+        remedy = "give one row a decision, np.eye(N) for guessing the symbol"
+        self.gain = checks.matrix(gain, "gain", remedy=remedy, error=UtilityError)
+        self.gain.setflags(write=False)
         super().__init__(self._mu, name)
 
     def _mu(self, prior: Prior, columns: Floats) -> Floats:
@@ -230,14 +214,9 @@ class ExpectedGain(Utility):
 
 def check_utility(utility: object) -> Utility:
     """The utility, if it is one."""
-    if not isinstance(utility, Utility):
-        raise UtilityError(
-            "must be a Utility",
-            parameter="utility",
-            given=repr(utility)[:80],
-            remedy="wrap a function: Utility(mu)",
-        )
-    return utility
+    return checks.instance(
+        utility, "utility", Utility, "a Utility", remedy="wrap a function: Utility(mu)", error=UtilityError
+    )
 
 
 def check_sub_linear(prior: Prior, utility: Utility, trials: int = 64, seed: int = 0) -> None:
@@ -299,26 +278,52 @@ def check_sub_linear(prior: Prior, utility: Utility, trials: int = 64, seed: int
         )
 
 
+def check_generator(f: Generator, name: str) -> None:
+    """Refuse an f that is not visibly convex with f(1) = 0 and f(0) finite."""
+    t = np.concatenate((np.linspace(0, 4, 257), np.geomspace(4, 1e4, 64)[1:]))  # holds 1
+    try:
+        with np.errstate(all="ignore"):
+            values = np.asarray(f(t), dtype=np.float64)
+        if values.shape != t.shape:
+            raise TypeError(f"it returned shape {values.shape} for shape {t.shape}")
+    except (TypeError, ValueError) as error:
+        raise UtilityError(
+            f"f of {name!r} must work element by element on arrays, got: {error}",
+            remedy="write it with numpy functions, e.g. np.abs(t - 1)",
+        ) from None
+    if not np.isfinite(values).all():
+        bad = int(np.argmax(~np.isfinite(values)))
+        raise UtilityError(
+            f"f of {name!r} must be finite on [0, inf)",
+            given=f"{values[bad]} at {t[bad]:g}",
+            remedy=(
+                "define it there, e.g. 0 log 0 = 0, or choose another f: an infinite f(0) is not covered"
+            ),
+        )
+    at_one = float(values[t == 1][0])
+    if abs(at_one) > 1e-12:
+        raise UtilityError(
+            f"f of {name!r} must vanish at 1",
+            given=f"f(1) = {at_one:g}",
+            remedy="use f(t) - f(1)",
+        )
+    w = (t[2:] - t[1:-1]) / (t[2:] - t[:-2])
+    chord = w * values[:-2] + (1 - w) * values[2:]
+    noise = 1e-9 * np.abs(chord) + 1e-12 * np.abs(values[t <= 4]).max()
+    bent = values[1:-1] > chord + noise
+    if bent.any():
+        raise UtilityError(
+            f"f of {name!r} must be convex",
+            given=f"one that is not near t = {t[1:-1][bent][0]:.4g}",
+            remedy="for a concave f use -f",
+        )
+
+
 def _random_columns(rng: np.random.Generator, n: int, count: int) -> Floats:
     """Non-negative columns, none of them zero, with zeros at all frequencies."""
     x = rng.exponential(size=(n, count)) * (rng.random((n, count)) < rng.random(count))
     x[rng.integers(n, size=count), np.arange(count)] += 0.1
     return x
-
-
-def _hypothesis(p: ArrayLike, which: str) -> Floats:
-    try:
-        q = np.array(p, dtype=np.float64)
-    except (TypeError, ValueError):
-        q = np.zeros(0)
-    if q.ndim != 1 or not np.isfinite(q).all() or np.any(q < 0) or abs(math.fsum(q) - 1) > 1e-9:
-        raise UtilityError(
-            f"{which} must be a probability distribution over the symbols",
-            given=repr(p)[:80],
-            remedy="give finite numbers >= 0 that sum to 1",
-        )
-    q.setflags(write=False)
-    return q
 
 
 def _shown(column: Floats) -> str:
@@ -327,8 +332,42 @@ def _shown(column: Floats) -> str:
     return f"[{numbers}{', …' if len(column) > 12 else ''}]"
 
 
-mutual_information = FInformation(generators.mutual_information, "mutual information")
-total_variation = FInformation(generators.total_variation, "total variation")
-chi_squared = FInformation(generators.chi_squared, "chi-squared")
-hellinger = FInformation(generators.hellinger, "squared Hellinger")
-jensen_shannon = FInformation(generators.jensen_shannon, "Jensen-Shannon")
+# An f-information does not change when a multiple of t - 1 is added to f. The generators below are written so
+# that they vanish to second order at 1 and lose no digits there: lifts close to 1 are what small epsilons are
+# made of.
+
+
+def _mutual_information(t: Floats) -> Floats:
+    """t log t - (t - 1)."""
+    u = t - 1
+    # log1p is precise near 1, but near 0, where u is -1 up to rounding, only log is.
+    log = np.where(t > 0.5, np.log1p(np.maximum(u, -0.5)), np.log(np.where(t > 0, t, 1.0)))
+    return np.asarray(t * log - u)
+
+
+def _total_variation(t: Floats) -> Floats:
+    """|t - 1| / 2."""
+    return np.abs(t - 1) / 2
+
+
+def _chi_squared(t: Floats) -> Floats:
+    """(t - 1)^2."""
+    return (t - 1) ** 2
+
+
+def _hellinger(t: Floats) -> Floats:
+    """(sqrt(t) - 1)^2 / 2."""
+    return np.asarray(((t - 1) / (np.sqrt(t) + 1)) ** 2 / 2)
+
+
+def _jensen_shannon(t: Floats) -> Floats:
+    """(t log t - (1 + t) log((1 + t)/2)) / 2."""
+    u = t - 1
+    return (_mutual_information(t) + u - (2 + u) * np.log1p(u / 2)) / 2
+
+
+mutual_information = FInformation(_mutual_information, "mutual information")
+total_variation = FInformation(_total_variation, "total variation")
+chi_squared = FInformation(_chi_squared, "chi-squared")
+hellinger = FInformation(_hellinger, "squared Hellinger")
+jensen_shannon = FInformation(_jensen_shannon, "Jensen-Shannon")

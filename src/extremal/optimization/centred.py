@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._common.types import Floats
-from ..model.efficiency import direct_loss, explained, square_root
+from ..model.purpose import direct_loss, explained, square_root
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,6 @@ import numpy as np
 from .._common.types import Floats, Ints
 from ..model.blocks import BlockMechanism
 from ..model.doubt import Doubt, doubt
-from ..model.generators import Generator
 from ..model.guaranteed import Guaranteed
 from ..model.leakage import lift
 from ..model.mechanism import Mechanism
@@ -23,7 +22,7 @@ from ..model.prior_set import PriorSet
 from ..model.proof import Certificate
 from ..model.purpose import Purpose
 from ..model.regions import rounding
-from ..model.utility import FInformation, Utility
+from ..model.utility import FInformation, Generator, Utility
 from ..theory.arc import ArcColumns
 from ..theory.lift_vectors import subset_sums
 from ..theory.pairing import pair_outputs

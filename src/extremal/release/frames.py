@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._common.frames import eager_frame
 from ..draw.alphabet import Alphabet
 from ..draw.arrow_rows import take_rows
 from ..draw.columns import Column
@@ -17,7 +18,6 @@ from ..draw.drawing import choose_randomness
 from ..draw.index import check_index
 from ..draw.order import outside, warn_if_ordered
 from ..draw.sampler import Words
-from ..model.frames import eager_frame
 from .arrays import as_column
 from .arrow_schema import released_schema, unordered
 from .certificate import Certificate

@@ -24,7 +24,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .._common.extras import missing
+from .._common.words import missing
 
 try:
     import pyarrow as pa

@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from .._common.extras import missing
-from .._common.words import shorten
+from .._common.frames import eager_frame
+from .._common.words import missing, shorten
 from ..draw.columns import shown
 from ..draw.keys import check_columns_name, check_given_name, read_key
 from ..errors import KeyingError, OptionError, ValuesError
-from ..model.frames import eager_frame
 from .arrays import Draws, privatize_values
 from .certificate import Certificate
 from .frames import privatize_frame

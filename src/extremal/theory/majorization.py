@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._common import checks
 from .._common.types import Floats
 from ..errors import PriorError
-from ..model.vectors import as_vector
 
 TOLERANCE = 1e-12
 
@@ -44,11 +44,4 @@ def majorizes(p: ArrayLike, q: ArrayLike, tolerance: float = TOLERANCE) -> bool:
 
 
 def _vector(values: ArrayLike) -> Floats:
-    p = as_vector(values, "vector")
-    if not np.isfinite(p).all():
-        raise PriorError(
-            "vector must be finite",
-            given=p[~np.isfinite(p)][0],
-            remedy="correct or drop that element",
-        )
-    return p
+    return checks.numbers(values, "vector", error=PriorError)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._common.extras import missing
 from ..._common.types import Floats, Ints
+from ..._common.words import missing
 from ...errors import OptionError, ValuesError
 from ...model.labels import Labels
 

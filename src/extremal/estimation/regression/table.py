@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from ..._common.frames import Tabular
-from ..._common.html import html_table
+from ..._common.frames import Tabular, html_table
 from ..._common.types import Floats
 from ..promise import Promise
 

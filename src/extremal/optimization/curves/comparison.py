@@ -14,7 +14,7 @@ from functools import partial
 from html import escape
 from typing import Any
 
-from ..._common.html import html_table
+from ..._common.frames import html_table
 from ..._common.threads import one_thread
 from ...model.leakage import ROUNDING, epsilon_pml, ldp_epsilon, lip_epsilon, maximal_leakage
 from ...model.mechanism import Mechanism

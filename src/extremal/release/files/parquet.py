@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..._common.extras import missing
+from ..._common.words import missing
 from ...draw.alphabet import Alphabet
 from ...draw.arrow_rows import take_rows
 from ...draw.columns import Column

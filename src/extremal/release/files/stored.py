@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..._common.extras import missing
 from ..._common.files import open_file
 from ..._common.json import parse_json
+from ..._common.words import missing
 from ...errors import FileError, OptionError, ValuesError
 
 MAGIC = b"SQLite format 3\0"

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 import extremal as ex
-from extremal._common.extras import missing
+from extremal._common.words import missing
 
 PHONES = 300
 AT_ONCE = 8

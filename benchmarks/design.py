@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 from families import EPSILONS, families, measure, separately, warm_up
-from report import Report, best
+from report import Report, best, design_by
 from scipy.optimize import linprog
 from scipy.sparse import csc_array
 
@@ -66,10 +66,10 @@ def enumeration(report: Report) -> None:
             runs = 1 if n >= 18 else 3
             plain, plain_cpu, value = best(lambda p=prior: plain_highs(p, EPSILON), runs)
             tuned, tuned_cpu, full = best(
-                lambda p=prior: ex.design(p, EPSILON, ex.mutual_information, method="enumeration"), runs
+                lambda p=prior: design_by(p, EPSILON, ex.mutual_information, oracle="enumeration"), runs
             )
             fast, fast_cpu, part = best(
-                lambda p=prior: ex.design(p, EPSILON, ex.mutual_information, method="column-generation"), runs
+                lambda p=prior: design_by(p, EPSILON, ex.mutual_information, oracle="column-generation"), runs
             )
             ok = None
             if n == 16:
@@ -123,9 +123,9 @@ def utilities(report: Report) -> None:
             gaps = []
             cases = list(itertools.product(chosen or priors, epsilons))
             for family, epsilon in cases:
-                full = ex.design(priors[family], epsilon, utility, method="enumeration")
-                part = ex.design(
-                    priors[family], epsilon, utility, method="column-generation", tolerance=1e-10
+                full = design_by(priors[family], epsilon, utility, oracle="enumeration")
+                part = design_by(
+                    priors[family], epsilon, utility, oracle="column-generation", tolerance=1e-10
                 )
                 difference = abs(part.value - full.value) / full.value
                 gaps.append(part.gap)
@@ -161,7 +161,7 @@ def growth(report: Report) -> None:
             case = min(
                 (measure(prior, 1.0) for _ in range(3 if n <= 100 else 1)), key=lambda case: case["seconds"]
             )
-        seconds, _, arc = best(lambda p=prior: ex.design(p, 1.0, ex.mutual_information, method="arc"), 5)
+        seconds, _, arc = best(lambda p=prior: design_by(p, 1.0, ex.mutual_information, oracle="arc"), 5)
         table.row(
             family, n, case["seconds"], case.get("cpu_seconds"), case["gap"], case.get("rounds"),
             case.get("columns"), case.get("peak_mb"), seconds, arc.gap, case=case,

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from report import Report, best, isolated
+from report import Report, best, design_by, isolated
 
 import extremal as ex
 from extremal.optimization.result import Arcs
@@ -96,22 +96,22 @@ def warm_up(largest: int = 60) -> None:
     for n in (12, 25, 60)[: 1 + (largest >= 25) + (largest >= 60)]:
         for prior in (zipf(n, 1.0), ex.Prior.from_counts(np.arange(1, n + 1))):
             for tolerance in (1e-6, 1e-10) if n < 20 else (1e-6,):
-                ex.design(
+                design_by(
                     prior,
                     1.0,
                     ex.mutual_information,
-                    method="column-generation",
+                    oracle="column-generation",
                     tolerance=tolerance,
                     time_limit=2.0,
                 )
-    ex.design(zipf(12, 1.0), 1.0, ex.mutual_information, method="enumeration")
+    design_by(zipf(12, 1.0), 1.0, ex.mutual_information, oracle="enumeration")
 
 
 def measure(prior: ex.Prior, epsilon: float, method: str = "column-generation", verify: bool = False) -> Case:
     """One design, timed; with `verify` also what the independent checker finds wrong with it."""
     try:
         seconds, cpu, design = best(
-            lambda: ex.design(prior, epsilon, ex.mutual_information, method=method), 1
+            lambda: design_by(prior, epsilon, ex.mutual_information, oracle=method), 1
         )
     except ex.errors.ExtremalError as error:
         return {"epsilon": epsilon, "gap": math.inf, "seconds": math.inf, "error": str(error)}
@@ -278,7 +278,7 @@ def huge(report: Report) -> None:
     for family, prior in priors.items():
         for epsilon in (0.1, 1.0, 4.0):
             seconds, _, design = best(
-                lambda p=prior, e=epsilon: ex.design(p, e, ex.mutual_information, method="arc"), 3
+                lambda p=prior, e=epsilon: design_by(p, e, ex.mutual_information, oracle="arc"), 3
             )
             ok = report.check(
                 f"N = {n}, arc, {family}, epsilon = {epsilon:g}: {seconds:.2f} s <= 1 s with a bound",

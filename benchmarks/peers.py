@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from families import families
-from report import Report, Table, best, isolated
+from report import Report, Table, best, design_by, isolated
 
 import extremal as ex
 
@@ -108,7 +108,7 @@ def our_design(n: int, seed: int) -> Answer:
 def our_gain(n: int, seed: int) -> Answer:
     prior, utility = _prior(n, seed), ex.ExpectedGain(np.eye(n))
     ex.design(_prior(5, seed), EPSILON, ex.ExpectedGain(np.eye(5)))
-    seconds, _, design = best(lambda: ex.design(prior, EPSILON, utility, method="gain-program"), 3, 10.0)
+    seconds, _, design = best(lambda: design_by(prior, EPSILON, utility, oracle="gain-program"), 3, 10.0)
     return {"seconds": seconds, "value": design.value, "note": f"gap {design.gap:.0e}"}
 
 

@@ -25,7 +25,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import extremal as ex
 
 LEVELS = ("tiny", "quick", "normal", "full")
 PACKAGES = ("extremal", "numpy", "scipy", "highspy", "cryptography", "pyarrow", "cvxpy", "qif")
@@ -55,6 +58,22 @@ def best(call: Callable[[], Any], runs: int = 3, budget: float = math.inf) -> Ti
         if time.perf_counter() - begin > budget:
             break
     return fastest
+
+
+def design_by(
+    prior: ex.Prior | ex.PriorSet,
+    epsilon: float,
+    utility: ex.Utility,
+    *,
+    oracle: str,
+    tolerance: float | None = None,
+    time_limit: float | None = None,
+) -> ex.Design:
+    """The design by one way to find it, so that several can be compared."""
+    from extremal.optimization.problem import Effort, Problem
+    from extremal.optimization.solve import solve
+
+    return solve(Problem(prior, epsilon, utility, oracle=oracle), Effort(tolerance, time_limit))
 
 
 @dataclass

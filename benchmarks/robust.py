@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 from families import EPSILONS, families
-from report import Report, best
+from report import Report, best, design_by
 
 import extremal as ex
 
@@ -62,7 +62,7 @@ def measure(
 ) -> dict[str, float]:
     """One design, timed, and its leakage measured over the whole set."""
     method = "column-generation" if small else "auto"
-    seconds, cpu, design = best(lambda: ex.design(held, epsilon, ex.mutual_information, method=method), 1)
+    seconds, cpu, design = best(lambda: design_by(held, epsilon, ex.mutual_information, oracle=method), 1)
     if ex.epsilon_pml(held, design.mechanism) > epsilon + 1e-12:
         report.broke(f"N = {held.size}, {family}, {name}, epsilon = {epsilon:g}: leaks too much")
     gap, limit = (SMALL, 1.0) if small else (TARGETS[name], math.inf)

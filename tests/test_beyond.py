@@ -16,6 +16,7 @@ from extremal.studies.data import anes96
 from extremal.studies.demo.survey import ORDER
 from extremal.studies.paper import draw
 from tests.support import oracles
+from tests.support.solving import design_by
 
 pytest.importorskip("matplotlib")
 if not (Path(__file__).parents[1] / "benchmarks").is_dir():
@@ -95,7 +96,7 @@ def test_the_lip_curve_is_the_program_over_all_vertices_between_both_bounds(part
     program = linprog(
         -ex.mutual_information.columns(party, V.T), A_eq=V.T, b_eq=np.ones(len(pi)), method="highs"
     )
-    design = ex.design(party, epsilon, ex.mutual_information, method="enumeration", notion=ex.LIP.above(low))
+    design = design_by(party, epsilon, ex.mutual_information, oracle="enumeration", notion=ex.LIP.above(low))
     assert design.value == pytest.approx(-program.fun, abs=1e-8)
 
 

@@ -356,7 +356,7 @@ CASES = {
     "lift vectors of 23 symbols": (
         lambda: ex.theory.extremal_lift_vectors(ex.Prior.uniform(23), 0.1),
         errors.SizeError,
-        ["at most 22", "got 23", "column-generation"],
+        ["at most 22", "got 23", "design(prior, epsilon)"],
     ),
     "a polytope of 5 symbols": (
         lambda: ex.theory.polytope_vertices(ex.Prior.uniform(5), 0.1),

@@ -28,13 +28,13 @@ def make(seed: int) -> Panel:
     prior = ex.Prior.from_data(anes96()["party"], labels=ORDER)
     epsilons = np.arange(1, math.floor(prior.epsilon_max / STEP) + 1) * STEP
     own = [ex.design(prior, e, ex.mutual_information) for e in epsilons]
-    lip = [ex.design(prior, e, ex.mutual_information, method="enumeration", notion=ex.LIP) for e in epsilons]
+    lip = [ex.theory.enumerated(prior, e, ex.mutual_information, ex.LIP) for e in epsilons]
     response = [ex.theory.randomized_response_for_pml(prior, e) for e in epsilons]
     table = {
         "epsilon": epsilons,
         "pml": np.array([design.value for design in own]),
-        "lip": np.array([design.value for design in lip]),
-        "lip_pml": np.array([ex.epsilon_pml(prior, design.mechanism) for design in lip]),
+        "lip": np.array([ex.mutual_information(prior, mechanism) for mechanism in lip]),
+        "lip_pml": np.array([ex.epsilon_pml(prior, mechanism) for mechanism in lip]),
         "randomized_response": np.array([ex.mutual_information(prior, m) for m in response]),
         "entropy": np.full(len(epsilons), prior.entropy),
     }

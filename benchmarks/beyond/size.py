@@ -93,7 +93,7 @@ def _checks(table: dict[str, Floats]) -> tuple[Check, ...]:
         if n <= 5 and e < zipf(int(n)).epsilon_max
     ]
     apart = max(
-        abs(ex.design(zipf(int(n)), float(e), ex.mutual_information, method="enumeration").value - v)
+        abs(ex.mutual_information(zipf(int(n)), ex.theory.enumerated(zipf(int(n)), float(e))) - v)
         for e, n, v in small
     )
     ratio = value[last] / table["randomized_response"][last]

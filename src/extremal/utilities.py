@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .model.guaranteed import Guaranteed, guaranteed
 from .model.purpose import Purpose, Quadratic
 from .model.utility import (
     ExpectedGain,
@@ -21,13 +20,11 @@ __all__ = [
     "ExpectedGain",
     "FDivergence",
     "FInformation",
-    "Guaranteed",
     "Purpose",
     "Quadratic",
     "Utility",
     "check_sub_linear",
     "chi_squared",
-    "guaranteed",
     "hellinger",
     "jensen_shannon",
     "mutual_information",

@@ -13,6 +13,7 @@ from extremal.certification.claim import check_claim
 from extremal.certification.set_bounds import bound_over_set
 from tests.support.oracles import every_utility
 from tests.support.prior_sets import all_vertices, some_sets
+from tests.support.solving import design_by
 
 SETS = [priors for n in (3, 4) for priors in some_sets(np.random.default_rng(n), n)[: 7 if n == 3 else 2]]
 
@@ -83,7 +84,7 @@ def test_designs_of_the_library_hold_what_they_claim(method):
     for priors in some_sets(np.random.default_rng(6), 6)[1:]:
         for utility in (ex.mutual_information, ex.utilities.hellinger):
             for epsilon in (1e-3, 0.7, 3.0):
-                design = ex.design(priors, epsilon, utility, method=method)
+                design = design_by(priors, epsilon, utility, oracle=method)
                 found = ex.check_design(design)
                 assert found.ok, found
                 assert found.proved

@@ -16,6 +16,8 @@ from extremal.optimization.oracles.knapsack.separable import Separable
 CASES = """
 import numpy as np
 import extremal as ex
+from extremal.optimization.problem import Effort, Problem
+from extremal.optimization.solve import solve
 
 def zipf(n):
     return 1 / np.arange(1, n + 1) / (1 / np.arange(1, n + 1)).sum()
@@ -27,8 +29,8 @@ CASES = [
     lambda: ex.design(ex.Prior(zipf(25)), 1.0, ex.mutual_information),
     lambda: ex.design(ex.Prior(zipf(60)), 1.0, ex.mutual_information),
     lambda: ex.design(ex.Prior(zipf(16)), 0.8, norm),
-    lambda: ex.design(ball, 0.8, ex.mutual_information, method="column-generation", tolerance=1e-3),
-    lambda: ex.design(ex.PriorSet.from_counts([50, 30, 12, 8]), 1.0, norm, method="column-generation"),
+    lambda: solve(Problem(ball, 0.8, ex.mutual_information, oracle="column-generation"), Effort(1e-3)),
+    lambda: solve(Problem(ex.PriorSet.from_counts([50, 30, 12, 8]), 1.0, norm, oracle="column-generation")),
     lambda: ex.design(ex.Prior(zipf(16)), 0.8),
     lambda: ex.design(ex.Prior(zipf(30)), 1.0),
     lambda: ex.design(ball, 0.8),

@@ -170,7 +170,6 @@ def test_at_zero_nothing_is_told():
         ((THREE, 0.5), {"tolerance": -1}, OptionError),
         ((THREE, 0.5), {"time_limit": "x"}, OptionError),
         ((THREE, 0.5), {"notion": ex.LDP}, OptionError),
-        ((THREE, 0.5), {"method": "arc"}, OptionError),
     ],
 )
 def test_questions_that_make_no_sense_are_refused(arguments, options, error):

@@ -23,6 +23,7 @@ from extremal.theory.lift_vectors import lift_vertices
 from tests.support import oracles
 from tests.support.examples import at_most
 from tests.support.pricing import SEPARABLE
+from tests.support.solving import design_by
 from tests.support.strategies import designs
 
 LOWS = st.sampled_from([0.0, 0.0, 0.0, 0.2, 0.9])
@@ -319,7 +320,7 @@ def test_vertices_that_differ_by_less_than_1e_9_are_different():
     epsilon = math.log(3) + 3.3e-9
     best = oracles.optimum(prior, math.exp(epsilon), ex.utilities.hellinger)
     for method in ("enumeration", "column-generation"):
-        design = ex.design(prior, epsilon, ex.utilities.hellinger, method=method, tolerance=1e-10)
+        design = design_by(prior, epsilon, ex.utilities.hellinger, oracle=method, tolerance=1e-10)
         assert design.value == pytest.approx(best, rel=1e-9)
         assert design.gap <= 1e-9
 
@@ -340,7 +341,7 @@ def test_next_to_an_edge_the_program_is_solved_to_full_precision(counts, shift, 
     for k in range(1, prior.size):
         epsilon = prior.region_edges[k] + shift
         designs = [
-            ex.design(prior, epsilon, utility, method=method, tolerance=1e-10)
+            design_by(prior, epsilon, utility, oracle=method, tolerance=1e-10)
             for method in ("enumeration", "column-generation")
         ]
         assert designs[0].value == pytest.approx(designs[1].value, rel=1e-9)

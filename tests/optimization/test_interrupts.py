@@ -16,6 +16,7 @@ from extremal.estimation.precision import precision
 from extremal.optimization import generate as column_generation
 from extremal.optimization import search
 from tests.support.optima import assert_checked, assert_keeps_its_promises, run
+from tests.support.solving import design_by
 
 
 @pytest.mark.parametrize("size", [16, pytest.param(60, marks=pytest.mark.slow)])
@@ -147,7 +148,7 @@ def test_a_limit_that_ends_the_first_program_leaves_the_arc_mechanism(size, monk
     assert design.stats.rounds == 0
     assert ex.epsilon_pml(prior, design.mechanism) <= 0.3 + 1e-12
     assert_checked(design)
-    arc = ex.design(prior, 0.3, ex.mutual_information, method="arc")
+    arc = design_by(prior, 0.3, ex.mutual_information, oracle="arc")
     assert 0.8 * arc.value <= design.value <= design.upper_bound <= arc.upper_bound * (1 + 1e-9)
     assert len(set(design.mechanism.outputs)) == design.mechanism.shape[1] > 0
 

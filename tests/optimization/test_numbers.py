@@ -10,6 +10,7 @@ import pytest
 import extremal as ex
 from extremal.certification.claim import check_claim
 from extremal.theory.polytope import exact_polytope_vertices
+from tests.support.solving import design_by
 
 STEEP = ex.FInformation(lambda t: 1 - np.asarray(t) ** 0.05, "steep")
 
@@ -21,12 +22,12 @@ def made(seed):
         prior = ex.Prior(rng.dirichlet(np.ones(n)) * 0.99 + 0.01 / n)
         for epsilon in (0.1, 0.7, 2.0):
             yield ex.design(prior, epsilon, ex.mutual_information)
-            yield ex.design(prior, epsilon, ex.mutual_information, method="arc")
+            yield design_by(prior, epsilon, ex.mutual_information, oracle="arc")
             yield ex.design(prior, epsilon, ex.ExpectedGain(np.eye(n)))
             yield ex.design(prior, epsilon, ex.ExpectedGain(rng.standard_normal((4, n))))
             if n <= 8:
-                yield ex.design(prior, epsilon, ex.utilities.hellinger, method="column-generation")
-                yield ex.design(prior, epsilon, ex.utilities.hellinger, method="enumeration")
+                yield design_by(prior, epsilon, ex.utilities.hellinger, oracle="column-generation")
+                yield design_by(prior, epsilon, ex.utilities.hellinger, oracle="enumeration")
                 yield ex.design(ex.PriorSet.l1_ball(prior, 0.1), epsilon, ex.mutual_information)
 
 
@@ -94,7 +95,7 @@ def test_utilities_that_no_mechanism_gains_have_the_value_0_and_that_is_proven(n
     prior = ex.Prior(np.random.default_rng(n).dirichlet(np.ones(n)))
     utility = ex.FInformation(f, "nothing")
     for method in ("auto", "column-generation"):
-        design = ex.design(prior, 0.9, utility, method=method)
+        design = design_by(prior, 0.9, utility, oracle=method)
         assert design.value == pytest.approx(0, abs=1e-15)
         assert design.proven
         assert check_claim(prior, 0.9, utility, design).ok
@@ -110,7 +111,7 @@ def test_masses_of_1e_13_are_designed_for(factor):
         for P in exact_polytope_vertices(masses, factor)
     )
     for method in ("enumeration", "column-generation"):
-        design = ex.design(prior, epsilon, ex.mutual_information, method=method)
+        design = design_by(prior, epsilon, ex.mutual_information, oracle=method)
         assert design.value == pytest.approx(best, rel=1e-6)
         assert design.upper_bound >= best * (1 - 1e-9)
 
@@ -119,7 +120,7 @@ def test_masses_of_1e_13_are_designed_for(factor):
 @pytest.mark.parametrize("method", ["enumeration", "column-generation"])
 def test_levels_next_to_full_disclosure_of_tiny_masses_end_with_a_design(level, method):
     prior = ex.Prior([1e-13, 1e-13, 0.7, 0.3 - 2e-13])
-    design = ex.design(prior, level, ex.mutual_information, method=method)
+    design = design_by(prior, level, ex.mutual_information, oracle=method)
     assert ex.epsilon_pml(prior, design.mechanism) <= level + 1e-12
     assert design.value <= prior.entropy
     assert design.upper_bound >= prior.entropy - 1e-9  # the two large symbols can be told apart
@@ -137,7 +138,7 @@ def test_guessing_at_tiny_levels_gains_what_theorem_3_says(level):
         pi, c = [Decimal(float(p)) for p in prior.probabilities], Decimal(level).exp()
         best = sum(max(p * (c * q - (c - 1 if p is q else 0)) for p in pi) for q in pi)
     for method in ("auto", "gain-program"):
-        design = ex.design(prior, level, ex.ExpectedGain(np.eye(3)), method=method)
+        design = design_by(prior, level, ex.ExpectedGain(np.eye(3)), oracle=method)
         assert design.value == pytest.approx(float(best), rel=1e-12)
         assert design.upper_bound >= float(best) * (1 - 1e-12)
         assert design.proven

@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.errors import EpsilonError, OptionError, PriorError, RegionError, SizeError, UtilityError
-from extremal.optimization.problem import make_task
-from extremal.optimization.run import choose_method
+from extremal.errors import EpsilonError, OptionError, PriorError, UtilityError
+from extremal.optimization.problem import Effort, Problem, make_task
+from extremal.optimization.solve import choose_method
 from tests.support.optima import TWO
 from tests.support.pricing import families
+from tests.support.solving import design_by
 
 
 def test_the_rule_of_auto_is_that_of_the_docstring():
     def method(prior, epsilon, utility=ex.mutual_information, low=0.0):
-        return choose_method(make_task(prior, epsilon, utility, 1e-6, None, low))
+        return choose_method(make_task(Problem(prior, epsilon, utility, ex.LIP.above(low)), Effort()))
 
     three, eleven = ex.Prior([0.5, 0.3, 0.2]), ex.Prior.from_counts(range(1, 12))
     norm = ex.Utility(lambda prior, P: np.sqrt((P**2).sum(axis=0)), symmetric=True)
@@ -118,18 +119,11 @@ THREE = ex.Prior([0.5, 0.3, 0.2])
             UtilityError,
             ["each of 3", "got 2"],
         ),
-        ({"method": "simplex"}, ValueError, ["'auto'", "'column-generation'", "got 'simplex'"]),
         ({"tolerance": -1e-9}, ValueError, ["tolerance", ">= 0", "-1e-09"]),
         ({"tolerance": math.nan}, ValueError, ["tolerance", "finite", "nan"]),
         ({"tolerance": math.inf}, ValueError, ["tolerance", "finite", "inf"]),
         ({"time_limit": -1}, ValueError, ["time_limit", ">= 0", "-1", "math.inf"]),
         ({"time_limit": math.nan}, ValueError, ["time_limit", "nan"]),
-        ({"method": "binary"}, RegionError, ["2 symbols", "got 3", "design(prior, epsilon)"]),
-        ({"method": "high-privacy"}, RegionError, ["epsilon_1", "got 0.7", "design(prior, epsilon)"]),
-        ({"method": "uniform"}, RegionError, ["uniform prior", "0.2 to 0.5", "design(prior, epsilon)"]),
-        ({"method": "gain-program"}, UtilityError, ["ExpectedGain", "mutual information", "auto"]),
-        ({"prior": ex.Prior.uniform(5), "method": "vertices"}, SizeError, ["N <= 4", "got 5"]),
-        ({"prior": ex.Prior.uniform(30), "method": "enumeration"}, SizeError, ["at most 22", "got 30"]),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
@@ -144,12 +138,12 @@ def test_questions_that_make_no_sense_are_refused(change, error, parts):
 def test_theorem_4_needs_a_promise_of_symmetry():
     norm = ex.Utility(lambda prior, P: np.sqrt((P**2).sum(axis=0)), "norm")
     with pytest.raises(UtilityError, match="symmetric=True"):
-        ex.design(ex.Prior.uniform(4), 0.5, norm, method="uniform")
+        design_by(ex.Prior.uniform(4), 0.5, norm, oracle="uniform")
 
 
 @pytest.mark.parametrize(
     "option",
-    [{"method": ["binary"]}, {"method": None}, {"tolerance": "x"}, {"time_limit": "x"}, {"progress": 5}],
+    [{"tolerance": "x"}, {"time_limit": "x"}, {"progress": 5}],
 )
 def test_an_option_of_a_wrong_type_is_an_option_error(option):
     with pytest.raises(ex.errors.OptionError, match=next(iter(option))):

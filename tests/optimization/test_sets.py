@@ -13,6 +13,7 @@ from extremal.optimization.oracles.nested.pricing import NestedPricer
 from extremal.optimization.oracles.nested.vertices import MOVED, climb, nested_columns, robust_vertices
 from tests.support.oracles import every_utility
 from tests.support.prior_sets import all_vertices, random_members, some_sets
+from tests.support.solving import design_by
 
 
 def optimum(lifts, gains):
@@ -43,7 +44,7 @@ def test_extremal_columns_are_mixtures_of_two_nested_sets(n):
             assert np.all(listed.max(axis=1) <= c * priors.smallest_means(listed.T) * (1 + 1e-12))
             for utility in every_utility(n)[:6]:
                 gains = utility.columns(priors.nominal, vertices.T)
-                found = ex.design(priors, epsilon, utility, method="enumeration")
+                found = design_by(priors, epsilon, utility, oracle="enumeration")
                 assert found.value == pytest.approx(optimum(vertices, gains), abs=1e-8)
                 assert_holds(priors, epsilon, found)
 
@@ -52,8 +53,8 @@ def test_extremal_columns_are_mixtures_of_two_nested_sets(n):
 def test_enumeration_and_column_generation_agree(utility):
     rng = np.random.default_rng(7)
     for priors in some_sets(rng, 4):
-        listed = ex.design(priors, 0.8, utility, method="enumeration")
-        generated = ex.design(priors, 0.8, utility, method="column-generation", tolerance=1e-3)
+        listed = design_by(priors, 0.8, utility, oracle="enumeration")
+        generated = design_by(priors, 0.8, utility, oracle="column-generation", tolerance=1e-3)
         assert_holds(priors, 0.8, listed)
         assert_holds(priors, 0.8, generated)
         assert listed.gap <= 1e-12
@@ -152,7 +153,7 @@ def test_symmetric_sets_need_one_column_and_its_shifts(n, utility):
             shifts = ex.design(priors, epsilon, utility)
             assert_holds(priors, epsilon, shifts)
             assert shifts.method in ("robust uniform", "robust identity")
-            listed = ex.design(priors, epsilon, utility, method="enumeration")
+            listed = design_by(priors, epsilon, utility, oracle="enumeration")
             assert shifts.value == pytest.approx(listed.value, rel=1e-9)
 
 
@@ -246,11 +247,11 @@ def test_column_generation_is_exact_for_small_alphabets(n):
         ex.PriorSet.at_least(ex.Prior(p), 0.5 * p.min()),
         ex.PriorSet.intervals(0.7 * p, np.minimum(1.4 * p, 1)),
     ):
-        generated = ex.design(priors, 1.0, ex.mutual_information, method="column-generation")
+        generated = design_by(priors, 1.0, ex.mutual_information, oracle="column-generation")
         assert_holds(priors, 1.0, generated)
         assert generated.gap <= 1e-6
         if n < 12:
-            listed = ex.design(priors, 1.0, ex.mutual_information, method="enumeration")
+            listed = design_by(priors, 1.0, ex.mutual_information, oracle="enumeration")
             assert generated.value == pytest.approx(listed.value, rel=1e-6)
             assert generated.upper_bound >= listed.value * (1 - 1e-9)
 
@@ -307,7 +308,7 @@ def test_large_alphabets_get_a_valid_design_with_an_honest_bound():
     found = ex.design(priors, 1.0, ex.mutual_information, tolerance=1e-2)
     assert_holds(priors, 1.0, found)
     assert found.gap < 0.05
-    assert found.value < ex.design(priors.nominal, 1.0, ex.mutual_information, method="arc").upper_bound
+    assert found.value < design_by(priors.nominal, 1.0, ex.mutual_information, oracle="arc").upper_bound
 
 
 @pytest.mark.slow
@@ -354,24 +355,18 @@ def test_the_promise_holds_for_the_true_prior_as_often_as_it_says():
     assert kept >= 180
 
 
-def test_methods_that_know_no_sets_are_refused():
+def test_questions_that_sets_have_no_answer_to_are_refused():
     priors = ex.PriorSet.l1_ball(ex.Prior([0.5, 0.3, 0.2]), 0.1)
-    with pytest.raises(ValueError, match="over a set of priors method must be"):
-        ex.design(priors, 0.5, ex.mutual_information, method="arc")
     with pytest.raises(ValueError, match="for a set of priors is for PML"):
         ex.design(priors, 0.5, ex.mutual_information, notion=ex.LIP.above(0.5))
-    with pytest.raises(ex.errors.RegionError, match="2 symbols"):
-        ex.design(priors, 0.5, ex.mutual_information, method="binary")
-    with pytest.raises(ex.errors.RegionError, match="permuted"):
-        ex.design(priors, 0.5, ex.mutual_information, method="uniform")
     with pytest.raises(ex.errors.EpsilonError):
         ex.design(priors, -1, ex.mutual_information)
     with pytest.raises(ex.errors.SizeError, match="up to 16 symbols"):
-        ex.design(
+        design_by(
             ex.PriorSet.at_least(ex.Prior(np.arange(1, 31) / 465), 0),
             0.5,
             ex.mutual_information,
-            method="enumeration",
+            oracle="enumeration",
         )
 
 

@@ -14,6 +14,7 @@ from extremal.theory import closed_form
 from tests.support.examples import at_most
 from tests.support.optima import assert_checked, assert_keeps_its_promises, run
 from tests.support.pricing import SEPARABLE, families
+from tests.support.solving import design_by
 from tests.support.strategies import designs
 
 
@@ -115,7 +116,7 @@ def test_a_thousand_counts_stay_within_two_gigabytes():
 def test_a_hundred_thousand_symbols_by_arcs_need_no_matrix():
     weights = 1 / np.arange(1, 100_001)
     prior = ex.Prior(weights / weights.sum())
-    design = ex.design(prior, 1.0, ex.mutual_information, method="arc")
+    design = design_by(prior, 1.0, ex.mutual_information, oracle="arc")
     assert design.made.shape[1] <= 200_000
     assert design.value <= 1 <= design.upper_bound * (1 + 1e-12)
     assert design.gap <= 0.02
@@ -123,7 +124,7 @@ def test_a_hundred_thousand_symbols_by_arcs_need_no_matrix():
     assert "100000 answers" in design._repr_html_()
     with pytest.raises(SizeError, match="100000 inputs x"):
         _ = design.mechanism
-    uniform = ex.design(ex.Prior.uniform(100_000), 1.0, ex.mutual_information, method="arc")
+    uniform = design_by(ex.Prior.uniform(100_000), 1.0, ex.mutual_information, oracle="arc")
     assert uniform.gap <= 1e-5
 
 
@@ -131,7 +132,7 @@ def test_a_hundred_thousand_symbols_by_arcs_need_no_matrix():
 @at_most(40)
 def test_the_value_of_arcs_without_a_matrix_is_that_of_the_mechanism(design, utility):
     prior, epsilon = design
-    arc = ex.design(prior, epsilon, utility, method="arc")
+    arc = design_by(prior, epsilon, utility, oracle="arc")
     assert arc.value == pytest.approx(utility(prior, arc.mechanism), rel=1e-10, abs=1e-12)
     # The order on the circle is chosen: no worse than the caller's.
     assert arc.value >= utility(prior, closed_form.arc(prior, epsilon)) * (1 - 1e-9) - 1e-12

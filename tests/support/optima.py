@@ -9,6 +9,7 @@ import pytest
 
 import extremal as ex
 from extremal.certification.claim import check_claim
+from tests.support.solving import design_by
 
 LEVEL = 4e-15  # levels that differ by this are equal up to rounding
 METHODS = [
@@ -25,7 +26,7 @@ METHODS = [
 
 def listed(prior, epsilon, utility, low=0.0):
     """The optimum by going through all vertices."""
-    return ex.design(prior, epsilon, utility, method="enumeration", notion=ex.LIP.above(low))
+    return design_by(prior, epsilon, utility, oracle="enumeration", notion=ex.LIP.above(low))
 
 
 def width(prior, epsilon, utility, low=0.0):

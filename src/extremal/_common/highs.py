@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .types import Floats
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Options = Mapping[str, str | int | float | bool]
 OPTIONS: Options = {
@@ -50,7 +53,7 @@ class Program:
         """Rows and columns."""
         return self._highs.getNumRow(), self._highs.getNumCol()
 
-    def add_rows(self, low: Floats, high: Floats, matrix: Floats) -> None:
+    def add_rows(self, low: Floats, high: Floats, matrix: Floats | csr_array) -> None:
         """Rows low <= matrix x <= high."""
         self._highs.addRows(len(low), low, high, *_sparse(matrix))
 
@@ -96,8 +99,10 @@ class Program:
         return np.array(found.col_value), np.array(found.row_dual)
 
 
-def _sparse(matrix: Floats) -> tuple[int, Any, Any, Floats]:
+def _sparse(matrix: Floats | csr_array) -> tuple[int, Any, Any, Floats]:
     """The elements of a matrix that are not 0, row by row."""
+    if not isinstance(matrix, np.ndarray):
+        return matrix.nnz, matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data
     row, column = np.nonzero(matrix)
     starts = np.searchsorted(row, np.arange(len(matrix))).astype(np.int32)
     return len(row), starts, column.astype(np.int32), np.asarray(matrix[row, column], dtype=np.float64)

@@ -18,15 +18,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .._common import checks
 from .._common.threads import one_thread
 from ..certification.certified import Certified
-from ..certification.envelope import exact_tables
 from ..certification.proof import Lift, log_above
-from ..model.envelope import Corners
 from ..model.mechanism import Mechanism, check_match, check_mechanism
 from ..model.prior import Prior, check_prior
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Envelope(Corners):
+class Envelope:
     """L_x of every answer by its corners: after k reports P(E) = report_shares[x, k] and P(E|x) = chances[x, k].
 
     The corners are doubles, or fractions where the mechanism is given in integers.
@@ -47,6 +48,55 @@ class Envelope(Corners):
     chances
         P(E | answer) after k reports.
     """
+
+    report_shares: NDArray[Any]
+    chances: NDArray[Any]
+
+    @classmethod
+    def of(cls, probabilities: NDArray[Any], matrix: NDArray[Any]) -> Self:
+        """The envelope of a prior (N,) and a mechanism (N, M), in doubles or in fractions (dtype object).
+
+        Parameters
+        ----------
+        probabilities
+            The prior, (N,).
+        matrix
+            The mechanism, (N, M).
+        """
+        occurring = matrix.max(axis=0) > 0
+        P = matrix[:, occurring]
+        Q = P / P.max(axis=0)  # in doubles, probabilities @ P may underflow
+        order = np.argsort(-(Q / (probabilities @ Q)), axis=1, kind="stable")
+        rho = probabilities @ P
+        shares = np.cumsum(rho[order], axis=1)
+        chances = np.cumsum(np.take_along_axis(P, order, axis=1), axis=1)
+        nothing = np.zeros((len(P), 1), dtype=P.dtype) + 0 * P[:, :1]
+        return cls(np.hstack([nothing, shares]), np.hstack([nothing, chances]))
+
+    def factor(self, delta: float | Fraction) -> Any:
+        """max_x L_x(δ) / δ: how much more likely an event of probability δ makes an answer, at most.
+
+        A fraction if the corners are.
+
+        Parameters
+        ----------
+        delta
+            The share of all reports, between 0 and 1.
+        """
+        checks.number(delta, "delta", above=0, most=1, remedy="e.g. 0.01")
+        share = Fraction(delta) if self.report_shares.dtype == object else delta
+        return max(self._largest(x, share) for x in range(len(self.report_shares))) / share
+
+    def _largest(self, x: int, delta: Any) -> Any:
+        """L_x(δ)."""
+        shares, chances = self.report_shares[x], self.chances[x]
+        k = int(np.searchsorted(shares, delta))  # the first corner at or behind δ
+        if k == len(shares):
+            return chances[-1]  # rounding: all shares add up to a hair below δ = 1
+        if k == 0 or shares[k] == delta:
+            return chances[k]
+        slope = (chances[k] - chances[k - 1]) / (shares[k] - shares[k - 1])
+        return chances[k - 1] + slope * (delta - shares[k - 1])
 
     def __call__(self, delta: float | Fraction) -> float:
         """ε(δ) in nats; from fractions rounded up, so that it is a bound."""
@@ -91,7 +141,18 @@ def envelope(prior: Prior | Certified, mechanism: Mechanism | None = None) -> En
         The mechanism: a row for each answer, a column for each report.
     """
     if isinstance(prior, Certified):
-        return Envelope.of(*exact_tables(prior.prior, prior.weights, prior.bits, prior.grouping))
+        return Envelope.of(*_exact_tables(prior))
     known, found = check_prior(prior), check_mechanism(mechanism)
     check_match(known, found)
     return Envelope.of(known.probabilities, found.matrix)
+
+
+def _exact_tables(certified: Certified) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Prior and mechanism in fractions: masses (N,), chances (N, M); of blocks, if there are any."""
+    masses = [Fraction(p) for p in certified.prior.probabilities.tolist()]
+    if certified.grouping is not None:
+        order, bounds = certified.grouping.order.tolist(), certified.grouping.starts.tolist()
+        masses = [sum((masses[k] for k in order[i:j]), Fraction(0)) for i, j in pairwise(bounds)]
+    total = sum(masses)
+    rows = [[Fraction(w, 1 << certified.bits) for w in row] for row in certified.weights.tolist()]
+    return np.array([p / total for p in masses]), np.array(rows)

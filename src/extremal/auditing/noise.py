@@ -21,10 +21,10 @@ from functools import cached_property
 import numpy as np
 from scipy.optimize import brentq
 
+from .._common import checks
 from .._common.types import Floats
 from .._common.words import at_most, factor
 from ..errors import MechanismError, OptionError
-from ..model.envelope import check_share
 from ..model.leakage import ROUNDING
 from ..model.prior import Prior, check_prior
 from .noise_kinds import Noise, gaussian, geometric, laplace, numeric_values
@@ -162,7 +162,7 @@ class NoiseAudit:
         delta
             The share of all reports, between 0 and 1.
         """
-        check_share(delta)
+        checks.number(delta, "delta", above=0, most=1, remedy="e.g. 0.01")
         best = max(self._largest(x, delta) for x in range(len(self.values)))
         return min(max(math.log(best / delta), 0.0), self.epsilon)
 

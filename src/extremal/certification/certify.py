@@ -18,9 +18,8 @@ from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
 from . import file as mechanism_file
 from .certified import Certified, too_leaky
-from .envelope import exact_factors
 from .exact import exact_masses, largest_exact_lift
-from .proof import Lift, is_at_most
+from .proof import is_at_most
 from .weights import candidates
 
 # A matrix of doubles exceeds the level it was designed for by rounding: 1e-12 where rows are a little off 1.
@@ -142,7 +141,7 @@ def certify(
 
 
 def _of_design(design: Designed, mechanism: object, epsilon: object, allow_true_answers: bool) -> Certified:
-    """The mechanism of a design, with the limits of its envelope."""
+    """The mechanism of a design."""
     if mechanism is not None or epsilon is not None:
         raise MechanismError(
             "a design brings its own mechanism and epsilon",
@@ -154,11 +153,9 @@ def _of_design(design: Designed, mechanism: object, epsilon: object, allow_true_
             remedy="certify its PML: `certify(prior, mechanism, epsilon)`",
         )
     compact = design.made if isinstance(getattr(design, "made", None), BlockMechanism) else design.mechanism
-    made = certify(
+    return certify(
         design.prior_set or design.prior, compact, design.epsilon, allow_true_answers=allow_true_answers
     )
-    _check_envelope(made, getattr(design, "envelope", ()))
-    return made
 
 
 def _between_blocks(prior: Prior | PriorSet, mechanism: BlockMechanism) -> Prior:
@@ -192,17 +189,3 @@ def _check_fits(prior: Prior | PriorSet, nominal: Prior, mechanism: Mechanism, e
     worst = int(np.argmax(leakage))
     if leakage[worst] > epsilon + ROUNDING:
         raise too_leaky(mechanism.outputs[worst], float(leakage[worst]), epsilon)
-
-
-def _check_envelope(made: Certified, limits: tuple[tuple[float, float], ...]) -> None:
-    """Refuse integers that do not keep the limits of a design's envelope exactly."""
-    if not limits:
-        return
-    factors = exact_factors(made.prior, made.weights, made.bits, limits, made.grouping)
-    for (delta, level), factor in zip(limits, factors, strict=True):
-        if not is_at_most(Lift(factor.numerator, factor.denominator, 0), level):
-            raise CertificationError(
-                f"rounded to integers, the worst {delta:g} of reports tells more than {level:g} nats",
-                given=f"a factor of {float(factor):.15g}",
-                remedy="design for a slightly smaller limit",
-            )

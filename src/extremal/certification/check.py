@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from .._common.threads import one_thread
-from .._common.types import Floats
 from ..errors import MechanismError, OptionError
-from ..model.guaranteed import Guaranteed
 from ..model.leakage import epsilon_pml
 from ..model.mechanism import Mechanism, check_match
 from ..model.notion import LIP, PML, Notion
@@ -35,8 +33,7 @@ from ..model.utility import (
     mutual_information,
     total_variation,
 )
-from .claim import EXACT, RELATIVE, Check, Claim, check_claim, number, rounding_of
-from .envelope import exceeded, limited_bound
+from .claim import EXACT, Check, Claim, check_claim, number
 from .quadratic import check_quadratic
 
 NAMED = {u.name: u for u in (mutual_information, total_variation, chi_squared, hellinger, jensen_shannon)}
@@ -62,16 +59,13 @@ class CheckedDesign(Claim, Protocol):
 class Kind(NamedTuple):
     """What a design states besides numbers. Which proof it needs follows from this alone."""
 
-    worth: str  # "utility", "purpose" or "guarantee"
+    worth: str  # "utility" or "purpose"
     notion: str
     priors: str  # "one" or "set"
-    limits: bool  # of the envelope
 
     def __str__(self) -> str:
         over = "one prior" if self.priors == "one" else "a set of priors"
-        return (
-            f"a {self.worth} under {self.notion} for {over}{', with limits by share' if self.limits else ''}"
-        )
+        return f"a {self.worth} under {self.notion} for {over}"
 
 
 @one_thread
@@ -96,15 +90,13 @@ def check_design(design: CheckedDesign) -> Check:
     There is a proof for these designs. All others are refused with an error, and so are designs whose fields
     contradict each other:
 
-    ==========================  =============  ====================  ====================
-    what it is for              notion         priors                limits by share
-    ==========================  =============  ====================  ====================
-    a utility                   PML            one, or a set         none
-    a utility                   LIP            one                   none
-    a utility                   PML            one                   any (`envelope`)
-    a purpose such as shares    PML            one, or a set         none
-    a guaranteed utility        PML            one                   none
-    ==========================  =============  ====================  ====================
+    ==========================  =============  ====================
+    what it is for              notion         priors
+    ==========================  =============  ====================
+    a utility                   PML            one, or a set
+    a utility                   LIP            one
+    a purpose such as shares    PML            one, or a set
+    ==========================  =============  ====================
 
     Not checked is what says how the design was found (`method`, `stats`), and what only a sample can show: how sure it
     is that a set of priors holds the true one.
@@ -140,16 +132,13 @@ def _kind(design: CheckedDesign) -> Kind:
             given=f"{getattr(priors, 'nominal', priors)!r} and {prior!r}"[:160],
             remedy="`design(priors, epsilon)` makes such a design",
         )
-    if isinstance(utility, Guaranteed):
-        worth = "guarantee"
-    elif callable(getattr(utility, "loss", None)) and not isinstance(utility, Utility):
+    if callable(getattr(utility, "loss", None)) and not isinstance(utility, Utility):
         worth = "purpose"
     else:
         worth = "utility"
         if not isinstance(check_utility(utility), FInformation | ExpectedGain):
             check_sub_linear(prior, utility)  # what is largest at vertices bounds nothing else
-    limits = bool(_field(design, "envelope"))
-    return Kind(worth, _notion(design.notion), "one" if priors is None else "set", limits)
+    return Kind(worth, _notion(design.notion), "one" if priors is None else "set")
 
 
 def _field(design: CheckedDesign, name: str) -> Any:
@@ -170,10 +159,9 @@ def _contradictions(design: CheckedDesign) -> list[str]:
     """What a design says that is false whatever its proof shows."""
     problems = []
     utility = design.utility
-    named = utility.utility if isinstance(utility, Guaranteed) else utility
-    known = NAMED.get(str(named.name))
-    if known is not None and not (isinstance(named, FInformation) and named.f is known.f):
-        problems.append(f"the utility called {named.name!r} is another one")
+    known = NAMED.get(str(utility.name))
+    if known is not None and not (isinstance(utility, FInformation) and utility.f is known.f):
+        problems.append(f"the utility called {utility.name!r} is another one")
     if _field(design, "proven") and not number(design.upper_bound) < math.inf:
         problems.append("it is called proven, but claims no bound")
     made = _field(design, "made")
@@ -186,77 +174,6 @@ def _check_utility(design: CheckedDesign) -> Check:
     """A dual vector bounds the utility, over lift vectors of the prior or of the set."""
     low = design.notion.lower_lift(check_epsilon(design.epsilon))
     return check_claim(design.prior, design.epsilon, design.utility, design, lower_lift=low)
-
-
-def _check_guaranteed(design: CheckedDesign) -> Check:
-    """A mean of what the answers get, with any weights, bounds the smallest of it; a dual vector bounds the mean."""
-    utility = design.utility
-    theta = _weights(_field(design, "weights"))
-    if theta.shape != (design.prior.size,) or not theta.min() >= 0 or abs(math.fsum(theta) - 1) > EXACT:
-        raise MechanismError(
-            "a guaranteed utility is proved by weights of the answers that are >= 0 and sum to 1",
-            given=repr(theta.tolist())[:80],
-            remedy="design() gives them",
-        )
-    mean = utility.weighted(design.prior, theta)
-    claim = _Claim(design.mechanism, mean(design.prior, design.mechanism), design.upper_bound, design.dual)
-    found = check_claim(design.prior, design.epsilon, mean, claim)
-    value, claimed = utility(design.prior, design.mechanism), number(design.value)
-    noise = rounding_of(
-        lambda P: np.array([utility(design.prior, Mechanism(P / P.sum(axis=1, keepdims=True)))]),
-        design.mechanism.matrix,
-    )
-    problems = found.problems
-    if not (
-        math.isfinite(claimed) and abs(value - claimed) <= RELATIVE * max(abs(value), abs(claimed)) + noise
-    ):
-        problems += (f"value is {value:.12g}, not {claimed:.12g}",)
-    gap = max(found.upper_bound - value, 0.0) / abs(found.upper_bound) if found.upper_bound else 0.0
-    return replace(found, ok=not problems, value=value, claimed_value=claimed, gap=gap, problems=problems)
-
-
-def _weights(given: Any) -> Floats:
-    """Numbers, or none."""
-    try:
-        return np.array(given, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return np.zeros(0)
-
-
-@dataclass(frozen=True)
-class _Claim:
-    mechanism: Mechanism
-    value: float
-    upper_bound: float
-    dual: Floats | None
-
-
-def _check_limited(design: CheckedDesign) -> Check:
-    """Limits of the envelope, which may prove more than a dual vector alone."""
-    limits = _limits(_field(design, "envelope"))
-    proved = None
-    if design.certificate is not None:
-        proved = limited_bound(design.prior, design.epsilon, design.utility, limits, design.certificate)
-    found = check_claim(design.prior, design.epsilon, design.utility, design, bound=proved)
-    above = [] if math.isnan(found.leakage) else exceeded(design.prior, design.mechanism, limits)
-    problems = (*found.problems, *above)
-    return replace(found, ok=not problems, problems=problems)
-
-
-def _limits(envelope: Any) -> tuple[tuple[float, float], ...]:
-    """Pairs of a share and a level."""
-    try:
-        limits = tuple((number(share), check_epsilon(level)) for share, level in envelope)
-    except (TypeError, ValueError):
-        limits = ()
-    if not limits or not all(0 < share <= 1 for share, _ in limits):
-        raise OptionError(
-            "must be pairs of a share of reports and a level",
-            parameter="envelope",
-            given=repr(envelope)[:80],
-            remedy="e.g. ((0.1, 0.5),)",
-        )
-    return limits
 
 
 def _check_purpose(design: CheckedDesign) -> Check:
@@ -309,11 +226,9 @@ def _check_purpose(design: CheckedDesign) -> Check:
 
 
 PROOFS: dict[Kind, Callable[[Any], Check]] = {
-    Kind("utility", "PML", "one", limits=False): _check_utility,
-    Kind("utility", "PML", "set", limits=False): _check_utility,
-    Kind("utility", "LIP", "one", limits=False): _check_utility,
-    Kind("utility", "PML", "one", limits=True): _check_limited,
-    Kind("purpose", "PML", "one", limits=False): _check_purpose,
-    Kind("purpose", "PML", "set", limits=False): _check_purpose,
-    Kind("guarantee", "PML", "one", limits=False): _check_guaranteed,
+    Kind("utility", "PML", "one"): _check_utility,
+    Kind("utility", "PML", "set"): _check_utility,
+    Kind("utility", "LIP", "one"): _check_utility,
+    Kind("purpose", "PML", "one"): _check_purpose,
+    Kind("purpose", "PML", "set"): _check_purpose,
 }

@@ -124,13 +124,11 @@ def check_claim(
     design: Claim,
     *,
     lower_lift: float = 0.0,
-    bound: Bound | None = None,
 ) -> Check:
     """Whether a design is a mechanism, satisfies epsilon-PML, has its value, and its upper bound is one.
 
     With `lower_lift` no lift may be smaller, neither of the mechanism nor of those it competes with. An
-    infinite upper bound claims nothing: nothing is proved then, but the design is not wrong either. A `bound` that was
-    proved by other means stands in for that of the dual vector.
+    infinite upper bound claims nothing: nothing is proved then, but the design is not wrong either.
     """
     prior, epsilon = check_prior(prior), check_epsilon(epsilon)
     check_utility(utility)
@@ -174,12 +172,11 @@ def check_claim(
     def proves(bound: Bound) -> bool:
         return bound.value - bound.uncertain <= claim + RELATIVE * abs(claim) + (noise if noise >= 0 else 0.0)
 
-    known, proved = bound, False
-    bound = known or Bound(math.inf, "nothing: none is claimed")
+    proved, bound = False, Bound(math.inf, "nothing: none is claimed")
     if not claim > -math.inf:
         problems.append(f"upper bound must be a number, got {claim}")
     elif claim < math.inf:
-        y = _checked_dual(design.dual, prior.size, problems) if known is None else None
+        y = _checked_dual(design.dual, prior.size, problems)
         if y is not None:
             with np.errstate(all="ignore"):  # a bound that overflows proves nothing
                 bound = (
@@ -187,7 +184,6 @@ def check_claim(
                     if priors is None
                     else bound_over_set(priors, epsilon, utility, y, proves)
                 )
-        if y is not None or known is not None:
             proved = proves(bound)
             if not proved:
                 problems.append(f"upper bound {claim:.12g} is not proved: {bound.value:.12g} by {bound.how}")

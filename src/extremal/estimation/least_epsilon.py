@@ -18,7 +18,6 @@ from .._common.threads import one_thread
 from ..certification.certified import Certified
 from ..certification.certify import certify
 from ..errors import EpsilonError, OptionError
-from ..model.guaranteed import Guaranteed
 from ..model.mechanism import constant, identity
 from ..model.prior import Prior, check_prior
 from ..model.purpose import Purpose, Shares, shares
@@ -56,7 +55,7 @@ class LeastEpsilon:
     """
 
     prior: Prior
-    utility: Utility | Purpose | Guaranteed
+    utility: Utility | Purpose
     wanted: float
     epsilon: float
     lower: float
@@ -100,7 +99,7 @@ class LeastEpsilon:
 def least_epsilon(
     prior: Prior,
     wanted: float | None = None,
-    utility: Utility | Purpose | Guaranteed = shares,
+    utility: Utility | Purpose = shares,
     *,
     people: int | None = None,
     half_width: float | None = None,

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Mapping
-from dataclasses import replace
 
-from .._common.threads import one_thread
-from ..errors import DisclosureWarning, OptionError
-from ..model.guaranteed import Guaranteed
-from ..model.notion import LDP, PML, Notion
+from ..errors import DisclosureWarning
+from ..model.notion import PML, Notion
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.purpose import Purpose, shares
-from ..model.regions import check_epsilon
 from ..model.utility import Utility
-from .envelope import DEFAULT_TOLERANCE, check_limits, run_envelope
-from .estimation import run_purpose, run_robust_purpose
-from .generate import Progress
-from .guaranteed import run_guaranteed
-from .notions import run_notion
-from .problem import check_options, make_task
+from .problem import Effort, Problem
 from .result import Design
-from .run import run_robust, run_task
+from .solve import solve
+from .watch import Progress
 
 PACKAGE = __name__.partition(".")[0] + "."
 
@@ -31,11 +22,9 @@ PACKAGE = __name__.partition(".")[0] + "."
 def design(
     prior: Prior | PriorSet,
     epsilon: float,
-    utility: Utility | Purpose | Guaranteed = shares,
+    utility: Utility | Purpose = shares,
     *,
     notion: Notion = PML,
-    envelope: Mapping[float, float] | None = None,
-    method: str = "auto",
     tolerance: float | None = None,
     time_limit: float | None = None,
     progress: Progress | None = None,
@@ -55,12 +44,6 @@ def design(
     notion
         What must not exceed epsilon: PML, LDP, LIP or MaximalLeakage. LDP and MaximalLeakage list all sets of answers,
         up to 14 answers.
-    envelope
-        Limits by share of reports. {0.1: 0.5}: no event that happens to one report in ten tells more than 0.5 nats;
-        single reports may, up to epsilon. For utilities, one prior and at most 7 answers; the bound is proven to 1e-3
-        for 3 answers and to some percent for 4 or 5 (branch and bound over thresholds).
-    method
-        "auto" follows the rule below. Purposes take "auto" only.
     tolerance
         How close to the optimum the design must be proven to be, relative to its value. 1e-6 for utilities if None;
         for purposes it depends on the number of answers.
@@ -83,7 +66,7 @@ def design(
 
     Notes
     -----
-    The rule of "auto" for utilities:
+    How the best mechanism for a utility is found, `Design.method`:
 
     1. epsilon = 0: the constant mechanism; epsilon >= epsilon_max: the identity.
     2. Two answers: Theorem 2 ("binary"). epsilon < epsilon_1: Theorem 3 ("high-privacy"). Uniform prior and symmetric
@@ -94,16 +77,15 @@ def design(
     5. Any other utility: all vertices up to 14 answers ("enumeration"), above that "column-generation" with local
        search, which proves nothing: upper_bound = inf.
 
-    "vertices" searches all extremal mechanisms, up to 4 answers. "arc" is the closed form for every prior, with up to
-    twice as many reports as answers; for large alphabets it needs no matrix, see Design.made. Closed forms and
-    "vertices" are for PML.
+    Where numbers are too extreme for linear programs, the result is the arc mechanism ("arc"), a closed form for every
+    prior. `theory` has the closed forms, the arc mechanism and enumeration as functions of their own.
 
     Over a PriorSet, two answers have a closed form ("binary"). Sets and utilities that do not change when answers are
     permuted take the best column and its shifts ("uniform"). Up to 400,000 extremal columns, which is up to 11 answers
     for any set and up to 16 for some, all of them are taken ("enumeration"). Else, and for expected gains,
     "column-generation", which proves nothing for utilities that are neither f-information nor expected gains.
     """
-    found = _design(prior, epsilon, utility, notion, envelope, method, tolerance, time_limit, progress)
+    found = solve(Problem(prior, epsilon, utility, notion), Effort(tolerance, time_limit, progress))
     if (
         not sys._getframe(1).f_globals.get("__name__", "").startswith(PACKAGE)
     ):  # series of designs do not warn
@@ -121,94 +103,6 @@ def _warn(found: Design) -> None:
             ),
             stacklevel=3,
         )
-
-
-@one_thread
-def _design(
-    prior: Prior | PriorSet,
-    epsilon: float,
-    utility: Utility | Purpose | Guaranteed,
-    notion: Notion,
-    envelope: Mapping[float, float] | None,
-    method: str,
-    tolerance: float | None,
-    time_limit: float | None,
-    progress: Progress | None,
-) -> Design:
-    if not isinstance(notion, Notion):
-        raise OptionError(
-            "must be PML, LDP, LIP or MaximalLeakage",
-            parameter="notion",
-            given=repr(notion)[:60],
-            remedy="leave it out for PML",
-        )
-    check_options(tolerance, time_limit, progress)
-    if envelope is not None:
-        return _limited(
-            prior, epsilon, utility, notion, check_limits(envelope), method, tolerance, time_limit, progress
-        )
-    if isinstance(utility, Purpose):
-        if notion != PML or method != "auto":
-            raise OptionError(
-                f"a design for {utility.name} is for PML, by the method 'auto'",
-                given=f"{notion!r} and {method!r}",
-                remedy=(
-                    "PML for every prior is LDP: `design(PriorSet.at_least(prior, 0), epsilon)`"
-                    if notion == LDP and method == "auto"
-                    else "leave them out, or give another utility: `utility=ex.mutual_information`"
-                ),
-            )
-        if isinstance(prior, PriorSet):
-            return run_robust_purpose(prior, epsilon, utility, tolerance, time_limit, progress)
-        return run_purpose(prior, epsilon, utility, tolerance, time_limit, progress)
-    tolerance = 1e-6 if tolerance is None else tolerance
-    if isinstance(utility, Guaranteed):
-        if isinstance(prior, PriorSet) or notion != PML or method != "auto":
-            raise OptionError(
-                f"a design for {utility.name} is for one prior and PML, by the method 'auto'",
-                given=f"{type(prior).__name__}, {notion!r} and {method!r}",
-                remedy="leave the others out",
-            )
-        return run_guaranteed(prior, epsilon, utility, tolerance)
-    nominal = prior.nominal if isinstance(prior, PriorSet) else prior
-    low = notion.lower_lift(check_epsilon(epsilon))
-    task = make_task(nominal, epsilon, utility, tolerance, time_limit, low, progress)
-    if isinstance(prior, PriorSet):
-        if notion != PML:
-            raise OptionError(
-                "a design for a set of priors is for PML",
-                given=f"{notion!r}",
-                remedy="LDP holds for every prior by itself",
-            )
-        found = run_task(task, method) if prior.is_point else run_robust(task, prior, method)
-        return replace(found, prior_set=prior)
-    return run_task(task, method) if notion == PML else run_notion(task, notion, method)
-
-
-def _limited(
-    prior: Prior | PriorSet,
-    epsilon: float,
-    utility: Utility | Purpose | Guaranteed,
-    notion: Notion,
-    limits: tuple[tuple[float, float], ...],
-    method: str,
-    tolerance: float | None,
-    time_limit: float | None,
-    progress: Progress | None,
-) -> Design:
-    if (
-        isinstance(prior, PriorSet)
-        or isinstance(utility, Purpose | Guaranteed)
-        or notion != PML
-        or method != "auto"
-    ):
-        raise OptionError(
-            "a design with limits of the envelope is for one prior, PML, a utility and the method 'auto'",
-            given=f"{type(prior).__name__}, {notion!r}, {utility!r} and {method!r}"[:120],
-            remedy="leave the others out, and give a utility: `utility=ex.mutual_information`",
-        )
-    tolerance = DEFAULT_TOLERANCE if tolerance is None else tolerance
-    return run_envelope(make_task(prior, epsilon, utility, tolerance, time_limit, 0.0, progress), limits)
 
 
 def uninterrupted(found: Design) -> Design:

@@ -24,10 +24,11 @@ from ..model.regions import check_epsilon
 from ..theory.pairing import pair_outputs
 from .bound import blurred, checked_bound
 from .estimates import default_tolerance, solve
-from .generate import Progress, Stats, relative_gap
+from .generate import Stats, relative_gap
 from .oracles.levels.solve import robust_tolerance, solve_set
 from .result import Design, within_lifts
 from .sets import within
+from .watch import Progress
 
 NOTHING = 1e-13  # levels at which lifts are 1 up to rounding
 FINEST = 1e-10  # the smallest gap that doubles can prove

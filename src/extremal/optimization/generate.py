@@ -21,8 +21,8 @@ from ..theory.arc import arc_columns
 from ..theory.lift_vectors import lift_vertices
 from .effort import EVALUATED, ROUND, Budget
 from .masters.linear import Master, MasterSolution
+from .watch import Progress
 
-Progress = Callable[[float, float], None]  # (value, upper bound)
 Utilities = Callable[[Floats], Floats]  # of lift vectors given as rows
 
 EXACT = 1e-13  # errors of row sums that are left as they are

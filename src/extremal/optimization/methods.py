@@ -28,6 +28,7 @@ from .problem import Task
 from .reductions.merging import solve_separable
 from .result import Arcs, Design, finished, measured, within_lifts
 
+EXACT = 1e-12  # of a bound, that rounding may take from it
 MEASURED = 1000  # symbols whose arc mechanism is made to measure its value: small levels need every digit
 
 
@@ -67,7 +68,7 @@ def uniform(task: Task) -> Design:
         raise UtilityError(
             "Theorem 4 needs a symmetric utility",
             given=f"{task.utility!r}",
-            remedy="use method='auto', or promise it with Utility(mu, symmetric=True)",
+            remedy="promise it with Utility(mu, symmetric=True)",
         )
     mechanism = closed_form.uniform(task.prior, task.epsilon)
     value = task.utility(task.prior, mechanism)
@@ -83,8 +84,9 @@ def vertices(task: Task) -> Design:
     """The best of all extremal mechanisms (Lemma 1). The dual vector is that of the program over lift vectors."""
     if task.low > 0:
         raise UtilityError(
-            'method "vertices" has no lower bound on lifts',
-            remedy='use "enumeration"',
+            "the vertices of the polytope are for PML",
+            given=f"lifts from {task.low:.6g} on",
+            remedy="`theory.enumerated` knows other notions",
         )
     extremal = polytope_vertices(task.prior, task.epsilon)
     values = [math.fsum(task.utility.columns(task.prior, P)) for P in extremal]
@@ -112,9 +114,9 @@ def gain(task: Task) -> Design:
     """One linear program with an output for each decision."""
     if not isinstance(task.utility, ExpectedGain):
         raise UtilityError(
-            'method "gain-program" needs an ExpectedGain',
+            "the gain program needs an ExpectedGain",
             given=f"{task.utility!r}",
-            remedy='use method="auto"',
+            remedy="leave the oracle to `solve`",
         )
     pi = task.prior.probabilities
     return _solved(task, gain_program(pi, task.utility.gain, task.low, task.high))
@@ -148,7 +150,10 @@ def _high_privacy_dual(task: Task) -> Floats:
     np.fill_diagonal(lifts, 1 - spread * ((1 - pi) / pi))  # from 1: with tiny masses, c (1 - pi) would cancel
     gains = task.mu(np.maximum(lifts, 0.0))
     mean = float(pi @ gains)
-    return better_conditioned(np.asarray(pi * (mean + (mean - gains) / spread)), pi, gains)
+    dual = np.asarray(pi * (mean + (mean - gains) / spread))
+    if math.fsum(dual) < mean - EXACT * abs(mean):  # the sum is the mean, unless differences of gains drowned
+        return pi * float(gains.max())
+    return better_conditioned(dual, pi, gains)
 
 
 def _solved(task: Task, solution: Solution) -> Design:

@@ -10,48 +10,29 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from .._common.highs import INFINITE, Program
 from .._common.types import Floats
-from ..errors import OptionError, SizeError, SolverError
+from ..errors import SizeError, SolverError
 from ..model.leakage import ROUNDING
 from ..model.mechanism import Mechanism
-from ..model.notion import LDP, MaximalLeakage, Notion
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.regions import bounded_exp
 from .generate import listed_program
 from .masters.linear import Master
+from .methods import constant
 from .problem import Task
 from .result import Design, measured
-from .run import run_task
 from .sets import NOTHING, within
 
 LARGEST = 14  # symbols: 2^14 patterns
 
 
-def run_notion(task: Task, notion: Notion, method: str) -> Design:
-    """The design for a task under a notion other than PML."""
-    begin = time.perf_counter()
-    if notion not in (LDP, MaximalLeakage):
-        return replace(run_task(task, method), notion=notion)
-    if method != "auto":
-        raise OptionError(
-            f"must be 'auto' under {notion.name}",
-            parameter="method",
-            given=f"{method!r}",
-            remedy="leave it out",
-        )
-    found = _ldp(task) if notion == LDP else _maximal_leakage(task)
-    stats = replace(found.stats, seconds=time.perf_counter() - begin)
-    return replace(found, notion=notion, stats=stats)
-
-
-def _ldp(task: Task) -> Design:
+def largest_under_ldp(task: Task) -> Design:
     """A mechanism of largest utility under epsilon-local differential privacy: P(y|x) <= e^epsilon P(y|x').
 
     The linear program over all patterns in {1, e^epsilon}^N, up to 14 symbols. Its dual vector proves the bound for
@@ -59,7 +40,7 @@ def _ldp(task: Task) -> Design:
     """
     prior = _small(task, "design(PriorSet.at_least(prior, 0), epsilon)")
     if task.epsilon <= NOTHING:
-        return run_task(replace(task, epsilon=0.0))
+        return replace(constant(task), method="constant")
     patterns = 1 + (bounded_exp(task.epsilon) - 1) * _sets(prior.size)[:-1]  # the last one is constant, too
     lifts = np.vstack((np.ones(prior.size), patterns / (patterns @ prior.probabilities)[:, None]))
     gains = task.mu(lifts)
@@ -69,42 +50,35 @@ def _ldp(task: Task) -> Design:
     return replace(measured(task, mechanism, solution.upper, solution.dual), method="staircase")
 
 
-def _maximal_leakage(task: Task) -> Design:
+def largest_under_maximal_leakage(task: Task) -> Design:
     """A mechanism of largest utility with maximal leakage up to epsilon: sum_y max_x P(y|x) <= e^epsilon.
 
     The linear program over all sets of symbols, up to 14 symbols. No single outcome is bounded by it: its PML can be
     anything up to epsilon_max.
     """
-    from scipy.optimize import linprog  # half a second: not at import
-
     prior = _small(task, "design(prior, epsilon), whose maximal leakage is at most epsilon")
     sets, budget = _sets(prior.size), bounded_exp(task.epsilon)
     gains = task.mu(sets)
     scale = max(float(np.abs(gains).max()), 1e-300)
-    result: Any = linprog(
-        -gains / scale,
-        A_ub=np.ones((1, len(sets))),
-        b_ub=[min(budget, float(prior.size))],
-        A_eq=sets.T,
-        b_eq=np.ones(prior.size),
-        method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    if result.status != 0:
-        raise SolverError(
-            f"the program for maximal leakage ended without an answer: {result.message}",
-        )
-    y = -np.asarray(result.eqlin.marginals) * scale
-    z = max(-float(result.ineqlin.marginals[0]) * scale, 0.0)
+    program = Program({"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}, True)
+    most, none = min(budget, float(prior.size)), np.zeros((0, 0))
+    rows = np.column_stack((sets, np.ones(len(sets))))  # of each set: its symbols, and what it costs
+    right = np.append(np.ones(prior.size), most)
+    program.add_rows(np.append(right[:-1], -INFINITE), right, none.reshape(prior.size + 1, 0))
+    program.add_columns(gains / scale, np.zeros(len(sets)), np.full(len(sets), INFINITE), rows)
+    if (status := program.run()) != "optimal":
+        raise SolverError(f"the program for maximal leakage ended with status {status}")
+    shares, multipliers = program.solution()
+    y, z = multipliers[:-1] * scale, max(float(multipliers[-1]) * scale, 0.0)
     z += max(float(np.max(gains - sets @ y)) - z, 0.0)
-    used = result.x > 1e-12
-    P = sets[used].T * result.x[used]
+    used = shares > 1e-12
+    P = sets[used].T * shares[used]
     P = P / P.sum(axis=1, keepdims=True)
     total = float(P.max(axis=0).sum())
     if total > budget * (1 + ROUNDING):
         keep = (budget - 1) / (total - 1)
         P = keep * P + (1 - keep) * (prior.probabilities @ P)
-    upper = math.fsum(y) + z * min(budget, float(prior.size))
+    upper = math.fsum(y) + z * most
     return replace(measured(task, Mechanism(P, prior.labels), upper, None), method="sets")
 
 

@@ -8,13 +8,77 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._common.types import Floats
-from ..errors import EpsilonError, OptionError, UtilityError
+from ..errors import OptionError, UtilityError
+from ..model.notion import LDP, PML, Notion
 from ..model.prior import Prior, check_prior
+from ..model.prior_set import PriorSet
+from ..model.purpose import Purpose, shares
 from ..model.regions import bounded_exp, check_epsilon
 from ..model.utility import ExpectedGain, FInformation, Utility, check_sub_linear, check_utility
 from .effort import Budget
-from .generate import Progress
 from .oracles.knapsack.separable import CELLS, FINE_CELLS, Separable
+from .watch import Progress
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How precise the answer must be proven to be, and how long to look for it; None stands for the usual."""
+
+    tolerance: float | None = None
+    time_limit: float | None = None
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        check_options(self.tolerance, self.time_limit, self.progress)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is asked for; `oracle` names one way to find it, where tests and benchmarks compare several."""
+
+    prior: Prior | PriorSet
+    epsilon: float
+    utility: Utility | Purpose = shares
+    notion: Notion = PML
+    oracle: str = "auto"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.notion, Notion):
+            raise OptionError(
+                "must be PML, LDP, LIP or MaximalLeakage",
+                parameter="notion",
+                given=repr(self.notion)[:60],
+                remedy="leave it out for PML",
+            )
+        check_prior(self.nominal)
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        if isinstance(self.utility, Purpose):
+            self._check_notion(f"a design for {self.utility.name} is for PML")
+            return
+        check_utility(self.utility)
+        if isinstance(self.utility, FInformation | ExpectedGain):
+            self.utility.columns(self.nominal, np.ones((self.nominal.size, 1)))  # refused if it does not fit
+        else:
+            check_sub_linear(self.nominal, self.utility)
+        if isinstance(self.prior, PriorSet):
+            self._check_notion("a design for a set of priors is for PML")
+
+    def _check_notion(self, problem: str) -> None:
+        if self.notion != PML:
+            raise OptionError(
+                problem,
+                given=f"{self.notion!r}",
+                remedy=(
+                    "PML for every prior is LDP: `design(PriorSet.at_least(prior, 0), epsilon)`"
+                    if self.notion == LDP
+                    else "leave it out, or give one prior and `utility=ex.mutual_information`"
+                ),
+            )
+
+    @property
+    def nominal(self) -> Prior:
+        """The prior under which mechanisms are measured."""
+        return self.prior.nominal if isinstance(self.prior, PriorSet) else self.prior
 
 
 @dataclass(frozen=True)
@@ -50,37 +114,19 @@ class Task:
             raise UtilityError(
                 "this needs an f-information",
                 given=f"{self.utility!r}",
-                remedy="use method='auto'",
+                remedy="`utility=ex.mutual_information` is one",
             )
         cells = CELLS if self.tolerance >= 1e-7 else FINE_CELLS
         return Separable(self.prior.probabilities, self.utility.f, self.low, self.high, cells)
 
 
-def make_task(
-    prior: Prior,
-    epsilon: float,
-    utility: Utility,
-    tolerance: float,
-    time_limit: float | None,
-    lower_lift: float = 0.0,
-    progress: Progress | None = None,
-) -> Task:
-    """The task, if everything about it is sound."""
-    check_prior(prior)
-    check_utility(utility)
-    check_options(tolerance, time_limit, progress)
-    if not 0 <= lower_lift <= 1:
-        raise EpsilonError(
-            "must be between 0 and 1",
-            parameter="lower_lift",
-            given=lower_lift,
-            remedy="e^-epsilon is local information privacy",
-        )
-    if isinstance(utility, FInformation | ExpectedGain):
-        utility.columns(prior, np.ones((prior.size, 1)))  # refused if it does not fit the prior
-    else:
-        check_sub_linear(prior, utility)
-    return Task(prior, check_epsilon(epsilon), utility, tolerance, time_limit, lower_lift, progress)
+def make_task(problem: Problem, effort: Effort) -> Task:
+    """The problem of a utility under its nominal prior."""
+    epsilon, utility = problem.epsilon, problem.utility
+    assert isinstance(utility, Utility)
+    tolerance = 1e-6 if effort.tolerance is None else effort.tolerance
+    low = problem.notion.lower_lift(epsilon)
+    return Task(problem.nominal, epsilon, utility, tolerance, effort.time_limit, low, effort.progress)
 
 
 def check_options(tolerance: object, time_limit: object, progress: object) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 from .._common.types import Floats, Ints
 from ..model.blocks import BlockMechanism
 from ..model.doubt import Doubt, doubt
-from ..model.guaranteed import Guaranteed
 from ..model.leakage import lift
 from ..model.mechanism import Mechanism
 from ..model.notion import PML, Notion
@@ -27,7 +26,6 @@ from ..theory.arc import ArcColumns
 from ..theory.lift_vectors import subset_sums
 from ..theory.pairing import pair_outputs
 from .bound import LIFTS, checked_bound
-from .envelope_certificate import EnvelopeCertificate
 from .generate import NO_SEARCH, Stats, relative_gap
 from .problem import Task
 
@@ -102,15 +100,11 @@ class Design:
         What must not exceed epsilon.
     certificate
         The proof of the bound, for a purpose such as shares.
-    envelope
-        Limits by share of reports, as pairs (share, limit).
-    weights
-        The weights of the answers that prove a guarantee.
     """
 
     prior: Prior
     epsilon: float
-    utility: Utility | Purpose | Guaranteed
+    utility: Utility | Purpose
     method: str
     made: Mechanism | BlockMechanism | Arcs = field(repr=False)
     value: float
@@ -120,11 +114,7 @@ class Design:
     stats: Stats = NO_SEARCH
     prior_set: PriorSet | None = field(default=None, repr=False)
     notion: Notion = PML
-    certificate: Certificate | EnvelopeCertificate | None = field(default=None, repr=False)
-    weights: Floats | None = field(
-        default=None, repr=False
-    )  # of the answers, in the proof of a guaranteed utility
-    envelope: tuple[tuple[float, float], ...] = ()  # (delta, limit): the worst delta of reports tells no more
+    certificate: Certificate | None = field(default=None, repr=False)
 
     @cached_property
     def mechanism(self) -> Mechanism:
@@ -174,7 +164,6 @@ class Design:
                 + ("; interrupted, this is the best so far" if stats.interrupted else "")
                 + ("; stopped by the time limit, this is the best so far" if stats.stopped else ""),
                 *([] if self.prior_set is None else [self._promise(self.prior_set)]),
-                *(f"the worst {d:g} of all reports tells at most {e:.6g} nats" for d, e in self.envelope),
             )
         )
 

@@ -13,7 +13,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..errors import RegionError
 from ..model.leakage import pml
 from ..model.mechanism import Mechanism
 from ..model.prior_set import PriorSet
@@ -61,12 +60,6 @@ def choose_robust(task: Task, priors: PriorSet) -> str:
 
 def _binary(task: Task, priors: PriorSet, c: float) -> Solution:
     """Two symbols: admissible lift vectors form a segment, and both ends are used. y solves two equations."""
-    if priors.size != 2:
-        raise RegionError(
-            "method 'binary' is for 2 symbols",
-            given=priors.size,
-            remedy="use 'auto'",
-        )
     lifts = admissible(priors, c, np.diag(1 / priors.nominal.probabilities))
     weights = np.asarray(np.linalg.solve(lifts.T, np.ones(2)), dtype=np.float64)
     gains = task.mu(lifts)
@@ -83,13 +76,6 @@ def is_symmetric(priors: PriorSet) -> bool:
 def _symmetric(task: Task, priors: PriorSet, c: float) -> Solution:
     """All cyclic shifts of the best column. y_i = U/N, since no column has a larger utility than U (Theorem 4)."""
     n = priors.size
-    if not (task.utility.symmetric and is_symmetric(priors)):
-        raise RegionError(
-            "method 'uniform' is for symmetric utilities and sets that do not change when "
-            "symbols are permuted",
-            given=f"{task.utility!r} and {priors!r}",
-            remedy="use 'auto'",
-        )
     column = admissible(priors, c, best_symmetric(priors, c, task.mu)[None])[0]
     lifts = column[(np.arange(n)[:, None] + np.arange(n)) % n]
     value = float(task.mu(column[None])[0])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..model import adversary
 from ..model.processing import induced_prior, postprocess, preprocess, restrict
 from . import closed_form, majorization
+from .closed_form import arc
+from .enumeration import enumerated, vertices
 from .lift_vectors import extremal_lift_vectors
 from .pairing import agreement, pair_outputs
 from .polytope import polytope_vertices
@@ -20,7 +22,9 @@ from .reduction import reduce_outputs
 __all__ = [
     "adversary",
     "agreement",
+    "arc",
     "closed_form",
+    "enumerated",
     "extremal_lift_vectors",
     "induced_prior",
     "majorization",
@@ -35,4 +39,5 @@ __all__ = [
     "randomized_response_pml",
     "reduce_outputs",
     "restrict",
+    "vertices",
 ]

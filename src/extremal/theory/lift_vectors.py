@@ -42,7 +42,7 @@ def lift_vertices(pi: Floats, low: float, high: float) -> Floats:
         raise SizeError(
             f"enumeration of lift vectors needs at most {LARGEST} symbols and is practical up to about 18",
             given=n,
-            remedy='use design(..., method="column-generation")',
+            remedy="`design(prior, epsilon)` makes them as they are needed",
         )
     noise = rounding(np.log(high))
     if high - low <= noise:

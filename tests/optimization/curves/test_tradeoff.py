@@ -11,6 +11,7 @@ import extremal as ex
 from extremal.errors import EpsilonError, PriorError, UtilityError
 from tests.support.examples import at_most
 from tests.support.pricing import SEPARABLE
+from tests.support.solving import design_by
 from tests.support.strategies import priors
 
 
@@ -21,7 +22,7 @@ def test_every_point_is_the_optimum_at_its_level_in_the_order_given(prior, epsil
     assert curve.epsilons.tolist() == epsilons
     assert len(curve) == len(epsilons)
     for k, epsilon in enumerate(epsilons):
-        best = ex.design(prior, epsilon, utility, method="enumeration" if epsilon > 0 else "auto")
+        best = design_by(prior, epsilon, utility, oracle="enumeration" if epsilon > 0 else "auto")
         assert curve.optimal[k] == pytest.approx(best.value, rel=1e-6, abs=1e-9)
         assert curve.optimal[k] <= curve.upper_bound[k]
         response = ex.theory.randomized_response_for_pml(prior, epsilon)

@@ -11,6 +11,7 @@ from extremal.optimization.masters.alike import AlikeMaster, alike, arranged
 from extremal.optimization.oracles.nested.lattice import SumLattice
 from extremal.optimization.oracles.nested.pricing import NestedPricer
 from extremal.optimization.oracles.nested.vertices import robust_vertices
+from tests.support.solving import design_by
 
 
 def sets_of_few_classes(rng, n):
@@ -87,8 +88,8 @@ def test_column_generation_over_classes_agrees_with_enumeration(epsilon):
         for priors in sets_of_few_classes(rng, 7):
             if epsilon >= priors.epsilon_max:
                 continue
-            listed = ex.design(priors, epsilon, utility, method="enumeration")
-            found = ex.design(priors, epsilon, utility, method="column-generation")
+            listed = design_by(priors, epsilon, utility, oracle="enumeration")
+            found = design_by(priors, epsilon, utility, oracle="column-generation")
             assert found.gap <= 1e-6
             assert found.value == pytest.approx(listed.value, rel=1e-6)
             assert found.upper_bound >= listed.value * (1 - 1e-9)

@@ -14,6 +14,7 @@ from extremal.optimization.oracles.knapsack import oracle as program
 from extremal.optimization.oracles.knapsack.separable import Separable
 from extremal.theory.lift_vectors import lift_vertices
 from tests.support.pricing import SEPARABLE
+from tests.support.solving import design_by
 
 LOWS = st.sampled_from([0.0, 0.0, 0.4])
 
@@ -66,7 +67,7 @@ def test_columns_that_differ_by_an_exchange_of_equal_symbols_count_once(problem)
 @given(st.lists(st.integers(1, 4), min_size=25, max_size=60), st.floats(0.2, 2.5))
 def test_a_prior_from_counts_is_solved_over_classes_to_the_tolerance(counts, epsilon):
     prior = ex.Prior.from_counts(counts)
-    design = ex.design(prior, epsilon, ex.mutual_information, method="column-generation")
+    design = design_by(prior, epsilon, ex.mutual_information, oracle="column-generation")
     assert design.gap <= 1e-6
     assert ex.check_design(design).ok
 
@@ -85,7 +86,7 @@ def test_equal_symbols_share_a_row_only_if_that_makes_the_program_smaller():
 def test_a_thousand_symbols_in_a_few_classes_are_solved_and_certified_in_one_go():
     rng = np.random.default_rng(3)
     prior = ex.Prior.from_counts(rng.choice([1, 2, 3, 5], 1000))
-    design = ex.design(prior, 5.0, ex.mutual_information, method="column-generation")
+    design = design_by(prior, 5.0, ex.mutual_information, oracle="column-generation")
     assert design.gap <= 1e-6
     assert design.mechanism.shape[1] <= 1000
     assert ex.epsilon_pml(prior, design.mechanism) <= 5.0 + 1e-12

@@ -15,6 +15,7 @@ from extremal.optimization.masters.gains import gain_program
 from extremal.theory.lift_vectors import lift_vertices
 from tests.support import oracles
 from tests.support.examples import at_most
+from tests.support.solving import design_by
 from tests.support.strategies import designs
 
 LOWS = st.sampled_from([0.0, 0.0, 0.0, 0.2, 0.9])
@@ -65,7 +66,7 @@ def test_the_program_attains_the_optimum_over_all_vertices_and_proves_it(task):
 def test_the_design_is_feasible_and_certified(task):
     prior, gain, low, high = task
     utility = ex.ExpectedGain(gain)
-    design = ex.design(prior, math.log(high), utility, method="gain-program", notion=ex.LIP.above(low))
+    design = design_by(prior, math.log(high), utility, oracle="gain-program", notion=ex.LIP.above(low))
     assert ex.epsilon_pml(prior, design.mechanism) <= math.log(high) + 1e-12
     assert ex.measures.lift(prior, design.mechanism).min() >= low - 1e-12
     assert np.abs(design.mechanism.matrix.sum(axis=1) - 1).max() <= 1e-12
@@ -97,13 +98,13 @@ def test_guessing_right_under_pml_is_limited_by_e_to_the_epsilon_times_the_likel
 
 def test_one_decision_gains_the_same_whatever_is_released():
     prior = ex.Prior([0.5, 0.3, 0.2])
-    design = ex.design(prior, 0.7, ex.ExpectedGain([[1.0, 2.0, 3.0]]), method="gain-program")
+    design = design_by(prior, 0.7, ex.ExpectedGain([[1.0, 2.0, 3.0]]), oracle="gain-program")
     assert design.value == pytest.approx(1.7)
     assert design.mechanism.shape == (3, 1)
 
 
 def test_other_utilities_are_refused():
     with pytest.raises(UtilityError, match="needs an ExpectedGain"):
-        ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.7, ex.mutual_information, method="gain-program")
+        design_by(ex.Prior([0.5, 0.3, 0.2]), 0.7, ex.mutual_information, oracle="gain-program")
     with pytest.raises(UtilityError, match="one column for each of 3 symbols"):
         ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.7, ex.ExpectedGain(np.eye(4)))

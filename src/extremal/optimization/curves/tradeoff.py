@@ -22,8 +22,8 @@ from ...theory.randomized_response import randomized_response_for_pml
 from ..design import uninterrupted
 from ..estimation import run_purpose
 from ..oracles.knapsack.local_search import fill
-from ..problem import Task, make_task
-from ..run import choose_method, run_task
+from ..problem import Effort, Problem, Task, make_task
+from ..solve import run_task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -165,8 +165,9 @@ def tradeoff(
         if isinstance(utility, Purpose):
             design = run_purpose(prior, levels[k], utility, tolerance, time_limit)
         else:
-            task = make_task(prior, levels[k], utility, tolerance or 1e-6, time_limit)
-            design = run_task(replace(task, start=_refill(task, start)), choose_method(task))
+            effort = Effort(tolerance or None, time_limit)
+            task = make_task(Problem(prior, levels[k], utility), effort)
+            design = run_task(replace(task, start=_refill(task, start)))
         methods[k] = uninterrupted(design).method
         best = max(best, design.value)
         optimal[k], upper[k] = best, max(design.upper_bound, best)

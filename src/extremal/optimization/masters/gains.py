@@ -8,22 +8,27 @@ sum_w q_wi = 1 and low rho_w <= q_wi <= high rho_w. The multipliers of the row s
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from ..._common.highs import INFINITE, Options, Program
 from ..._common.types import Floats
 from ...errors import SolverError
 from ..generate import Solution, Stats
 from .linear import LARGE
 
+OPTIONS: Options = {
+    "presolve": "on",
+    "small_matrix_value": 1e-9,
+    "primal_feasibility_tolerance": 1e-10,
+    "dual_feasibility_tolerance": 1e-10,
+}
 NEAR = 1e-7  # lifts this near to a bound, relatively, are at it
 UNUSED = 1e-11  # smaller lifts are 0, and decisions that no symbol leads to more often are dropped
 
 
 def gain_program(pi: Floats, gain: Floats, low: float, high: float) -> Solution:
     """The optimum of sum over outputs of max_w sum_i pi_i gain[w, i] P(y|i), lifts within [low, high]."""
-    from scipy.optimize import linprog  # half a second: not at import
     from scipy.sparse import coo_array, eye_array, hstack, kron, vstack
 
     w, n = gain.shape
@@ -39,25 +44,27 @@ def gain_program(pi: Floats, gain: Floats, low: float, high: float) -> Solution:
     below = hstack((-each, kron(eye_array(w), low / t**2 * one)))
     sums = hstack((kron(np.ones((1, w)), eye_array(n)), coo_array((n, w))))
     means = hstack((kron(eye_array(w), t * pi.reshape(1, -1)), eye_array(w) * (-1 / t)))
-    result: Any = linprog(  # type: ignore[call-overload,unused-ignore]  # its stubs know no sparse arrays
+    bounds = vstack((above, below)) if low > 0 else above
+    program = Program(OPTIONS)
+    program.add_columns(
         np.concatenate((-weighted.ravel() / scale, np.zeros(w))),
-        A_ub=(vstack((above, below)) if low > 0 else above).tocsr(),
-        b_ub=np.zeros(w * n * (2 if low > 0 else 1)),
-        A_eq=vstack((sums, means)).tocsr(),
-        b_eq=np.concatenate((np.ones(n), np.zeros(w))),
-        method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        np.zeros(w * n + w),
+        np.full(w * n + w, INFINITE),
+        np.zeros((w * n + w, 0)),
     )
-    if result.status != 0:
-        raise SolverError(
-            f"the gain program ended without an answer: {result.message}",
-        )
-    q = np.maximum(result.x[: w * n].reshape(w, n), 0.0)
+    program.add_rows(np.full(bounds.shape[0], -INFINITE), np.zeros(bounds.shape[0]), bounds.tocsr())
+    right = np.repeat([1.0, 0.0], [n, w])
+    program.add_rows(right, right, vstack((sums, means)).tocsr())
+    status = program.run()
+    if status != "optimal":
+        raise SolverError(f"the gain program ended with status {status}")
+    values, multipliers = program.solution()
+    q = np.maximum(values[: w * n].reshape(w, n), 0.0)
     q = q[q.max(axis=1) > UNUSED]
     q = _polished(q, pi, low, high)
     q = q / q.sum(axis=0)
     lifts = np.clip(q / (q @ pi)[:, None], low, high)
-    dual = -np.asarray(result.eqlin.marginals)[:n] * scale
+    dual = -multipliers[-n - w : -w] * scale
     dual = dual + _largest_violation(pi, weighted, dual, low, high) * pi
     value = math.fsum((weighted @ q.T).max(axis=0))
     return Solution(lifts, q @ pi, value, max(math.fsum(dual), value), dual, Stats(rounds=1, columns=w))

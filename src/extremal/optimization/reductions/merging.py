@@ -17,9 +17,10 @@ import numpy as np
 
 from ..._common.types import Floats, Ints
 from ..effort import Budget
-from ..generate import Progress, Solution, relative_gap
+from ..generate import Solution, relative_gap
 from ..oracles.knapsack.oracle import chord_generation, column_generation
 from ..oracles.knapsack.separable import Lattice, Separable, integer_counts
+from ..watch import Progress
 
 FROM = 45  # symbols: below, the program itself is fast
 LEVELS = (80, 200)  # blocks to merge into, tried in turn

@@ -52,7 +52,7 @@ def make(seed: int) -> Panel:
 def _examples(first: Floats, second: Floats) -> tuple[Check, ...]:
     prior = ex.Prior([2 / 5, 1 / 5, 1 / 5, 1 / 5])
     four, level = ex.Prior.uniform(4), math.log(3)
-    best = ex.design(four, level, ex.mutual_information, method="enumeration").value
+    best = ex.mutual_information(four, ex.theory.enumerated(four, level))
     printed = ex.mutual_information(four, ex.Mechanism(EXAMPLE_2))
     return (
         within("Example 1: the matrix", float(np.abs(first - EXAMPLE_1).max()), 1e-12),
@@ -172,7 +172,7 @@ def _symmetry() -> Check:
     for epsilon in (0.1, 0.3, math.log(2), math.log(3), math.log(4.5)):
         vertices = ex.theory.polytope_vertices(THREE, epsilon)
         best = max(utility(THREE, ex.Mechanism(P)) for P in vertices)
-        worst = max(worst, abs(ex.design(THREE, epsilon, utility, method="enumeration").value - best))
+        worst = max(worst, abs(utility(THREE, ex.theory.enumerated(THREE, epsilon, utility)) - best))
     return fact(
         "Theorem 5 needs a permutation-symmetric μ (here (0.5, 0.3, 0.2), expected gain, 5 levels in 3 regions)",
         "assumed",

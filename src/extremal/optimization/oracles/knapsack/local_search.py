@@ -12,8 +12,9 @@ from ...._common.types import Floats, Ints
 from ....model.regions import rounding
 from ....theory.arc import arc_columns
 from ...effort import Budget
-from ...generate import FINE, Progress, Run, Solution, Utilities, evaluated, generate, scale
+from ...generate import FINE, Run, Solution, Utilities, evaluated, generate, scale
 from ...masters.linear import Master
+from ...watch import Progress
 
 STEPS = 40  # moves tried for each column
 WORTH = 1e-9  # of the value: columns that gain less are not worth having

@@ -14,9 +14,10 @@ import numpy as np
 from ...._common.types import Floats
 from ....theory.arc import arc_columns
 from ...effort import CELL, SPEED, TRY, Budget
-from ...generate import Progress, Run, Solution, clean_interrupts, generate
+from ...generate import Run, Solution, clean_interrupts, generate
 from ...masters.classes import ClassMaster
 from ...masters.linear import Master
+from ...watch import Progress
 from .separable import Lattice, Priced, Separable, integer_counts
 from .vertex_table import VertexTable, vertex_table
 

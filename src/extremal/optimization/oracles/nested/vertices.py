@@ -46,7 +46,7 @@ class Sets:
             raise SizeError(
                 f"all sets of symbols are listed up to {LARGEST} symbols",
                 given=n,
-                remedy="use 'auto'",
+                remedy="make columns as they are needed",
             )
         members = (np.arange(1, 2**n)[:, None] >> np.arange(n) & 1).astype(np.float64)
         mass = members @ priors.nominal.probabilities
@@ -76,7 +76,7 @@ def robust_vertices(priors: PriorSet, c: float, most: int = MOST) -> Floats:
         raise SizeError(
             f"extremal lift vectors of a set are listed up to {most}",
             given=sets.pairs,
-            remedy="use method='column-generation'",
+            remedy="make columns as they are needed",
         )
     mass, excess, bits = sets.mass, sets.excess, np.arange(1, len(sets.mass) + 1)
     blocks = [sets.members[sets.fits] / mass[sets.fits, None]]

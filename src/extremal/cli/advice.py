@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import extremal as ex
+from extremal._common.threads import one_thread
 
 from . import show
 
@@ -61,6 +62,7 @@ def labels(names: Iterable[Any]) -> list[str]:
     return found
 
 
+@one_thread
 def shares(
     prior: ex.Prior, mechanism: ex.Mechanism, reports: int | None, other_way: bool, estimation: bool
 ) -> list[str]:
@@ -85,6 +87,7 @@ def shares(
     return [f"With {n} people, {NOTHING_ABOUT_SHARES}{todo}."]
 
 
+@one_thread
 def precision(prior: ex.Prior, mechanism: ex.Mechanism, people: int | None) -> list[str]:
     """How exactly so many people tell each share, or the usual numbers of people; nothing if not all are identified."""
     import numpy as np

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common import checks
+from .._common.threads import one_thread_of_numpy
 from .._common.types import Floats
 from ..errors import UtilityError
 from .mechanism import Mechanism, check_match
@@ -54,6 +55,7 @@ class Utility:
         check_match(prior, mechanism)
         return math.fsum(self.columns(prior, mechanism.matrix))
 
+    @one_thread_of_numpy
     def columns(self, prior: Prior, columns: Floats) -> Floats:
         """mu of each column, checked to be one finite number a column.
 

@@ -23,6 +23,13 @@ TOO_FEW = "there are too few reports to say anything"
 NOTHING_ABOUT_SHARES = "these reports tell next to nothing about single shares"
 
 
+def disclosure(certified: ex.Certified) -> list[str]:
+    """That reports disclose the answers, or come close, where they do."""
+    from extremal.auditing.advice import disclosure as found
+
+    return found(certified)
+
+
 def counted_prior(source: str | None, output: str | None) -> list[str]:
     """That a prior which was counted from data stands in the mechanism file."""
     if source is None:

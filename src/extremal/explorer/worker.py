@@ -27,7 +27,6 @@ from extremal.optimization.curves.tradeoff import Tradeoff
 
 from . import compute, figures, files
 from .priors import read_upload
-from .sample import privatize_sample
 from .state import Known, State, known_of, read_state, utility_of
 
 REMEMBERED = 4  # designs and curves
@@ -143,7 +142,7 @@ class Worker:
     def privatize(self, document: dict[str, Any]) -> None:
         """Reports for a pasted sample."""
         state = read_state(document.get("state"))
-        drawn = privatize_sample(
+        drawn = compute.privatize_sample(
             self._final(state), str(document.get("sample", "")), state.allow_true_answers
         )
         self.send({"type": "sample", **drawn})
@@ -224,7 +223,7 @@ def warm_up() -> None:
     made = compute.first_design(state, Known(prior, None, ""))
     if made is not None:
         figures.design_figures(state, made)
-        privatize_sample(made, "0\n1")
+        compute.privatize_sample(made, "0\n1")
 
 
 def main() -> None:

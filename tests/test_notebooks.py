@@ -57,7 +57,7 @@ def check_folders(folders):
 
 
 def test_from_phones_to_a_table(folders):
-    pytest.importorskip("sqlalchemy")
+    pytest.importorskip("starlette")
     pytest.importorskip("starlette")
     names, shown = run(sources(load(ROOT / "examples" / "from_phones_to_a_table.ipynb"), "code"))
     assert "160 reports have arrived" in shown

@@ -18,7 +18,7 @@ from rich.console import Console
 
 import extremal as ex
 
-pytest.importorskip("sqlalchemy")
+pytest.importorskip("starlette")
 
 from extremal._common.json import parse_json
 from extremal.certification.stored_labels import encode_label

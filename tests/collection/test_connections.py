@@ -8,7 +8,6 @@ import time
 
 import pytest
 
-pytest.importorskip("sqlalchemy")
 pytest.importorskip("starlette")
 
 from extremal._common.web import listen

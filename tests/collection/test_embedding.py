@@ -9,7 +9,6 @@ from urllib.parse import parse_qs
 
 import pytest
 
-pytest.importorskip("sqlalchemy")
 pytest.importorskip("starlette")
 
 from extremal.collection.page import index, page_of

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-pytest.importorskip("sqlalchemy")
+pytest.importorskip("starlette")
 
 from extremal.collection import inbox as inbox_module
 from extremal.collection.inbox import Inbox
@@ -17,6 +17,7 @@ class SlowStore:
     """A store whose first transaction takes until it is let go."""
 
     def __init__(self):
+        self.database = self
         self.batches, self.go, self.broken, self.forgotten = [], threading.Event(), False, threading.Event()
 
     def add(self, batch):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("sqlalchemy")
+pytest.importorskip("starlette")
 
 from extremal.collection.designs import load_designs
 from extremal.collection.store import Submission, create_store

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import pytest
 
-pytest.importorskip("sqlalchemy")
 pytest.importorskip("starlette")
 
 from extremal.collection.designs import check

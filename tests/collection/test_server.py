@@ -19,7 +19,6 @@ import pytest
 
 import extremal as ex
 
-pytest.importorskip("sqlalchemy")
 pytest.importorskip("starlette")
 
 from extremal._common.web import listen
@@ -28,7 +27,7 @@ from extremal.collection.guard import LARGEST_BODY, Bucket, Limits, Refusal
 from extremal.collection.server import Settings, running
 from extremal.collection.store import create_store, open_store
 from tests.support.certificates import certificate
-from tests.support.phones import ask, body, drawn, folder, post, post_many, published, stored
+from tests.support.phones import ask, body, drawn, folder, full_disk, post, post_many, published, stored
 
 SECRET = "correct-horse-battery-staple"
 
@@ -345,18 +344,11 @@ def test_rates_are_limited_without_keeping_addresses():
 # When the database fails
 
 
-def test_a_full_disk_is_503_and_the_same_report_is_taken_later(tmp_path):
-    import sqlalchemy
-
-    def limit(connection, _):
-        (pages,) = connection.execute("PRAGMA page_count").fetchone()
-        connection.execute(f"PRAGMA max_page_count={pages}")
-
+def test_a_full_disk_is_503_and_the_same_report_is_taken_later(tmp_path, monkeypatch):
     log = []
     with create_store(tmp_path / "survey.db", published()) as store:
         with running(store, Settings(SECRET, log=log.append)) as (base, _):
-            store.engine.dispose()
-            sqlalchemy.event.listen(store.engine, "connect", limit)
+            full_disk(store, monkeypatch)
             sent, refused = [], None
             while refused is None:
                 sent.append(body(published(), len(sent)))
@@ -367,8 +359,8 @@ def test_a_full_disk_is_503_and_the_same_report_is_taken_later(tmp_path):
             assert "later" in json.loads(text)["error"]
             assert store.count() == len(sent)
             assert "full" in log[-1]
-            sqlalchemy.event.remove(store.engine, "connect", limit)
-            store.engine.dispose()
+            monkeypatch.undo()
+            store.database.close()
             assert post(base, refused)[0] == 200
         assert set(stored(store)) == {json.loads(s)["id"] for s in [*sent, refused]}
 
@@ -387,8 +379,7 @@ def test_a_lost_connection_to_postgresql_is_503_and_the_retry_counts_once(postgr
             postgres_cluster.start()
         assert [post(base, s)[0] for s in (second, second, first)] == [200] * 3
         assert (store.count(), store.open_invitations()) == (2, 0)
-        with store.engine.begin() as connection:
-            connection.exec_driver_sql("DROP TABLE survey, reports, waiting, invitations")
+        postgres_cluster.empty()
 
 
 SERVE = """
@@ -460,8 +451,7 @@ def test_kill_9_under_load_loses_nothing_that_was_acknowledged_and_stores_nothin
         assert statuses == [200] * 240
         assert (store.count(), store.open_invitations()) == (240, 0)
         if kind == "postgresql":
-            with store.engine.begin() as connection:
-                connection.exec_driver_sql("DROP TABLE survey, reports, waiting, invitations")
+            request.getfixturevalue("postgres_cluster").empty()
 
 
 @pytest.mark.timed

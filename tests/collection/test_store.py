@@ -1,23 +1,25 @@
 """The store: every report once, nothing lost, nothing that tells who sent which. On SQLite and on PostgreSQL."""
 
+import contextlib
 import json
 import secrets
 import sqlite3
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
-pytest.importorskip("sqlalchemy")
+pytest.importorskip("starlette")
 
-import sqlalchemy
-
+from extremal.collection import database as database_module
 from extremal.collection import store as store_module
+from extremal.collection.database import STEPS, opened
 from extremal.collection.published import Published
 from extremal.collection.store import Submission, Verdict, create_store, open_store, token_hash
+from extremal.collection.stored import read_stored
 from extremal.errors import StoreError, SurveyError
-from extremal.release.files.stored import read_stored
-from tests.support.phones import drawn, published, stored
+from tests.support.phones import drawn, full_disk, published, stored
 
 ACCEPTED, UNKNOWN, OTHER = Verdict.ACCEPTED, Verdict.UNKNOWN_INVITATION, Verdict.OTHER_CONTENT
 
@@ -30,10 +32,7 @@ def place(request, tmp_path):
         return
     cluster = request.getfixturevalue("postgres_cluster")
     yield cluster.url
-    engine = sqlalchemy.create_engine(cluster.url.replace("postgresql:", "postgresql+psycopg:"))
-    with engine.begin() as connection:
-        connection.exec_driver_sql("DROP TABLE IF EXISTS survey, reports, waiting, invitations")
-    engine.dispose()
+    cluster.empty()
 
 
 def submission(seed=0, token=None, id=None):
@@ -102,7 +101,6 @@ def test_one_report_sent_to_two_servers_at_once_counts_once(place):
 
 
 def test_rows_come_by_id(place, monkeypatch):
-    monkeypatch.setattr(store_module, "PART", 7)
     monkeypatch.setattr(store_module, "LARGEST_BATCH", 5)
     with create_store(place, published()) as store:
         given = [submission(k) for k in range(30)]
@@ -111,11 +109,10 @@ def test_rows_come_by_id(place, monkeypatch):
         assert [id for id, _ in store.rows()] == sorted(s.id for s in given)
 
 
-def test_an_export_while_reports_move_shows_whole_batches(place, monkeypatch):
-    monkeypatch.setattr(store_module, "PART", 7)
+def test_an_export_while_reports_move_shows_whole_batches(place):
     with create_store(place, published()) as store:
         store.add(submission(k) for k in range(40))
-        exported = store.rows()
+        exported = iter(store.rows())
         begun = [next(exported)]
         for k in range(10):
             store.add(submission(100 * (k + 1) + j) for j in range(5))
@@ -155,25 +152,36 @@ def test_the_survey_in_a_store_is_what_was_published():
         Published.from_json('{"format": "other"}')
 
 
-def test_a_store_of_an_earlier_version_opens_takes_reports_and_closes(place):
-    """It has no table of reports that wait: all of its reports have been shown."""
+# Stores of earlier versions
+
+
+def made_by_hand(place, tables, rows):
+    """A database with these tables and rows, by the drivers alone."""
+    if place.startswith("postgresql"):
+        import psycopg
+
+        connection, mark, end = psycopg.connect(place), "%s", ""
+    else:
+        connection, mark, end = sqlite3.connect(place), "?", " WITHOUT ROWID"
+    with contextlib.closing(connection):
+        for name, (first, *others) in tables.items():
+            columns = ", ".join(f"{column} TEXT NOT NULL" for column in (first, *others))
+            connection.execute(f"CREATE TABLE {name} ({columns}, PRIMARY KEY ({first})){end}")
+        for name, values in rows.items():
+            marks = ", ".join(mark for _ in tables[name])
+            connection.cursor().executemany(f"INSERT INTO {name} VALUES ({marks})", values)
+        connection.commit()
+
+
+FIRST = {"survey": ("name", "value"), "reports": ("id", "content"), "invitations": ("hash",)}
+SECOND = {**FIRST, "waiting": ("id", "content")}
+
+
+def test_a_store_of_the_first_version_opens_takes_reports_and_closes(place):
+    """It has no table of reports that wait: all of its reports have been shown. Nor has it an id."""
     old = [submission(k) for k in range(7)]
-    engine = sqlalchemy.create_engine(store_module.database_url(place))
-    columns = "(id TEXT NOT NULL, content TEXT NOT NULL, PRIMARY KEY (id))"
-    with engine.begin() as connection:
-        connection.exec_driver_sql(
-            "CREATE TABLE survey (name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (name))"
-        )
-        connection.exec_driver_sql(f"CREATE TABLE reports {columns}")
-        connection.exec_driver_sql("CREATE TABLE invitations (hash TEXT NOT NULL, PRIMARY KEY (hash))")
-        rows = [
-            {"name": "digest", "value": published().digest},
-            {"name": "document", "value": published().to_json()},
-        ]
-        connection.execute(sqlalchemy.insert(store_module.survey_table), rows)
-        rows = [{"id": s.id, "content": s.content} for s in old]
-        connection.execute(sqlalchemy.insert(store_module.reports_table), rows)
-    engine.dispose()
+    survey = [("digest", published().digest), ("document", published().to_json())]
+    made_by_hand(place, FIRST, {"survey": survey, "reports": [(s.id, s.content) for s in old]})
     assert len(read_stored(place).rows) == 7
     with open_store(place) as store:
         assert (store.count(), store.visible(), store.closed()) == (7, 7, False)
@@ -183,6 +191,86 @@ def test_a_store_of_an_earlier_version_opens_takes_reports_and_closes(place):
         assert (store.count(), store.visible()) == (13, 7)
         assert store.finish() == 13
     assert len(read_stored(place).rows) == 13
+
+
+def test_a_store_from_before_there_were_versions_is_read_as_it_is_and_goes_on(place):
+    people = [submission(k) for k in range(14)]
+    tokens = [f"{k:032x}" for k in range(3)]
+    survey = [("digest", published().digest), ("id", published().id), ("document", published().to_json())]
+    made_by_hand(
+        place,
+        SECOND,
+        {
+            "survey": survey,
+            "reports": [(s.id, s.content) for s in people[:5]],
+            "waiting": [(s.id, s.content) for s in people[5:]],
+            "invitations": [(token_hash(token),) for token in tokens],
+        },
+    )
+    assert sorted(map(str, read_stored(place).rows)) == sorted(str(json.loads(s.content)) for s in people[:5])
+    with opened(place) as database, database.session() as session:
+        assert "version" not in session.survey()  # who only reads changes nothing
+    database.close()
+    with create_store(place, published()) as store:
+        assert (store.count(), store.visible(), store.open_invitations()) == (14, 5, 3)
+        assert stored(store) == {s.id: json.loads(s.content) for s in people}
+        assert store.add([people[7], submission(20, tokens[0]), submission(21, tokens[0])]) == [
+            ACCEPTED,
+            ACCEPTED,
+            UNKNOWN,
+        ]
+        assert (store.count(), store.visible(), store.open_invitations()) == (15, 10, 2)
+    with open_store(place) as store, store.database.session() as session:
+        assert session.survey()["version"] == str(len(STEPS))
+
+
+def test_a_store_of_a_later_version_is_refused_and_left_alone(place):
+    with create_store(place, published()) as store:
+        store.add(submission(k) for k in range(20))
+    later = str(len(STEPS) + 1)
+    with opened(place) as database, database.transaction() as session:
+        session.run("UPDATE survey SET value = ? WHERE name = 'version'", later)
+    for use in (open_store, read_stored, lambda place: create_store(place, published())):
+        with pytest.raises(SurveyError, match="later version of extremal"):
+            use(place)
+    database.close()
+
+
+def test_new_steps_are_taken_once_by_whoever_opens_a_store_first(place, monkeypatch):
+    with create_store(place, published()) as store:
+        store.add(submission(k) for k in range(20))
+    new = (
+        "CREATE TABLE stages (number TEXT NOT NULL, PRIMARY KEY (number)){by_key}",
+        "ALTER TABLE reports ADD stage TEXT",
+    )
+    monkeypatch.setattr(database_module, "STEPS", (*STEPS, new))
+    with ThreadPoolExecutor(4) as pool:
+        stores = list(pool.map(lambda _: open_store(place), range(4)))
+    for store in stores:
+        assert store.count() == 20
+        with store.database.session() as session:
+            assert session.survey()["version"] == str(len(STEPS) + 1)
+            assert session.rows("SELECT number FROM stages") == []
+        store.database.close()
+    if place.startswith("postgresql"):
+        with stores[0].database.transaction() as session:
+            session.run("DROP TABLE stages")
+        stores[0].database.close()
+
+
+def test_servers_that_make_a_store_in_the_same_moment_make_one(place):
+    survey, moment = published(), threading.Barrier(4)
+
+    def made(_):
+        moment.wait()
+        return create_store(place, survey)
+
+    with ThreadPoolExecutor(4) as pool:
+        stores = list(pool.map(made, range(4)))
+    assert [store.add([submission(k)]) for k, store in enumerate(stores)] == [[ACCEPTED]] * 4
+    assert {store.count() for store in stores} == {4}
+    for store in stores:
+        store.close()
 
 
 # What the bytes tell
@@ -217,24 +305,19 @@ def test_the_file_of_sqlite_tells_neither_the_order_nor_the_invitations_that_wer
 # When the database fails
 
 
-def test_a_full_disk_loses_nothing_and_stores_nothing_by_halves(tmp_path):
+def test_a_full_disk_loses_nothing_and_stores_nothing_by_halves(tmp_path, monkeypatch):
     path = tmp_path / "survey.db"
     with create_store(path, published()) as store:
         kept = [submission(k) for k in range(20)]
         assert store.add(kept) == [ACCEPTED] * 20
 
-        def limit(connection, _, pages=None):
-            pages = connection.execute("PRAGMA page_count").fetchone()[0]
-            connection.execute(f"PRAGMA max_page_count={pages}")
-
-        store.engine.dispose()
-        sqlalchemy.event.listen(store.engine, "connect", limit)
+        full_disk(store, monkeypatch)
         batch = [submission(k) for k in range(400)]
         with pytest.raises(StoreError, match="full"):
             store.add(batch)
         assert store.count() == 20
-        sqlalchemy.event.remove(store.engine, "connect", limit)
-        store.engine.dispose()
+        monkeypatch.undo()
+        store.database.close()
         assert store.add(batch + kept) == [ACCEPTED] * 420  # the client tries again
         assert store.count() == 420
 
@@ -269,10 +352,9 @@ def test_a_lost_connection_is_an_error_and_the_next_try_counts_once(postgres_clu
         postgres_cluster.start()
         assert store.add([second, first]) == [ACCEPTED] * 2
         assert store.count() == 2
-        with store.engine.begin() as connection:
-            connection.exec_driver_sql("DROP TABLE survey, reports, waiting, invitations")
+        postgres_cluster.empty()
     finally:
-        store.engine.dispose()
+        store.database.close()
 
 
 def test_a_connection_that_is_lost_in_the_middle_of_a_transaction_stores_nothing(
@@ -283,13 +365,10 @@ def test_a_connection_that_is_lost_in_the_middle_of_a_transaction_stores_nothing
 
     def cut(self, connection, waiting, moving):
         original(self, connection, waiting, moving)
-        other = sqlalchemy.create_engine(self.engine.url)
-        with other.connect() as killer:
-            killer.exec_driver_sql(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
-                "AND backend_type = 'client backend'"
-            )
-        other.dispose()
+        postgres_cluster.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+            "AND backend_type = 'client backend'"
+        )
 
     try:
         (token,) = store.invite(1)
@@ -301,7 +380,6 @@ def test_a_connection_that_is_lost_in_the_middle_of_a_transaction_stores_nothing
         assert (store.count(), store.open_invitations()) == (0, 1)
         assert store.add([one]) == [ACCEPTED]
         assert (store.count(), store.open_invitations()) == (1, 0)
-        with store.engine.begin() as connection:
-            connection.exec_driver_sql("DROP TABLE survey, reports, waiting, invitations")
+        postgres_cluster.empty()
     finally:
-        store.engine.dispose()
+        store.database.close()

@@ -9,19 +9,18 @@ from itertools import combinations
 
 import pytest
 
-pytest.importorskip("sqlalchemy")
+pytest.importorskip("starlette")
+pytest.importorskip("psycopg")
 
-import sqlalchemy
+import psycopg
 
 from extremal.collection import store as store_module
 from extremal.collection.export import csv_text
 from extremal.collection.results import collected, results
 from extremal.collection.store import FIVE, Submission, Verdict, create_store, token_hash
+from extremal.collection.stored import read_stored
 from extremal.errors import SurveyError
-from extremal.release.files.stored import read_stored
 from tests.support.phones import drawn, published, stored
-
-TABLES = ("survey", "reports", "waiting", "invitations")
 
 
 def content(seed):
@@ -31,18 +30,16 @@ def content(seed):
 @pytest.fixture
 def postgres(postgres_cluster):
     """The address of an empty database, and a connection that sees every byte of its tables."""
-    engine = sqlalchemy.create_engine(
-        postgres_cluster.url.replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT"
-    )
-    with engine.connect() as spy:
-        if not spy.scalar(
-            sqlalchemy.text("SELECT count(*) FROM pg_available_extensions WHERE name = 'pageinspect'")
-        ):
+    with psycopg.connect(postgres_cluster.url, autocommit=True) as spy:
+        if not rows(spy, "SELECT FROM pg_available_extensions WHERE name = 'pageinspect'"):
             pytest.skip("PostgreSQL has no pageinspect")
-        spy.exec_driver_sql("CREATE EXTENSION IF NOT EXISTS pageinspect")
+        spy.execute("CREATE EXTENSION IF NOT EXISTS pageinspect")
         yield postgres_cluster.url, spy
-        spy.exec_driver_sql(f"DROP TABLE IF EXISTS {', '.join(TABLES)}")
-    engine.dispose()
+    postgres_cluster.empty()
+
+
+def rows(spy, query):
+    return spy.execute(query).fetchall()
 
 
 ITEMS = """
@@ -56,7 +53,7 @@ def items(spy, table):
     """Rows of a table as they lie in the file, also deleted ones: ((place, flags), xmin, xmax, bytes)."""
     return [
         ((place, flags), xmin, xmax, bytes(data or b""))
-        for place, xmin, xmax, flags, data in spy.exec_driver_sql(ITEMS.format(table))
+        for place, xmin, xmax, flags, data in rows(spy, ITEMS.format(table))
     ]
 
 
@@ -64,9 +61,8 @@ def answered(store, contents, swap=lambda k: k, ids=None):
     """People come one after the other, each with an invitation; `swap` says who brings which report."""
     ids = ids or [f"{k:032x}" for k in range(len(contents))]
     tokens = [f"{random.Random(k).getrandbits(128):032x}" for k in range(len(contents))]
-    with store.engine.execution_options(writes=True).begin() as connection:
-        rows = [{"hash": token_hash(token)} for token in tokens]
-        connection.execute(sqlalchemy.insert(store_module.invitations_table), rows)
+    with store.database.transaction() as session:
+        session.insert("invitations", [(token_hash(token),) for token in tokens])
     for k, token in enumerate(tokens):
         one = Submission(ids[swap(k)], contents[swap(k)], token_hash(token))
         assert store.add([one]) == [Verdict.ACCEPTED]
@@ -92,19 +88,19 @@ def test_the_file_of_sqlite_is_the_same_whoever_of_those_that_waited_sent_which_
         answered(store, [content(k) for k in range(14)], how)
         files.append(path.read_bytes())
         assert (store.visible(), store.count(), store.open_invitations()) == (5, 14, 0)
-        store.engine.dispose()
+        store.database.close()
     assert files[0] == files[1]
 
 
 @pytest.mark.parametrize("swap", SWAPS)
 def test_the_tables_of_postgresql_are_the_same_whoever_of_those_that_waited_sent_which_report(
-    swap, postgres, monkeypatch
+    swap, postgres, postgres_cluster, monkeypatch
 ):
     url, spy = postgres
     seen = []
     for how in (lambda k: k, SWAPS[swap]):
         monkeypatch.setattr(store_module, "CHANCE", random.Random(5))
-        spy.exec_driver_sql(f"DROP TABLE IF EXISTS {', '.join(TABLES)}")
+        postgres_cluster.empty()
         store = create_store(url, published())
         answered(store, [content(k) for k in range(14)], how)
         tables = {table: items(spy, table) for table in ("reports", "waiting", "invitations")}
@@ -117,7 +113,7 @@ def test_the_tables_of_postgresql_are_the_same_whoever_of_those_that_waited_sent
             }
         )
         assert len({xmin for _, xmin, _, _ in seen[-1]["waiting"]}) == 1
-        store.engine.dispose()
+        store.database.close()
     assert seen[0] == seen[1]
 
 
@@ -168,7 +164,7 @@ def test_no_copy_of_postgresql_under_load_links_reports_to_invitations(postgres)
     flow.start()
     try:
         while flow.is_alive():
-            with spy.connection.dbapi_connection.transaction():  # one moment for all tables
+            with spy.transaction():  # one moment for all tables
                 pairs = by_transaction(spy)
             copies += 1
             if len(pairs) >= 20:
@@ -183,7 +179,7 @@ def test_no_copy_of_postgresql_under_load_links_reports_to_invitations(postgres)
     assert guessed >= 80
     # By chance one in ten: ten wait together, and five of them move. Without the mixing every guess is right.
     assert right <= 0.35 * guessed
-    store.engine.dispose()
+    store.database.close()
 
 
 def test_no_copy_of_sqlite_under_load_holds_an_invitation_that_was_used(tmp_path):
@@ -204,7 +200,7 @@ def test_no_copy_of_sqlite_under_load_holds_an_invitation_that_was_used(tmp_path
         flow.join(60)
     assert copies
     assert most <= 1  # that of the transaction at hand, whose journal is emptied when it ends
-    store.engine.dispose()
+    store.database.close()
 
 
 def test_the_log_of_postgresql_holds_both_as_the_threat_model_says(postgres, postgres_cluster):
@@ -216,7 +212,7 @@ def test_the_log_of_postgresql_holds_both_as_the_threat_model_says(postgres, pos
         p.read_bytes() for p in (postgres_cluster.folder / "data" / "pg_wal").iterdir() if p.is_file()
     )
     assert all(id.encode() in log for id in stored(store))
-    store.engine.dispose()
+    store.database.close()
 
 
 # What looks tell, all together

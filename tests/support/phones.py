@@ -92,11 +92,23 @@ def drawn(survey, seed):
 
 def stored(store):
     """Everybody's reports by id, also of those that no result shows yet."""
-    import sqlalchemy
+    with store.database.session() as session:
+        both = session.rows("SELECT id, content FROM reports UNION ALL SELECT id, content FROM waiting")
+    return {id: json.loads(content) for id, content in both}
 
-    with store.engine.connect() as connection:
-        both = sqlalchemy.text("SELECT id, content FROM reports UNION ALL SELECT id, content FROM waiting")
-        return {id: json.loads(content) for id, content in connection.execute(both)}
+
+def full_disk(store, monkeypatch):
+    """From now on the file of a store cannot grow, until `monkeypatch` is undone and the connections are closed."""
+
+    def limited():
+        raw = connect()
+        (pages,) = raw.execute("PRAGMA page_count").fetchone()
+        raw.execute(f"PRAGMA max_page_count={pages}")
+        return raw
+
+    store.database.close()
+    connect = store.database.connect
+    monkeypatch.setattr(store.database, "connect", limited)
 
 
 def body(survey, seed=0, /, **changes):

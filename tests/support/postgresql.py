@@ -105,6 +105,17 @@ class Cluster:
             time.sleep(0.05)
         raise AssertionError("PostgreSQL did not start")
 
+    def execute(self, statement):
+        """Execute it, over a connection of its own."""
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(statement)
+
+    def empty(self):
+        """Drop the tables of a store."""
+        self.execute("DROP TABLE IF EXISTS survey, reports, waiting, invitations")
+
     def stop(self):
         """At once, as after a failure of power; clients lose their connections."""
         if self.process is not None:

@@ -143,6 +143,12 @@ class Designed:
         """The prior, the nominal one of a set."""
         return self.certified.prior
 
+    def warnings(self) -> list[str]:
+        """What a person must know first."""
+        from extremal.auditing.advice import disclosure
+
+        return disclosure(self.certified)
+
     def notes(self) -> list[str]:
         """What to look at before the file is passed on."""
         return [*advice.counted_prior(self.source.data, self.target), *advice.labels(self.prior.labels)]
@@ -187,7 +193,7 @@ class Designed:
                 "epsilon": ex.epsilon_pml(priors, certified.mechanism),
             }
         with progress("auditing"):
-            warnings = [*advice.disclosure(self.certified), *self.notes(), *self.shares()]
+            warnings = [*self.warnings(), *self.notes(), *self.shares()]
             precision = " ".join(self.precision()) or None
         return {**facts, "precision": precision, "file": self.target, "warnings": warnings}
 
@@ -195,7 +201,7 @@ class Designed:
         """What a person wants to read."""
         with progress("auditing"):
             audit, shares, precise = ex.audit(self.certified), self.shares(), self.precision()
-        show.warnings(out, advice.disclosure(self.certified))
+        show.warnings(out, self.warnings())
         top = float(self.prior.probabilities.max())
         show.heading(out, f"Prior, {origin(self.source, self.learned.observations)}")
         rows = [
@@ -292,6 +298,12 @@ class Proved:
     certified: ex.Certified
     target: str | None
 
+    def warnings(self) -> list[str]:
+        """What a person must know first."""
+        from extremal.auditing.advice import disclosure
+
+        return disclosure(self.certified)
+
     def facts(self) -> dict[str, Any]:
         """All of it, for programs."""
         return {
@@ -302,12 +314,12 @@ class Proved:
             "method": self.certified.method,
             "digest": self.certified.digest,
             "file": self.target,
-            "warnings": advice.disclosure(self.certified),
+            "warnings": self.warnings(),
         }
 
     def tell(self, out: Console) -> None:
         """What a person wants to read."""
-        show.warnings(out, advice.disclosure(self.certified))
+        show.warnings(out, self.warnings())
         c, whom = self.certified, "under the prior in the file"
         if c.prior_set is not None:
             whom = f"for every prior in the set ({c.prior_set.description})"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import extremal as ex
+from extremal.collection.stored import is_store
 from extremal.errors import FileError, OptionError, ValuesError
 from extremal.estimation.promise import COMMAND
 from extremal.model.reading import split_labels
-from extremal.release.files.stored import is_store
 
 from . import advice, options, show
 from .failure import CheckFailed

@@ -17,8 +17,8 @@ from .output import write_table
 from .progress import progress
 
 if TYPE_CHECKING:
+    from extremal.collection.stored import Stored, StoredQuestion
     from extremal.estimation.sample import Table
-    from extremal.release.files.stored import Stored, StoredQuestion
 
 WAITING = (
     "The survey is not closed: results grow in steps of five reports, and the newest five to nine wait until you run "
@@ -51,8 +51,8 @@ def estimate_store(
     source: str, question: str | None, names: dict[str, Any], how: dict[str, Any], shown: Shown
 ) -> None:
     """Shares of the answers to one question, or to every question."""
+    from extremal.collection.stored import read_stored
     from extremal.estimation.sample import read_table
-    from extremal.release.files.stored import read_stored
 
     stored = read_stored(source)
     if not stored.rows:

@@ -51,7 +51,7 @@ class Inbox:
             except TimeoutError:
                 used = False
                 with contextlib.suppress(StoreError):
-                    await loop.run_in_executor(self._thread, self.store.forget_invitations)
+                    await loop.run_in_executor(self._thread, self.store.database.forget_invitations)
                 continue
             batch, self._waiting = self._waiting[:LARGEST_BATCH], self._waiting[LARGEST_BATCH:]
             if not self._waiting:

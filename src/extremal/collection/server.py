@@ -300,8 +300,9 @@ def make_server(store: Store, settings: Settings, tls: Certificate | None = None
 def serve(store: Store, bound: socket.socket, settings: Settings, tls: Certificate | None = None) -> None:
     """Serve until Ctrl-C or SIGTERM; the caller closes the store."""
     with contextlib.suppress(StoreError):  # another server may be writing
-        store.forget_order()  # one that was killed could not
-    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+        store.database.forget_order()  # one that was killed could not
+    for name in ("asyncio", "psycopg"):  # what goes wrong is told as a refused request
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     with contextlib.suppress(KeyboardInterrupt), bound:
         make_server(store, settings, tls).run(sockets=[bound])
 

@@ -30,30 +30,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-import sqlalchemy as sql
-
-from .._common.json import parse_json
-from .._common.words import missing
 from ..errors import StoreError, SurveyError
+from .database import Database, Session, Sqlite, opened
 from .published import Published
-from .schema import (
-    WAIT_SECONDS,
-    database_url,
-    invitations_table,
-    keep_private,
-    make_engine,
-    metadata,
-    reports_table,
-    shown,
-    survey_table,
-    waiting_table,
-)
+from .stored import report_rows
 
 HEX = re.compile(r"[0-9a-f]{32}")
 FIVE = 5  # no look at the results differs from another one by fewer reports
 LARGEST_BATCH = 500  # submissions in one transaction
-PART = 10_000  # rows in one statement
-PATIENCE = f"lock_timeout = '{WAIT_SECONDS}s'"
+CLOSED = "SELECT value FROM survey WHERE name = 'closed'"
 CHANCE = secrets.SystemRandom()
 
 
@@ -83,8 +68,8 @@ def token_hash(token: str) -> str:
 class Store:
     """A database with reports to one survey. Use it as a context manager, or close it."""
 
-    def __init__(self, engine: sql.Engine, published: Published) -> None:
-        self.engine, self.published = engine, published
+    def __init__(self, database: Database, published: Published) -> None:
+        self.database, self.published = database, published
 
     def __enter__(self) -> Store:
         return self
@@ -95,7 +80,7 @@ class Store:
     @property
     def place(self) -> str:
         """The database in words."""
-        return shown(self.engine.url)
+        return self.database.place
 
     # Writing
 
@@ -109,268 +94,157 @@ class Store:
     def invite(self, count: int) -> list[str]:
         """New single-use invitations; the store keeps their hashes only."""
         tokens = [secrets.token_hex(16) for _ in range(count)]
-        rows = [{"hash": token_hash(token)} for token in tokens]
-        with self._transaction() as connection:
-            for k in range(0, count, PART):
-                connection.execute(sql.insert(invitations_table), rows[k : k + PART])
+        with self.database.transaction() as session:
+            session.insert("invitations", ((token_hash(token),) for token in tokens))
         return tokens
 
     def close(self) -> None:
         """Forget the order in which reports came, and let go of the database."""
         with contextlib.suppress(StoreError):
-            self.forget_order()
-            if self.engine.dialect.name == "sqlite":
-                self._alone("PRAGMA journal_mode=DELETE")  # takes the empty journal away
-        self.engine.dispose()
+            self.database.forget_order()
+        self.database.close()
 
     def finish(self) -> int:
         """Close the survey for good: no new reports, and those that wait move, if they are five. How many there are."""
-        with self._transaction() as connection:
-            waiting = self._alone_with_waiting(connection)
-            if not _is_closed(connection):
-                connection.execute(sql.insert(survey_table), [{"name": "closed", "value": "yes"}])
+        with self._alone() as (session, waiting):
+            if session.value(CLOSED) is None:
+                session.insert("survey", [("closed", "yes")])
             if len(waiting) >= FIVE:
-                self._move(connection, waiting, set(waiting))
-        self.forget_order()
+                self._move(session, waiting, set(waiting))
+        self.database.forget_order()
         return self.visible()
 
     def _write(self, batch: list[Submission]) -> list[Verdict]:
         """One transaction."""
         fresh: dict[str, Submission] = {}
-        with self._transaction() as connection:
-            waiting = self._alone_with_waiting(connection)
-            known = waiting | _contents(connection, {s.id for s in batch})
-            closed = _is_closed(connection)
+        new: dict[str, str] = {}
+        with self._alone() as (session, waiting):
+            known = waiting | _contents(session, {s.id for s in batch})
+            closed = session.value(CLOSED) is not None
             spent: set[str] = set()
             for s in batch if not closed else ():
                 if s.id not in known and s.id not in fresh and not (s.invitation and s.invitation in spent):
                     fresh[s.id] = s
                     spent |= {s.invitation} if s.invitation else set()
-            allowed = _spend(connection, spent)
+            allowed = _spend(session, spent)
             new = {s.id: s.content for s in fresh.values() if s.invitation is None or s.invitation in allowed}
             if new:
                 waiting |= new
                 moving = max(len(waiting) // FIVE - 1, 0) * FIVE
-                self._move(connection, waiting, set(CHANCE.sample(sorted(waiting), moving)))
+                self._move(session, waiting, set(CHANCE.sample(sorted(waiting), moving)))
         refusal = Verdict.CLOSED if closed else Verdict.UNKNOWN_INVITATION
         return [_verdict(s, known | new, refusal) for s in batch]
 
-    def _alone_with_waiting(self, connection: sql.Connection) -> dict[str, str]:
-        """The reports that wait, by id; until the transaction ends, no other one writes reports."""
-        if self.engine.dialect.name == "postgresql":  # SQLite's transactions that write are alone anyway
-            connection.exec_driver_sql("LOCK TABLE waiting IN ACCESS EXCLUSIVE MODE")
-        return {row.id: row.content for row in connection.execute(sql.select(waiting_table))}
-
-    def _move(self, connection: sql.Connection, waiting: dict[str, str], moving: set[str]) -> None:
-        """Move some of the reports to those that results show; the table of the others is written anew, by key."""
-        rows = [{"id": id, "content": waiting[id]} for id in sorted(waiting)]
-        # PostgreSQL keeps deleted rows, with the number of their transaction; a table that was truncated is a new file.
-        emptied = "TRUNCATE waiting" if self.engine.dialect.name == "postgresql" else "DELETE FROM waiting"
-        connection.exec_driver_sql(emptied)
-        for table, part in (
-            (reports_table, [row for row in rows if row["id"] in moving]),
-            (waiting_table, [row for row in rows if row["id"] not in moving]),
-        ):
-            if part:
-                connection.execute(sql.insert(table), part)
-
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[sql.Connection]:
-        try:
-            with self.engine.connect().execution_options(writes=True) as connection, connection.begin():
-                if (
-                    self.engine.dialect.name == "postgresql"
-                ):  # on disk when it returns, whatever the server's habit
-                    connection.exec_driver_sql(f"SET LOCAL synchronous_commit = on; SET LOCAL {PATIENCE}")
-                yield connection
-        except (sql.exc.SQLAlchemyError, OSError) as error:
-            raise _failure(self.place, error) from None
+    def _alone(self) -> Iterator[tuple[Session, dict[str, str]]]:
+        """A transaction during which nobody else writes reports, and the reports that wait, by id."""
+        with self.database.transaction(self.database.alone) as session:
+            yield session, dict(session.rows("SELECT id, content FROM waiting"))
+
+    def _move(self, session: Session, waiting: dict[str, str], moving: set[str]) -> None:
+        """Move some of the reports to those that results show; the table of the others is written anew, by key."""
+        rows = sorted(waiting.items())
+        session.run(self.database.empty_waiting)
+        session.insert("reports", (row for row in rows if row[0] in moving))
+        session.insert("waiting", (row for row in rows if row[0] not in moving))
 
     # Reading
 
     def count(self) -> int:
         """How many people's reports are stored, also of those that wait."""
-        with self._reading() as connection:
-            return _count(connection, reports_table) + _count(connection, waiting_table)
+        return int(self._value("SELECT (SELECT count(*) FROM reports) + (SELECT count(*) FROM waiting)"))
 
     def visible(self) -> int:
         """How many people's reports results and exports show."""
-        with self._reading() as connection:
-            return _count(connection, reports_table)
+        return int(self._value("SELECT count(*) FROM reports"))
 
     def closed(self) -> bool:
         """Whether the survey has ended."""
-        with self._reading() as connection:
-            return _is_closed(connection)
+        return self._value(CLOSED) is not None
 
     def open_invitations(self) -> int:
         """How many invitations were not used yet."""
-        with self._reading() as connection:
-            return _count(connection, invitations_table)
+        return int(self._value("SELECT count(*) FROM invitations"))
 
-    def rows(self) -> Iterator[tuple[str, list[Any]]]:
-        """Ids and reports that results show, by id; read at one moment, for a part of a batch would tell too much."""
-        with self._reading() as connection:
-            found = connection.execute(sql.select(reports_table).order_by(reports_table.c.id)).all()
-        return ((id, parse_json(content)) for id, content in found)
+    def rows(self) -> list[tuple[str, list[Any]]]:
+        """Ids and reports that results show, by id."""
+        with self.database.session() as session:
+            return report_rows(session)
 
     def tallies(self) -> Counter[str]:
         """How often each content occurs in the reports that results show."""
-        query = sql.select(reports_table.c.content, sql.func.count()).group_by(reports_table.c.content)
-        with self._reading() as connection:
-            return Counter({content: int(count) for content, count in connection.execute(query)})
+        with self.database.session() as session:
+            return Counter(dict(session.rows("SELECT content, count(*) FROM reports GROUP BY content")))
 
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[sql.Connection]:
-        try:
-            with self.engine.connect() as connection:
-                yield connection
-        except (sql.exc.SQLAlchemyError, OSError) as error:
-            raise _failure(self.place, error) from None
-
-    # Forgetting
-
-    def forget_order(self) -> None:
-        """Rewrite the tables by key, so that their bytes no longer show in which order rows came."""
-        if self.engine.dialect.name == "sqlite":
-            self._alone("VACUUM")
-            return
-        # Rows of PostgreSQL carry the number of the transaction that wrote them: all get the same new one.
-        moved = "WITH moved AS (DELETE FROM reports RETURNING id, content) "
-        with self._transaction() as connection:
-            connection.exec_driver_sql("LOCK TABLE reports IN ACCESS EXCLUSIVE MODE")
-            connection.exec_driver_sql(
-                moved + "INSERT INTO reports SELECT id, content FROM moved ORDER BY id"
-            )
-        self._alone("VACUUM FULL reports")
-        self.forget_invitations()
-
-    def forget_invitations(self) -> None:
-        """Remove what is left of deleted rows; SQLite overwrites them when they are deleted."""
-        if self.engine.dialect.name == "postgresql":
-            self._alone("VACUUM FULL invitations")
-
-    def _alone(self, command: str) -> None:
-        try:
-            with self.engine.connect() as connection:
-                raw: Any = connection.connection.dbapi_connection
-                if self.engine.dialect.name == "postgresql":
-                    connection.rollback()
-                    raw.autocommit = True
-                    try:
-                        raw.execute(command)
-                    finally:
-                        raw.autocommit = False
-                else:
-                    raw.execute(command)
-        except Exception as error:
-            raise _failure(self.place, error) from None
+    def _value(self, query: str) -> Any:
+        with self.database.session() as session:
+            return session.value(query)
 
 
 def create_store(place: str | os.PathLike[str], published: Published) -> Store:
     """The store at a file or address for this survey; new, or one that holds reports to the same questions."""
-    with _opened(database_url(place)) as engine:
-        keep_private(engine.url)
-        metadata.create_all(engine)
-        with engine.connect().execution_options(writes=True) as connection, connection.begin():
-            stored = _stored_survey(connection)
-            if not stored:
-                rows = [
-                    {"name": "digest", "value": published.digest},
-                    {"name": "id", "value": published.id or ""},
-                    {"name": "document", "value": published.to_json()},
-                ]
-                connection.execute(sql.insert(survey_table), rows)
-        if stored and stored.get("digest") != published.digest:
+    with opened(place) as database:
+        if isinstance(database, Sqlite):
+            with database.failing():
+                database.keep_private()
+        with database.transaction(database.creating) as session:
+            database.migrate(session)
+            stored = session.survey()
+            if "document" not in stored:
+                stored = {
+                    "digest": published.digest,
+                    "id": published.id or "",
+                    "document": published.to_json(),
+                }
+                session.insert("survey", stored.items())
+        if stored["digest"] != published.digest:
             raise SurveyError(
-                f"{shown(engine.url)} holds reports to other questions, answers or mechanisms",
+                f"{database.place} holds reports to other questions, answers or mechanisms",
                 remedy="choose another database for this version of the survey",
             )
-        if stored and stored.get("id", published.id) != published.id:
+        if stored.get("id", published.id) != published.id:
             raise SurveyError(
-                f"{shown(engine.url)} holds reports under another id: phones that have answered would draw again",
+                f"{database.place} holds reports under another id: phones that have answered would draw again",
                 given=str(published.id),
                 remedy=f'write id = "{stored["id"]}" into the survey, or choose another database for another wave',
             )
-        return Store(engine, published)
+        return Store(database, published)
 
 
 def open_store(place: str | os.PathLike[str]) -> Store:
     """A store that exists, with the survey that it holds."""
-    url = database_url(place)
-    if url.drivername == "sqlite" and not os.path.isfile(str(url.database)):
-        raise SurveyError(f"there is no store {place}", remedy="give the one that a survey was served with")
-    with _opened(url) as engine:
-        with engine.connect() as connection:
-            stored = _stored_survey(connection)
-        if "document" not in stored:
-            raise SurveyError(f"{shown(url)} is not a store of reports", remedy="it holds no survey")
-        with contextlib.suppress(sql.exc.SQLAlchemyError):  # one that can only be read is read
-            waiting_table.create(engine, checkfirst=True)  # a store of an earlier version has none
-        return Store(engine, Published.from_json(stored["document"]))
-
-
-@contextlib.contextmanager
-def _opened(url: sql.URL) -> Iterator[sql.Engine]:
-    """An engine that is let go of if something is wrong with its database."""
-    try:
-        engine = make_engine(url)
-    except ImportError as error:
-        raise missing(f"PostgreSQL needs {error.name or error}", "survey") from None
-    try:
-        yield engine
-    except (sql.exc.SQLAlchemyError, OSError) as error:
-        engine.dispose()
-        if any(words in str(error) for words in ("no such table", "does not exist", "not a database")):
+    with opened(place) as database:
+        if isinstance(database, Sqlite) and not os.path.isfile(database.place):
             raise SurveyError(
-                f"{shown(url)} is not a store of reports", remedy="give the one that a survey was served with"
-            ) from None
-        raise _failure(shown(url), error) from None
-    except BaseException:
-        engine.dispose()
-        raise
+                f"there is no store {place}", remedy="give the one that a survey was served with"
+            )
+        with database.session() as session:
+            stored = session.survey()
+        if "document" not in stored:
+            raise SurveyError(f"{database.place} is not a store of reports", remedy="it holds no survey")
+        with contextlib.suppress(StoreError), database.transaction(database.creating) as session:
+            database.migrate(session)  # one that can only be read is read
+        return Store(database, Published.from_json(stored["document"]))
 
 
-def _stored_survey(connection: sql.Connection) -> dict[str, str]:
-    return {row.name: row.value for row in connection.execute(sql.select(survey_table))}
-
-
-def _is_closed(connection: sql.Connection) -> bool:
-    return bool(connection.scalar(sql.select(survey_table.c.value).where(survey_table.c.name == "closed")))
-
-
-def _count(connection: sql.Connection, table: sql.Table) -> int:
-    return int(connection.scalar(sql.select(sql.func.count()).select_from(table)) or 0)
-
-
-def _contents(connection: sql.Connection, ids: set[str]) -> dict[str, str]:
+def _contents(session: Session, ids: set[str]) -> dict[str, str]:
     """The contents that some ids hold already, of reports that results show."""
-    if not ids:
-        return {}
-    query = sql.select(reports_table).where(reports_table.c.id.in_(sorted(ids)))
-    return {row.id: row.content for row in connection.execute(query)}
+    return dict(session.rows(f"SELECT id, content FROM reports WHERE id IN ({_marks(ids)})", *sorted(ids)))
 
 
-def _spend(connection: sql.Connection, hashes: set[str]) -> set[str]:
+def _spend(session: Session, hashes: set[str]) -> set[str]:
     """Those of the invitations that were open; they are used by this."""
     if not hashes:
         return set()
-    condition = invitations_table.c.hash.in_(sorted(hashes))
-    return set(
-        connection.scalars(sql.delete(invitations_table).where(condition).returning(invitations_table.c.hash))
-    )
+    query = f"DELETE FROM invitations WHERE hash IN ({_marks(hashes)}) RETURNING hash"
+    return {hash for (hash,) in session.rows(query, *sorted(hashes))}
+
+
+def _marks(values: set[str]) -> str:
+    return ", ".join("?" for _ in values)
 
 
 def _verdict(submission: Submission, known: dict[str, str], refusal: Verdict) -> Verdict:
     if submission.id not in known:
         return refusal
     return Verdict.ACCEPTED if known[submission.id] == submission.content else Verdict.OTHER_CONTENT
-
-
-def _failure(place: str, error: BaseException) -> StoreError:
-    cause = str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__]
-    return StoreError(
-        "the database cannot be used now",
-        given=f"{place}: {cause[0][:120]}",
-        remedy="check that it is there and has room; what was acknowledged is safe",
-    )

@@ -13,11 +13,11 @@ from .._common.threads import one_thread
 from .._common.types import Floats
 from .._common.words import shorten
 from ..certification.certified import Certified, as_estimable
+from ..collection.stored import is_store, read_stored
 from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior
-from ..release.files.stored import is_store, read_stored
 from .binomial import MOST_COUNTED
 from .contrasts import Channel
 from .counts import ReportCounts, count_reports, reference_prior

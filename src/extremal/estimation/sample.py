@@ -57,10 +57,10 @@ def read_table(
     delimiter: str | None = None,
 ) -> Table:
     """Columns of a CSV or Parquet file, or of a survey's store; missing="drop" leaves out records without a report."""
+    from ..collection.stored import is_store, read_stored
     from ..release.files.csv import INTEGER, CsvData
     from ..release.files.read import read_texts
     from ..release.files.source import open_data
-    from ..release.files.stored import is_store, read_stored
 
     name = os.fspath(path)
     reports = [column] if isinstance(column, str) else list(column)

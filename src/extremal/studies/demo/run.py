@@ -21,24 +21,15 @@ from extremal.model.regions import check_epsilon
 from extremal.optimization.curves.tradeoff import Tradeoff
 from extremal.release.files.atomic import new_file
 from extremal.release.files.read import match_labels, read_counts
-from extremal.studies.data import ORDER, anes96
+from extremal.studies.data import anes96
 
 from . import phones
+from .survey import EPSILON, ORDER
 
 COLUMN = "party"
-EPSILON = 0.7
 LEAST = 0.01  # levels at which there is something to see
 SHARES, INFORMATION, RESPONSE = "made for shares", "most information", "randomized response"
 FILES = {SHARES: "mechanism.json", INFORMATION: "information.json", RESPONSE: "randomized-response.json"}
-WRITTEN = (
-    "answers.csv",
-    *FILES.values(),
-    "private.csv",
-    "estimates.json",
-    "audit.md",
-    "audit.json",
-    "tradeoff.csv",
-)
 POINTS = 24  # of the curve
 STEPS = (
     "learning the prior",
@@ -135,23 +126,33 @@ def run(
     is given. `progress` is called with (steps done, steps, the next one).
     """
     folder, level = make_folder(output), check_epsilon(epsilon)
-    steps = iter(enumerate(STEPS))
+    steps = iter(range(len(STEPS)))
 
     def step() -> None:
-        done, name = next(steps)
+        k = next(steps)
         if progress is not None:
-            progress(done, len(STEPS), name)
+            progress(k, len(STEPS), STEPS[k])
 
     step()
-    answers, prior = _learn(level)
+    answers = anes96()[COLUMN]
+    people = len(answers)
+    prior = ex.Prior.from_data(answers, labels=ORDER)
+    if not LEAST <= level < prior.epsilon_max:
+        raise EpsilonError(
+            f"the demo must have an epsilon between {LEAST} and {prior.epsilon_max:.4g}, "
+            "where the answers themselves may be released",
+            given=f"{epsilon!r}",
+            remedy=f"{EPSILON} is a good one",
+        )
     write(folder / "answers.csv", _csv([("respondent", COLUMN), *enumerate(answers, start=1)]))
     step()
-    best, telling = ex.design(prior, level), ex.design(prior, level, ex.mutual_information)
-    proof = _proof(best, telling)
+    design = ex.design(prior, level, ex.mutual_information)
+    best = ex.design(prior, level)
+    checks = [ex.check_design(made) for made in (design, best)]
     step()
     matrices = {
         SHARES: best.mechanism,
-        INFORMATION: telling.mechanism,
+        INFORMATION: design.mechanism,
         RESPONSE: ex.theory.randomized_response_for_pml(prior, level),
     }
     certified = {name: ex.certify(prior, matrix, level) for name, matrix in matrices.items()}
@@ -161,7 +162,16 @@ def run(
         step()
         reports = _privatise(folder, certified, answers, seed)
         step()
-        ways = {name: _way(name, c, reports[name]) for name, c in certified.items()}
+        ways = {
+            name: Way(
+                name,
+                c,
+                reports[name],
+                ex.estimate(c, reports[name]),
+                ex.planning.expected_error(prior, c, people),
+            )
+            for name, c in certified.items()
+        }
         write(folder / "estimates.json", ways[SHARES].estimate.to_json() + "\n")
         step()
         audit = ex.audit(prior, certified[SHARES])
@@ -169,49 +179,36 @@ def run(
         write(folder / "audit.md", audit.to_markdown())
         write(folder / "audit.json", audit.to_json() + "\n")
         curve = ex.tradeoff(prior, np.linspace(0, prior.epsilon_max, POINTS + 1))
-        rows = curve.rows()
-        write(folder / "tradeoff.csv", _csv([list(rows[0]), *(list(row.values()) for row in rows)]))
+        write(
+            folder / "tradeoff.csv",
+            _csv([list(curve.rows()[0]), *(list(row.values()) for row in curve.rows())]),
+        )
         step()
         collection = None if arriving is None else arriving.result()
     step()
-    names = (*WRITTEN, *(() if collection is None else phones.FILES))
-    files = tuple(str(folder / name) for name in names)
-    return Demo(folder, level, prior, len(answers), ways, audit, outside, curve, proof, files, collection)
-
-
-def _learn(level: float) -> tuple[list[str], ex.Prior]:
-    """The answers of the survey, and the prior counted from them."""
-    answers = anes96()[COLUMN]
-    prior = ex.Prior.from_data(answers, labels=ORDER)
-    if not LEAST <= level < prior.epsilon_max:
-        raise EpsilonError(
-            f"the demo must have an epsilon between {LEAST} and {prior.epsilon_max:.4g}, "
-            "where the answers themselves may be released",
-            given=f"{level!r}",
-            remedy=f"{EPSILON} is a good one",
-        )
-    return answers, prior
-
-
-def _proof(best: ex.Design, telling: ex.Design) -> str:
-    """What is proven of both designs, in words."""
+    names = (
+        "answers.csv",
+        *FILES.values(),
+        "private.csv",
+        "estimates.json",
+        "audit.md",
+        "audit.json",
+        "tradeoff.csv",
+        *(() if collection is None else phones.FILES),
+    )
     sure = (
         "Code that shares nothing with the solver confirms"
-        if all(ex.check_design(made).ok for made in (best, telling))
+        if all(check.ok for check in checks)
         else "No independent check confirms"
     )
-    return (
-        f"The design with the most information reaches {telling.value:.4f} nats; more than "
-        f"{telling.upper_bound:.4f} is impossible at this ε. One report of the design made for shares is worth "
+    proof = (
+        f"The design with the most information reaches {design.value:.4f} nats; more than "
+        f"{design.upper_bound:.4f} is impossible at this ε. One report of the design made for shares is worth "
         f"{best.value:.3f} direct answers; more than {math.ceil(1000 * best.upper_bound) / 1000:.3f} is impossible. "
         f"{sure} both bounds."
     )
-
-
-def _way(name: str, c: ex.Certified, reports: dict[Any, int]) -> Way:
-    """The shares estimated from reports, and how exact they are expected to be."""
-    people = sum(reports.values())
-    return Way(name, c, reports, ex.estimate(c, reports), ex.planning.expected_error(c.prior, c, people))
+    files = tuple(str(folder / name) for name in names)
+    return Demo(folder, level, prior, people, ways, audit, outside, curve, proof, files, collection)
 
 
 def _privatise(

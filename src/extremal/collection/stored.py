@@ -1,23 +1,18 @@
-"""Reports that a survey has collected, read from its store: SQLite by Python's own module, PostgreSQL by psycopg."""
+"""Reports that a survey has collected, as columns to estimate from: questions by name, one row a person."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
-import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from ..._common.files import open_file
-from ..._common.json import parse_json
-from ..._common.words import missing
-from ...errors import FileError, OptionError, ValuesError
-
-MAGIC = b"SQLite format 3\0"
-ADDRESS = re.compile(r"postgres(ql)?(\+\w+)?://")
+from .._common.files import open_file
+from .._common.json import parse_json
+from ..certification.stored_labels import decode_label
+from ..errors import ExtremalError, OptionError, SurveyError, ValuesError
+from .database import ADDRESS, SQLITE, Session, opened
 
 
 @dataclass(frozen=True)
@@ -39,9 +34,8 @@ class StoredQuestion:
 
 @dataclass(frozen=True)
 class Stored:
-    """The questions of a survey and the reports that may be shown, one row a person; all of them once it is closed."""
+    """The questions of a survey and the reports that may be shown; all of them once it is closed."""
 
-    place: str
     questions: tuple[StoredQuestion, ...]
     rows: tuple[list[Any], ...]
     intervals: str  # that the survey's results are shown with
@@ -64,7 +58,8 @@ class Stored:
         found = {}
         for name in names:
             k, part = where[name]
-            found[name] = [_label(row[k] if part is None else row[k][part]) for row in self.rows]
+            values = (row[k] if part is None else row[k][part] for row in self.rows)
+            found[name] = [None if value is None else decode_label(value) for value in values]
         return found
 
     def check_clear(self, names: Sequence[str]) -> None:
@@ -86,57 +81,42 @@ def is_store(path: Any) -> bool:
     if ADDRESS.match(text):
         return True
     with contextlib.suppress(OSError, ValueError), open_file(text) as file:
-        return file.read(len(MAGIC)) == MAGIC
+        return file.read(len(SQLITE)) == SQLITE
     return False
 
 
-def read_stored(path: Any) -> Stored:
+def report_rows(session: Session) -> list[tuple[str, list[Any]]]:
+    """Ids and reports that may be shown, by id; read at one moment, for a part of a batch would tell too much."""
+    found = session.rows("SELECT id, content FROM reports ORDER BY id")
+    return [(id, parse_json(content)) for id, content in found]
+
+
+def read_stored(path: str | os.PathLike[str]) -> Stored:
     """What a store holds."""
-    place = os.fspath(path)
+    with opened(path) as database, contextlib.closing(database), database.session() as session:
+        survey = session.survey()
+        rows = report_rows(session)
     try:
-        with _cursor(place) as cursor:
-            cursor.execute("SELECT value FROM survey WHERE name = 'document'")
-            (document,) = cursor.fetchone() or (None,)
-            cursor.execute("SELECT value FROM survey WHERE name = 'closed'")
-            closed = cursor.fetchone() is not None
-            cursor.execute("SELECT content FROM reports ORDER BY id")
-            rows = tuple(parse_json(content) for (content,) in cursor)
-        survey = parse_json(document or "")
-        questions = tuple(_question(q) for q in survey["questions"])
-        intervals = str(survey.get("intervals", "each"))
-    except ImportError:
-        raise
-    except Exception as error:
-        said = " ".join(str(error).split())[:120] or type(error).__name__
-        raise FileError(
-            "the store must be one that a survey was served with",
-            given=f"{re.sub(r'//[^@/]*@', '//…@', place)}: {said}",
+        document = parse_json(survey["document"])
+        questions = tuple(_question(q) for q in document["questions"])
+        intervals = str(document.get("intervals", "each"))
+    except (KeyError, TypeError, ValueError) as error:
+        raise SurveyError(
+            f"{database.place} holds no survey that can be read", given=str(error)[:120]
         ) from None
-    return Stored(place, questions, rows, intervals, closed)
+    return Stored(questions, tuple(reports for _, reports in rows), intervals, "closed" in survey)
 
 
-def stored_digest(path: Any) -> str | None:
+def stored_digest(path: str | os.PathLike[str]) -> str | None:
     """The digest of the survey that a store holds reports to; None if it cannot be read."""
-    with contextlib.suppress(Exception), _cursor(os.fspath(path)) as cursor:
-        cursor.execute("SELECT value FROM survey WHERE name = 'digest'")
-        (digest,) = cursor.fetchone() or (None,)
-        return None if digest is None else str(digest)
+    with (
+        contextlib.suppress(ExtremalError, ImportError),
+        opened(path) as database,
+        contextlib.closing(database),
+        database.session() as session,
+    ):
+        return session.survey().get("digest")
     return None
-
-
-@contextlib.contextmanager
-def _cursor(place: str) -> Iterator[Any]:
-    connection: Any
-    if ADDRESS.match(place):
-        try:
-            import psycopg
-        except ImportError as error:
-            raise missing(f"PostgreSQL needs {error.name or error}", "survey") from None
-        connection = psycopg.connect(ADDRESS.sub("postgresql://", place), connect_timeout=10)
-    else:
-        connection = sqlite3.connect(f"{Path(place).absolute().as_uri()}?mode=ro", uri=True, timeout=20)
-    with contextlib.closing(connection):
-        yield connection.cursor()
 
 
 def _question(given: dict[str, Any]) -> StoredQuestion:
@@ -149,13 +129,3 @@ def _question(given: dict[str, Any]) -> StoredQuestion:
         None if scores is None else tuple(scores),
         tuple(given["mechanisms"]),
     )
-
-
-def _label(value: Any) -> Any:
-    """A label as mechanism files write it: lists are tuples."""
-    if isinstance(value, list):
-        return tuple(map(_label, value))
-    if isinstance(value, dict) and len(value) == 1:
-        ((kind, text),) = value.items()
-        return {"int": int, "float": float}.get(kind, str)(text)
-    return value

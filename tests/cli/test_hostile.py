@@ -405,3 +405,32 @@ def test_every_label_of_a_mechanism_can_be_any_text(folder):
     assert done.status == 0, done.err
     assert run("audit", "any.json").status == 0
     assert ex.load("any.json").inputs == tuple(labels)
+
+
+IGNORED = {
+    "--column": ["design", "-e", "0.7", "--prior", "0.5,0.5", "--column", "answer"],
+    "--missing": ["design", "-e", "0.7", "--counts", "counts.csv", "--missing", "drop"],
+    "--format": ["tradeoff", "--prior", "0.5,0.5", "--format", "csv"],
+    "--pseudocount": ["design", "-e", "0.7", "--prior", "0.5,0.5", "--pseudocount", "1"],
+    "--delimiter": ["plan", "--prior", "0.5,0.5", "--delimiter", ";"],
+    "--confidence": ["design", "-e", "0.7", "--prior", "0.5,0.5", "--confidence", "0.9"],
+    "--secret": ["audit", "m.json", "--secret", "answer"],
+    "--report": ["audit", "m.json", "--report", "page.html"],  # who meant --report-file
+    "--confidence is for --pairs": ["audit", "m.json", "--confidence", "nan"],
+    "--report-file": ["audit", "m.json", "--report-file", "-"],
+    "--answer": ["plan", "-m", "m.json", "--width", "0.1", "--answer", "never"],
+    "--power": ["plan", "-m", "m.json", "--width", "0.1", "--power", "0.9"],
+    "a prior": ["plan", "-m", "m.json", "--width", "0.1", "--labels", "a,b"],
+    "--points": ["tradeoff", "--prior", "0.5,0.5", "--epsilons", "0.1", "--points", "3"],
+    "column": ["estimate", "survey.csv", "--column", "answer", "-m", "m.json", "--weights", ""],
+    "--people": ["design", "-e", "0.7", "--prior", "0.5,0.5", "--people", "9" * 400],
+    "a folder": ["demo", "--output", "-"],
+    "must be a folder": ["reproduce", "--output", "-"],
+}
+
+
+@pytest.mark.parametrize("says", IGNORED)
+def test_no_option_is_ignored(folder, says):
+    """Who gave it meant something; a variable of the shell that is empty, too."""
+    Path("counts.csv").write_text("answer,count\nnever,5\nonce,3\n")
+    refuse(*IGNORED[says], says=says)

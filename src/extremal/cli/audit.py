@@ -124,6 +124,11 @@ def _check(source: str | None, pairs: Pairs, page: Page, output: Output, markdow
         raise FileError(
             "--title is for a page", given="no --report-file", remedy="add --report-file page.html"
         )
+    if pairs.pairs is None:
+        confidence = options.other_than(0.95, pairs.confidence)
+        options.only_with("--pairs", secret=pairs.secret, report=pairs.report, confidence=confidence)
+    if page.report_file == "-":
+        raise FileError("--report-file must be a file", given="-", remedy="e.g. --report-file page.html")
     check_target(page.report_file, output.overwrite)
     output.check()
     if output.target == "-" and markdown:

@@ -22,6 +22,8 @@ from .progress import progress
 if TYPE_CHECKING:
     from rich.console import Console
 
+MOST_PEOPLE = 10**12
+
 
 def design(
     *,
@@ -68,9 +70,13 @@ def design(
     With -o the mechanism is written to a file that the other commands read. It holds integers that keep epsilon
     exactly.
     """
+    from extremal._common.checks import whole
+
     output.check()
-    if people is not None and people < 1:
-        raise ex.errors.OptionError("--people must be at least 1", given=people)
+    if people is not None:
+        whole(people, "people", least=1, most=MOST_PEOPLE)
+    if not robust:
+        options.only_with("--robust", confidence=options.other_than(0.95, confidence))
     learned = learn(source)
     priors = learned.prior_set(confidence) if robust else learned.prior
     made = _design(priors, epsilon, utility, tolerance, time_limit)

@@ -201,7 +201,7 @@ def _estimate(
 ) -> Found:
     """The estimate, of groups and from a sample where columns say so."""
     missing, reading = reports.missing or "refuse", options.Reading(reports.format, reports.delimiter)
-    sample = {key: name for key, name in vars(people).items() if name}
+    sample = {key: name for key, name in vars(people).items() if name is not None}
     if not groups and not sample:
         counts = report_counts(source, chosen, certified, reading, missing)
         with progress("estimating"):

@@ -17,7 +17,7 @@ from extremal._common.files import open_file
 from extremal.errors import FileError, FormatError, PriorError
 from extremal.model.reading import Learned, Numbers, number, read_counts, read_json, split_labels
 
-from .options import Reading, Source
+from .options import Reading, Source, only_with, other_than
 from .progress import progress
 
 LARGEST_TEXT = 1 << 26  # bytes of a prior, counts or a matrix
@@ -40,7 +40,12 @@ def learn(source: Source) -> Learned:
             remedy="leave --labels out: the combinations that occur are the answers",
         )
     names = None if source.labels is None else split_labels(source.labels)
+    if source.data is None:
+        missing = other_than("refuse", source.missing)
+        only_with("--data", column=source.column, missing=missing, format=source.format)
     if source.prior is not None:
+        added = other_than(0, source.pseudocount)
+        only_with("--data or --counts", pseudocount=added, delimiter=source.delimiter)
         numbers = _prior_text(source.prior)
         return Learned(numbers if names is None else Numbers(names, numbers.numbers), False)
     if source.data is not None:

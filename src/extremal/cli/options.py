@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from extremal.errors import OptionError
+
 Epsilon = Annotated[
     float,
     typer.Option(
@@ -183,6 +185,23 @@ class People:
         typer.Option(metavar="NAME", help="The column with the stratum in which each person was drawn."),
     ] = None
     clusters: Clusters = None
+
+
+def only_with(needed: str, **given: object) -> None:
+    """Refuse options that say nothing without another one: who gave them meant something."""
+    for name, value in given.items():
+        if value is not None and value is not False:
+            option = f"--{name.replace('_', '-')}"
+            raise OptionError(
+                f"{option} is for {needed}",
+                given=f"no {needed}",
+                remedy=f"add {needed}, or leave {option} out",
+            )
+
+
+def other_than(usual: object, value: object) -> object:
+    """The value, or None if it is the usual one."""
+    return None if value == usual else value
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -116,6 +116,12 @@ def check_target(target: str | None, overwrite: bool, as_json: bool = False) -> 
         raise FileError(f"{target} already exists", remedy="use --overwrite to replace it")
 
 
+def check_folder(target: str) -> None:
+    """Refuse to make a folder with the name that means standard output."""
+    if target == "-":
+        raise FileError("the output must be a folder", given="-", remedy="give its name")
+
+
 def check_own_files(target: str, others: Sequence[str], what: str) -> None:
     """Refuse to replace a file that this very run reads or writes."""
     for other in others:

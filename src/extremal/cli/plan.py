@@ -112,7 +112,10 @@ def plan(
     asked = people is not None or any(x is not None for x in vars(goal).values())
     if output.target is not None and not asked:
         raise OptionError("-o must come with a number of people or a goal", remedy="e.g. --people 1000")
-    if mechanism is not None and (source.prior or source.data or source.counts):
+    if goal.difference is None and goal.coefficient is None:
+        power_given = options.other_than(0.8, power)
+        options.only_with("--difference or --coefficient", power=power_given, answer=answer)
+    if mechanism is not None and source != options.Source():
         raise OptionError("--mechanism must not be combined with a prior", remedy="leave one of them out")
     certified = None if mechanism is None else load_mechanism(mechanism)
     prior = learn(source).prior if certified is None else certified.prior_between

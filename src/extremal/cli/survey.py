@@ -16,7 +16,7 @@ from extremal.errors import SurveyError
 from extremal.estimation.promise import SURVEY, goal
 
 from . import options, show
-from .output import check_table, check_target, write_table, write_text
+from .output import check_folder, check_table, check_target, write_table, write_text
 from .progress import progress
 from .serving import address_of, announce, public_address, read_certificate, read_secret, warn_of_http
 from .versions import check_mechanisms, other_version
@@ -237,6 +237,7 @@ def form(
     from extremal.collection.form import write_form
     from extremal.collection.page import page_of
 
+    check_folder(output)
     published = _published(survey)
     written = write_form(published, output)
     print(f"{len(written)} files in {output}; README.txt says what to do with them")

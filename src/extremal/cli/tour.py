@@ -10,7 +10,7 @@ import typer
 
 from . import advice, options, show
 from .failure import CheckFailed
-from .output import Output
+from .output import Output, check_folder
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def demo(
     """
     from extremal.studies.demo.report import make
 
+    check_folder(output)
     with progress("demo:") as bar:
         done, report = make(output, epsilon, progress=bar)
     Output(as_json=as_json).give(Shown(done, report))
@@ -133,6 +134,7 @@ def reproduce(
     from extremal.studies.paper import SEED
     from extremal.studies.paper import reproduce as run
 
+    check_folder(output)
     with progress("reproducing") as bar:
         done = run(output, figure, SEED if seed is None else seed, bar)
     Output(as_json=as_json).give(Reproduced(done))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from extremal.optimization.curves.samples import SampleTradeoff
     from extremal.optimization.curves.tradeoff import Tradeoff
 
-MOST_POINTS = 1000
+MOST_POINTS, USUAL_POINTS = 1000, 12
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,9 @@ def tradeoff(
             help="The levels of epsilon; evenly spaced if left out, up to the level that allows true answers.",
         ),
     ] = None,
-    points: Annotated[int, typer.Option(help="How many levels, without --epsilons.")] = 12,
+    points: Annotated[
+        int | None, typer.Option(help="How many levels, without --epsilons: 12 if left out.")
+    ] = None,
     samples: Annotated[
         str | None,
         typer.Option(
@@ -86,7 +88,7 @@ def tradeoff(
                 given=output.target,
                 remedy="choose one",
             )
-        level = _only_level(epsilons)
+        level = _only_level(epsilons, points)
         sizes = _numbers(
             samples, OptionError("--samples must be sizes like 100,1000", given=f"{samples!r:.60}")
         )
@@ -115,13 +117,18 @@ def _numbers(text: str, error: ex.errors.ExtremalError) -> list[float]:
         raise error from None
 
 
-def _levels(text: str | None, points: int, top: float) -> list[float]:
+def _levels(text: str | None, points: int | None, top: float) -> list[float]:
     if text is None:
+        points = USUAL_POINTS if points is None else points
         if not 2 <= points <= MOST_POINTS:
             raise OptionError(
-                f"--points must be between 2 and {MOST_POINTS}", given=points, remedy="12 is usual"
+                f"--points must be between 2 and {MOST_POINTS}",
+                given=points,
+                remedy=f"{USUAL_POINTS} is usual",
             )
         return [top * k / points for k in range(1, points + 1)]
+    if points is not None:
+        raise OptionError("--points and --epsilons must not be combined", remedy="leave one of them out")
     levels = _numbers(text, EpsilonError("--epsilons must be numbers like 0.1,0.5,1", given=f"{text!r:.60}"))
     if len(levels) > MOST_POINTS:
         raise EpsilonError(
@@ -130,8 +137,8 @@ def _levels(text: str | None, points: int, top: float) -> list[float]:
     return levels
 
 
-def _only_level(text: str | None) -> float:
-    levels = [] if text is None else _levels(text, 2, 1.0)
+def _only_level(text: str | None, points: int | None) -> float:
+    levels = [] if text is None else _levels(text, points, 1.0)
     if len(levels) != 1:
         raise EpsilonError(
             "--samples needs exactly one level of epsilon", given=text or "none", remedy="--epsilons 0.7"

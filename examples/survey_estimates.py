@@ -12,8 +12,7 @@ import numpy as np
 
 import extremal as ex
 from extremal._common.plot import BLACK, BLUE, ORANGE, picture
-from extremal.studies.data import anes96
-from extremal.studies.demo.survey import ORDER
+from extremal.studies.data import ORDER, anes96
 
 answers = anes96()["party"]
 prior = ex.Prior.from_data(answers, labels=ORDER)

@@ -12,8 +12,7 @@ from scipy.optimize import linprog
 import extremal as ex
 from extremal.estimation.contrasts import Channel
 from extremal.model.evidence import l1_radius
-from extremal.studies.data import anes96
-from extremal.studies.demo.survey import ORDER
+from extremal.studies.data import ORDER, anes96
 from extremal.studies.paper import draw
 from tests.support import oracles
 from tests.support.solving import design_by

@@ -10,8 +10,7 @@ import numpy as np
 import extremal as ex
 from extremal._common.plot import BLACK, BLUE, GREEN, ORANGE, VERMILION
 from extremal._common.types import Floats
-from extremal.studies.data import anes96
-from extremal.studies.demo.survey import ORDER
+from extremal.studies.data import ORDER, anes96
 from extremal.studies.paper.panel import Check, Panel, fact, within
 
 from .prior import best_under_ldp

@@ -12,8 +12,7 @@ import extremal as ex
 from extremal._common.plot import BLUE, GREY, VERMILION
 from extremal._common.types import Floats
 from extremal.model.evidence import l1_radius
-from extremal.studies.data import anes96
-from extremal.studies.demo.survey import ORDER
+from extremal.studies.data import ORDER, anes96
 from extremal.studies.paper.panel import Check, Panel, close, fact, within
 
 if TYPE_CHECKING:

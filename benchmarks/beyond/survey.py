@@ -12,8 +12,7 @@ from extremal._common.plot import BLUE, GREEN, GREY, ORANGE
 from extremal._common.types import Floats
 from extremal.estimation.contrasts import Channel
 from extremal.optimization.estimation import standard_error
-from extremal.studies.data import anes96
-from extremal.studies.demo.survey import ORDER
+from extremal.studies.data import ORDER, anes96
 from extremal.studies.paper.panel import Check, Panel, fact, within
 
 if TYPE_CHECKING:

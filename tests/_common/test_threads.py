@@ -1,6 +1,7 @@
 """Linear algebra on one thread: what it leaves behind, who shares it, and that the number of threads changes no bit."""
 
 import ctypes.util
+import json
 import multiprocessing
 import os
 import subprocess
@@ -9,23 +10,18 @@ import threading
 
 import numpy as np
 import pytest
+import scipy.linalg
 import threadpoolctl
 
 import extremal as ex
 from extremal._common.threads import _OneThread, one_thread
+from tests.support.doors import CACHED, DOORS
+from tests.support.root import ROOT
 
-DIGESTS = """
-import hashlib, numpy as np, extremal as ex
-weights = 1 / np.arange(1, 41)
-prior, small = ex.Prior(weights / weights.sum()), ex.Prior(weights[:8] / weights[:8].sum())
-first = ex.design(prior, 1.0)
-over = ex.design(ex.PriorSet.l1_ball(small, 0.1), 1.0)
-certified = ex.certify(first)
-shares = ex.estimate(certified, {label: 5 + i % 7 for i, label in enumerate(certified.mechanism.outputs)})
-found = [first.mechanism.matrix, over.mechanism.matrix, [first.upper_bound, over.upper_bound]]
-found += [shares.shares, shares.standard_errors, shares.lower, ex.check_design(first).upper_bound]
-print(*(hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest() for values in found))
-"""
+DECOMPOSITIONS = [
+    *["cho_factor", "cho_solve", "cholesky", "det", "eig", "eigh", "eigvalsh", "inv", "lstsq", "lu_factor"],
+    *["matrix_rank", "norm", "pinv", "qr", "slogdet", "solve", "solve_triangular", "svd"],
+]
 
 
 def threads():
@@ -36,8 +32,6 @@ def threads():
 
 @pytest.fixture(autouse=True)
 def two_threads():
-    import scipy.linalg  # noqa: F401
-
     with threadpoolctl.threadpool_limits(2, user_api="blas"):
         if set(threads().values()) != {2}:
             pytest.skip("this machine's linear algebra has no threads to choose")
@@ -206,12 +200,48 @@ def test_the_threads_of_mkl_are_limited_for_each_caller_and_restored():
 
 
 def test_the_number_of_threads_changes_no_bit():
-    found = set()
-    for number in ("1", "2", "4", None):
+    found = []
+    for number in ("1", "4", None):
         environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
         environment |= {} if number is None else {"OPENBLAS_NUM_THREADS": number}
-        command = [sys.executable, "-c", DIGESTS]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        found.add(done.stdout)
-    assert len(found) == 1
-    assert len(found.pop().split()) == 7
+        command = [sys.executable, "-m", "tests.support.doors"]
+        done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+        found.append(json.loads(done.stdout))
+    assert set(found[0]) == set(DOORS)
+    assert found[1] == found[0]
+    assert found[2] == found[0]
+
+
+@pytest.mark.parametrize("module", [np.linalg, scipy.linalg], ids=lambda module: module.__name__)
+def test_every_function_for_users_does_its_linear_algebra_on_one_thread(module, monkeypatch):
+    """Decompositions and systems of equations, where several threads cost most; products are seen by their bits."""
+    outside = []
+
+    def watched(name, function):
+        def call(*arguments, **options):
+            if not one_thread._inside:
+                outside.append(name)
+            return function(*arguments, **options)
+
+        return call
+
+    for name in DECOMPOSITIONS:
+        if hasattr(module, name):
+            monkeypatch.setattr(module, name, watched(name, getattr(module, name)))
+    wrong = {}
+    for door, call in DOORS.items():
+        for cached in CACHED:
+            cached.cache_clear()
+        outside.clear()
+        call()
+        if outside:
+            wrong[door] = set(outside)
+    assert wrong == {}
+
+
+def test_what_needs_numpy_alone_does_not_load_scipy():
+    program = (
+        "import sys, extremal as ex; p = ex.Prior([0.5, 0.5]); ex.pml(p, ex.Mechanism([[1, 0], [0, 1]]))"
+    )
+    program += "; assert 'scipy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)

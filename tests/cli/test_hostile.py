@@ -381,6 +381,13 @@ def test_a_pipe_with_nothing_in_it_is_refused(folder):
     refuse("audit", "-", stdin=b"\xff\xfe\x00")
     refuse(*DESIGN, "-", stdin=b"", says="standard input")
     refuse("estimate", "-", "--column", "answer", "-m", "m.json", stdin=b"")
+    gap = b"id,answer\n1,never\n2,\n3,once\n"
+    refuse(
+        *DESIGN,
+        "-",
+        stdin=gap,
+        says='in standard input; name them, e.g. "no answer", or leave them out: --missing drop',
+    )
     refuse("privatize", "-", "-o", "-", "--column", "answer", "-m", "m.json", stdin=b"x")
 
 

@@ -467,6 +467,50 @@ def test_weighted_intervals_of_rare_answers_cover_the_truth(n, share):
         assert hits / runs >= 0.92
 
 
+@pytest.mark.parametrize("weights", [[1, 2, 3, 4, 5, 6], [1, 1, 1, 1, 1, 1e-6]], ids=str)
+@pytest.mark.parametrize("method", ["maximum-likelihood", "inverse", "map"])
+def test_weighted_intervals_cover_over_all_outcomes_of_few_reports(weights, method):
+    """Of three kinds of reports one often never comes, or once with hardly any weight."""
+    response = ex.theory.randomized_response(3, 1.5)
+    outcomes = np.array(list(itertools.product(range(3), repeat=6)))
+    made = [
+        ex.estimate(response, y, weights=weights, method=method, prior=ex.Prior.uniform(3)) for y in outcomes
+    ]
+    lower, upper = (np.array([getattr(e, name) for e in made]) for name in ("lower", "upper"))
+    errors = np.array([e.standard_errors for e in made])
+    assert (upper - lower >= np.minimum(errors, 1) - 1e-9).all()
+    assert errors.min() > 0.1  # that of six true answers, none of which is this one, is at least 1/6
+    for truth in ([1, 0, 0], [0.9, 0.1, 0], [0.8, 0.1, 0.1], [0.5, 0.45, 0.05], [1 / 3, 1 / 3, 1 / 3]):
+        q = np.array(truth) @ response.matrix
+        hits = ((lower <= truth) & (truth <= upper)).T @ q[outcomes].prod(axis=1)
+        assert hits.min() >= 0.93, (truth, hits)
+
+
+@pytest.mark.parametrize("method", ["maximum-likelihood", "inverse", "map"])
+def test_equal_reports_have_errors_with_weights_as_without(method):
+    """Reports that say nothing: the shares are those expected, and anything is possible."""
+    mechanism, prior = ex.Mechanism([[0.5, 0.3, 0.2], [0.5, 0.2, 0.3]]), ex.Prior([0.5, 0.5])
+    plain = ex.estimate(mechanism, [0] * 10, method=method, prior=prior)
+    weighted = ex.estimate(mechanism, [0] * 10, method=method, prior=prior, weights=[2.0] * 10)
+    np.testing.assert_allclose(
+        weighted.standard_errors, plain.standard_errors, rtol=0.06
+    )  # degrees of freedom
+    assert plain.standard_errors.min() > 1
+
+
+def test_differences_of_groups_are_finite_where_all_report_the_same():
+    mechanism = ex.Mechanism([[0.0, 1.0], [0.2, 0.8]])
+    found = ex.estimate(
+        mechanism,
+        [1] * 40,
+        by=["a"] * 20 + ["b"] * 20,
+        weights=np.linspace(1, 2, 40),
+        method="map",
+        prior=ex.Prior.uniform(2),
+    )
+    assert_sensible(found.difference("a", "b"), -1, 1)
+
+
 @pytest.mark.slow
 def test_shares_of_rare_answers_among_many_are_covered():
     windows = ex.large.windows(60, 1.0)

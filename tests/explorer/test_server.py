@@ -1,7 +1,6 @@
 """The explorer's server: what it lets through, what it answers, and how its processes end."""
 
 import http.client
-import io
 import json
 import os
 import signal
@@ -25,7 +24,7 @@ from extremal.explorer import guard, pool, serve, server
 from extremal.explorer.guard import LARGEST_BODY, is_own_name
 from extremal.explorer.pool import module_path
 from extremal.explorer.server import redirect_file, running
-from extremal.explorer.worker import Worker, read_frame
+from extremal.explorer.worker import Worker, read_task
 
 THREE = "never, 0.5\nonce, 0.3\noften, 0.2"
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
@@ -319,6 +318,32 @@ def test_a_task_that_is_given_up_leaves_the_server_free(monkeypatch):
         assert last["final"]
 
 
+def test_a_process_that_crashes_costs_one_task_and_no_more(monkeypatch):
+    """It is killed in the middle of a search, as where memory is short; the next task has another process."""
+    pools = []
+
+    class WatchedPool(pool.Pool):
+        def __init__(self):
+            super().__init__()
+            pools.append(self)
+
+    monkeypatch.setattr(server, "Pool", WatchedPool)
+    text = " ".join(map(repr, (np.arange(1, 201) / 20100).tolist()))
+    body = json.dumps({"state": {"prior": text, "epsilon": 2.0}}).encode()
+    with running() as link:
+        with opened_task(link, body) as connection:
+            wait_for(lambda: pools[0].all - set(pools[0].idle))
+            (busy,) = pools[0].all - set(pools[0].idle)
+            os.kill(busy.process.pid, signal.SIGKILL)
+            told = b""
+            while b"the computation ended without a result" not in told:
+                told += (more := connection.recv(1 << 16))
+                assert more, told
+        for _ in range(4):
+            assert lines(post(link, "explore", {"state": STATE})[2])[-1]["type"] == "design"
+        assert busy not in pools[0].all
+
+
 def test_modules_in_the_current_folder_are_not_run(tmp_path):
     """The worker imports queue, json and others; a file of that name in the folder must not take their place."""
     for name in ("queue", "json", "base64", "numpy", "extremal"):
@@ -343,10 +368,8 @@ def test_modules_in_the_current_folder_are_not_run(tmp_path):
 @pytest.mark.parametrize(
     "body", [b'{"task": "a", "task": "b"}', b'{"x": 1e999}', b'{"x": NaN}', b"[" * 5000, b"not json", b"[1]"]
 )
-def test_a_frame_that_is_not_strict_json_is_no_task(body):
-    stream = io.BytesIO(len(body).to_bytes(8, "big") + body)
-    assert read_frame(stream) == {}
-    assert read_frame(stream) is None
+def test_a_line_that_is_not_strict_json_is_no_task(body):
+    assert read_task(body) == {}
     messages = []
     Worker(messages.append).run({})
     assert [m["type"] for m in messages] == ["error", "end"]

@@ -142,3 +142,52 @@ def test_guessing_at_tiny_levels_gains_what_theorem_3_says(level):
         assert design.value == pytest.approx(float(best), rel=1e-12)
         assert design.upper_bound >= float(best) * (1 - 1e-12)
         assert design.proven
+
+
+def decimal_value(masses, epsilon, worth):
+    """Theorem 3 (of two answers Theorem 2) with 90 digits: sum_j p_j ((1 - p_j) f(c) + p_j f(1 - (c-1)(1-p_j)/p_j))."""
+    with localcontext() as context:
+        context.prec = 90
+        p = [Decimal(float(x)) for x in masses]
+        p = [x / sum(p) for x in p]
+        c = Decimal(epsilon).exp()
+        return sum(x * ((1 - x) * worth(c) + x * worth(1 - (c - 1) * (1 - x) / x)) for x in p)
+
+
+WORTH = {
+    "mutual_information": lambda t: t * t.ln(),
+    "chi_squared": lambda t: (t - 1) ** 2,
+    "hellinger": lambda t: (t.sqrt() - 1) ** 2 / 2,
+    "jensen_shannon": lambda t: (t * t.ln() - (1 + t) * ((1 + t) / 2).ln()) / 2,
+    "total_variation": lambda t: abs(t - 1) / 2,
+}
+MASSES = [[0.6, 0.4], [0.9998, 0.0002], [1 - 3e-7, 3e-7], [0.5, 0.3, 0.2], [0.7, 0.2999, 1e-4], [0.2] * 5]
+
+
+@pytest.mark.parametrize("name", sorted(WORTH))
+@pytest.mark.parametrize("masses", MASSES, ids=str)
+@pytest.mark.parametrize("epsilon", [3e-14, 1e-12, 7e-11, 1e-9, 2e-8, 3e-7])
+def test_values_at_small_levels_are_those_of_theorems_2_to_4(name, masses, epsilon):
+    """Lifts are doubles near 1, from which a value loses digits: all of them at 1e-16."""
+    prior = ex.Prior(masses)
+    if prior.region(epsilon) > 1:
+        pytest.skip("beyond the first region")
+    d = ex.design(prior, epsilon, getattr(ex.utilities, name, ex.mutual_information))
+    exact = decimal_value(masses, epsilon, WORTH[name])
+    known = 1e-11 + 4e-16 / (1 - max(masses))  # what doubles tell of the mass of all other answers
+    assert abs(Decimal(d.value) / exact - 1) < Decimal(known)
+    assert d.proven
+    assert ex.check_design(d).ok, ex.check_design(d)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("epsilon", [1e-14, 1e-12, 1e-10, 1e-8, 1e-6])
+def test_gains_and_purposes_are_designed_and_proven_at_small_levels(seed, epsilon):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 7))
+    prior = ex.Prior.from_counts(rng.dirichlet(np.ones(n)) + 1e-3)
+    gains = ex.ExpectedGain(rng.normal(size=(int(rng.integers(1, 5)), n)))
+    for utility in (gains, ex.shares, ex.mean(list(range(n)))):
+        d = ex.design(prior, epsilon, utility)
+        assert ex.check_design(d).ok, (utility.name, ex.check_design(d))
+        assert ex.epsilon_pml(prior, d.mechanism) <= epsilon * (1 + 1e-12) + (n + 8) * 2.3e-16

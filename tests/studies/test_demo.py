@@ -20,10 +20,9 @@ import pytest
 import extremal as ex
 from extremal.auditing.page import Section, Table, page
 from extremal.auditing.report import mechanism_report
-from extremal.studies.data import anes96
+from extremal.studies.data import ORDER, anes96
 from extremal.studies.demo.report import comparison, make, summary
 from extremal.studies.demo.run import INFORMATION, RESPONSE, SHARES
-from extremal.studies.demo.survey import ORDER
 from tests.support.cli_cases import environment, run
 
 FILES = {

@@ -1,6 +1,7 @@
 """Theorems 2, 3 and 4, Corollary 1 and the arc mechanism against optima found by enumeration."""
 
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -101,6 +102,17 @@ def test_corollary_1_is_the_mutual_information_of_theorem_4(design):
     n, epsilon = design
     value = ex.mutual_information(ex.Prior.uniform(n), closed_form.uniform(n, epsilon))
     assert closed_form.uniform_mutual_information(n, epsilon) == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 3, 17, 40])
+@pytest.mark.parametrize("epsilon", [1e-14, 1e-10, 1e-7, 1e-5, 1e-3])
+def test_corollary_1_keeps_its_digits_at_small_levels(n, epsilon):
+    with localcontext() as context:
+        context.prec = 60
+        c = Decimal(epsilon).exp()
+        rest = n - (n - 1) * c  # the lift of the one symbol that is not full
+        exact = ((n - 1) * c * c.ln() + rest * rest.ln()) / n
+        assert abs(Decimal(closed_form.uniform_mutual_information(n, epsilon)) / exact - 1) < Decimal("1e-10")
 
 
 def test_theorem_4_at_log_n_is_the_identity_and_at_zero_says_nothing():

@@ -40,6 +40,10 @@ class _OneThread(ContextDecorator):
     def __enter__(self) -> None:
         import scipy.linalg  # noqa: F401  # has a library of its own, which must be loaded to be limited
 
+        self.limit()
+
+    def limit(self) -> None:
+        """Limit the libraries that are loaded; every call wants one of __exit__ later."""
         with self._lock:
             if not self._inside:
                 _restore(self._limits)  # nothing, unless an interrupt came between two lines below
@@ -70,6 +74,16 @@ class _OneThread(ContextDecorator):
         if not self._inside:
             _restore(self._limits)
         self._lock.release()
+
+
+class _OneThreadOfNumpy(ContextDecorator):
+    """The same for what needs numpy alone: scipy's library, which takes a tenth of a second, is not loaded for it."""
+
+    def __enter__(self) -> None:
+        one_thread.limit()
+
+    def __exit__(self, *error: object) -> None:
+        one_thread.__exit__(*error)
 
 
 def _find() -> tuple[Any, Any]:
@@ -107,3 +121,4 @@ def _restore(limits: list[Any]) -> None:
 
 
 one_thread = _OneThread()
+one_thread_of_numpy = _OneThreadOfNumpy()

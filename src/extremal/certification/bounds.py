@@ -45,7 +45,7 @@ import numpy as np
 from .._common.types import Floats
 from ..model.prior import Prior
 from ..model.regions import largest_lift
-from ..model.utility import ExpectedGain, FInformation, Utility
+from ..model.utility import NEAR, NEAR_ONE, ExpectedGain, FInformation, Generator, Utility, near_one
 from .separable import (
     MOST_CELLS,
     ULP,
@@ -56,6 +56,7 @@ from .separable import (
     meeting_loss,
     multiplier,
     reachable,
+    uncertainty,
 )
 
 ENUMERABLE = 20  # symbols whose subsets are listed one by one
@@ -85,14 +86,19 @@ def upper_bound(
         mu = utility.columns(prior, one)
         return Bound(float(mu[0]), "the only lift vector there is", float(moved(prior, utility, one, mu)[0]))
     if isinstance(utility, ExpectedGain):
-        value, error = _linear_bound(pi, utility.gain, y, low, c)
+        value, error = _linear_bound(pi, utility.gain, raised(y), low, c)
         how = f"continuous knapsacks, one for each of {len(utility.gain)} decisions"
         return Bound(value + error, how, 2 * error)
     if not isinstance(utility, FInformation):
         if prior.size > ENUMERABLE:
             return Bound(math.inf, f"nothing: this utility cannot be checked beyond {ENUMERABLE} symbols")
-        value, error, blur, count = _enumerated_bound(prior, utility, y, low, c)
+        value, error, blur, count = _enumerated_bound(prior, utility, raised(y), low, c)
         return Bound(value + error, f"enumeration of {count} vertices", blur + 2 * error)
+    if c - 1 < NEAR and low == 0.0 and utility.f in NEAR_ONE:
+        near = _near_one_bound(pi, utility.f, y, math.expm1(epsilon))
+        if proves(near):
+            return near
+    y = raised(y)
     s = Separable.of(pi, utility.f, y, low, c)
     uncertain = s.blur + s.dull + 2 * s.error
     chords = Bound(s.chord, "chords", uncertain)
@@ -106,6 +112,29 @@ def upper_bound(
     else:
         loss, how = meeting_loss(s, needed), "meeting in the middle"
     return Bound(chords.value - loss + s.error, how, uncertain + s.error) if loss > s.error else chords
+
+
+def raised(y: Floats) -> Floats:
+    """A dual vector that outweighs rounding in y.lam for lifts of 1e9: any will do."""
+    return y + 64 * ULP * np.abs(y)
+
+
+def _near_one_bound(pi: Floats, f: Generator, y: Floats, excess: float) -> Bound:
+    """The chord bound in lifts less 1, which are no doubles next to 1: nothing is lost however small they are."""
+    most = (1 - pi) / pi * (1 + 8 * ULP)
+    l, u = np.maximum(-excess * most, -1.0), np.minimum(most, excess * (1 + 4 * ULP))
+    at_l, at_u = pi * near_one(f, l), pi * near_one(f, u)
+    slope = y + multiplier(pi, l, u, at_l - y * l, at_u - y * u, mean=0.0) * pi
+    top = np.maximum(at_l - slope * l, at_u - slope * u)
+    off_l, off_u = (
+        pi * np.abs(near_one(f, t * (1 - 16 * ULP)) - at / pi)  # what rounding outwards costs
+        + 8 * ULP * (np.abs(at) + np.abs(slope * t))
+        + np.where(np.abs(t) < NEAR, 0.0, pi * uncertainty(f, 1 + t))
+        for at, t in ((at_l, l), (at_u, u))
+    )
+    error = math.fsum((off_l * u - off_u * l) / (u - l)) + (len(pi) + 8) * ULP * math.fsum(np.abs(top))
+    dull = math.fsum(np.maximum(off_l, off_u))
+    return Bound(math.fsum(top) + error, "chords", dull + 2 * error)
 
 
 def moved(prior: Prior, utility: Utility, lam: Floats, mu: Floats) -> Floats:

@@ -44,12 +44,12 @@ def uncertainty(f: Callable[[Floats], Floats], t: Floats) -> Floats:
     return np.asarray(np.maximum.reduce(beside) + 4 * ULP * np.abs(here))
 
 
-def multiplier(pi: Floats, l: Floats, u: Floats, at_l: Floats, at_u: Floats) -> float:
+def multiplier(pi: Floats, l: Floats, u: Floats, at_l: Floats, at_u: Floats, mean: float = 1.0) -> float:
     """The slope of the symbol with which the continuous knapsack is full: the best theta for the chords."""
     width = pi * (u - l)
     slope = np.divide(at_u - at_l, width, out=np.full_like(pi, -math.inf), where=width > 0)
     order = np.argsort(-slope)
-    k = int(np.searchsorted(np.cumsum(width[order]), 1 - pi @ l))
+    k = int(np.searchsorted(np.cumsum(width[order]), mean - pi @ l))
     last = max(int(np.count_nonzero(width > 0)) - 1, 0)
     theta = float(slope[order[min(k, last)]])
     return theta if math.isfinite(theta) else 0.0

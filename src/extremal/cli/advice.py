@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import extremal as ex
+from extremal._common.threads import one_thread
 
 from . import show
 
@@ -20,6 +21,13 @@ MANY_DROPPED = 0.1
 REPORTS = 1000  # for an expected error where nobody said how many will answer
 TOO_FEW = "there are too few reports to say anything"
 NOTHING_ABOUT_SHARES = "these reports tell next to nothing about single shares"
+
+
+def disclosure(certified: ex.Certified) -> list[str]:
+    """That reports disclose the answers, or come close, where they do."""
+    from extremal.auditing.advice import disclosure as found
+
+    return found(certified)
 
 
 def counted_prior(source: str | None, output: str | None) -> list[str]:
@@ -61,6 +69,7 @@ def labels(names: Iterable[Any]) -> list[str]:
     return found
 
 
+@one_thread
 def shares(
     prior: ex.Prior, mechanism: ex.Mechanism, reports: int | None, other_way: bool, estimation: bool
 ) -> list[str]:
@@ -85,6 +94,7 @@ def shares(
     return [f"With {n} people, {NOTHING_ABOUT_SHARES}{todo}."]
 
 
+@one_thread
 def precision(prior: ex.Prior, mechanism: ex.Mechanism, people: int | None) -> list[str]:
     """How exactly so many people tell each share, or the usual numbers of people; nothing if not all are identified."""
     import numpy as np

@@ -12,7 +12,7 @@ import typer
 import extremal as ex
 from extremal.errors import FileError, PriorError
 
-from . import options, show
+from . import advice, options, show
 from .failure import CheckFailed
 from .inputs import file_or_stdin, parse_mechanism, parse_prior, read_text, renamed
 from .output import Output, check_target, write_text
@@ -248,10 +248,10 @@ class Audited:
 
     def warnings(self) -> list[str]:
         """What a person must know first."""
-        from extremal.auditing.advice import disclosure, near_disclosure
+        from extremal.auditing.advice import near_disclosure
 
         if isinstance(self.mechanism, ex.Certified) and self.own_prior:
-            return disclosure(self.mechanism)
+            return advice.disclosure(self.mechanism)
         return near_disclosure(self.audit)
 
     def tell(self, out: Console) -> None:

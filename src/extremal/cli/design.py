@@ -149,12 +149,6 @@ class Designed:
         """The prior, the nominal one of a set."""
         return self.certified.prior
 
-    def warnings(self) -> list[str]:
-        """What a person must know first."""
-        from extremal.auditing.advice import disclosure
-
-        return disclosure(self.certified)
-
     def notes(self) -> list[str]:
         """What to look at before the file is passed on."""
         return [*advice.counted_prior(self.source.data, self.target), *advice.labels(self.prior.labels)]
@@ -199,7 +193,7 @@ class Designed:
                 "epsilon": ex.epsilon_pml(priors, certified.mechanism),
             }
         with progress("auditing"):
-            warnings = [*self.warnings(), *self.notes(), *self.shares()]
+            warnings = [*advice.disclosure(self.certified), *self.notes(), *self.shares()]
             precision = " ".join(self.precision()) or None
         return {**facts, "precision": precision, "file": self.target, "warnings": warnings}
 
@@ -207,7 +201,7 @@ class Designed:
         """What a person wants to read."""
         with progress("auditing"):
             audit, shares, precise = ex.audit(self.certified), self.shares(), self.precision()
-        show.warnings(out, self.warnings())
+        show.warnings(out, advice.disclosure(self.certified))
         top = float(self.prior.probabilities.max())
         show.heading(out, f"Prior, {origin(self.source, self.learned.observations)}")
         rows = [
@@ -304,12 +298,6 @@ class Proved:
     certified: ex.Certified
     target: str | None
 
-    def warnings(self) -> list[str]:
-        """What a person must know first."""
-        from extremal.auditing.advice import disclosure
-
-        return disclosure(self.certified)
-
     def facts(self) -> dict[str, Any]:
         """All of it, for programs."""
         return {
@@ -320,12 +308,12 @@ class Proved:
             "method": self.certified.method,
             "digest": self.certified.digest,
             "file": self.target,
-            "warnings": self.warnings(),
+            "warnings": advice.disclosure(self.certified),
         }
 
     def tell(self, out: Console) -> None:
         """What a person wants to read."""
-        show.warnings(out, self.warnings())
+        show.warnings(out, advice.disclosure(self.certified))
         c, whom = self.certified, "under the prior in the file"
         if c.prior_set is not None:
             whom = f"for every prior in the set ({c.prior_set.description})"

@@ -223,7 +223,9 @@ def file_or_stdin(path: str, format: str | None) -> Iterator[tuple[str, str | No
         try:
             yield name, format or "csv"
         except ex.errors.ExtremalError as error:  # nobody knows that file by its name
-            raise type(error)(str(error).replace(name, "standard input")) from None
+            words = [text and str(text).replace(name, "standard input") for text in error.args]
+            problem, parameter, given, remedy = words
+            raise type(error)(problem, parameter=parameter, given=given, remedy=remedy) from None
 
 
 @contextmanager

@@ -244,9 +244,8 @@ class Released:
 
     def warnings(self) -> list[str]:
         """What a person must know first."""
-        from extremal.auditing.advice import disclosure
-
-        return [*(text for c in self.jobs.values() for text in disclosure(c)), *self.lost()[1:]]
+        close = [text for c in self.jobs.values() for text in advice.disclosure(c)]
+        return [*close, *self.lost()[1:]]
 
     def notes(self) -> list[str]:
         """What the limit does not cover."""

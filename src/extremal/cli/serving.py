@@ -1,4 +1,4 @@
-"""What `extremal survey serve` needs beside the server: its secret, its certificate, its address and the QR code."""
+"""What survey commands need beside the server: secret, certificate, address, QR code, and the version of a store."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from extremal._common.files import open_file, reason
-from extremal.errors import FileError, OptionError
+from extremal.errors import FileError, OptionError, SurveyError
 
 from . import show
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from extremal.collection.published import Published
     from extremal.collection.server import Certificate
     from extremal.collection.store import Store
 
@@ -152,3 +153,48 @@ def _draw(out: Console, rows: list[list[int]]) -> None:
         pair = zip(rows[k], rows[k + 1] if k + 1 < len(rows) else [0] * len(rows[k]), strict=True)
         line = "".join(" ▄▀█"[2 * bool(top) + bool(bottom)] for top, bottom in pair)
         out.print(Text(line, style="black on white"))
+
+
+def check_mechanisms(survey: str, store: Store) -> None:
+    """Refuse a store whose reports were drawn with other mechanisms: those beside the survey give wrong estimates."""
+    from extremal.collection.designs import load_designs
+    from extremal.collection.survey import read_survey
+
+    remedy = (
+        "estimate from the store, which holds its own mechanisms: extremal estimate STORE; or put the survey and its "
+        "files back as they were"
+    )
+    try:
+        published = load_designs(read_survey(survey))
+    except SurveyError as error:
+        raise SurveyError(
+            f"{survey} must have the mechanisms that drew the reports in {store.place}",
+            given=error.problem[:200],
+            remedy=remedy,
+        ) from None
+    now, drew = _mechanisms(published), _mechanisms(store.published)
+    changed = [name for name in drew if name in now and now[name] != drew[name]]
+    if changed:
+        raise SurveyError(
+            f"{survey} must have the mechanisms that drew the reports in {store.place}",
+            given=f"others for {', '.join(changed)[:200]}",
+            remedy=remedy,
+        )
+
+
+def other_version(place: str, published: Published) -> list[str]:
+    """A warning if a store holds reports to another version of a survey."""
+    from extremal.collection.stored import is_store, stored_digest
+
+    if not is_store(place) or stored_digest(place) in (None, published.digest):
+        return []
+    return [
+        f"WARNING: {place} holds reports for another version of this survey. Do not use the mechanism files beside the "
+        f"survey for them: `extremal estimate {place}` reads the right ones from the store. Choose another --database "
+        "for this version."
+    ]
+
+
+def _mechanisms(published: Published) -> dict[str, list[str]]:
+    """The digests of the mechanisms of each question."""
+    return {question.name: [m.digest for m in question.mechanisms] for question in published.questions}

@@ -18,8 +18,16 @@ from extremal.estimation.promise import SURVEY, goal
 from . import options, show
 from .output import check_folder, check_table, check_target, write_table, write_text
 from .progress import progress
-from .serving import address_of, announce, public_address, read_certificate, read_secret, warn_of_http
-from .versions import check_mechanisms, other_version
+from .serving import (
+    address_of,
+    announce,
+    check_mechanisms,
+    other_version,
+    public_address,
+    read_certificate,
+    read_secret,
+    warn_of_http,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console

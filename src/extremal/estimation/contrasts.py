@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._common.threads import one_thread
 from .._common.types import Bools, Floats
 from ..errors import SizeError
 
@@ -75,6 +76,7 @@ class Channel:
         return np.asarray(self.P.max(axis=0) > 0)
 
     @cached_property
+    @one_thread
     def svd(self) -> tuple[Floats, Floats, Floats]:
         """Of diag(expected)^1/2 P diag(outputs)^-1/2."""
         A = np.sqrt(self.expected)[:, None] * self.P[:, self.possible] / np.sqrt(self.outputs[self.possible])
@@ -107,6 +109,7 @@ class Channel:
         symbols = np.flatnonzero(np.abs(np.diag(lost)) > 1e-7)
         return [[int(i) for i in symbols if names[i] == name] for name in np.unique(names[symbols])]
 
+    @one_thread
     def inverse(self, report_shares: Floats) -> Floats:
         """Unbiased shares from shares of outputs: the weights of every symbol, applied at once."""
         U, S, V = self.svd
@@ -124,6 +127,7 @@ class Channel:
         W[:, self.possible] = inner @ V / np.sqrt(self.outputs[self.possible])
         return W
 
+    @one_thread
     def symbol_weights(self) -> Floats:
         """The weights of every single share, one row each."""
         U, S, V = self.svd
@@ -133,6 +137,7 @@ class Channel:
         W[:, self.possible] /= np.sqrt(self.outputs[self.possible])
         return W
 
+    @one_thread
     def contrasts(self, targets: Floats, n: float, z: float) -> Contrasts:
         """For every target the weights whose interval from n reports is expected to be narrowest."""
         best = np.full(len(targets), np.inf)
@@ -176,6 +181,7 @@ class Contrasts:
         return np.asarray(high - low > 1e-6)
 
 
+@one_thread
 def standard_errors(channel: Channel, targets: Floats, n: float) -> Floats:
     """Of the best unbiased estimates of the targets from n reports at the expected shares; else infinite."""
     unit, _, spread = Scaled.of(targets)

@@ -195,7 +195,8 @@ class GroupedEstimate(Tabled):
         one_error, other_error = a.standard_errors, b.standard_errors
         with np.errstate(invalid="ignore"):
             errors = np.sqrt(np.maximum(one_error**2 + other_error**2 - 2 * shared, 0.0))
-            correlations = np.where(known, np.clip(shared / (one_error * other_error), -1.0, 1.0), 0.0)
+            together = one_error * other_error
+            correlations = np.where(known & (together > 0), np.clip(shared / together, -1.0, 1.0), 0.0)
         errors = np.where(known, errors, np.inf)
         values = a.shares - b.shares
         error = 1 - self.confidence

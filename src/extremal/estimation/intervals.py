@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._common.threads import one_thread
 from .._common.types import Floats
 from .binomial import lower_limit, upper_limit
 from .contrasts import Channel, Contrasts, Scaled
@@ -49,6 +50,7 @@ class Bounds(NamedTuple):
     upper: Floats
 
 
+@one_thread
 def target_intervals(
     channel: Channel, counts: NDArray[Any], targets: Floats, error: float, together: bool = True
 ) -> Bounds:
@@ -62,12 +64,14 @@ def target_intervals(
     return Bounds(scaled.values(found.lower), scaled.values(found.upper))
 
 
+@one_thread
 def weighed(channel: Channel, n: float, targets: Floats, error: float, together: bool = True) -> Contrasts:
     """The weights for the intervals of these targets from n reports."""
     each = error / statements(targets) if together else error
     return channel.contrasts(targets, n, normal_quantile(each / 2 / BENTKUS))
 
 
+@one_thread
 def contrast_intervals(
     contrasts: Contrasts, counts: NDArray[Any], error: float, together: bool = True
 ) -> Bounds:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._common.threads import one_thread
 from .._common.types import Floats
 from ..errors import SizeError, SolverError
 from .contrasts import MOST_SYMBOLS
@@ -40,6 +41,7 @@ class Fit(NamedTuple):
     steps: int  # of the interior method; 0 where a shorter way led there
 
 
+@one_thread
 def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float = 0.0) -> Fit:
     """The shares that maximise the likelihood, or with a strength the posterior density, of the counts.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._common.threads import one_thread
 from .._common.types import Floats
 from .._common.words import brief
 from ..errors import MechanismError, OptionError
@@ -95,6 +96,7 @@ def people_for_coefficient(channel: Channel, place: int, coefficient: float, eff
     return _whole(coefficient_variance(channel, place, coefficient) * effort / coefficient / coefficient)
 
 
+@one_thread
 def coefficient_variance(channel: Channel, place: int, coefficient: float) -> float:
     """Of the coefficient from one person: the inverse of the expected information.
 

@@ -38,6 +38,8 @@ from .survey import WeightedReports
 from .tabled import Tabled, source
 from .targets import score_target, statements, target_of
 
+EQUAL = 1e-12  # of the squared range of weights: a variance below is rounding
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate(Tabled):
@@ -325,9 +327,18 @@ class Estimate(Tabled):
             return np.full(len(W), float(self.reports))
         people = min(self.survey.effective, float(self.survey.degrees + 1))  # worth as much; or clusters
         simple, own = variances(W, self.report_shares), self._linearised(W)
-        sizes = np.divide(simple, own, out=np.full(len(W), people), where=(simple > 0) & (own > 0))
-        few = pulls(W, self._near.outputs)[0] * sizes < FEW  # then the variance is hardly known itself
+        varies = ~self._equal(W) & (own > 0)
+        sizes = np.divide(simple, own, out=np.full(len(W), people), where=varies)
+        few = (pulls(W, self._near.outputs)[0] * sizes < FEW) | self._few(W)
         return np.asarray(np.where(few, np.minimum(sizes, people), sizes))
+
+    def _few(self, W: Floats) -> NDArray[np.bool_]:
+        """Whether hardly any report has a weight on one side of the mean: then the variance is not known from them."""
+        return self._equal(W) | (pulls(W, self.counts.counts / self.reports)[0] * self.reports < FEW)
+
+    def _equal(self, W: Floats) -> NDArray[np.bool_]:
+        """Whether all reports have the same weight, up to rounding."""
+        return np.asarray(variances(W, self.report_shares) <= EQUAL * np.ptp(W, axis=1) ** 2)
 
     def _discounted(self, W: Floats, error: float) -> Floats:
         """These numbers, fewer where variances are estimated with few degrees of freedom."""
@@ -464,13 +475,12 @@ class Estimate(Tabled):
         )
 
     def _beside(self, W: Floats) -> Floats:
-        """How much larger variances are beside the boundary, if the estimate is on it."""
-        if np.array_equal(
-            self._near.expected, np.maximum(self.shares, 0.0) / np.maximum(self.shares, 0.0).sum()
-        ):
-            return np.zeros(len(W))
+        """How much larger variances are beside the boundary, if the estimate is on it or reports are too few."""
         here = self.report_shares if self.survey is not None else self._expected_report_shares
-        return np.maximum(variances(W, self._near.outputs) - variances(W, here), 0.0) / self._sizes(W)
+        more = np.maximum(variances(W, self._near.outputs) - variances(W, here), 0.0) / self._sizes(W)
+        start = np.maximum(self.shares, 0.0)
+        inside = np.array_equal(self._near.expected, start / start.sum())
+        return np.where(self._few(W), more, 0.0) if inside else more
 
     @property
     def _expected_report_shares(self) -> Floats:

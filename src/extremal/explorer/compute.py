@@ -1,8 +1,9 @@
-"""Designs and curves for the page; the search reports its progress, and is given up by an exception from there."""
+"""Designs, curves and reports of a sample; the search reports its progress, and is given up by an exception there."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ import extremal as ex
 from extremal.model.purpose import Mean, Purpose
 from extremal.optimization.curves.tradeoff import Tradeoff
 
+from .priors import shown
 from .state import CONFIDENCE, Known, State, utility_of
 
 PREVIEW = 0.1  # seconds for a first answer, where the search takes longer
@@ -21,6 +23,8 @@ QUICK = 12  # symbols up to which a point of the curve needs no limit
 CURVE_TOLERANCE = 1e-4
 PASSES = (5, 9, 17, 33)  # points of the curve: each pass fills in between those of the last
 HALVINGS = 40
+MOST_SAMPLE = 10_000  # answers of a pasted sample
+MOST_DRAWN = 200  # of them shown one by one
 NORMAL = 1.959964  # of ordinary 95 % intervals
 
 Figures = dict[str, Any]
@@ -149,3 +153,36 @@ def _merged(one: Tradeoff, other: Tradeoff) -> Tradeoff:
         tuple(np.array(one.methods + other.methods)[order].tolist()),
         one.ceiling,
     )
+
+
+def privatize_sample(made: Made, text: str, allow_true_answers: bool = False) -> Figures:
+    """One secure draw for each answer. Shares that cannot be told apart come without an estimate."""
+    words = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    if len(words) == 1:
+        words = [part.strip() for part in words[0].split(",") if part.strip()]
+    if not 0 < len(words) <= MOST_SAMPLE:
+        raise ex.errors.ValuesError(
+            f"a sample must have between 1 and {MOST_SAMPLE} answers, got {len(words)}; give one a line"
+        )
+    named = {str(shown(label)): label for label in made.certified.inputs}
+    values = [named.get(word, word) for word in words]
+    reports = made.certified.privatize(values, allow_true_answers=allow_true_answers)
+    truly = Counter(values)
+    estimate = ex.estimate(made.certified, reports, CONFIDENCE)
+    return {
+        "count": len(values),
+        "answers": [shown(value) for value in values[:MOST_DRAWN]],
+        "reports": [shown(report) for report in reports],
+        "rows": [
+            {
+                "label": shown(label),
+                "sample": truly[label] / len(values),
+                "identified": row["identified"],
+                "estimate": row["estimate"] if row["identified"] else None,
+                "lower": row["lower"],
+                "upper": row["upper"],
+            }
+            for label, row in zip(estimate.labels, estimate.table.rows(), strict=True)
+        ],
+        "promise": f"{str(estimate.promise).capitalize()}.",
+    }

@@ -30,8 +30,7 @@ from starlette.types import ASGIApp
 
 from extremal._common.json import parse_json
 from extremal._common.web import is_loopback, listen
-from extremal.studies.data import anes96
-from extremal.studies.demo.survey import ORDER
+from extremal.studies.data import ORDER, anes96
 
 from .files import FILES
 from .guard import LARGEST_BODY, Guard, Limits, read_body

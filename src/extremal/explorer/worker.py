@@ -1,9 +1,8 @@
 """A process that computes for the explorer: tasks come in on standard input, messages go out on standard output.
 
-A frame is 8 bytes of length, big-endian, and as many bytes of JSON. A task is {"task": ..., "state": ...}; the answer
-to it is any number of messages and, last, one of type "end". {"cancel": true} ends the task under way when its search
-next reports progress. A process, not a thread: the solver's compiled loops would keep the server from answering, and a
-process can be ended at once.
+Each is a line of JSON. A task is {"task": ..., "state": ...}; the answer to it is any number of messages and, last, one
+of type "end". {"cancel": true} ends the task under way when its search next reports progress. A process, not a thread:
+the solver's compiled loops would keep the server from answering, and a process can be ended at once.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, BinaryIO
+from typing import Any
 
 import extremal as ex
 from extremal._common.json import parse_json
@@ -28,7 +27,6 @@ from extremal.optimization.curves.tradeoff import Tradeoff
 
 from . import compute, figures, files
 from .priors import read_upload
-from .sample import privatize_sample
 from .state import Known, State, known_of, read_state, utility_of
 
 REMEMBERED = 4  # designs and curves
@@ -144,7 +142,7 @@ class Worker:
     def privatize(self, document: dict[str, Any]) -> None:
         """Reports for a pasted sample."""
         state = read_state(document.get("state"))
-        drawn = privatize_sample(
+        drawn = compute.privatize_sample(
             self._final(state), str(document.get("sample", "")), state.allow_true_answers
         )
         self.send({"type": "sample", **drawn})
@@ -209,23 +207,12 @@ def _remember(known: OrderedDict[Any, Any], key: Any, value: Any) -> None:
         known.popitem(last=False)
 
 
-def write_frame(stream: BinaryIO, document: dict[str, Any]) -> None:
-    """Send a document as one frame."""
-    body = json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
-    stream.write(len(body).to_bytes(8, "big") + body)
-    stream.flush()
-
-
-def read_frame(stream: BinaryIO) -> dict[str, Any] | None:
-    """The next document, or None at the end of the stream."""
-    head = stream.read(8)
-    if len(head) < 8:
-        return None
-    body = stream.read(int.from_bytes(head, "big"))
+def read_task(line: bytes) -> dict[str, Any]:
+    """The JSON object in a line; an empty one, which is no task, where there is none."""
     try:
-        document = parse_json(body)
+        document = parse_json(line)
     except ValueError:
-        return {}  # no task: the answer says so
+        return {}
     return document if isinstance(document, dict) else {}
 
 
@@ -236,18 +223,22 @@ def warm_up() -> None:
     made = compute.first_design(state, Known(prior, None, ""))
     if made is not None:
         figures.design_figures(state, made)
-        privatize_sample(made, "0\n1")
+        compute.privatize_sample(made, "0\n1")
 
 
 def main() -> None:
     """Work until standard input ends."""
     source, target = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints must not get between frames
-    worker = Worker(lambda message: write_frame(target, message))
+    os.dup2(2, 1)  # whatever a library prints must not get between messages
     tasks: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
 
+    def send(message: dict[str, Any]) -> None:
+        target.write(json.dumps(message, allow_nan=False, separators=(",", ":")).encode() + b"\n")
+        target.flush()
+
     def listen() -> None:
-        while (document := read_frame(source)) is not None:
+        for line in source:
+            document = read_task(line)
             if document.get("cancel"):
                 worker.cancelled.set()
             else:
@@ -256,8 +247,8 @@ def main() -> None:
         time.sleep(1)  # for a task that is nearly done; then nobody is there to read the rest
         os._exit(0)
 
+    worker = Worker(send)
     threading.Thread(target=listen, daemon=True).start()
-    write_frame(target, {"type": "ready"})
     warm = False
     while True:
         try:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common import checks
+from .._common.threads import one_thread_of_numpy
 from .._common.types import Floats
 from ..errors import MechanismError, UtilityError
 from .leakage import lift
@@ -47,6 +48,7 @@ class GainAdversary:
         g.setflags(write=False)
         object.__setattr__(self, "gain", g)
 
+    @one_thread_of_numpy
     def prior_gain(self, prior: Prior) -> float:
         """Expected gain of the best blind guess.
 
@@ -58,6 +60,7 @@ class GainAdversary:
         _check_rows(self.gain, prior)
         return float((prior.probabilities @ self.gain).max())
 
+    @one_thread_of_numpy
     def posterior_gain(self, prior: Prior, mechanism: Mechanism, output: Hashable) -> float:
         """Expected gain of the best guess after seeing the output.
 
@@ -103,6 +106,7 @@ class Attribute:
     def __init__(self, channel: ArrayLike) -> None:
         object.__setattr__(self, "channel", Mechanism(channel).matrix)
 
+    @one_thread_of_numpy
     def prior_guess(self, prior: Prior) -> float:
         """Probability that the best blind guess of U is right.
 
@@ -114,6 +118,7 @@ class Attribute:
         _check_rows(self.channel, prior)
         return float((prior.probabilities @ self.channel).max())
 
+    @one_thread_of_numpy
     def posterior_guess(self, prior: Prior, mechanism: Mechanism, output: Hashable) -> float:
         """Probability that the best guess of U after seeing the output is right.
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._common import checks
-from .._common.threads import one_thread
+from .._common.threads import one_thread_of_numpy
 from .._common.types import Floats
 from .mechanism import Mechanism, check_match, check_mechanism
 from .prior import Prior
@@ -31,6 +31,7 @@ ROUNDING = 1e-12
 RULED_OUT = 1e-6
 
 
+@one_thread_of_numpy
 def lift(prior: Prior, mechanism: Mechanism) -> Floats:
     """P(y|x) / P_Y(y) for every input (rows) and output (columns).
 
@@ -169,6 +170,7 @@ class LeakageDistribution:
         return float(self.values[min(k, len(self.values) - 1)])
 
     @property
+    @one_thread_of_numpy
     def mean(self) -> float:
         """E[l(X→Y)]."""
         return float(self.values @ self.probabilities)
@@ -291,7 +293,7 @@ def dobrushin(mechanism: Mechanism) -> float:
     return min(float(pdist(P, "cityblock").max(initial=0.0)) / 2, 1.0)
 
 
-@one_thread
+@one_thread_of_numpy
 def chi_squared_contraction(prior: Prior, mechanism: Mechanism) -> float:
     """The largest χ²(QP‖πP) / χ²(Q‖π) over all distributions Q ≠ π of the answer.
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from .._common import checks
 from .._common.frames import heat_cell, html_table
+from .._common.threads import one_thread_of_numpy
 from .._common.types import Floats
 from .._common.words import shorten
 from ..errors import MechanismError, PriorError, SizeError
@@ -75,6 +76,7 @@ class Mechanism:
         n, m = self.matrix.shape
         return n, m
 
+    @one_thread_of_numpy
     def then(self, other: Mechanism) -> Mechanism:
         """The mechanism that releases `other` applied to this one's output (post-processing).
 
@@ -143,6 +145,7 @@ class Mechanism:
         apart = cdist(P, Q, "chebyshev") > tolerance
         return not apart[linear_sum_assignment(apart)].any()
 
+    @one_thread_of_numpy
     def output_distribution(self, prior: Prior) -> Floats:
         """P_Y: how often each output occurs when X follows the prior.
 

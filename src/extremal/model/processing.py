@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._common import checks
+from .._common.threads import one_thread_of_numpy
 from .._common.words import shorten
 from ..errors import MechanismError, PriorError
 from .labels import Labels, check_labels
@@ -114,6 +115,7 @@ def induced_prior(prior: Prior, step: Mechanism | Function) -> Prior:
     return Prior(mass[kept] / mass[kept].sum(), [channel.outputs[j] for j in kept])
 
 
+@one_thread_of_numpy
 def seen_from(prior: Prior, mechanism: Mechanism, attribute: Mechanism | Function) -> tuple[Prior, Mechanism]:
     """(prior of U, P(y|u)) for an attribute U of X: the mechanism as somebody sees it who wants to know U.
 

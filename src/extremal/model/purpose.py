@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common import checks
+from .._common.threads import one_thread_of_numpy
 from .._common.types import Floats
 from ..errors import OptionError
 from .mechanism import Mechanism, check_match
@@ -211,6 +212,7 @@ def direct_loss(pi: Floats, factor: Floats) -> float:
     return float(np.sum(spread * spread * pi))
 
 
+@one_thread_of_numpy
 def efficiency_of_rows(pi: Floats, P: Floats, A: Floats) -> float:
     """The efficiency of a mechanism's rows P, the most likely symbol first.
 

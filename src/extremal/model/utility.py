@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common import checks
+from .._common.threads import one_thread_of_numpy
 from .._common.types import Floats
 from ..errors import UtilityError
 from .mechanism import Mechanism, check_match
@@ -21,6 +22,7 @@ from .prior import Prior
 
 Column = Callable[[Prior, Floats], Floats]
 Generator = Callable[[Floats], Floats]
+NEAR = 1e-4  # of 1: nearer, what is left of t log t - (t - 1) is taken from its series, which cancels nothing
 
 
 class Utility:
@@ -54,6 +56,7 @@ class Utility:
         check_match(prior, mechanism)
         return math.fsum(self.columns(prior, mechanism.matrix))
 
+    @one_thread_of_numpy
     def columns(self, prior: Prior, columns: Floats) -> Floats:
         """mu of each column, checked to be one finite number a column.
 
@@ -117,8 +120,17 @@ class FInformation(Utility):
     def _mu(self, prior: Prior, columns: Floats) -> Floats:
         scale = columns.max(axis=0)
         Q = np.divide(columns, scale, out=np.ones_like(columns), where=scale > 0)
-        rho = prior.probabilities @ Q
-        return np.asarray(scale * rho * (prior.probabilities @ self.f(Q / rho)))
+        pi = prior.probabilities
+        rho = pi @ Q
+        found = np.asarray(scale * rho * (pi @ self.f(Q / rho)))
+        near = rho > 1 - NEAR
+        if (
+            self.f in NEAR_ONE and near.any()
+        ):  # lifts less 1 from differences: quotients near 1 would lose digits
+            apart = Q[:, near] - Q[np.argmax(pi), near]
+            excess = (apart - pi @ apart) / rho[near]
+            found[near] = scale[near] * rho[near] * (pi @ near_one(self.f, excess))
+        return found
 
 
 class FDivergence(Utility):
@@ -342,7 +354,12 @@ def _mutual_information(t: Floats) -> Floats:
     u = t - 1
     # log1p is precise near 1, but near 0, where u is -1 up to rounding, only log is.
     log = np.where(t > 0.5, np.log1p(np.maximum(u, -0.5)), np.log(np.where(t > 0, t, 1.0)))
-    return np.asarray(t * log - u)
+    return np.asarray(np.where(np.abs(u) < NEAR, _series(u), t * log - u))
+
+
+def _series(u: Floats) -> Floats:
+    """(1 + u) log(1 + u) - u = sum over k >= 2 of (-u)^k / (k (k - 1)), for |u| < NEAR."""
+    return np.asarray(u * u * (1 / 2 - u * (1 / 6 - u * (1 / 12 - u * (1 / 20 - u / 30)))))
 
 
 def _total_variation(t: Floats) -> Floats:
@@ -363,7 +380,23 @@ def _hellinger(t: Floats) -> Floats:
 def _jensen_shannon(t: Floats) -> Floats:
     """(t log t - (1 + t) log((1 + t)/2)) / 2."""
     u = t - 1
-    return (_mutual_information(t) + u - (2 + u) * np.log1p(u / 2)) / 2
+    direct = _mutual_information(t) + u - (2 + u) * np.log1p(u / 2)
+    return np.asarray(np.where(np.abs(u) < NEAR, _series(u) - 2 * _series(u / 2), direct) / 2)
+
+
+NEAR_ONE: dict[Generator, Generator] = {
+    _mutual_information: _series,
+    _total_variation: lambda u: np.abs(u) / 2,
+    _chi_squared: lambda u: u**2,
+    _hellinger: lambda u: (u / (np.sqrt(1 + u) + 1)) ** 2 / 2,
+    _jensen_shannon: lambda u: (_series(u) - 2 * _series(u / 2)) / 2,
+}
+
+
+def near_one(f: Generator, u: Floats) -> Floats:
+    """f(1 + u); where f has a name and u is small, without the rounding of 1 + u."""
+    far = f(np.maximum(1 + u, 0.0))
+    return np.asarray(np.where(np.abs(u) < NEAR, NEAR_ONE[f](u), far) if f in NEAR_ONE else far)
 
 
 mutual_information = FInformation(_mutual_information, "mutual information")

@@ -8,14 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._common.types import Floats
 from ..errors import UtilityError
 from ..model.blocks import LARGEST_DENSE, BlockMechanism, Blocks
 from ..model.leakage import lift
 from ..model.mechanism import Mechanism
 from ..model.mechanism import constant as constant_mechanism
 from ..model.mechanism import identity as identity_mechanism
-from ..model.utility import ExpectedGain, FInformation
+from ..model.utility import NEAR, NEAR_ONE, ExpectedGain, FInformation, near_one
 from ..theory import closed_form
 from ..theory.arc import arc_columns
 from ..theory.pairing import numbered, pair_outputs
@@ -28,7 +27,6 @@ from .problem import Task
 from .reductions.merging import solve_separable
 from .result import Arcs, Design, finished, measured, within_lifts
 
-EXACT = 1e-12  # of a bound, that rounding may take from it
 MEASURED = 1000  # symbols whose arc mechanism is made to measure its value: small levels need every digit
 
 
@@ -50,7 +48,7 @@ def binary(task: Task) -> Design:
     """Theorem 2. Two vertices, so y solves two equations."""
     mechanism = closed_form.binary(task.prior, task.epsilon)
     if task.prior.region(task.epsilon) == 1:
-        return measured(task, mechanism, None, _high_privacy_dual(task))
+        return _in_first_region(task, mechanism)
     vertices = lift(task.prior, mechanism).T
     dual = np.asarray(np.linalg.solve(vertices, task.mu(vertices)), dtype=np.float64)
     return measured(task, mechanism, None, dual)
@@ -58,8 +56,7 @@ def binary(task: Task) -> Design:
 
 def high_privacy(task: Task) -> Design:
     """Theorem 3."""
-    mechanism = closed_form.high_privacy(task.prior, task.epsilon)
-    return measured(task, mechanism, None, _high_privacy_dual(task))
+    return _in_first_region(task, closed_form.high_privacy(task.prior, task.epsilon))
 
 
 def uniform(task: Task) -> Design:
@@ -71,6 +68,8 @@ def uniform(task: Task) -> Design:
             remedy="promise it with Utility(mu, symmetric=True)",
         )
     mechanism = closed_form.uniform(task.prior, task.epsilon)
+    if task.prior.region(task.epsilon) == 1 and _tiny(task):
+        return _in_first_region(task, mechanism)
     value = task.utility(task.prior, mechanism)
     return measured(task, mechanism, None, np.full(task.prior.size, value / task.prior.size))
 
@@ -142,18 +141,33 @@ def arc(task: Task) -> Design:
     return finished(task, Arcs(task.prior, *made[k]), value, math.fsum(dual), dual)
 
 
-def _high_privacy_dual(task: Task) -> Floats:
-    """y_j = pi_j (c m - m_j) / (c - 1), m_j the utility of vertex v_j and m its mean: y . v_j = m_j for all of them."""
+def _in_first_region(task: Task, mechanism: Mechanism) -> Design:
+    """Theorem 3. y_j = pi_j (c m - m_j) / (c - 1), m_j the utility of vertex v_j and m its mean: y . v_j = m_j."""
     c, pi = task.high, task.prior.probabilities
-    spread = c - 1  # of the double c, which every lift vector is held against
-    lifts = np.full((task.prior.size, task.prior.size), c)
-    np.fill_diagonal(lifts, 1 - spread * ((1 - pi) / pi))  # from 1: with tiny masses, c (1 - pi) would cancel
-    gains = task.mu(np.maximum(lifts, 0.0))
+    spread = math.expm1(task.epsilon) if _tiny(task) else c - 1  # c is what lift vectors are held against
+    low = -np.minimum(spread * ((1 - pi) / pi), 1.0)  # of the lift of symbol j in v_j, less 1
+    if isinstance(task.utility, FInformation) and _tiny(task):
+        # From lifts less 1: a matrix of doubles says little of an epsilon near 1e-16, and its value as little.
+        f = task.utility.f
+        gains = (1 - pi) * near_one(f, np.full(len(pi), spread)) + pi * near_one(f, low)
+    else:
+        lifts = np.full((len(pi), len(pi)), c)
+        np.fill_diagonal(lifts, 1 + low)
+        gains = task.mu(lifts)
     mean = float(pi @ gains)
-    dual = np.asarray(pi * (mean + (mean - gains) / spread))
-    if math.fsum(dual) < mean - EXACT * abs(mean):  # the sum is the mean, unless differences of gains drowned
-        return pi * float(gains.max())
-    return better_conditioned(dual, pi, gains)
+    off = mean - gains
+    dual = np.asarray(
+        pi * (mean + (off - float(pi @ off)) / spread)
+    )  # rounding in the mean would be divided, too
+    dual = better_conditioned(dual, pi, gains)
+    if _tiny(task):
+        return finished(task, pair_outputs(task.prior, mechanism), mean, math.fsum(dual), dual)
+    return measured(task, mechanism, None, dual)
+
+
+def _tiny(task: Task) -> bool:
+    """Whether c is so near 1 that an f-information is summed in lifts less 1."""
+    return isinstance(task.utility, FInformation) and task.utility.f in NEAR_ONE and task.high - 1 < NEAR
 
 
 def _solved(task: Task, solution: Solution) -> Design:

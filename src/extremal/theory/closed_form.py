@@ -19,6 +19,7 @@ from ..errors import RegionError
 from ..model.mechanism import Mechanism, check_size
 from ..model.prior import Prior, check_prior
 from ..model.regions import check_epsilon, largest_lift, region, rounding
+from ..model.utility import NEAR, mutual_information, near_one
 from .arc import arc_columns
 
 Numbers = NDArray[Any]  # floats, or objects that are fractions
@@ -43,7 +44,7 @@ def binary(prior: Prior, epsilon: float) -> Mechanism:
     epsilon = _check_range("Theorem 2", epsilon, prior.epsilon_max)
     order = np.argsort(-prior.probabilities, kind="stable")
     c = largest_lift(prior.probabilities, epsilon)
-    P = binary_matrix(prior.probabilities[order], c)
+    P = binary_matrix(prior.probabilities[order], c, _excess(c, epsilon))
     _settle(P, [0, 1], [1, 0], rounding(epsilon) / max(c * prior.probabilities.max(), 1))
     return Mechanism(P[np.argsort(order)], inputs=prior.labels)
 
@@ -68,7 +69,8 @@ def high_privacy(prior: Prior, epsilon: float) -> Mechanism:
             remedy="`design(prior, epsilon)` picks the right method for any epsilon",
         )
     check_size(prior.size, prior.size)
-    P = high_privacy_matrix(prior.probabilities, math.exp(epsilon))
+    c = math.exp(epsilon)
+    P = high_privacy_matrix(prior.probabilities, c, _excess(c, epsilon))
     _settle(P, np.arange(prior.size), np.arange(prior.size), rounding(epsilon))
     return Mechanism(P, inputs=prior.labels)
 
@@ -120,6 +122,9 @@ def uniform_mutual_information(n: int, epsilon: float) -> float:
     n = prior.size
     epsilon = _check_range("Corollary 1", epsilon, math.log(n))
     k = min(region(prior.probabilities, epsilon), n)
+    if k == 1:  # from lifts less 1: log N and the entropy would cancel
+        x = math.expm1(epsilon)
+        return float(np.array([n - 1, 1]) / n @ near_one(mutual_information.f, np.array([x, (1 - n) * x])))
     a = min(math.exp(epsilon) / n, 1.0)
     rest = max(1 - (n - k) * a, 0.0)
     entropy = -(n - k) * a * math.log(a) - (rest * math.log(rest) if rest > 0 else 0.0)
@@ -144,7 +149,12 @@ def arc(prior: Prior, epsilon: float) -> Mechanism:
     return Mechanism(arc_columns(pi, 0.0, largest_lift(pi, epsilon)).matrix(), inputs=prior.labels)
 
 
-def binary_matrix(pi: Sequence[Any] | Numbers, c: Any) -> Numbers:
+def _excess(c: float, epsilon: float) -> float:
+    """c - 1; of a small epsilon more precisely than from the double c next to 1."""
+    return math.expm1(epsilon) if epsilon < NEAR else c - 1
+
+
+def binary_matrix(pi: Sequence[Any] | Numbers, c: Any, excess: Any = None) -> Numbers:
     """Theorem 2 for pi_1 >= pi_2 and 1 <= c <= 1/pi_2.
 
     Parameters
@@ -153,15 +163,18 @@ def binary_matrix(pi: Sequence[Any] | Numbers, c: Any) -> Numbers:
         The two probabilities, the larger first.
     c
         e^epsilon.
+    excess
+        c - 1, if it is known more precisely than from c.
     """
     p1, p2 = pi
     if c * p1 < 1:
+        x = c - 1 if excess is None else excess
         # 1 - c p1 is c p2 - (c - 1), which is precise for a small p2 too.
-        return np.array([[c * p2, c * p1 - (c - 1)], [c * p2 - (c - 1), c * p1]])
+        return np.array([[c * p2, c * p1 - x], [c * p2 - x, c * p1]])
     return np.array([[(c - 1) / (c * p1), (1 - c * p2) / (c * p1)], [0 * c, 1 + 0 * c]])
 
 
-def high_privacy_matrix(pi: Sequence[Any] | Numbers, c: Any) -> Numbers:
+def high_privacy_matrix(pi: Sequence[Any] | Numbers, c: Any, excess: Any = None) -> Numbers:
     """Theorem 3 for 1 <= c < 1/(1 - min pi).
 
     Parameters
@@ -170,10 +183,14 @@ def high_privacy_matrix(pi: Sequence[Any] | Numbers, c: Any) -> Numbers:
         The probabilities.
     c
         e^epsilon.
+    excess
+        c - 1, if it is known more precisely than from c.
     """
     masses = np.asarray(pi)
     P = np.tile(c * masses, (len(masses), 1))
-    np.fill_diagonal(P, c * masses - (c - 1))  # 1 - c (1 - pi), but precise for small masses too
+    np.fill_diagonal(
+        P, c * masses - (c - 1 if excess is None else excess)
+    )  # 1 - c (1 - pi), but precise for small masses too
     return P
 
 

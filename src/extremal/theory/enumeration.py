@@ -32,6 +32,7 @@ UNUSED = 1e-12  # lift vectors that occur more rarely are rounding
 
 
 @one_thread
+@one_thread
 def enumerated(
     prior: Prior, epsilon: float, utility: Utility = mutual_information, notion: Notion = PML
 ) -> Mechanism:
@@ -67,6 +68,7 @@ def enumerated(
     return pair_outputs(prior, mechanism)
 
 
+@one_thread
 @one_thread
 def vertices(prior: Prior, epsilon: float, utility: Utility = mutual_information) -> Mechanism:
     """The best of all extremal mechanisms (Lemma 1), up to 4 answers: see `polytope_vertices`.

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._common import checks
+from ..._common.threads import one_thread
 from ..._common.types import Ints
 from ..._common.words import at_least, shorten
 from ...errors import OptionError, ValuesError
@@ -174,6 +175,7 @@ class PairsAudit:
         return pairs_text.page(str(self), self.to_dict())
 
 
+@one_thread
 def audit_pairs(
     x: Any,
     y: Any,

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.special
 
+from ..._common.threads import one_thread
 from ..._common.types import Floats
 from ...errors import OptionError, RegressionError
 from .assembly import Assembly, shares_of
@@ -42,6 +43,7 @@ def fit_corrected(assembly: Assembly, rows: int) -> Fit:
     return fit(replace(plain, corrected=True), rows, start=start)
 
 
+@one_thread
 def variance_ratios_corrected(fitted: Fit, assembly: Assembly) -> Floats:
     """How many times larger variances are than from true answers: both sandwiches, that of true scores corrected."""
     problem, back = fitted.prepared.problem, fitted.prepared.back

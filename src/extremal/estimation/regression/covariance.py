@@ -6,6 +6,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
+from ..._common.threads import one_thread
 from ..._common.types import Floats
 from ...errors import ValuesError
 from .assembly import Assembly
@@ -56,6 +57,7 @@ def _between(problem: Problem, theta: Floats, assembly: Assembly, rows: int) -> 
     return (sums.T @ sums) * (count / (count - 1) * (rows - 1) / (rows - problem.size))
 
 
+@one_thread
 def variance_ratios(fitted: Fit) -> Floats:
     """How many times larger the variance of each coefficient is than from true answers, at these coefficients.
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.special
 
 from ..._common.frames import Tabular
+from ..._common.threads import one_thread
 from ...errors import OptionError
 from .fit import fit
 from .table import aligned
@@ -83,6 +84,7 @@ class TestTable(Tabular):
     __repr__ = __str__
 
 
+@one_thread
 def wald(result: Regression, term: str | None) -> Test:
     """That the coefficients of a term, or of all terms but the intercept, are 0."""
     terms = result.assembly.terms
@@ -98,6 +100,7 @@ def wald(result: Regression, term: str | None) -> Test:
     return _test(f"Wald test of {term or 'all terms'}", statistic, len(chosen))
 
 
+@one_thread
 def likelihood_ratio(result: Regression, other: Regression | str) -> Test:
     """Against a nested model: the same rows and reports, fewer coefficients."""
     if result.errors != "information":
@@ -142,6 +145,7 @@ def _check_nested(result: Regression, other: Regression) -> None:
         )
 
 
+@one_thread
 def tests(result: Regression) -> TestTable:
     """Of each term but the intercept."""
     found = []

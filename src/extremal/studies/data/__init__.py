@@ -7,6 +7,17 @@ from importlib.resources import as_file, files
 
 from ...certification.certified import Certified, load
 
+# The answers to `party`, in the order of the scale.
+ORDER = [
+    "Strong Democrat",
+    "Weak Democrat",
+    "Independent-Democrat",
+    "Independent-Independent",
+    "Independent-Republican",
+    "Weak Republican",
+    "Strong Republican",
+]
+
 
 def anes96() -> dict[str, list[str]]:
     """944 respondents of the American National Election Study of 1996, column by column, values as text."""

@@ -20,14 +20,20 @@ from extremal.auditing.report import (
 )
 
 from . import phones
-from .run import INFORMATION, RESPONSE, SHARES, STEPS, Demo, Progress, run, write
-from .survey import EPSILON
+from .run import EPSILON, INFORMATION, RESPONSE, SHARES, STEPS, Demo, Progress, run, write
 
 FOOTER = (
     "Survey: The American National Election Studies, 1996, in the subset that statsmodels "
     "distributes; public domain. "
     "Made by: extremal demo."
 )
+
+BEFORE = [
+    "Here the prior was learned from the very answers that are protected, so that everybody can repeat the demo. With "
+    "real data it must come from elsewhere: an earlier survey, a register, or a small sample of people who agreed; "
+    "extremal design --robust allows for the uncertainty of a sample.",
+    "Only the one column is released. Other columns that depend on it, such as the vote, would tell about it.",
+]
 
 
 def make(
@@ -159,67 +165,49 @@ def report(done: Demo) -> str:
         Section("In short", summary(done)),
         shares_section(done),
         phones_section(done.collection),
-        Section(
-            "Three mechanisms at the same leakage",
-            [
-                "The best mechanism depends on what it is for. One keeps the most information about "
-                "each answer; another "
-                "is made for estimating shares; randomized response, the classical method, is neither."
-            ],
-            table=Table(*comparison(done)),
-            after=[
-                "factor: by how much a report can raise any chance, proven for the integers that are drawn from. "
-                "information: mutual information "
-                "of answer and report in nats. error of a share: the expected root mean square for "
-                "this many people, in "
-                "percentage points.",
-                done.proof,
-            ],
-        ),
+        comparison_section(done),
         matrix_section(done.audit, "The mechanism made for shares"),
         matrix_section(ex.audit(done.ways[INFORMATION].certified), "The mechanism with the most information"),
         curve_section(done.curve, done.epsilon),
         leakage_section(done.audit),
         *risk_sections(done.audit),
-        Section(
-            "Before you do this with real data",
-            [
-                "Here the prior was learned from the very answers that are protected, so that "
-                "everybody can repeat the "
-                "demo. With real data it must come from elsewhere: an earlier survey, a register, or a "
-                "small sample of people "
-                "who agreed; extremal design --robust allows for the uncertainty of a sample.",
-                "Only the one column is released. Other columns that depend on it, such as the vote, "
-                "would tell about it.",
-            ],
-        ),
-        Section(
-            "Files",
-            table=Table(
-                ["file", "what it is"],
-                [
-                    ["answers.csv", "the answers, as they were given"],
-                    ["mechanism.json", "the certified mechanism made for shares"],
-                    ["information.json, randomized-response.json", "the two others"],
-                    ["private.csv", "the reports"],
-                    ["estimates.json", "shares with intervals, from the reports"],
-                    ["audit.md, audit.json", "what the mechanism leaks"],
-                    ["tradeoff.csv", "the curve"],
-                    *(
-                        []
-                        if done.collection is None
-                        else [
-                            [
-                                "survey.toml, survey.lock.json, survey.db",
-                                "the survey for phones, and what they sent",
-                            ]
-                        ]
-                    ),
-                ],
-                True,
-            ),
-        ),
+        Section("Before you do this with real data", BEFORE),
+        Section("Files", table=Table(["file", "what it is"], files(done), True)),
     ]
     return page(
         "Party identification, collected privately", lead, sections, FOOTER, promise_boxes(done.audit)
     )
+
+
+def comparison_section(done: Demo) -> Section:
+    """The mechanisms side by side, with what the figures mean."""
+    return Section(
+        "Three mechanisms at the same leakage",
+        [
+            "The best mechanism depends on what it is for. One keeps the most information about each answer; another "
+            "is made for estimating shares; randomized response, the classical method, is neither."
+        ],
+        table=Table(*comparison(done)),
+        after=[
+            "factor: by how much a report can raise any chance, proven for the integers that are drawn from. "
+            "information: mutual information of answer and report in nats. error of a share: the expected root mean "
+            "square for this many people, in percentage points.",
+            done.proof,
+        ],
+    )
+
+
+def files(done: Demo) -> list[list[str]]:
+    """Each file with what it is."""
+    rows = [
+        ["answers.csv", "the answers, as they were given"],
+        ["mechanism.json", "the certified mechanism made for shares"],
+        ["information.json, randomized-response.json", "the two others"],
+        ["private.csv", "the reports"],
+        ["estimates.json", "shares with intervals, from the reports"],
+        ["audit.md, audit.json", "what the mechanism leaks"],
+        ["tradeoff.csv", "the curve"],
+    ]
+    if done.collection is not None:
+        rows.append([", ".join(phones.FILES), "the survey for phones, and what they sent"])
+    return rows

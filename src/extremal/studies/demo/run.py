@@ -21,15 +21,24 @@ from extremal.model.regions import check_epsilon
 from extremal.optimization.curves.tradeoff import Tradeoff
 from extremal.release.files.atomic import new_file
 from extremal.release.files.read import match_labels, read_counts
-from extremal.studies.data import anes96
+from extremal.studies.data import ORDER, anes96
 
 from . import phones
-from .survey import EPSILON, ORDER
 
 COLUMN = "party"
+EPSILON = 0.7
 LEAST = 0.01  # levels at which there is something to see
 SHARES, INFORMATION, RESPONSE = "made for shares", "most information", "randomized response"
 FILES = {SHARES: "mechanism.json", INFORMATION: "information.json", RESPONSE: "randomized-response.json"}
+WRITTEN = (
+    "answers.csv",
+    *FILES.values(),
+    "private.csv",
+    "estimates.json",
+    "audit.md",
+    "audit.json",
+    "tradeoff.csv",
+)
 POINTS = 24  # of the curve
 STEPS = (
     "learning the prior",
@@ -126,33 +135,23 @@ def run(
     is given. `progress` is called with (steps done, steps, the next one).
     """
     folder, level = make_folder(output), check_epsilon(epsilon)
-    steps = iter(range(len(STEPS)))
+    steps = iter(enumerate(STEPS))
 
     def step() -> None:
-        k = next(steps)
+        done, name = next(steps)
         if progress is not None:
-            progress(k, len(STEPS), STEPS[k])
+            progress(done, len(STEPS), name)
 
     step()
-    answers = anes96()[COLUMN]
-    people = len(answers)
-    prior = ex.Prior.from_data(answers, labels=ORDER)
-    if not LEAST <= level < prior.epsilon_max:
-        raise EpsilonError(
-            f"the demo must have an epsilon between {LEAST} and {prior.epsilon_max:.4g}, "
-            "where the answers themselves may be released",
-            given=f"{epsilon!r}",
-            remedy=f"{EPSILON} is a good one",
-        )
+    answers, prior = _learn(level)
     write(folder / "answers.csv", _csv([("respondent", COLUMN), *enumerate(answers, start=1)]))
     step()
-    design = ex.design(prior, level, ex.mutual_information)
-    best = ex.design(prior, level)
-    checks = [ex.check_design(made) for made in (design, best)]
+    best, telling = ex.design(prior, level), ex.design(prior, level, ex.mutual_information)
+    proof = _proof(best, telling)
     step()
     matrices = {
         SHARES: best.mechanism,
-        INFORMATION: design.mechanism,
+        INFORMATION: telling.mechanism,
         RESPONSE: ex.theory.randomized_response_for_pml(prior, level),
     }
     certified = {name: ex.certify(prior, matrix, level) for name, matrix in matrices.items()}
@@ -162,16 +161,7 @@ def run(
         step()
         reports = _privatise(folder, certified, answers, seed)
         step()
-        ways = {
-            name: Way(
-                name,
-                c,
-                reports[name],
-                ex.estimate(c, reports[name]),
-                ex.planning.expected_error(prior, c, people),
-            )
-            for name, c in certified.items()
-        }
+        ways = {name: _way(name, c, reports[name]) for name, c in certified.items()}
         write(folder / "estimates.json", ways[SHARES].estimate.to_json() + "\n")
         step()
         audit = ex.audit(prior, certified[SHARES])
@@ -179,36 +169,49 @@ def run(
         write(folder / "audit.md", audit.to_markdown())
         write(folder / "audit.json", audit.to_json() + "\n")
         curve = ex.tradeoff(prior, np.linspace(0, prior.epsilon_max, POINTS + 1))
-        write(
-            folder / "tradeoff.csv",
-            _csv([list(curve.rows()[0]), *(list(row.values()) for row in curve.rows())]),
-        )
+        rows = curve.rows()
+        write(folder / "tradeoff.csv", _csv([list(rows[0]), *(list(row.values()) for row in rows)]))
         step()
         collection = None if arriving is None else arriving.result()
     step()
-    names = (
-        "answers.csv",
-        *FILES.values(),
-        "private.csv",
-        "estimates.json",
-        "audit.md",
-        "audit.json",
-        "tradeoff.csv",
-        *(() if collection is None else phones.FILES),
-    )
+    names = (*WRITTEN, *(() if collection is None else phones.FILES))
+    files = tuple(str(folder / name) for name in names)
+    return Demo(folder, level, prior, len(answers), ways, audit, outside, curve, proof, files, collection)
+
+
+def _learn(level: float) -> tuple[list[str], ex.Prior]:
+    """The answers of the survey, and the prior counted from them."""
+    answers = anes96()[COLUMN]
+    prior = ex.Prior.from_data(answers, labels=ORDER)
+    if not LEAST <= level < prior.epsilon_max:
+        raise EpsilonError(
+            f"the demo must have an epsilon between {LEAST} and {prior.epsilon_max:.4g}, "
+            "where the answers themselves may be released",
+            given=f"{level!r}",
+            remedy=f"{EPSILON} is a good one",
+        )
+    return answers, prior
+
+
+def _proof(best: ex.Design, telling: ex.Design) -> str:
+    """What is proven of both designs, in words."""
     sure = (
         "Code that shares nothing with the solver confirms"
-        if all(check.ok for check in checks)
+        if all(ex.check_design(made).ok for made in (best, telling))
         else "No independent check confirms"
     )
-    proof = (
-        f"The design with the most information reaches {design.value:.4f} nats; more than "
-        f"{design.upper_bound:.4f} is impossible at this ε. One report of the design made for shares is worth "
+    return (
+        f"The design with the most information reaches {telling.value:.4f} nats; more than "
+        f"{telling.upper_bound:.4f} is impossible at this ε. One report of the design made for shares is worth "
         f"{best.value:.3f} direct answers; more than {math.ceil(1000 * best.upper_bound) / 1000:.3f} is impossible. "
         f"{sure} both bounds."
     )
-    files = tuple(str(folder / name) for name in names)
-    return Demo(folder, level, prior, people, ways, audit, outside, curve, proof, files, collection)
+
+
+def _way(name: str, c: ex.Certified, reports: dict[Any, int]) -> Way:
+    """The shares estimated from reports, and how exact they are expected to be."""
+    people = sum(reports.values())
+    return Way(name, c, reports, ex.estimate(c, reports), ex.planning.expected_error(c.prior, c, people))
 
 
 def _privatise(

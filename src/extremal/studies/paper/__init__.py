@@ -18,11 +18,9 @@ from extremal.errors import OptionError
 from ..._common import checks
 from . import examples
 from .figure_1 import figure_1a, figure_1b
-from .figure_2 import figure_2a, figure_2b
-from .figure_3 import figure_3a, figure_3b
 from .figure_4 import figure_4a, figure_4b
-from .panel import Check, Panel
-from .report import markdown, summary
+from .figures_2_3 import figure_2a, figure_2b, figure_3a, figure_3b
+from .panel import Check, Panel, markdown, summary
 
 __all__ = ["FIGURES", "SEED", "Check", "Panel", "Reproduction", "draw", "reproduce"]
 

@@ -38,27 +38,28 @@ def run(report: Report) -> None:
     table = report.table(
         "As a user gets it, and with OPENBLAS_NUM_THREADS=1",
         {
-            "case": "<26", "user s": "8.2f", "processor s": "11.2f", "one thread s": "12.2f", "ratio": "6.2f",
-            "bits": "<9",
+            "case": "<26", "user s": "8.2f", "processor s": "11.2f", "one thread s": "12.2f",
+            "processor s ": "12.2f", "ratio": "6.2f", "bits": "<9",
         },
-        f"median of {runs} by turns, each in a process of its own. target: ratio <= {RATIO:g}, the same bits",
+        f"median of {runs} by turns, each in a process of its own. target: ratio <= {RATIO:g}, the same bits; the "
+        "ratio of seconds or of processor time, whichever is smaller: threads that wait raise both, others' work one",
     )  # fmt: skip
     for name in cases(report.level):
         user, one = [], []
         for _ in range(runs):
             user.append(_measured(name, report.level, {}))
             one.append(_measured(name, report.level, {"OPENBLAS_NUM_THREADS": "1"}))
-        seconds, cpu, alone = (
+        figures = [
             statistics.median(found[what] for found in side)
-            for side, what in ((user, "seconds"), (user, "cpu"), (one, "seconds"))
-        )
+            for side in (user, one)
+            for what in ("seconds", "cpu")
+        ]
+        ratio = min(figures[0] / figures[2], figures[1] / figures[3])
         same = len({found["digest"] for found in user + one}) == 1
         if not same:
             report.broke(f"{name}: the number of threads changes the bits")
-        ok = report.check(
-            f"{name}: {seconds / alone:.2f} <= {RATIO:g} x one thread", seconds <= RATIO * alone
-        )
-        table.row(name, seconds, cpu, alone, seconds / alone, "same" if same else "DIFFERENT", ok=ok)
+        ok = report.check(f"{name}: {ratio:.2f} <= {RATIO:g} x one thread", ratio <= RATIO)
+        table.row(name, *figures, ratio, "same" if same else "DIFFERENT", ok=ok)
 
 
 def _measured(name: str, level: str, variables: Mapping[str, str]) -> dict[str, Any]:

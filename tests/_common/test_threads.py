@@ -1,6 +1,8 @@
 """Linear algebra on one thread: what it leaves behind, who shares it, and that the number of threads changes no bit."""
 
+import ast
 import ctypes.util
+import functools
 import json
 import multiprocessing
 import os
@@ -237,6 +239,45 @@ def test_every_function_for_users_does_its_linear_algebra_on_one_thread(module, 
         if outside:
             wrong[door] = set(outside)
     assert wrong == {}
+
+
+@functools.cache
+def products():
+    """Where the package multiplies matrices: line numbers of `@`, by file."""
+    found = {}
+    for path in (ROOT / "src" / "extremal").rglob("*.py"):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        lines = {node.lineno for node in nodes if isinstance(getattr(node, "op", None), ast.MatMult)}
+        if lines:
+            found[str(path)] = lines
+    return found
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_function_for_users_multiplies_matrices_on_one_thread(door):
+    lines, outside = products(), set()
+
+    @functools.cache
+    def multiplies(code):
+        return not lines.get(code.co_filename, set()).isdisjoint(number for *_, number in code.co_lines())
+
+    def called(frame, event, argument):
+        return line if multiplies(frame.f_code) else None
+
+    def line(frame, event, argument):
+        if frame.f_lineno in lines[frame.f_code.co_filename] and not one_thread._inside:
+            outside.add((frame.f_code.co_filename, frame.f_lineno))
+        return line
+
+    for cached in CACHED:
+        cached.cache_clear()
+    before = sys.gettrace()
+    sys.settrace(called)
+    try:
+        DOORS[door]()
+    finally:
+        sys.settrace(before)
+    assert outside == set()
 
 
 def test_what_needs_numpy_alone_does_not_load_scipy():

@@ -16,6 +16,7 @@ from extremal.draw.order import OrderWarning
 from extremal.errors import (
     CertificationError,
     DisclosureError,
+    EpsilonError,
     FormatError,
     KeyingError,
     OptionError,
@@ -211,9 +212,11 @@ def test_what_is_no_answer_no_report_or_no_level_is_refused():
     assert ex.large.estimate(w, ["17", "4"], [3]).estimates.shape == (1,)
     with pytest.raises(ValuesError, match="among the answers"):
         ex.large.estimate(w, [1], [100])
-    for answers, epsilon in ((1, 1.0), (100, 0.0), (2.5, 1.0), (1 << 40, 1.0)):
-        with pytest.raises(OptionError):
-            ex.large.windows(answers, epsilon)
+    for answers in (1, 2.5, 1 << 40):
+        with pytest.raises(OptionError, match="answers"):
+            ex.large.windows(answers, 1.0)
+    with pytest.raises(EpsilonError):
+        ex.large.windows(100, 0.0)
     with pytest.raises(OptionError):
         ex.large.estimate(w, [1], intervals="some")
     with pytest.warns(OrderWarning):

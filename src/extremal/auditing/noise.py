@@ -254,10 +254,14 @@ def audit(prior: Prior, noise: Noise) -> NoiseAudit:
     noise
         Made by `laplace` or `gaussian`.
     """
-    if not isinstance(noise, Noise):
-        raise MechanismError(
-            "audit takes laplace(...) or gaussian(...)", given=repr(noise)[:60], remedy="e.g. `laplace(2.0)`"
-        )
+    checks.instance(
+        noise,
+        "noise",
+        Noise,
+        "laplace(...) or gaussian(...)",
+        remedy="e.g. `laplace(2.0)`",
+        error=MechanismError,
+    )
     made = NoiseAudit(check_prior(prior), noise)
     numeric_values(prior)
     return made

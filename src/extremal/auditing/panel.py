@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from .._common import checks
+from .._common.threads import one_thread
 from .._common.types import Floats
 from .._common.words import shorten
 from ..certification.certified import Released, as_mechanism
@@ -104,6 +105,7 @@ def markov(prior: Prior, *transitions: Any) -> Prior:
     return Prior.from_counts(masses)
 
 
+@one_thread
 def leakage(mechanisms: Sequence[Released], answers: Prior | Sequence[Prior]) -> PanelLeakage:
     """What the reports of all waves leak together.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._common import checks
+from .._common.threads import one_thread
 from .._common.types import Floats
 from .._common.words import shorten
 from ..errors import MechanismError, OptionError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .result import Estimate
 
 
+@one_thread
 def difference(one: Estimate, other: Estimate, confidence: float | None = None) -> IntervalTable:
     """Shares of `one` minus those of `other`, see Estimate.difference."""
     if one.labels != other.labels:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._common.threads import one_thread
 from .._common.types import Floats
 from ..model.labels import Labels
 from .approximate import covering, ratio_intervals
@@ -15,6 +16,7 @@ from .promise import Promise
 from .result import Estimate
 
 
+@one_thread
 def ratio_table(found: Estimate, title: str, names: Labels, parts: Floats, wholes: Floats) -> IntervalTable:
     """Sums over symbols as shares of sums over more symbols, with ordinary intervals.
 

@@ -423,6 +423,7 @@ class Estimate(Tabled):
         return source(self.reports, self.method, self.survey)
 
     @cached_property
+    @one_thread
     def _bounds(self) -> Bounds:
         symbols = each_symbol(len(self.labels))
         bounds = self._unit_bounds(symbols, 1 - self.confidence)

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._common import checks
 from .._common.json import parse_json
 from ..certification import file as mechanism_file
 from ..certification.proof import Lift, is_at_most, log_above, prior_masses
@@ -29,7 +30,7 @@ from ..certification.weights import TOTAL
 from ..draw.alphabet import Alphabet
 from ..draw.keys import Columns
 from ..draw.sampler import Words
-from ..errors import CertificationError, FormatError, OptionError
+from ..errors import CertificationError, EpsilonError, FormatError
 from ..model.doubt import Doubt, check_protected
 from ..model.labels import check_labels
 from ..model.prior import Prior
@@ -274,15 +275,12 @@ def windows(answers: Prior | int, epsilon: float) -> Windows:
     Windows
         With the size of the sets that makes the expected squared error of all shares smallest, proved in integers.
     """
-    level = check_epsilon(epsilon)
+    example = "e.g. `large.windows(22_000, 5.0)`"
+    level = checks.number(epsilon, "epsilon", above=0, remedy=example, error=EpsilonError)
     prior = answers if isinstance(answers, Prior) else None
-    n: Any = prior.size if prior is not None else answers
-    if type(n) is not int or not 2 <= n <= LARGEST or level == 0:
-        raise OptionError(
-            f"windows need 2 to {LARGEST} answers, as a prior or a number, and epsilon above 0",
-            given=f"{repr(answers)[:60]} and {epsilon!r}",
-            remedy="e.g. `large.windows(22_000, 5.0)`",
-        )
+    n = checks.whole(
+        answers if prior is None else prior.size, "answers", least=2, most=LARGEST, remedy=example
+    )
     prime = next_prime(n)
     size, odds = best_window(None if prior is None else prior.probabilities, n, prime, level)
     odds = odds if math.isinf(odds) else min(odds, MOST_ODDS)

@@ -166,7 +166,7 @@ MASSES = [[0.6, 0.4], [0.9998, 0.0002], [1 - 3e-7, 3e-7], [0.5, 0.3, 0.2], [0.7,
 
 @pytest.mark.parametrize("name", sorted(WORTH))
 @pytest.mark.parametrize("masses", MASSES, ids=str)
-@pytest.mark.parametrize("epsilon", [3e-14, 1e-12, 7e-11, 1e-9, 2e-8, 3e-7])
+@pytest.mark.parametrize("epsilon", [1e-14, 3e-14, 1e-12, 7e-11, 1e-9, 2e-8, 3e-7])
 def test_values_at_small_levels_are_those_of_theorems_2_to_4(name, masses, epsilon):
     """Lifts are doubles near 1, from which a value loses digits: all of them at 1e-16."""
     prior = ex.Prior(masses)
@@ -178,6 +178,19 @@ def test_values_at_small_levels_are_those_of_theorems_2_to_4(name, masses, epsil
     assert abs(Decimal(d.value) / exact - 1) < Decimal(known)
     assert d.proven
     assert ex.check_design(d).ok, ex.check_design(d)
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-100, 1e-17])
+@pytest.mark.parametrize(
+    "utility", [ex.mutual_information, ex.utilities.total_variation], ids=lambda u: u.name
+)
+def test_levels_that_doubles_cannot_tell_from_0_are_not_called_proven(epsilon, utility):
+    for prior in (ex.Prior([0.5, 0.3, 0.2]), ex.Prior([0.4, 0.6]), ex.Prior.uniform(5)):
+        d = ex.design(prior, epsilon, utility)
+        assert d.value == 0
+        assert not d.proven
+        assert ex.check_design(d).ok
+        assert ex.design(prior, 0.0, utility).proven
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -27,13 +27,24 @@ from .problem import Task
 from .reductions.merging import solve_separable
 from .result import Arcs, Design, finished, measured, within_lifts
 
+ROUNDED = 1e-15  # a level that lifts, which are doubles next to 1, can still show
 MEASURED = 1000  # symbols whose arc mechanism is made to measure its value: small levels need every digit
 
 
 def constant(task: Task) -> Design:
-    """epsilon = 0: nothing may be told. The only lift vector is 1, so any y with sum(y) = mu(1) is dual feasible."""
+    """epsilon = 0: nothing may be told. The only lift vector is 1, so any y with sum(y) = mu(1) is dual feasible.
+
+    Above 0 an f-information could be larger, by less than doubles can hold: no column adds more than its symbols do at
+    the ends of their lifts.
+    """
     mechanism = constant_mechanism(task.prior)
     value = task.utility(task.prior, mechanism)
+    if isinstance(task.utility, FInformation) and task.epsilon > 0 and task.low < 1:
+        pi, x = task.prior.probabilities, max(task.epsilon, ROUNDED)
+        ends = np.full(len(pi), math.expm1(x)), -np.minimum(math.expm1(x) * (1 / pi - 1), 1.0)
+        upper = float(pi @ np.maximum(*(near_one(task.utility.f, end) for end in ends)))
+        found = finished(task, mechanism, value, value + upper, (value + upper) * pi)
+        return replace(found, upper_bound=value + upper, proven=False)
     return finished(task, mechanism, value, value, value * task.prior.probabilities)
 
 
@@ -68,7 +79,7 @@ def uniform(task: Task) -> Design:
             remedy="promise it with Utility(mu, symmetric=True)",
         )
     mechanism = closed_form.uniform(task.prior, task.epsilon)
-    if task.prior.region(task.epsilon) == 1 and _tiny(task):
+    if task.prior.region(task.epsilon) == 1 and tiny(task):
         return _in_first_region(task, mechanism)
     value = task.utility(task.prior, mechanism)
     return measured(task, mechanism, None, np.full(task.prior.size, value / task.prior.size))
@@ -144,9 +155,9 @@ def arc(task: Task) -> Design:
 def _in_first_region(task: Task, mechanism: Mechanism) -> Design:
     """Theorem 3. y_j = pi_j (c m - m_j) / (c - 1), m_j the utility of vertex v_j and m its mean: y . v_j = m_j."""
     c, pi = task.high, task.prior.probabilities
-    spread = math.expm1(task.epsilon) if _tiny(task) else c - 1  # c is what lift vectors are held against
+    spread = math.expm1(task.epsilon) if tiny(task) else c - 1  # c is what lift vectors are held against
     low = -np.minimum(spread * ((1 - pi) / pi), 1.0)  # of the lift of symbol j in v_j, less 1
-    if isinstance(task.utility, FInformation) and _tiny(task):
+    if isinstance(task.utility, FInformation) and tiny(task):
         # From lifts less 1: a matrix of doubles says little of an epsilon near 1e-16, and its value as little.
         f = task.utility.f
         gains = (1 - pi) * near_one(f, np.full(len(pi), spread)) + pi * near_one(f, low)
@@ -160,12 +171,12 @@ def _in_first_region(task: Task, mechanism: Mechanism) -> Design:
         pi * (mean + (off - float(pi @ off)) / spread)
     )  # rounding in the mean would be divided, too
     dual = better_conditioned(dual, pi, gains)
-    if _tiny(task):
+    if tiny(task):
         return finished(task, pair_outputs(task.prior, mechanism), mean, math.fsum(dual), dual)
     return measured(task, mechanism, None, dual)
 
 
-def _tiny(task: Task) -> bool:
+def tiny(task: Task) -> bool:
     """Whether c is so near 1 that an f-information is summed in lifts less 1."""
     return isinstance(task.utility, FInformation) and task.utility.f in NEAR_ONE and task.high - 1 < NEAR
 

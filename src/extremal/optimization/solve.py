@@ -14,7 +14,7 @@ from ..model.prior_set import PriorSet
 from ..model.purpose import Purpose
 from ..model.utility import ExpectedGain, FInformation
 from .estimation import run_purpose, run_robust_purpose
-from .methods import METHODS
+from .methods import METHODS, tiny
 from .notions import largest_under_ldp, largest_under_maximal_leakage
 from .problem import Effort, Problem, Task, make_task
 from .result import Design
@@ -79,7 +79,8 @@ def run_task(task: Task, oracle: str = "auto") -> Design:
     """The design for a task, by the oracle named."""
     name = choose_method(task) if oracle == "auto" else oracle
     # Where lifts cannot differ from 1 by more than rounding, every method comes to the constant mechanism.
-    settled = task.high - 1 <= NOTHING or 1 - task.low <= NOTHING
+    nothing = NOTHING / 10 if name in ("binary", "high-privacy", "uniform") and tiny(task) else NOTHING
+    settled = task.high - 1 <= nothing or 1 - task.low <= nothing
     try:
         return replace(_timed(METHODS["constant" if settled else name], task), method=name)
     except SolverError:

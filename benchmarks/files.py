@@ -71,7 +71,7 @@ def privatise(source: Path, target: Path, **keyed: Any) -> None:
 
 
 def privatise_keyed(source: Path, target: Path) -> None:
-    privatise(source, target, key=bytes(range(32)), ids="id")
+    privatise(source, target, keyed=ex.Keyed(bytes(range(32)), "id"))
 
 
 JOBS: dict[str, Callable[[Path, Path], None]] = {

@@ -136,7 +136,7 @@ def columns(report: Report) -> None:
         "list of strings": (len(some), lambda: text.privatize(some)),
         "codes, keyed, integer ids": (
             count,
-            lambda: text.privatize_codes(numbers, key=bytes(range(32)), ids=ids, column="answer"),
+            lambda: text.privatize_codes(numbers, keyed=ex.Keyed(bytes(range(32)), ids), column="answer"),
         ),
     }
     for name, (size, call) in others.items():

@@ -90,13 +90,12 @@ def _records(session: Any, path: Path, rows: int) -> Any:
 
 def _cases(frame: Any, folder: Path) -> Iterator[tuple[str, bool, Act, Act]]:
     """(name, whether it has a target, an action on the identity, the same on reports)."""
-    from extremal.release.spark import privatize_spark
 
     text, numbers = _mechanism(LABELS), _mechanism(list(range(16)))
     unchanged = frame.mapInArrow(lambda batches: batches, frame.schema)
 
     def keyed(ids: str, **mechanisms: Any) -> Any:
-        return privatize_spark(frame, mechanisms, key=KEY, id_column=ids)
+        return ex.privatize(frame, mechanisms, keyed=ex.Keyed(KEY, ids))
 
     for name, is_target, private in (
         ("keyed, strings, integer ids", True, keyed("id", answer=text)),
@@ -108,26 +107,25 @@ def _cases(frame: Any, folder: Path) -> Iterator[tuple[str, bool, Act, Act]]:
         "no key, kept by the session",
         True,
         lambda: unchanged.localCheckpoint(eager=True),
-        lambda: privatize_spark(frame, {"answer": text}),
+        lambda: ex.privatize(frame, {"answer": text}),
     )
     yield (
         "no key, stored as Parquet",
         True,
         lambda: unchanged.write.parquet(_new(folder)),
-        lambda: privatize_spark(frame, {"answer": text}, materialize=_new(folder)),
+        lambda: ex.privatize(frame, {"answer": text}, target=_new(folder)),
     )
 
 
 def _checks(report: Report, frame: Any, rows: int) -> None:
     """What a call with a key does before it returns."""
-    from extremal.release.spark import privatize_spark
 
     mechanisms = {"answer": _mechanism(LABELS)}
     table = report.table(
         "checks before a keyed frame is returned", {"case": "<44", "s": "6.2f", "ns/record": "9.0f"}
     )
     start = time.perf_counter()
-    privatize_spark(frame, mechanisms, key=KEY, id_column="id")
+    ex.privatize(frame, mechanisms, keyed=ex.Keyed(KEY, "id"))
     seconds = time.perf_counter() - start
     table.row("values, missing and repeated ids", seconds, 1e9 * seconds / rows)
 

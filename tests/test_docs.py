@@ -13,7 +13,8 @@ import re
 import runpy
 import subprocess
 import sys
-from collections.abc import Callable
+import typing
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -191,6 +192,16 @@ def described(doc: str) -> set[str]:
     return names
 
 
+def parameters(thing: Callable[..., object]) -> Iterator[str]:
+    """The names of its parameters; keywords that a TypedDict names are among them."""
+    for name, one in inspect.signature(thing).parameters.items():
+        if one.kind is inspect.Parameter.VAR_KEYWORD:
+            (kind,) = typing.get_args(typing.get_type_hints(thing)[name])
+            yield from kind.__annotations__
+        else:
+            yield name
+
+
 def callables() -> dict[str, object]:
     """Every function and class of the reference by its name, with the public methods of the classes."""
     found: dict[str, object] = {}
@@ -222,7 +233,7 @@ def test_every_parameter_of_the_reference_is_described_and_nothing_else_is() -> 
     for name, thing in callables().items():
         if isinstance(thing, ex.Utility | ex.utilities.Purpose):
             continue  # a value that can be called, such as shares
-        names = set(inspect.signature(thing).parameters) - {"self"}
+        names = set(parameters(thing)) - {"self"}
         there = described(inspect.getdoc(thing) or "")
         if names - there:
             missing[name] = sorted(names - there)

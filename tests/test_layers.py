@@ -23,9 +23,9 @@ PACKAGES = [
     "model",
     "theory",
     "optimization",
-    "draw",
+    "draw",  # knows no certificate; a certified mechanism draws
+    "certification",
     "release",
-    "certification",  # below release: a certified mechanism privatises, but what is drawn needs no certificate
     "collection.database",  # the store of a survey holds texts, and is read like a file
     "collection.stored",
     "estimation",

@@ -21,6 +21,7 @@ from .auditing.pairs.audit import audit_pairs
 from .certification.certified import Certified, load
 from .certification.certify import certify
 from .certification.check import check_design
+from .draw.keys import Keyed
 from .estimation.counts import ReportCounts
 from .estimation.estimate import estimate
 from .estimation.plan import plan
@@ -55,6 +56,7 @@ __all__ = [
     "ExpectedGain",
     "FDivergence",
     "FInformation",
+    "Keyed",
     "MaximalLeakage",
     "Mechanism",
     "Prior",

@@ -130,7 +130,7 @@ def test_draws_follow_the_block_of_each_symbol():
     with pytest.raises(ex.errors.ValuesError, match="row numbers"):
         c.privatize_codes(np.array([0, 7]))
     key, ids = bytes(range(32)), list(range(len(values)))
-    keyed = [c.privatize(values, key=key, ids=ids, column="x").tolist() for _ in range(2)]
+    keyed = [c.privatize(values, keyed=ex.Keyed(key, ids), column="x").tolist() for _ in range(2)]
     assert keyed[0] == keyed[1]
 
 

@@ -155,7 +155,7 @@ def test_a_step_of_a_pipeline_refuses_true_answers(tmp_path):
     key = tmp_path / "k"
     ex.keys.write(key)
     frame = pd.DataFrame({"id": [1, 2], "answer": ["yes", "no"]})
-    how = {"key_file": key, "ids": "id"}
+    how = {"keyed": ex.Keyed(key, "id")}
     with pytest.raises(DisclosureError):
         Privatizer({"answer": TRUTH}, **how).fit_transform(frame)
     told = Privatizer({"answer": TRUTH}, **how, allow_true_answers=True).fit_transform(frame)

@@ -14,7 +14,7 @@ import pytest
 
 import extremal as ex
 from extremal.certification import file as mechanism_file
-from extremal.certification import stored_labels
+from extremal.certification import stored
 from extremal.certification.certified import Certified
 from extremal.draw.ids import id_blocks
 from extremal.draw.keys import draw_key, keyed_words
@@ -81,7 +81,7 @@ def vectors():
         column = [("größe", "answer"), "answer", "größe"][k % 3]
         occasion = [None, 2, "spring", "-03"][k // 2 % 4]
         row = k % 4
-        (report,) = c.privatize([c.inputs[row]], key=KEY, ids=[record], column=column, occasion=occasion)
+        (report,) = c.privatize([c.inputs[row]], keyed=ex.Keyed(KEY, [record], occasion), column=column)
         word = np.empty(1, dtype=np.uint64)
         subkey = draw_key(KEY, occasion, column, bytes.fromhex(c.digest))
         keyed_words(subkey, id_blocks([record], 1), np.array([row], np.uint8), np.arange(5, dtype=np.uint32))(
@@ -212,7 +212,7 @@ def test_the_code_on_the_page_draws_what_the_library_draws(c):
     rows = weights_of(document)
     assert rows == c.weights.tolist()
     values = [c.inputs[k % len(c.inputs)] for k in range(200)]
-    reports = c.privatize(values, key=KEY, ids=range(200), column="q", allow_true_answers=True)
+    reports = c.privatize(values, keyed=ex.Keyed(KEY, range(200)), column="q", allow_true_answers=True)
     for k, (value, report) in enumerate(zip(values, reports, strict=True)):
         row = c.inputs.index(value)
         word = page["word"](KEY, c.digest, "q", k, row)
@@ -225,7 +225,7 @@ def test_the_bounds_on_the_page_are_those_of_the_code():
     assert "at most 2²⁸ bytes" in text
     assert math.log2(mechanism_file.LARGEST_TABLE) == 24
     assert "at most 2²⁴ weights" in text
-    assert stored_labels.DEEPEST_LABEL == 8
+    assert stored.DEEPEST_LABEL == 8
     for member in (*mechanism_file.MEMBERS, "digest"):
         assert f"| `{member}` |" in text
 

@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import linprog
 
 import extremal as ex
+from extremal.certification.bounds import bound_over_set
 from extremal.certification.claim import check_claim
-from extremal.certification.set_bounds import bound_over_set
 from tests.support.oracles import every_utility
 from tests.support.prior_sets import all_vertices, some_sets
 from tests.support.solving import design_by

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import extremal as ex
-from extremal.release.files.privatize import privatize_file
 from tests.support.cli_cases import refuse, run
 
 NAMES = ["Nr", "Ort", "Alter", "Antwort"]
@@ -268,7 +267,7 @@ def test_reasons_add_up_to_the_records_that_are_dropped(tmp_path, labels, kind):
         known, missing, other = count_unknown(open_data(path, ["x"], None, None), "x", certified.inputs)
         assert known + missing + other == 200
         try:
-            done = privatize_file(path, tmp_path / f"p{k}.{kind}", {"x": certified}, unknown="drop")
+            done = ex.privatize(path, {"x": certified}, target=tmp_path / f"p{k}.{kind}", unknown="drop")
         except ex.errors.ValuesError:  # reports that a column of this type cannot hold, or nothing is left
             assert kind == "parquet" or not known
             continue

@@ -251,7 +251,9 @@ def test_reports_of_a_key_are_the_same_every_time_and_those_of_the_library(surve
         old, new = list(csv.DictReader(before)), list(csv.DictReader(after))
     assert [(row["id"], row["age"]) for row in old] == [(row["id"], row["age"]) for row in new]
     expected = ex.load("m.json").privatize(
-        [row["answer"] for row in old], key=ex.keys.read("secret.key"), ids=range(600), column="answer"
+        [row["answer"] for row in old],
+        keyed=ex.Keyed(ex.keys.read("secret.key"), range(600)),
+        column="answer",
     )
     assert [row["answer"] for row in new] == [str(report) for report in expected]
 

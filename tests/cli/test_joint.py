@@ -89,7 +89,7 @@ def test_keyed_reports_of_columns_together_are_those_of_the_library(kind):
     secrets = [(sex, int(age)) for sex, age in rows_of(f"s.{kind}")]
     c = ex.load("many.json")
     key, names = bytes(range(32)), ("sex", "age")
-    assert rows_of(f"k.{kind}") == c.privatize(secrets, key=key, ids=range(PEOPLE), column=names)
+    assert rows_of(f"k.{kind}") == c.privatize(secrets, keyed=ex.Keyed(key, range(PEOPLE)), column=names)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

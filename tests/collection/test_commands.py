@@ -21,7 +21,7 @@ import extremal as ex
 pytest.importorskip("starlette")
 
 from extremal._common.json import parse_json
-from extremal.certification.stored_labels import encode_label
+from extremal.certification.stored import encode_label
 from extremal.cli import show
 from extremal.cli import survey as commands
 from extremal.cli.serving import announce, public_address, read_secret, warn_of_http

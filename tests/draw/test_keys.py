@@ -21,8 +21,6 @@ from extremal.draw.ids import id_block, id_blocks
 from extremal.draw.keys import check_key, draw_key, keyed_words, read_key, write_key
 from extremal.draw.sampler import SeededWords
 from extremal.errors import KeyingError
-from extremal.release.files.privatize import privatize_file
-from extremal.release.frames import privatize_frame
 from tests.support.joint import independence
 
 KEY = bytes(range(32))
@@ -42,12 +40,15 @@ def words(ids, key=KEY, column="q", digest=bytes(32), occasion=None, row=0):
 def test_running_again_repeats_every_report():
     values = np.random.default_rng(0).integers(0, 4, 5000)
     ids = np.random.default_rng(1).permutation(5000)
-    keyed = {"key": KEY, "column": "q"}
-    once = C.privatize(values, ids=ids, **keyed)
-    assert np.array_equal(once, C.privatize(values, ids=ids, **keyed))
+
+    def draw(some):
+        return C.privatize(values[some], keyed=ex.Keyed(KEY, ids[some]), column="q")
+
+    once = draw(slice(None))
+    assert np.array_equal(once, draw(slice(None)))
     order = np.random.default_rng(2).permutation(5000)
-    assert np.array_equal(once[order], C.privatize(values[order], ids=ids[order], **keyed))
-    parts = [C.privatize(values[k : k + 700], ids=ids[k : k + 700], **keyed) for k in range(0, 5000, 700)]
+    assert np.array_equal(once[order], draw(order))
+    parts = [draw(slice(k, k + 700)) for k in range(0, 5000, 700)]
     assert np.array_equal(once, np.concatenate(parts))
 
 
@@ -87,12 +88,7 @@ def test_an_occasion_written_as_an_integer_is_that_integer():
 @pytest.mark.parametrize("occasion", ["", 1.5, True, b"1", ("a",), "\ud800", " 2"])
 def test_an_occasion_is_text_or_an_integer(occasion):
     with pytest.raises(KeyingError, match="occasion"):
-        C.privatize([0], key=KEY, ids=[1], column="q", occasion=occasion)
-
-
-def test_an_occasion_without_a_key_is_refused():
-    with pytest.raises(KeyingError, match="with a key"):
-        C.privatize([0], occasion=2)
+        ex.Keyed(KEY, [1], occasion)
 
 
 SAME = [7, "7", "007", "+7", "+007", np.int64(7), np.uint8(7), np.str_("7")]
@@ -221,7 +217,7 @@ def test_string_ids_come_from_any_kind_of_column():
 )
 def test_ids_that_name_no_record_are_refused(ids):
     with pytest.raises(KeyingError, match="ids") as caught:
-        C.privatize([0, 1, 2], key=KEY, ids=ids, column="q")
+        C.privatize([0, 1, 2], keyed=ex.Keyed(KEY, ids), column="q")
     assert "\n" not in str(caught.value)
 
 
@@ -241,20 +237,19 @@ def test_ids_that_name_no_record_are_refused(ids):
 )
 def test_an_id_that_occurs_twice_is_refused(ids):
     with pytest.raises(KeyingError, match=r"distinct.*occasion"):
-        C.privatize([0, 1, 2], key=KEY, ids=ids, column="q")
+        C.privatize([0, 1, 2], keyed=ex.Keyed(KEY, ids), column="q")
     with pytest.raises(TypeError):
-        C.privatize([0, 1, 2], key=KEY, ids=ids, column="q", repeated_ids="allow")
+        C.privatize([0, 1, 2], keyed=ex.Keyed(KEY, ids), column="q", repeated_ids="allow")
 
 
 def test_a_repeated_id_is_shown_as_it_is_written():
     with pytest.raises(KeyingError, match="got '007', 7 more than once"):
-        C.privatize([0, 1, 2], key=KEY, ids=["007", "8", 7], column="q")
+        C.privatize([0, 1, 2], keyed=ex.Keyed(KEY, ["007", "8", 7]), column="q")
 
 
-def draw_all(value, n, **how):
+def draw_all(value, n, column="q", occasion=None):
     """Reports of n people who all gave this answer."""
-    how = {"key": KEY, "ids": range(n), "column": "q", **how}
-    return C.privatize([value] * n, **how)
+    return C.privatize([value] * n, keyed=ex.Keyed(KEY, range(n), occasion), column=column)
 
 
 def test_different_answers_under_one_id_share_no_noise():
@@ -270,7 +265,7 @@ def test_occasions_and_columns_and_mechanisms_are_independent_draws():
         for value in (0, 2):
             assert independence(first, draw_all(value, n, **other), C, (0, value)) > 1e-9
     weaker = certify(PRIOR, ex.theory.randomized_response(PRIOR, 0.5), 0.5)
-    reports = weaker.privatize([0] * n, key=KEY, ids=range(n), column="q")
+    reports = weaker.privatize([0] * n, keyed=ex.Keyed(KEY, range(n)), column="q")
     assert independence(first, reports, C, (0, 0), weaker) > 1e-9
 
 
@@ -296,46 +291,46 @@ NAMELESS = {
 def test_a_keyed_draw_without_a_column_is_refused(values):
     """Two questions under one name would share their noise: where the reports differ, both would be true."""
     with pytest.raises(KeyingError, match="column"):
-        C.privatize(values, key=KEY, ids=[1, 2])
-    assert len(C.privatize(values, key=KEY, ids=[1, 2], column="q")) == 2
+        C.privatize(values, keyed=ex.Keyed(KEY, [1, 2]))
+    assert len(C.privatize(values, keyed=ex.Keyed(KEY, [1, 2]), column="q")) == 2
     assert len(C.privatize(values)) == 2
 
 
 @pytest.mark.parametrize("column", ["", 5, b"q", ("q",), ("q", ""), ("q", 5), ()])
 def test_a_column_must_have_a_name(column):
     with pytest.raises(KeyingError, match="column"):
-        C.privatize([0], key=KEY, ids=[1], column=column)
+        C.privatize([0], keyed=ex.Keyed(KEY, [1]), column=column)
     with pytest.raises(KeyingError, match="column"):
-        C.privatize_codes(np.array([0]), key=KEY, ids=[1], column=column)
+        C.privatize_codes(np.array([0]), keyed=ex.Keyed(KEY, [1]), column=column)
     with pytest.raises(KeyingError, match="column"):
-        C.privatize_codes(np.array([0]), key=KEY, ids=[1])
+        C.privatize_codes(np.array([0]), keyed=ex.Keyed(KEY, [1]))
 
 
 def test_distinct_ids_with_equal_low_words_are_no_duplicates():
     ids = [5, 5 + 2**64, -(2**64) + 5, 3]
-    assert len(C.privatize([0] * 4, key=KEY, ids=ids, column="q")) == 4
+    assert len(C.privatize([0] * 4, keyed=ex.Keyed(KEY, ids), column="q")) == 4
 
 
 def test_the_name_of_a_series_is_its_column():
     values = [0, 1, 2, 3] * 50
     ids = range(200)
-    named = C.privatize(pd.Series(values, name="answer"), key=KEY, ids=ids).tolist()
-    assert named == C.privatize(values, key=KEY, ids=ids, column="answer")
-    assert named == C.privatize(pl.Series("answer", values), key=KEY, ids=ids).to_list()
-    assert named == C.privatize(np.array(values), key=KEY, ids=ids, column="answer").tolist()
-    assert named == C.privatize_codes(np.array(values), key=KEY, ids=ids, column="answer").tolist()
-    assert named != C.privatize(values, key=KEY, ids=ids, column="Answer")
-    other = C.privatize(pd.Series(values, name="answer"), key=KEY, ids=ids, column="other").tolist()
-    assert other == C.privatize(values, key=KEY, ids=ids, column="other")
+    named = C.privatize(pd.Series(values, name="answer"), keyed=ex.Keyed(KEY, ids)).tolist()
+    assert named == C.privatize(values, keyed=ex.Keyed(KEY, ids), column="answer")
+    assert named == C.privatize(pl.Series("answer", values), keyed=ex.Keyed(KEY, ids)).to_list()
+    assert named == C.privatize(np.array(values), keyed=ex.Keyed(KEY, ids), column="answer").tolist()
+    assert named == C.privatize_codes(np.array(values), keyed=ex.Keyed(KEY, ids), column="answer").tolist()
+    assert named != C.privatize(values, keyed=ex.Keyed(KEY, ids), column="Answer")
+    other = C.privatize(pd.Series(values, name="answer"), keyed=ex.Keyed(KEY, ids), column="other").tolist()
+    assert other == C.privatize(values, keyed=ex.Keyed(KEY, ids), column="other")
 
 
 def test_key_ids_and_source_must_fit_together():
-    with pytest.raises(KeyingError, match="with a key"):
-        C.privatize([0], ids=[1])
     with pytest.raises(KeyingError, match="with ids"):
-        C.privatize([0], key=KEY)
+        ex.Keyed(KEY, None)
+    with pytest.raises(KeyingError, match="keyed must be a Keyed"):
+        C.privatize([0], keyed=KEY)
     with pytest.raises(KeyingError, match="got both"):
-        C.privatize([0], key=KEY, ids=[1], source=SeededWords(1))
+        C.privatize([0], keyed=ex.Keyed(KEY, [1]), source=SeededWords(1))
 
 
 @pytest.mark.parametrize("key", [b"", bytes(31), bytes(33), "0" * 32, 5, None])
@@ -344,7 +339,7 @@ def test_a_key_is_32_bytes_and_is_never_shown(key):
         check_key(key)
     secret = b"open sesame, open sesame!"
     with pytest.raises(KeyingError) as caught:
-        C.privatize([0], key=secret, ids=[1])
+        C.privatize([0], keyed=ex.Keyed(secret, [1]))
     assert "sesame" not in str(caught.value)
 
 
@@ -360,7 +355,7 @@ def test_a_key_that_is_not_random_is_refused_and_not_shown(key, tmp_path):
             read_key(path)
         assert "horse" not in str(caught.value)
     with pytest.raises(KeyingError, match="must be random"):
-        C.privatize([0], key=key, ids=[1], column="q")
+        C.privatize([0], keyed=ex.Keyed(key, [1]), column="q")
 
 
 def test_a_key_with_one_byte_that_is_no_character_is_taken():
@@ -370,16 +365,16 @@ def test_a_key_with_one_byte_that_is_no_character_is_taken():
 def test_dropped_rows_do_not_shift_the_reports_of_others():
     values = ["x", 0, 1, "y", 2, 3]
     ids = [10, 11, 12, 13, 14, 15]
-    whole = C.privatize([0, 1, 2, 3], key=KEY, ids=[11, 12, 14, 15], column="q")
-    assert C.privatize(values, key=KEY, ids=ids, column="q", unknown="drop") == whole
+    whole = C.privatize([0, 1, 2, 3], keyed=ex.Keyed(KEY, [11, 12, 14, 15]), column="q")
+    assert C.privatize(values, keyed=ex.Keyed(KEY, ids), column="q", unknown="drop") == whole
 
 
 def test_an_unknown_answer_draws_like_the_label_that_stands_for_it():
     values, ids = ["x", 0, None, 3], [10, 11, 12, 13]
-    replaced = C.privatize([2, 0, 2, 3], key=KEY, ids=ids, column="q")
-    assert C.privatize(values, key=KEY, ids=ids, column="q", unknown_as=2) == replaced
+    replaced = C.privatize([2, 0, 2, 3], keyed=ex.Keyed(KEY, ids), column="q")
+    assert C.privatize(values, keyed=ex.Keyed(KEY, ids), column="q", unknown_as=2) == replaced
     with pytest.raises(ex.errors.ValuesError, match="2 of 4 rows"):
-        C.privatize(values, key=KEY, ids=ids, column="q")
+        C.privatize(values, keyed=ex.Keyed(KEY, ids), column="q")
 
 
 def test_keyed_words_are_uniform_and_reports_follow_the_mechanism():
@@ -391,7 +386,7 @@ def test_keyed_words_are_uniform_and_reports_follow_the_mechanism():
         assert stats.chisquare(counts).pvalue > 1e-9
         counts = np.bincount((drawn & np.uint64(255)).astype(int), minlength=256)
         assert stats.chisquare(counts).pvalue > 1e-9
-    reports = C.privatize_codes(np.full(n, 2, dtype=np.uint8), key=KEY, ids=np.arange(n), column="q")
+    reports = C.privatize_codes(np.full(n, 2, dtype=np.uint8), keyed=ex.Keyed(KEY, np.arange(n)), column="q")
     expected = n * C.mechanism.matrix[2]
     assert stats.chisquare(np.bincount(reports, minlength=4), expected).pvalue > 1e-9
 
@@ -399,8 +394,8 @@ def test_keyed_words_are_uniform_and_reports_follow_the_mechanism():
 def test_two_columns_of_the_same_people_get_independent_noise():
     n = 1 << 18
     zeros = np.zeros(n, dtype=np.uint8)
-    a = C.privatize_codes(zeros, key=KEY, ids=np.arange(n), column="a").astype(int)
-    b = C.privatize_codes(zeros, key=KEY, ids=np.arange(n), column="b").astype(int)
+    a = C.privatize_codes(zeros, keyed=ex.Keyed(KEY, np.arange(n)), column="a").astype(int)
+    b = C.privatize_codes(zeros, keyed=ex.Keyed(KEY, np.arange(n)), column="b").astype(int)
     table = np.bincount(4 * a + b, minlength=16).reshape(4, 4)
     assert stats.chi2_contingency(table, correction=False).pvalue > 1e-9
 
@@ -509,14 +504,14 @@ def test_half_a_key_file_is_not_left_behind(tmp_path):
 
 def test_half_a_character_is_no_id_and_no_name():
     with pytest.raises(KeyingError, match="ids must be text that UTF-8 can hold"):
-        C.privatize([PRIOR.labels[0]], key=KEY, ids=["\ud800"], column="x")
+        C.privatize([PRIOR.labels[0]], keyed=ex.Keyed(KEY, ["\ud800"]), column="x")
     with pytest.raises(KeyingError, match="column must be text that UTF-8 can hold"):
-        C.privatize([PRIOR.labels[0]], key=KEY, ids=[1], column="\ud800")
+        C.privatize([PRIOR.labels[0]], keyed=ex.Keyed(KEY, [1]), column="\ud800")
 
 
 def test_ids_of_numpy_are_named_as_the_numbers_they_are():
     with pytest.raises(KeyingError, match=r"got 5 more than once"):
-        C.privatize([PRIOR.labels[0]] * 2, key=KEY, ids=[np.int64(5), np.int64(5)], column="x")
+        C.privatize([PRIOR.labels[0]] * 2, keyed=ex.Keyed(KEY, [np.int64(5), np.int64(5)]), column="x")
 
 
 @pytest.mark.parametrize(
@@ -530,8 +525,8 @@ def test_one_file_read_in_any_way_gives_the_same_reports(tmp_path, texts):
     values = [k % 4 for k in range(len(people))]
     source, target = tmp_path / "source.csv", tmp_path / "target.csv"
     source.write_text("id,answer\n" + "".join(f"{i},{v}\n" for i, v in zip(people, values, strict=True)))
-    expected = C.privatize(values, key=KEY, ids=people, column="answer")
-    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    expected = C.privatize(values, keyed=ex.Keyed(KEY, people), column="answer")
+    ex.privatize(source, {"answer": C}, target=target, keyed=ex.Keyed(KEY, "id"))
     assert pd.read_csv(target)["answer"].tolist() == expected
     frames = [
         pd.read_csv(source),
@@ -541,7 +536,7 @@ def test_one_file_read_in_any_way_gives_the_same_reports(tmp_path, texts):
         pa_csv.read_csv(source),
     ]
     for k, frame in enumerate(frames):
-        reports = privatize_frame(frame, {"answer": C}, key=KEY, ids="id")
+        reports = ex.privatize(frame, {"answer": C}, keyed=ex.Keyed(KEY, "id"))
         assert list(np.asarray(reports["answer"])) == expected
         if isinstance(frame, pd.DataFrame):
             table = pa.Table.from_pandas(frame)
@@ -549,5 +544,5 @@ def test_one_file_read_in_any_way_gives_the_same_reports(tmp_path, texts):
             table = frame.to_arrow() if isinstance(frame, pl.DataFrame) else frame
         pq.write_table(table, tmp_path / f"{k}.parquet")
         done = tmp_path / f"{k}-target.parquet"
-        privatize_file(tmp_path / f"{k}.parquet", done, {"answer": C}, key=KEY, id_column="id")
+        ex.privatize(tmp_path / f"{k}.parquet", {"answer": C}, target=done, keyed=ex.Keyed(KEY, "id"))
         assert pq.read_table(done)["answer"].to_pylist() == expected

@@ -13,10 +13,8 @@ import pytest
 import extremal as ex
 from extremal.certification.certify import certify
 from extremal.draw import order
-from extremal.draw.drawing import Randomness
 from extremal.draw.order import FALSE_ALARM, OrderWarning, Runs, _at_distance, watch
-from extremal.release.frames import privatize_frame
-from extremal.release.job import plan
+from extremal.release.job import Terms, plan
 
 PRIOR = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})
 C = certify(PRIOR, ex.theory.randomized_response(PRIOR, 1.0), 1.0)
@@ -25,7 +23,7 @@ BIG = certify(MANY, ex.theory.randomized_response(MANY, 1.0), 1.0)
 
 
 def ordered(certified, rows, pieces=1):
-    (one,) = watch(plan({"x": certified}, "refuse", None, Randomness()).releases)
+    (one,) = watch(plan({"x": certified}, Terms())[0].releases)
     for part in np.array_split(np.asarray(rows, dtype=np.uint32), pieces):
         one.add(part)
     return one.ordered()
@@ -167,7 +165,7 @@ def test_codes_that_are_sorted_warn():
 def test_a_warning_names_the_line_of_the_caller():
     for call in (
         lambda values: C.privatize(values),
-        lambda values: privatize_frame(pd.DataFrame({"answer": values}), {"answer": C}),
+        lambda values: ex.privatize(pd.DataFrame({"answer": values}), {"answer": C}),
         lambda values: ex.privatize(pd.DataFrame({"answer": values}), {"answer": C}),
     ):
         with pytest.warns(OrderWarning) as caught:
@@ -178,7 +176,7 @@ def test_a_warning_names_the_line_of_the_caller():
 def test_columns_taken_together_are_watched_one_by_one():
     joint = ex.Prior.uniform([(x, y) for x in range(2) for y in range(40)])
     both = certify(joint, ex.theory.randomized_response(joint, 1.0), 1.0)
-    (one,) = watch(plan({("x", "y"): both}, "refuse", None, Randomness()).releases)
+    (one,) = watch(plan({("x", "y"): both}, Terms())[0].releases)
     rng = random.Random(1)
     one.add(np.array([(k // 100) * 40 + rng.randrange(40) for k in range(200)], dtype=np.uint32))
     assert one.ordered()

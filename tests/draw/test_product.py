@@ -11,11 +11,10 @@ from scipy import stats
 
 import extremal as ex
 from extremal.certification.certify import certify
-from extremal.draw.product import Product
+from extremal.draw.drawing import Product
 from extremal.draw.sampler import SeededWords
 from extremal.errors import PriorError, ValuesError
 from extremal.model.mechanism import identity
-from extremal.release.frames import privatize_frame
 
 SEX = ex.Prior({"f": 0.5, "m": 0.5})
 AGE = ex.Prior({20: 0.25, 40: 0.25, 60: 0.5})
@@ -80,13 +79,13 @@ def test_a_joint_prior_that_cannot_be_is_refused():
 def test_columns_drawn_together_get_the_reports_of_their_tuples(kind):
     c = certify(BOTH, ex.theory.randomized_response(BOTH, 1.0), 1.0)
     frame = KINDS[kind]({name: values * 50 for name, values in FRAME.items()})
-    reports = privatize_frame(frame, {("sex", "age"): c}, source=SeededWords(3))
+    reports = ex.privatize(frame, {("sex", "age"): c}, source=SeededWords(3))
     assert type(reports) is type(frame)
     assert pairs(reports) == c.privatize(pairs(frame), source=SeededWords(3))
     assert list(reports["n"]) == list(frame["n"])
-    keyed = privatize_frame(frame, {("sex", "age"): c}, key=bytes(range(32)), ids=range(300))
+    keyed = ex.privatize(frame, {("sex", "age"): c}, keyed=ex.Keyed(bytes(range(32)), range(300)))
     assert pairs(keyed) == c.privatize(
-        pairs(frame), key=bytes(range(32)), ids=range(300), column=("sex", "age")
+        pairs(frame), keyed=ex.Keyed(bytes(range(32)), range(300)), column=("sex", "age")
     )
 
 
@@ -94,9 +93,9 @@ def test_the_order_of_the_names_decides_and_not_that_of_the_columns():
     turned = ex.Prior.product(AGE, SEX)
     same = certify(turned, identity(turned), 3.0, allow_true_answers=True)
     frame = pd.DataFrame(FRAME)
-    assert privatize_frame(frame, {("age", "sex"): same}, allow_true_answers=True).equals(frame)
+    assert ex.privatize(frame, {("age", "sex"): same}, allow_true_answers=True).equals(frame)
     with pytest.raises(ValuesError, match="6 of 6 rows"):
-        privatize_frame(frame, {("sex", "age"): same}, allow_true_answers=True)
+        ex.privatize(frame, {("sex", "age"): same}, allow_true_answers=True)
 
 
 def test_a_combination_without_a_label_is_unknown():
@@ -104,11 +103,11 @@ def test_a_combination_without_a_label_is_unknown():
     same = certify(prior, identity(prior), 3.0, allow_true_answers=True)
     strange = pd.DataFrame({"sex": ["f", "f", "m", None], "age": [20, 40, 20, 20], "n": [1, 2, 3, 4]})
     with pytest.raises(ValuesError, match=r"got others in 2 of 4 rows: \('f', 40\) \(1\)"):
-        privatize_frame(strange, {("sex", "age"): same}, allow_true_answers=True)
-    assert privatize_frame(strange, {("sex", "age"): same}, unknown="drop", allow_true_answers=True)[
+        ex.privatize(strange, {("sex", "age"): same}, allow_true_answers=True)
+    assert ex.privatize(strange, {("sex", "age"): same}, unknown="drop", allow_true_answers=True)[
         "n"
     ].tolist() == [1, 3]
-    mapped = privatize_frame(
+    mapped = ex.privatize(
         strange, {("sex", "age"): same}, unknown_as={("sex", "age"): ("m", 40)}, allow_true_answers=True
     )
     assert pairs(mapped) == [("f", 20), ("m", 40), ("m", 20), ("m", 40)]
@@ -129,8 +128,7 @@ def test_any_set_of_tuples_is_found_and_nothing_else(seed):
     frame = pl.DataFrame(rows, schema=names, orient="row")
     expected = [row for row in rows if row in labels]
     assert (
-        privatize_frame(frame, {tuple(names): same}, unknown="drop", allow_true_answers=True).rows()
-        == expected
+        ex.privatize(frame, {tuple(names): same}, unknown="drop", allow_true_answers=True).rows() == expected
     )
 
 
@@ -140,7 +138,7 @@ def test_outputs_that_are_no_tuples_cannot_be_split():
         with pytest.raises(ValuesError, match="outputs that are tuples of 2 labels"):
             Product.of(c.sampler, ["sex", "age"])
     with pytest.raises(ValuesError, match="inputs that are tuples of 2 labels"):
-        privatize_frame(
+        ex.privatize(
             pd.DataFrame(FRAME),
             {("sex", "age"): certify(SEX, identity(SEX), 1.0, allow_true_answers=True)},
             allow_true_answers=True,
@@ -152,7 +150,7 @@ def test_the_joint_reports_follow_the_certified_distribution():
     c = certify(BOTH, ex.theory.randomized_response(BOTH, 1.0), 1.0)
     n = 60_000
     frame = pl.DataFrame({"sex": ["m"] * n, "age": [40] * n})
-    reports = pairs(privatize_frame(frame, {("sex", "age"): c}))
+    reports = pairs(ex.privatize(frame, {("sex", "age"): c}))
     for j, y in enumerate(c.outputs):
         p = float(c.weights[BOTH.labels.index(("m", 40)), j]) / 2**62
         count = reports.count(y)

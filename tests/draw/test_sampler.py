@@ -23,14 +23,13 @@ import extremal as ex
 from extremal.certification.certify import certify
 from extremal.certification.weights import TOTAL
 from extremal.draw import sampler as sampling
+from extremal.draw.columns import smallest_unsigned, unsigned
 from extremal.draw.sampler import (
     Sampler,
     SecureWords,
     SeededWords,
     Words,
     keystream,
-    smallest_unsigned,
-    unsigned,
 )
 from extremal.errors import OptionError, SizeError, ValuesError
 from extremal.model.mechanism import constant, identity

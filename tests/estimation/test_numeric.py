@@ -1,5 +1,6 @@
 """Numbers as answers: rounding that keeps the mean, brackets that bound it, and the whole way from a column."""
 
+import dataclasses
 import hashlib
 import hmac
 import math
@@ -110,7 +111,7 @@ def test_with_a_key_a_number_keeps_its_point():
     certified = ex.certify(ex.design(GRID.prior(incomes), 1.0, GRID.purpose))
 
     def job(order):
-        how = {"key": KEY, "ids": ids[order], "column": "income"}
+        how = {"keyed": ex.Keyed(KEY, ids[order]), "column": "income"}
         return np.array(certified.privatize(GRID.round(incomes[order], **how), **how))
 
     order = np.random.default_rng(1).permutation(2000)
@@ -135,15 +136,16 @@ def test_keyed_points_follow_the_documented_word():
         up = Fraction(word >> 11, 1 << 53) < Fraction(number - points[below]) / 500
         expected.append(points[below + up])
     grid = ex.numeric.Grid(points)
-    assert grid.round(numbers, key=KEY, ids=ids, column="income", occasion=3) == expected
+    assert grid.round(numbers, keyed=ex.Keyed(KEY, ids, 3), column="income") == expected
 
 
 def test_keyed_points_keep_the_mean_and_depend_on_everything():
     grid, ids = ex.numeric.Grid([0, 1000]), range(20_000)
     numbers = [340.0] * 20_000
 
-    def draw(values=numbers, grid=grid, **how):
-        return np.array(grid.round(values, **({"key": KEY, "ids": ids, "column": "income"} | how)))
+    def draw(values=numbers, grid=grid, column="income", **how):
+        keyed = dataclasses.replace(ex.Keyed(KEY, ids), **how)
+        return np.array(grid.round(values, keyed=keyed, column=column))
 
     first = draw()
     assert abs(first.mean() - 340) < 5 * np.sqrt(340 * 660 / 20_000)
@@ -161,19 +163,17 @@ def test_keyed_points_keep_the_mean_and_depend_on_everything():
 
 def test_keyed_rounding_needs_what_keyed_reports_need():
     wrong = [
-        {"key": KEY},
-        {"ids": [1, 2]},
-        {"occasion": 2},
-        {"key": KEY, "ids": [1, 2]},
-        {"key": KEY, "ids": [1, 1], "column": "income"},
-        {"key": KEY, "ids": [1], "column": "income"},
-        {"key": KEY, "ids": [1, 2], "column": "income", "seed": 1},
+        {"keyed": KEY},
+        {"keyed": ex.Keyed(KEY, [1, 2])},
+        {"keyed": ex.Keyed(KEY, [1, 1]), "column": "income"},
+        {"keyed": ex.Keyed(KEY, [1]), "column": "income"},
+        {"keyed": ex.Keyed(KEY, [1, 2]), "column": "income", "seed": 1},
     ]
     for how in wrong:
         with pytest.raises(ex.errors.ExtremalError):
             GRID.round([1.0, 2.0], **how)
     named = pd.Series([1.0, 2.0], name="income")
-    how = {"key": KEY, "ids": [1, 2]}
+    how = {"keyed": ex.Keyed(KEY, [1, 2])}
     assert GRID.round(named, **how) == GRID.round([1.0, 2.0], column="income", **how)
     with pytest.raises(ex.errors.KeyingError, match="rename"):
         GRID.round(named.rename("x0"), **how)

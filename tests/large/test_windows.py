@@ -123,7 +123,7 @@ def test_reports_come_out_as_often_as_they_should():
 def test_the_step_knows_nothing_of_the_answer():
     """Keyed draws are where it could: the same person's step is the same, whatever the answer is."""
     w = ex.large.windows(50, 1.0)
-    draws = {"key": bytes(range(32)), "ids": list(range(3000))}
+    draws = {"keyed": ex.Keyed(bytes(range(32)), list(range(3000)))}
     one, other = (w.privatize(np.full(3000, x), column="q", **draws) for x in (3, 44))
     assert (one // w.prime == other // w.prime).all()
     same = np.mean((one - 3) % w.prime == (other - 44) % w.prime)  # nor do the places of two answers agree
@@ -132,7 +132,7 @@ def test_the_step_knows_nothing_of_the_answer():
     again = w.privatize(np.full(3000, 3), column="r", **draws)
     assert np.mean(again // w.prime == one // w.prime) < 0.1
     with pytest.raises(KeyingError):
-        w.privatize([1, 2], key=bytes(range(32)), ids=[1, 1], column="q")
+        w.privatize([1, 2], keyed=ex.Keyed(bytes(range(32)), [1, 1]), column="q")
 
 
 def test_whoever_chooses_the_step_by_the_answer_is_found_out():

@@ -18,10 +18,8 @@ from scipy import stats
 import extremal as ex
 from extremal.certification.certify import certify
 from extremal.draw.sampler import PIECE, Sampler, SeededWords
-from extremal.errors import ValuesError
+from extremal.errors import CertificationError, ValuesError
 from extremal.model.mechanism import constant, identity
-from extremal.release import arrays
-from extremal.release.frames import privatize_frame
 
 WORDS = ex.Prior({"a": 0.5, "bb": 0.3, "ccc": 0.2})
 C = certify(WORDS, ex.theory.randomized_response(WORDS, 1.0), 1.0)
@@ -112,8 +110,8 @@ def test_the_same_kind_comes_back_with_the_reports_of_the_list(c, build, name):
 @pytest.mark.parametrize(("c", "build", "name"), CASES, ids=IDS)
 def test_keyed_reports_do_not_depend_on_the_kind_of_column(c, build, name):
     values = list(c.inputs) * 20
-    reports = c.privatize(build(values), key=bytes(range(32)), ids=range(60), column="q")
-    assert as_list(reports) == c.privatize(values, key=bytes(range(32)), ids=range(60), column="q")
+    reports = c.privatize(build(values), keyed=ex.Keyed(bytes(range(32)), range(60)), column="q")
+    assert as_list(reports) == c.privatize(values, keyed=ex.Keyed(bytes(range(32)), range(60)), column="q")
 
 
 @pytest.mark.parametrize(("c", "build", "name"), CASES, ids=IDS)
@@ -353,7 +351,7 @@ def test_equal_values_of_different_types_leave_no_trace():
 
 def test_types_that_numpy_lacks_are_columns_too():
     runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int16()), pa.array(["a", "bb"]))
-    keyed = {"key": bytes(range(32)), "ids": range(3), "column": "q"}
+    keyed = {"keyed": ex.Keyed(bytes(range(32)), range(3)), "column": "q"}
     reports = C.privatize(runs, **keyed)
     assert reports.type == runs.type
     assert reports.to_pylist() == C.privatize(["a", "a", "bb"], **keyed)
@@ -361,8 +359,9 @@ def test_types_that_numpy_lacks_are_columns_too():
     reports = D.privatize(wide, **keyed)
     assert reports.dtype == pl.Int128
     assert reports.to_list() == D.privatize([3, -1, 100], **keyed)
-    assert D.privatize([3, -1, 100], **{**keyed, "ids": wide}) == D.privatize(
-        [3, -1, 100], **{**keyed, "ids": [3, -1, 100]}
+    by_wide, by_list = (ex.Keyed(bytes(range(32)), ids) for ids in (wide, [3, -1, 100]))
+    assert D.privatize([3, -1, 100], keyed=by_wide, column="q") == D.privatize(
+        [3, -1, 100], keyed=by_list, column="q"
     )
 
 
@@ -387,7 +386,7 @@ def test_a_long_column_of_polars_has_the_reports_of_the_list(dtype):
     """Longer than what one thread gathers."""
     values = (["a", "bb", "ccc", "a", "a"] * (PIECE // 4))[: PIECE + 7]
     series = pl.Series("q", values, dtype=dtype)
-    keyed = {"key": bytes(range(32)), "ids": range(len(values)), "column": "q"}
+    keyed = {"keyed": ex.Keyed(bytes(range(32)), range(len(values))), "column": "q"}
     reports = C.privatize(series, **keyed)
     assert (reports.dtype, reports.name, reports.n_chunks()) == (series.dtype, "q", 1)
     assert reports.to_list() == C.privatize(values, **keyed)
@@ -597,7 +596,11 @@ def test_labels_may_be_all_that_a_dtype_holds(dtype, unknown):
     values = np.arange(info.min, info.max + 1).astype(dtype)
     assert c.privatize(values, unknown=unknown, allow_true_answers=True).tolist() == values.tolist()
     keyed = c.privatize(
-        values, unknown=unknown, key=bytes(range(32)), ids=range(256), column="q", allow_true_answers=True
+        values,
+        unknown=unknown,
+        keyed=ex.Keyed(bytes(range(32)), range(256)),
+        column="q",
+        allow_true_answers=True,
     )
     assert keyed.tolist() == values.tolist()
 
@@ -617,11 +620,7 @@ class LookAlike:
 def test_only_what_was_certified_draws():
     for fake in (LookAlike(C), C.sampler, C.mechanism, None):
         with pytest.raises(ValuesError, match="must be a certified one"):
-            arrays.privatize_values(fake, ["a"], arrays.Draws())
-        with pytest.raises(ValuesError, match="must be a certified one"):
-            arrays.privatize_codes(fake, np.array([0]), arrays.Draws())
-        with pytest.raises(ValuesError, match="must be a certified one"):
-            privatize_frame(pd.DataFrame({"q": ["a"]}), {"q": fake})
+            ex.privatize(pd.DataFrame({"q": ["a"]}), {"q": fake})
     with pytest.raises(TypeError, match="only certified mechanisms draw"):
         type("Fake", (type(C),), {})
 
@@ -631,5 +630,10 @@ def test_the_tables_of_another_mechanism_are_refused():
     vars(c)["sampler"] = Sampler(
         identity(C.prior).matrix.astype(np.uint64) << np.uint64(62), C.inputs, C.inputs, b""
     )
-    with pytest.raises(ValuesError, match="must be a certified one"):
-        c.privatize(["a"])
+    for draw in (
+        lambda: c.privatize(["a"]),
+        lambda: c.privatize_codes(np.array([0])),
+        lambda: ex.privatize(pd.DataFrame({"q": ["a"]}), {"q": c}),
+    ):
+        with pytest.raises(CertificationError, match="own tables"):
+            draw()

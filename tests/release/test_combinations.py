@@ -26,8 +26,6 @@ from extremal.draw.keys import write_key
 from extremal.draw.sampler import SecureWords, SeededWords
 from extremal.errors import KeyingError, ValuesError
 from extremal.release.files.parquet import ParquetData
-from extremal.release.files.privatize import privatize_file
-from extremal.release.frames import privatize_frame
 from tests.support.cli_cases import run
 from tests.support.joint import Released, all_findings, findings, promise
 
@@ -80,9 +78,9 @@ def through(kind, folder, frame, mechanisms, name="target", **how):
     """The frame after a trip through a file."""
     source, target = folder / f"source.{kind.name}", folder / f"{name}.{kind.name}"
     kind.write(frame, source)
-    if "words" in how:
+    if "source" in how:
         how["unmarked"] = "allow"
-    privatize_file(source, target, mechanisms, overwrite=True, **how)
+    ex.privatize(source, mechanisms, target=target, overwrite=True, **how)
     return kind.read(target)
 
 
@@ -102,15 +100,15 @@ def columns_of(frame):
 @pytest.mark.parametrize("kind", IN_MEMORY)
 @pytest.mark.parametrize("keyed", [True, False])
 def test_two_columns_of_a_frame_have_noise_of_their_own(kind, keyed):
-    how = {"key": KEY, "ids": "id"} if keyed else {"source": SeededWords(3)}
-    a, b = columns_of(privatize_frame(IN_MEMORY[kind](FRAME), {"a": C, "b": C}, **how))
+    how = {"keyed": ex.Keyed(KEY, "id")} if keyed else {"source": SeededWords(3)}
+    a, b = columns_of(ex.privatize(IN_MEMORY[kind](FRAME), {"a": C, "b": C}, **how))
     assert findings(released("a", C, A, a), released("b", C, B, b)) == []
 
 
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("keyed", [True, False])
 def test_two_columns_of_a_file_have_noise_of_their_own(kind, keyed, tmp_path):
-    how = {"key": KEY, "id_column": "id"} if keyed else {"words": SeededWords(3)}
+    how = {"keyed": ex.Keyed(KEY, "id")} if keyed else {"source": SeededWords(3)}
     a, b = columns_of(through(kind, tmp_path, FRAME, {"a": C, "b": C}, **how))
     assert findings(released("a", C, A, a), released("b", C, B, b)) == []
 
@@ -119,7 +117,7 @@ def test_two_columns_of_a_file_have_noise_of_their_own(kind, keyed, tmp_path):
 def test_two_columns_that_begin_the_same_stream_are_found(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(SeededWords, "stream", lambda self, count: sampler.keystream(bytes(32)))
     twins = FRAME.assign(b=A)
-    a, b = columns_of(through(kind, tmp_path, twins, {"a": C, "b": C}, words=SeededWords(3)))
+    a, b = columns_of(through(kind, tmp_path, twins, {"a": C, "b": C}, source=SeededWords(3)))
     assert findings(released("a", C, A, a), released("b", C, A, b))
 
 
@@ -127,8 +125,8 @@ def test_two_columns_that_begin_the_same_stream_are_found(kind, tmp_path, monkey
 
 
 def test_a_keyed_and_a_fresh_file_of_the_same_people_are_independent(tmp_path):
-    keyed = through(Csv, tmp_path, FRAME, {"a": C, "b": D}, key=KEY, id_column="id")
-    fresh = through(Parquet, tmp_path, FRAME, {"a": C, "b": C}, words=SeededWords(6))
+    keyed = through(Csv, tmp_path, FRAME, {"a": C, "b": D}, keyed=ex.Keyed(KEY, "id"))
+    fresh = through(Parquet, tmp_path, FRAME, {"a": C, "b": C}, source=SeededWords(6))
     releases = [
         released("keyed a", C, A, keyed["a"], "a"),
         released("keyed b", D, B, keyed["b"], "b"),
@@ -141,12 +139,12 @@ def test_a_keyed_and_a_fresh_file_of_the_same_people_are_independent(tmp_path):
 def test_one_call_refuses_a_column_twice_and_two_calls_are_independent(tmp_path):
     for twice in ({"a": C, ("a", "b"): BOTH}, {("a", "b"): BOTH, ("b", "a"): BOTH}):
         with pytest.raises(ValuesError, match="a column must be released once"):
-            privatize_frame(FRAME, twice, key=KEY, ids="id")
-    how = {"key": KEY, "ids": "id"}
-    pairs = privatize_frame(FRAME, {("a", "b"): BOTH}, **how)
+            ex.privatize(FRAME, twice, keyed=ex.Keyed(KEY, "id"))
+    how = {"keyed": ex.Keyed(KEY, "id")}
+    pairs = ex.privatize(FRAME, {("a", "b"): BOTH}, **how)
     releases = [
-        released("a", C, A, privatize_frame(FRAME, {"a": C}, **how)["a"], "a"),
-        released("a by another mechanism", D, A, privatize_frame(FRAME, {"a": D}, **how)["a"], "a"),
+        released("a", C, A, ex.privatize(FRAME, {"a": C}, **how)["a"], "a"),
+        released("a by another mechanism", D, A, ex.privatize(FRAME, {"a": D}, **how)["a"], "a"),
         released(
             "both",
             BOTH,
@@ -157,10 +155,10 @@ def test_one_call_refuses_a_column_twice_and_two_calls_are_independent(tmp_path)
     ]
     assert all_findings(releases) == []
     ledger = tmp_path / "ledger"
-    privatize_frame(FRAME, {"a": C}, ledger=ledger, **how)
+    ex.privatize(FRAME, {"a": C}, ledger=ledger, **how)
     for second in ({"a": D}, {("a", "b"): BOTH}):
         with pytest.raises(KeyingError, match="must be released once for each person"):
-            privatize_frame(FRAME, second, ledger=ledger, **how)
+            ex.privatize(FRAME, second, ledger=ledger, **how)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -168,15 +166,15 @@ def test_a_value_that_unknown_as_replaces_reports_as_its_replacement(kind, tmp_p
     gone = np.random.default_rng(3).random(N) < 0.2
     holes = FRAME.assign(a=[None if hole else answer for hole, answer in zip(gone, A, strict=True)])
     filled = FRAME.assign(a=["often" if hole else answer for hole, answer in zip(gone, A, strict=True)])
-    how = {"key": KEY, "id_column": "id"}
+    how = {"keyed": ex.Keyed(KEY, "id")}
     one = through(kind, tmp_path, holes, {"a": C}, unknown_as={"a": "often"}, **how)
-    two = privatize_frame(filled, {"a": C}, key=KEY, ids="id")
+    two = ex.privatize(filled, {"a": C}, keyed=ex.Keyed(KEY, "id"))
     releases = [
         released("file", C, filled["a"], one["a"], "a"),
         released("frame", C, filled["a"], two["a"], "a"),
     ]
     assert all_findings(releases) == []
-    corrected = privatize_frame(FRAME, {"a": C}, key=KEY, ids="id")
+    corrected = ex.privatize(FRAME, {"a": C}, keyed=ex.Keyed(KEY, "id"))
     assert findings(releases[0], released("corrected", C, A, corrected["a"], "a")) == []
 
 
@@ -184,11 +182,11 @@ def test_a_value_that_unknown_as_replaces_reports_as_its_replacement(kind, tmp_p
 def test_people_who_stay_keep_their_reports_when_others_are_dropped(kind, tmp_path):
     holes = FRAME.assign(a=["?" if i % 7 == 3 else answer for i, answer in enumerate(A)])
     kept = [i for i in range(N) if i % 7 != 3]
-    how = {"key": KEY, "id_column": "id"}
+    how = {"keyed": ex.Keyed(KEY, "id")}
     few = through(kind, tmp_path, holes, {"a": C, "b": C}, unknown="drop", **how)
     assert few["id"].tolist() == [f"p{i}" for i in kept]
     for name, answers in (("a", A), ("b", B)):
-        everybody = privatize_frame(FRAME, {name: C}, key=KEY, ids="id")[name]
+        everybody = ex.privatize(FRAME, {name: C}, keyed=ex.Keyed(KEY, "id"))[name]
         whole = released("everybody", C, answers, everybody, name)
         assert (
             findings(whole.among(kept), released("kept", C, [answers[i] for i in kept], few[name], name))
@@ -203,13 +201,13 @@ def test_shuffled_keyed_reports_stay_with_their_people_and_the_order_tells_nothi
     """The order is a function of the words alone: other answers, the same words, the same order."""
     monkeypatch.setattr(SecureWords, "stream", lambda self, count: sampler.keystream(bytes(32)))
     mixed = FRAME.sample(frac=1, random_state=1)  # ids in order would give it away, and are refused
-    how = {"key": KEY, "id_column": "id", "order": "shuffle"}
+    how = {"keyed": ex.Keyed(KEY, "id"), "order": "shuffle"}
     one = through(kind, tmp_path, mixed, {"a": C, "b": C}, **how)
     assert one["id"].tolist() != mixed["id"].tolist()
     places = [int(name[1:]) for name in one["id"]]
     for name, answers in (("a", A), ("b", B)):
         whole = released(
-            "frame", C, answers, privatize_frame(FRAME, {name: C}, key=KEY, ids="id")[name], name
+            "frame", C, answers, ex.privatize(FRAME, {name: C}, keyed=ex.Keyed(KEY, "id"))[name], name
         )
         shuffled = released("shuffled", C, [answers[i] for i in places], one[name], name)
         assert findings(whole.among(places), shuffled) == []
@@ -226,12 +224,12 @@ def test_overwriting_repeats_keyed_reports_and_draws_others_anew(kind, tmp_path)
     target = tmp_path / f"target.{kind.name}"
     seen = []
     for _ in range(2):
-        through(kind, tmp_path, FRAME, {"a": C}, key=KEY, id_column="id")
+        through(kind, tmp_path, FRAME, {"a": C}, keyed=ex.Keyed(KEY, "id"))
         seen.append(target.read_bytes())
     assert seen[0] == seen[1]
     words = SeededWords(2)
     fresh = [
-        released("fresh", C, A, through(kind, tmp_path, FRAME, {"a": C}, words=words)["a"]) for _ in range(3)
+        released("fresh", C, A, through(kind, tmp_path, FRAME, {"a": C}, source=words)["a"]) for _ in range(3)
     ]
     assert all_findings(fresh) == []
 
@@ -267,15 +265,14 @@ import os, sys
 from extremal.certification.certified import load
 from extremal.release.files import atomic
 from extremal.release.files.parquet import ParquetData
-from extremal.release.files.privatize import privatize_file
-from extremal.draw.keys import read_key
+import extremal as ex
 
 def killed(*arguments):
     os._exit(9)  # as a power failure would: no clean-up, no exit handlers
 
 atomic._publish = killed
-how = {"key": read_key("secret.key"), "id_column": "id", "ledger": "ledger"}
-privatize_file("s.csv", "t.csv", {"a": load("c.json")}, **how)
+how = {"keyed": ex.Keyed("secret.key", "id"), "ledger": "ledger"}
+ex.privatize("s.csv", {"a": load("c.json")}, target="t.csv", **how)
 """
 
 
@@ -291,12 +288,12 @@ def test_a_process_killed_between_ledger_and_publication_leaves_an_entry_and_no_
     assert not Path("t.csv").exists()
     (entry,) = map(json.loads, Path("ledger").read_text().splitlines())
     assert (entry["column"], entry["digest"], entry["people"]) == ("a", C.digest, N)
-    how = {"key": key, "id_column": "id", "ledger": "ledger"}
+    how = {"keyed": ex.Keyed(key, "id"), "ledger": "ledger"}
     with pytest.raises(KeyingError, match="must be released once for each person"):
-        privatize_file("s.csv", "t.csv", {"a": D}, **how)
-    privatize_file("s.csv", "t.csv", {"a": C}, **how)
+        ex.privatize("s.csv", {"a": D}, target="t.csv", **how)
+    ex.privatize("s.csv", {"a": C}, target="t.csv", **how)
     assert len(Path("ledger").read_text().splitlines()) == 1
-    reports = privatize_frame(FRAME, {"a": C}, key=key, ids="id")["a"]
+    reports = ex.privatize(FRAME, {"a": C}, keyed=ex.Keyed(key, "id"))["a"]
     assert pd.read_csv("t.csv")["a"].tolist() == reports.tolist()
     assert {p.name for p in Path().iterdir()} == {"s.csv", "secret.key", "c.json", "ledger", "t.csv"}
 
@@ -366,8 +363,8 @@ FILES = {
 def written(kind, content, folder, **how):
     source, target = folder / f"s.{kind}", folder / f"t.{kind}"
     source.write_bytes(content)
-    privatize_file(
-        source, target, {"x": CHANCE}, words=SeededWords(1), unmarked="allow", overwrite=True, **how
+    ex.privatize(
+        source, {"x": CHANCE}, target=target, source=SeededWords(1), unmarked="allow", overwrite=True, **how
     )
     return target.read_bytes()
 

@@ -19,8 +19,7 @@ from extremal.draw.columns import from_list
 from extremal.draw.sampler import SeededWords
 from extremal.errors import KeyingError, ValuesError
 from extremal.model.mechanism import identity
-from extremal.release import frames
-from extremal.release.frames import privatize_frame
+from extremal.release import privatize as module
 from tests.support.falsifier import finds_more_than
 
 WORDS = ex.Prior({"a": 0.5, "bb": 0.3, "ccc": 0.2})
@@ -59,7 +58,7 @@ def frame(request):
 
 
 def test_the_same_kind_comes_back_with_the_reports_of_its_columns(frame):
-    reports = privatize_frame(frame, {"number": D, "answer": C}, source=SeededWords(1))
+    reports = ex.privatize(frame, {"number": D, "answer": C}, source=SeededWords(1))
     assert type(reports) is type(frame)
     source = SeededWords(1)
     assert column(reports, "number") == D.privatize(VALUES["number"], source=source)
@@ -68,7 +67,7 @@ def test_the_same_kind_comes_back_with_the_reports_of_its_columns(frame):
 
 
 def test_types_order_index_and_other_columns_are_kept(frame):
-    reports = privatize_frame(frame, {"answer": C, "number": D})
+    reports = ex.privatize(frame, {"answer": C, "number": D})
     if isinstance(frame, pd.DataFrame):
         assert reports.index.equals(frame.index)
         assert reports.columns.equals(frame.columns)
@@ -83,17 +82,17 @@ def test_types_order_index_and_other_columns_are_kept(frame):
 
 
 def test_keyed_reports_are_those_of_the_column(frame):
-    reports = privatize_frame(frame, {"answer": C, "number": D}, key=KEY, ids="id")
+    reports = ex.privatize(frame, {"answer": C, "number": D}, keyed=ex.Keyed(KEY, "id"))
     assert column(reports, "answer") == C.privatize(
-        VALUES["answer"], key=KEY, ids=VALUES["id"], column="answer"
+        VALUES["answer"], keyed=ex.Keyed(KEY, VALUES["id"]), column="answer"
     )
-    again = privatize_frame(frame, {"number": D, "answer": C}, key=KEY, ids=VALUES["id"])
+    again = ex.privatize(frame, {"number": D, "answer": C}, keyed=ex.Keyed(KEY, VALUES["id"]))
     assert column(again, "number") == column(reports, "number")
     assert column(again, "answer") == column(reports, "answer")
 
 
 def test_an_empty_frame_stays_empty(frame):
-    reports = privatize_frame(frame[:0], {"answer": C, "number": D}, key=KEY, ids="id")
+    reports = ex.privatize(frame[:0], {"answer": C, "number": D}, keyed=ex.Keyed(KEY, "id"))
     assert reports.shape == (0, 4)
     assert type(reports) is type(frame)
 
@@ -104,8 +103,8 @@ def test_two_columns_get_independent_words():
     pair = ex.Prior.uniform(["x", "y"])
     coin = certify(pair, ex.Mechanism(np.full((2, 2), 0.5), pair.labels, pair.labels), 0.0)
     frame = pl.DataFrame({"one": ["x"] * n, "two": ["x"] * n})
-    for how in ({}, {"source": SeededWords(1)}, {"key": KEY, "ids": range(n)}):
-        reports = privatize_frame(frame, {"one": coin, "two": coin}, **how)
+    for how in ({}, {"source": SeededWords(1)}, {"keyed": ex.Keyed(KEY, range(n))}):
+        reports = ex.privatize(frame, {"one": coin, "two": coin}, **how)
         same = int((reports["one"] == reports["two"]).sum())
         assert min(stats.binom.cdf(same, n, 0.5), stats.binom.sf(same - 1, n, 0.5)) > 0.5e-9
 
@@ -120,7 +119,7 @@ def test_the_same_rows_are_dropped_from_all_columns():
     numbers = certify(NUMBERS, identity(NUMBERS), 2.0, allow_true_answers=True)
     for build in (KINDS["polars"], KINDS["arrow"], lambda d: pd.DataFrame(d, index=list("vwxyz"))):
         frame = build(values)
-        reports = privatize_frame(
+        reports = ex.privatize(
             frame, {"answer": SAME, "number": numbers}, unknown="drop", allow_true_answers=True
         )
         assert column(reports, "id") == [1, 5]
@@ -129,9 +128,9 @@ def test_the_same_rows_are_dropped_from_all_columns():
         assert column(reports, "number") == [3, -1]
         if isinstance(frame, pd.DataFrame):
             assert reports.index.tolist() == ["v", "z"]
-        keyed = privatize_frame(frame, {"answer": C, "number": D}, unknown="drop", key=KEY, ids="id")
-        assert column(keyed, "number") == D.privatize([3, -1], key=KEY, ids=[1, 5], column="number")
-        some = privatize_frame(
+        keyed = ex.privatize(frame, {"answer": C, "number": D}, unknown="drop", keyed=ex.Keyed(KEY, "id"))
+        assert column(keyed, "number") == D.privatize([3, -1], keyed=ex.Keyed(KEY, [1, 5]), column="number")
+        some = ex.privatize(
             frame,
             {"answer": SAME, "number": numbers},
             unknown="drop",
@@ -145,12 +144,12 @@ def test_the_same_rows_are_dropped_from_all_columns():
 def test_unknown_values_are_refused_by_name_and_number():
     frame = pl.DataFrame({"answer": ["a", "what", None, "a"], "number": [3, 3, 3, 4]})
     with pytest.raises(ValuesError, match=r"'answer'.* in 2 of 4 rows: 'what' \(1\), missing \(1\);"):
-        privatize_frame(frame, {"answer": C, "number": D})
+        ex.privatize(frame, {"answer": C, "number": D})
     with pytest.raises(ValuesError, match=r"'number'.* in 1 of 4 rows: 4 \(1\);"):
-        privatize_frame(frame, {"answer": C, "number": D}, unknown_as={"answer": "a"})
+        ex.privatize(frame, {"answer": C, "number": D}, unknown_as={"answer": "a"})
     strange = pd.DataFrame({"answer": [f"unknown {i}\n" for i in range(100_000)]})
     with pytest.raises(ValuesError, match="99995 more values") as caught:
-        privatize_frame(strange, {"answer": C})
+        ex.privatize(strange, {"answer": C})
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 600
 
@@ -163,74 +162,83 @@ LAZY = pl.LazyFrame({"answer": ["a"]})
     ("call", "error", "message"),
     [
         (
-            lambda: privatize_frame(LAZY, {"answer": C}),
+            lambda: ex.privatize(LAZY, {"answer": C}),
             ValuesError,
             "two draws of one record are two releases",
         ),
-        (lambda: privatize_frame(LAZY, {"answer": C}, key=KEY, ids="id"), ValuesError, "collect it first"),
-        (lambda: privatize_frame({"answer": ["a"]}, {"answer": C}), ValuesError, "frame must be .* got dict"),
-        (lambda: privatize_frame(ONE["answer"], {"answer": C}), ValuesError, "frame must be .* got Series"),
         (
-            lambda: privatize_frame(ONE, {"question": C}),
+            lambda: ex.privatize(LAZY, {"answer": C}, keyed=ex.Keyed(KEY, "id")),
+            ValuesError,
+            "collect it first",
+        ),
+        (lambda: ex.privatize({"answer": ["a"]}, {"answer": C}), ValuesError, "frame must be .* got dict"),
+        (lambda: ex.privatize(ONE["answer"], {"answer": C}), ValuesError, "frame must be .* got Series"),
+        (
+            lambda: ex.privatize(ONE, {"question": C}),
             ValuesError,
             r"columns \['question'\], got \['answer'",
         ),
-        (lambda: privatize_frame(ONE, {}), ValuesError, "at least one column"),
-        (lambda: privatize_frame(ONE, C), ValuesError, "as {column: certified mechanism}"),
-        (lambda: privatize_frame(ONE, {"answer": C.mechanism}), ValuesError, "certified one, got Mechanism"),
-        (lambda: privatize_frame(ONE, {("answer",): C}), ValuesError, "at least 2"),
-        (lambda: privatize_frame(ONE, {"answer": C}, unknown="keep"), ValuesError, '"refuse" or "drop"'),
-        (lambda: privatize_frame(ONE, {"answer": C}, unknown_as="a"), ValuesError, "as {column: label}"),
+        (lambda: ex.privatize(ONE, {}), ValuesError, "mechanisms must be a mapping"),
+        (lambda: ex.privatize(ONE, C), ValuesError, "column -> certified mechanism"),
+        (lambda: ex.privatize(ONE, {"answer": C.mechanism}), ValuesError, "certified one, got Mechanism"),
+        (lambda: ex.privatize(ONE, {("answer",): C}), ValuesError, "at least 2"),
+        (lambda: ex.privatize(ONE, {"answer": C}, unknown="keep"), ValuesError, "one of refuse, drop"),
+        (lambda: ex.privatize(ONE, {"answer": C}, unknown_as="a"), ValuesError, "as {column: label}"),
         (
-            lambda: privatize_frame(ONE, {"answer": C}, unknown_as={"id": 1}),
+            lambda: ex.privatize(ONE, {"answer": C}, unknown_as={"id": 1}),
             ValuesError,
             r"among \['answer'\]",
         ),
         (
-            lambda: privatize_frame(ONE, {"answer": C}, unknown_as={"answer": "z"}),
+            lambda: ex.privatize(ONE, {"answer": C}, unknown_as={"answer": "z"}),
             ValuesError,
             "input labels",
         ),
-        (lambda: privatize_frame(ONE, {"answer": C}, unknown_as={"answer": []}), ValuesError, "input labels"),
-        (lambda: privatize_frame(ONE, {"answer": C}, key=KEY), KeyingError, "must come with ids"),
-        (lambda: privatize_frame(ONE, {"answer": C}, ids="id"), KeyingError, "must come with a key"),
-        (lambda: privatize_frame(ONE, {"answer": C}, key=b"k", ids="id"), KeyingError, "32 bytes, got 1"),
-        (lambda: privatize_frame(ONE, {"answer": C}, key=KEY, ids="who"), ValuesError, r"columns \['who'\]"),
-        (lambda: privatize_frame(ONE, {"answer": C}, key=KEY, ids="answer"), ValuesError, "stays as it is"),
+        (lambda: ex.privatize(ONE, {"answer": C}, unknown_as={"answer": []}), ValuesError, "input labels"),
+        (lambda: ex.privatize(ONE, {"answer": C}, keyed=KEY), KeyingError, "keyed must be a Keyed"),
         (
-            lambda: privatize_frame(ONE, {"answer": C}, key=KEY, ids=[1, 2]),
+            lambda: ex.privatize(ONE, {"answer": C}, keyed=ex.Keyed(KEY, "who")),
+            ValuesError,
+            r"columns \['who'\]",
+        ),
+        (
+            lambda: ex.privatize(ONE, {"answer": C}, keyed=ex.Keyed(KEY, "answer")),
+            ValuesError,
+            "stays as it is",
+        ),
+        (
+            lambda: ex.privatize(ONE, {"answer": C}, keyed=ex.Keyed(KEY, [1, 2])),
             KeyingError,
             "each of the 1 records",
         ),
         (
-            lambda: privatize_frame(pd.concat([ONE, ONE]), {"answer": C}, key=KEY, ids="id"),
+            lambda: ex.privatize(pd.concat([ONE, ONE]), {"answer": C}, keyed=ex.Keyed(KEY, "id")),
             KeyingError,
             "distinct",
         ),
         (
-            lambda: privatize_frame(ONE, {"answer": C}, key=KEY, ids="id", source=SeededWords(1)),
+            lambda: ex.privatize(ONE, {"answer": C}, keyed=ex.Keyed(KEY, "id"), source=SeededWords(1)),
             KeyingError,
             "leave one out",
         ),
-        (lambda: privatize_frame(ONE, {"answer": C}, occasion=2), KeyingError, "occasion alone"),
-        (lambda: privatize_frame(ONE, {"answer": C}, ledger="ledger"), KeyingError, "ledger alone"),
+        (lambda: ex.privatize(ONE, {"answer": C}, ledger="ledger"), KeyingError, "ledger alone"),
         (
-            lambda: privatize_frame(pd.DataFrame({"": ["a"]}), {"": C}, key=KEY, ids=[1]),
+            lambda: ex.privatize(pd.DataFrame({"": ["a"]}), {"": C}, keyed=ex.Keyed(KEY, [1])),
             KeyingError,
             "name of its column",
         ),
         (
-            lambda: privatize_frame(pd.DataFrame({0: ["a"]}), {0: C}, key=KEY, ids=[1]),
+            lambda: ex.privatize(pd.DataFrame({0: ["a"]}), {0: C}, keyed=ex.Keyed(KEY, [1])),
             KeyingError,
             "name of its column",
         ),
         (
-            lambda: privatize_frame(pd.DataFrame([["a", "a"]], columns=["x", "x"]), {"x": C}),
+            lambda: ex.privatize(pd.DataFrame([["a", "a"]], columns=["x", "x"]), {"x": C}),
             ValuesError,
             "distinct column names",
         ),
         (
-            lambda: privatize_frame(pd.DataFrame({("x", "y"): ["a"]}), {("x", "y"): C}),
+            lambda: ex.privatize(pd.DataFrame({("x", "y"): ["a"]}), {("x", "y"): C}),
             ValuesError,
             "inputs that are tuples|flatten",
         ),
@@ -248,20 +256,20 @@ def test_a_column_is_released_once():
     frame = pd.DataFrame({"x": ["a"], "y": ["a"]})
     for mechanisms in ({"x": C, ("x", "y"): joint}, {("x", "x"): joint}):
         with pytest.raises(ValuesError, match="two draws of one value are two releases"):
-            privatize_frame(frame, mechanisms, allow_true_answers=True)
+            ex.privatize(frame, mechanisms, allow_true_answers=True)
 
 
 def test_a_narwhals_frame_and_columns_without_a_name_are_frames_too():
     frame = nw.from_native(pl.DataFrame({"answer": ["a"]}))
-    assert isinstance(privatize_frame(frame, {"answer": SAME}, allow_true_answers=True), nw.DataFrame)
+    assert isinstance(ex.privatize(frame, {"answer": SAME}, allow_true_answers=True), nw.DataFrame)
     numbered = pd.DataFrame([["a", 1]])
-    assert privatize_frame(numbered, {0: SAME}, allow_true_answers=True).equals(numbered)
+    assert ex.privatize(numbered, {0: SAME}, allow_true_answers=True).equals(numbered)
 
 
 def test_a_kind_of_column_nobody_knows_is_read_value_by_value(monkeypatch):
-    monkeypatch.setattr(frames, "as_column", lambda sampler, values: from_list(sampler, list(values)))
+    monkeypatch.setattr(module, "as_column", lambda sampler, values: from_list(sampler, list(values)))
     frame = pd.DataFrame({"answer": ["a", "x", "bb"], "n": [1, 2, 3]}, index=[5, 5, 9])
-    reports = privatize_frame(frame, {"answer": SAME}, unknown="drop", allow_true_answers=True)
+    reports = ex.privatize(frame, {"answer": SAME}, unknown="drop", allow_true_answers=True)
     assert reports.index.tolist() == [5, 9]
     assert reports["answer"].tolist() == ["a", "bb"]
 
@@ -269,7 +277,7 @@ def test_a_kind_of_column_nobody_knows_is_read_value_by_value(monkeypatch):
 def test_metadata_that_may_describe_the_values_are_left_out():
     frame = pd.DataFrame({"answer": ["a", "bb"], "n": [1, 2]}, index=[3, 4])
     frame.attrs = {"answers": "a bb"}
-    assert privatize_frame(frame, {"answer": C}).attrs == {}
+    assert ex.privatize(frame, {"answer": C}).attrs == {}
     assert frame.attrs == {"answers": "a bb"}
     table = pa.Table.from_pandas(frame.astype({"answer": "category"}))
     table = table.replace_schema_metadata({**table.schema.metadata, b"histogram": b"1 1"})
@@ -278,7 +286,7 @@ def test_metadata_that_may_describe_the_values_are_left_out():
         table.schema.field(1).with_metadata({"unit": "m"}),
     ]
     table = table.cast(pa.schema([*fields, table.schema.field(2)], metadata=table.schema.metadata))
-    reports = privatize_frame(table, {"answer": C})
+    reports = ex.privatize(table, {"answer": C})
     assert set(reports.schema.metadata) == {b"pandas"}
     assert b"attributes" not in reports.schema.metadata[b"pandas"]
     assert reports.schema.field("answer").metadata is None
@@ -336,7 +344,7 @@ BUILDERS = {
 @pytest.mark.parametrize("kind", list(BUILDERS))
 def test_what_is_serialised_leaks_no_more_than_epsilon(kind):
     """Frames with the same reports are the same bytes, whatever the answers were: so they leak what reports leak."""
-    runs = runs_of(BUILDERS[kind], lambda f: privatize_frame(f, {"answer": FEW}), 50)
+    runs = runs_of(BUILDERS[kind], lambda f: ex.privatize(f, {"answer": FEW}), 50)
     written = defaultdict(set)
     for label, frame in ((label, frame) for label, made in runs.items() for frame in made):
         written[answers_of(frame)].add((serialised(frame), label))

@@ -101,15 +101,18 @@ def many(draws, same=False):
     ids = range(len(first))
     return [
         Released(
-            "many", C, tuple(answers.tolist()), tuple(C.privatize(answers, key=KEY, ids=ids, **how).tolist())
+            "many",
+            C,
+            tuple(answers.tolist()),
+            tuple(C.privatize(answers, keyed=ex.Keyed(KEY, ids, occasion), column=column).tolist()),
         )
-        for answers, how in zip((first, second), draws, strict=True)
+        for answers, (column, occasion) in zip((first, second), draws, strict=True)
     ]
 
 
-WAVES = ({"column": "answer", "occasion": 1}, {"column": "answer", "occasion": 2})
-QUESTIONS = ({"column": "answer"}, {"column": "second"})
-CORRECTED = ({"column": "answer"}, {"column": "answer"})
+WAVES = (("answer", 1), ("answer", 2))
+QUESTIONS = (("answer", None), ("second", None))
+CORRECTED = (("answer", None), ("answer", None))
 
 
 @pytest.mark.filterwarnings("ignore::extremal.draw.order.OrderWarning")

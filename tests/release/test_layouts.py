@@ -53,7 +53,7 @@ LAYOUTS = {
 def test_numbers_in_any_layout_are_the_same_numbers(kind, layout):
     values = ROWS.astype(kind)
     given = layout(values)
-    how = {"key": KEY, "ids": range(N), "column": "q"}
+    how = {"keyed": ex.Keyed(KEY, range(N)), "column": "q"}
     for made in (np.asarray, pd.Series):
         assert C.privatize(made(given), **how).tolist() == C.privatize(values, **how).tolist()
         assert ex.ReportCounts(C.outputs).add(made(given)).counts.tolist() == np.bincount(ROWS).tolist()
@@ -64,14 +64,14 @@ def test_numbers_in_any_layout_are_the_same_numbers(kind, layout):
         grid = ex.numeric.Grid([0, 5])
         assert grid.round(made(given), **how) == grid.round(values.astype(float), **how)
     frame = pd.DataFrame({"q": given, "id": layout(np.arange(N))})
-    keyed = ex.privatize(frame, {"q": C}, key=KEY, ids="id")
+    keyed = ex.privatize(frame, {"q": C}, keyed=ex.Keyed(KEY, "id"))
     assert keyed["q"].tolist() == C.privatize(values, **how).tolist()
     if given.dtype.kind in "iu":
         codes = C.privatize_codes(given, **how)
         assert codes.tolist() == C.privatize_codes(ROWS, **how).tolist()
-        assert D.privatize(TEXTS, key=KEY, ids=layout(np.arange(N).astype(kind)), column="q").tolist() == (
-            D.privatize(TEXTS, **how).tolist()
-        )
+        assert D.privatize(
+            TEXTS, keyed=ex.Keyed(KEY, layout(np.arange(N).astype(kind))), column="q"
+        ).tolist() == (D.privatize(TEXTS, **how).tolist())
 
 
 @pytest.mark.parametrize("layout", ["big-endian", "unaligned"])
@@ -97,9 +97,9 @@ def test_columns_of_views_are_privatised_dropped_and_shuffled(tmp_path, private)
             "note": pa.array([bytes([i, 255]) for i in range(N)], pa.binary_view()),
         }
     )
-    how = {"key": KEY, "unknown": "drop"}
-    expected = D.privatize(answers[:-1], key=KEY, ids=[f"p{i}" for i in range(N - 1)], column="q")
-    released = ex.privatize(table, {"q": D}, ids="id", **how)
+    how = {"keyed": ex.Keyed(KEY, "id"), "unknown": "drop"}
+    expected = D.privatize(answers[:-1], keyed=ex.Keyed(KEY, [f"p{i}" for i in range(N - 1)]), column="q")
+    released = ex.privatize(table, {"q": D}, **how)
     assert released.schema.types == table.schema.types
     assert released["q"].to_pylist() == expected
     assert released["note"].to_pylist() == table["note"].to_pylist()[:-1]
@@ -107,7 +107,7 @@ def test_columns_of_views_are_privatised_dropped_and_shuffled(tmp_path, private)
     pq.write_table(table, tmp_path / "s.parquet")
     for order in ("keep", "shuffle"):
         target = tmp_path / f"{order}.parquet"
-        ex.privatize(tmp_path / "s.parquet", {"q": D}, target=target, ids="id", order=order, **how)
+        ex.privatize(tmp_path / "s.parquet", {"q": D}, target=target, order=order, **how)
         written = pq.read_table(target)
         by_id = dict(zip(written["id"].to_pylist(), written["q"].to_pylist(), strict=True))
         assert [by_id[f"p{i}"] for i in range(N - 1)] == expected

@@ -20,8 +20,6 @@ from extremal.draw.ids import id_blocks
 from extremal.errors import FileError, KeyingError
 from extremal.release import ledger as module
 from extremal.release.files import atomic
-from extremal.release.files.privatize import privatize_file
-from extremal.release.frames import privatize_frame
 from extremal.release.ledger import Entry, People
 from tests.support.aes import aes_256
 from tests.support.joint import leakage_of_pairs
@@ -42,10 +40,10 @@ def ledger(tmp_path):
     return tmp_path / "key.ledger"
 
 
-def release(ledger, c=C, ids=range(100), key=KEY, column="answer", **how):
+def release(ledger, c=C, ids=range(100), key=KEY, column="answer", occasion=None):
     ids = list(ids)
     frame = pd.DataFrame({"id": ids, column: ["a"] * len(ids)})
-    return privatize_frame(frame, {column: c}, key=key, ids="id", ledger=ledger, **how)
+    return ex.privatize(frame, {column: c}, keyed=ex.Keyed(key, "id", occasion), ledger=ledger)
 
 
 def lines(ledger):
@@ -137,11 +135,11 @@ def test_a_column_released_with_others_is_released(ledger):
     pairs = ex.Prior.product(PRIOR, PRIOR)
     joint = certify(pairs, ex.theory.randomized_response_for_pml(pairs, 0.3), 0.3)
     frame = pd.DataFrame({"id": [1, 2], "x": ["a", "b"], "y": ["a", "c"]})
-    how = {"key": KEY, "ids": "id", "ledger": ledger}
-    privatize_frame(frame, {("x", "y"): joint}, **how)
-    privatize_frame(frame, {("x", "y"): joint}, **how)
+    how = {"keyed": ex.Keyed(KEY, "id"), "ledger": ledger}
+    ex.privatize(frame, {("x", "y"): joint}, **how)
+    ex.privatize(frame, {("x", "y"): joint}, **how)
     assert [entry["column"] for entry in lines(ledger)] == [["x", "y"]]
-    refused(lambda: privatize_frame(frame, {"y": C}, **how))
+    refused(lambda: ex.privatize(frame, {"y": C}, **how))
     assert len(lines(ledger)) == 1
 
 
@@ -185,17 +183,17 @@ def test_a_third_report_is_bounded_without_a_table_of_all(ledger):
 
 def test_rows_that_were_dropped_are_not_released(ledger):
     frame = pd.DataFrame({"id": [1, 2], "answer": ["a", "?"]})
-    how = {"key": KEY, "ids": "id", "ledger": ledger, "unknown": "drop"}
-    privatize_frame(frame, {"answer": C}, **how)
+    how = {"keyed": ex.Keyed(KEY, "id"), "ledger": ledger, "unknown": "drop"}
+    ex.privatize(frame, {"answer": C}, **how)
     assert [entry["people"] for entry in lines(ledger)] == [1]
-    privatize_frame(frame[1:], {"answer": C}, occasion=2, **how)  # nothing was released
+    ex.privatize(frame[1:], {"answer": C}, **{**how, "keyed": ex.Keyed(KEY, "id", 2)})  # nothing was released
     assert len(lines(ledger)) == 1
 
 
 def test_a_release_that_is_refused_leaves_no_entry(ledger):
     frame = pd.DataFrame({"id": [1, 2], "answer": ["a", "?"]})
     with pytest.raises(ex.errors.ValuesError, match="input labels"):
-        privatize_frame(frame, {"answer": C}, key=KEY, ids="id", ledger=ledger)
+        ex.privatize(frame, {"answer": C}, keyed=ex.Keyed(KEY, "id"), ledger=ledger)
     assert not ledger.exists()
 
 
@@ -204,9 +202,10 @@ def test_a_release_that_is_refused_leaves_no_entry(ledger):
 LABELS = np.array(["a", "b", "c"])
 
 
-def answered(ledger, answers, ids=None, column="answer", c=C, **how):
+def answered(ledger, answers, ids=None, column="answer", c=C, occasion=None, **how):
     frame = pd.DataFrame({"id": range(len(answers)) if ids is None else list(ids), column: list(answers)})
-    return privatize_frame(frame, {column: c}, key=KEY, ids="id", ledger=ledger, **how)[column].tolist()
+    keyed = ex.Keyed(KEY, "id", occasion)
+    return ex.privatize(frame, {column: c}, keyed=keyed, ledger=ledger, **how)[column].tolist()
 
 
 def other_answers(call):
@@ -306,16 +305,16 @@ def test_answers_are_compared_as_they_are_drawn(ledger):
 def test_answers_of_columns_that_are_drawn_together_are_compared(ledger):
     pairs = ex.Prior.product(PRIOR, PRIOR)
     joint = certify(pairs, ex.theory.randomized_response_for_pml(pairs, 0.3), 0.3)
-    how = {"key": KEY, "ids": "id", "ledger": ledger}
+    how = {"keyed": ex.Keyed(KEY, "id"), "ledger": ledger}
     frame = pd.DataFrame({"id": [1, 2], "x": ["a", "b"], "y": ["a", "c"], "z": ["a", "b"]})
-    privatize_frame(frame, {("x", "y"): joint, "z": C}, **how)
+    ex.privatize(frame, {("x", "y"): joint, "z": C}, **how)
     assert "column ('x', 'y')" in other_answers(
-        lambda: privatize_frame(frame.assign(y=["b", "c"]), {("x", "y"): joint, "z": C}, **how)
+        lambda: ex.privatize(frame.assign(y=["b", "c"]), {("x", "y"): joint, "z": C}, **how)
     )
     assert "column 'z'" in other_answers(
-        lambda: privatize_frame(frame.assign(z=["a", "a"]), {("x", "y"): joint, "z": C}, **how)
+        lambda: ex.privatize(frame.assign(z=["a", "a"]), {("x", "y"): joint, "z": C}, **how)
     )
-    privatize_frame(frame[::-1], {"z": C, ("x", "y"): joint}, **how)
+    ex.privatize(frame[::-1], {"z": C, ("x", "y"): joint}, **how)
     assert len(lines(ledger)) == 2
 
 
@@ -452,11 +451,12 @@ def survey(folder, n=20):
 
 def test_files_and_frames_share_a_ledger(tmp_path, ledger):
     source = survey(tmp_path)
-    how = {"key": KEY, "id_column": "id", "ledger": ledger}
-    privatize_file(source, tmp_path / "one.csv", {"answer": C}, **how)
+    how = {"keyed": ex.Keyed(KEY, "id"), "ledger": ledger}
+    ex.privatize(source, {"answer": C}, target=tmp_path / "one.csv", **how)
     release(ledger, ids=range(20))
     assert len(lines(ledger)) == 1
-    refused(lambda: privatize_file(source, tmp_path / "two.csv", {"answer": C}, occasion=2, **how))
+    later = {**how, "keyed": ex.Keyed(KEY, "id", 2)}
+    refused(lambda: ex.privatize(source, {"answer": C}, target=tmp_path / "two.csv", **later))
     assert not (tmp_path / "two.csv").exists()
     refused(lambda: release(ledger, ids=[5], c=D))
 
@@ -471,7 +471,7 @@ def test_an_entry_is_on_disk_before_the_file_has_its_name(tmp_path, ledger, monk
         seen.append((len(lines(ledger)), target.exists()))
 
     monkeypatch.setattr(Entry, "commit", watch)
-    privatize_file(survey(tmp_path), target, {"answer": C}, key=KEY, id_column="id", ledger=ledger)
+    ex.privatize(survey(tmp_path), {"answer": C}, target=target, keyed=ex.Keyed(KEY, "id"), ledger=ledger)
     assert seen == [(1, False)]
     assert target.exists()
 
@@ -489,7 +489,7 @@ def test_an_entry_is_taken_back_if_the_file_cannot_be_published(tmp_path, ledger
 
     monkeypatch.setattr(Entry, "commit", late)
     with pytest.raises(FileError):
-        privatize_file(survey(tmp_path), target, {"answer": C}, key=KEY, id_column="id", ledger=ledger)
+        ex.privatize(survey(tmp_path), {"answer": C}, target=target, keyed=ex.Keyed(KEY, "id"), ledger=ledger)
     assert ledger.read_bytes() == before
 
 
@@ -508,7 +508,7 @@ def test_a_file_that_was_published_stays_in_the_ledger_though_its_folder_cannot_
         return system(path, flags, *rest, **how)
 
     monkeypatch.setattr(os, "open", forbidden)
-    privatize_file(survey(tmp_path), target, {"answer": C}, key=KEY, id_column="id", ledger=ledger)
+    ex.privatize(survey(tmp_path), {"answer": C}, target=target, keyed=ex.Keyed(KEY, "id"), ledger=ledger)
     assert target.exists()
     assert len(lines(ledger)) == 1
 
@@ -523,9 +523,9 @@ def test_an_interrupt_just_after_publication_takes_no_entry_back(tmp_path, ledge
         raise KeyboardInterrupt
 
     monkeypatch.setattr(atomic, "_publish", interrupted)
-    how = {"key": KEY, "id_column": "id", "ledger": ledger, "overwrite": overwrite}
+    how = {"keyed": ex.Keyed(KEY, "id"), "ledger": ledger, "overwrite": overwrite}
     with pytest.raises(KeyboardInterrupt):
-        privatize_file(survey(tmp_path), target, {"answer": C}, **how)
+        ex.privatize(survey(tmp_path), {"answer": C}, target=target, **how)
     assert target.exists()
     assert len(lines(ledger)) == 1
 
@@ -569,13 +569,13 @@ import sys
 import pyarrow as pa  # pandas takes longer to start
 from extremal.certification.certified import load
 from extremal.errors import KeyingError
-from extremal.release.frames import privatize_frame
+import extremal as ex
 mechanism, ledger, occasion, column = sys.argv[1:]
 sys.stdin.readline()  # until all are ready
 frame = pa.table({"id": range(50), column: ["a"] * 50})
-how = {"key": bytes(range(32)), "ids": "id", "ledger": ledger, "occasion": occasion}
+how = {"keyed": ex.Keyed(bytes(range(32)), "id", occasion), "ledger": ledger}
 try:
-    privatize_frame(frame, {column: load(mechanism)}, **how)
+    ex.privatize(frame, {column: load(mechanism)}, **how)
     print("released")
 except KeyingError:
     print("refused")

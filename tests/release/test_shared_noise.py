@@ -115,7 +115,7 @@ def test_two_questions_under_one_name_would_be_found():
 
 FRAME = frame_of(list(FIRST), KEYED)
 IDS = list(PEOPLE)
-ALONE = {"key": KEY, "ids": IDS}
+ALONE = {"keyed": ex.Keyed(KEY, IDS)}
 ARRAY = FRAME.to_numpy(dtype=object)
 TEXT = FRAME.to_csv(index=False, header=False).encode()
 
@@ -124,7 +124,7 @@ def of_privatizer(data, ids, name, **how):
     from extremal.sklearn import Privatizer
 
     def use(path):
-        return Privatizer({name: C}, key_file=path, ids=ids, **how).fit_transform(data)
+        return Privatizer({name: C}, keyed=ex.Keyed(path, ids), **how).fit_transform(data)
 
     return with_key_file(KEYED, use)
 
@@ -143,7 +143,7 @@ def encoded(column):
     made = OneHotEncoder(sparse_output=False, dtype=int).set_output(transform="pandas")
     table = made.fit_transform(ARRAY[:, 1:]).astype(str).assign(person=IDS)
     binary = certify(*named(ex.Prior({"0": 0.7, "1": 0.3})))
-    return ex.privatize(table, {column: binary}, key=KEY, ids="person")
+    return ex.privatize(table, {column: binary}, keyed=ex.Keyed(KEY, "person"))
 
 
 def named(prior):
@@ -156,14 +156,14 @@ def by_positions():
     def use(path):
         from extremal.sklearn import Privatizer
 
-        made = Privatizer({1: C}, key_file=path, ids=0)
+        made = Privatizer({1: C}, keyed=ex.Keyed(path, 0))
         return ColumnTransformer([("a", made, [0, 1]), ("b", made, [0, 2])]).fit_transform(ARRAY)
 
     return with_key_file(KEYED, use)
 
 
 def frame(data, ids, name):
-    return ex.privatize(data, {name: C}, key=KEY, ids=ids)
+    return ex.privatize(data, {name: C}, keyed=ex.Keyed(KEY, ids))
 
 
 def in_duckdb(query):
@@ -254,13 +254,14 @@ def test_names_of_a_codebook_are_names(name):
 @pytest.mark.parametrize("name", ["_1", "_c0", "col1", ""])
 def test_a_column_of_spark_that_nobody_named_is_not_drawn_with_a_key(name):
     pytest.importorskip("pyspark")
+    from extremal.release.job import Terms
     from extremal.release.spark import privatize_spark
 
     class Frame:  # refused before anything of Spark is asked
         mapInArrow = None
 
     with pytest.raises(KeyingError, match="name"):
-        privatize_spark(Frame(), {name: C}, key=KEY, id_column="id")
+        privatize_spark(Frame(), {name: C}, Terms(keyed=ex.Keyed(KEY, "id")))
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -269,7 +270,7 @@ def test_a_column_of_a_file_that_nobody_named_is_not_drawn_with_a_key(tmp_path, 
     source, target = tmp_path / f"s.{kind}", tmp_path / f"t.{kind}"
     table.write_csv(source) if kind == "csv" else table.write_parquet(source)
     with pytest.raises(KeyingError, match="rename the column"):
-        ex.privatize(source, {"column_1": C}, target=target, key=KEY, ids="column_0")
+        ex.privatize(source, {"column_1": C}, target=target, keyed=ex.Keyed(KEY, "column_0"))
     assert not target.exists()
     ex.privatize(source, {"column_1": C}, target=target)  # without a key no noise is shared
 
@@ -300,7 +301,7 @@ def test_a_ledger_lets_nobody_give_two_reports_of_a_question_unless_it_is_a_corr
             for known, answer in zip(before, answers.values(), strict=True)
         )
         allowed = not second and (correction or not changed)
-        how = {"key": KEY, "ids": "id", "occasion": occasion, "ledger": ledger, "correction": correction}
+        how = {"keyed": ex.Keyed(KEY, "id", occasion), "ledger": ledger, "correction": correction}
         warned = (
             pytest.warns(UserWarning, match="answer changed")
             if allowed and changed
@@ -328,8 +329,10 @@ def inside(reports, answers):
 
 
 def test_windows_of_two_questions_waves_or_keys_share_no_noise():
-    def draw(answers=FIRST, **how):
-        return WINDOWS.privatize(list(answers), **({"key": KEY, "ids": IDS, "column": "q"} | how))
+    def draw(answers=FIRST, column="q", **how):
+        return WINDOWS.privatize(
+            list(answers), keyed=dataclasses.replace(ex.Keyed(KEY, IDS), **how), column=column
+        )
 
     first = draw()
     assert np.array_equal(first, draw())

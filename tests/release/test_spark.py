@@ -30,11 +30,9 @@ from scipy import stats
 
 import extremal as ex
 from extremal.certification.certify import certify
-from extremal.draw.drawing import Randomness
-from extremal.errors import DisclosureError, ExtremalError, FileError, KeyingError, ValuesError
+from extremal.errors import DisclosureError, ExtremalError, FileError, KeyingError, OptionError, ValuesError
 from extremal.model.mechanism import identity
-from extremal.release.frames import privatize_frame
-from extremal.release.job import plan
+from extremal.release.job import Terms, plan
 from extremal.release.spark import COMMITTER, Reports, counts_spark, privatize_spark
 from extremal.release.spark_checks import check_storage
 from tests.support import spark_daemon
@@ -154,7 +152,7 @@ def made(spark, columns):
 
 @pytest.fixture(scope="module")
 def keyed(frame):
-    return privatize_spark(frame, {"answer": C, "number": D}, key=KEY, id_column="id")
+    return ex.privatize(frame, {"answer": C, "number": D}, keyed=ex.Keyed(KEY, "id"))
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +163,7 @@ def keyed_reports(keyed):
 @pytest.fixture(scope="module")
 def kept(frame):
     """Reports that the session keeps."""
-    return privatize_spark(frame, {"answer": C})
+    return ex.privatize(frame, {"answer": C})
 
 
 def reports(frame, column="answer"):
@@ -208,23 +206,25 @@ def expect(kind, text, call):
     ids=["name", "token"],
 )
 def test_keyed_reports_are_those_of_the_array_interface(frame, table, ids, occasion, key):
-    how = {"key": key, "occasion": occasion}
-    private = privatize_spark(frame, {"answer": C, "number": D}, id_column=ids, **how)
+    private = ex.privatize(frame, {"answer": C, "number": D}, keyed=ex.Keyed(key, ids, occasion))
+    keyed = ex.Keyed(key, table[ids].tolist(), occasion)
     rows = sorted(private.collect(), key=lambda row: row["id"])
     for name, certified in {"answer": C, "number": D}.items():
-        expected = certified.privatize(table[name].tolist(), ids=table[ids].tolist(), column=name, **how)
+        expected = certified.privatize(table[name].tolist(), keyed=keyed, column=name)
         assert [row[name] for row in rows] == expected
 
 
 def test_two_actions_on_a_keyed_frame_give_the_same_reports(frame, table, keyed, keyed_reports):
     ids = table["id"].tolist()
-    expected = C.privatize(table["answer"].tolist(), key=KEY, ids=ids, column="answer")
+    expected = C.privatize(table["answer"].tolist(), keyed=ex.Keyed(KEY, ids), column="answer")
     assert keyed_reports == dict(zip(ids, expected, strict=True))
     assert keyed_reports != dict(zip(ids, table["answer"], strict=True))
     assert reports(keyed, "number") == dict(
-        zip(ids, D.privatize(table["number"].tolist(), key=KEY, ids=ids, column="number"), strict=True)
+        zip(
+            ids, D.privatize(table["number"].tolist(), keyed=ex.Keyed(KEY, ids), column="number"), strict=True
+        )
     )
-    again = privatize_spark(frame.repartition(2, "weight"), {"answer": C}, key=KEY, id_column="id")
+    again = ex.privatize(frame.repartition(2, "weight"), {"answer": C}, keyed=ex.Keyed(KEY, "id"))
     assert reports(again) == keyed_reports
 
 
@@ -241,13 +241,13 @@ def test_without_a_key_two_actions_read_what_was_drawn_once(frame, kept):
     first = reports(kept)
     assert reports(kept) == first
     assert reports(kept.repartition(2, "weight")) == first
-    assert reports(privatize_spark(frame, {"answer": C})) != first
+    assert reports(ex.privatize(frame, {"answer": C})) != first
 
 
 def test_a_task_killed_while_drawing_leaves_one_report_for_each_record(frame, tmp_path):
     marker = tmp_path / "killed"
     disturbed = frame.mapInArrow(fails_once(str(marker), 1), frame.schema)
-    private = privatize_spark(disturbed, {"answer": C})
+    private = ex.privatize(disturbed, {"answer": C})
     assert marker.exists()
     first = reports(private)
     assert len(first) == ROWS
@@ -258,14 +258,14 @@ def test_reports_stored_in_a_folder_are_read_back_from_it(spark, frame, tmp_path
     """Even if a task was killed while it drew them."""
     path, marker = tmp_path / "reports", tmp_path / "killed"
     disturbed = frame.mapInArrow(fails_once(str(marker), 1), frame.schema)
-    private = privatize_spark(disturbed, {"answer": C}, materialize=path)
+    private = ex.privatize(disturbed, {"answer": C}, target=path)
     assert marker.exists()
     first = reports(private)
     assert len(first) == ROWS
     assert reports(private) == first
     assert (path / "_SUCCESS").exists()
     assert "Reports" not in explained(private)
-    expect(ValuesError, "new folder", lambda: privatize_spark(frame, {"answer": C}, materialize=str(path)))
+    expect(ValuesError, "new folder", lambda: ex.privatize(frame, {"answer": C}, target=str(path)))
     assert reports(spark.read.schema(private.schema).parquet(str(path))) == first
 
 
@@ -274,7 +274,7 @@ def test_a_keyed_stream_gives_the_reports_of_the_array_interface(spark, frame, t
     (tmp_path / "in").mkdir()
     table.to_parquet(tmp_path / "in" / "records.parquet")
     stream = spark.readStream.schema(frame.schema).parquet(str(tmp_path / "in"))
-    private = privatize_spark(stream, {"answer": C}, key=KEY, id_column="id")
+    private = ex.privatize(stream, {"answer": C}, keyed=ex.Keyed(KEY, "id"))
     query = (
         private.writeStream.trigger(availableNow=True)
         .option("checkpointLocation", str(tmp_path / "checkpoint"))
@@ -282,9 +282,9 @@ def test_a_keyed_stream_gives_the_reports_of_the_array_interface(spark, frame, t
     )
     assert query.awaitTermination(60)
     ids = table["id"].tolist()
-    expected = C.privatize(table["answer"].tolist(), key=KEY, ids=ids, column="answer")
+    expected = C.privatize(table["answer"].tolist(), keyed=ex.Keyed(KEY, ids), column="answer")
     assert reports(spark.read.parquet(str(tmp_path / "out"))) == dict(zip(ids, expected, strict=True))
-    expect(KeyingError, "a stream has no end", lambda: privatize_spark(stream, {"answer": C}))
+    expect(KeyingError, "a stream has no end", lambda: ex.privatize(stream, {"answer": C}))
 
 
 # --- what is released
@@ -298,8 +298,8 @@ def test_reports_follow_the_certified_distribution(spark, keyed):
     labels = F.element_at(F.array(*map(F.lit, WORDS.labels)), (F.col("id") % 3 + 1).cast("int"))
     frame = spark.range(0, 60_000, 1, 4).withColumn("answer", labels)
     frame = frame.withColumn("truth", F.col("answer"))
-    options = {"key": KEY, "id_column": "id"} if keyed else {}
-    private = privatize_spark(frame, {"answer": C}, **options)
+    options = {"keyed": ex.Keyed(KEY, "id")} if keyed else {}
+    private = ex.privatize(frame, {"answer": C}, **options)
     counted = private.groupBy("truth", "answer").count().collect()
     found = {(row["truth"], row["answer"]): row["count"] for row in counted}
     for truth, weights in zip(C.inputs, C.weights.tolist(), strict=True):
@@ -345,7 +345,7 @@ def test_what_spark_hands_on_leaks_no_more_than_epsilon(spark, tmp_path):
     spark.conf.set(size, 3)
     try:
         frame = spark.read.parquet(str(tmp_path / "runs.parquet")).coalesce(1)
-        runs = seen(privatize_spark(frame, {"answer": few}))
+        runs = seen(ex.privatize(frame, {"answer": few}))
         assert not finds_more_than(0.4, runs, WORDS)
         assert len({content for found in runs.values() for content in found}) <= 27  # three reports, no more
         assert finds_more_than(0.4, seen(frame), WORDS)
@@ -380,16 +380,16 @@ def test_spark_and_memory_share_reports_where_documented_and_noise_nowhere(spark
         ]
 
     def in_memory(name, **how):
-        reports = C.privatize(answers[name], key=KEY, ids=range(ROWS), column=name, **how)
+        reports = C.privatize(answers[name], keyed=ex.Keyed(KEY, range(ROWS), **how), column=name)
         return Released(f"list {name}", C, tuple(answers[name]), tuple(reports), (name, how, promise(C)))
 
-    keyed = {"key": KEY, "id_column": "id"}
+    keyed = {"keyed": ex.Keyed(KEY, "id")}
     both = {"x": C, "y": C}
     releases = [
-        *released(privatize_spark(frame, both, **keyed), True),
-        *released(privatize_spark(frame, both, **keyed, occasion=2), True, occasion=2),
-        *released(privatize_spark(frame, both), None),
-        *released(privatize_spark(frame, both, materialize=tmp_path / "reports"), None),
+        *released(ex.privatize(frame, both, **keyed), True),
+        *released(ex.privatize(frame, both, keyed=ex.Keyed(KEY, "id", 2)), True, occasion=2),
+        *released(ex.privatize(frame, both), None),
+        *released(ex.privatize(frame, both, target=tmp_path / "reports"), None),
         *(in_memory(name) for name in both),
         in_memory("x", occasion=2),
     ]
@@ -427,13 +427,13 @@ def test_other_columns_and_the_schema_stay_as_they_were_whatever_the_names(spark
     types = to_arrow_schema(schema, timezone="UTC")
     arrays = [pa.array(column, field.type) for column, field in zip(columns, types, strict=True)]
     frame = spark.createDataFrame(pa.Table.from_arrays(arrays, schema=types), schema)
-    private = privatize_spark(frame, {odd: C}, key=KEY, id_column="the.id")
+    private = ex.privatize(frame, {odd: C}, keyed=ex.Keyed(KEY, "the.id"))
     expected = T.StructType.fromJson(schema.jsonValue())
     expected[odd].metadata = {}  # it may list the values
     assert private.schema == expected
     assert frame.schema == schema
     found, before = (sorted(f.collect(), key=lambda row: row["the.id"]) for f in (private, frame))
-    drawn = C.privatize(["a", "bb"] * 25, key=KEY, ids=range(50), column=odd)
+    drawn = C.privatize(["a", "bb"] * 25, keyed=ex.Keyed(KEY, range(50)), column=odd)
     assert [row[1] for row in found] == drawn
     assert [(*row[:1], *row[2:]) for row in found] == [(*row[:1], *row[2:]) for row in before]
     assert before[0][3:] == (decimal.Decimal("1.125"), ["x", None], (0.5,), {"k": 1}, b"\0\xff", 7, 0)
@@ -459,14 +459,16 @@ def test_columns_keep_their_types_unless_those_cannot_hold_the_outputs(spark):
     }
     words = ex.Prior.uniform(["a", "b"])
     other = certify(words, ex.Mechanism(np.full((2, 4), 0.25), words.labels, [10, 20, 30, 40]), 0.5)
-    private = privatize_spark(
-        frame, {**exact, "text": other}, key=KEY, id_column="id", allow_true_answers=True
+    private = ex.privatize(
+        frame, {**exact, "text": other}, keyed=ex.Keyed(KEY, "id"), allow_true_answers=True
     )
     expected = T.StructType.fromJson(frame.schema.jsonValue())
     expected["text"].dataType = T.LongType()
     assert private.schema == expected
     rows = sorted(private.collect(), key=lambda row: row["id"])
-    assert [row["text"] for row in rows] == other.privatize(["a"] * 9, key=KEY, ids=range(9), column="text")
+    assert [row["text"] for row in rows] == other.privatize(
+        ["a"] * 9, keyed=ex.Keyed(KEY, range(9)), column="text"
+    )
     assert [(row[0], *row[2:]) for row in rows] == [(row[0], *row[2:]) for row in frame.collect()]
 
 
@@ -474,9 +476,9 @@ def test_columns_taken_together_are_released_as_a_frame_is(spark, frame, table):
     prior = ex.Prior.product(WORDS, NUMBERS)
     joint = certify(prior, ex.theory.randomized_response(prior, 1.0), 1.0)
     together = {("answer", "number"): joint}
-    private = privatize_spark(frame, together, key=KEY, id_column="id")
+    private = ex.privatize(frame, together, keyed=ex.Keyed(KEY, "id"))
     rows = sorted(private.collect(), key=lambda row: row["id"])
-    expected = privatize_frame(table, together, key=KEY, ids="id")
+    expected = ex.privatize(table, together, keyed=ex.Keyed(KEY, "id"))
     assert [row["answer"] for row in rows] == expected["answer"].tolist()
     assert [row["number"] for row in rows] == expected["number"].tolist()
 
@@ -484,8 +486,8 @@ def test_columns_taken_together_are_released_as_a_frame_is(spark, frame, table):
 @pytest.mark.slow
 def test_an_empty_frame_stays_empty(frame, tmp_path):
     nothing = frame.filter("id is null")
-    for options in ({}, {"key": KEY, "id_column": "name"}, {"materialize": tmp_path / "empty"}):
-        private = privatize_spark(nothing, {"answer": C}, **options)
+    for options in ({}, {"keyed": ex.Keyed(KEY, "name")}, {"target": tmp_path / "empty"}):
+        private = ex.privatize(nothing, {"answer": C}, **options)
         assert private.collect() == []
     assert counts_spark(private, "answer", C) == {"a": 0, "bb": 0, "ccc": 0}
 
@@ -514,10 +516,10 @@ REFUSAL = r"of 'answer' .* others in 10 of 100 rows: 'stranger' \(5\), 'BB' \(2\
 
 
 def test_unknown_and_missing_values_are_refused_by_name(dirty):
-    keyed = {"key": KEY, "id_column": "id"}
-    expect(ValuesError, REFUSAL, lambda: privatize_spark(dirty, {"answer": C}, **keyed))
+    keyed = {"keyed": ex.Keyed(KEY, "id")}
+    expect(ValuesError, REFUSAL, lambda: ex.privatize(dirty, {"answer": C}, **keyed))
     nan = r"of 'number' .* in 10 of 100 rows: missing \(10\); correct"
-    expect(ValuesError, nan, lambda: privatize_spark(dirty, {"number": D}))
+    expect(ValuesError, nan, lambda: ex.privatize(dirty, {"number": D}))
 
 
 def test_a_refused_job_leaves_nothing_whatever_the_committer(spark, dirty, tmp_path):
@@ -525,19 +527,19 @@ def test_a_refused_job_leaves_nothing_whatever_the_committer(spark, dirty, tmp_p
     path = tmp_path / "reports"
     spark.conf.set(COMMITTER, "2")
     try:
-        expect(ValuesError, REFUSAL, lambda: privatize_spark(dirty, {"answer": C}, materialize=path))
+        expect(ValuesError, REFUSAL, lambda: ex.privatize(dirty, {"answer": C}, target=path))
         assert not path.exists()
     finally:
         spark.conf.unset(COMMITTER)
 
 
 def test_unknown_values_can_be_dropped_or_counted_as_a_label(dirty):
-    keyed = {"key": KEY, "id_column": "id"}
-    kept = reports(privatize_spark(dirty, {"answer": C}, unknown="drop", **keyed))
+    keyed = {"keyed": ex.Keyed(KEY, "id")}
+    kept = reports(ex.privatize(dirty, {"answer": C}, unknown="drop", **keyed))
     assert sorted(kept) == list(range(90))
-    filled = reports(privatize_spark(dirty, {"answer": C}, unknown_as={"answer": "ccc"}, **keyed))
+    filled = reports(ex.privatize(dirty, {"answer": C}, unknown_as={"answer": "ccc"}, **keyed))
     values = ["a"] * 90 + ["ccc"] * 10
-    expected = C.privatize(values, key=KEY, ids=range(100), column="answer")
+    expected = C.privatize(values, keyed=ex.Keyed(KEY, range(100)), column="answer")
     assert filled == dict(enumerate(expected))
     assert {i: filled[i] for i in kept} == kept
 
@@ -547,7 +549,7 @@ def test_of_many_unknown_values_a_few_are_named(spark):
     frame = spark.range(0, 5_000, 1, 2).select("id", F.lit("a").alias("answer"))
     frame = frame.withColumn("other", F.col("id").cast("string"))
     text = r"of 'other' .* in 5000 of 5000 rows: '\d+' \(1\), .*, \d+ (or more )?more values; correct"
-    expect(ValuesError, text, lambda: privatize_spark(frame, {"answer": C, "other": C}))
+    expect(ValuesError, text, lambda: ex.privatize(frame, {"answer": C, "other": C}))
 
 
 # --- refusals
@@ -556,55 +558,54 @@ def test_of_many_unknown_values_a_few_are_named(spark):
 
 REFUSED = {
     "no such column": (ValuesError, "must have the columns", {"nothing": C}, {}),
-    "no column": (ValuesError, "at least one column", {}, {}),
+    "no column": (ValuesError, "mechanisms must be a mapping", {}, {}),
     "not certified": (ValuesError, "must be a certified one", {"answer": C.mechanism}, {}),
-    "unknown option": (ValuesError, '"refuse" or "drop"', {"answer": C}, {"unknown": "keep"}),
+    "unknown option": (ValuesError, "one of refuse, drop", {"answer": C}, {"unknown": "keep"}),
     "unknown_as": (ValuesError, "input labels", {"answer": C}, {"unknown_as": {"answer": "z"}}),
-    "a number for a folder": (FileError, "name of a folder", {"answer": C}, {"materialize": 5}),
-    "a folder without a name": (FileError, "name of a folder", {"answer": C}, {"materialize": ""}),
-    "no ids": (KeyingError, "a key alone", {"answer": C}, {"key": KEY}),
-    "no key": (KeyingError, "id_column must come with a key", {"answer": C}, {"id_column": "id"}),
-    "short key": (KeyingError, "32 bytes, got 16", {"answer": C}, {"key": KEY[:16], "id_column": "id"}),
-    "text key": (KeyingError, "got a str", {"answer": C}, {"key": "secret", "id_column": "id"}),
-    "no id column": (ValuesError, "must have the columns", {"answer": C}, {"key": KEY, "id_column": "x"}),
-    "private ids": (ValuesError, "stays as it is", {"number": D}, {"key": KEY, "id_column": "number"}),
-    "fractional ids": (KeyingError, "got double", {"answer": C}, {"key": KEY, "id_column": "weight"}),
+    "a number for a folder": (FileError, "name of a folder", {"answer": C}, {"target": 5}),
+    "a folder without a name": (FileError, "name of a folder", {"answer": C}, {"target": ""}),
+    "a key alone": (KeyingError, "keyed must be a Keyed", {"answer": C}, {"keyed": KEY}),
+    "no key file": (KeyingError, "key file must be one", {"answer": C}, {"keyed": ex.Keyed("gone", "id")}),
+    "a column of ids": (KeyingError, "name of a column", {"answer": C}, {"keyed": ex.Keyed(KEY, [1])}),
+    "no id column": (ValuesError, "must have the columns", {"answer": C}, {"keyed": ex.Keyed(KEY, "x")}),
+    "private ids": (ValuesError, "stays as it is", {"number": D}, {"keyed": ex.Keyed(KEY, "number")}),
+    "fractional ids": (KeyingError, "got double", {"answer": C}, {"keyed": ex.Keyed(KEY, "weight")}),
     "repeated ids": (
         KeyingError,
         r"distinct, got \[-1, 3, 100\] more than once in 'number'",
         {"answer": C},
-        {"key": KEY, "id_column": "number"},
+        {"keyed": ex.Keyed(KEY, "number")},
     ),
-    "an occasion alone": (KeyingError, "an occasion alone", {"answer": C}, {"occasion": 2}),
+    "a ledger": (OptionError, "ledger is for files and frames", {"answer": C}, {"ledger": "book"}),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_done_is_refused_in_one_line(frame, case):
     kind, text, mechanisms, options = REFUSED[case]
-    expect(kind, text, lambda: privatize_spark(frame, mechanisms, **options))
+    expect(kind, text, lambda: ex.privatize(frame, mechanisms, **options))
 
 
 def test_something_else_than_a_spark_frame_is_refused(table):
-    expect(ValuesError, "must be a Spark DataFrame", lambda: privatize_spark(table, {"answer": C}))
+    expect(ValuesError, "must be a Spark DataFrame", lambda: privatize_spark(table, {}, Terms()))
 
 
 def test_two_columns_of_one_name_are_refused(frame):
     twice = frame.select("id", "answer", F.col("number").alias("answer"))
-    expect(ValuesError, "several named", lambda: privatize_spark(twice, {"answer": C}))
+    expect(ValuesError, "several named", lambda: ex.privatize(twice, {"answer": C}))
 
 
 def test_a_type_that_no_label_has_is_refused(frame):
     odd = frame.withColumn("answer", F.expr("make_interval(1)"))
-    expect(ValuesError, "must hold labels", lambda: privatize_spark(odd, {"answer": C}))
+    expect(ValuesError, "must hold labels", lambda: ex.privatize(odd, {"answer": C}))
 
 
 def test_records_without_an_id_are_refused(frame):
     for kind in ("long", "string"):
         some = frame.withColumn("who", F.when(F.col("id") >= 0, F.col("id")).cast(kind))
-        options = {"key": KEY, "id_column": "who"}
+        options = {"keyed": ex.Keyed(KEY, "who")}
         text = "every record needs an id, got none in 7 rows of 'who'"
-        expect(KeyingError, text, lambda: privatize_spark(some, {"answer": C}, **options))  # noqa: B023
+        expect(KeyingError, text, lambda: ex.privatize(some, {"answer": C}, **options))  # noqa: B023
 
 
 @pytest.mark.parametrize(
@@ -616,25 +617,25 @@ def test_records_without_an_id_are_refused(frame):
 )
 def test_an_id_that_is_written_in_two_ways_is_refused(spark, ids, twice):
     frame = made(spark, {"id": ids, "answer": ["a"] * len(ids)})
-    options = {"key": KEY, "id_column": "id"}
+    options = {"keyed": ex.Keyed(KEY, "id")}
     text = f"distinct, got {twice} more than once"
-    expect(KeyingError, text, lambda: privatize_spark(frame, {"answer": C}, **options))
+    expect(KeyingError, text, lambda: ex.privatize(frame, {"answer": C}, **options))
 
 
 def test_text_ids_draw_as_everywhere(spark):
     ids = ["007", "+8", "-09", "x1", "1.0", "99999999999999999999"]
     frame = made(spark, {"id": ids, "answer": ["a"] * 6})
-    rows = privatize_spark(frame, {"answer": C}, key=KEY, id_column="id").collect()
+    rows = ex.privatize(frame, {"answer": C}, keyed=ex.Keyed(KEY, "id")).collect()
     meant = [7, 8, -9, "x1", "1.0", 99999999999999999999]
-    expected = C.privatize(["a"] * 6, key=KEY, ids=meant, column="answer")
+    expected = C.privatize(["a"] * 6, keyed=ex.Keyed(KEY, meant), column="answer")
     assert {row["id"]: row["answer"] for row in rows} == dict(zip(ids, expected, strict=True))
 
 
 @pytest.mark.parametrize("expression", ["monotonically_increasing_id()", "uuid()", "int(rand() * 1e9)"])
 def test_ids_that_change_when_they_are_computed_again_are_refused(frame, expression):
     numbered = frame.withColumn("row", F.expr(expression))
-    options = {"key": KEY, "id_column": "row"}
-    expect(KeyingError, "computed anew", lambda: privatize_spark(numbered, {"answer": C}, **options))
+    options = {"keyed": ex.Keyed(KEY, "row")}
+    expect(KeyingError, "computed anew", lambda: ex.privatize(numbered, {"answer": C}, **options))
 
 
 @pytest.mark.parametrize(
@@ -655,7 +656,7 @@ def test_an_error_that_is_not_ours_passes_as_it_is(frame):
 
     unreadable = frame.mapInArrow(broken, frame.schema)
     with pytest.raises(Exception, match="somebody else's") as caught:
-        privatize_spark(unreadable, {"answer": C})
+        ex.privatize(unreadable, {"answer": C})
     assert not isinstance(caught.value, ExtremalError)
 
 
@@ -699,7 +700,7 @@ def test_the_key_is_not_in_plans_logs_event_logs_or_files(spark, frame, folder):
     key = np.random.default_rng(5).bytes(32)
     with telling(spark):
         numbered = frame.withColumn("code", F.col("id") + 7).filter("code < 400")
-        private = privatize_spark(numbered, {"code": large}, key=key, id_column="name")
+        private = ex.privatize(numbered, {"code": large}, keyed=ex.Keyed(key, "name"))
         assert private.count() == 400
         private.createOrReplaceTempView("private")
         plan = private._jdf.queryExecution()
@@ -718,7 +719,7 @@ def test_values_that_were_refused_are_not_in_the_logs(spark, folder, tmp_path):
     pd.DataFrame({"answer": ["a", stranger]}).to_parquet(tmp_path / "values.parquet")
     frame = spark.read.parquet(str(tmp_path / "values.parquet"))
     with telling(spark):
-        expect(ValuesError, stranger, lambda: privatize_spark(frame, {"answer": C}))
+        expect(ValuesError, stranger, lambda: ex.privatize(frame, {"answer": C}))
     logs = [folder / "spark.log", *folder.joinpath("events").iterdir()]
     assert b"extremal.errors.ValuesError" in logs[0].read_bytes()
     assert [path.name for path in logs if stranger.encode() in path.read_bytes()] == []
@@ -729,7 +730,7 @@ def test_values_that_were_refused_are_not_in_the_logs(spark, folder, tmp_path):
 
 
 def test_a_worker_unpacks_tables_once(spark, frame, keyed, tmp_path):
-    job = plan({"answer": C}, "refuse", None, Randomness())
+    job, _ = plan({"answer": C}, Terms())
     releases = spark.sparkContext.broadcast(job.releases)
     work = Reports(releases, job.randomness, False, {"answer": frame.columns.index("answer")}, None)
 
@@ -761,7 +762,7 @@ def test_the_page_about_spark_shows_what_happens(spark, table, tmp_path):
 
 
 def test_without_spark_the_rest_of_the_library_works():
-    program = "import sys; sys.modules['pyspark'] = None; import extremal, extremal.release.frames"
+    program = "import sys; sys.modules['pyspark'] = None; import extremal, extremal.release.privatize"
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
@@ -769,6 +770,6 @@ def test_true_answers_are_refused_unless_asked_for(spark):
     told = certify(WORDS, identity(WORDS), 2.0, allow_true_answers=True)
     frame = spark.createDataFrame([(1, "a"), (2, "bb")], "id long, answer string")
     with pytest.raises(DisclosureError, match="every report tells the true answer"):
-        privatize_spark(frame, {"answer": told}, key=KEY, id_column="id")
-    private = privatize_spark(frame, {"answer": told}, key=KEY, id_column="id", allow_true_answers=True)
+        ex.privatize(frame, {"answer": told}, keyed=ex.Keyed(KEY, "id"))
+    private = ex.privatize(frame, {"answer": told}, keyed=ex.Keyed(KEY, "id"), allow_true_answers=True)
     assert sorted(tuple(row) for row in private.collect()) == [(1, "a"), (2, "bb")]

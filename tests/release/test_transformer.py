@@ -61,7 +61,9 @@ def question_names(X):
 
 def test_scikit_learn_finds_nothing_wrong_and_no_check_is_excused(key_file):
     numbers = ex.certify(ex.design(ex.Prior({0: 0.5, 1: 0.3, 2: 0.2}), 0.6))
-    estimator = ours.Privatizer(numbers, key_file=key_file, ids=row_ids, columns=question_names, unknown_as=0)
+    estimator = ours.Privatizer(
+        numbers, keyed=ex.Keyed(key_file, row_ids), columns=question_names, unknown_as=0
+    )
     results = estimator_checks.check_estimator(estimator, on_fail=None, on_skip=None)
     wrong = [result["check_name"] for result in results if result["status"] not in ("passed", "skipped")]
     assert wrong == []
@@ -69,21 +71,21 @@ def test_scikit_learn_finds_nothing_wrong_and_no_check_is_excused(key_file):
 
 
 def test_reports_are_those_of_privatize_and_other_columns_stay(certified, key_file, people):
-    found = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person").fit_transform(people)
+    found = ours.Privatizer({"visits": certified}, keyed=ex.Keyed(key_file, "person")).fit_transform(people)
     key = ex.keys.read(key_file)
-    expected = ex.privatize(people, {"visits": certified}, key=key, ids="person")
+    expected = ex.privatize(people, {"visits": certified}, keyed=ex.Keyed(key, "person"))
     assert list(found.columns) == ["visits", "age"]
     assert found.equals(expected[["visits", "age"]])
 
 
 def test_a_person_gets_one_report_however_often_and_among_whomever(certified, key_file, people):
-    privatizer = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person")
+    privatizer = ours.Privatizer({"visits": certified}, keyed=ex.Keyed(key_file, "person"))
     once = privatizer.fit_transform(people)["visits"]
     assert once.equals(privatizer.transform(people)["visits"])
     for train, _ in model_selection.KFold(5, shuffle=True, random_state=0).split(people):
         assert base.clone(privatizer).fit_transform(people.iloc[train])["visits"].equals(once.iloc[train])
-    wave = base.clone(privatizer).set_params(occasion="spring").fit_transform(people)["visits"]
-    assert not once.equals(wave)
+    wave = base.clone(privatizer).set_params(keyed=ex.Keyed(key_file, "person", "spring"))
+    assert not once.equals(wave.fit_transform(people)["visits"])
 
 
 def test_fitting_learns_nothing_from_the_values(certified, key_file, people):
@@ -91,7 +93,7 @@ def test_fitting_learns_nothing_from_the_values(certified, key_file, people):
     others = people.assign(visits="unknown", person=people["person"] + 1000, age=0)
     learned = []
     for fitted_to in (people, others):
-        privatizer = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person").fit(fitted_to)
+        privatizer = ours.Privatizer({"visits": certified}, keyed=ex.Keyed(key_file, "person")).fit(fitted_to)
         kept = {name: str(value) for name, value in vars(privatizer).items() if name.endswith("_")}
         learned.append((kept, privatizer.transform(people)["visits"].tolist()))
     assert learned[0] == learned[1]
@@ -102,7 +104,7 @@ def test_other_frames_give_the_same_reports(certified, key_file, people, library
     pytest.importorskip(library)
     narwhals = pytest.importorskip("narwhals")
     frame = narwhals.from_dict({name: people[name].tolist() for name in people}, backend=library).to_native()
-    privatizer = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person")
+    privatizer = ours.Privatizer({"visits": certified}, keyed=ex.Keyed(key_file, "person"))
     found = narwhals.from_native(privatizer.fit_transform(frame))
     assert found.columns == ["visits", "age"]
     assert found["visits"].to_list() == privatizer.fit_transform(people)["visits"].tolist()
@@ -113,11 +115,13 @@ NAMES = ["person", "visits", "age"]
 
 def test_arrays_have_the_names_that_the_caller_gives_and_ids_are_left_out(certified, key_file, people):
     array = people.to_numpy(dtype=object)
-    privatizer = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person", columns=NAMES).fit(
-        array
-    )
+    privatizer = ours.Privatizer(
+        {"visits": certified}, keyed=ex.Keyed(key_file, "person"), columns=NAMES
+    ).fit(array)
     found = privatizer.transform(array)
-    of_frame = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person").fit_transform(people)
+    of_frame = ours.Privatizer({"visits": certified}, keyed=ex.Keyed(key_file, "person")).fit_transform(
+        people
+    )
     assert found.tolist() == of_frame.to_numpy(dtype=object).tolist()
     assert privatizer.get_feature_names_out().tolist() == ["visits", "age"]
     assert privatizer.get_feature_names_out(["x0", "x1", "x2"]).tolist() == ["visits", "age"]
@@ -126,7 +130,7 @@ def test_arrays_have_the_names_that_the_caller_gives_and_ids_are_left_out(certif
     again = pickle.loads(pickle.dumps(base.clone(privatizer).fit(array)))
     assert again.transform(array)["visits"].tolist() == of_frame["visits"].tolist()
     assert (
-        ours.Privatizer({"visits": certified}, key_file=key_file, ids="person", columns=lambda X: NAMES)
+        ours.Privatizer({"visits": certified}, keyed=ex.Keyed(key_file, "person"), columns=lambda X: NAMES)
         .fit_transform(array)
         .tolist()
         == found.tolist()
@@ -139,20 +143,22 @@ def test_columns_that_nobody_named_are_refused(certified, key_file, people):
     array = people.to_numpy(dtype=object)
     for key in (1, "x1", "visits"):
         with pytest.raises(ex.errors.KeyingError, match="columns must name the columns of an array"):
-            ours.Privatizer({key: certified}, key_file=key_file, ids=0).fit(array)
+            ours.Privatizer({key: certified}, keyed=ex.Keyed(key_file, 0)).fit(array)
     for names in (["x0", "x1", "x2"], [0, 1, 2], ["Unnamed: 0", "column_1", "age"]):
         invented = pandas.DataFrame(array, columns=names)
         with pytest.raises(ex.errors.KeyingError, match="name"):
-            ours.Privatizer({names[1]: certified}, key_file=key_file, ids=names[0]).fit(invented)
+            ours.Privatizer({names[1]: certified}, keyed=ex.Keyed(key_file, names[0])).fit(invented)
     wrong = [NAMES[:2], ["person", "visits", "visits"], "abc", ["person", "visits", ""], [0, 1, 2]]
     for columns in wrong:
         with pytest.raises(ex.errors.KeyingError, match="name"):
-            ours.Privatizer({"visits": certified}, key_file=key_file, ids="person", columns=columns).fit(
+            ours.Privatizer({"visits": certified}, keyed=ex.Keyed(key_file, "person"), columns=columns).fit(
                 array
             )
     with pytest.raises(ex.errors.KeyingError, match="names of the frame"):
-        ours.Privatizer({"b": certified}, key_file=key_file, ids="a", columns=["a", "b", "c"]).fit(people)
-    fitted = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person", columns=NAMES).fit(array)
+        ours.Privatizer({"b": certified}, keyed=ex.Keyed(key_file, "a"), columns=["a", "b", "c"]).fit(people)
+    fitted = ours.Privatizer({"visits": certified}, keyed=ex.Keyed(key_file, "person"), columns=NAMES).fit(
+        array
+    )
     with pytest.raises(ex.errors.ValuesError, match="fit again"):
         fitted.set_params(columns=["person", "age", "visits"]).transform(array)
 
@@ -165,7 +171,7 @@ def test_column_transformers_on_positions_draw_each_question_by_itself(certified
     array = np.column_stack([np.arange(3000), rng.integers(0, 3, (3000, 2))]).astype(object)
 
     def privatizer(*columns):
-        return ours.Privatizer({columns[1]: numbers}, key_file=key_file, ids="id", columns=list(columns))
+        return ours.Privatizer({columns[1]: numbers}, keyed=ex.Keyed(key_file, "id"), columns=list(columns))
 
     both = compose.ColumnTransformer(
         [("a", privatizer("id", "smokes"), [0, 1]), ("b", privatizer("id", "drinks"), [0, 2])]
@@ -175,12 +181,12 @@ def test_column_transformers_on_positions_draw_each_question_by_itself(certified
     )
     ids, key = array[:, 0].astype(int), ex.keys.read(key_file)
     for k, name in enumerate(["smokes", "drinks"]):
-        alone = numbers.privatize(array[:, k + 1], key=key, ids=ids, column=name)
+        alone = numbers.privatize(array[:, k + 1], keyed=ex.Keyed(key, ids), column=name)
         assert reports[:, k].tolist() == alone.tolist()
     framed = pipeline.make_pipeline(
         impute.SimpleImputer(strategy="most_frequent").set_output(transform="pandas"),
         compose.ColumnTransformer(
-            [("a", ours.Privatizer(numbers, key_file=key_file, ids="x0"), ["x0", "x1"])]
+            [("a", ours.Privatizer(numbers, keyed=ex.Keyed(key_file, "x0")), ["x0", "x1"])]
         ),
     )
     with pytest.raises(ex.errors.KeyingError, match="rename the column"):
@@ -188,7 +194,7 @@ def test_column_transformers_on_positions_draw_each_question_by_itself(certified
 
 
 def test_a_pipeline_is_cross_validated_on_reports(certified, key_file, people):
-    private = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person")
+    private = ours.Privatizer({"visits": certified}, keyed=ex.Keyed(key_file, "person"))
     encode = compose.ColumnTransformer(
         [("reports", preprocessing.OneHotEncoder(), ["visits"])], remainder="passthrough"
     )
@@ -197,7 +203,7 @@ def test_a_pipeline_is_cross_validated_on_reports(certified, key_file, people):
 
 
 def test_the_key_is_in_no_parameter_no_text_and_no_pickle(certified, key_file, people):
-    privatizer = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person").fit(people)
+    privatizer = ours.Privatizer({"visits": certified}, keyed=ex.Keyed(key_file, "person")).fit(people)
     privatizer.transform(people)
     key = ex.keys.read(key_file)
     stored = pickle.dumps(privatizer)
@@ -208,12 +214,13 @@ def test_the_key_is_in_no_parameter_no_text_and_no_pickle(certified, key_file, p
 
 
 def test_what_is_missing_is_named(certified, key_file, people):
-    good = {"mechanisms": {"visits": certified}, "key_file": key_file, "ids": "person"}
+    good = {"mechanisms": {"visits": certified}, "keyed": ex.Keyed(key_file, "person")}
     cases = [
         ({"mechanisms": None}, ex.errors.OptionError, "mechanisms must be given"),
-        ({"key_file": None}, ex.errors.KeyingError, "key_file=path"),
-        ({"ids": None}, ex.errors.KeyingError, "who is who"),
-        ({"ids": "persn"}, ex.errors.ValuesError, "'persn'"),
+        ({"keyed": None}, ex.errors.KeyingError, "give keyed="),
+        ({"keyed": "secret.key"}, ex.errors.KeyingError, "keyed must be a Keyed"),
+        ({"keyed": ex.Keyed(bytes(range(32)), "person")}, ex.errors.KeyingError, "path of a key file"),
+        ({"keyed": ex.Keyed(key_file, "persn")}, ex.errors.ValuesError, "'persn'"),
         ({"mechanisms": {"visit": certified}}, ex.errors.ValuesError, "'visit'"),
     ]
     for change, error, words in cases:
@@ -222,7 +229,7 @@ def test_what_is_missing_is_named(certified, key_file, people):
 
 
 def test_people_who_occur_twice_and_unknown_answers_are_refused(certified, key_file, people):
-    privatizer = ours.Privatizer({"visits": certified}, key_file=key_file, ids="person").fit(people)
+    privatizer = ours.Privatizer({"visits": certified}, keyed=ex.Keyed(key_file, "person")).fit(people)
     twice = people.assign(person=[1, 1, *range(2, 200)])
     with pytest.raises(ex.errors.KeyingError):
         privatizer.transform(twice)
@@ -239,7 +246,7 @@ def test_an_array_is_not_taken_for_a_frame(certified, key_file):
     """The columns 1 and 0 of a frame are the positions 0 and 1 of its array: answers would pass as they are."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"b": ANSWERS, "a": [7, 8, 9]})
-    how = {"mechanisms": {"b": certified}, "key_file": key_file, "ids": "a", "columns": ["b", "a"]}
+    how = {"mechanisms": {"b": certified}, "keyed": ex.Keyed(key_file, "a"), "columns": ["b", "a"]}
     fitted = ours.Privatizer(**how).fit(frame)
     with pytest.raises(ex.errors.ValuesError, match="X must be a frame, as in fit, got an array"):
         fitted.transform(frame.to_numpy())

@@ -83,7 +83,7 @@ COLUMNS = """
 import numpy, pandas, polars
 import extremal as ex
 from extremal.certification.certify import certify
-from extremal.release.frames import privatize_frame
+from extremal.release.privatize import privatize
 texts, numbers = ["x", "yy", "zzz"], [1, 2, 300]
 key = bytes(range(7, 39))
 
@@ -91,7 +91,7 @@ def reports(labels, values, ids=None, **options):
     prior = ex.Prior(dict(zip(labels, [0.5, 0.3, 0.2])))
     certified = certify(prior, ex.theory.randomized_response(prior, 1.0), 1.0)
     ids = [f"person {i}" for i in range(len(values))] if ids is None else ids
-    return list(certified.privatize(values, key=key, ids=ids, column="q", **options))
+    return list(certified.privatize(values, keyed=ex.Keyed(key, ids), column="q", **options))
 
 def series(values, dtype):
     return polars.Series("s", values, dtype=dtype)
@@ -130,7 +130,7 @@ prior = ex.Prior(dict(zip(texts, [0.5, 0.3, 0.2])))
 certified = certify(prior, ex.theory.randomized_response(prior, 1.0), 1.0)
 ids = list(range(50))
 for frame in (pandas.DataFrame({"q": words, "id": ids}), polars.DataFrame({"q": words, "id": ids})):
-    released = privatize_frame(frame, {"q": certified}, key=key, ids="id")
+    released = privatize(frame, {"q": certified}, keyed=ex.Keyed(key, "id"))
     assert list(released["q"]) == reports(texts, words, ids)
     assert list(released["id"]) == ids
 assert sys.modules["pyarrow"] is None

@@ -17,8 +17,7 @@ import pyarrow as pa
 from pyarrow import csv as pa_csv
 from pyarrow import parquet as pq
 
-from extremal.release.files.privatize import privatize_file
-from extremal.release.frames import privatize_frame
+import extremal as ex
 from tests.support.joint import Released, promise
 
 
@@ -40,32 +39,19 @@ class Draw:
             else (self.key, self.column, str(self.occasion or ""), promise(certified))
         )
 
-    def keyed(self):
-        return {} if self.key is None else {"key": self.key, "occasion": self.occasion}
+    def keyed(self, ids):
+        return None if self.key is None else ex.Keyed(self.key, ids, self.occasion)
 
     def arguments(self, ids):
         """For a column by itself."""
-        keyed = {} if self.key is None else {"ids": ids, "column": self.column}
-        return {**self.keyed(), **keyed, "source": self.source, **self.more}
+        column = {} if self.key is None else {"column": self.column}
+        return {"keyed": self.keyed(ids), **column, "source": self.source, **self.more}
 
     def frame_arguments(self):
-        return {
-            **self.keyed(),
-            **({} if self.key is None else {"ids": "id"}),
-            "source": self.source,
-            **self.more,
-        }
+        return {"keyed": self.keyed("id"), "source": self.source, **self.more}
 
     def file_arguments(self):
-        keyed = {} if self.key is None else {"id_column": "id"}
-        return {
-            **self.keyed(),
-            **keyed,
-            "words": self.source,
-            "unmarked": "allow",
-            "order": "keep",
-            **self.more,
-        }
+        return {**self.frame_arguments(), "unmarked": "allow", "order": "keep", **self.more}
 
 
 def text_of(ids, answers, column):
@@ -122,26 +108,26 @@ def of_dictionary(c, answers, draw):
 
 
 def of_pandas_frame(c, answers, draw):
-    return privatize_frame(pandas_frame(answers, draw), {draw.column: c}, **draw.frame_arguments())[
+    return ex.privatize(pandas_frame(answers, draw), {draw.column: c}, **draw.frame_arguments())[
         draw.column
     ].tolist()
 
 
 def of_polars_frame(c, answers, draw):
     frame = pl.read_csv(text_of(draw.ids, answers, draw.column).encode(), infer_schema_length=None)
-    return privatize_frame(frame, {draw.column: c}, **draw.frame_arguments())[draw.column].to_list()
+    return ex.privatize(frame, {draw.column: c}, **draw.frame_arguments())[draw.column].to_list()
 
 
 def of_arrow_table(c, answers, draw):
     table = pa_csv.read_csv(io.BytesIO(text_of(draw.ids, answers, draw.column).encode()))
-    return privatize_frame(table, {draw.column: c}, **draw.frame_arguments())[draw.column].to_pylist()
+    return ex.privatize(table, {draw.column: c}, **draw.frame_arguments())[draw.column].to_pylist()
 
 
 def of_csv(c, answers, draw):
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "source.csv"), Path(folder, "target.csv")
         source.write_text(text_of(draw.ids, answers, draw.column))
-        privatize_file(source, target, {draw.column: c}, **draw.file_arguments())
+        ex.privatize(source, {draw.column: c}, target=target, **draw.file_arguments())
         return [line.rpartition(",")[2] for line in target.read_text().splitlines()[1:]]
 
 
@@ -150,7 +136,7 @@ def of_parquet(c, answers, draw):
         source, target = Path(folder, "source.parquet"), Path(folder, "target.parquet")
         ids = draw.ids or list(range(len(answers)))
         pq.write_table(pa.table({"id": pa.array(ids), draw.column: answers}), source, row_group_size=900)
-        privatize_file(source, target, {draw.column: c}, **draw.file_arguments())
+        ex.privatize(source, {draw.column: c}, target=target, **draw.file_arguments())
         return pq.read_table(target)[draw.column].to_pylist()
 
 

@@ -36,21 +36,20 @@ def with_key_file(draw, use):
 def privatizer(certified, draw, path, **how):
     from extremal.sklearn import Privatizer
 
-    return Privatizer({draw.column: certified}, key_file=path, ids="person", occasion=draw.occasion, **how)
+    return Privatizer({draw.column: certified}, keyed=ex.Keyed(path, "person", draw.occasion), **how)
 
 
 def of_named_series(c, answers, draw):
-    ids = {"ids": list(draw.ids)}
-    return c.privatize(pd.Series(answers, name=draw.column), **draw.keyed(), **ids).tolist()
+    return c.privatize(pd.Series(answers, name=draw.column), keyed=draw.keyed(list(draw.ids))).tolist()
 
 
 def of_named_polars(c, answers, draw):
-    return c.privatize(pl.Series(draw.column, answers), **draw.keyed(), ids=list(draw.ids)).to_list()
+    return c.privatize(pl.Series(draw.column, answers), keyed=draw.keyed(list(draw.ids))).to_list()
 
 
 def of_frame_function(c, answers, draw):
     frame = pl.from_pandas(frame_of(answers, draw))
-    return ex.privatize(frame, {draw.column: c}, **draw.keyed(), ids="person")[draw.column].to_list()
+    return ex.privatize(frame, {draw.column: c}, keyed=draw.keyed("person"))[draw.column].to_list()
 
 
 def of_sklearn_frame(c, answers, draw):
@@ -134,7 +133,7 @@ def of_duckdb(c, answers, draw):
         connection.register("people", frame)
 
         def privatize(values: pa.ChunkedArray, ids: pa.ChunkedArray) -> pa.ChunkedArray:
-            return c.privatize(values, **draw.keyed(), ids=ids, column=draw.column)
+            return c.privatize(values, keyed=draw.keyed(ids), column=draw.column)
 
         connection.create_function("privatize", privatize, ["VARCHAR", "VARCHAR"], "VARCHAR", type="arrow")
         query = "SELECT privatize(answer, person), privatize(answer, person) FROM people ORDER BY place"

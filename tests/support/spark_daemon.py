@@ -6,7 +6,7 @@ import pandas  # noqa: F401
 from pyspark import daemon, worker  # noqa: F401
 
 import extremal.certification.certified
-import extremal.release.frames
+import extremal.release.privatize
 import extremal.release.spark  # noqa: F401
 
 if __name__ == "__main__":

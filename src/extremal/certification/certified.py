@@ -16,29 +16,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..draw.keys import Columns
+from ..draw.arrays import Draws, draw_codes, draw_column
+from ..draw.keys import Columns, Keyed
 from ..draw.sampler import Sampler, Words
 from ..errors import CertificationError, ExtremalError, FormatError, MechanismError, PriorError
 from ..model.blocks import BlockMechanism, Blocks
-from ..model.doubt import Doubt, doubt
+from ..model.doubt import Doubt, check_protected, doubt
 from ..model.labels import Labels, check_labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
-from ..release.certificate import Certificate
 from . import file as mechanism_file
 from .exact import checked_weights, exact_masses, largest_exact_lift
 from .proof import (
     is_at_most,
     log_above,
 )
-from .stored_labels import encode_label
+from .stored import encode_label
 from .weights import BITS
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certified(Certificate):
+class Certified:
     """A mechanism as integers that keep epsilon exactly; building one does the proof.
 
     With `blocks`, the block of each input, `weights` have one row for each block: large alphabets need no matrix of
@@ -81,6 +81,9 @@ class Certified(Certificate):
     bits: int = field(default=BITS, init=False)
     realised_epsilon: float = field(init=False)
     digest: str = field(init=False)
+
+    def __init_subclass__(cls) -> None:
+        raise TypeError("only certified mechanisms draw; make one with certify(prior, mechanism, epsilon)")
 
     def __post_init__(self) -> None:
         _set(self, "epsilon", check_epsilon(self.epsilon))
@@ -163,14 +166,29 @@ class Certified(Certificate):
         """The tables that reports are drawn from."""
         return Sampler(self.weights, self.inputs, self.outputs, bytes.fromhex(self.digest), self.blocks)
 
+    def to_draw(self, allow_true_answers: bool, name: object = None) -> Sampler:
+        """The sampler for a release of the column with this name, if reports do not disclose the answers.
+
+        Parameters
+        ----------
+        allow_true_answers
+            Draw all the same.
+        name
+            The column, for the message.
+        """
+        check_protected(self.doubt, allow_true_answers, name)
+        if self.sampler.weights is not self.weights or self.sampler.blocks is not self.blocks:
+            raise CertificationError(
+                "must draw from its own tables", parameter="mechanism", given="others", remedy="load it again"
+            )
+        return self.sampler
+
     def privatize(
         self,
         values: Any,
         *,
-        key: bytes | None = None,
-        ids: Any = None,
+        keyed: Keyed | None = None,
         column: Columns | None = None,
-        occasion: int | str | None = None,
         unknown: str = "refuse",
         unknown_as: Hashable = None,
         source: Words | None = None,
@@ -178,11 +196,9 @@ class Certified(Certificate):
     ) -> Any:
         """Reports for these answers, as a column of the same kind: one exact, independent draw for each record.
 
-        Lists, numpy arrays, pandas and polars Series, arrow arrays. With `key` (32 secret bytes) and `ids`
-        (one integer, text or bytes a record, each once) the report is a function of key, occasion, column,
-        digest, id and answer: repeating a job repeats its reports. `column`, which must not be empty, defaults
-        to the name of a Series; of values that are tuples it is the tuple of the columns' names. Another
-        `occasion` (a wave, say: text or an integer) draws a new report.
+        Lists, numpy arrays, pandas and polars Series, arrow arrays. With `keyed` the report is a function of key,
+        occasion, column, digest, id and answer: repeating a job repeats its reports. `column`, which must not be
+        empty, defaults to the name of a Series; of values that are tuples it is the tuple of the columns' names.
 
         A value that is not an input label, or is missing, is refused; unknown="drop" drops its row,
         unknown_as=label treats it as that label of the alphabet. `source` replaces the operating system's
@@ -192,14 +208,10 @@ class Certified(Certificate):
         ----------
         values
             The answers: a list, numpy array, pandas or polars Series, or arrow array.
-        key
-            32 secret bytes, for reports that can be repeated.
-        ids
-            With a key: an id for each record, each used once.
+        keyed
+            A secret key, an id for each record and an occasion, for reports that can be repeated.
         column
             With a key: the name of the column; that of a Series if None.
-        occasion
-            With a key: another occasion, such as a wave, draws new reports.
         unknown
             "refuse" answers that are not in the mechanism, or "drop" them.
         unknown_as
@@ -209,19 +221,15 @@ class Certified(Certificate):
         allow_true_answers
             Draw even if reports disclose the answers, fully or nearly, and so protect nobody; refused otherwise.
         """
-        from ..release import arrays
-
-        draws = arrays.Draws(key, ids, column, occasion, source, allow_true_answers)
-        return arrays.privatize_values(self, values, draws, unknown, unknown_as)
+        sampler = self.to_draw(allow_true_answers)
+        return draw_column(sampler, values, Draws(keyed, column, source), unknown, unknown_as)
 
     def privatize_codes(
         self,
         codes: NDArray[Any],
         *,
-        key: bytes | None = None,
-        ids: Any = None,
+        keyed: Keyed | None = None,
         column: Columns | None = None,
-        occasion: int | str | None = None,
         source: Words | None = None,
         allow_true_answers: bool = False,
     ) -> NDArray[Any]:
@@ -234,23 +242,16 @@ class Certified(Certificate):
         ----------
         codes
             The number of each answer among the inputs, as integers.
-        key
-            32 secret bytes, for reports that can be repeated.
-        ids
-            With a key: an id for each record, each used once.
+        keyed
+            A secret key, an id for each record and an occasion, for reports that can be repeated.
         column
             With a key: the name of the column.
-        occasion
-            With a key: another occasion, such as a wave, draws new reports.
         source
             Where randomness comes from; secure words if None.
         allow_true_answers
             Draw even if reports disclose the answers, fully or nearly.
         """
-        from ..release import arrays
-
-        draws = arrays.Draws(key, ids, column, occasion, source, allow_true_answers)
-        return arrays.privatize_codes(self, codes, draws)
+        return draw_codes(self.to_draw(allow_true_answers), codes, Draws(keyed, column, source))
 
     @classmethod
     def from_json(cls, text: str) -> Certified:

@@ -6,7 +6,7 @@ Shares no code with the solver. What it proves about the optimum U* is weak dual
 
 where a lift vector has low <= lam_i <= c = e^epsilon and pi.lam = 1. So the dual vector needs no trust, only
 an upper bound on the maximum, which `bounds` finds. For a set of priors lam_i <= c pi'.lam must hold for every pi' in
-it; then `set_bounds` does.
+it; then `bound_over_set` does.
 
 A claim may be off by 1e-9 of itself and by what rounding does to the figure it is compared with; both are relative,
 so a value of 1e-14 is checked as strictly as one of 1:
@@ -36,9 +36,8 @@ from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
 from ..model.utility import FInformation, Utility, check_utility
-from .bounds import Bound, raised, upper_bound
+from .bounds import Bound, bound_over_set, raised, upper_bound
 from .separable import ULP
-from .set_bounds import bound_over_set
 
 EXACT = 1e-12  # what row sums may be off by; of itself, what epsilon and a lower bound on lifts may be
 RELATIVE = 1e-9  # of itself, what a value or a bound may be off by

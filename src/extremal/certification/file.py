@@ -25,8 +25,7 @@ from ..errors import FileError, FormatError, PriorError
 from ..model.evidence import Evidence
 from ..model.labels import Labels, check_labels
 from .proof import Run, column_runs
-from .stored_evidence import decode_evidence, encode_evidence
-from .stored_labels import decimal, decode_label, encode_label
+from .stored import decimal, decode_evidence, decode_label, encode_evidence, encode_label
 
 FORMAT = "extremal-mechanism"
 VERSION = 2

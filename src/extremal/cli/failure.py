@@ -13,7 +13,7 @@ LONGEST = 600  # characters of a message
 # Parameters of the library that are options of the same name.
 OPTIONS = """
     answer answers by clusters coefficient confidence correction delimiter difference epsilon errors format
-    id_column intervals ledger method model occasion power predictors pseudocount scores strata time_limit tolerance
+    intervals ledger method model occasion power predictors pseudocount scores strata time_limit tolerance
     unknown_as weights width
 """
 # What other parameters, and code that the library recommends, are called on the command line.
@@ -30,9 +30,8 @@ WORDS = {
     'format="csv"': "--format csv",
     'format="parquet"': "--format parquet",
     "how many people gave each answer": "--data or --counts",
-    "id_column=": "--id-column NAME",
     "ids=": "--id-column NAME",
-    "key=keys.read(path)": "--key-file FILE",
+    "keyed=ex.Keyed(key, ids)": "--key-file FILE --id-column NAME",
     "keys.read(path)": "--key-file FILE",
     "keys.write(path)": "extremal key FILE",
     "large.windows(prior, epsilon)": "which Python has",

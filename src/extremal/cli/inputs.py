@@ -17,7 +17,7 @@ from extremal._common.files import open_file
 from extremal.errors import FileError, FormatError, PriorError
 from extremal.model.reading import Learned, Numbers, number, read_counts, read_json, split_labels
 
-from .options import Reading, Source, only_with, other_than
+from .options import Drawing, Reading, Source, only_with, other_than
 from .progress import progress
 
 LARGEST_TEXT = 1 << 26  # bytes of a prior, counts or a matrix
@@ -301,10 +301,8 @@ def named_label(labels: tuple[Any, ...], text: str) -> Any:
     return next((label for label in labels if str(label) == text), text)
 
 
-def load_key(path: str | None) -> bytes | None:
-    """The key in a file, if there is one; whether it is one at all is said first."""
-    if path is None:
-        return None
+def _load_key(path: str) -> bytes:
+    """The key in a file; whether it is one at all is said first."""
     try:
         with open_file(path) as file:
             content = file.read(200)
@@ -316,3 +314,17 @@ def load_key(path: str | None) -> bytes | None:
     except OSError:
         pass  # keys.read says what is wrong
     return ex.keys.read(path)
+
+
+def load_keyed(drawing: Drawing) -> ex.Keyed | None:
+    """What makes draws repeat themselves, if a key was given; ids and an occasion are of no use without one."""
+    if drawing.key_file is not None:
+        return ex.Keyed(_load_key(drawing.key_file), drawing.id_column, drawing.occasion)
+    for option, given in (("--occasion", drawing.occasion), ("--id-column", drawing.id_column)):
+        if given is not None:
+            raise ex.errors.KeyingError(
+                f"{option} must come with a key",
+                given="it alone: without a key every draw is a new one",
+                remedy="leave it out, or give --key-file FILE as well",
+            )
+    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -14,7 +14,7 @@ from extremal._common.words import counted
 from extremal.errors import FileError, OptionError, ValuesError
 
 from . import advice, options, show
-from .inputs import check_columns, chosen_columns, file_or_stdin, load_key, load_mechanism, named_label
+from .inputs import check_columns, chosen_columns, file_or_stdin, load_keyed, load_mechanism, named_label
 from .output import Output, check_own_files, check_table, check_target, write_table
 from .progress import progress
 
@@ -105,14 +105,16 @@ def privatize(
     Everything else in the file stays as it is. The file may be larger than memory. The output appears under its name
     only when it is complete.
     """
+    from extremal.release.files.privatize import FileOptions
     from extremal.release.files.source import open_data
+    from extremal.release.job import Terms
 
     check_target(output, True, release.as_json)
     book = _ledger(release.ledger, drawing.key_file)
     own = [*mechanism, *(name for name in (drawing.key_file, book) if name is not None)]
     check_own_files(output, own, "the mechanism, the key or the ledger")
     loaded = [load_mechanism(path) for path in mechanism]
-    key = load_key(drawing.key_file)
+    keyed = load_keyed(drawing)
     together = chosen_columns(column[0] if column else None, columns)
     joint = together if isinstance(together, tuple) else ()
     named = [*(column or []), *joint]
@@ -121,7 +123,15 @@ def privatize(
         data = open_data(path, [*named, *ids], format, reading.delimiter)
         jobs = _jobs([joint] if joint else column or [_only_column(data, loaded[0])], loaded)
         reasons = _reasons(data, jobs, release)
-        done = _run(data, output, jobs, key, drawing, release, book, format)
+        terms = Terms(
+            keyed,
+            release.missing,
+            _instead(jobs, release.unknown_as),
+            release.allow_true_answers,
+            book,
+            release.correction,
+        )
+        done = _run(data, output, jobs, terms, FileOptions(release.order, release.overwrite, format))
     # For the person who runs this alone, so never on standard output, which may be passed on.
     show.warnings(show.console(to_stderr=True), done.notes)
     answer = Released(output, jobs, done, named or list(jobs), data.columns, reasons, drawing.key_file)
@@ -157,7 +167,7 @@ def _jobs(columns: list[Any], loaded: list[ex.Certified]) -> Jobs:
 
 def _only_column(data: Data, certified: ex.Certified) -> str:
     """The name of the only column; an answer in its place is the first record of a file without a header."""
-    from extremal.draw.alphabet import Alphabet
+    from extremal.draw.columns import Alphabet
     from extremal.release.files.csv import finder
     from extremal.release.files.source import only_column
 
@@ -185,40 +195,18 @@ def _reasons(data: Data, jobs: Jobs, release: Release) -> dict[Any, tuple[int, i
     return reasons
 
 
-def _run(
-    data: Data,
-    target: str,
-    jobs: Jobs,
-    key: bytes | None,
-    drawing: options.Drawing,
-    release: Release,
-    ledger: str | None,
-    format: str | None,
-) -> Any:
+def _instead(jobs: Jobs, label: str | None) -> dict[Any, Any] | None:
+    """The answer as which unknown and missing ones count, for each column."""
+    return None if label is None else {name: named_label(c.inputs, label) for name, c in jobs.items()}
+
+
+def _run(data: Data, target: str, jobs: Jobs, terms: Any, options: Any) -> Any:
     """The file written, or standard output."""
     from extremal.release.files.privatize import privatize_file
 
-    unknown_as = None
-    if release.unknown_as is not None:
-        unknown_as = {name: named_label(c.inputs, release.unknown_as) for name, c in jobs.items()}
     with progress("privatising") as bar:
-        return privatize_file(
-            data,
-            sys.stdout.buffer if target == "-" else target,
-            jobs,
-            key=key,
-            id_column=drawing.id_column,
-            occasion=drawing.occasion,
-            ledger=ledger,
-            correction=release.correction,
-            order=release.order,
-            unknown=release.missing,
-            unknown_as=unknown_as,
-            allow_true_answers=release.allow_true_answers,
-            overwrite=release.overwrite,
-            format=format,
-            progress=bar,
-        )
+        sink = sys.stdout.buffer if target == "-" else target
+        return privatize_file(data, sink, jobs, terms, replace(options, progress=bar))
 
 
 def _name(column: str | tuple[str, ...]) -> str:
@@ -346,22 +334,18 @@ def round_numbers(
     check_target(output, overwrite)
     check_table(output)
     check_own_files(output, [] if drawing.key_file is None else [drawing.key_file], "the key")
-    grid, key, ids = _grid(points), load_key(drawing.key_file), drawing.id_column
-    if key is not None:
+    grid, keyed, ids = _grid(points), load_keyed(drawing), drawing.id_column
+    if keyed is not None:
         check_given_name(column)
     with file_or_stdin(source, reading.format) as (path, kind), progress("rounding"):
         data = open_data(path, [column, *([] if ids is None else [ids])], kind, reading.delimiter)
         table = {name: read_texts(data, name) for name in data.columns}
         mode = os.stat(path).st_mode if source != "-" else 0o600
     there = [k for k, value in enumerate(table[column]) if value is not None]
-    rounded = grid.round(
-        [_number(table[column][k], column) for k in there],
-        clip=clip,
-        key=key,
-        ids=None if ids is None else [table[ids][k] for k in there],
-        column=column if key else None,
-        occasion=drawing.occasion,
-    )
+    numbers = [_number(table[column][k], column) for k in there]
+    if keyed is not None:
+        keyed = replace(keyed, ids=[table[keyed.ids][k] for k in there])
+    rounded = grid.round(numbers, clip=clip, keyed=keyed, column=None if keyed is None else column)
     for k, point in zip(there, rounded, strict=True):
         table[column][k] = point
     records = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
@@ -373,7 +357,7 @@ def round_numbers(
         soft_wrap=True,
     )
     warnings = [f"{output} holds true answers, rounded: keep it as secret as the numbers."]
-    if key is None:
+    if keyed is None:
         warnings.append(
             "Another run gives other points. If you privatize with a key, round with it, too: --key-file, --id-column."
         )

@@ -15,7 +15,7 @@ from typing import Any
 
 from .._common.json import parse_json
 from ..certification.certified import Certified
-from ..certification.stored_labels import encode_label
+from ..certification.stored import encode_label
 from ..errors import SurveyError
 from ..estimation.promise import KINDS
 from ..model.prior import Prior

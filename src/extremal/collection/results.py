@@ -12,7 +12,7 @@ import numpy as np
 from .._common.json import parse_json
 from .._common.words import counted
 from ..certification.certified import Certified
-from ..certification.stored_labels import decode_label
+from ..certification.stored import decode_label
 from ..estimation.counts import ReportCounts
 from ..estimation.estimate import estimate
 from ..estimation.interval_table import IntervalTable

@@ -10,7 +10,7 @@ from typing import Any
 
 from .._common.files import open_file
 from .._common.json import parse_json
-from ..certification.stored_labels import decode_label
+from ..certification.stored import decode_label
 from ..errors import ExtremalError, OptionError, SurveyError, ValuesError
 from .database import ADDRESS, SQLITE, Session, opened
 

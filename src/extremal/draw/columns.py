@@ -1,9 +1,10 @@
-"""Columns as codes, and back: what every kind of column is turned into, and lists and numpy arrays."""
+"""Columns as codes, and back: the labels of a column, what every kind is turned into, and lists and numpy arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import repeat
 from typing import Any
 
@@ -12,15 +13,48 @@ from numpy.typing import NDArray
 
 from .._common.words import brief
 from ..errors import ValuesError
-from ..model.labels import is_hashable
-from .alphabet import Alphabet
-from .sampler import smallest_unsigned, unsigned
+from ..model.labels import Labels, is_hashable
 
 Array = NDArray[Any]
 Rows = NDArray[np.uint32]
 Kept = NDArray[np.bool_] | None
 
 LARGEST_LOOKUP = 1 << 20  # integers looked up in a table; labels further apart are searched for
+
+
+@dataclass(frozen=True, eq=False)
+class Alphabet:
+    """The input and the output labels of one column; what is made of them is made once, for they may be a million."""
+
+    inputs: Labels
+    outputs: Labels
+
+    @cached_property
+    def row_of(self) -> dict[Any, int]:
+        """The row of every input label."""
+        return {label: i for i, label in enumerate(self.inputs)}
+
+    @cached_property
+    def integers(self) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+        """The labels that are whole numbers, and their rows: of int64 if all fit, else of Python integers."""
+        found = {int(x): i for x, i in self.row_of.items() if _is_integer(x)}
+        fits = all(-(1 << 63) <= x < 1 << 63 for x in found)
+        numbers = np.array(list(found), dtype=np.int64 if fits else object)
+        return numbers, np.array(list(found.values()), dtype=np.uint32)
+
+    @cached_property
+    def halves(self) -> list[NDArray[np.uint32]]:
+        """The inputs in two halves, by their own order and by that of their labels; 2 for none of them."""
+        n = len(self.inputs)
+        try:
+            order = sorted(range(n), key=self.inputs.__getitem__)  # type: ignore[arg-type]
+        except TypeError:
+            order = sorted(range(n), key=lambda row: str(self.inputs[row]))
+        place = np.arange(n)
+        sorted_place = np.empty(n, dtype=np.int64)
+        sorted_place[order] = place
+        tables = [np.append(2 * where >= n, 2).astype(np.uint32) for where in (place, sorted_place)]
+        return tables[:1] if np.array_equal(tables[0], tables[1]) else tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +196,24 @@ def objects(labels: Iterable[Any]) -> Array:
     return array
 
 
+def unsigned(codes: Array) -> Array:
+    """The same integers, seen as unsigned: a negative one becomes larger than every code."""
+    if codes.dtype.kind not in "iu":
+        raise ValuesError(
+            "must be integers",
+            parameter="codes",
+            given=f"an array of {codes.dtype}",
+            remedy="for labels use privatize(values)",
+        )
+    native = codes.astype(codes.dtype.newbyteorder("="), copy=False)
+    return native.view(np.dtype(f"u{native.dtype.itemsize}"))
+
+
+def smallest_unsigned(count: int) -> np.dtype[Any]:
+    """The smallest unsigned dtype that can number `count` things."""
+    return np.dtype(np.min_scalar_type(max(count - 1, 0)))
+
+
 def label_rows(codes: Array, rows: Rows) -> Rows:
     """The row of every record, N for those that have none; codes beyond the last have the last one's row."""
     if (
@@ -175,6 +227,11 @@ def shown(value: Any) -> str:
     """A value as messages show it: a number of numpy as the number it is, and nothing too long."""
     plain = value.item() if isinstance(value, np.generic) else value
     return str(plain)[:60] if isinstance(plain, np.generic) else brief(plain)  # a longdouble stays one
+
+
+def _is_integer(label: Any) -> bool:
+    """Whether a label is a whole number, as an integer or as a double."""
+    return isinstance(label, int) or (isinstance(label, float) and label.is_integer())
 
 
 def _is_float(label: Any) -> bool:

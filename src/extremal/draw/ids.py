@@ -54,6 +54,13 @@ def id_blocks(ids: Any, count: int) -> Integers:
     return _text_blocks(column)
 
 
+def distinct_blocks(ids: Any, count: int) -> Integers:
+    """The blocks of a whole column of ids, which must be distinct."""
+    blocks = id_blocks(ids, count)
+    check_distinct(blocks, ids)
+    return blocks
+
+
 def id_block(record: Any) -> bytes:
     """The 16-byte block of one id."""
     if isinstance(record, np.generic):

@@ -15,6 +15,7 @@ import hmac
 import os
 import re
 import string
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,53 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
             remedy="make one with `keys.write(path)`",
         )
     return check_key(key)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Keyed:
+    """Draws that can be repeated: a report is a function of key, occasion, column, mechanism, id and answer.
+
+    Doing a job again then repeats its reports. Give every question a column name of its own, for good.
+
+    Parameters
+    ----------
+    key
+        32 secret bytes, from `extremal.keys.read(path)`; or the path of a key file, which is read when reports are
+        drawn.
+    ids
+        Who is who: one id for each record, each once, as integers, text or bytes. Of a frame or file also the name of
+        the column that holds them.
+    occasion
+        A wave, as text or an integer. Another occasion draws new reports of the same people, which tell more.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.Keyed("secret.key", ids="person", occasion=2)
+    Keyed(ids='person', occasion=2)
+    """
+
+    key: bytes | str | os.PathLike[str]
+    ids: Any
+    occasion: int | str | None = None
+
+    def __post_init__(self) -> None:
+        path = isinstance(self.key, str | os.PathLike)
+        object.__setattr__(
+            self, "key", file_name(self.key, "key", KeyingError) if path else check_key(self.key)
+        )
+        object.__setattr__(self, "occasion", check_occasion(self.occasion))
+        if self.ids is None:
+            raise KeyingError("a key must come with ids", given="a key alone", remedy="give `ids=`")
+
+    @property
+    def secret(self) -> bytes:
+        """The key itself."""
+        return self.key if isinstance(self.key, bytes) else read_key(self.key)
+
+    def __repr__(self) -> str:  # neither the key nor a list of people
+        ids = repr(self.ids) if isinstance(self.ids, str) else type(self.ids).__name__
+        return f"Keyed(ids={ids}{'' if self.occasion is None else f', occasion={self.occasion!r}'})"
 
 
 def check_columns_name(column: Any) -> Columns:

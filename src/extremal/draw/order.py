@@ -1,4 +1,4 @@
-"""What the answers of a file or frame tell besides their reports: by their order, and by their frequencies.
+"""What stands beside reports and can tell the answers: the order of the records, and an index.
 
 A mechanism protects an answer whose neighbours say nothing about it. In a file sorted by the private column a
 thousand reports in a row are about the same answer, and together they tell it. So runs of equal answers are
@@ -11,6 +11,8 @@ at any size; no approximation can raise a false alarm.
 Neighbours at a distance d are compared in the same way: records 0, d, 2d, …, then 1, d + 1, …, are in random order
 if the records are. So orders that repeat themselves, like no no yes yes, are found by runs, too. All distances up to
 half of the first records are tested; which of them are looked at is found by autocorrelation.
+
+The index of a pandas frame or Series stays as it is, so it must not tell the private column either.
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ValuesError
+from ..model.labels import as_list, is_hashable, is_missing
 from .columns import Column, Kept, label_rows
-from .product import Product
+from .drawing import Product, Release
 from .sampler import Sampler
 
 Integers = NDArray[np.int64]
@@ -39,6 +43,7 @@ FEW_LABELS = (
 )
 TOO_FEW = 20  # records: no order of them is as rare as a false alarm
 SAMPLED = 1 << 16  # records of a column in memory that are looked at, once side by side and once far apart
+LOOKS = (100, 10_000, None)  # rows that are compared; nearly every index differs in the first few
 FIRST = 1 << 16  # records of a file whose distances are looked at
 MOST_SYMBOLS = 64  # of a view whose distances are looked at; of a larger alphabet its halves are
 
@@ -191,11 +196,9 @@ def see(watches: Sequence[Watch], columns: Sequence[Column], kept: Kept) -> None
         one.add(label_rows(codes, column.rows))
 
 
-def watch(releases: Sequence[Any]) -> tuple[Watch, ...]:
+def watch(releases: Sequence[Release]) -> tuple[Watch, ...]:
     """One watch for each release."""
-    return tuple(
-        Watch.of(r.names[0] if r.product is None else r.names, r.sampler, r.product) for r in releases
-    )
+    return tuple(Watch.of(r.name, r.sampler, r.product) for r in releases)
 
 
 def ordered_columns(watches: Sequence[Watch]) -> list[Any]:
@@ -203,7 +206,7 @@ def ordered_columns(watches: Sequence[Watch]) -> list[Any]:
     return [one.name for one in watches if one.ordered()]
 
 
-def warn_if_ordered(releases: Sequence[Any], columns: Sequence[Column], kept: Kept) -> None:
+def warn_if_ordered(releases: Sequence[Release], columns: Sequence[Column], kept: Kept) -> None:
     """Warn where a column in memory is ordered, judged by a part of it.
 
     Neighbours at the start, and a sample in the order of the column: the former find clusters, the latter that it is
@@ -215,7 +218,7 @@ def warn_if_ordered(releases: Sequence[Any], columns: Sequence[Column], kept: Ke
         warn_if_codes_ordered(release, codes, column.rows)
 
 
-def warn_if_codes_ordered(release: Any, codes: NDArray[Any], rows: NDArray[np.uint32]) -> None:
+def warn_if_codes_ordered(release: Release, codes: NDArray[Any], rows: NDArray[np.uint32]) -> None:
     """Warn where the codes of one release are ordered; `rows` gives the row of each code."""
     if len(codes) <= TOO_FEW:
         return
@@ -263,3 +266,52 @@ def outside() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(PACKAGE):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def check_index(index: Any, releases: Sequence[tuple[Any, ...]], columns: Sequence[Any]) -> None:
+    """Refuse an index, or a level of it, that has the name or the values of a private column.
+
+    `releases` are the names that are drawn together, `columns` the Series of all of them in order. Values that are
+    missing on either side do not count. Renamed values count as repeated: an index of 1 and 2 that stands for yes
+    and no in every row tells as much.
+    """
+    import pandas
+
+    levels = [index.get_level_values(k) for k in range(index.nlevels)]
+    everything = [*levels, index] if len(levels) > 1 else levels
+    private = dict(zip([name for names in releases for name in names], columns, strict=True))
+    for level in everything:
+        named = set() if level.name is None else {level.name} & private.keys()
+        # Row numbers come with every frame, and say nothing about it.
+        numbers = isinstance(level, pandas.RangeIndex)
+        for names in () if numbers and not named else releases:
+            found = [name for name in names if name in named or _repeats(level, [private[name]])]
+            if found or (len(names) > 1 and _repeats(level, [private[name] for name in names])):
+                what = (found or [names])[0]
+                raise ValuesError(
+                    f"the index repeats the private column{'' if what is None else f' {what!r}'}",
+                    remedy="use reset_index(drop=True)",
+                )
+
+
+def _repeats(level: Any, columns: Sequence[Any]) -> bool:
+    """Whether the level has the values of a column, or of several as tuples, under these or other names."""
+    for rows in LOOKS:
+        left = as_list(level[:rows])
+        parts = [as_list(column.iloc[:rows]) for column in columns]
+        right = parts[0] if len(parts) == 1 else list(zip(*parts, strict=True))
+        pairs = [(x, y) for x, y in zip(left, right, strict=True) if _counts(x) and _counts(y)]
+        distinct = set(pairs)
+        renamed = len({x for x, _ in distinct}) == len(distinct) == len({y for _, y in distinct})
+        equal = all(x == y for x, y in distinct)
+        if not (equal or renamed):
+            return False
+    # Where no value occurs twice, any two columns are each other's renaming; and so are two that never change.
+    return bool(pairs) and (equal or 1 < len(distinct) < len(pairs))
+
+
+def _counts(value: Any) -> bool:
+    """Whether a value can be compared: it is not missing, and can be a label."""
+    return is_hashable(value) and not (
+        any(map(is_missing, value)) if isinstance(value, tuple) else is_missing(value)
+    )

@@ -26,11 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._common import checks
-from ..errors import SizeError, ValuesError
+from ..errors import SizeError
 from ..model.labels import Labels
-from .alphabet import Alphabet
+from .columns import Alphabet, Array
 
-Array = NDArray[Any]
 Integers = NDArray[np.uint64]
 
 Fill = Callable[[int, Integers], None]
@@ -226,24 +225,6 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def unsigned(codes: Array) -> Array:
-    """The same integers, seen as unsigned: a negative one becomes larger than every code."""
-    if codes.dtype.kind not in "iu":
-        raise ValuesError(
-            "must be integers",
-            parameter="codes",
-            given=f"an array of {codes.dtype}",
-            remedy="for labels use privatize(values)",
-        )
-    native = codes.astype(codes.dtype.newbyteorder("="), copy=False)
-    return native.view(np.dtype(f"u{native.dtype.itemsize}"))
-
-
-def smallest_unsigned(count: int) -> np.dtype[Any]:
-    """The smallest unsigned dtype that can number `count` things."""
-    return np.dtype(np.min_scalar_type(max(count - 1, 0)))
 
 
 def _to_native(out: Integers) -> None:

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from .._common.words import brief, shorten
 from ..certification.certified import Certified, as_estimable
-from ..draw.alphabet import Alphabet
+from ..draw.columns import Alphabet
+from ..draw.containers import as_column
 from ..draw.kernel import tally
 from ..errors import MechanismError, ValuesError
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
-from ..release.arrays import as_column
 from .labels import label_finder, report_codes
 
 Counts = NDArray[np.int64]

@@ -10,11 +10,11 @@ import numpy as np
 from .._common.json import parse_json
 from .._common.types import Ints
 from .._common.words import brief, shorten
-from ..certification.stored_labels import decode_label
-from ..draw.alphabet import Alphabet
+from ..certification.stored import decode_label
+from ..draw.columns import Alphabet
+from ..draw.containers import as_column
 from ..errors import ValuesError
 from ..model.labels import Labels, as_list, is_hashable, is_missing
-from ..release.arrays import as_column
 from ..release.files.csv import finder
 
 

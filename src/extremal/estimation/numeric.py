@@ -19,12 +19,12 @@ import numpy as np
 from .._common import checks
 from .._common.types import Floats
 from .._common.words import brief
+from ..draw.arrays import Draws, rounding_shares
+from ..draw.keys import Keyed
 from ..errors import OptionError, ValuesError
 from ..model.labels import Labels, as_list, is_missing
 from ..model.prior import Prior
 from ..model.purpose import Mean, mean
-from ..release.arrays import Draws
-from ..release.numbers import rounding_shares
 from .interval_table import IntervalTable
 from .result import Estimate
 
@@ -60,16 +60,14 @@ class Grid:
         values: Any,
         *,
         clip: bool = False,
-        key: bytes | None = None,
-        ids: Any = None,
+        keyed: Keyed | None = None,
         column: str | None = None,
-        occasion: int | str | None = None,
         seed: int | None = None,
     ) -> list[Any]:
         """For each number the point below or above it, drawn so that its mean is the number.
 
-        If reports of the points are drawn with a key, round with the same key, ids, column and occasion: points that
-        are drawn anew can be others, and then so are the reports.
+        If reports of the points are drawn with a key, round with the same `keyed` and column: points that are drawn
+        anew can be others, and then so are the reports.
 
         Parameters
         ----------
@@ -77,20 +75,17 @@ class Grid:
             A column of numbers within the grid.
         clip
             Whether numbers beyond the ends become the ends. The mean is then that of the clipped numbers.
-        key
-            32 secret bytes: then the point is a function of key, occasion, column, grid, id and number.
-        ids
-            With a key: an id for each number, each used once.
+        keyed
+            A secret key, an id for each number and an occasion: then the point is a function of these, column, grid and
+            number.
         column
             With a key: the name of the column; that of a Series if None.
-        occasion
-            With a key: another occasion, such as a wave, rounds anew.
         seed
             To repeat the rounding, for examples; chance decides otherwise.
         """
         x = self._within(values, clip)
         below, share = self._split(x)
-        draws = Draws(key, ids, column, occasion)
+        draws = Draws(keyed, column)
         up = rounding_shares(self.points, x, draws, getattr(values, "name", None), seed) < share
         labels = np.array(self.labels, dtype=object)
         return list(labels[below + up])

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..draw import self_check
+from ..draw.arrays import Draws
 from ..draw.columns import label_rows, shown
+from ..draw.containers import as_column
 from ..draw.drawing import Randomness
-from ..draw.keys import draw_key, keyed_words
 from ..draw.order import warn_if_numbers_ordered
 from ..draw.sampler import CHUNK, Fill, Integers, keystream
-from ..errors import KeyingError, ValuesError
-from ..release.arrays import Draws, as_column
+from ..errors import ValuesError
 
 Numbers = NDArray[np.int64]
 
@@ -91,12 +91,8 @@ def draw_windows(places: Places, digest: bytes, codes: Numbers, draws: Draws) ->
 def _fill(randomness: Randomness, digest: bytes, blocks: Integers | None, codes: Numbers) -> Fill:
     if randomness.key is None:
         return randomness.source.stream(len(codes))
-    if blocks is None or randomness.column is None:
-        raise KeyingError("a keyed draw must have ids and a column", given="none")
-    self_check.check_keyed_words(keyed_words)
-    subkey = draw_key(randomness.key, randomness.occasion, randomness.column, digest)
     rows = codes.astype(np.uint32)
-    return keyed_words(subkey, blocks, np.arange(len(rows), dtype=np.uint64), rows)
+    return randomness.keyed(digest, blocks, np.arange(len(rows), dtype=np.uint64), rows)
 
 
 def answer_numbers(alphabet: Any, answers: int, values: Any) -> Numbers:

@@ -25,17 +25,17 @@ from .._common import checks
 from .._common.json import parse_json
 from ..certification import file as mechanism_file
 from ..certification.proof import Lift, is_at_most, log_above, prior_masses
-from ..certification.stored_labels import decimal, decode_label, encode_label
+from ..certification.stored import decimal, decode_label, encode_label
 from ..certification.weights import TOTAL
-from ..draw.alphabet import Alphabet
-from ..draw.keys import Columns
+from ..draw.arrays import Draws
+from ..draw.columns import Alphabet
+from ..draw.keys import Columns, Keyed
 from ..draw.sampler import Words
 from ..errors import CertificationError, EpsilonError, FormatError
 from ..model.doubt import Doubt, check_protected
 from ..model.labels import check_labels
 from ..model.prior import Prior
 from ..model.regions import check_epsilon
-from ..release.arrays import Draws
 from .disclosure import doubt_of_windows
 from .drawing import Places, answer_numbers, draw_windows
 from .leakage import LARGEST, Supports, best_window, is_prime, least_held, next_prime, supports
@@ -170,10 +170,8 @@ class Windows:
         self,
         values: Any,
         *,
-        key: bytes | None = None,
-        ids: Any = None,
+        keyed: Keyed | None = None,
         column: Columns | None = None,
-        occasion: int | str | None = None,
         source: Words | None = None,
         allow_true_answers: bool = False,
     ) -> NDArray[np.int64]:
@@ -183,12 +181,10 @@ class Windows:
         ----------
         values
             The answers: a list, array or Series of labels, or of numbers where there is no prior.
-        key, ids
-            32 secret bytes and an id for each record: repeating a job repeats its reports.
+        keyed
+            A secret key, an id for each record and an occasion: repeating a job repeats its reports.
         column
             The name of the column, which keyed draws need.
-        occasion
-            Another one draws new reports under the same key.
         source
             Replaces the operating system's randomness in experiments.
         allow_true_answers
@@ -196,7 +192,7 @@ class Windows:
         """
         check_protected(self._doubt, allow_true_answers)
         codes = answer_numbers(self.alphabet, self.answers, values)
-        draws = Draws(key, ids, column, occasion, source)
+        draws = Draws(keyed, column, source)
         return draw_windows(self.places, bytes.fromhex(self.digest), codes, draws)
 
     def to_json(self) -> str:

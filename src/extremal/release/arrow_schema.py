@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._common.json import parse_json
-from ..draw.alphabet import Alphabet
+from ..draw.columns import Alphabet
 
 FIELD_ID = b"PARQUET:field_id"  # a number by which table formats know a column; says nothing about values
 EXTENSION = (b"ARROW:extension:name", b"ARROW:extension:metadata")  # without these the type is lost

@@ -26,12 +26,12 @@ import numpy as np
 
 from .._common.files import file_name, reason, sync_folder
 from .._common.json import parse_json
+from ..certification.certified import Certified
 from ..draw.columns import Column, Kept
 from ..draw.keys import Columns, draw_key, keyed_words
 from ..draw.sampler import Integers
 from ..errors import KeyingError
 from ..model.leakage import epsilon_pml, ldp_epsilon
-from .certificate import Certificate
 
 try:
     import fcntl
@@ -114,7 +114,7 @@ class Claim:
     """One column, or several as one symbol, that is to be released with a mechanism."""
 
     column: Columns
-    certified: Certificate
+    certified: Certified
 
 
 @dataclass(eq=False)
@@ -244,7 +244,7 @@ def ledger_path(ledger: Any, key: bytes | None, correction: bool = False) -> str
         raise KeyingError(
             "a ledger must come with a key",
             given="a ledger alone",
-            remedy="give `key=keys.read(path)` as well",
+            remedy="give `keyed=ex.Keyed(key, ids)` as well",
         )
     return file_name(ledger, "ledger", KeyingError)
 
@@ -377,7 +377,7 @@ def _changed(
     return Changed(int(changed.sum()), int(seen.sum()), others[-1]["day"], reports)
 
 
-def _changed_answers(certified: Certificate, reports: int) -> str:
+def _changed_answers(certified: Certified, reports: int) -> str:
     """What reports of different answers of one person tell: by local differential privacy, under any prior."""
     bound = reports * ldp_epsilon(certified.between)
     leak = f"leak at most {up(bound)} nats" if math.isfinite(bound) else "can leak everything"
@@ -420,7 +420,7 @@ def _refuse_second(
     )
 
 
-def _together(certified: Certificate, reports: int, known: bool) -> str:
+def _together(certified: Certified, reports: int, known: bool) -> str:
     """What the reports leak together, as far as the mechanism in hand tells."""
     everything = up((certified.prior_set or certified.prior).epsilon_max)
     if not known:
@@ -432,7 +432,7 @@ def _together(certified: Certificate, reports: int, known: bool) -> str:
     return f"{reports} reports together leak at most {bound} nats under its prior, one at most {up(certified.epsilon)}"
 
 
-def two_reports(certified: Certificate) -> float:
+def two_reports(certified: Certified) -> float:
     """The leakage of two independent reports of one answer, in nats, rounded up."""
     n, m = certified.weights.shape
     if n * m * m > LARGEST_JOINT:
@@ -441,7 +441,7 @@ def two_reports(certified: Certificate) -> float:
     return up(epsilon_pml(certified.prior_set or certified.prior_between, one.compose(one)))
 
 
-def _many_reports(certified: Certificate, reports: int) -> float:
+def _many_reports(certified: Certified, reports: int) -> float:
     """A bound without looking at the reports jointly: the first leaks epsilon, each other its LDP level."""
     bound = certified.epsilon + (reports - 1) * ldp_epsilon(certified.between)
     return up(bound) if math.isfinite(bound) else math.inf

@@ -5,8 +5,8 @@ a slow one, a lost executor. Each would draw again, and two draws for one record
 draws are keyed, and computing a report again gives the same report, or reports are stored before anyone sees
 them:
 
-    key and id_column     a lazy frame; the report is a function of key, id, column and mechanism
-    materialize=path      written once to a new Parquet folder, where Spark commits one attempt of each task,
+    a key                 a lazy frame; the report is a function of key, id, column and mechanism
+    target=path           written once to a new Parquet folder, where Spark commits one attempt of each task,
                           and read back; it survives whatever the storage survives
     neither, local[...]   kept by the one executor there is (localCheckpoint); gone when the session ends
     neither, a cluster    refused: what an executor keeps is lost with it, and after a repeated attempt two
@@ -18,7 +18,6 @@ travels inside the function that tasks run. docs/spark.md says where that is wri
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
@@ -36,15 +35,14 @@ except ImportError as error:
 from .. import errors
 from .._common.files import file_name
 from .._common.words import brief, shorten
-from ..draw.alphabet import Alphabet
-from ..draw.columns import Column
-from ..draw.drawing import Randomness, Release, choose_randomness
+from ..certification.certified import Certified
+from ..draw.columns import Alphabet, Column
+from ..draw.containers import as_column
+from ..draw.drawing import Job, Randomness, Release
 from ..draw.ids import id_blocks
 from ..errors import ExtremalError, FileError, ValuesError
 from . import spark_checks as checks
-from .arrays import as_column
-from .certificate import Certificate
-from .job import Job, plan
+from .job import Path, Terms, plan
 
 COMMITTER = "mapreduce.fileoutputcommitter.algorithm.version"
 # The last line of a worker's traceback.
@@ -52,29 +50,18 @@ OURS = re.compile(rf"^{re.escape(errors.__name__)}\.(\w+): (.*)$", re.MULTILINE)
 
 
 def privatize_spark(
-    frame: Any,
-    mechanisms: Mapping[Any, Certificate],
-    *,
-    key: bytes | None = None,
-    id_column: str | None = None,
-    materialize: str | os.PathLike[str] | None = None,
-    unknown: str = "refuse",
-    unknown_as: Mapping[Any, Hashable] | None = None,
-    occasion: int | str | None = None,
-    allow_true_answers: bool = False,
+    frame: Any, mechanisms: Mapping[Any, Certified], terms: Terms, target: Path | None = None
 ) -> Any:
     """The frame with reports in these columns and all else as it was; computing it again draws nothing again.
 
-    `mechanisms` maps a column to its certified mechanism, or a tuple of columns to one mechanism on tuples.
-
-    With `key` (32 secret bytes) and `id_column` the result is lazy and equals, record by record,
-    certified.privatize(values, key=key, ids=ids, column=name, occasion=occasion). Ids must be stored with the
+    With a key, and the name of a column of ids, the result is lazy and equals, record by record,
+    certified.privatize(values, keyed=Keyed(key, ids, occasion), column=name). Ids must be stored with the
     records; those that Spark makes (monotonically_increasing_id) change with the partitions and are refused.
     Before the frame is returned its values and ids are checked, which reads those columns once more; a repeated
     id is refused. A stream has no end at which ids could be compared: there distinct ids are yours to look after.
 
     Without a key the reports are stored before the frame is returned: in a new Parquet folder at
-    `materialize`, or by the session on local[...]; a cluster needs the folder or a key.
+    `target`, or by the session on local[...]; a cluster needs the folder or a key.
 
     A value that is not an input label, or is missing, is refused; unknown="drop" drops its record, and
     unknown_as={column: label} treats it as that label. Types are kept where they can hold every output
@@ -82,16 +69,16 @@ def privatize_spark(
     and does not keep the order of records.
     """
     checks.check_frame(frame)
-    folder = None if materialize is None else file_name(materialize, "materialize", FileError, "folder")
-    randomness = choose_randomness(key, id_column, occasion, None, "id_column")
-    job = plan(mechanisms, unknown, unknown_as, randomness, allow_true_answers=allow_true_answers)
+    folder = None if target is None else file_name(target, "target", FileError, "folder")
+    job, _ = plan(mechanisms, terms)
+    id_column = terms.id_column
     checks.check_columns_of_frame(frame, job, id_column)
-    checks.check_storage(frame, randomness.key is not None, folder)
+    checks.check_storage(frame, job.randomness.key is not None, folder)
     schema = _schema_of_reports(frame, job)
     releases = _shared(frame, job.releases)
     places = {name: frame.columns.index(name) for name in job.private}
     id_place = None if id_column is None else frame.columns.index(id_column)
-    work = Reports(releases, randomness, job.drop, places, id_place)
+    work = Reports(releases, job.randomness, job.drop, places, id_place)
     # By number, because mapInArrow looks its columns up by name and takes a dot for a part of a struct.
     reports = frame.toDF(*map(str, range(len(frame.columns)))).mapInArrow(work, schema)
 
@@ -103,17 +90,17 @@ def privatize_spark(
         checks.refuse_ids(frame, id_column)
     if folder is not None:
         return _stored(reports, folder, refuse_unknown)
-    if randomness.key is None:
+    if job.randomness.key is None:
         return _in_one_line(lambda: reports.localCheckpoint(eager=True), refuse_unknown)
     if not frame.isStreaming:
         refuse_unknown()
     return reports
 
 
-def counts_spark(frame: Any, column: str, certified: Certificate) -> dict[Hashable, int]:
+def counts_spark(frame: Any, column: str, certified: Certified) -> dict[Hashable, int]:
     """How often each output label was reported, in the order of the mechanism's outputs, zeros included."""
     checks.check_frame(frame)
-    job = plan({column: certified}, "refuse", None, Randomness(), allow_true_answers=True)  # draws nothing
+    job, _ = plan({column: certified}, Terms(allow_true_answers=True))  # draws nothing
     checks.check_columns_of_frame(frame, job, None)
     outputs = job.releases[0].sampler.outputs
     counts = dict.fromkeys(outputs, 0)
@@ -226,7 +213,7 @@ def _stored(reports: Any, path: str, refuse_unknown: Callable[[], None]) -> Any:
     if exists:  # raised here, so that Spark's error is not shown as its cause
         raise ValuesError(
             "must name a new folder",
-            parameter="materialize",
+            parameter="target",
             given=f"one that exists: {path}",
         )
     return reports.sparkSession.read.schema(reports.schema).parquet(path)

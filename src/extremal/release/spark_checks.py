@@ -16,14 +16,13 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from .._common.words import shorten
-from ..draw.alphabet import Alphabet
-from ..draw.columns import Column, shown
-from ..draw.drawing import Release
+from ..draw.columns import Alphabet, Column, shown
+from ..draw.containers import as_column
+from ..draw.drawing import MOST_NAMES, Job, Release, Unknown
 from ..draw.ids import REMEDY
 from ..errors import KeyingError, ValuesError
 from ..model.labels import is_missing
-from .arrays import as_column
-from .job import MOST_NAMES, Job, Unknown, check_columns
+from .job import check_columns
 
 ID_TYPES = ("byte", "short", "integer", "long", "string", "binary")
 
@@ -88,21 +87,21 @@ def _is_deterministic(frame: Any) -> bool:
     return bool(plan.deterministic())
 
 
-def check_storage(frame: Any, keyed: bool, materialize: Any) -> None:
+def check_storage(frame: Any, keyed: bool, target: Any) -> None:
     """Refuse what could be drawn twice."""
     if frame.isStreaming:
-        if not keyed or materialize is not None:
+        if not keyed or target is not None:
             raise KeyingError(
                 "a stream has no end at which to store it",
-                remedy="give key= and `id_column=`, without materialize=",
+                remedy="give `keyed=`, without target=",
             )
-    elif not keyed and materialize is None:
+    elif not keyed and target is None:
         master = str(frame.sparkSession.conf.get("spark.master", ""))
         if not re.fullmatch(r"local(\[.*\])?", master):
             raise KeyingError(
                 "without a key reports must be stored before they are used, and executors of a "
                 "cluster can be lost",
-                remedy=("give materialize=, a new folder for Parquet files, or key= and `id_column=`"),
+                remedy="give target=, a new folder for Parquet files, or `keyed=`",
             )
 
 

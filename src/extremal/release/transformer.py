@@ -7,20 +7,20 @@ more than one may. So all draws are keyed: the same person with the same answer 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from .._common import checks
 from .._common.frames import eager_frame
 from .._common.words import missing, shorten
+from ..certification.certified import Certified
 from ..draw.columns import shown
-from ..draw.keys import check_columns_name, check_given_name, read_key
+from ..draw.keys import Keyed, check_columns_name, check_given_name
 from ..errors import KeyingError, OptionError, ValuesError
-from .arrays import Draws, privatize_values
-from .certificate import Certificate
-from .frames import privatize_frame
+from .privatize import privatize
 
 try:
     from sklearn.base import BaseEstimator, TransformerMixin
@@ -40,17 +40,14 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
     ----------
     mechanisms
         The certified mechanism of each private column by name, or one for all columns.
-    key_file
-        A file with a secret key, made by `extremal.keys.write` or `extremal key`. The key itself is read when reports
-        are drawn, and is in no parameter and no pickle.
-    ids
-        Who is who: the name of a column that holds one id for each person, or a function that takes the data and
-        returns the ids. A column of ids is left out of the result.
+    keyed
+        `extremal.Keyed` with the path of a key file, which `extremal.keys.write` or `extremal key` makes. The key is
+        read when reports are drawn, and is in no parameter and no pickle. Its ids say who is who: the name of a column
+        that holds one id for each person, or a function that takes the data and returns the ids. A column of ids is
+        left out of the result. Another occasion draws new reports of the same people, which tell more.
     columns
         The names of the columns of an array, one text for each position, or a function that takes the data and returns
         them. Reports depend on these names, so name each column after its question. Frames bring their own names.
-    occasion
-        A wave, as text or an integer. Another occasion draws a new report of the same person, which tells more.
     unknown_as
         A label that missing and unknown values count as, or a mapping with one for each column. Without it they are
         refused.
@@ -69,20 +66,16 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
 
     def __init__(
         self,
-        mechanisms: Mapping[Any, Certificate] | Certificate | None = None,
+        mechanisms: Mapping[Any, Certified] | Certified | None = None,
         *,
-        key_file: str | os.PathLike[str] | None = None,
-        ids: Any = None,
+        keyed: Keyed | None = None,
         columns: Sequence[str] | Callable[[Any], Sequence[str]] | None = None,
-        occasion: int | str | None = None,
         unknown_as: Hashable | Mapping[Any, Hashable] = None,
         allow_true_answers: bool = False,
     ) -> None:
         self.mechanisms = mechanisms
-        self.key_file = key_file
-        self.ids = ids
+        self.keyed = keyed
         self.columns = columns
-        self.occasion = occasion
         self.unknown_as = unknown_as
         self.allow_true_answers = allow_true_answers
 
@@ -100,7 +93,7 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
         self._check_parameters()
         names = self._names(data, X)
         absent = [name for name in self._private(names) if name not in names]
-        absent += [self.ids] if not callable(self.ids) and self.ids not in names else []
+        absent += [self._who] if not callable(self._who) and self._who not in names else []
         if absent:
             raise ValuesError(
                 "must be a column of the data",
@@ -108,13 +101,13 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
                 given=shown(absent[0]),
                 remedy=f"name one of {shorten(names, 20)}",
             )
-        if not callable(self.ids) and self.ids in self._private(names):
-            raise KeyingError("must be a column that stays as it is", parameter="ids", given=shown(self.ids))
+        if not callable(self._who) and self._who in self._private(names):
+            raise KeyingError("must be a column that stays as it is", parameter="ids", given=shown(self._who))
         self._of_array = isinstance(data, np.ndarray)
         for name in () if self._of_array else self._private(names):
             check_given_name(name)
         self._columns = names
-        self.kept_ = [j for j, name in enumerate(names) if callable(self.ids) or name != self.ids]
+        self.kept_ = [j for j, name in enumerate(names) if callable(self._who) or name != self._who]
         return self
 
     def transform(self, X: Any) -> Any:
@@ -145,26 +138,25 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
             )
         chosen = self._private(names)
         unknown = self._unknown(chosen)
-        ids = self.ids(X) if callable(self.ids) else _column(data, names, self.ids)
-        key = read_key(str(self.key_file))
+        who = self._who
+        ids = who(X) if callable(who) else _column(data, names, who)
+        keyed = replace(self._keyed, key=self._keyed.secret, ids=ids)  # read once
         if not isinstance(data, np.ndarray):
-            reports = privatize_frame(
-                data,
-                chosen,
-                key=key,
-                ids=ids,
-                occasion=self.occasion,
-                unknown_as=unknown,
-                allow_true_answers=self.allow_true_answers,
-            )
-            return reports if callable(self.ids) else _without(reports, self.ids)
+            allowed = self.allow_true_answers
+            reports = privatize(data, chosen, keyed=keyed, unknown_as=unknown, allow_true_answers=allowed)
+            return reports if callable(who) else _without(reports, who)
         columns = []
         for j in self.kept_:
             name = names[j]
             if name in chosen:
-                draws = Draws(key, ids, name, self.occasion, allow_true_answers=self.allow_true_answers)
-                instead = None if unknown is None else unknown.get(name)
-                columns.append(privatize_values(chosen[name], data[:, j], draws, unknown_as=instead))
+                reports = chosen[name].privatize(
+                    data[:, j],
+                    keyed=keyed,
+                    column=name,
+                    unknown_as=None if unknown is None else unknown.get(name),
+                    allow_true_answers=self.allow_true_answers,
+                )
+                columns.append(reports)
             else:
                 columns.append(data[:, j])
         return _joined(columns, len(data))
@@ -205,23 +197,39 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
             raise OptionError(
                 "must be given", parameter="mechanisms", remedy="certify a design: certify(design)"
             )
-        if self.key_file is None:
+        if self.keyed is None:
             raise KeyingError(
                 "a pipeline may draw several times for one person, so a key is needed",
-                remedy="make a key file with keys.write(path), and give key_file=path",
+                remedy="make a key file with keys.write(path), and give keyed=Keyed(path, ids)",
             )
-        if self.ids is None:
+        checks.instance(
+            self.keyed, "keyed", Keyed, "a Keyed", remedy="e.g. `Keyed(path, ids)`", error=KeyingError
+        )
+        if isinstance(self.keyed.key, bytes):
             raise KeyingError(
-                "must say who is who", parameter="ids", remedy="name a column with one id a person"
+                "must be the path of a key file",
+                parameter="key",
+                given="the key itself, which would be in every pickle of the pipeline",
+                remedy="write one with keys.write(path)",
             )
 
-    def _private(self, names: list[Any]) -> dict[Any, Certificate]:
+    @property
+    def _keyed(self) -> Keyed:
+        assert self.keyed is not None  # checked before
+        return self.keyed
+
+    @property
+    def _who(self) -> Any:
+        """The name of the column of ids, or the function that makes them."""
+        return self._keyed.ids
+
+    def _private(self, names: list[Any]) -> dict[Any, Certified]:
         if isinstance(self.mechanisms, Mapping):
             return dict(self.mechanisms)
         assert self.mechanisms is not None  # checked before
-        return {name: self.mechanisms for name in names if callable(self.ids) or name != self.ids}
+        return {name: self.mechanisms for name in names if callable(self._who) or name != self._who}
 
-    def _unknown(self, chosen: Mapping[Any, Certificate]) -> dict[Any, Hashable] | None:
+    def _unknown(self, chosen: Mapping[Any, Certified]) -> dict[Any, Hashable] | None:
         if self.unknown_as is None or not isinstance(self.unknown_as, Mapping):
             return None if self.unknown_as is None else dict.fromkeys(chosen, self.unknown_as)
         if not self.unknown_as.keys() <= chosen.keys():

@@ -16,7 +16,6 @@ from extremal.certification.certify import certify
 from extremal.errors import FileError, KeyingError, ValuesError
 from extremal.model.mechanism import identity
 from extremal.release.files import csv_scan
-from extremal.release.files.privatize import privatize_file
 from tests.support.examples import at_most
 from tests.support.file_cases import KEY, SAME, WORDS, C, one_line
 
@@ -33,7 +32,7 @@ def privatized(text, mechanisms, **options):
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "s.csv", Path(folder) / "t.csv"
         source.write_bytes(text)
-        privatize_file(source, target, mechanisms, **options, allow_true_answers=True)
+        ex.privatize(source, mechanisms, target=target, **options, allow_true_answers=True)
         return target.read_bytes()
 
 
@@ -91,8 +90,8 @@ def test_how_a_report_is_written_does_not_depend_on_how_the_value_was():
     plain = b"n,answer\n1,a\n2,a\n"
     for style in (b'n,answer\n1,"a"\n2,a\n', b'n,answer\n1,"a"\n2,"a"\n'):
         assert privatized(style, {"answer": SAME}) == plain
-        assert privatized(style, {"answer": C}, key=KEY, id_column="n") == privatized(
-            plain, {"answer": C}, key=KEY, id_column="n"
+        assert privatized(style, {"answer": C}, keyed=ex.Keyed(KEY, "n")) == privatized(
+            plain, {"answer": C}, keyed=ex.Keyed(KEY, "n")
         )
 
 
@@ -119,20 +118,20 @@ def test_ids_in_csv_are_integers_if_they_are_written_as_such():
     c = C
     ids = ["7", "-3", "0", "008", "1.0", "abc", "99999999999999999999", "+5", " x", "é"]
     text = "id,answer\n" + "".join(f"{name},a\n" for name in ids)
-    got = privatized(text.encode(), {"answer": c}, key=KEY, id_column="id").decode()
+    got = privatized(text.encode(), {"answer": c}, keyed=ex.Keyed(KEY, "id")).decode()
     meant = [7, -3, 0, 8, "1.0", "abc", 99999999999999999999, 5, " x", "é"]
     reports = [row[1] for row in csv.reader(got.splitlines())][1:]
-    assert reports == c.privatize(["a"] * len(ids), key=KEY, ids=meant, column="answer")
+    assert reports == c.privatize(["a"] * len(ids), keyed=ex.Keyed(KEY, meant), column="answer")
     quoted = text.replace("7,", '"7",', 1)
-    assert privatized(quoted.encode(), {"answer": c}, key=KEY, id_column="id").decode() == got.replace(
+    assert privatized(quoted.encode(), {"answer": c}, keyed=ex.Keyed(KEY, "id")).decode() == got.replace(
         "7,", '"7",', 1
     )
     for twin in ("007", "+7", '"7"', '"007"'):
         again = text + f"{twin},a\n"
         with pytest.raises(KeyingError, match="records 1 and 11 of column 'id'"):
-            privatized(again.encode(), {"answer": c}, key=KEY, id_column="id")
+            privatized(again.encode(), {"answer": c}, keyed=ex.Keyed(KEY, "id"))
     with pytest.raises(KeyingError, match="spaces around"):
-        privatized(b"id,answer\n 8,a\n", {"answer": c}, key=KEY, id_column="id")
+        privatized(b"id,answer\n 8,a\n", {"answer": c}, keyed=ex.Keyed(KEY, "id"))
 
 
 @pytest.mark.parametrize(

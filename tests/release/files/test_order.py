@@ -19,8 +19,7 @@ import extremal as ex
 from extremal.certification.certify import certify
 from extremal.errors import FileError
 from extremal.release.files import privatize, shuffle
-from extremal.release.files.privatize import privatize_file
-from extremal.release.frequencies import leakage_under
+from extremal.release.files.checks import leakage_under
 from tests.support.cli_cases import environment, run
 from tests.support.file_cases import FORMATS, KEY, SAME, C, one_line, read, write
 
@@ -42,10 +41,12 @@ def shuffled_ids(n):
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_file_sorted_by_the_private_column_is_refused_unless_that_is_accepted(tmp_path, kind):
     source, target = write(tmp_path / f"s.{kind}", survey(SORTED)), tmp_path / f"t.{kind}"
-    one_line(FileError, "order of the records", lambda: privatize_file(source, target, {"answer": C}))
+    one_line(FileError, "order of the records", lambda: ex.privatize(source, {"answer": C}, target=target))
     assert [p.name for p in tmp_path.iterdir()] == [source.name]
-    privatize_file(source, target, {"answer": C}, order="keep")
-    one_line(FileError, "order must be", lambda: privatize_file(source, target, {"answer": C}, order="sort"))
+    ex.privatize(source, {"answer": C}, target=target, order="keep")
+    one_line(
+        FileError, "order must be", lambda: ex.privatize(source, {"answer": C}, target=target, order="sort")
+    )
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -54,8 +55,8 @@ def test_shuffling_keeps_every_record_whole_and_no_order(tmp_path, kind):
     source, target = write(tmp_path / f"s.{kind}", survey(SORTED, ids)), tmp_path / f"t.{kind}"
     orders = []
     for _ in range(2):
-        privatize_file(
-            source, target, {"answer": SAME}, order="shuffle", overwrite=True, allow_true_answers=True
+        ex.privatize(
+            source, {"answer": SAME}, target=target, order="shuffle", overwrite=True, allow_true_answers=True
         )
         got = read(target)
         rows = list(zip(*(map(str, got[name]) for name in ("id", "answer", "note")), strict=True))
@@ -64,8 +65,10 @@ def test_shuffling_keeps_every_record_whole_and_no_order(tmp_path, kind):
         orders.append(rows)
     assert orders[0] != orders[1]
     assert [row[1] for row in orders[0]] != SORTED
-    privatize_file(source, target, {"answer": C}, order="shuffle", overwrite=True, key=KEY, id_column="id")
-    meant = C.privatize(random_free(SORTED), key=KEY, ids=random_free(ids), column="answer")
+    ex.privatize(
+        source, {"answer": C}, target=target, order="shuffle", overwrite=True, keyed=ex.Keyed(KEY, "id")
+    )
+    meant = C.privatize(random_free(SORTED), keyed=ex.Keyed(KEY, random_free(ids)), column="answer")
     of = dict(zip(random_free(ids), meant, strict=True))
     got = read(target)
     assert [of[int(i)] for i in got["id"]] == got["answer"]
@@ -83,15 +86,19 @@ def test_shuffling_does_not_help_where_a_column_numbers_the_records(tmp_path, ki
     one_line(
         FileError,
         "'id' of .* still shows",
-        lambda: privatize_file(source, target, {"answer": C}, order="shuffle"),
+        lambda: ex.privatize(source, {"answer": C}, target=target, order="shuffle"),
     )
     assert not target.exists()
 
 
 def test_the_last_line_gets_its_end_when_records_are_shuffled(tmp_path):
     (tmp_path / "s.csv").write_bytes(b"answer,n\na,2\na,1\na,3")
-    privatize_file(
-        tmp_path / "s.csv", tmp_path / "t.csv", {"answer": SAME}, order="shuffle", allow_true_answers=True
+    ex.privatize(
+        tmp_path / "s.csv",
+        {"answer": SAME},
+        target=tmp_path / "t.csv",
+        order="shuffle",
+        allow_true_answers=True,
     )
     assert sorted((tmp_path / "t.csv").read_bytes().splitlines()) == [b"a,1", b"a,2", b"a,3", b"answer,n"]
 
@@ -103,7 +110,7 @@ def test_a_file_too_large_to_shuffle_is_refused(tmp_path, kind, monkeypatch):
     one_line(
         FileError,
         "at most 1000 bytes",
-        lambda: privatize_file(source, target, {"answer": C}, order="shuffle"),
+        lambda: ex.privatize(source, {"answer": C}, target=target, order="shuffle"),
     )
     assert not target.exists()
 
@@ -156,7 +163,7 @@ def test_answers_far_from_the_prior_are_told_to_the_operator_alone(tmp_path):
 def test_answers_that_follow_the_prior_are_not_worth_a_word(tmp_path):
     values = random.Random(4).choices(LABELS, [0.5, 0.3, 0.2], k=2000)
     source = write(tmp_path / "s.csv", {"answer": values})
-    assert privatize_file(source, tmp_path / "t.csv", {"answer": C}).notes == ()
+    assert ex.privatize(source, {"answer": C}, target=tmp_path / "t.csv").notes == ()
 
 
 # --- what is left behind, and who can read it -----------------------------------------------------
@@ -174,14 +181,14 @@ MIXED = survey(random.Random(6).choices(LABELS, k=300))
 
 def test_a_target_is_written_replaced_and_never_half_there(tmp_path, way):
     source, target = write(tmp_path / "s.csv", MIXED), tmp_path / "t.csv"
-    privatize_file(source, target, {"answer": SAME}, allow_true_answers=True)
+    ex.privatize(source, {"answer": SAME}, target=target, allow_true_answers=True)
     assert target.read_bytes() == source.read_bytes()
     target.write_text("old")
     seen = []
-    privatize_file(
+    ex.privatize(
         source,
-        target,
         {"answer": SAME},
+        target=target,
         overwrite=True,
         progress=lambda *_: seen.append(target.read_text()),
         allow_true_answers=True,
@@ -204,10 +211,10 @@ def test_readers_of_another_group_gain_nothing(tmp_path, way, monkeypatch):
         seen = []
         for mode, meant in ((0o640, 0o600), (0o644, 0o644), (0o604, 0o600), (0o660, 0o600)):
             monkeypatch.setattr(privatize, "readers_of", lambda p, mode=mode: (mode, os.stat(p).st_gid + 1))
-            privatize_file(
+            ex.privatize(
                 source,
-                target,
                 {"answer": C},
+                target=target,
                 overwrite=True,
                 progress=lambda *_: seen.extend(p.stat().st_mode for p in tmp_path.glob(".*part")),
             )
@@ -228,15 +235,15 @@ def test_pipes_folders_links_and_the_source_itself_are_no_targets_and_pipes_no_s
     one_line(
         FileError,
         "regular file",
-        lambda: privatize_file(tmp_path / "pipe.csv", tmp_path / "t.csv", {"answer": C}),
+        lambda: ex.privatize(tmp_path / "pipe.csv", {"answer": C}, target=tmp_path / "t.csv"),
     )
     for name in ("pipe", "folder", "link", "hard", "s"):
         for overwrite in (False, True):
             with pytest.raises(FileError, match="target must"):
-                privatize_file(source, tmp_path / f"{name}.csv", {"answer": C}, overwrite=overwrite)
+                ex.privatize(source, {"answer": C}, target=tmp_path / f"{name}.csv", overwrite=overwrite)
     assert sorted(p.name for p in tmp_path.iterdir()) == before
     (tmp_path / "away.csv").symlink_to(tmp_path / "nowhere.csv")
-    privatize_file(source, tmp_path / "away.csv", {"answer": C}, overwrite=True)
+    ex.privatize(source, {"answer": C}, target=tmp_path / "away.csv", overwrite=True)
     assert not (tmp_path / "away.csv").is_symlink()
     assert not (tmp_path / "nowhere.csv").exists()
 
@@ -306,7 +313,7 @@ def test_nothing_of_a_private_column_survives_in_the_bytes_of_a_parquet_file(tmp
         data_page_size=64,
     )
     assert source.read_bytes().count(b"Truth-") > 5
-    privatize_file(source, target, {"answer": secret})
+    ex.privatize(source, {"answer": secret}, target=target)
     assert b"Truth" not in target.read_bytes()
     got = pq.read_table(target)
     assert set(got["answer"].to_pylist()) <= {"r0", "r1", "r2"}
@@ -319,20 +326,20 @@ def test_refusing_everything_leaves_an_old_target_alone(tmp_path):
     source, target = write(tmp_path / "s.csv", survey(["x"] * 5)), tmp_path / "t.csv"
     target.write_text("old")
     with pytest.raises(ex.errors.ValuesError, match="No records left"):
-        privatize_file(source, target, {"answer": C}, unknown="drop", overwrite=True)
+        ex.privatize(source, {"answer": C}, target=target, unknown="drop", overwrite=True)
     assert target.read_text() == "old"
 
 
 def test_a_stream_gets_everything_or_nothing(tmp_path):
     source = write(tmp_path / "s.csv", MIXED)
     with open(tmp_path / "out", "w+b") as stream:
-        privatize_file(source, stream, {"answer": SAME}, allow_true_answers=True)
+        ex.privatize(source, {"answer": SAME}, target=stream, allow_true_answers=True)
         stream.seek(0)
         assert stream.read() == source.read_bytes()
     bad = write(tmp_path / "b.csv", survey([*MIXED["answer"], "strange"]))
     with open(tmp_path / "out", "w+b") as stream:
         with pytest.raises(ex.errors.ValuesError):
-            privatize_file(bad, stream, {"answer": SAME}, allow_true_answers=True)
+            ex.privatize(bad, {"answer": SAME}, target=stream, allow_true_answers=True)
         stream.seek(0)
         assert stream.read() == b""
     assert list(csv.reader((tmp_path / "out").read_text().splitlines())) == []

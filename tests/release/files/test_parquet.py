@@ -14,8 +14,6 @@ from extremal.certification.certify import certify
 from extremal.errors import ExtremalError, FileError
 from extremal.model.mechanism import identity
 from extremal.release.files import parquet as parquet_files
-from extremal.release.files.privatize import privatize_file
-from extremal.release.frames import privatize_frame
 from tests.support.file_cases import SAME, WORDS, C, left_behind, one_line, rows_of, write
 
 
@@ -50,12 +48,12 @@ def test_types_and_values_of_other_columns_are_kept_in_parquet(tmp_path, column)
     table = rich_table()
     source, target = tmp_path / "s.parquet", tmp_path / "t.parquet"
     pq.write_table(table, source, row_group_size=37)
-    privatize_file(source, target, {column: C})
+    ex.privatize(source, {column: C}, target=target)
     got = pq.read_table(target)
     assert got.schema == table.schema
     assert got.drop_columns([column]).equals(table.drop_columns([column]))
     assert set(got[column].to_pylist()) == set(C.outputs)
-    privatize_file(source, target, {column: SAME}, overwrite=True, allow_true_answers=True)
+    ex.privatize(source, {column: SAME}, target=target, overwrite=True, allow_true_answers=True)
     assert pq.read_table(target)[column].to_pylist() == table[column].to_pylist()
 
 
@@ -65,14 +63,14 @@ def test_codecs_are_kept_and_row_groups_are_not(tmp_path):
     written = []
     for size in (7, 50, 200):
         pq.write_table(table, source, compression="zstd", row_group_size=size)
-        privatize_file(source, target, {"answer": SAME}, overwrite=True, allow_true_answers=True)
+        ex.privatize(source, {"answer": SAME}, target=target, overwrite=True, allow_true_answers=True)
         written.append(target.read_bytes())
         about = pq.read_metadata(target)
         assert {about.row_group(0).column(c).compression for c in range(3)} == {"ZSTD"}
         assert [about.row_group(g).num_rows for g in range(about.num_row_groups)] == [64, 64, 64, 8]
     assert len(set(written)) == 1
     pq.write_table(table, source, compression={"answer": "gzip", "small": "none", "long": "snappy"})
-    privatize_file(source, target, {"long": C}, overwrite=True)
+    ex.privatize(source, {"long": C}, target=target, overwrite=True)
     about = pq.read_metadata(target)
     assert [about.row_group(0).column(c).compression for c in range(3)] == ["GZIP", "UNCOMPRESSED", "GZIP"]
 
@@ -89,7 +87,7 @@ def test_metadata_that_may_describe_the_values_are_left_out_of_parquet(tmp_path)
     metadata = {**table.schema.metadata, b"spark": b"secret"}
     source, target = tmp_path / "s.parquet", tmp_path / "t.parquet"
     pq.write_table(table.cast(pa.schema(fields, metadata=metadata)), source)
-    privatize_file(source, target, {"answer": C})
+    ex.privatize(source, {"answer": C}, target=target)
     assert b"secret" not in target.read_bytes()
     schema = pq.read_schema(target)
     assert schema.field("answer").metadata == {b"PARQUET:field_id": b"7"}
@@ -106,10 +104,10 @@ def test_the_dtypes_of_pandas_survive_parquet(tmp_path, dtype):
     frame = pd.DataFrame({"answer": pd.Series(labels * 40).astype(dtype), "n": 1})
     frame.to_parquet(tmp_path / "s.parquet")
     same = certify(prior, identity(prior), 1.0, allow_true_answers=True)
-    privatize_file(
+    ex.privatize(
         tmp_path / "s.parquet",
-        tmp_path / "t.parquet",
         {"answer": same},
+        target=tmp_path / "t.parquet",
         order="keep",
         allow_true_answers=True,
     )
@@ -120,7 +118,7 @@ def test_more_outputs_than_inputs_change_the_type_to_integers(tmp_path):
     many = certify(WORDS, ex.Mechanism(np.full((3, 5), 0.2), WORDS.labels), 0.0)
     source, target = tmp_path / "s.parquet", tmp_path / "t.parquet"
     pd.DataFrame({"answer": ["a"] * 200, "cat": pd.Categorical(["a"] * 200)}).to_parquet(source)
-    privatize_file(source, target, {"answer": many, "cat": many})
+    ex.privatize(source, {"answer": many, "cat": many}, target=target)
     got = pd.read_parquet(target)
     assert got["answer"].dtype == np.int64
     assert set(got["answer"]) == set(got["cat"]) == set(range(5))
@@ -134,12 +132,14 @@ def test_a_damaged_parquet_file_is_refused_in_one_line(tmp_path):
         one_line(
             FileError,
             "not a Parquet file that can be read",
-            lambda: privatize_file(source, tmp_path / "t.parquet", {"answer": C}),
+            lambda: ex.privatize(source, {"answer": C}, target=tmp_path / "t.parquet"),
         )
         assert left_behind(tmp_path) == []
     pq.write_table(pa.table([["a"], ["a"]], names=["answer", "answer"]), source)
     one_line(
-        FileError, "more than once", lambda: privatize_file(source, tmp_path / "t.parquet", {"answer": C})
+        FileError,
+        "more than once",
+        lambda: ex.privatize(source, {"answer": C}, target=tmp_path / "t.parquet"),
     )
 
 
@@ -147,11 +147,11 @@ def test_an_order_of_categories_is_not_claimed_for_the_order_of_the_mechanism(tm
     source, target = tmp_path / "s.parquet", tmp_path / "t.parquet"
     order = pd.CategoricalDtype(["b,b", 'c"c', "a"], ordered=True)
     pd.DataFrame({"answer": pd.Series(["a", "b,b"] * 50, dtype=order)}).to_parquet(source)
-    privatize_file(source, target, {"answer": SAME}, order="keep", allow_true_answers=True)
+    ex.privatize(source, {"answer": SAME}, target=target, order="keep", allow_true_answers=True)
     got = pd.read_parquet(target)["answer"]
     assert got.tolist() == ["a", "b,b"] * 50
     assert not got.cat.ordered
-    table = privatize_frame(pq.read_table(source), {"answer": SAME}, allow_true_answers=True)
+    table = ex.privatize(pq.read_table(source), {"answer": SAME}, allow_true_answers=True)
     assert not table.schema.field("answer").type.ordered
     assert table.to_pandas()["answer"].tolist() == ["a", "b,b"] * 50
 
@@ -175,7 +175,7 @@ def test_a_damaged_footer_never_ends_in_anything_but_a_file_or_one_line(tmp_path
         damaged[place] ^= 0x55
         source.write_bytes(damaged)
         try:
-            privatize_file(source, target, {"answer": C}, overwrite=True)
+            ex.privatize(source, {"answer": C}, target=target, overwrite=True)
         except ExtremalError as error:
             refusals.append((str(error), target.exists()))
         target.unlink(missing_ok=True)
@@ -208,6 +208,6 @@ def test_a_table_is_gone_before_more_is_read(tmp_path, monkeypatch):
 
     monkeypatch.setattr(parquet_files.ParquetData, "_tables", watched_tables)
     monkeypatch.setattr(parquet_files.ParquetData, "_batches", watched_batches)
-    privatize_file(tmp_path / "in.parquet", tmp_path / "out.parquet", {"answer": C}, order="keep")
+    ex.privatize(tmp_path / "in.parquet", {"answer": C}, target=tmp_path / "out.parquet", order="keep")
     assert len(made) >= 4
     assert max(alive) == 0

@@ -18,16 +18,15 @@ from scipy import stats
 
 import extremal as ex
 from extremal.certification.certify import certify
+from extremal.draw import drawing
 from extremal.draw.sampler import SecureWords, SeededWords
-from extremal.errors import FileError, KeyingError, ValuesError
+from extremal.errors import FileError, KeyingError, OptionError, ValuesError
 from extremal.model.mechanism import identity
-from extremal.release import job as releases
-from extremal.release.files import csv_scan
-from extremal.release.files import ids as file_ids
+from extremal.release.files import csv_scan, task
 from extremal.release.files import parquet as parquet_files
-from extremal.release.files.privatize import privatize_file
+from extremal.release.files.privatize import FileOptions, privatize_file
 from extremal.release.files.source import open_data
-from extremal.release.frames import privatize_frame
+from extremal.release.job import Terms
 from tests.support.falsifier import finds_more_than
 from tests.support.file_cases import (
     FORMATS,
@@ -67,10 +66,10 @@ def target(source):
 
 def test_the_file_comes_back_with_the_reports_of_its_column(source, target):
     before = source.read_bytes()
-    done = privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    done = ex.privatize(source, {"answer": C}, target=target, keyed=ex.Keyed(KEY, "id"))
     assert (done.rows, done.dropped, done.target) == (300, 0, str(target))
     expected = rows_of(300)
-    expected["answer"] = C.privatize(expected["answer"], key=KEY, ids=expected["id"], column="answer")
+    expected["answer"] = C.privatize(expected["answer"], keyed=ex.Keyed(KEY, expected["id"]), column="answer")
     if source.suffix == ".csv":
         expected["id"] = list(map(str, expected["id"]))
     assert read(target) == expected
@@ -79,26 +78,26 @@ def test_the_file_comes_back_with_the_reports_of_its_column(source, target):
 
 
 def test_a_rerun_with_the_same_key_gives_the_same_bytes(source, target):
-    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    ex.privatize(source, {"answer": C}, target=target, keyed=ex.Keyed(KEY, "id"))
     first = target.read_bytes()
-    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id", overwrite=True)
+    ex.privatize(source, {"answer": C}, target=target, keyed=ex.Keyed(KEY, "id"), overwrite=True)
     assert target.read_bytes() == first
-    privatize_file(source, target, {"answer": C}, overwrite=True)
+    ex.privatize(source, {"answer": C}, target=target, overwrite=True)
     second = target.read_bytes()
-    privatize_file(source, target, {"answer": C}, overwrite=True)
+    ex.privatize(source, {"answer": C}, target=target, overwrite=True)
     assert len({first, second, target.read_bytes()}) == 3
 
 
 def test_a_file_gets_the_keyed_reports_of_its_frame(source, target):
-    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    ex.privatize(source, {"answer": C}, target=target, keyed=ex.Keyed(KEY, "id"))
     load = pd.read_csv if source.suffix == ".csv" else pd.read_parquet
-    frame = privatize_frame(load(source), {"answer": C}, key=KEY, ids="id")
+    frame = ex.privatize(load(source), {"answer": C}, keyed=ex.Keyed(KEY, "id"))
     assert load(target).equals(frame)
 
 
 def test_nothing_but_the_column_changes(source, target):
     """A mechanism that reports the truth copies the file."""
-    privatize_file(source, target, {"answer": SAME}, allow_true_answers=True)
+    ex.privatize(source, {"answer": SAME}, target=target, allow_true_answers=True)
     assert read(target) == read(source)
     if source.suffix == ".csv":
         assert target.read_bytes() == source.read_bytes()
@@ -112,7 +111,7 @@ def test_every_piece_and_column_has_its_own_words(tmp_path):
     for suffix in FORMATS:
         source = write(tmp_path / f"s.{suffix}", {"one": ["x"] * n, "two": ["x"] * n})
         target = source.with_stem("t")
-        privatize_file(source, target, {"one": coin, "two": coin})
+        ex.privatize(source, {"one": coin, "two": coin}, target=target)
         one, two = (np.array(column) == "x" for column in read(target).values())
         pieces = one.reshape(-1, 64)
         for same, of in ((one == two, n), (pieces[1:] == pieces[:-1], n - 64)):
@@ -127,7 +126,7 @@ def test_no_stream_of_words_is_used_twice(source, target):
             return super().stream(count)
 
     streams = []
-    privatize_file(source, target, {"answer": C}, words=Counted())
+    ex.privatize(source, {"answer": C}, target=target, source=Counted())
     assert sum(streams) == 300
     assert len(streams) > 3
 
@@ -139,7 +138,7 @@ def test_reports_follow_the_certified_distribution(tmp_path, monkeypatch):
     n = 60_000
     for suffix in FORMATS:
         source = write(tmp_path / f"s.{suffix}", {"answer": ["b,b"] * n, "n": [1] * n}, 7000)
-        privatize_file(source, source.with_stem("t"), {"answer": C})
+        ex.privatize(source, {"answer": C}, target=source.with_stem("t"))
         reports = read(source.with_stem("t"))["answer"]
         for j, y in enumerate(C.outputs):
             p, count = float(C.weights[1, j]) / 2**62, reports.count(y)
@@ -152,16 +151,20 @@ def test_several_columns_one_by_one_and_together(source, target):
     write(source, columns)
     both = ex.Prior.product(WORDS, WORDS)
     joint = certify(both, identity(both), 4.0, allow_true_answers=True)
-    privatize_file(source, target, {("twin", "answer"): joint}, allow_true_answers=True)
+    ex.privatize(source, {("twin", "answer"): joint}, target=target, allow_true_answers=True)
     assert read(target) == read(source)
     loose = certify(both, ex.theory.randomized_response(both, 1.0), 1.0)
-    privatize_file(source, target, {("twin", "answer"): loose}, key=KEY, id_column="id", overwrite=True)
+    ex.privatize(
+        source, {("twin", "answer"): loose}, target=target, keyed=ex.Keyed(KEY, "id"), overwrite=True
+    )
     got = read(target)
     pairs = list(zip(columns["twin"], columns["answer"], strict=True))
     assert list(zip(got["twin"], got["answer"], strict=True)) == loose.privatize(
-        pairs, key=KEY, ids=columns["id"], column=("twin", "answer")
+        pairs, keyed=ex.Keyed(KEY, columns["id"]), column=("twin", "answer")
     )
-    privatize_file(source, target, {"answer": SAME, "twin": SAME}, overwrite=True, allow_true_answers=True)
+    ex.privatize(
+        source, {"answer": SAME, "twin": SAME}, target=target, overwrite=True, allow_true_answers=True
+    )
     assert read(target) == read(source)
 
 
@@ -171,14 +174,19 @@ def test_unknown_values_are_refused_counted_dropped_or_mapped(source, target):
     columns["answer"][250] = None
     write(source, columns)
     with pytest.raises(ValuesError, match=r"'answer'.* in 3 of 300 rows: 'strange' \(2\), missing \(1\);"):
-        privatize_file(source, target, {"answer": C})
+        ex.privatize(source, {"answer": C}, target=target)
     assert os.listdir(source.parent) == [source.name]
-    done = privatize_file(source, target, {"answer": SAME}, unknown="drop", allow_true_answers=True)
+    done = ex.privatize(source, {"answer": SAME}, target=target, unknown="drop", allow_true_answers=True)
     assert (done.rows, done.dropped) == (297, 3)
     kept = [i for i in range(300) if i not in (10, 200, 250)]
     assert read(target) == {name: [values[i] for i in kept] for name, values in read(source).items()}
-    privatize_file(
-        source, target, {"answer": SAME}, unknown_as={"answer": "a"}, overwrite=True, allow_true_answers=True
+    ex.privatize(
+        source,
+        {"answer": SAME},
+        target=target,
+        unknown_as={"answer": "a"},
+        overwrite=True,
+        allow_true_answers=True,
     )
     assert [read(target)["answer"][i] for i in (10, 200, 250)] == ["a", "a", "a"]
     assert len(read(target)["id"]) == 300
@@ -188,16 +196,18 @@ def test_ids_of_dropped_rows_take_their_words_with_them(source, target):
     columns = rows_of(300)
     columns["answer"][10] = "strange"
     write(source, columns)
-    privatize_file(source, target, {"answer": C}, unknown="drop", key=KEY, id_column="id")
+    ex.privatize(source, {"answer": C}, target=target, unknown="drop", keyed=ex.Keyed(KEY, "id"))
     del columns["answer"][10], columns["id"][10]
     assert read(target)["answer"] == C.privatize(
-        columns["answer"], key=KEY, ids=columns["id"], column="answer"
+        columns["answer"], keyed=ex.Keyed(KEY, columns["id"]), column="answer"
     )
 
 
 def test_progress_goes_from_the_start_to_the_end(source, target):
     seen = []
-    privatize_file(source, target, {"answer": C}, progress=lambda done, total: seen.append((done, total)))
+    ex.privatize(
+        source, {"answer": C}, target=target, progress=lambda done, total: seen.append((done, total))
+    )
     total = 300 if source.suffix == ".parquet" else source.stat().st_size
     assert seen[-1] == (total, total)
     assert [done for done, _ in seen] == sorted({done for done, _ in seen})
@@ -211,7 +221,7 @@ def test_a_file_without_records_is_refused(source, target):
     one_line(
         ValuesError,
         "must have records, got names of columns alone: .*; is it the right file",
-        lambda: privatize_file(source, target, {"answer": C}, key=KEY, id_column="id"),
+        lambda: ex.privatize(source, {"answer": C}, target=target, keyed=ex.Keyed(KEY, "id")),
     )
     assert not target.exists()
 
@@ -219,7 +229,11 @@ def test_a_file_without_records_is_refused(source, target):
 def test_a_file_is_opened_once_and_a_change_since_then_is_noticed(source, target):
     data = open_data(str(source), ["answer"], None, None)
     os.utime(source, ns=(1, 1))
-    one_line(FileError, "changed while", lambda: privatize_file(data, target, {"answer": C}))
+    one_line(
+        FileError,
+        "changed while",
+        lambda: privatize_file(data, target, {"answer": C}, Terms(), FileOptions()),
+    )
     assert not target.exists()
 
 
@@ -228,7 +242,7 @@ def test_a_file_is_opened_once_and_a_change_since_then_is_noticed(source, target
 
 def test_a_target_that_is_there_or_is_the_source_is_left_alone(source, target):
     target.write_text("precious")
-    one_line(FileError, "overwrite=True", lambda: privatize_file(source, target, {"answer": C}))
+    one_line(FileError, "overwrite=True", lambda: ex.privatize(source, {"answer": C}, target=target))
     assert target.read_text() == "precious"
     before = source.read_bytes()
     target.unlink()
@@ -239,12 +253,12 @@ def test_a_target_that_is_there_or_is_the_source_is_left_alone(source, target):
         one_line(
             FileError,
             "must not be the source",
-            lambda name=name: privatize_file(source, name, {"answer": C}, overwrite=True),
+            lambda name=name: ex.privatize(source, {"answer": C}, target=name, overwrite=True),
         )
     assert source.read_bytes() == before
     dangling = source.with_stem("dangling")
     dangling.symlink_to(source.parent / "nowhere")
-    one_line(FileError, "already exists", lambda: privatize_file(source, dangling, {"answer": C}))
+    one_line(FileError, "already exists", lambda: ex.privatize(source, {"answer": C}, target=dangling))
 
 
 def test_a_target_that_appears_in_the_meantime_is_left_alone(source, target):
@@ -254,7 +268,7 @@ def test_a_target_that_appears_in_the_meantime_is_left_alone(source, target):
     one_line(
         FileError,
         "in the meantime",
-        lambda: privatize_file(source, target, {"answer": C}, progress=meddle),
+        lambda: ex.privatize(source, {"answer": C}, target=target, progress=meddle),
     )
     assert target.read_text() == "precious"
     assert left_behind(source.parent) == []
@@ -265,7 +279,9 @@ def test_a_source_that_changes_is_noticed(source, target):
         os.utime(source, ns=(1, 1))
 
     one_line(
-        FileError, "changed while", lambda: privatize_file(source, target, {"answer": C}, progress=meddle)
+        FileError,
+        "changed while",
+        lambda: ex.privatize(source, {"answer": C}, target=target, progress=meddle),
     )
     assert not target.exists()
 
@@ -274,19 +290,18 @@ def test_a_source_that_changes_is_noticed(source, target):
     ("options", "error", "message"),
     [
         ({"mechanisms": {"question": C}}, ValuesError, "must have the column 'question', got id, "),
-        ({"mechanisms": {}}, ValuesError, "at least one column"),
+        ({"mechanisms": {}}, ValuesError, "mechanisms must be a mapping"),
         ({"mechanisms": {"answer": C.mechanism}}, ValuesError, "certified one"),
-        ({"id_column": "id"}, KeyingError, "id_column must come with a key"),
-        ({"key": KEY}, KeyingError, "must come with ids, got a key alone; give id_column="),
-        ({"key": b"short", "id_column": "id"}, KeyingError, "32 bytes, got 5"),
-        ({"key": KEY, "id_column": "who"}, ValuesError, "must have the column 'who'"),
-        ({"key": KEY, "id_column": "answer"}, ValuesError, "stays as it is"),
-        ({"key": KEY, "id_column": "id", "words": SeededWords(1)}, KeyingError, "leave one out"),
+        ({"keyed": KEY}, KeyingError, "keyed must be a Keyed"),
+        ({"keyed": ex.Keyed(KEY, [1, 2])}, KeyingError, "ids must be the name of a column"),
+        ({"keyed": ex.Keyed(KEY, "who")}, ValuesError, "must have the column 'who'"),
+        ({"keyed": ex.Keyed(KEY, "answer")}, ValuesError, "stays as it is"),
+        ({"keyed": ex.Keyed(KEY, "id"), "words": SeededWords(1)}, KeyingError, "leave one out"),
         ({"words": 5}, ValuesError, "SecureWords"),
         ({"format": "csv", "delimiter": 5}, FileError, "delimiter must be one ASCII|UTF-8"),
-        ({"format": "excel"}, FileError, '"csv" or "parquet", got .excel.'),
-        ({"unmarked": "yes"}, FileError, '"refuse" or "allow"'),
-        ({"unknown": "keep"}, ValuesError, '"refuse" or "drop"'),
+        ({"format": "excel"}, FileError, "one of csv, parquet, got .excel."),
+        ({"unmarked": "yes"}, FileError, "one of refuse, allow"),
+        ({"unknown": "keep"}, ValuesError, "one of refuse, drop"),
         ({"target": "no/such/folder.{}"}, FileError, "folder that exists"),
         ({"target": "target.xlsx"}, FileError, "both be CSV"),
         ({"target": "folder.{}"}, FileError, "got a folder"),
@@ -304,22 +319,26 @@ def test_what_makes_no_sense_is_refused_in_one_line(source, options, error, mess
     given = {"source": source.name, "target": f"target.{kind}", "mechanisms": {"answer": C}, **options}
     files_before = sorted(os.listdir(folder))
     paths = [folder / given.pop(name).format(kind) for name in ("source", "target")]
-    one_line(error, message, lambda: privatize_file(*paths, given.pop("mechanisms"), **given))
+    if "words" in given:
+        given["source"] = given.pop("words")
+    one_line(
+        error, message, lambda: ex.privatize(paths[0], given.pop("mechanisms"), target=paths[1], **given)
+    )
     assert sorted(os.listdir(folder)) == files_before
 
 
 @pytest.mark.parametrize("path", [None, 5, "", "a\0b.csv", ["s.csv"]])
 def test_what_is_no_path_is_refused(source, target, path):
-    one_line(
-        FileError, "source must be the name of a file", lambda: privatize_file(path, target, {"answer": C})
-    )
-    one_line(
-        FileError, "target must be the name of a file", lambda: privatize_file(source, path, {"answer": C})
-    )
+    kind, text = (FileError, "source must be the name of a file")
+    if not isinstance(path, str):
+        kind, text = (OptionError, "target is for files")
+    one_line(kind, text, lambda: ex.privatize(path, {"answer": C}, target=target))
+    text = "a file needs a target" if path is None else "target must be the name of a file"
+    one_line(FileError, text, lambda: ex.privatize(source, {"answer": C}, target=path))
 
 
 def test_paths_of_bytes_are_paths_too(source, target):
-    done = privatize_file(os.fsencode(source), os.fsencode(target), {"answer": C})
+    done = ex.privatize(os.fsencode(source), {"answer": C}, target=os.fsencode(target))
     assert done.target == str(target)
     assert read(target).keys() == read(source).keys()
 
@@ -332,7 +351,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(source, target):
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
     try:
         message = f"failed at {re.escape(str(target))}: File too large; nothing is left"
-        one_line(FileError, message, lambda: privatize_file(source, target, {"answer": C}))
+        one_line(FileError, message, lambda: ex.privatize(source, {"answer": C}, target=target))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert not target.exists()
@@ -348,17 +367,19 @@ def test_twenty_thousand_unknown_values_are_one_line(tmp_path, monkeypatch):
         one_line(
             ValuesError,
             r"20000 of 20000 rows: 'unknown 0' \(1\), .* 19995 more values",
-            lambda source=source: privatize_file(source, source.with_stem("t"), {"answer": C}),
+            lambda source=source: ex.privatize(source, {"answer": C}, target=source.with_stem("t")),
         )
 
 
 def test_a_hopeless_file_is_not_read_to_its_end(source, target, monkeypatch):
-    monkeypatch.setattr(releases, "MOST_UNKNOWN", 20)
+    monkeypatch.setattr(drawing, "MOST_UNKNOWN", 20)
     write(source, {"answer": ["x"] * 300, "n": [1] * 300})
-    one_line(ValuesError, r"of the first \d+ rows", lambda: privatize_file(source, target, {"answer": C}))
+    one_line(
+        ValuesError, r"of the first \d+ rows", lambda: ex.privatize(source, {"answer": C}, target=target)
+    )
 
 
-def same_hash(ids, again=file_ids.Ids._again):
+def same_hash(ids, again=task.Ids._again):
     for hashes, blocks in again(ids):
         yield hashes % np.uint64(7), blocks
 
@@ -366,23 +387,23 @@ def same_hash(ids, again=file_ids.Ids._again):
 @pytest.mark.parametrize("turns", [1, 5])
 @pytest.mark.parametrize("ids", ["shuffled", "negative", "text", "same hash"])
 def test_ids_must_be_distinct_in_the_whole_file(source, target, monkeypatch, ids, turns):
-    monkeypatch.setattr(file_ids, "MOST_IDS", 300 // turns)
+    monkeypatch.setattr(task, "MOST_IDS", 300 // turns)
     if ids == "same hash":
-        monkeypatch.setattr(file_ids.Ids, "_again", same_hash)
+        monkeypatch.setattr(task.Ids, "_again", same_hash)
     columns = rows_of(300)
     numbers = np.random.default_rng(0).permutation(300).tolist()
     if ids == "negative":
         numbers = [-n for n in numbers]
     columns["id"] = [f"person {n}" for n in numbers] if ids == "text" else numbers
     write(source, columns)
-    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    ex.privatize(source, {"answer": C}, target=target, keyed=ex.Keyed(KEY, "id"))
     columns["id"][290] = columns["id"][5]
     write(source, columns)
-    call = {"key": KEY, "id_column": "id", "overwrite": True}
+    call = {"keyed": ex.Keyed(KEY, "id"), "overwrite": True}
     one_line(
         KeyingError,
         "the same in records 6 and 291 of column 'id'",
-        lambda: privatize_file(source, target, {"answer": C}, **call),
+        lambda: ex.privatize(source, {"answer": C}, target=target, **call),
     )
 
 
@@ -391,32 +412,34 @@ def test_every_record_needs_an_id(source, target):
     columns["id"][7] = None
     write(source, columns)
     one_line(
-        KeyingError, "id", lambda: privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+        KeyingError,
+        "id",
+        lambda: ex.privatize(source, {"answer": C}, target=target, keyed=ex.Keyed(KEY, "id")),
     )
 
 
 def test_increasing_ids_are_read_once(source, target, monkeypatch):
-    monkeypatch.setattr(file_ids.Ids, "_again", lambda *_: pytest.fail("read again"))
-    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    monkeypatch.setattr(task.Ids, "_again", lambda *_: pytest.fail("read again"))
+    ex.privatize(source, {"answer": C}, target=target, keyed=ex.Keyed(KEY, "id"))
 
 
 # --- experiments ----------------------------------------------------------------------------------
 
 
 def test_reports_for_experiments_say_so(source, target):
-    call = {"words": SeededWords(7)}
+    call = {"source": SeededWords(7)}
     if source.suffix == ".csv":
-        one_line(FileError, "NOT PRIVATE", lambda: privatize_file(source, target, {"answer": C}, **call))
-        privatize_file(source, target, {"answer": C}, unmarked="allow", **call)
+        one_line(FileError, "NOT PRIVATE", lambda: ex.privatize(source, {"answer": C}, target=target, **call))
+        ex.privatize(source, {"answer": C}, target=target, unmarked="allow", **call)
     else:
-        privatize_file(source, target, {"answer": C}, **call)
+        ex.privatize(source, {"answer": C}, target=target, **call)
         assert b"NOT PRIVATE" in pq.read_schema(target).metadata[b"extremal"]
     first = target.read_bytes()
-    again = {"words": SeededWords(7), "unmarked": "allow", "overwrite": True}
-    privatize_file(source, target, {"answer": C}, **again)
+    again = {"source": SeededWords(7), "unmarked": "allow", "overwrite": True}
+    ex.privatize(source, {"answer": C}, target=target, **again)
     assert target.read_bytes() == first
-    for how in ({}, {"key": KEY, "id_column": "id"}):
-        privatize_file(source, target, {"answer": C}, overwrite=True, **how)
+    for how in ({}, {"keyed": ex.Keyed(KEY, "id")}):
+        ex.privatize(source, {"answer": C}, target=target, overwrite=True, **how)
         assert b"extremal" not in target.read_bytes()
 
 
@@ -428,11 +451,11 @@ def test_an_error_leaves_nothing_behind(source, target):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        privatize_file(source, target, {"answer": C}, progress=stop)
+        ex.privatize(source, {"answer": C}, target=target, progress=stop)
     assert os.listdir(source.parent) == [source.name]
     target.write_text("precious")
     with pytest.raises(KeyboardInterrupt):
-        privatize_file(source, target, {"answer": C}, progress=stop, overwrite=True)
+        ex.privatize(source, {"answer": C}, target=target, progress=stop, overwrite=True)
     assert target.read_text() == "precious"
 
 
@@ -446,7 +469,6 @@ import sys, time
 import extremal as ex
 from extremal.certification.certified import load
 from extremal.release.files import csv_scan, parquet as parquet_files
-from extremal.release.files.privatize import privatize_file
 csv_scan.BLOCK, parquet_files.MOST_ROWS = 256, 64
 
 def wait(done, total):
@@ -455,7 +477,8 @@ def wait(done, total):
         time.sleep(100)
 
 source, target, mechanism = sys.argv[1:]
-privatize_file(source, target, {"answer": load(mechanism)}, key=bytes(range(32)), id_column="id", progress=wait)
+keyed = ex.Keyed(bytes(range(32)), "id")
+ex.privatize(source, {"answer": load(mechanism)}, target=target, keyed=keyed, progress=wait)
 """
 
 
@@ -476,7 +499,7 @@ def test_a_killed_job_leaves_the_source_and_no_target_and_the_next_run_succeeds(
         assert job.stdout.readline() == b"halfway\n"
         assert len(left_behind(source.parent)) == named
         other = source.with_stem("other")
-        privatize_file(source, other, {"answer": C}, key=KEY, id_column="id")  # does not disturb it
+        ex.privatize(source, {"answer": C}, target=other, keyed=ex.Keyed(KEY, "id"))  # does not disturb it
         assert len(left_behind(source.parent)) == named
     finally:
         os.kill(job.pid, signal.SIGKILL)
@@ -484,7 +507,7 @@ def test_a_killed_job_leaves_the_source_and_no_target_and_the_next_run_succeeds(
     assert source.read_bytes() == before
     assert not target.exists()
     assert len(left_behind(source.parent)) == named
-    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    ex.privatize(source, {"answer": C}, target=target, keyed=ex.Keyed(KEY, "id"))
     assert target.read_bytes() == other.read_bytes()
     assert left_behind(source.parent) == []  # what the killed job left is gone
 
@@ -497,7 +520,7 @@ def test_what_only_looks_like_an_unfinished_file_is_left_alone(source, target):
     other = source.with_name("other")
     other.write_text("mine")
     link.symlink_to(other)
-    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id")
+    ex.privatize(source, {"answer": C}, target=target, keyed=ex.Keyed(KEY, "id"))
     assert target.exists()
     assert pipe.is_fifo()
     assert link.is_symlink()
@@ -507,11 +530,13 @@ def test_what_only_looks_like_an_unfinished_file_is_left_alone(source, target):
 def test_two_jobs_for_one_target_do_not_disturb_each_other(source, target):
     def second(done, total):
         if not target.exists():
-            privatize_file(source, target, {"answer": C}, overwrite=True)
+            ex.privatize(source, {"answer": C}, target=target, overwrite=True)
 
-    privatize_file(source, target, {"answer": C}, key=KEY, id_column="id", overwrite=True, progress=second)
+    ex.privatize(
+        source, {"answer": C}, target=target, keyed=ex.Keyed(KEY, "id"), overwrite=True, progress=second
+    )
     alone = source.with_stem("alone")
-    privatize_file(source, alone, {"answer": C}, key=KEY, id_column="id")
+    ex.privatize(source, {"answer": C}, target=alone, keyed=ex.Keyed(KEY, "id"))
     assert target.read_bytes() == alone.read_bytes()
     assert left_behind(source.parent) == []
 
@@ -519,11 +544,11 @@ def test_two_jobs_for_one_target_do_not_disturb_each_other(source, target):
 @pytest.mark.skipif(os.name != "posix", reason="permissions")
 def test_the_target_is_no_more_readable_than_the_source(source, target):
     source.chmod(0o600)
-    privatize_file(source, target, {"answer": C})
+    ex.privatize(source, {"answer": C}, target=target)
     assert target.stat().st_mode & 0o777 == 0o600
     os.umask(umask := os.umask(0o022))
     source.chmod(0o644)
-    privatize_file(source, target, {"answer": C}, overwrite=True)
+    ex.privatize(source, {"answer": C}, target=target, overwrite=True)
     assert target.stat().st_mode & 0o777 == 0o644 & ~umask
 
 
@@ -557,7 +582,7 @@ def test_the_bytes_of_a_file_leak_no_more_than_epsilon(tmp_path, kind):
         source = tmp_path / f"s{i}.{kind}"
         (csv_source if kind == "csv" else parquet_source)(source, [label, 'c"c', "a"])
         for _ in range(50):
-            privatize_file(source, target, {"answer": FEW}, overwrite=True)
+            ex.privatize(source, {"answer": FEW}, target=target, overwrite=True)
             frame = pd.read_csv(target) if kind == "csv" else pd.read_parquet(target)
             written[tuple(frame["answer"])].add((target.read_bytes(), i))
     assert all(len({content for content, _ in files}) == 1 for files in written.values())
@@ -586,11 +611,12 @@ MEASURED = """
 import re, sys
 from pathlib import Path
 from extremal.certification.certified import load
-from extremal.release.files.privatize import privatize_file
+import extremal as ex
 source, target, mechanism = sys.argv[1:]
 c = load(mechanism)
-privatize_file(source, target, {"answer": c})
-privatize_file(source, target, {"answer": c}, overwrite=True, key=bytes(range(32)), id_column="id")
+ex.privatize(source, {"answer": c}, target=target)
+keyed = ex.Keyed(bytes(range(32)), "id")
+ex.privatize(source, {"answer": c}, target=target, overwrite=True, keyed=keyed)
 print(int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024)
 """
 

@@ -13,7 +13,6 @@ import extremal as ex
 from extremal.certification.certify import certify
 from extremal.errors import ExtremalError, FileError
 from extremal.release.files import csv_scan
-from extremal.release.files.privatize import privatize_file
 from tests.support.cli_cases import run
 from tests.support.file_cases import one_line
 
@@ -40,7 +39,7 @@ def release(raw, **options):
         source, target = Path(folder) / "s.csv", Path(folder) / "t.csv"
         source.write_bytes(raw)
         try:
-            done = privatize_file(source, target, {"answer": SECRET}, **options)
+            done = ex.privatize(source, {"answer": SECRET}, target=target, **options)
         except ExtremalError:
             assert sorted(p.name for p in Path(folder).iterdir()) == ["s.csv"]
             raise

@@ -12,7 +12,7 @@ import numpy as np
 from ..._common.types import Floats, Ints
 from ..._common.words import shorten
 from ...certification.certified import Certified, as_estimable
-from ...draw.product import labels_at
+from ...draw.drawing import labels_at
 from ...errors import MechanismError, OptionError, ValuesError
 from ...model.labels import Labels
 from ...model.mechanism import Mechanism

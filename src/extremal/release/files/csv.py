@@ -19,15 +19,14 @@ import numpy as np
 
 from ..._common.files import open_file
 from ..._common.words import shorten
-from ...draw.alphabet import Alphabet
-from ...draw.columns import Array, Column, Kept
-from ...draw.sampler import smallest_unsigned
+from ...draw.columns import Alphabet, Array, Column, Kept, smallest_unsigned
+from ...draw.drawing import Drawn, Job
 from ...draw.texts import Places, Texts, replace_fields
 from ...errors import KeyingError, ValuesError
-from ..job import Drawn, Job
 from .csv_scan import (
     Header,
     Records,
+    Wrapped,
     decode,
     quote,
     read_header,
@@ -37,7 +36,6 @@ from .csv_scan import (
 )
 from .shuffle import ShuffledText, Steps, as_number
 from .task import Task, Written
-from .wrapped import Wrapped
 
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?", re.ASCII)
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,34}", re.ASCII)

@@ -15,11 +15,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..._common.words import missing
-from ...draw.alphabet import Alphabet
-from ...draw.arrow_rows import take_rows
-from ...draw.columns import Column
+from ...draw.columns import Alphabet, Column
+from ...draw.containers import as_column, take_rows
 from ...errors import FileError
-from ..arrays import as_column
 from ..arrow_schema import released_schema, unordered
 from .shuffle import ShuffledTable, Steps
 from .task import Task, Written

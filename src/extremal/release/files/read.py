@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...draw.alphabet import Alphabet
-from ...draw.product import labels_at
+from ...draw.columns import Alphabet
+from ...draw.drawing import labels_at
 from ...draw.texts import Texts
 from ...errors import ValuesError
 from ...model.labels import Labels, is_missing

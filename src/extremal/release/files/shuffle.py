@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...draw.arrow_rows import take_rows
+from ...draw.containers import take_rows
 from ...draw.sampler import Words
 from ...errors import FileError
 

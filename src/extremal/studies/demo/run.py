@@ -225,7 +225,7 @@ def _privatise(
             target = folder / "private.csv"
             allowed = "refuse" if words is None else "allow"
             source = folder / "answers.csv"
-            ex.privatize(source, {COLUMN: c}, target=target, overwrite=True, words=words, unmarked=allowed)
+            ex.privatize(source, {COLUMN: c}, target=target, overwrite=True, source=words, unmarked=allowed)
             found[name] = match_labels(read_counts(str(target), COLUMN), c.outputs)
         else:
             found[name] = ex.ReportCounts(c.outputs).add(c.privatize(answers, source=words)).to_dict()

@@ -1,12 +1,13 @@
-"""Columns of pandas, polars and arrow as codes, and back.
+"""Columns of any container as codes, and back: pandas, polars, arrow, and whatever else holds labels.
 
 pandas and polars are not imported: a Series can only come from a program that has imported its library.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
@@ -16,13 +17,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ValuesError
-from .alphabet import Alphabet
-from .arrow_rows import take
-from .columns import Array, Column, Kept, Rows, labels_like, numpy_codes, object_codes, rows_of, same_labels
-from .sampler import PIECE, cores, smallest_unsigned, unsigned
+from .columns import (
+    Alphabet,
+    Array,
+    Column,
+    Kept,
+    Rows,
+    from_list,
+    from_numpy,
+    labels_like,
+    numpy_codes,
+    object_codes,
+    rows_of,
+    same_labels,
+    smallest_unsigned,
+    unsigned,
+)
+from .sampler import PIECE, cores
 
 WIDE = ("Int128", "UInt128")  # numpy has none
 LARGEST_CATEGORY = 1 << 24  # codes of a polars Categorical that are looked up; larger ones are read as text
+
+
+def as_column(alphabet: Alphabet, values: Any) -> Column:
+    """Any column as codes."""
+    pandas, polars, pyarrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
+    if pandas and isinstance(values, pandas.Series):
+        return from_pandas(alphabet, values, pandas)
+    if polars and isinstance(values, polars.Series):
+        return from_polars(alphabet, values, polars)
+    if pyarrow and isinstance(values, pyarrow.Array | pyarrow.ChunkedArray):
+        return from_arrow(alphabet, values)
+    if isinstance(values, np.ndarray):
+        return from_numpy(alphabet, values)
+    if (
+        isinstance(values, str | bytes | Mapping | Set)  # a set has no order and lost who answered the same
+        or not isinstance(values, Iterable)
+        or hasattr(values, "columns")
+    ):
+        raise ValuesError(
+            "must be one column of labels",
+            parameter="values",
+            given=type(values).__name__,
+            remedy="give a list, an array or a Series, and a single value as [value]",
+        )
+    return from_list(alphabet, list(values))
 
 
 def from_pandas(alphabet: Alphabet, values: Any, pandas: Any) -> Column:
@@ -270,3 +309,26 @@ def _arrow_labels(alphabet: Alphabet, kind: Any) -> Any:
         "an arrow column holds values of one type, but the output labels are of several",
         remedy="rename the outputs of the mechanism, or give the values as a list",
     )
+
+
+def take(values: Any, where: Any) -> Any:
+    """These rows of an array or a chunked array, of the same type; arrow itself takes none of views of text."""
+    import pyarrow
+    from pyarrow import types
+
+    try:
+        return values.take(where)
+    except pyarrow.ArrowNotImplementedError:
+        plain = pyarrow.large_binary() if types.is_binary_view(values.type) else pyarrow.large_string()
+        return values.cast(plain).take(where).cast(values.type)
+
+
+def take_rows(table: Any, where: Any) -> Any:
+    """These rows of a table, with the same schema."""
+    import pyarrow
+
+    try:
+        return table.take(where)
+    except pyarrow.ArrowNotImplementedError:
+        columns = [take(column, where) for column in table.columns]
+        return pyarrow.Table.from_arrays(columns, schema=table.schema)

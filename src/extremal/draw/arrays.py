@@ -8,64 +8,55 @@ what the values were.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Hashable, Iterable, Mapping, Set
-from dataclasses import dataclass, field, replace
+import hashlib
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..draw import series
-from ..draw.alphabet import Alphabet
-from ..draw.columns import Array, Column, from_list, from_numpy, shown
-from ..draw.drawing import Randomness, Release, choose_randomness
-from ..draw.index import check_index
-from ..draw.keys import Columns, check_columns_name, check_given_name
-from ..draw.order import warn_if_codes_ordered, warn_if_ordered
-from ..draw.sampler import Integers, Words, smallest_unsigned, unsigned
-from ..errors import KeyingError, ValuesError
-from .certificate import Certificate, sampler_of, sampler_to_draw
-from .job import plan, record_blocks
+from .._common.types import Floats
+from ..errors import KeyingError, OptionError, ValuesError
+from .columns import Array, shown, smallest_unsigned, unsigned
+from .containers import as_column
+from .drawing import Job, Randomness, Release, choose_randomness, drops
+from .ids import distinct_blocks
+from .keys import Columns, Keyed, check_columns_name, check_given_name
+from .order import check_index, warn_if_codes_ordered, warn_if_ordered
+from .sampler import Integers, Sampler, Words
 
 ALONE = ""  # what a job calls a column that comes by itself; keyed draws have the name that was given
+GRID_PURPOSE = b"extremal-grid-1\0"
+DIGITS = 53  # of a double: the first bits of a word, as a share of all words
 
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """How words are drawn: from a source, or from a secret key and the ids of the records."""
+    """How words are drawn for a column by itself: from a source, or with a key."""
 
-    key: bytes | None = field(default=None, repr=False)
-    ids: Any = None
+    keyed: Keyed | None = None
     column: Columns | None = None  # the name that enters keyed draws; unset, that of the Series
-    occasion: int | str | None = None
     source: Words | None = None
-    allow_true_answers: bool = False
 
     def randomness(self, name: Any = None) -> Randomness:
         """Where words come from for a column; `name` is the one that a Series brings with it."""
-        randomness = choose_randomness(self.key, self.ids, self.occasion, self.source)
+        randomness = choose_randomness(self.keyed, self.source)
         if randomness.key is None:
             return randomness
         if self.column is None and isinstance(
             name, tuple
         ):  # part of a nested header: not columns taken together
-            raise KeyingError(
-                "the column must be named by text",
-                given=shown(name),
-                remedy="give column=",
-            )
+            raise KeyingError("the column must be named by text", given=shown(name), remedy="give column=")
         column = check_given_name(name) if self.column is None else check_columns_name(self.column)
         return replace(randomness, column=column)
 
     def blocks(self, count: int) -> Integers | None:
-        return None if self.ids is None else record_blocks(self.ids, count)
+        return None if self.keyed is None else distinct_blocks(self.keyed.ids, count)
 
 
-def privatize_values(
-    certified: Certificate, values: Any, draws: Draws, unknown: str = "refuse", unknown_as: Hashable = None
-) -> Any:
-    """Reports of the values, a column of the same kind."""
+def draw_column(sampler: Sampler, values: Any, draws: Draws, unknown: str, unknown_as: Hashable) -> Any:
+    """Reports of the values, a column of the same kind; None if all were dropped."""
     if unknown == "drop" and unknown_as is not None:
         raise ValuesError(
             'must not be "drop" together with unknown_as',
@@ -73,27 +64,21 @@ def privatize_values(
             given=f"unknown={unknown!r}, unknown_as={shown(unknown_as)}",
             remedy="choose one",
         )
-    column = as_column(sampler_of(certified).alphabet, values)
+    column = as_column(sampler.alphabet, values)
     if hasattr(values, "iloc") and len(values):  # a Series of pandas
         check_index(values.index, [(values.name,)], [values])
-    instead = None if unknown_as is None else {ALONE: unknown_as}
-    job = plan(
-        {ALONE: certified},
-        unknown,
-        instead,
-        draws.randomness(column.name),
-        alone=True,
-        allow_true_answers=draws.allow_true_answers,
-    )
+    release = Release.of(ALONE, sampler)
+    if unknown_as is not None:
+        release = release.with_unknown_as(unknown_as)
+    job = Job((release,), draws.randomness(column.name), drops(unknown), alone=True)
     job.observe = partial(warn_if_ordered, job.releases)
     drawn = job.draw(lambda alphabet, name: column, len(column.codes), draws.blocks(len(column.codes)))
     job.check()
     return None if drawn is None else drawn.columns[ALONE]
 
 
-def privatize_codes(certified: Certificate, codes: Any, draws: Draws) -> Array:
+def draw_codes(sampler: Sampler, codes: Any, draws: Draws) -> Array:
     """Column numbers of outcomes for row numbers of inputs; the same dtype if it can number every outcome."""
-    sampler = sampler_to_draw(certified, draws.allow_true_answers)
     if not isinstance(codes, np.ndarray) or codes.ndim != 1:
         raise ValuesError(
             "must be a one-dimensional numpy array of row numbers",
@@ -103,17 +88,14 @@ def privatize_codes(certified: Certificate, codes: Any, draws: Draws) -> Array:
         )
     if np.ma.is_masked(codes):
         raise ValuesError(
-            "must not be missing",
-            parameter="codes",
-            given="a masked array",
-            remedy="drop what is masked",
+            "must not be missing", parameter="codes", given="a masked array", remedy="drop what is masked"
         )
     n, m = len(sampler.inputs), len(sampler.outputs)
     plain = np.ascontiguousarray(_row_numbers(np.asarray(codes), n))
     fits = np.iinfo(codes.dtype).max >= m - 1
     outcomes = np.empty(len(plain), dtype=f"u{codes.dtype.itemsize}" if fits else smallest_unsigned(m))
     rows = np.arange(n + 1, dtype=np.uint32)
-    release = Release((ALONE,), sampler)
+    release = Release.of(ALONE, sampler)
     fill = draws.randomness().fill(release, draws.blocks(len(plain)), plain, rows)
     if not sampler.draw(plain, rows, fill, outcomes):
         wrong = codes[plain >= n]
@@ -137,26 +119,23 @@ def _row_numbers(codes: Array, n: int) -> Array:
     return plain
 
 
-def as_column(alphabet: Alphabet, values: Any) -> Column:
-    """Any column as codes."""
-    pandas, polars, pyarrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
-    if pandas and isinstance(values, pandas.Series):
-        return series.from_pandas(alphabet, values, pandas)
-    if polars and isinstance(values, polars.Series):
-        return series.from_polars(alphabet, values, polars)
-    if pyarrow and isinstance(values, pyarrow.Array | pyarrow.ChunkedArray):
-        return series.from_arrow(alphabet, values)
-    if isinstance(values, np.ndarray):
-        return from_numpy(alphabet, values)
-    if (
-        isinstance(values, str | bytes | Mapping | Set)  # a set has no order and lost who answered the same
-        or not isinstance(values, Iterable)
-        or hasattr(values, "columns")
-    ):
-        raise ValuesError(
-            "must be one column of labels",
-            parameter="values",
-            given=type(values).__name__,
-            remedy="give a list, an array or a Series, and a single value as [value]",
+def rounding_shares(
+    points: Sequence[float], numbers: Floats, draws: Draws, name: Any, seed: int | None
+) -> Floats:
+    """For each number a share in [0, 1), at random: a function of key, occasion, column, points, id and number.
+
+    It rounds numbers to one of two points before a report is drawn from the point. Without a key chance decides, or the
+    seed. `name` is the name that the column brings with it.
+    """
+    randomness = draws.randomness(name)
+    if randomness.key is None:
+        return np.random.default_rng(seed).random(len(numbers))
+    if seed is not None:
+        raise OptionError(
+            "must not come with a key", parameter="seed", given=f"{seed}", remedy="leave it out"
         )
-    return from_list(alphabet, list(values))
+    digest = hashlib.sha256(GRID_PURPOSE + np.asarray(points, dtype="<f8").tobytes()).digest()
+    bits = (numbers + 0.0).view(np.uint64)  # minus zero is zero
+    words = np.empty(len(numbers), dtype=np.uint64)
+    randomness.keyed(digest, draws.blocks(len(numbers)), bits, None)(0, words)
+    return np.asarray((words >> np.uint64(64 - DIGITS)) * 2.0**-DIGITS)

@@ -89,8 +89,8 @@ def test_the_constructed_worst_attribute_attains_the_reported_leakage(pair):
         return  # an attribute of millions of values; see the next test
     attribute, worst = audit.worst_attribute(), audit.worst_case
     assert attribute.leakage(prior, mechanism, worst.report) == pytest.approx(audit.epsilon, abs=1e-11)
-    assert attribute.prior_guess(prior) == pytest.approx(worst.before, rel=1e-9)
-    assert attribute.posterior_guess(prior, mechanism, worst.report) == pytest.approx(worst.after, rel=1e-9)
+    assert attribute.prior_gain(prior) == pytest.approx(worst.before, rel=1e-9)
+    assert attribute.posterior_gain(prior, mechanism, worst.report) == pytest.approx(worst.after, rel=1e-9)
 
 
 @given(pairs())
@@ -109,11 +109,11 @@ def test_no_attribute_is_guessed_better_than_the_bound_says(pair, data):
     prior, mechanism = pair
     audit = ex.audit(prior, mechanism)
     attribute = ex.theory.adversary.Attribute(data.draw(mechanisms(prior.size)).matrix)
-    before = attribute.prior_guess(prior)
+    before = attribute.prior_gain(prior)
     average = 0.0
     for outcome in audit.outcomes:
         if outcome.probability > 0:
-            after = attribute.posterior_guess(prior, mechanism, outcome.output)
+            after = attribute.posterior_gain(prior, mechanism, outcome.output)
             assert after <= audit.guess_bound(min(before, 1.0)) + 1e-12
             assert after <= math.exp(outcome.leakage) * before + 1e-12
             average += outcome.probability * after

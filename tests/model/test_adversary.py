@@ -74,8 +74,8 @@ def test_adversaries_of_an_example():
     assert worst_gain(prior).leakage(prior, mechanism, "high") == pytest.approx(math.log(5))
     attribute = worst_attribute(prior, mechanism, "high")
     assert attribute.channel.shape == (3, 3 + 2 + 1)  # 0.5 in 3 parts, 0.3 in 2, 0.2 whole
-    assert attribute.prior_guess(prior) == pytest.approx(0.2)
-    assert attribute.posterior_guess(prior, mechanism, "high") == pytest.approx(1)
+    assert attribute.prior_gain(prior) == pytest.approx(0.2)
+    assert attribute.posterior_gain(prior, mechanism, "high") == pytest.approx(1)
     assert GainAdversary([[1.0], [0], [0]]).leakage(prior, mechanism, "high") == -math.inf
 
 
@@ -83,4 +83,4 @@ def test_an_attribute_splits_evenly_where_masses_are_multiples():
     prior = ex.Prior([0.6, 0.3, 0.1])
     attribute = worst_attribute(prior, ex.Mechanism(np.eye(3)), 2)
     assert attribute.channel.shape == (3, 6 + 3 + 1)
-    assert attribute.prior_guess(prior) == pytest.approx(0.1)
+    assert attribute.prior_gain(prior) == pytest.approx(0.1)

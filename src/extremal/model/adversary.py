@@ -57,7 +57,7 @@ class GainAdversary:
         prior
             How common each answer is.
         """
-        _check_rows(self.gain, prior)
+        checks.length(self.gain, "gain", prior.size, "symbol", error=UtilityError)
         return float((prior.probabilities @ self.gain).max())
 
     @one_thread_of_numpy
@@ -73,7 +73,7 @@ class GainAdversary:
         output
             The label of the report that was seen.
         """
-        _check_rows(self.gain, prior)
+        checks.length(self.gain, "gain", prior.size, "symbol", error=UtilityError)
         return float((posterior(prior, mechanism, output) @ self.gain).max())
 
     def leakage(self, prior: Prior, mechanism: Mechanism, output: Hashable) -> float:
@@ -88,12 +88,14 @@ class GainAdversary:
         output
             The label of the report that was seen.
         """
-        return _log_ratio(self.posterior_gain(prior, mechanism, output), self.prior_gain(prior))
+        after = self.posterior_gain(prior, mechanism, output)
+        return math.log(after / self.prior_gain(prior)) if after > 0 else -math.inf
 
 
-@dataclass(frozen=True, init=False, eq=False)
-class Attribute:
-    """A randomised function U of X, channel[x, u] = P(u|x), that somebody wants to guess.
+class Attribute(GainAdversary):
+    """A randomised function U of X, channel[x, u] = P(u|x), and somebody who guesses it and is paid 1 if right.
+
+    Their expected gain is the probability of a right guess.
 
     Parameters
     ----------
@@ -101,52 +103,13 @@ class Attribute:
         P(u|x): a row for each answer, a column for each value of the attribute.
     """
 
-    channel: Floats
-
     def __init__(self, channel: ArrayLike) -> None:
-        object.__setattr__(self, "channel", Mechanism(channel).matrix)
+        super().__init__(Mechanism(channel).matrix)
 
-    @one_thread_of_numpy
-    def prior_guess(self, prior: Prior) -> float:
-        """Probability that the best blind guess of U is right.
-
-        Parameters
-        ----------
-        prior
-            How common each answer is.
-        """
-        _check_rows(self.channel, prior)
-        return float((prior.probabilities @ self.channel).max())
-
-    @one_thread_of_numpy
-    def posterior_guess(self, prior: Prior, mechanism: Mechanism, output: Hashable) -> float:
-        """Probability that the best guess of U after seeing the output is right.
-
-        Parameters
-        ----------
-        prior
-            How common each answer is.
-        mechanism
-            The mechanism: a row for each answer, a column for each report.
-        output
-            The label of the report that was seen.
-        """
-        _check_rows(self.channel, prior)
-        return float((posterior(prior, mechanism, output) @ self.channel).max())
-
-    def leakage(self, prior: Prior, mechanism: Mechanism, output: Hashable) -> float:
-        """log of how much the output raises the probability of a right guess: at most l(X→output).
-
-        Parameters
-        ----------
-        prior
-            How common each answer is.
-        mechanism
-            The mechanism: a row for each answer, a column for each report.
-        output
-            The label of the report that was seen.
-        """
-        return _log_ratio(self.posterior_guess(prior, mechanism, output), self.prior_guess(prior))
+    @property
+    def channel(self) -> Floats:
+        """P(u|x)."""
+        return self.gain
 
 
 def posterior(prior: Prior, mechanism: Mechanism, output: Hashable) -> Floats:
@@ -214,19 +177,6 @@ def worst_attribute(prior: Prior, mechanism: Mechanism, output: Hashable) -> Att
     return Attribute(channel)
 
 
-def _log_ratio(after: float, before: float) -> float:
-    return math.log(after / before) if after > 0 else -math.inf
-
-
 def _column(mechanism: Mechanism, output: Hashable) -> int:
     remedy = "outputs are named by their labels, not by position"
     return checks.label(output, "output", mechanism.outputs, remedy=remedy, error=MechanismError)
-
-
-def _check_rows(matrix: Floats, prior: Prior) -> None:
-    if len(matrix) != prior.size:
-        raise UtilityError(
-            f"an adversary must have one row for each of the {prior.size} symbols",
-            given=len(matrix),
-            remedy="rows are symbols, columns guesses",
-        )

@@ -104,7 +104,7 @@ def audit(
     output.table([] if output.target is None else made.rows())
     _give(made, output, markdown)
     if page.report_file is not None and not output.as_json and not markdown:
-        show.console(to_stderr=output.target == "-").print(f"\nPage in {page.report_file}", soft_wrap=True)
+        show.lines(show.console(to_stderr=output.target == "-"), ["", f"Page in {page.report_file}"])
     leaks = made.audit
     if epsilon is not None and leaks.epsilon > epsilon + (0.0 if leaks.exact else 1e-9):
         raise CheckFailed(f"leakage must be at most {epsilon!r} nats, but it is {leaks.epsilon!r}")

@@ -226,7 +226,7 @@ class Designed:
             show.heading(out, "Before you share this")
             show.sentences(out, notes)
         if self.target is None:
-            out.print("\nNothing was written; keep the mechanism with -o mechanism.json", soft_wrap=True)
+            show.facts(out, ["", "Nothing was written; keep the mechanism with -o mechanism.json"])
 
 
 def certify(
@@ -317,8 +317,6 @@ class Proved:
         c, whom = self.certified, "under the prior in the file"
         if c.prior_set is not None:
             whom = f"for every prior in the set ({c.prior_set.description})"
-        out.print(
-            f"Proved {whom}: no report leaks more than {show.nats(c.epsilon, '')} (it is {c.realised_epsilon!r}); "
-            f"{len(c.inputs)} inputs, {len(c.outputs)} outputs, digest {c.digest[:16]}",
-            soft_wrap=True,
-        )
+        level = f"no report leaks more than {show.nats(c.epsilon, '')} (it is {c.realised_epsilon!r})"
+        size = f"{len(c.inputs)} inputs, {len(c.outputs)} outputs, digest {c.digest[:16]}"
+        show.facts(out, [f"Proved {whom}: {level}; {size}"])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import textwrap
 
 from extremal.errors import ExtremalError
 
@@ -82,8 +84,12 @@ def open_streams() -> bool:
 
 
 def complain(message: object) -> None:
-    """One line on stderr, whatever the message holds."""
-    print(f"error: {one_line(str(message))}", file=sys.stderr)
+    """One line on stderr, whatever the message holds; on a terminal wrapped between words."""
+    line = f"error: {one_line(str(message))}"
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+    print(line, file=sys.stderr)
 
 
 def one_line(text: str) -> str:

@@ -57,8 +57,10 @@ Utility = Annotated[
     AnyUtility,
     typer.Option(
         "--utility",
+        metavar="NAME",
         help='What the reports are for. "shares": the most precise shares from `extremal estimate`; "mean": the most '
-        "precise mean of numeric answers; the others: the most information by that measure.",
+        "precise mean of numeric answers; mutual-information, total-variation, chi-squared, hellinger or "
+        "jensen-shannon: the most information by that measure.",
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output if it already exists.")]

@@ -60,7 +60,7 @@ class Output:
         out = show.console(to_stderr=self.target == "-")
         answer.tell(out)
         if self.target is not None and self.target != "-":
-            out.print(f"\n{self.holds} in {self.target}", soft_wrap=True)
+            show.lines(out, ["", f"{self.holds} in {self.target}"])
 
 
 @dataclass(frozen=True)

@@ -262,7 +262,7 @@ class Released:
         show.warnings(out, self.warnings())
         where = "on standard output" if self.target == "-" else f"in {self.target}"
         lost = "".join(f"; {text}" for text in self.lost()[:1])
-        out.print(f"{counted(self.done.rows, 'report')} {where}{lost}", soft_wrap=True)
+        show.facts(out, [f"{counted(self.done.rows, 'report')} {where}{lost}"])
         for name, c in self.jobs.items():
             if c.doubt.disclosed:
                 show.warnings(out, [_disclosed(name, c)])
@@ -273,7 +273,7 @@ class Released:
                 else f"column {show.name_of(name)} now holds reports, not answers"
             )
             leaks = f"none leaks more than {show.nats(c.epsilon)} under the prior in the mechanism file"
-            out.print(f"{now}: {leaks}", soft_wrap=True)
+            show.facts(out, [f"{now}: {leaks}"])
         show.sentences(out, self.notes())
 
 
@@ -351,11 +351,9 @@ def round_numbers(
     records = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
     write_table(records, output, overwrite, mode)  # no more readable than the numbers
     out = show.console()
-    out.print(
-        f"{len(there)} numbers rounded to {len(grid.points)} points in {output}, "
-        f"{len(records) - len(there)} missing",
-        soft_wrap=True,
-    )
+    missing = len(records) - len(there)
+    said = f"{len(there)} numbers rounded to {len(grid.points)} points in {output}, {missing} missing"
+    show.facts(out, [said])
     warnings = [f"{output} holds true answers, rounded: keep it as secret as the numbers."]
     if keyed is None:
         warnings.append(
@@ -400,4 +398,4 @@ def key(
     if as_json:
         show.print_json({"file": path})
         return
-    show.console().print(f"Secret key in {path}: keep it as safe as the answers themselves", soft_wrap=True)
+    show.facts(show.console(), [f"Secret key in {path}: keep it as safe as the answers themselves"])

@@ -29,7 +29,11 @@ class Fit:
 
     model: Annotated[
         Literal["logit", "probit", "multinomial", "ordinal", "ordinal-probit", "gaussian", "poisson"] | None,
-        typer.Option(help="The model; by default logit for two answers and multinomial for more."),
+        typer.Option(
+            metavar="NAME",
+            help="logit, probit, multinomial, ordinal, ordinal-probit, gaussian or poisson; by default logit for two "
+            "answers and multinomial for more.",
+        ),
     ] = None
     answers: Annotated[
         str | None,

@@ -71,12 +71,17 @@ def lines(out: Console, texts: Sequence[str]) -> None:
         out.print(Text(visible(line)), soft_wrap=True)
 
 
-def warnings(out: Console, lines: Iterable[str]) -> None:
-    """Lines that nobody should overlook."""
+def facts(out: Console, texts: Iterable[str], style: str = "") -> None:
+    """What was done, one line each in a pipe, where programs may look for it; wrapped on a terminal."""
     from rich.text import Text
 
-    for line in lines:
-        out.print(Text(visible(line), style="bold red"), soft_wrap=True)
+    for text in texts:
+        out.print(Text(visible(text), style=style), soft_wrap=not out.is_terminal)
+
+
+def warnings(out: Console, texts: Iterable[str]) -> None:
+    """What nobody should overlook."""
+    facts(out, texts, "bold red")
 
 
 def table(

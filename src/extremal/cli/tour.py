@@ -98,8 +98,7 @@ class Shown:
         left_out = [MISSING] if done.collection is None else []
         show.sentences(out, [*summary(done), *left_out, *self.warnings()])
         show.heading(out, "Look at")
-        out.print(f"  {self.report.resolve()}", soft_wrap=True)
-        out.print(f"and the other files in {done.folder.resolve()}", soft_wrap=True)
+        show.lines(out, [f"  {self.report.resolve()}", f"and the other files in {done.folder.resolve()}"])
 
 
 def explore(
@@ -162,9 +161,8 @@ class Reproduced:
 
     def tell(self, out: Console) -> None:
         """What a person wants to read."""
-        out.print(str(self.done), soft_wrap=True)
+        show.facts(out, [str(self.done)])
         for check in self.done.checks:
             if check.passed is False:
-                out.print(
-                    f"FAIL: {check.statement}: stated {check.stated}, found {check.found}", soft_wrap=True
-                )
+                failed = f"FAIL: {check.statement}: stated {check.stated}, found {check.found}"
+                show.facts(out, [failed])

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import extremal as ex
-from extremal.collection.stored import is_store
 from extremal.errors import FileError, OptionError, ValuesError
 from extremal.estimation.promise import COMMAND
 from extremal.model.reading import split_labels
@@ -133,6 +132,8 @@ def estimate(
 
     Exit status 1: the reports do not look as if this mechanism had drawn them.
     """
+    from extremal.collection.stored import is_store
+
     output.check()
     groups = None if by is None else split_labels(by)
     if more.safe is not None and by is not None:

@@ -8,10 +8,10 @@
     instance, function                  a value of some type, or something that can be called
     mapping                             a mapping that is not empty
 
-The name of a file is checked by `files.file_name`, an array of any shape is read by `floats`.
 They share their last arguments. `parameter` is the name in the signature, or the option or field that a person sees;
 `remedy` says what to do; `error` is the kind of error where it is not an OptionError. What is not on this list is
 raised where it is found, as `Error("must be …", parameter=…, given=…, remedy=…)`.
+The name of a file is checked by `files.file_name`, an array of any shape is read by `floats`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from .types import Floats
 from .words import brief, shorten
 
 _T = TypeVar("_T")
-_Kind = type[ExtremalError]
+Kind = type[ExtremalError]
+Remedy = str | None
 
 AS_THEY_ARE = "labels are compared as they are: 1 is not '1'"
 EQUAL_ROWS = "give rows of equal length"
@@ -44,8 +45,8 @@ def number(
     least: float | None = None,
     below: float | None = None,
     most: float | None = None,
-    remedy: str | None = None,
-    error: _Kind = OptionError,
+    remedy: Remedy = None,
+    error: Kind = OptionError,
 ) -> float:
     """The value as a float, if it is a finite number within the bounds; truth values and text are no numbers."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
@@ -68,7 +69,7 @@ def number(
     else:
         sides = (("above", above), (">=", least), ("below", below), ("at most", most))
         bounds = " and".join(f" {word} {bound:g}" for word, bound in sides if bound is not None)
-    raise error(f"must be a number{bounds}", parameter=parameter, given=_shown(value), remedy=remedy)
+    raise _refusal(error, f"must be a number{bounds}", parameter, value, remedy)
 
 
 def whole(
@@ -77,8 +78,8 @@ def whole(
     *,
     least: int = 0,
     most: int | None = None,
-    remedy: str | None = None,
-    error: _Kind = OptionError,
+    remedy: Remedy = None,
+    error: Kind = OptionError,
 ) -> int:
     """The value as an int, if it is a whole number within the bounds."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
@@ -86,12 +87,7 @@ def whole(
         if found >= least and (most is None or found <= most):
             return found
     bounds = f">= {least}" if most is None else f"from {least} to {most}"
-    raise error(
-        f"must be a whole number {bounds}",
-        parameter=parameter,
-        given=_shown(value),
-        remedy=remedy or f"e.g. {least}",
-    )
+    raise _refusal(error, f"must be a whole number {bounds}", parameter, value, remedy or f"e.g. {least}")
 
 
 def confidence(value: Any, parameter: str = "confidence", *, remedy: str = "0.95 is usual") -> float:
@@ -106,60 +102,35 @@ def numbers(
     size: int | None = None,
     each: str = "answer",
     finite: bool = True,
-    remedy: str | None = None,
-    error: _Kind = OptionError,
+    remedy: Remedy = None,
+    error: Kind = OptionError,
 ) -> Floats:
     """A fresh vector of finite numbers: one for each of `size` things, such as answers, if a size is given."""
     found = _vector(values)
     if found is None or (finite and not np.isfinite(found).all()):
-        raise error(
-            f"must be a list of {'finite ' * finite}numbers",
-            parameter=parameter,
-            given=_shown(values),
-            remedy=remedy or "give a flat list of numbers",
-        )
+        problem = f"must be a list of {'finite ' * finite}numbers"
+        raise _refusal(error, problem, parameter, values, remedy or "give a flat list of numbers")
     if size is not None:
         length(found, parameter, size, each, remedy=remedy, error=error)
     return found
 
 
 def increasing(
-    values: Any,
-    parameter: str,
-    *,
-    count: int = 1,
-    remedy: str | None = None,
-    error: _Kind = OptionError,
+    values: Any, parameter: str, *, count: int = 1, remedy: Remedy = None, error: Kind = OptionError
 ) -> Floats:
     """A vector of at least `count` numbers, each above the one before; the first and the last may be infinite."""
     found = _vector(values)
     if found is None or len(found) < count or not np.all(found[1:] > found[:-1]):
-        raise error(
-            f"must be at least {count} increasing numbers",
-            parameter=parameter,
-            given=_shown(values),
-            remedy=remedy,
-        )
+        raise _refusal(error, f"must be at least {count} increasing numbers", parameter, values, remedy)
     return found
 
 
-def probabilities(
-    values: Any, parameter: str, *, remedy: str | None = None, error: _Kind = OptionError
-) -> Floats:
+def probabilities(values: Any, parameter: str, *, remedy: Remedy = None, error: Kind = OptionError) -> Floats:
     """A fresh vector of numbers >= 0 that sum to 1 up to rounding."""
     found = _vector(values)
-    if (
-        found is None
-        or not np.isfinite(found).all()
-        or np.any(found < 0)
-        or abs(math.fsum(found) - 1) > SUM_SLACK
-    ):
-        raise error(
-            "must be a probability distribution",
-            parameter=parameter,
-            given=_shown(values),
-            remedy=remedy or "give finite numbers >= 0 that sum to 1",
-        )
+    if found is None or not np.all((found >= 0) & (found < np.inf)) or abs(math.fsum(found) - 1) > SUM_SLACK:
+        remedy = remedy or "give finite numbers >= 0 that sum to 1"
+        raise _refusal(error, "must be a probability distribution", parameter, values, remedy)
     return found
 
 
@@ -169,8 +140,8 @@ def matrix(
     *,
     shape: tuple[int | None, int | None] = (None, None),
     square: bool = False,
-    remedy: str | None = None,
-    error: _Kind = OptionError,
+    remedy: Remedy = None,
+    error: Kind = OptionError,
 ) -> Floats:
     """A fresh matrix of finite numbers, which is not empty, with as many rows and columns as are asked for."""
     try:
@@ -178,59 +149,34 @@ def matrix(
     except (TypeError, ValueError, OverflowError):
         found = np.zeros(0)
     if found.ndim != 2 or found.size == 0 or not np.isfinite(found).all():
-        raise error(
-            "must be a finite matrix", parameter=parameter, given=_shown(values), remedy=remedy or EQUAL_ROWS
-        )
-    if square:
-        shape = (len(found), len(found))
-    if any(wanted not in (None, got) for wanted, got in zip(shape, found.shape, strict=True)):
-        sizes = [
-            f"{wanted} {word}"
-            for wanted, word in zip(shape, ("rows", "columns"), strict=True)
-            if wanted is not None
-        ]
-        raise error(
-            f"must have {' and '.join(sizes)}",
-            parameter=parameter,
-            given=f"shape {found.shape}",
-            remedy=remedy or EQUAL_ROWS,
-        )
+        raise _refusal(error, "must be a finite matrix", parameter, values, remedy or EQUAL_ROWS)
+    rows, columns = (len(found), len(found)) if square else shape
+    if rows not in (None, len(found)) or columns not in (None, found.shape[1]):
+        sizes = [f"{n} {what}" for n, what in ((rows, "rows"), (columns, "columns")) if n is not None]
+        problem = f"must have {' and '.join(sizes)}"
+        raise error(problem, parameter=parameter, given=f"shape {found.shape}", remedy=remedy or EQUAL_ROWS)
     return found
 
 
 def choice(
-    value: Any,
-    parameter: str,
-    known: Iterable[str],
-    *,
-    remedy: str | None = None,
-    error: _Kind = OptionError,
+    value: Any, parameter: str, known: Iterable[str], *, remedy: Remedy = None, error: Kind = OptionError
 ) -> str:
     """The value, if it is one of the words that are known."""
     words = list(known)
     if isinstance(value, str) and value in words:
         return value
-    raise error(f"must be one of {', '.join(words)}", parameter=parameter, given=_shown(value), remedy=remedy)
+    raise _refusal(error, f"must be one of {', '.join(words)}", parameter, value, remedy)
 
 
 def label(
-    value: Any,
-    parameter: str,
-    known: Sequence[Hashable],
-    *,
-    remedy: str | None = None,
-    error: _Kind = OptionError,
+    value: Any, parameter: str, known: Sequence[Hashable], *, remedy: Remedy = None, error: Kind = OptionError
 ) -> int:
     """The position of the value among the labels that are known."""
     try:
         return known.index(value)
     except (TypeError, ValueError):  # numpy's arrays do not compare
-        raise error(
-            f"must be one of {shorten(known)}",
-            parameter=parameter,
-            given=brief(value),
-            remedy=remedy or AS_THEY_ARE,
-        ) from None
+        problem = f"must be one of {shorten(known)}"
+        raise _refusal(error, problem, parameter, value, remedy or AS_THEY_ARE) from None
 
 
 def labels(
@@ -238,20 +184,16 @@ def labels(
     parameter: str,
     known: Iterable[Hashable],
     *,
-    remedy: str | None = None,
-    error: _Kind = OptionError,
+    remedy: Remedy = None,
+    error: Kind = OptionError,
 ) -> None:
     """Refuse values that are not among the labels that are known."""
     names = tuple(known)
     known_names = set(names)
     strange = [value for value in values if not _is_in(value, known_names)]
     if strange:
-        raise error(
-            f"must be among {shorten(names)}",
-            parameter=parameter,
-            given=shorten(strange, 3),
-            remedy=remedy or AS_THEY_ARE,
-        )
+        given, remedy = shorten(strange, 3), remedy or AS_THEY_ARE
+        raise error(f"must be among {shorten(names)}", parameter=parameter, given=given, remedy=remedy)
 
 
 def cover(
@@ -259,19 +201,15 @@ def cover(
     parameter: str,
     wanted: Iterable[Hashable],
     *,
-    remedy: str | None = None,
-    error: _Kind = OptionError,
+    remedy: Remedy = None,
+    error: Kind = OptionError,
 ) -> None:
     """Refuse values among which a label is missing; there may be more."""
-    given = set(values)
-    absent = [name for name in wanted if name not in given]
+    there = set(values)
+    absent = [name for name in wanted if name not in there]
     if absent:
-        raise error(
-            "must cover every label",
-            parameter=parameter,
-            given=f"none for {shorten(absent, 3)}",
-            remedy=remedy or "add what is missing",
-        )
+        given, remedy = f"none for {shorten(absent, 3)}", remedy or "add what is missing"
+        raise error("must cover every label", parameter=parameter, given=given, remedy=remedy)
 
 
 def length(
@@ -280,17 +218,13 @@ def length(
     size: int,
     each: str,
     *,
-    remedy: str | None = None,
-    error: _Kind = OptionError,
+    remedy: Remedy = None,
+    error: Kind = OptionError,
 ) -> None:
     """Refuse what has not one element for each of `size` things, such as "report"."""
     if len(values) != size:
-        raise error(
-            f"must be one for each {each}, {size} in all",
-            parameter=parameter,
-            given=len(values),
-            remedy=remedy or "give as many",
-        )
+        problem, remedy = f"must be one for each {each}, {size} in all", remedy or "give as many"
+        raise error(problem, parameter=parameter, given=len(values), remedy=remedy)
 
 
 def instance(
@@ -299,31 +233,31 @@ def instance(
     kind: type[_T] | tuple[type[_T], ...],
     words: str,
     *,
-    remedy: str | None = None,
-    error: _Kind = OptionError,
+    remedy: Remedy = None,
+    error: Kind = OptionError,
 ) -> _T:
     """The value, if it is of the type, which is called `words`: "a Prior"."""
     if isinstance(value, kind):
         return value
-    raise error(f"must be {words}", parameter=parameter, given=_shown(value), remedy=remedy)
+    raise _refusal(error, f"must be {words}", parameter, value, remedy)
 
 
 def function(
-    value: Any, parameter: str, arguments: str, *, remedy: str | None = None, error: _Kind = OptionError
+    value: Any, parameter: str, arguments: str, *, remedy: Remedy = None, error: Kind = OptionError
 ) -> Callable[..., Any]:
     """The value, if it can be called; `arguments` says with what: "(value, upper bound)"."""
     if callable(value):
         return value  # type: ignore[no-any-return]
-    raise error(f"must be a function of {arguments}", parameter=parameter, given=_shown(value), remedy=remedy)
+    raise _refusal(error, f"must be a function of {arguments}", parameter, value, remedy)
 
 
 def mapping(
-    value: Any, parameter: str, words: str, *, remedy: str | None = None, error: _Kind = OptionError
+    value: Any, parameter: str, words: str, *, remedy: Remedy = None, error: Kind = OptionError
 ) -> Mapping[Any, Any]:
     """The value, if it is a mapping with at least one entry; `words` says from what to what: "name -> labels"."""
     if isinstance(value, Mapping) and value:
         return value
-    raise error(f"must be a mapping {words}", parameter=parameter, given=_shown(value), remedy=remedy)
+    raise _refusal(error, f"must be a mapping {words}", parameter, value, remedy)
 
 
 def floats(values: Any) -> Floats:
@@ -352,5 +286,5 @@ def _is_in(value: Any, names: Set[Hashable]) -> bool:
         return False
 
 
-def _shown(value: Any) -> str:
-    return f"{value!r:.60}"
+def _refusal(error: Kind, problem: str, parameter: str, value: Any, remedy: Remedy) -> ExtremalError:
+    return error(problem, parameter=parameter, given=brief(value, 60), remedy=remedy)

@@ -21,10 +21,10 @@ def shorten(labels: Sequence[Any], most: int = 8) -> str:
     return f"[{shown}{f', … {len(labels) - most} more' if len(labels) > most else ''}]"
 
 
-def brief(value: Any) -> str:
+def brief(value: Any, most: int = LONGEST_SHOWN) -> str:
     """A value for a message, cut: what was read from data is never repeated at length."""
-    text = repr(value[: 2 * LONGEST_SHOWN] if isinstance(value, str | bytes) else value)
-    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
+    text = repr(value[: 2 * most] if isinstance(value, str | bytes) else value)
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def factor(nats: float) -> str:

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from .._common.files import file_name, open_file, reason
 from .._common.json import parse_json
 from ..errors import FileError, FormatError, PriorError
-from ..model.evidence import CountedAnswers, Evidence
+from ..model.evidence import Evidence
 from ..model.labels import Labels, check_labels
+from .evidence import decode_evidence, encode_evidence
 from .proof import Run, column_runs
 from .stored import decimal, decode_label, encode_label
 
@@ -55,7 +56,6 @@ DIGESTED = ("bits", "epsilon", "inputs", "outputs", "prior", "prior_set", "weigh
 DIGEST_PURPOSE = b"extremal-mechanism-digest-2\0"
 BLOCKS = "blocks"
 EVIDENCE = "evidence"  # a member only of files whose set of priors has some
-COUNTS = "counts"  # the only kind of evidence
 WHOLE_NUMBER = re.compile("0|[1-9][0-9]{0,299}", re.ASCII)
 
 # Covers every other member, so that damage anywhere is noticed. Files of earlier versions lack it.
@@ -110,7 +110,7 @@ def encode(stored: Stored) -> dict[str, Any]:
     if stored.blocks is not None:
         document[BLOCKS] = _encode_blocks(stored.blocks)
     if stored.evidence is not None:
-        document[EVIDENCE] = _encode_evidence(stored.evidence)
+        document[EVIDENCE] = encode_evidence(stored.evidence)
     return document
 
 
@@ -264,7 +264,7 @@ def _decode_members(document: dict[str, Any]) -> Stored:
         outputs=check_labels([decode_label(value) for value in document["outputs"]], m, "outputs"),
         weights=weights,
         blocks=blocks,
-        evidence=_decode_evidence(document[EVIDENCE], inputs) if EVIDENCE in document else None,
+        evidence=decode_evidence(document[EVIDENCE], inputs) if EVIDENCE in document else None,
     )
 
 
@@ -318,29 +318,6 @@ def _decode_set(value: Any, n: int) -> StoredSet:
         _decode_numbers(value[name], n, f"{name} of prior_set") for name in ("center", "lower", "upper")
     )
     return StoredSet(center, lower, upper, radius, confidence, value["description"])
-
-
-def _encode_evidence(evidence: Evidence) -> dict[str, Any]:
-    """The document of a piece of evidence."""
-    if isinstance(evidence, CountedAnswers):
-        return {"kind": COUNTS, "method": evidence.method, "counts": [str(n) for n in evidence.counts]}
-    raise TypeError(f"evidence of the type {type(evidence).__name__} has no form in a file")
-
-
-def _decode_evidence(document: Any, answers: int) -> Evidence:
-    """The evidence that a document holds, for so many answers; a kind that is not known could hold anything."""
-    if not isinstance(document, dict) or document.get("kind") != COUNTS:
-        raise ValueError(f"evidence must be of the kind {COUNTS!r}")
-    counts, method = document.get("counts"), document.get("method")
-    if document.keys() != {"kind", "method", "counts"} or not isinstance(method, str):
-        raise ValueError("evidence from counts must have a method and counts")
-    if (
-        not isinstance(counts, list)
-        or len(counts) != answers
-        or not all(isinstance(n, str) and WHOLE_NUMBER.fullmatch(n) for n in counts)
-    ):
-        raise ValueError("evidence must have a whole number for each answer, as a string")
-    return CountedAnswers([int(n) for n in counts], method)
 
 
 def _decode_numbers(value: Any, n: int, what: str) -> list[float]:

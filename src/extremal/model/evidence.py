@@ -56,6 +56,10 @@ class Evidence(Protocol):
         """The set that holds the true prior with this confidence."""
         ...
 
+    def holds(self, bounds: Bounds, confidence: float) -> bool:
+        """Whether a set holds the true prior with this confidence: it is the one that follows, or a larger one."""
+        ...
+
 
 @dataclass(frozen=True)
 class CountedAnswers:
@@ -85,6 +89,10 @@ class CountedAnswers:
         if len(n) < 2 or total < 1:
             raise PriorError("must not all be 0: nothing was observed", parameter="counts")
         return Bounds(n / total, *around(n, confidence, self.method))
+
+    def holds(self, bounds: Bounds, confidence: float) -> bool:
+        """Whether it is the set that follows."""
+        return self.bounds(confidence).same_as(bounds)
 
 
 def around(counts: Floats, confidence: float, kind: str) -> tuple[Floats, Floats, float]:

@@ -23,6 +23,7 @@ from ..errors import PriorError
 from .evidence import WHOLE_SIMPLEX, Bounds, CountedAnswers, Evidence, around
 from .labels import Labels, check_labels
 from .prior import Prior, check_prior
+from .report_evidence import VALID, CollectedReports, collected, sure_ranges
 
 SLACK = 1e-12  # how far outside of a set rounding may put a prior that belongs to it
 
@@ -93,11 +94,11 @@ class PriorSet:
         self._check_evidence()
 
     def _check_evidence(self) -> None:
-        if self.evidence is not None and not self.evidence.bounds(self.confidence).same_as(self.bounds):
+        if self.evidence is not None and not self.evidence.holds(self.bounds, self.confidence):
             raise PriorError(
                 "a prior set with evidence must be the set that follows from it",
                 given=f"another than that {self.evidence.words} with confidence {self.confidence:.6g}",
-                remedy="build it with from_counts",
+                remedy="build it with from_counts or from_reports",
             )
 
     @property
@@ -175,15 +176,61 @@ class PriorSet:
             )
         evidence = CountedAnswers(n.tolist(), kind)
         center, lower, upper, radius = evidence.bounds(confidence)
-        if n.min() > 0:
-            nominal = Prior(center, prior.labels)
-        else:
-            away = prior.probabilities - center
-            room = np.where(away > 0, upper - center, center - lower)
-            near = np.divide(room, np.abs(away), out=np.ones_like(away), where=away != 0)
-            step = min(1.0, 0.5 * radius / float(np.abs(away).sum()), 0.5 * float(near.min()))
-            nominal = Prior(center + step * away, prior.labels)
+        nominal = Prior(
+            center if n.min() > 0 else _smoothed(evidence.bounds(confidence), prior), prior.labels
+        )
         return cls(nominal, center, lower, upper, radius, float(confidence), evidence)
+
+    @classmethod
+    def from_reports(
+        cls,
+        certified: Any,
+        reports: Any = None,
+        confidence: float = 0.95,
+        *,
+        forged: float = 0.0,
+        drift: float = 0.0,
+        valid: str = "fixed",
+        between: Mapping[Any, tuple[float, float]] | None = None,
+    ) -> PriorSet:
+        """All priors that reports leave open: that of the people who reported is among them with this confidence.
+
+        Nothing need be known before: the reports of the first people, under a mechanism for all priors, give a set for
+        which the mechanism of the next people is designed. The promise to those is epsilon for every prior of the set.
+        It holds their shares except with probability 1 - confidence, if these are the shares of the people who
+        reported, up to the drift, and if at most the share `forged` of the reports was made up.
+
+        Parameters
+        ----------
+        certified
+            The mechanism that made the reports, or a list of pairs (mechanism, reports) of different people. A later
+            mechanism of the list may have been chosen after the earlier reports were seen.
+        reports
+            A column of reports, or a mapping report -> count. Each counts for one person.
+        confidence
+            The probability over the reports with which the set holds the prior.
+        forged
+            The largest share of the reports that somebody made up at will.
+        drift
+            How far the shares of the next people may be from those who reported, as a sum of absolute differences.
+        valid
+            "fixed": the number of reports was fixed in advance. "always": whoever stopped may have looked all the time.
+        between
+            Ranges (smallest, largest) of shares that are sure, by label.
+        """
+        stages = collected(certified, reports)
+        names = (certified if reports is not None else certified[0][0]).inputs
+        evidence = CollectedReports(
+            stages,
+            checks.number(forged, "forged", least=0, below=1, remedy="0.01 is 1 %", error=PriorError),
+            checks.number(drift, "drift", least=0, most=WHOLE_SIMPLEX, remedy="e.g. 0.05", error=PriorError),
+            checks.choice(valid, "valid", VALID, remedy="leave it out for 'fixed'"),
+            None if between is None else sure_ranges(between, names),
+        )
+        level = checks.confidence(confidence)
+        bounds = evidence.bounds(level)
+        nominal = Prior(_smoothed(bounds, Prior.uniform(names)), names)
+        return cls(nominal, *bounds, level, evidence)
 
     @classmethod
     def from_sample_size(
@@ -475,3 +522,13 @@ def _check_bounds(l: Floats, u: Floats, names: Labels) -> None:
             ),
             remedy="widen them until 1 lies between",
         )
+
+
+def _smoothed(bounds: Bounds, toward: Prior) -> Floats:
+    """The center, moved so that no answer is impossible, but not out of the set."""
+    away = toward.probabilities - bounds.center
+    room = np.where(away > 0, bounds.upper - bounds.center, bounds.center - bounds.lower)
+    near = np.divide(room, np.abs(away), out=np.ones_like(away), where=away != 0)
+    length = float(np.abs(away).sum())
+    step = min(1.0, 0.5 * bounds.radius / length if length else 1.0, 0.5 * float(near.min()))
+    return np.asarray(bounds.center + step * away)

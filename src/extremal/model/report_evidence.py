@@ -1,0 +1,235 @@
+"""Sets of priors learned from reports: what was reported under which mechanisms, and what is assumed of reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._common import checks
+from .._common.types import Floats
+from .._common.words import shorten
+from ..errors import PriorError
+from .evidence import WHOLE_SIMPLEX, Bounds
+from .labels import Labels, count_values
+from .prior import Prior
+from .report_sums import Stage, Sums, Told
+
+VALID = ("fixed", "always")
+ROOM = 1e-7  # by which the set is larger than computed: linear programs end that near to the best
+
+
+class Collector(Protocol):
+    """A certified mechanism, as far as reports speak of priors."""
+
+    @property
+    def weights(self) -> NDArray[np.uint64]: ...
+    @property
+    def bits(self) -> int: ...
+    @property
+    def prior(self) -> Prior: ...
+    @property
+    def inputs(self) -> Labels: ...
+    @property
+    def outputs(self) -> Labels: ...
+
+
+@dataclass(frozen=True)
+class Collected:
+    """How often each report came in under a mechanism: whole numbers, rows of weights that sum to 2^bits."""
+
+    weights: tuple[tuple[int, ...], ...]
+    bits: int
+    expected: tuple[float, ...]
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, certified: Collector, reports: Any) -> Collected:
+        """The reports of different people, a column of labels or a mapping label -> count."""
+        return cls(
+            tuple(map(tuple, certified.weights.tolist())),
+            certified.bits,
+            tuple(certified.prior.probabilities.tolist()),
+            _counted(certified.outputs, reports),
+        )
+
+    @property
+    def stage(self) -> Stage:
+        """The same in doubles."""
+        matrix = np.ldexp(np.array(self.weights, dtype=np.float64), -self.bits)
+        return Stage(matrix, np.array(self.expected), np.array(self.counts, dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class CollectedReports:
+    """Reports under one or several mechanisms, each of different people: see `PriorSet.from_reports`.
+
+    `between` are the smallest and largest shares that are possible at all, `drift` how far, in l1 distance, the shares
+    of the people whom the set is for may be from those of the people who reported.
+    """
+
+    stages: tuple[Collected, ...]
+    forged: float = 0.0
+    drift: float = 0.0
+    valid: str = "fixed"
+    between: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+
+    @property
+    def words(self) -> str:
+        """Where the set lies, and what was assumed."""
+        people = sum(sum(stage.counts) for stage in self.stages)
+        told = f"around the shares that {people} reports tell"
+        assumed = [f"a drift of {self.drift:g}"] if self.drift else []
+        assumed += [f"{100 * self.forged:g} % of them forged"] if self.forged else []
+        return told + (f", with {' and '.join(assumed)}" if assumed else "")
+
+    @property
+    def intervals(self) -> str:
+        """What the intervals are called."""
+        return "intervals of bounded scores"
+
+    @cached_property
+    def _sums(self) -> Sums:
+        n = len(self.stages[0].expected)
+        none = (np.zeros(n), np.ones(n))
+        lower, upper = none if self.between is None else tuple(map(np.array, self.between))
+        # Shares of people who reported may lie outside of the range of those whom the set is for, by the drift.
+        low, high = np.maximum(lower - self.drift / 2, 0.0), np.minimum(upper + self.drift / 2, 1.0)
+        stages = tuple(collected.stage for collected in self.stages)
+        return Sums(stages, self.forged, self.valid == "always", low, high)
+
+    def bounds(self, confidence: float) -> Bounds:
+        """The set that holds the prior of the next people with this confidence."""
+        told = self._told(confidence)
+        if not told.possible:
+            raise PriorError(
+                "no shares fit the reports",
+                parameter="reports",
+                given=f"reports that are too unlikely under all shares, {self.words}",
+                remedy="check that the mechanism made them, or widen `between`, `forged` or `drift`",
+            )
+        lower, upper = self._ranges(told, ROOM)
+        center = told.center(lower, upper)
+        return Bounds(center, lower, upper, min(told.radius(center) + self.drift + ROOM, WHOLE_SIMPLEX))
+
+    def holds(self, bounds: Bounds, confidence: float) -> bool:
+        """Whether a set is large enough: another computer may end a linear program at another center."""
+        told = self._told(confidence)
+        if not told.possible or len(bounds.center) != len(told.lower):
+            return False
+        lower, upper = self._ranges(told, 0.0)
+        return bool(
+            np.all(bounds.lower <= lower)
+            and np.all(bounds.upper >= upper)
+            and bounds.radius >= min(told.radius(bounds.center) + self.drift, WHOLE_SIMPLEX)
+        )
+
+    def _told(self, confidence: float) -> Told:
+        return self._sums.told(1 - confidence)
+
+    def _ranges(self, told: Told, room: float) -> tuple[Floats, Floats]:
+        """The shares of the next people: those told, moved by the drift, but for what is ruled out."""
+        low, high = told.lower - self.drift / 2 - room, told.upper + self.drift / 2 + room
+        lower, upper = (0.0, 1.0) if self.between is None else tuple(map(np.array, self.between))
+        return np.clip(low, lower, upper), np.clip(high, lower, upper)
+
+
+def collected(pairs: Any, reports: Any) -> tuple[Collected, ...]:
+    """A mechanism and its reports, or pairs of these, checked."""
+    given = pairs if reports is None else [(pairs, reports)]
+    if (
+        not isinstance(given, list | tuple)
+        or not given
+        or (given is not pairs and isinstance(pairs, list | tuple))
+    ):
+        raise PriorError(
+            "must be a certified mechanism with its reports, or a list of such pairs",
+            parameter="certified",
+            given=shorten([type(given).__name__]),
+            remedy="PriorSet.from_reports(certified, reports), or PriorSet.from_reports([(c1, r1), (c2, r2)])",
+        )
+    found = []
+    for pair in given:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise PriorError(
+                "every pair must be a certified mechanism and its reports",
+                parameter="certified",
+                given=shorten([type(pair).__name__]),
+                remedy="PriorSet.from_reports([(c1, r1), (c2, r2)])",
+            )
+        found.append(pair)
+    inputs = found[0][0].inputs
+    for certified, _ in found:
+        if certified.inputs != inputs:
+            raise PriorError(
+                "mechanisms must be of the same answers in the same order",
+                parameter="certified",
+                given=f"{shorten(inputs)} and {shorten(certified.inputs)}",
+                remedy="design them for one list of answers",
+            )
+    return tuple(Collected.of(*pair) for pair in found)
+
+
+def _counted(outputs: Labels, reports: Any) -> tuple[int, ...]:
+    """How often each output was reported; text stands for the label that is written like it."""
+    counts = reports if isinstance(reports, Mapping) else count_values(reports)
+    place: dict[Hashable, int] = {str(label): k for k, label in enumerate(outputs)}
+    place |= {label: k for k, label in enumerate(outputs)}
+    found = [0] * len(outputs)
+    for label, count in counts.items():
+        k = place.get(label, -1)
+        if k < 0:
+            raise PriorError(
+                "every report must be an output of its mechanism",
+                parameter="reports",
+                given=repr(label)[:60],
+                remedy="load the mechanism that made these reports",
+            )
+        found[k] += checks.whole(
+            count, "reports", remedy="give how often each output was reported", error=PriorError
+        )
+    if not sum(found):
+        raise PriorError(
+            "must not be empty: there is nothing to learn from",
+            parameter="reports",
+            remedy="use PriorSet.at_least(labels, 0)",
+        )
+    return tuple(found)
+
+
+def sure_ranges(
+    between: Mapping[Any, tuple[float, float]], names: Labels
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Ranges of shares that are sure, for all answers."""
+    checks.mapping(between, "between", "answer -> (smallest, largest)", error=PriorError)
+    for label, pair in between.items():
+        if label not in names:
+            raise PriorError(
+                "must name answers of the mechanism",
+                parameter="between",
+                given=repr(label)[:60],
+                remedy=f"these are {shorten(names)}",
+            )
+        ends = checks.numbers(pair, "between", error=PriorError)
+        if len(ends) != 2 or not 0 <= ends[0] <= ends[1] <= 1:
+            raise PriorError(
+                "must be pairs (smallest, largest) of shares from 0 to 1",
+                parameter="between",
+                given=f"{pair!r} for {label!r}"[:80],
+                remedy='e.g. {"yes": (0.01, 0.4)}',
+            )
+    pairs = [tuple(map(float, between.get(label, (0.0, 1.0)))) for label in names]
+    lower, upper = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+    if math.fsum(lower) > 1 or math.fsum(upper) < 1:
+        raise PriorError(
+            "some shares must lie within the ranges",
+            parameter="between",
+            given=f"smallest shares that sum to {math.fsum(lower):g} and largest that sum to {math.fsum(upper):g}",
+            remedy="widen them until 1 lies between",
+        )
+    return lower, upper

@@ -1,0 +1,272 @@
+"""Sets of priors learned from reports: they hold the prior as often as said, whatever was chosen on the way."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.stats import binom
+
+import extremal as ex
+from extremal.certification.certified import Certified
+from extremal.errors import FormatError, PriorError
+from extremal.model.report_sums import Stage, Sums
+from tests.support.mechanism_files import redigest
+
+PRIORS = [[0.5, 0.5], [0.1, 0.9], [0.02, 0.98]]
+
+
+def response(truth, n=2):
+    return np.full((n, n), (1 - truth) / (n - 1)) + np.eye(n) * (truth - (1 - truth) / (n - 1))
+
+
+def holds(stages, error, pi, always=False):
+    n = len(pi)
+    told = Sums(tuple(stages), 0.0, always, np.zeros(n), np.ones(n)).told(error)
+    if not told.possible:
+        return False
+    center = told.center(told.lower, told.upper)
+    within = np.all(told.lower <= pi + 1e-12) and np.all(told.upper >= pi - 1e-12)
+    return bool(within and np.abs(center - pi).sum() <= told.radius(center) + 1e-12)
+
+
+@pytest.mark.parametrize("pi", PRIORS)
+@pytest.mark.parametrize("error", [0.3, 0.05])
+def test_over_all_outcomes_a_set_misses_the_prior_no_more_often_than_said(pi, error):
+    """Two stages of two answers; the mechanism of the second depends on what the first reported."""
+    pi, first, n, m = np.array(pi), response(0.7), 12, 9
+    missed = 0.0
+    for seen in range(n + 1):
+        one = Stage(first, np.array([0.5, 0.5]), np.array([seen, n - seen], dtype=float))
+        chance = binom.pmf(seen, n, pi @ first[:, 0])
+        # The more "yes" there were, the harder it is to learn more: the worst that a second stage could do.
+        second = response(0.95 if seen < n / 2 else 0.6)
+        for also in range(m + 1):
+            two = Stage(second, np.array([0.4, 0.6]), np.array([also, m - also], dtype=float))
+            both = chance * binom.pmf(also, m, pi @ second[:, 0])
+            missed += both * (not holds([one, two], error, pi))
+    assert missed <= error
+
+
+@pytest.mark.parametrize("pi", PRIORS)
+def test_whoever_stops_when_the_set_misses_the_prior_succeeds_no_more_often_than_said(pi):
+    """At every one of 40 looks, by all paths: a set that misses once has missed."""
+    pi, P, error = np.array(pi), response(0.75), 0.2
+    q = float(pi @ P[:, 0])
+    alive = {0: 1.0}
+    for n in range(1, 41):
+        following = {}
+        for seen, chance in alive.items():
+            for more, p in ((1, q), (0, 1 - q)):
+                following[seen + more] = following.get(seen + more, 0.0) + chance * p
+        alive = {
+            seen: chance
+            for seen, chance in following.items()
+            if holds([Stage(P, np.array([0.5, 0.5]), np.array([seen, n - seen], float))], error, pi, True)
+        }
+    assert 1 - math.fsum(alive.values()) <= error
+
+
+def polytope_by_definition(stages, n, error):
+    """Every test of every set of answers, written out; the half-space of its tangent where the estimate lies."""
+    sets = [np.array(bits, float) for bits in itertools.product((0, 1), repeat=n) if 0 < sum(bits) < n]
+    return Sums(tuple(stages), 0.0, False, np.zeros(n), np.ones(n))._polytope(np.array(sets), error), sets
+
+
+def test_half_spaces_hold_whatever_the_tests_do_not_refute():
+    """prod g(Y) / (pi . P g) <= 1 / error, by its definition, at random priors."""
+    rng = np.random.default_rng(5)
+    P = rng.dirichlet(np.full(4, 2.0), size=3)
+    stage = Stage(P, np.array([0.5, 0.3, 0.2]), np.array([30.0, 20.0, 25.0, 5.0]))
+    (normals, offsets), sets = polytope_by_definition([stage], 3, 0.1)
+    scores, variances = stage.scores(np.array(sets))
+    limit = math.log(len(sets) / 0.1)
+    rates = np.sqrt(2 * limit / (80 / variances)) / variances
+    for pi in rng.dirichlet(np.ones(3), size=300):
+        for k in range(len(sets)):
+            g = np.exp(rates[k] * scores[k])
+            level = float(np.log(g) @ stage.counts - 80 * np.log(pi @ P @ g))
+            if level <= limit:
+                assert normals[k] @ pi >= offsets[k] - 1e-9
+
+
+def test_the_least_shares_are_those_of_the_linear_programs():
+    rng = np.random.default_rng(6)
+    P = rng.dirichlet(np.full(5, 2.0), size=4)
+    pi = np.array([0.4, 0.3, 0.2, 0.1])
+    stage = Stage(P, pi, rng.multinomial(800, pi @ P).astype(float))
+    sums = Sums((stage,), 0.0, False, np.array([0.1, 0, 0, 0]), np.array([1, 1, 0.5, 1.0]))
+    told = sums.told(0.05)
+    normals, offsets = sums._polytope(told.sets, 0.05)
+    for inside, least in zip(told.sets, told.least, strict=True):
+        found = linprog(inside, A_ub=-normals, b_ub=-offsets, A_eq=np.ones((1, 4)), b_eq=[1])
+        assert least == pytest.approx(found.fun, abs=1e-6)
+        assert least <= found.fun + 1e-9
+
+
+def collect(certified, pi, n, rng):
+    counts = rng.multinomial(n, np.asarray(pi) @ certified.mechanism.matrix)
+    return dict(zip(certified.outputs, counts.tolist(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def first():
+    return ex.certify(ex.design(ex.PriorSet.at_least(list("abcd"), 0), 0.7))
+
+
+PI = [0.6, 0.25, 0.1, 0.05]
+
+
+def test_a_design_for_the_set_keeps_epsilon_under_the_prior_that_nobody_knew(first):
+    rng = np.random.default_rng(7)
+    priors = ex.PriorSet.from_reports(first, collect(first, PI, 1500, rng))
+    assert priors.contains(PI)
+    design = ex.design(priors, 0.7)
+    assert ex.check_design(design).ok
+    true = ex.Prior(dict(zip("abcd", PI, strict=True)))
+    assert ex.epsilon_pml(true, design.mechanism) <= 0.7
+    assert ex.shares(true, design.mechanism) > 1.5 * ex.shares(true, first.mechanism)
+
+
+def test_a_second_stage_makes_the_set_smaller_and_reports_may_come_as_columns(first):
+    rng = np.random.default_rng(8)
+    counts = collect(first, PI, 1000, rng)
+    column = [label for label, count in counts.items() for _ in range(count)]
+    one = ex.PriorSet.from_reports(first, column)
+    assert one.radius == ex.PriorSet.from_reports(first, counts).radius
+    second = ex.certify(ex.design(one, 0.7))
+    two = ex.PriorSet.from_reports([(first, counts), (second, collect(second, PI, 2000, rng))])
+    assert two.radius < 0.7 * one.radius
+    assert two.contains(PI)
+
+
+@pytest.mark.parametrize("forged", [0.01, 0.1])
+def test_reports_that_were_forged_as_badly_as_can_be_do_not_move_the_prior_out_of_the_set(first, forged):
+    """Every forged report is the one that moves the estimates most; without the assumption the set misses."""
+    rng = np.random.default_rng(9)
+    missed = trusting = 0
+    for _ in range(20):
+        honest = collect(first, PI, round(20_000 * (1 - forged)), rng)
+        for label in first.outputs:
+            reports = honest | {label: honest[label] + round(20_000 * forged)}
+            missed += not ex.PriorSet.from_reports(first, reports, forged=forged).contains(PI)
+            try:
+                trusting += not ex.PriorSet.from_reports(first, reports).contains(PI)
+            except PriorError:
+                trusting += 1
+    assert missed == 0
+    assert forged < 0.1 or trusting > 50
+
+
+def test_a_drift_is_allowed_for_in_every_direction(first):
+    rng = np.random.default_rng(10)
+    reports = collect(first, PI, 100_000, rng)
+    priors = ex.PriorSet.from_reports(first, reports, drift=0.1)
+    for away in itertools.permutations([0.05, -0.05, 0.0, 0.0]):
+        moved = np.array(PI) + away
+        if moved.min() >= 0:
+            assert priors.contains(moved)
+
+
+def test_what_is_sure_always_limits_the_set(first):
+    reports = collect(first, PI, 500, np.random.default_rng(11))
+    wide = ex.PriorSet.from_reports(first, reports, drift=0.05)
+    sure = ex.PriorSet.from_reports(first, reports, drift=0.05, between={"a": (0.5, 0.7)})
+    assert (sure.lower[0], sure.upper[0]) == (0.5, 0.7)
+    assert sure.radius < wide.radius
+    assert sure.contains(PI)
+
+
+@pytest.mark.parametrize("n", [12, 30])
+def test_many_answers_have_sets_too(n):
+    rng = np.random.default_rng(n)
+    pi = 1 / np.arange(1, n + 1)
+    pi /= pi.sum()
+    certified = ex.certify(ex.Prior.uniform(n), ex.theory.randomized_response(n, 2.0), 2.0)
+    for valid in ("fixed", "always"):
+        priors = ex.PriorSet.from_reports(certified, collect(certified, pi, 20_000, rng), valid=valid)
+        assert priors.contains(pi)
+        assert priors.upper.max() < 0.9
+
+
+def test_the_file_carries_the_reports_and_is_computed_again(first, tmp_path):
+    rng = np.random.default_rng(12)
+    priors = ex.PriorSet.from_reports(
+        first, collect(first, PI, 700, rng), 0.9, forged=0.001, drift=0.02, between={"d": (0.0, 0.3)}
+    )
+    made = ex.certify(ex.design(priors, 0.7))
+    made.save(tmp_path / "m.json")
+    found = ex.load(tmp_path / "m.json").prior_set
+    assert found.evidence == priors.evidence
+    assert found.description == priors.description
+    assert "700 reports" in found.description
+    assert "0.1 % of them forged" in found.description
+    document = json.loads((tmp_path / "m.json").read_text())
+    assert Certified.from_json(json.dumps(redigest(document))).prior_set.radius == priors.radius
+
+
+def altered():
+    def stage(**members):
+        return lambda e: e["stages"][0].update(members)
+
+    yield "more reports", lambda e: e["stages"][0]["counts"].__setitem__(0, "99999")
+    yield "a count too few", lambda e: e["stages"][0]["counts"].pop()
+    yield "no stages", lambda e: e.update(stages=[])
+    yield "another drift", lambda e: e.update(assumed=["0x0.0p+0", (0.2).hex()])
+    yield "a decimal", lambda e: e.update(assumed=["0.0", "0.0"])
+    yield "an unknown kind of validity", lambda e: e.update(valid="never")
+    yield "a member more", lambda e: e.update(note="x")
+    yield "other bits", stage(bits=61)
+    yield "true for bits", stage(bits=True)
+    yield "a prior that does not sum to 1", stage(prior=[(0.3).hex()] * 4)
+    yield "no ranges", lambda e: e.update(between=None)
+    yield "ranges upside down", lambda e: e.update(between=e["between"][::-1])
+
+
+@pytest.mark.parametrize(("what", "change"), list(altered()), ids=[name for name, _ in altered()])
+def test_a_file_whose_evidence_was_altered_is_refused(first, what, change):
+    reports = collect(first, PI, 700, np.random.default_rng(13))
+    priors = ex.PriorSet.from_reports(first, reports, between={"a": (0.55, 0.65)})
+    document = json.loads(ex.certify(ex.design(priors, 0.7)).to_json())
+    change(document["evidence"])
+    with pytest.raises((FormatError, PriorError)):
+        Certified.from_json(json.dumps(redigest(document)))
+
+
+@pytest.mark.parametrize(
+    ("options", "parameter"),
+    [
+        ({"forged": 1}, "forged"),
+        ({"forged": math.nan}, "forged"),
+        ({"drift": -0.1}, "drift"),
+        ({"valid": "often"}, "valid"),
+        ({"between": {"z": (0, 1)}}, "between"),
+        ({"between": {"a": (0.5, 0.2)}}, "between"),
+        ({"between": {"a": (0.8, 1), "b": (0.8, 1)}}, "between"),
+        ({"between": {"a": (0.0, 0.01)}}, "reports"),
+        ({"confidence": 1}, "confidence"),
+        ({"reports": []}, "reports"),
+        ({"reports": ["another"]}, "reports"),
+        ({"reports": {"a": -1}}, "reports"),
+        ({"reports": None}, "certified"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_error(first, options, parameter):
+    given = {"reports": collect(first, PI, 5000, np.random.default_rng(14))} | options
+    with pytest.raises(ex.errors.ExtremalError) as refused:
+        ex.PriorSet.from_reports(first, **given)
+    assert refused.value.parameter == parameter
+
+
+def test_pairs_of_different_answers_are_refused(first):
+    other = ex.certify(ex.design(ex.Prior.uniform(list("abce")), 0.7))
+    with pytest.raises(PriorError) as refused:
+        ex.PriorSet.from_reports([(first, {first.outputs[0]: 3}), (other, {other.outputs[0]: 3})])
+    assert refused.value.parameter == "certified"
+
+
+def test_a_confidence_in_the_place_of_reports_is_refused(first):
+    with pytest.raises(PriorError):
+        ex.PriorSet.from_reports([(first, {first.outputs[0]: 300})], 0.95)

@@ -26,8 +26,10 @@ PACKAGES = [
     "draw",  # knows no certificate; a certified mechanism draws
     "certification",
     "release",
-    "collection.database",  # the store of a survey holds texts, and is read like a file
-    "collection.stored",
+    "collection.sets",
+    "collection.published",
+    "collection.database",
+    "collection.store",  # reports are estimated from the store of a survey as from a file
     "estimation",
     "large",
     "auditing",

@@ -26,11 +26,10 @@ from extremal.cli import show
 from extremal.cli import survey as commands
 from extremal.cli.serving import announce, public_address, read_secret, warn_of_http
 from extremal.collection.designs import load_designs
-from extremal.collection.export import _cell
 from extremal.collection.page import page_of
-from extremal.collection.priors import item_prior
 from extremal.collection.published import Asked, Published
-from extremal.collection.results import Collected, results
+from extremal.collection.results import exported, results, tables
+from extremal.collection.sets import item_prior
 from extremal.collection.store import Submission, create_store, open_store
 from extremal.collection.survey import read_survey
 from tests.support.cli_cases import refuse, run, shell
@@ -312,9 +311,8 @@ ITEM = ex.certify(ex.design(ex.Prior({"no": 0.7, "yes": 0.3}), 0.5))
 def test_a_survey_says_which_intervals_its_results_have(here, kind):
     items = ("tea", "coffee", "milk")
     subsets = item_prior([0.3] * 3)
-    drinks = Asked(
-        "drinks", "?", "several", items, None, None, True, "shares", "each", (ITEM,) * 3, subsets, True
-    )
+    own = {"independent": True, "form": "each", "mechanisms": (ITEM,) * 3, "subsets": subsets}
+    drinks = Asked("drinks", "?", "several", items, **own)
     survey = published()
     survey = replace(survey, intervals=kind, questions=(*survey.questions, drinks))
     filled("survey.db", 200, survey)
@@ -367,8 +365,9 @@ def test_the_people_that_a_survey_needs_give_the_width_with_its_intervals(tmp_pa
             )  # so many that rounding does not matter: widths are then a quarter
             often = np.rint(n * certified.mechanism.output_distribution(certified.prior)).astype(int).tolist()
             counts = ex.ReportCounts(certified.outputs, often)
-            found = Collected(question, question.mechanisms, (counts,))
-            table = found.mean(0.95, kind) if question.purpose == "mean" else found.table(0.95, kind)
+            (part,) = question.parts
+            shares, *means = tables(part, ex.estimate(certified, counts, intervals=kind))
+            table = means[0] if question.purpose == "mean" else shares
             spread = max(question.scores) - min(question.scores) if question.purpose == "mean" else 1.0
             widest = float(max(table.upper - table.lower)) / spread
             assert 4 * widest == pytest.approx(0.1, rel=0.1 if kind == "all" else 0.03)
@@ -386,7 +385,7 @@ def test_labels_that_are_combinations_or_decimals_come_back_from_an_export(here)
     """As an export writes them: JSON, which tells 0.5 from "0.5"."""
     labels = [("a", 1), ("b", 2), 0.5]
     mechanism = ex.Mechanism(np.full((3, 3), 0.2) + 0.4 * np.eye(3), ["x", "y", "z"], labels)
-    cells = [_cell(encode_label(label)) for label in [*labels, ("a", 1)]]
+    cells = [exported(encode_label(label)) for label in [*labels, ("a", 1)]]
     with open("out.csv", "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([["q"], *([cell] for cell in cells)])
     assert ex.estimate(mechanism, "out.csv", column="q").counts.counts.tolist() == [2, 1, 1]
@@ -396,13 +395,10 @@ def test_labels_that_are_combinations_or_decimals_come_back_from_an_export(here)
 
 def test_a_survey_whose_reports_no_server_takes_fails_the_check(here):
     survey = published()
-    longest = {
-        q.name: [parse_json(max(part, key=lambda text: len(text.encode()))) for part in q.reports]
-        for q in survey.questions
-    }
-    one = {
-        name: parts if survey.question(name).form == "each" else parts[0] for name, parts in longest.items()
-    }
+    one = {}
+    for q in survey.questions:
+        parts = [parse_json(max(part, key=lambda text: len(text.encode()))) for part in q.reports]
+        one[q.name] = parts if q.form == "each" else parts[0]
     sent = json.dumps(
         {"survey": survey.digest, "id": "0" * 32, "reports": one}, separators=(",", ":"), ensure_ascii=False
     )

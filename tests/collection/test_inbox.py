@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from extremal.collection import inbox as inbox_module
-from extremal.collection.inbox import Inbox
+from extremal.collection import server as inbox_module
+from extremal.collection.server import Inbox
 from extremal.collection.store import Submission, Verdict
 from extremal.errors import StoreError
 

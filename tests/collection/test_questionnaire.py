@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.collection.priors import item_prior, subsets_of
 from extremal.collection.published import Asked
 from extremal.collection.questionnaire import findings
-from extremal.collection.sets import set_leakage
+from extremal.collection.sets import item_prior, set_leakage, subsets_of
 from extremal.collection.several import MOST_JOINT, choose, reason
 from extremal.collection.survey import Joint, Question
 
 
 def asked(name, mechanisms=(), kind="single", answers=("a", "b", "c")):
-    return Asked(name, name, kind, answers, None, None, True, "shares", None, tuple(mechanisms), None, False)
+    return Asked(name, name, kind, answers, mechanisms=tuple(mechanisms))
 
 
 def in_a_survey(question):

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("starlette")
 
 from extremal.collection.designs import check
-from extremal.collection.form import write_form
+from extremal.collection.page import write_form
 from extremal.collection.results import results
 from extremal.collection.server import STATIC, Settings, running
 from extremal.collection.store import Submission, create_store

@@ -16,8 +16,7 @@ from extremal.collection import database as database_module
 from extremal.collection import store as store_module
 from extremal.collection.database import STEPS, opened
 from extremal.collection.published import Published
-from extremal.collection.store import Submission, Verdict, create_store, open_store, token_hash
-from extremal.collection.stored import read_stored
+from extremal.collection.store import Submission, Verdict, create_store, open_store, read_store, token_hash
 from extremal.errors import StoreError, SurveyError
 from tests.support.phones import drawn, full_disk, published, stored
 
@@ -106,13 +105,13 @@ def test_rows_come_by_id(place, monkeypatch):
         given = [submission(k) for k in range(30)]
         assert store.add(given) == [ACCEPTED] * 30
         assert store.finish() == 30
-        assert [id for id, _ in store.rows()] == sorted(s.id for s in given)
+        assert [id for id, _ in store.reports().rows] == sorted(s.id for s in given)
 
 
 def test_an_export_while_reports_move_shows_whole_batches(place):
     with create_store(place, published()) as store:
         store.add(submission(k) for k in range(40))
-        exported = iter(store.rows())
+        exported = iter(store.reports().rows)
         begun = [next(exported)]
         for k in range(10):
             store.add(submission(100 * (k + 1) + j) for j in range(5))
@@ -182,7 +181,7 @@ def test_a_store_of_the_first_version_opens_takes_reports_and_closes(place):
     old = [submission(k) for k in range(7)]
     survey = [("digest", published().digest), ("document", published().to_json())]
     made_by_hand(place, FIRST, {"survey": survey, "reports": [(s.id, s.content) for s in old]})
-    assert len(read_stored(place).rows) == 7
+    assert len(read_store(place).rows) == 7
     with open_store(place) as store:
         assert (store.count(), store.visible(), store.closed()) == (7, 7, False)
     with create_store(place, published()) as store:
@@ -190,7 +189,7 @@ def test_a_store_of_the_first_version_opens_takes_reports_and_closes(place):
         assert store.add([submission(k) for k in range(6)]) == [ACCEPTED] * 6
         assert (store.count(), store.visible()) == (13, 7)
         assert store.finish() == 13
-    assert len(read_stored(place).rows) == 13
+    assert len(read_store(place).rows) == 13
 
 
 def test_a_store_from_before_there_were_versions_is_read_as_it_is_and_goes_on(place):
@@ -207,7 +206,8 @@ def test_a_store_from_before_there_were_versions_is_read_as_it_is_and_goes_on(pl
             "invitations": [(token_hash(token),) for token in tokens],
         },
     )
-    assert sorted(map(str, read_stored(place).rows)) == sorted(str(json.loads(s.content)) for s in people[:5])
+    shown = [str(row) for _, row in read_store(place).rows]
+    assert sorted(shown) == sorted(str(json.loads(s.content)) for s in people[:5])
     with opened(place) as database, database.session() as session:
         assert "version" not in session.survey()  # who only reads changes nothing
     database.close()
@@ -230,7 +230,7 @@ def test_a_store_of_a_later_version_is_refused_and_left_alone(place):
     later = str(len(STEPS) + 1)
     with opened(place) as database, database.transaction() as session:
         session.run("UPDATE survey SET value = ? WHERE name = 'version'", later)
-    for use in (open_store, read_stored, lambda place: create_store(place, published())):
+    for use in (open_store, read_store, lambda place: create_store(place, published())):
         with pytest.raises(SurveyError, match="later version of extremal"):
             use(place)
     database.close()
@@ -284,7 +284,7 @@ def test_the_file_of_sqlite_tells_neither_the_order_nor_the_invitations_that_wer
         for token in used:
             store.add([submission(1, token)])
         while_running = path.read_bytes()
-        ids = [id for id, _ in store.rows()]
+        ids = [id for id, _ in store.reports().rows]
     after = path.read_bytes()
     for content in (while_running, after):
         assert not any(token_hash(token).encode() in content for token in used)

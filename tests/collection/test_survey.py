@@ -10,8 +10,7 @@ import sys
 import pytest
 
 import extremal as ex
-from extremal.collection.designs import check, load_designs
-from extremal.collection.identity import same_id
+from extremal.collection.designs import check, load_designs, same_id
 from extremal.collection.survey import parse_survey, read_survey
 from extremal.errors import SurveyError
 from extremal.model.blocks import in_blocks
@@ -464,7 +463,7 @@ def test_processes_that_make_an_id_in_the_same_moment_make_one(tmp_path):
     read(tmp_path, ONE)
     program = (
         "import sys\n"
-        "from extremal.collection.identity import survey_id\n"
+        "from extremal.collection.designs import survey_id\n"
         "from extremal.collection.survey import read_survey\n"
         "survey = read_survey('survey.toml')\n"
         "print('ready', flush=True); sys.stdin.readline(); print(survey_id(survey))"

@@ -15,10 +15,8 @@ pytest.importorskip("psycopg")
 import psycopg
 
 from extremal.collection import store as store_module
-from extremal.collection.export import csv_text
-from extremal.collection.results import collected, results
-from extremal.collection.store import FIVE, Submission, Verdict, create_store, token_hash
-from extremal.collection.stored import read_stored
+from extremal.collection.results import counted, csv_text, results
+from extremal.collection.store import FIVE, Submission, Verdict, create_store, read_store, token_hash
 from extremal.errors import SurveyError
 from tests.support.phones import drawn, published, stored
 
@@ -242,14 +240,14 @@ def test_two_looks_at_whatever_questions_differ_by_five_people_or_more(tmp_path)
 def looked(store):
     """The reports to each question as results, JSON, estimates and exports see them: from one set of people."""
     seen = {}
-    found = collected(store.published.questions, store.tallies())
-    rows = read_stored(store.place).columns([q.name for q in store.published.questions])
+    counts = counted(store, store.tallies())
+    rows = read_store(store.place).columns([q.name for q in store.published.questions])
     document = results(store, dict.fromkeys(rows))
-    lines = csv_text(store).splitlines()[1:]
+    lines = csv_text(store.reports()).splitlines()[1:]
     for q in store.published.questions:
         seen[q.name] = Counter(map(repr, rows[q.name]))
-        assert found[q.name].reports + found[q.name].skipped == sum(seen[q.name].values())
-        assert document["reports"] == sum(seen[q.name].values()) == len(lines) == store.visible()
+        assert counts[q.name] == seen[q.name]
+        assert document["reports"] == seen[q.name].total() == len(lines) == store.visible()
     return seen
 
 
@@ -261,7 +259,7 @@ def test_the_newest_person_is_among_those_that_move_no_more_often_than_others(tm
             before, one = store.visible(), secrets.token_hex(16)
             store.add([Submission(one, content(0))])
             batches += store.visible() > before
-            newest += one in {id for id, _ in store.rows()}
+            newest += one in {id for id, _ in store.reports().rows}
     # Half of those that wait move: of 59 batches 29.5 with a standard deviation of 3.8.
     assert batches == 59
     assert 8 <= newest <= 51

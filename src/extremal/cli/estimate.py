@@ -18,7 +18,7 @@ from .failure import CheckFailed
 from .inputs import check_columns, chosen_columns, file_or_stdin, load_mechanism, named_label, report_counts
 from .output import Output
 from .progress import progress
-from .stored import Shown, estimate_store
+from .stored import Beside, estimate_store
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -132,7 +132,7 @@ def estimate(
 
     Exit status 1: the reports do not look as if this mechanism had drawn them.
     """
-    from extremal.collection.stored import is_store
+    from extremal.collection.store import is_store
 
     output.check()
     groups = None if by is None else split_labels(by)
@@ -140,9 +140,12 @@ def estimate(
         raise OptionError("--safe and --by must not be combined", remedy="leave one of them out")
     if is_store(source):
         _check_store_options(reports, more)
-        names = {"by": groups, **vars(people)}
-        shown = Shown(output.as_json, output.target, output.overwrite, interval_rows)
-        estimate_store(source, question, names, how.given(), shown)
+        beside = Beside(groups, {key: name for key, name in vars(people).items() if name is not None})
+        stored = estimate_store(source, question, beside, how.given(), interval_rows)
+        output.table(stored.records())
+        output.give(stored)
+        if stored.warnings():
+            raise CheckFailed("")  # it has been said
         return
     if reports.mechanism is None:
         _check_exists(source)

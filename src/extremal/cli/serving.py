@@ -5,10 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
 
 from extremal._common.files import open_file, reason
-from extremal.errors import FileError, OptionError, SurveyError
+from extremal._common.web import is_loopback, listen
+from extremal.errors import ExtremalError, FileError, OptionError, SurveyError
 
 from . import show
 
@@ -23,6 +28,71 @@ if TYPE_CHECKING:
 ADDRESS = re.compile(
     r"""https?://([\w.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?(/[^\s?#,"'<>\\]*)?""", re.ASCII | re.IGNORECASE
 )
+
+
+@dataclass(frozen=True)
+class Serving:
+    """Where a survey is served, and whom the server believes."""
+
+    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines in.")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the server; 0 takes a free one.")] = (
+        8600
+    )
+    url: Annotated[
+        str | None,
+        typer.Option(
+            "--url", metavar="URL", help="The public address of the survey, if it is behind a proxy."
+        ),
+    ] = None
+    tls_cert: Annotated[
+        str | None, typer.Option("--tls-cert", metavar="FILE", help="A TLS certificate, for https.")
+    ] = None
+    tls_key: Annotated[
+        str | None, typer.Option("--tls-key", metavar="FILE", help="The key of the TLS certificate.")
+    ] = None
+    origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL", help="Another site whose page may post reports, e.g. https://forms.example.org."
+        ),
+    ] = None
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A proxy whose X-Forwarded-For is believed, e.g. 10.0.0.7; one on this machine is known.",
+        ),
+    ] = None
+    secret_file: Annotated[
+        str | None,
+        typer.Option(
+            "--secret-file",
+            metavar="FILE",
+            help="Keeps the secret of the results page the same after a restart; created if it does not exist.",
+        ),
+    ] = None
+
+    def serve(self, published: Published, place: str) -> None:
+        """Serve until somebody ends it."""
+        from extremal.collection import server
+        from extremal.collection.guard import Proxies
+        from extremal.collection.store import create_store
+
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise SurveyError("--tls-cert and --tls-key must be given together")
+        public = None if self.url is None else public_address(self.url)
+        tls = None if self.tls_cert is None else read_certificate(self.tls_cert, str(self.tls_key))
+        proxies = Proxies((*Proxies().names, *(self.proxy or ())))
+        secret = read_secret(self.secret_file)
+        settings = server.Settings(secret, origins=frozenset(self.origin or ()), proxies=proxies)
+        with listen(self.host, self.port, "the survey") as bound, create_store(place, published) as store:
+            base = public or address_of(bound.getsockname(), tls is not None)
+            local = public is None and is_loopback(urlsplit(base).hostname or "")
+            announce(store, base, secret, local)
+            warn_of_http(base)
+            server.serve(store, bound, settings, tls)
 
 
 def read_certificate(certificate: str, key: str) -> Certificate:
@@ -131,7 +201,6 @@ def announce(store: Store, base: str, secret: str, local: bool) -> None:
 def warn_of_http(base: str) -> None:
     """Say so if browsers will make no reports at this address."""
     import ipaddress
-    from urllib.parse import urlsplit
 
     parts = urlsplit(base)
     host = parts.hostname or ""
@@ -184,9 +253,12 @@ def check_mechanisms(survey: str, store: Store) -> None:
 
 def other_version(place: str, published: Published) -> list[str]:
     """A warning if a store holds reports to another version of a survey."""
-    from extremal.collection.stored import is_store, stored_digest
+    from extremal.collection.store import is_store, read_store
 
-    if not is_store(place) or stored_digest(place) in (None, published.digest):
+    try:
+        if not is_store(place) or read_store(place).published.digest == published.digest:
+            return []
+    except (ExtremalError, ImportError):
         return []
     return [
         f"WARNING: {place} holds reports for another version of this survey. Do not use the mechanism files beside the "

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from extremal._common.files import open_file
-from extremal._common.web import is_loopback, listen
 from extremal._common.words import missing
 from extremal.errors import SurveyError
 from extremal.estimation.promise import SURVEY, goal
 
 from . import options, show
-from .output import check_folder, check_table, check_target, write_table, write_text
+from .failure import CheckFailed
+from .output import Output, check_folder, check_target, write_text
 from .progress import progress
-from .serving import (
-    address_of,
-    announce,
-    check_mechanisms,
-    other_version,
-    public_address,
-    read_certificate,
-    read_secret,
-    warn_of_http,
-)
+from .serving import Serving, check_mechanisms, other_version, public_address, warn_of_http
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,12 +40,23 @@ MOST_INVITATIONS = 1_000_000
 WAITING = "the newest five to nine follow with: extremal survey close"
 
 
+class _extra(contextlib.ContextDecorator):
+    """Says what to install where a package of the extra `survey` is missing."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
+        if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("extremal"):
+            raise missing(f"surveys need {error.name or error}", "survey") from None
+
+
 def new(
     survey: Annotated[str, typer.Argument(metavar="SURVEY", help="The file to create: survey.toml.")],
     overwrite: options.Overwrite = False,
 ) -> None:
     """Write a first survey with one private question, for you to edit."""
-    from extremal.collection.template import template
+    from extremal.collection.survey import template
 
     check_target(survey, overwrite)
     write_text(survey, template(), overwrite)
@@ -61,24 +64,86 @@ def new(
         print(f"{survey} is an example to edit. Then: extremal survey check {survey}")
 
 
-def check(
-    survey: File,
-    output: options.Table = None,
-    overwrite: options.Overwrite = False,
-    as_json: options.Json = False,
-) -> None:
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """What a survey asks, what all reports of one person reveal, and how many people it takes."""
+
+    published: Published
+    findings: Findings
+    people: Mapping[str, int | None]
+    page_digest: str
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each question, with levels in nats; none for answers in the clear."""
+        levels = {leakage.question: leakage for leakage in self.findings.leakages}
+        rows = []
+        for question in self.published.questions:
+            level = levels.get(question.name)
+            row = {"question": question.name, "kind": question.kind, "answers": len(question.answers)}
+            row |= {"own_epsilon": None if level is None else level.own}
+            row |= {"epsilon_of_all_reports": None if level is None else level.all}
+            row |= {"people_needed": self.people[question.name], "intervals": self.published.intervals}
+            rows.append(row)
+        return rows
+
+    def facts(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        published = self.published
+        names = {"id": published.id, "digest": published.digest, "page_digest": self.page_digest}
+        needed = {"people_needed": dict(self.people), "intervals": published.intervals}
+        return {**names, **self.findings.to_dict(), **needed}
+
+    def tell(self, out: Console) -> None:
+        """What a person wants to read."""
+        published, findings = self.published, self.findings
+        show.heading(out, published.title)
+        wanted = "" if published.width is None else f"people for width {published.width:g}"
+        head = ("question", "kind", "answers", "reports", "its report leaks", "all reports leak", wanted)
+        out.print(show.table(head, self._rows(), (0, 1)))
+        said = [
+            "Leakage is in nats: a guess about that answer gets at most e^leakage times as likely to be right."
+        ]
+        if published.width is not None:
+            said.append(f"People are for {goal(published.confidence, published.intervals, SURVEY)}.")
+        show.sentences(out, said)
+        show.heading(out, "What all reports of one person can reveal")
+        show.sentences(out, findings.sentences)
+        loud = [text for text in findings.warnings if text.startswith("WARNING")]
+        if findings.warnings:
+            show.heading(out, "Before you ask")
+            show.warnings(out, loud)
+            show.sentences(out, [text for text in findings.warnings if text not in loud])
+        show.heading(out, "Respondents read")
+        show.sentences(out, [findings.together])
+        out.print(f"\nSHA-256 of the page: {self.page_digest}", soft_wrap=True)
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        levels = {leakage.question: leakage for leakage in self.findings.leakages}
+        rows: list[tuple[str, ...]] = []
+        for q in self.published.questions:
+            level, needed = levels.get(q.name), self.people[q.name]
+            own = "sent as it is" if level is None else f"{level.own:.4g}"
+            everything = "" if level is None else f"{'≤ ' if level.at_most else ''}{level.all:.4g}"
+            reports = " x ".join(str(len(m.outputs)) for m in q.mechanisms)
+            takes = "too many" if needed is None else f"{needed:,}"
+            if level is None or self.published.width is None:
+                takes = ""
+            rows.append((q.name, q.kind, str(len(q.answers)), reports, own, everything, takes))
+        return rows
+
+
+def check(survey: File, output: Output) -> None:
     """Check a survey, design its reports, and say what all reports of one person together can reveal.
 
     Each private question gets a mechanism: the rule by which answers turn into reports. It is designed once, written to
     a file next to the survey, and kept until you change what the survey asks. A lock file records what it was made for.
     """
     from extremal.collection.designs import check as check_survey
-    from extremal.collection.identity import same_id
+    from extremal.collection.designs import same_id
     from extremal.collection.page import page_of
     from extremal.collection.survey import read_survey
 
-    check_target(output, overwrite, as_json)
-    check_table(output)
+    output.check()
     read = read_survey(survey)
     with progress("designing") as bar:
         published, findings = check_survey(read, bar)
@@ -86,151 +151,21 @@ def check(
         from extremal.collection.needed import people_needed, too_few
 
         people = people_needed(published)
-        more = (*too_few(published, people), *other_version(_place(survey, None), published), *same_id(read))
-        findings = replace(findings, warnings=(*findings.warnings, *more))
-    write_table(_records(published, findings, people), output, overwrite)
-    if as_json:
-        facts = {
-            "id": published.id,
-            "digest": published.digest,
-            "page_digest": page_of(published, "reports").digest,
-            **findings.to_dict(),
-            "people_needed": people,
-        }
-        show.print_json({**facts, "intervals": published.intervals})
-        return
-    _tell(show.console(to_stderr=output == "-"), published, findings, people)
+    more = (*too_few(published, people), *other_version(_place(survey, None), published), *same_id(read))
+    findings = replace(findings, warnings=(*findings.warnings, *more))
+    checked = Checked(published, findings, people, page_of(published, "reports").digest)
+    output.table(checked.records())
+    output.give(checked)
 
 
-def _records(
-    published: Published, findings: Findings, people: Mapping[str, int | None]
-) -> list[dict[str, Any]]:
-    """A row for each question, with levels in nats; none for answers in the clear."""
-    levels = {leakage.question: leakage for leakage in findings.leakages}
-    rows = []
-    for question in published.questions:
-        level = levels.get(question.name)
-        row = {"question": question.name, "kind": question.kind, "answers": len(question.answers)}
-        row |= {"own_epsilon": None if level is None else level.own}
-        row |= {"epsilon_of_all_reports": None if level is None else level.all}
-        rows.append(row | {"people_needed": people[question.name], "intervals": published.intervals})
-    return rows
-
-
-def _tell(out: Console, published: Published, findings: Findings, people: Mapping[str, int | None]) -> None:
-    from extremal.collection.page import page_of
-
-    show.heading(out, published.title)
-    levels = {leakage.question: leakage for leakage in findings.leakages}
-    rows = []
-    for question in published.questions:
-        level = levels.get(question.name)
-        own = "sent as it is" if level is None else f"{level.own:.4g}"
-        everything = "" if level is None else f"{'≤ ' if level.at_most else ''}{level.all:.4g}"
-        reports = " x ".join(str(len(m.outputs)) for m in question.mechanisms)
-        needed = people[question.name]
-        takes = (
-            ""
-            if level is None or published.width is None
-            else "too many"
-            if needed is None
-            else f"{needed:,}"
-        )
-        rows.append(
-            (question.name, question.kind, str(len(question.answers)), reports, own, everything, takes)
-        )
-    wanted = "" if published.width is None else f"people for width {published.width:g}"
-    head = ("question", "kind", "answers", "reports", "its report leaks", "all reports leak", wanted)
-    out.print(show.table(head, rows, (0, 1)))
-    said = [
-        "Leakage is in nats: a guess about that answer gets at most e^leakage times as likely to be right."
-    ]
-    if published.width is not None:
-        said.append(f"People are for {goal(published.confidence, published.intervals, SURVEY)}.")
-    show.sentences(out, said)
-    show.heading(out, "What all reports of one person can reveal")
-    show.sentences(out, findings.sentences)
-    loud = [text for text in findings.warnings if text.startswith("WARNING")]
-    if findings.warnings:
-        show.heading(out, "Before you ask")
-        show.warnings(out, loud)
-        show.sentences(out, [text for text in findings.warnings if text not in loud])
-    show.heading(out, "Respondents read")
-    show.sentences(out, [findings.together])
-    out.print(f"\nSHA-256 of the page: {page_of(published, 'reports').digest}", soft_wrap=True)
-
-
-def serve(
-    survey: File,
-    database: Database = None,
-    host: Annotated[
-        str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines in.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of the server; 0 takes a free one.")
-    ] = 8600,
-    url: Annotated[
-        str | None,
-        typer.Option(
-            "--url", metavar="URL", help="The public address of the survey, if it is behind a proxy."
-        ),
-    ] = None,
-    tls_cert: Annotated[
-        str | None, typer.Option("--tls-cert", metavar="FILE", help="A TLS certificate, for https.")
-    ] = None,
-    tls_key: Annotated[
-        str | None, typer.Option("--tls-key", metavar="FILE", help="The key of the TLS certificate.")
-    ] = None,
-    origin: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="URL", help="Another site whose page may post reports, e.g. https://forms.example.org."
-        ),
-    ] = None,
-    proxy: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="A proxy whose X-Forwarded-For is believed, e.g. 10.0.0.7; one on this machine is known.",
-        ),
-    ] = None,
-    secret_file: Annotated[
-        str | None,
-        typer.Option(
-            "--secret-file",
-            metavar="FILE",
-            help="Keeps the secret of the results page the same after a restart; created if it does not exist.",
-        ),
-    ] = None,
-) -> None:
+@_extra()
+def serve(survey: File, *, database: Database = None, server: Serving) -> None:
     """Serve the questionnaire, store reports, and show results to whoever has the secret.
 
     Only this machine can reach it unless --host says otherwise. Ctrl-C ends it. Every report that the server has
     acknowledged is on disk.
     """
-    with _extra():
-        from urllib.parse import urlsplit
-
-        from extremal.collection import server
-        from extremal.collection.guard import Proxies
-        from extremal.collection.store import create_store
-
-        published = _published(survey)
-        if (tls_cert is None) != (tls_key is None):
-            raise SurveyError("--tls-cert and --tls-key must be given together")
-        public = None if url is None else public_address(url)
-        tls = None if tls_cert is None else read_certificate(tls_cert, str(tls_key))
-        proxies = Proxies((*Proxies().names, *(proxy or ())))
-        settings = server.Settings(read_secret(secret_file), origins=frozenset(origin or ()), proxies=proxies)
-        with (
-            listen(host, port, "the survey") as bound,
-            create_store(_place(survey, database), published) as store,
-        ):
-            base = public or address_of(bound.getsockname(), tls is not None)
-            local = public is None and is_loopback(urlsplit(base).hostname or "")
-            announce(store, base, settings.secret, local)
-            warn_of_http(base)
-            server.serve(store, bound, settings, tls)
+    server.serve(_published(survey), _place(survey, database))
 
 
 def form(
@@ -242,8 +177,7 @@ def form(
     The form posts reports to the address `post` in survey.toml. Without one, respondents save their reports as files
     and send them to you.
     """
-    from extremal.collection.form import write_form
-    from extremal.collection.page import page_of
+    from extremal.collection.page import page_of, write_form
 
     check_folder(output)
     published = _published(survey)
@@ -252,6 +186,7 @@ def form(
     print(f"SHA-256 of the page: {page_of(published, published.post).digest}")
 
 
+@_extra()
 def invite(
     survey: File,
     count: Annotated[int, typer.Option("--count", "-n", min=1, max=MOST_INVITATIONS, help="How many links.")],
@@ -267,22 +202,22 @@ def invite(
     The store keeps a hash of each link until the link is used, and then deletes it. Only the output file holds the
     links themselves. Keep it safe: whoever has it can answer.
     """
-    with _extra():
-        from extremal.collection.store import create_store
+    from extremal.collection.store import create_store
 
-        published = _published(survey)
-        if not published.invitation:
-            raise SurveyError("this survey needs no invitations", remedy="write invitation = true in it")
-        check_target(output, overwrite)
-        base = public_address(url)
-        with create_store(_place(survey, database), published) as store:
-            links = "".join(f"{base}#{token}\n" for token in store.invite(count))
-            write_text(output, "link\n" + links, overwrite, 0o600)
+    published = _published(survey)
+    if not published.invitation:
+        raise SurveyError("this survey needs no invitations", remedy="write invitation = true in it")
+    check_target(output, overwrite)
+    base = public_address(url)
+    with create_store(_place(survey, database), published) as store:
+        links = "".join(f"{base}#{token}\n" for token in store.invite(count))
+        write_text(output, "link\n" + links, overwrite, 0o600)
     if output != "-":
         print(f"{count} links in {output}; whoever has one can answer once")
         warn_of_http(base)
 
 
+@_extra()
 def add(
     survey: File,
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Reports that respondents saved.")],
@@ -292,28 +227,23 @@ def add(
 
     A file that you add twice counts once. Exit status 1: some reports were refused.
     """
-    from .failure import CheckFailed
+    from extremal.collection.guard import LARGEST_BODY, Refusal, parse_submission
+    from extremal.collection.store import Verdict, create_store
 
-    with _extra():
-        from extremal.collection.guard import LARGEST_BODY, Refusal
-        from extremal.collection.store import Verdict, create_store
-        from extremal.collection.submission import parse_submission
-
-        published = _published(survey)
-        good, refused = [], []
-        for name in files:
-            try:
-                with open_file(name) as file:
-                    good.append((name, parse_submission(published, file.read(LARGEST_BODY + 1))))
-            except Refusal as refusal:
-                refused.append(f"{name}: {refusal.message}")
-        with create_store(_place(survey, database), published) as store:
-            before = store.count()
-            for (name, _), verdict in zip(good, store.add(s for _, s in good), strict=True):
-                if verdict is not Verdict.ACCEPTED:
-                    refused.append(f"{name}: {verdict.value}")
-            after = store.count()
-    added = after - before
+    published = _published(survey)
+    good, refused = [], []
+    for name in files:
+        try:
+            with open_file(name) as file:
+                good.append((name, parse_submission(published, file.read(LARGEST_BODY + 1))))
+        except Refusal as refusal:
+            refused.append(f"{name}: {refusal.message}")
+    with create_store(_place(survey, database), published) as store:
+        before = store.count()
+        for (name, _), verdict in zip(good, store.add(s for _, s in good), strict=True):
+            if verdict is not Verdict.ACCEPTED:
+                refused.append(f"{name}: {verdict.value}")
+        added = store.count() - before
     print(f"{added} added, {len(files) - len(refused) - added} already there, {len(refused)} refused")
     for line in refused:
         print(show.visible(line))
@@ -321,6 +251,7 @@ def add(
         raise CheckFailed("")
 
 
+@_extra()
 def export(
     survey: File,
     output: Annotated[
@@ -337,24 +268,26 @@ def export(
     The command refuses if the survey's mechanisms have changed since the reports were drawn. Answers to questions of
     the kind `clear` are true answers; the limit does not cover them.
     """
-    with _extra():
-        from extremal.collection.export import csv_text, parquet_bytes
-        from extremal.collection.store import open_store
-        from extremal.release.files.atomic import new_file
+    from extremal.collection.results import csv_text, parquet_bytes
+    from extremal.collection.store import open_store
+    from extremal.release.files.atomic import new_file
 
-        check_target(output, overwrite)
-        with open_store(_place(survey, database)) as store:
-            check_mechanisms(survey, store)
-            if output.lower().endswith((".parquet", ".pq")):
-                with new_file(output, overwrite, 0o600) as file:
-                    file.write(parquet_bytes(store))
-            else:
-                write_text(output, csv_text(store), overwrite, 0o600)
-            count, closed = store.visible(), store.closed()
+    check_target(output, overwrite)
+    with open_store(_place(survey, database)) as store:
+        check_mechanisms(survey, store)
+        reports = store.reports()
+    if output.lower().endswith((".parquet", ".pq")):
+        with new_file(output, overwrite, 0o600) as file:
+            file.write(parquet_bytes(reports))
+    else:
+        write_text(output, csv_text(reports), overwrite, 0o600)
     if output != "-":
-        print(f"reports of {count} people in {output}" + ("" if closed else f"; {WAITING}"))
+        print(
+            f"reports of {len(reports.rows)} people in {output}" + ("" if reports.closed else f"; {WAITING}")
+        )
 
 
+@_extra()
 def close(survey: File, database: Database = None) -> None:
     """End a survey: no more reports are taken, and results and exports show the last ones.
 
@@ -362,11 +295,10 @@ def close(survey: File, database: Database = None) -> None:
     to nine wait. If they showed each report at once, two looks would tell what the newest person sent. Fewer than five
     reports are never shown. A closed survey stays closed.
     """
-    with _extra():
-        from extremal.collection.store import open_store
+    from extremal.collection.store import open_store
 
-        with open_store(_place(survey, database)) as store:
-            count = store.finish()
+    with open_store(_place(survey, database)) as store:
+        count = store.finish()
     print(f"closed, with the reports of {count} people" + ("" if count else ": fewer than 5 are not shown"))
 
 
@@ -402,17 +334,6 @@ EXAMPLES = {
     ],
     "close": ["extremal survey close survey.toml"],
 }
-
-
-class _extra:
-    """Says what to install where a package of the extra `survey` is missing."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
-        if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("extremal"):
-            raise missing(f"surveys need {error.name or error}", "survey") from None
 
 
 def _published(survey: str) -> Published:

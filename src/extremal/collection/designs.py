@@ -1,13 +1,19 @@
 """The mechanisms of a survey: designed once, kept in files beside it, so that every respondent draws from the same.
 
-`check` designs what is missing and writes a lock file that says what each mechanism was made for; `load` reads them
-and refuses what is missing or does not fit any more.
+`check` designs what is missing and writes a lock file that says what each mechanism was made for; `load_designs` reads
+them and refuses what is missing or does not fit any more.
+
+The id of a survey stands in survey.toml, or in a file beside it that is made once. Phones that answered under it send
+that report again and draw no other. Corrections, translations and other mechanisms leave it as it is; another wave or
+another survey has its own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,13 +30,13 @@ from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.purpose import mean, shares
 from ..optimization.design import design, uninterrupted
+from ..release.files.atomic import new_file
 from . import questionnaire
 from .guard import LARGEST_BODY
-from .identity import survey_id
 from .published import Asked, Published, canonical
 from .sets import item_priors
 from .several import choose, reason
-from .survey import TERMS, Question, Survey
+from .survey import ID, TERMS, Question, Survey, new_id
 from .tables import is_number, read_text
 
 FORMAT = "extremal-survey-lock"
@@ -201,20 +207,8 @@ def _given(question: Question, mechanism: Certified) -> Asked:
 
 
 def _asked(question: Question, form: str | None, mechanisms: tuple[Certified, ...]) -> Asked:
-    return Asked(
-        question.name,
-        question.text,
-        question.kind,
-        question.answers,
-        question.scores,
-        question.help,
-        question.required,
-        question.purpose,
-        form,
-        mechanisms,
-        question.prior if form == "each" else None,
-        question.independent,
-    )
+    subsets = question.prior if form == "each" else None
+    return Asked(**question.wording(), form=form, mechanisms=mechanisms, subsets=subsets)
 
 
 def _kept(survey: Survey, question: Question, entry: dict[str, Any]) -> Asked | None:
@@ -292,3 +286,49 @@ def _is_entry(entry: Any) -> bool:
 def _published(survey: Survey, asked: list[Asked], together: str) -> Published:
     terms = {**{name: getattr(survey, name) for name in TERMS}, "id": survey_id(survey)}
     return Published(**terms, together=together, questions=tuple(asked))
+
+
+# The id
+
+
+def id_path(survey: Survey) -> Path:
+    """Where the id lies of a survey that does not name it."""
+    return survey.path.with_name(f"{survey.path.stem}.id")
+
+
+def survey_id(survey: Survey) -> str:
+    """The id in the survey, or the one beside it, made now if there is none; of two processes one makes it."""
+    if survey.id is not None:
+        return survey.id
+    path = id_path(survey)
+    if not path.exists():
+        try:
+            with new_file(path, overwrite=False, mode=0o644) as file:
+                file.write(f"{new_id()}\n".encode())
+        except FileError:
+            if not path.exists():
+                raise
+    found = read_text(str(path)).strip()
+    if not ID.fullmatch(found):
+        raise SurveyError(
+            f"{path.name} must hold the id of the survey, 8 to 64 letters, digits, - and _",
+            given=found[:80],
+            remedy="put it back from a copy; with another id, phones that have answered draw again",
+        )
+    return found
+
+
+def same_id(survey: Survey) -> list[str]:
+    """A warning for each other survey beside this one that has its id."""
+    found = []
+    for path in sorted(survey.path.parent.glob("*.toml")):
+        if survey.id is None or path.name == survey.path.name:
+            continue
+        with contextlib.suppress(ExtremalError, tomllib.TOMLDecodeError, RecursionError):
+            if tomllib.loads(read_text(str(path))).get("id") == survey.id:
+                found.append(
+                    f"{path.name} has the same id as this survey: phones that answered one of them send that report to "
+                    "the other and draw no new one. That is right for two versions of one survey. For another wave or "
+                    "another survey, delete the line that begins with id: it then gets its own."
+                )
+    return found

@@ -1,4 +1,4 @@
-"""Who may post to a survey's server, how much and how often. Nothing about anybody is written down.
+"""Who may post to a survey's server, what, how much and how often. Nothing about anybody is written down.
 
 Reports come from the survey's own page: a request that a browser sent for another site is refused by its Origin and
 Sec-Fetch-Site headers. Limits of rate live in memory: addresses are turned into numbers under a key that only this
@@ -17,12 +17,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from ..errors import OptionError
+from .._common.json import parse_json
+from ..errors import OptionError, SurveyError
+from .published import Published
+from .store import HEX, Submission, token_hash
 
 LARGEST_BODY = 16 << 10  # bytes
 READ_SECONDS = 20.0  # until a body must be there
 MOST_CLIENTS = 100_000  # remembered at once
 FORGET_SECONDS = 60.0
+OTHER_VERSION = "It was made for another version of this survey, and is not counted here."
 
 
 @dataclass(frozen=True)
@@ -164,3 +168,26 @@ class Limits:
                 self._clients.clear()
             self._clients[name] = Bucket(self.burst, self.rate, self.clock)
         return self._clients[name]
+
+
+def parse_submission(published: Published, body: bytes) -> Submission:
+    """The submission in the body of a request or in a file, if it fits the survey."""
+    try:
+        document = parse_json(body, LARGEST_BODY)
+    except ValueError:
+        raise Refusal(400, "A report must be JSON.") from None
+    names = {"survey", "id", "reports"} | ({"token"} if published.invitation else set())
+    if not isinstance(document, dict) or document.keys() != names:
+        raise Refusal(400, f"A report must have the members {', '.join(sorted(names))}.")
+    if document["survey"] != published.digest:
+        raise Refusal(409, OTHER_VERSION)
+    for name in names & {"id", "token"}:
+        if not isinstance(document[name], str) or not HEX.fullmatch(document[name]):
+            raise Refusal(400, f"The {name} of a report must be 32 hexadecimal digits.")
+    try:
+        content = published.content(document["reports"])
+    except (SurveyError, ValueError, TypeError) as error:
+        raise Refusal(400, f"{str(error)[:1].upper()}{str(error)[1:200]}.") from None
+    return Submission(
+        document["id"], content, token_hash(document["token"]) if published.invitation else None
+    )

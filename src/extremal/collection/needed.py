@@ -13,7 +13,7 @@ from ..errors import MechanismError
 from ..estimation.contrasts import Channel, standard_errors
 from ..estimation.planning import expected_bounds, sample_size
 from ..estimation.promise import FIGURES
-from .published import Asked, Published
+from .published import Asked, Part, Published
 
 MOST_PEOPLE = 10**8  # a width that takes more is called out of reach
 
@@ -39,9 +39,12 @@ def needed(question: Asked, width: float, confidence: float = 0.95, intervals: s
             return sample_size(certified.prior, certified, width, confidence, intervals=intervals)
         except MechanismError:
             return None
-    error = 1 - confidence if intervals == "each" else (1 - confidence) / len(question.mechanisms)
-    parts = [_people(m, _targets(question, m), width, error, intervals) for m in question.mechanisms]
-    return None if None in parts else max(p for p in parts if p is not None)
+    error = 1 - confidence if intervals == "each" else (1 - confidence) / len(question.parts)
+    people = [
+        _people(m, _targets(part), width, error, intervals)
+        for m, part in zip(question.mechanisms, question.parts, strict=True)
+    ]
+    return None if None in people else max(p for p in people if p is not None)
 
 
 def too_few(published: Published, people: Mapping[str, int | None]) -> list[str]:
@@ -69,15 +72,14 @@ def _says_nothing(certified: Certified, people: float) -> bool:
     return bool((1.96 * errors >= prior).all())
 
 
-def _targets(question: Asked, certified: Certified) -> Floats:
-    """What is estimated from one part, as coefficients of its inputs; ranges of scores are 1."""
-    if question.form == "each":
-        return np.array([[float(x == "yes") for x in certified.inputs]])
-    if question.form == "joint":
-        return np.array([[float(str(x)[k]) for x in certified.inputs] for k in range(len(question.answers))])
-    scores = dict(zip(question.answers, question.scores or (), strict=True))
+def _targets(part: Part) -> Floats:
+    """What is estimated from one column, as coefficients of its inputs; ranges of scores are 1."""
+    inputs = [str(x) for x in part.mechanism.inputs]
+    if part.groups is not None:
+        return np.array([[float(x in members) for x in inputs] for members in part.groups.values()])
+    scores = part.scores or {}
     spread = max(scores.values()) - min(scores.values())
-    return np.array([[scores[str(x)] / spread for x in certified.inputs]])
+    return np.array([[scores[x] / spread for x in inputs]])
 
 
 def _people(certified: Certified, targets: Floats, width: float, error: float, kind: str) -> int | None:

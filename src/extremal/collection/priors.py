@@ -5,10 +5,9 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-import numpy as np
-
 from ..model.prior import Prior
 from ..model.reading import csv_rows, number, read_counts, read_table, table_of
+from .sets import item_prior, subsets_of
 from .tables import Table, is_number, read_text
 
 
@@ -118,16 +117,3 @@ def read_joint(table: Table, alphabets: dict[str, tuple[str, ...]]) -> tuple[tup
                 "add counts or a pseudocount, or leave the question out of the table",
             )
     return tuple(names), Prior.from_counts(kept)
-
-
-def subsets_of(items: int) -> tuple[str, ...]:
-    """All subsets as texts of 0 and 1."""
-    return tuple("".join(bits) for bits in product("01", repeat=items))
-
-
-def item_prior(shares: list[float]) -> Prior:
-    """The prior of subsets of independent items."""
-    masses = np.ones(1)
-    for share in shares:
-        masses = np.outer(masses, [1 - share, share]).ravel()
-    return Prior(masses, subsets_of(len(shares)))

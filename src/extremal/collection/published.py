@@ -9,24 +9,23 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from .._common.json import parse_json
 from ..certification.certified import Certified
 from ..certification.stored import encode_label
 from ..errors import SurveyError
-from ..estimation.promise import KINDS
+from ..model.mechanism import Mechanism, identity
 from ..model.prior import Prior
-from .priors import subsets_of
-from .sets import set_leakage
-from .survey import TERMS, Kind, Terms
+from .sets import YES, members, set_leakage, subsets_of
 
 FORMAT = "extremal-survey"
 VERSION = 1
 DIGEST_PURPOSE = b"extremal-survey-digest-1\0"
-LONGEST_ID = 32  # hexadecimal digits
+
+Kind = Literal["single", "several", "scale", "clear"]
 
 
 def canonical(value: Any) -> str:
@@ -39,21 +38,74 @@ def _bytes(text: str) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """One question with what reports are drawn from: no mechanism in the clear, one for each item with form "each"."""
+class Terms:
+    """What stands on the page of a survey besides its questions, and what the collection is to reach."""
+
+    id: str | None  # one person gives one report under it
+    title: str
+    introduction: str
+    contact: str | None
+    invitation: bool
+    post: str | None
+    width: float | None
+    people: int | None
+    confidence: float
+    intervals: str
+
+
+@dataclass(frozen=True, eq=False)
+class Wording:
+    """What a question asks. `independent`: the prior of a set of items was given item by item."""
 
     name: str
     text: str
     kind: Kind
     answers: tuple[str, ...]
-    scores: tuple[float, ...] | None
-    help: str | None
-    required: bool
-    purpose: str
-    form: str | None  # "joint" or "each", with several answers
-    mechanisms: tuple[Certified, ...]
-    subsets: Prior | None  # of the items, with form "each": the mechanisms know only how common each item is
-    independent: bool  # that prior was given item by item
+    scores: tuple[float, ...] | None = None
+    help: str | None = None
+    required: bool = True
+    purpose: str = "shares"
+    independent: bool = False
+
+    def wording(self) -> dict[str, Any]:
+        """These words, without what a kind of question adds."""
+        return {field.name: getattr(self, field.name) for field in fields(Wording)}
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One column of reports, and what is estimated from it."""
+
+    column: str
+    mechanism: Certified | Mechanism
+    groups: dict[str, list[str]] | None = None  # items of a set; None for the shares of all answers
+    scores: dict[str, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Asked(Wording):
+    """A question with what reports are drawn from: no mechanism in the clear, one for each item with form "each"."""
+
+    form: str | None = None  # "joint" or "each", with several answers
+    mechanisms: tuple[Certified, ...] = ()
+    subsets: Prior | None = (
+        None  # of the items, with form "each": the mechanisms know only how common each item is
+    )
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The columns: one, or one for each item where items are drawn one by one."""
+        if self.form == "each":
+            pairs = zip(self.answers, self.mechanisms, strict=True)
+            return tuple(Part(f"{self.name}: {item}", m, {item: [YES]}) for item, m in pairs)
+        scores = None if self.scores is None else dict(zip(self.answers, self.scores, strict=True))
+        groups = members(self.answers) if self.form == "joint" else None
+        mechanism = self.mechanisms[0] if self.mechanisms else identity(Prior.uniform(self.answers))
+        return (Part(self.name, mechanism, groups, scores),)
+
+    def cells(self, value: Any) -> list[Any]:
+        """What one person sent for this question, column by column."""
+        return list(value) if self.form == "each" else [value]
 
     @cached_property
     def level(self) -> float:
@@ -64,10 +116,12 @@ class Asked:
 
     @cached_property
     def reports(self) -> tuple[frozenset[str], ...]:
-        """For each part of a report the JSON texts that it can be."""
-        if self.kind == "clear":
-            return (frozenset(canonical(x) for x in (*self.answers, *([] if self.required else [None]))),)
-        return tuple(frozenset(canonical(encode_label(y)) for y in m.outputs) for m in self.mechanisms)
+        """For each column the JSON texts that can stand in it."""
+        left_out = {"null"} if self.kind == "clear" and not self.required else set()
+        return tuple(
+            frozenset({canonical(encode_label(y)) for y in part.mechanism.outputs} | left_out)
+            for part in self.parts
+        )
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -78,13 +132,10 @@ class Asked:
 
     def accepts(self, value: Any) -> bool:
         """Whether a value from outside can be a report to this question."""
-        if self.form != "each":
-            return canonical(value) in self.reports[0]
-        return (
-            isinstance(value, list)
-            and len(value) == len(self.reports)
-            and all(canonical(v) in known for v, known in zip(value, self.reports, strict=True))
-        )
+        if self.form == "each" and not (isinstance(value, list) and len(value) == len(self.parts)):
+            return False
+        pairs = zip(self.cells(value), self.reports, strict=True)
+        return all(canonical(cell) in known for cell, known in pairs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,28 +149,20 @@ class Published(Terms):
     def digest(self) -> str:
         """Names the questions, their answers, scores and mechanisms: reports to one digest can be counted together."""
         covered = [
-            [
-                q.name,
-                q.text,
-                q.kind,
-                list(q.answers),
-                list(q.scores or ()),
-                q.form,
-                [m.digest for m in q.mechanisms],
-            ]
+            [q.name, q.text, q.kind, q.answers, q.scores or (), q.form, [m.digest for m in q.mechanisms]]
             for q in self.questions
         ]
         return hashlib.sha256(DIGEST_PURPOSE + canonical(covered).encode()).hexdigest()
 
-    def question(self, name: str) -> Asked:
-        """The question of that name."""
-        for question in self.questions:
-            if question.name == name:
-                return question
-        known = ", ".join(q.name for q in self.questions)
-        raise SurveyError(
-            "must be one of the survey's questions", parameter="question", given=repr(name), remedy=known
-        )
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The columns of all questions."""
+        return tuple(part for question in self.questions for part in question.parts)
+
+    def cells(self, content: str) -> list[Any]:
+        """What one person sent, from the text that is stored: one value in each column."""
+        values = zip(self.questions, parse_json(content), strict=True)
+        return [cell for question, value in values for cell in question.cells(value)]
 
     @property
     def largest_body(self) -> int:
@@ -177,59 +220,41 @@ class Published(Terms):
 
     def to_json(self) -> str:
         """The whole as one document, mechanism files included."""
-        parts = (
-            "name",
-            "text",
-            "kind",
-            "answers",
-            "scores",
-            "help",
-            "required",
-            "purpose",
-            "form",
-            "independent",
-        )
-        return canonical(
+        questions = [
             {
-                "format": FORMAT + "-store",
-                "version": VERSION,
-                **{name: getattr(self, name) for name in (*TERMS, "together")},
-                "questions": [
-                    {
-                        **{name: getattr(q, name) for name in parts},
-                        "mechanisms": [m.to_json() for m in q.mechanisms],
-                        "subsets": None if q.subsets is None else q.subsets.probabilities.tolist(),
-                    }
-                    for q in self.questions
-                ],
+                **q.wording(),
+                "form": q.form,
+                "mechanisms": [m.to_json() for m in q.mechanisms],
+                "subsets": None if q.subsets is None else q.subsets.probabilities.tolist(),
             }
-        )
+            for q in self.questions
+        ]
+        terms = {field.name: getattr(self, field.name) for field in fields(self)}
+        return canonical({"format": FORMAT + "-store", "version": VERSION, **terms, "questions": questions})
 
     @classmethod
     def from_json(cls, text: str) -> Published:
         """What `to_json` wrote; mechanisms are proved anew."""
         try:
-            document = {"id": None, **parse_json(text)}  # stores of old have none
+            document = {"id": None, "intervals": "each", **parse_json(text)}  # stores of old have none
             if document.pop("format") != FORMAT + "-store" or document.pop("version") != VERSION:
                 raise ValueError("another format or version")
-            questions = tuple(
-                Asked(
-                    **{
-                        **q,
-                        "answers": tuple(q["answers"]),
-                        "scores": None if q["scores"] is None else tuple(q["scores"]),
-                        "mechanisms": tuple(Certified.from_json(m) for m in q["mechanisms"]),
-                        "subsets": None
-                        if q["subsets"] is None
-                        else Prior(q["subsets"], subsets_of(len(q["answers"]))),
-                    }
-                )
-                for q in document["questions"]
-            )
-            return cls(**{"intervals": KINDS[0], **document, "questions": questions})
+            questions = tuple(_asked(**question) for question in document.pop("questions"))
+            return cls(**document, questions=questions)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise SurveyError(
                 "the survey in the store cannot be read",
                 given=str(error)[:120],
                 remedy="is it a store of extremal?",
             ) from None
+
+
+def _asked(*, answers: Any, scores: Any, mechanisms: Any, subsets: Any, **others: Any) -> Asked:
+    """A question as JSON has it."""
+    return Asked(
+        **others,
+        answers=tuple(answers),
+        scores=None if scores is None else tuple(scores),
+        mechanisms=tuple(Certified.from_json(text) for text in mechanisms),
+        subsets=None if subsets is None else Prior(subsets, subsets_of(len(answers))),
+    )

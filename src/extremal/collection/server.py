@@ -16,6 +16,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,14 +33,11 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from .._common.web import RAW_HEADERS, listen
 from ..errors import StoreError
 from .connections import AT_ONCE, MOST_CONNECTIONS, Gate, Server, protocol, room_for_connections
-from .export import csv_text
-from .guard import Bucket, Limits, Proxies, Refusal, check_origin, read_body
-from .inbox import Inbox
+from .guard import Bucket, Limits, Proxies, Refusal, check_origin, parse_submission, read_body
 from .needed import people_needed
 from .page import CODE, STATIC, page_of
-from .results import results
-from .store import Store, Verdict
-from .submission import parse_submission
+from .results import csv_text, results
+from .store import LARGEST_BATCH, Store, Submission, Verdict
 
 PAGES = {
     "/results": ("results.html", "text/html"),
@@ -69,8 +67,11 @@ SILENT_PROXY = (
     "Make it send X-Forwarded-For"
 )
 RATE = 3000.0  # posts a second from everybody
+MOST_WAITING = 5000  # more are turned away until some are written
+IDLE_SECONDS = 5.0  # after which the traces of used invitations are removed
 
 Log = Callable[[str], None]
+Waiting = tuple[Submission, "asyncio.Future[Verdict]"]
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def create_app(store: Store, settings: Settings) -> ASGIApp:
 
     async def reports_csv(request: Request) -> Response:
         check_secret(request)
-        text = await asyncio.to_thread(csv_text, store)
+        text = await asyncio.to_thread(lambda: csv_text(store.reports()))
         headers = {"Content-Disposition": 'attachment; filename="reports.csv"'}
         return Response(text, media_type="text/csv", headers=headers)
 
@@ -139,6 +140,60 @@ def create_app(store: Store, settings: Settings) -> ASGIApp:
         Route("/reports.csv", reports_csv),
     ]
     return Door(Starlette(routes=routes), settings)
+
+
+class Inbox:
+    """Takes submissions in an event loop and hands them to the store, batch by batch, in one thread.
+
+    Flushing to disk takes milliseconds, whether for one report or for five hundred. While one batch is being written,
+    the next one gathers.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._waiting: list[Waiting] = []
+        self._arrived = asyncio.Event()
+        self._writer: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(1, "extremal-store")
+
+    async def put(self, submission: Submission) -> Verdict:
+        """The verdict, when it is on disk; StoreError if it could not be stored."""
+        if len(self._waiting) >= MOST_WAITING:
+            raise StoreError("too many reports wait to be written", remedy="try again later")
+        loop = asyncio.get_running_loop()
+        if self._writer is None:
+            self._writer = loop.create_task(self._write())
+        future: asyncio.Future[Verdict] = loop.create_future()
+        self._waiting.append((submission, future))
+        self._arrived.set()
+        return await future
+
+    async def _write(self) -> None:
+        loop = asyncio.get_running_loop()
+        used = False
+        while True:
+            try:
+                async with asyncio.timeout(IDLE_SECONDS if used else None):
+                    await self._arrived.wait()
+            except TimeoutError:
+                used = False
+                with contextlib.suppress(StoreError):
+                    await loop.run_in_executor(self._thread, self.store.database.forget_invitations)
+                continue
+            batch, self._waiting = self._waiting[:LARGEST_BATCH], self._waiting[LARGEST_BATCH:]
+            if not self._waiting:
+                self._arrived.clear()
+            try:
+                verdicts = await loop.run_in_executor(self._thread, self.store.add, [s for s, _ in batch])
+            except Exception as error:
+                for _, future in batch:
+                    if not future.done():  # whoever asked may have gone
+                        future.set_exception(error)
+                continue
+            used = used or any(s.invitation for s, _ in batch)
+            for (_, future), verdict in zip(batch, verdicts, strict=True):
+                if not future.done():
+                    future.set_result(verdict)
 
 
 class Figures:

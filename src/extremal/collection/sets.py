@@ -1,7 +1,8 @@
-"""One report for each item of a set: what they leak together about the set."""
+"""Sets of items, as texts of 0 and 1: their priors, and what one report for each item leaks about the set."""
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,24 @@ from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 
 NO, YES = "no", "yes"
+
+
+def subsets_of(items: int) -> tuple[str, ...]:
+    """All subsets as texts of 0 and 1."""
+    return tuple("".join(bits) for bits in product("01", repeat=items))
+
+
+def members(items: tuple[str, ...]) -> dict[str, list[str]]:
+    """For each item the subsets that it is in."""
+    return {item: [s for s in subsets_of(len(items)) if s[k] == "1"] for k, item in enumerate(items)}
+
+
+def item_prior(shares: list[float]) -> Prior:
+    """The prior of subsets of independent items."""
+    masses = np.ones(1)
+    for share in shares:
+        masses = np.outer(masses, [1 - share, share]).ravel()
+    return Prior(masses, subsets_of(len(shares)))
 
 
 def item_priors(prior: Prior, items: int) -> list[Prior]:

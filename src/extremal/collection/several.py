@@ -15,19 +15,13 @@ from ..certification.certify import certify
 from ..model.prior import Prior
 from ..model.purpose import groups, mean
 from ..optimization.design import design, uninterrupted
-from .priors import subsets_of
 from .published import Asked
-from .sets import item_priors, set_leakage
+from .sets import item_priors, members, set_leakage
 from .survey import Question
 
 MOST_JOINT = 6  # items up to which a mechanism on their subsets is designed: 64 inputs
 LOOSE = 0.3  # the distance to the optimum to be proven where there are many subsets; the search ends sooner
 STEPS = 30  # of the bisection for dependent items
-
-
-def members(items: tuple[str, ...]) -> dict[str, list[str]]:
-    """For each item the subsets, as texts of 0 and 1, that it is in."""
-    return {item: [s for s in subsets_of(len(items)) if s[k] == "1"] for k, item in enumerate(items)}
 
 
 def choose(question: Question) -> tuple[str, tuple[Certified, ...], float | None]:

@@ -25,15 +25,16 @@ import os
 import re
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ..errors import StoreError, SurveyError
-from .database import Database, Session, Sqlite, opened
+from .._common.files import open_file
+from ..certification.stored import decode_label
+from ..errors import OptionError, StoreError, SurveyError, ValuesError
+from .database import ADDRESS, SQLITE, Database, Session, Sqlite, opened
 from .published import Published
-from .stored import report_rows
 
 HEX = re.compile(r"[0-9a-f]{32}")
 FIVE = 5  # no look at the results differs from another one by fewer reports
@@ -63,6 +64,44 @@ class Submission:
 def token_hash(token: str) -> str:
     """What the store keeps of an invitation: enough to recognise it, not to make it."""
     return hashlib.sha256(b"extremal-invitation\0" + token.encode()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """The reports that results show, as they are at one moment: by id, and for each person column by column."""
+
+    published: Published
+    rows: list[tuple[str, list[Any]]]
+    closed: bool  # then these are all
+
+    def columns(self, names: Sequence[str]) -> dict[str, list[Any]]:
+        """Columns by name: reports of private questions, answers in the clear; None where somebody left one out."""
+        known = [part.column for part in self.published.parts]
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise ValuesError(
+                f"the store must have the question {unknown[0]!r}",
+                given=", ".join(known)[:200],
+                remedy="name one of these",
+            )
+        where = {name: known.index(name) for name in names}
+        return {
+            name: [None if row[k] is None else decode_label(row[k]) for _, row in self.rows]
+            for name, k in where.items()
+        }
+
+    def check_clear(self, names: Sequence[str]) -> None:
+        """Refuse names of private questions where true values are needed: their reports are random."""
+        questions = self.published.questions
+        private = {part.column for q in questions if q.kind != "clear" for part in q.parts}
+        wrong = [name for name in names if name in private]
+        if wrong:
+            clear = ", ".join(q.name for q in questions if q.kind == "clear")[:200]
+            raise OptionError(
+                "groups, weights, strata and clusters must come from questions asked in the clear",
+                given=f"{wrong[0]!r}, whose reports are random",
+                remedy=f"name one of {clear}" if clear else "this survey has none",
+            )
 
 
 class Store:
@@ -166,10 +205,12 @@ class Store:
         """How many invitations were not used yet."""
         return int(self._value("SELECT count(*) FROM invitations"))
 
-    def rows(self) -> list[tuple[str, list[Any]]]:
-        """Ids and reports that results show, by id."""
+    def reports(self) -> Reports:
+        """The reports that results show, from one query: a part of a batch would tell too much."""
         with self.database.session() as session:
-            return report_rows(session)
+            closed = session.value(CLOSED) is not None
+            found = session.rows("SELECT id, content FROM reports ORDER BY id")
+        return Reports(self.published, [(id, self.published.cells(content)) for id, content in found], closed)
 
     def tallies(self) -> Counter[str]:
         """How often each content occurs in the reports that results show."""
@@ -213,6 +254,30 @@ def create_store(place: str | os.PathLike[str], published: Published) -> Store:
 
 def open_store(place: str | os.PathLike[str]) -> Store:
     """A store that exists, with the survey that it holds."""
+    store = _existing(place)
+    with contextlib.suppress(StoreError), store.database.transaction(store.database.creating) as session:
+        store.database.migrate(session)  # one that can only be read is read
+    return store
+
+
+def read_store(place: str | os.PathLike[str]) -> Reports:
+    """The reports in a store, which stays as it is."""
+    store = _existing(place)
+    with contextlib.closing(store.database):
+        return store.reports()
+
+
+def is_store(path: Any) -> bool:
+    """Whether a path or an address is that of a store."""
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
+    if ADDRESS.match(text):
+        return True
+    with contextlib.suppress(OSError, ValueError), open_file(text) as file:
+        return file.read(len(SQLITE)) == SQLITE
+    return False
+
+
+def _existing(place: str | os.PathLike[str]) -> Store:
     with opened(place) as database:
         if isinstance(database, Sqlite) and not os.path.isfile(database.place):
             raise SurveyError(
@@ -222,8 +287,6 @@ def open_store(place: str | os.PathLike[str]) -> Store:
             stored = session.survey()
         if "document" not in stored:
             raise SurveyError(f"{database.place} is not a store of reports", remedy="it holds no survey")
-        with contextlib.suppress(StoreError), database.transaction(database.creating) as session:
-            database.migrate(session)  # one that can only be read is read
         return Store(database, Published.from_json(stored["document"]))
 
 

@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import tomllib
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, get_args
 
 from .._common.files import file_name
 from ..errors import ExtremalError, SurveyError
 from ..estimation import promise
 from ..model.prior import Prior
 from ..model.reading import EPSILON
-from .places import Places
-from .priors import read_joint, read_prior, subsets_of
-from .tables import Table, is_number, read_text
+from .priors import read_joint, read_prior
+from .published import Kind, Terms, Wording
+from .sets import subsets_of
+from .tables import Places, Table, is_number, read_text
 
-Kind = Literal["single", "several", "scale", "clear"]
-KINDS = ("single", "several", "scale", "clear")
+KINDS = get_args(Kind)
 PURPOSES = ("shares", "mean")
 MOST_QUESTIONS = 100
 MOST_ANSWERS = 1000
@@ -37,24 +38,15 @@ PRIOR_EXAMPLE = (
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
-    """One question. Private ones have an epsilon and a prior, or a mechanism file.
+class Question(Wording):
+    """A question as the file says. Private ones have an epsilon and a prior, or a mechanism file.
 
     `prior` is that of the answers; with several answers that of their subsets, as texts of 0 and 1 in the order of the
-    items. `independent`: it was given item by item.
+    items.
     """
 
-    name: str
-    text: str
-    kind: Kind
-    answers: tuple[str, ...]
-    scores: tuple[float, ...] | None = None
-    help: str | None = None
-    required: bool = True
-    purpose: str = "shares"
     epsilon: float | None = None
     prior: Prior | None = None
-    independent: bool = False
     mechanism: Path | None = None
     place: str = ""
 
@@ -75,22 +67,6 @@ class Joint:
 
     questions: tuple[str, ...]
     prior: Prior
-
-
-@dataclass(frozen=True, eq=False)
-class Terms:
-    """What stands on the page of a survey besides its questions, and what the collection is to reach."""
-
-    id: str | None  # one person gives one report under it
-    title: str
-    introduction: str
-    contact: str | None
-    invitation: bool
-    post: str | None
-    width: float | None
-    people: int | None
-    confidence: float
-    intervals: str
 
 
 TERMS = tuple(field.name for field in fields(Terms))
@@ -198,7 +174,8 @@ def _question(table: Table) -> Question:
     purpose = table.values.get("purpose", "mean" if kind == "scale" else "shares")
     if purpose not in PURPOSES or (purpose == "mean" and scores is None):
         raise table.wrong("purpose", 'must be "shares", or "mean" for a scale', purpose)
-    draft = Question(name, text, kind, answers, scores, table.text("help"), True, purpose, place=table.at())
+    help = table.text("help")
+    draft = Question(name, text, kind, answers, scores, help, purpose=purpose, place=table.at())
     return _privacy(table, draft)
 
 
@@ -308,3 +285,42 @@ def _address(table: Table) -> str | None:
     ):
         raise table.wrong("post", "must be an address that begins with https://", found)
     return found
+
+
+# A first survey
+
+
+def new_id() -> str:
+    """An id that no other survey has."""
+    return secrets.token_hex(8)
+
+
+def template() -> str:
+    """The text of a first survey to edit, with an id of its own; the tutorial explains it line by line."""
+    return (
+        f'id = "{new_id()}"    # each phone sends one report under it; another wave needs another id\n{FIRST}'
+    )
+
+
+FIRST = """\
+title = "Health at work"
+introduction = "We want to know how common some health problems are. It takes one minute."
+contact = "Questions? Write to ada@example.org."
+width = 0.1      # the intervals you want in the end, from end to end: 0.1 is 10 percentage points
+people = 2500    # how many people you will ask
+
+# A private question: phones send a random report instead of the answer.
+[[question]]
+name = "visits"
+text = "How often did you see a doctor in the last twelve months?"
+answers = ["never", "once or twice", "more often"]
+epsilon = 0.7                     # the limit: no guess gets more than e^0.7, about 2, times as likely to be right
+prior = ["45%", "35%", "20%"]     # how common each answer is, from a census or an earlier study
+
+# Not a private question: this answer is sent as it is.
+[[question]]
+name = "age"
+text = "How old are you?"
+kind = "clear"
+answers = ["under 40", "40 and over"]
+"""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,11 @@ from typing import Any
 from .._common.files import open_file, reason
 from ..errors import FileError, SurveyError
 from ..model.reading import number
-from .places import Places
 
 LARGEST = 1 << 20  # bytes of a survey or of counts
+HEADER = re.compile(r"\s*(\[\[?)\s*([\w.\"'-]+)\s*\]\]?")
+KEY = re.compile(r"\s*([A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')\s*(?:\.[^=]*)?=")
+QUOTES = re.compile(r'"""|' + "'''")
 
 
 def read_text(name: str) -> str:
@@ -32,6 +35,49 @@ def read_text(name: str) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FileError("the file must be UTF-8 text", given=f"other bytes: {name}") from None
+
+
+@dataclass(frozen=True)
+class Places:
+    """Line numbers of keys: (table, its number, key) -> line; the key "" is the table's header."""
+
+    file: str
+    lines: dict[tuple[str, int, str], int]
+
+    @classmethod
+    def of(cls, file: str, text: str) -> Places:
+        """Those of a text that is TOML; tomllib itself keeps no lines."""
+        lines: dict[tuple[str, int, str], int] = {}
+        seen: dict[str, int] = {}
+        table, inside = "", ""
+        for k, line in enumerate(text.splitlines(), start=1):
+            outside = not inside
+            for quotes in QUOTES.findall(line):  # a text of several lines begins or ends
+                inside = "" if quotes == inside else inside or quotes
+            header, key = HEADER.match(line), KEY.match(line)
+            if not outside:
+                continue
+            if header:
+                table = header[2].strip("\"'")
+                if header[1] == "[[":
+                    seen[table] = seen.get(table, -1) + 1
+                lines.setdefault((table, seen.get(table, 0), ""), k)
+            elif key:
+                lines.setdefault((table, seen.get(table, 0), key[1].strip("\"'")), k)
+        return cls(file, lines)
+
+    def name(self, table: str = "", number: int = 0, key: str = "") -> str:
+        """The file and the line of a key; of its table where the key has none."""
+        parent, _, _ = table.partition(".")
+        for place in (
+            (table, number, key),
+            (f"{table}.{key}", 0, ""),
+            (table, number, ""),
+            (parent, number, ""),
+        ):
+            if place in self.lines:
+                return f"{self.file}, line {self.lines[place]}"
+        return self.file
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any, overload
 
@@ -13,7 +12,6 @@ from .._common.threads import one_thread
 from .._common.types import Floats
 from .._common.words import shorten
 from ..certification.certified import Certified, as_estimable
-from ..collection.stored import is_store, read_stored
 from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism, check_match
@@ -25,7 +23,7 @@ from .grouped import GroupedEstimate
 from .likelihood import maximize
 from .promise import check_kind
 from .result import Estimate
-from .sample import counts_in, gather
+from .sample import Table, counts_in, gather, table_of
 from .survey import WeightedReports, survey_totals
 from .targets import is_finite
 
@@ -138,9 +136,11 @@ def estimate(
     counted = isinstance(reports, Mapping | ReportCounts) or not hasattr(type(reports), "columns")
     if not beside and counted and column is None:
         return how.fit(count_reports(mechanism, reports), None, how.confidence)
-    if isinstance(reports, str | os.PathLike) and isinstance(column, str) and is_store(reports):
-        _check_stored(how.matrix, reports, column)
-    sample = gather(how.matrix.outputs, reports, column, weights, by, strata, clusters)
+    table = table_of(reports, column, [weights, by, strata, clusters])
+    _check_drawn(how.matrix, table, column)
+    sample = gather(
+        how.matrix.outputs, reports if table is None else table, column, weights, by, strata, clusters
+    )
     size = how.matrix.shape[1]
     blocks = max(len(sample.group_labels), 1)
     groups = np.zeros_like(sample.codes) if sample.groups is None else sample.groups
@@ -225,19 +225,17 @@ class _How:
         )
 
 
-def _check_stored(matrix: Mechanism, place: Any, column: str) -> None:
+def _check_drawn(matrix: Mechanism, table: Table | None, column: Any) -> None:
     """Refuse a mechanism that is not the one a survey drew these reports with."""
-    for question in read_stored(place).questions:
-        for name, text in zip(question.columns, question.mechanisms, strict=False):
-            own = Certified.from_json(text).mechanism if name == column else matrix
-            same = (own.inputs, own.outputs) == (matrix.inputs, matrix.outputs)
-            if not same or not np.array_equal(own.matrix, matrix.matrix):
-                raise MechanismError(
-                    f"must be that of the question {column!r}, which is stored beside its reports",
-                    parameter="mechanism",
-                    given="another",
-                    remedy="load the survey's own mechanism file",
-                )
+    own = table.drawn.get(column, matrix) if table is not None and isinstance(column, str) else matrix
+    same = (own.inputs, own.outputs) == (matrix.inputs, matrix.outputs)
+    if not same or not np.array_equal(own.matrix, matrix.matrix):
+        raise MechanismError(
+            f"must be that of the question {column!r}, which is stored beside its reports",
+            parameter="mechanism",
+            given="another",
+            remedy="load the survey's own mechanism file",
+        )
 
 
 def _check_weights(totals: Floats, groups: Labels) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from .counts import ReportCounts
 from .labels import factorize, report_codes
 from .survey import SurveyDesign, check_weights
 
+if TYPE_CHECKING:
+    from ..collection.store import Reports as StoredReports
+    from ..model.mechanism import Mechanism
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -25,6 +29,7 @@ class Table:
     names: tuple[str, ...]
     columns: Mapping[str, Any]
     where: str = "the frame"
+    drawn: Mapping[str, Mechanism] = field(default_factory=dict)  # from what, where the source says so
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.names:
@@ -57,7 +62,7 @@ def read_table(
     delimiter: str | None = None,
 ) -> Table:
     """Columns of a CSV or Parquet file, or of a survey's store; missing="drop" leaves out records without a report."""
-    from ..collection.stored import is_store, read_stored
+    from ..collection.store import is_store, read_store
     from ..release.files.csv import INTEGER, CsvData
     from ..release.files.read import read_texts
     from ..release.files.source import open_data
@@ -65,21 +70,10 @@ def read_table(
     name = os.fspath(path)
     reports = [column] if isinstance(column, str) else list(column)
     wanted = list(dict.fromkeys([*reports, *others]))
-    data = None
     if is_store(name):
-        stored = read_stored(name)
-        stored.check_clear(others)
-        columns = stored.columns(wanted)
-    else:
-        data = open_data(name, wanted, format, delimiter)
-        columns = {each: read_texts(data, each) for each in wanted}
-    if missing == "drop":
-        kept = [
-            k
-            for k, row in enumerate(zip(*(columns[r] for r in reports), strict=True))
-            if not any(map(is_missing, row))
-        ]
-        columns = {each: [values[k] for k in kept] for each, values in columns.items()}
+        return store_table(read_store(name), reports, others, missing)
+    data = open_data(name, wanted, format, delimiter)
+    columns = _complete({each: read_texts(data, each) for each in wanted}, reports, missing)
     if isinstance(data, CsvData):
         for each in others:  # groups are numbers if all of them are written as integers, as labels are
             if each not in reports and all(
@@ -87,6 +81,28 @@ def read_table(
             ):
                 columns[each] = [None if value is None else int(value) for value in columns[each]]
     return Table(tuple(wanted), columns, "the file")
+
+
+def store_table(stored: StoredReports, reports: Sequence[str], others: Sequence[str], missing: str) -> Table:
+    """Columns of a survey's reports."""
+    stored.check_clear(others)
+    wanted = list(dict.fromkeys([*reports, *others]))
+    columns = _complete(stored.columns(wanted), reports, missing)
+    drawn = {
+        part.column: m
+        for q in stored.published.questions
+        for part, m in zip(q.parts, q.mechanisms, strict=False)
+    }
+    return Table(tuple(wanted), columns, "the store", {name: m.mechanism for name, m in drawn.items()})
+
+
+def _complete(columns: Mapping[str, Any], reports: Sequence[str], missing: str) -> dict[str, Any]:
+    """The columns; with missing="drop" without the rows that lack a report."""
+    if missing != "drop":
+        return dict(columns)
+    rows = zip(*(columns[name] for name in reports), strict=True)
+    kept = [k for k, row in enumerate(rows) if not any(map(is_missing, row))]
+    return {name: [values[k] for k in kept] for name, values in columns.items()}
 
 
 def table_of(reports: Any, column: Any, others: Sequence[Any]) -> Table | None:

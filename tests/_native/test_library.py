@@ -1,8 +1,11 @@
 """Loading the compiled part: what is missing, stale or broken is named, with what to do; nothing is compiled."""
 
+import ctypes
+import gc
 import runpy
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +17,7 @@ from extremal._native import sources
 from extremal.errors import InstallationError
 
 ROOT = Path(__file__).parents[2]
+LONG, POINTER = ctypes.c_int64, ctypes.c_void_p
 
 
 @pytest.fixture
@@ -58,20 +62,63 @@ def test_every_source_counts_for_the_digest(monkeypatch, tmp_path):
         path.write_bytes(content)
 
 
+UNALIGNED = np.frombuffer(bytearray(33), np.uint8)[1:].view(np.float64)
+FROZEN = np.frombuffer(bytes(32))
+
+
 @pytest.mark.parametrize(
-    "wrong",
-    [
-        np.zeros(4, np.float32),
-        np.zeros(5),
-        np.zeros((2, 2)),
-        np.zeros(8)[::2],
-        np.frombuffer(bytes(33), np.uint8)[1:].view(np.float64),
-    ],
+    "wrong", [np.zeros(4, np.float32), np.zeros(5), np.zeros((2, 2)), np.zeros(8)[::2], UNALIGNED, FROZEN]
 )
-def test_arrays_that_c_would_misread_are_refused(wrong):
-    assert loading.address(np.zeros(4), np.float64, 4) > 0
-    with pytest.raises(ValueError, match="contiguous array of float64"):
-        loading.address(wrong, np.float64, 4)
+def test_arrays_that_c_would_change_otherwise_than_meant_are_refused(wrong):
+    assert loading.writes(np.zeros(4), np.float64, 4).value > 0
+    with pytest.raises(ValueError, match="contiguous"):
+        loading.writes(wrong, np.float64, 4)
+
+
+@pytest.mark.parametrize("right", [np.arange(8.0)[::2], UNALIGNED, FROZEN, np.arange(4, dtype=np.int32)])
+def test_c_reads_the_numbers_of_arrays_that_lie_otherwise(right):
+    where = loading.reads(right, np.float64, 4)
+    assert (ctypes.c_double * 4).from_address(where.value)[:] == right.tolist()
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(3), np.zeros((4, 1)), np.zeros(4, complex), np.zeros(4, object)])
+def test_what_c_could_only_misread_is_refused(wrong):
+    with pytest.raises(ValueError, match="shape"):
+        loading.reads(wrong, np.float64, 4)
+
+
+@pytest.mark.parametrize("hold", [lambda a: a, lambda a: loading.record("form", n=1000, pi=a)])
+@pytest.mark.parametrize("of", [loading.reads, loading.writes])
+def test_an_array_lives_as_long_as_what_holds_its_address(of, hold):
+    array = np.arange(1000.0)
+    alive = weakref.ref(array)
+    held = hold(of(array, np.float64, 1000))
+    del array
+    gc.collect()
+    assert alive() is not None
+    del held
+    gc.collect()
+    assert alive() is None
+
+
+def test_every_exported_function_is_declared_as_in_c():
+    """Counted in another way than they are read; and a struct is as large as its fields."""
+    names = {
+        word.split("(")[0]
+        for path in sources.FOLDER.glob("*.[ch]")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.startswith("EXPORT int64_t ")
+        for word in line.split()[2:3]
+    }
+    records, functions = loading.declarations()
+    assert functions.keys() == names
+    assert functions["extremal_fill"] == [LONG, LONG, POINTER, ctypes.c_double, POINTER, POINTER]
+    assert records["form"]._fields_ == [
+        *[("n", LONG), ("pi", POINTER), ("excess", ctypes.c_double), ("W", POINTER), ("y", POINTER)]
+    ]
+    assert ctypes.sizeof(records["columns"]) == 48
+    with pytest.raises(AttributeError, match="most"):
+        loading.record("form", most=1)
 
 
 WITHOUT_SOLVER = """

@@ -14,6 +14,14 @@
 
 #define ROUNDING 4e-15 /* what a mass that should be 0 may be */
 
+/* x'Wx - y.x over the vectors of masses pi, or the same in z. */
+typedef struct {
+    int64_t n;
+    const double *pi;
+    double excess;
+    const double *W, *y;
+} form;
+
 /* The state of one search: limits of z, the slope of half the objective, and the current z. */
 typedef struct {
     int64_t n;
@@ -142,15 +150,16 @@ static void climb(state *s, double *x, int64_t first, int64_t sweeps) {
 /* climb for `rows` vectors, one after another, the search for the first of them from symbol `first` on.
 
    The prices y grow by `pull` times `sum`, the sum of all vectors before, to draw it to 0. */
-EXPORT int64_t extremal_climb(int64_t n, int64_t rows, const double *pi, double excess, const double *W, const double *y,
-                              const double *pull, double *sum, int64_t first, int64_t sweeps, double *X) {
+EXPORT int64_t extremal_climb(const form *f, const double *pull, double *sum, int64_t first, int64_t sweeps, int64_t rows,
+                              double *X) {
+    const int64_t n = f->n;
     double *room = calloc((size_t)(7 * n), sizeof(double));
     if (room == NULL) return OUT_OF_MEMORY;
     double *price = room + 4 * n;
-    state s = {n, excess, pi, W, price, room, room + n, room + 2 * n, room + 3 * n, room + 5 * n, room + 6 * n};
+    state s = {n, f->excess, f->pi, f->W, price, room, room + n, room + 2 * n, room + 3 * n, room + 5 * n, room + 6 * n};
     for (int64_t a = 0; a < rows; a++) {
         double *x = X + a * n;
-        for (int64_t i = 0; i < n; i++) price[i] = y[i] + pull[i] * sum[i];
+        for (int64_t i = 0; i < n; i++) price[i] = f->y[i] + pull[i] * sum[i];
         climb(&s, x, (first + a) % n, sweeps);
         for (int64_t i = 0; i < n; i++) sum[i] += x[i];
     }
@@ -187,7 +196,8 @@ typedef struct {
     const bool *chosen, *alike;
     const double *own, *y; /* W's diagonal, the prices */
     int64_t keep, kept;
-    double *values, *X; /* `values` is a heap, the smallest first; X has a row for each of them */
+    queued *heap; /* bounds are -values: the smallest first; places are rows of X */
+    double *X;
     double best;
     bool undefined; /* a value that is no number */
 } listing;
@@ -196,28 +206,15 @@ typedef struct {
 static void keep_vertex(listing *l, double value, int64_t partial) {
     if (value != value) l->undefined = true;
     if (value > l->best) l->best = value;
-    if (l->keep == 0 || (l->kept == l->keep && !(value > l->values[0]))) return;
+    if (l->keep == 0 || (l->kept == l->keep && !(value > -l->heap[0].bound))) return;
     const int64_t n = l->n;
-    int64_t at, last = l->kept;
-    if (l->kept < l->keep) { /* from the end up */
-        l->kept++;
-        for (at = last; at > 0 && value < l->values[(at - 1) / 2]; at = (at - 1) / 2) {
-            l->values[at] = l->values[(at - 1) / 2];
-            memcpy(l->X + at * n, l->X + (at - 1) / 2 * n, (size_t)n * sizeof(double));
-        }
-    } else { /* in the place of the first, and down */
-        for (at = 0;;) {
-            int64_t child = 2 * at + 1;
-            if (child >= l->kept) break;
-            if (child + 1 < l->kept && l->values[child + 1] < l->values[child]) child++;
-            if (!(l->values[child] < value)) break;
-            l->values[at] = l->values[child];
-            memcpy(l->X + at * n, l->X + child * n, (size_t)n * sizeof(double));
-            at = child;
-        }
-    }
-    double *x = l->X + at * n;
-    l->values[at] = value;
+    const bool full = l->kept == l->keep;
+    const queued v = {-value, full ? l->heap[0].place : l->kept};
+    if (full)
+        replace_first(l->heap, l->kept, v);
+    else
+        push(l->heap, l->kept++, v);
+    double *x = l->X + v.place * n;
     for (int64_t i = 0; i < n; i++) x[i] = l->chosen[i] == (l->step > 0) ? l->excess : -1.0;
     complete(n, l->pi, l->excess, partial, x);
 }
@@ -240,17 +237,19 @@ static int64_t visit(listing *l, double room, double noise, double value, const 
     return count;
 }
 
-/* The largest x'Wx - y.x of all vertices, and the `keep` vertices of the largest values, as rows of X with their values;
-   fewer if there are fewer. Returns the number of vertices, or most + 1 if there are more than `most`, or if going
-   through them takes more than `nodes` sets; then nothing else is of use.
+/* The largest x'Wx - y.x of all vertices, and the `keep` vertices of the largest values, as a heap of -values and rows of
+   X; fewer if there are fewer. Returns the number of vertices, or most + 1 if there are more than `most`, or if going
+   through them takes more sets than that; then nothing else is of use.
 
    pi must be in decreasing order. Chosen sets, of the full or the empty symbols, whichever hold less mass, are visited
    depth first, the smallest masses first: a symbol that does not fit into the room left rules out all before it. What
    fits up to rounding counts as fitting. `alike` says of a symbol that neither pi, W nor y tell it from the next one:
-   of vertices that differ by exchanges of such symbols one is visited, with the last ones chosen. A set's value follows from that of the set without its last symbol. */
-EXPORT int64_t extremal_best_vertices(int64_t n, const double *pi, double excess, const double *W, const double *y,
-                                      const bool *alike, int64_t most, int64_t nodes, int64_t keep, double *best,
-                                      double *values, double *X) {
+   of vertices that differ by exchanges of such symbols one is visited, with the last ones chosen. A set's value follows
+   from that of the set without its last symbol. */
+EXPORT int64_t extremal_best_vertices(const form *f, const bool *alike, int64_t most, int64_t keep, double *best,
+                                      queued *heap, double *X) {
+    const int64_t n = f->n;
+    const double *pi = f->pi, excess = f->excess, *W = f->W, *y = f->y;
     double *reals = malloc((size_t)(2 * (n + 1) + n + (n + 1) * n) * sizeof(double));
     int64_t *stack = malloc((size_t)(n + 1) * (sizeof(int64_t) + sizeof(bool)));
     if (reals == NULL || stack == NULL) {
@@ -269,14 +268,14 @@ EXPORT int64_t extremal_best_vertices(int64_t n, const double *pi, double excess
         for (int64_t j = 0; j < n; j++) slopes[i] += base * W[i * n + j];
         worth[0] += base * (slopes[i] - y[i]);
     }
-    listing l = {n, pi, excess, step, chosen, alike, own, y, keep, 0, values, X, -INFINITY, false};
+    listing l = {n, pi, excess, step, chosen, alike, own, y, keep, 0, heap, X, -INFINITY, false};
     rooms[0] = (empty ? excess : 1.0) / (1.0 + excess);
     const double noise = ROUNDING * rooms[0];
-    int64_t count = 0, depth = 0, i = n;
+    int64_t count = 0, depth = 0, i = n, sets = 0;
     bool fresh = true;
     while (count <= most) {
         const double room = rooms[depth];
-        if (fresh && nodes-- == 0) count = most + 1;
+        if (fresh && sets++ == most) count = most + 1;
         if (fresh && count <= most) count += visit(&l, room, noise, worth[depth], slopes + depth * n);
         i--;
         fresh = i >= 0 && room > noise && pi[i] <= room + noise;

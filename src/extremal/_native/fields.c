@@ -9,6 +9,13 @@
 
 #define OUT_OF_PLACE (-2)
 
+/* Texts that lie in a block. */
+typedef struct {
+    const uint8_t *block;
+    int64_t size, count;
+    const int64_t *starts, *ends;
+} texts;
+
 /* Whether [start, end) does not lie in [0, size). */
 static bool outside(int64_t start, int64_t end, int64_t size) { return start < 0 || end < start || end > size; }
 
@@ -30,8 +37,7 @@ static uint64_t hash(const uint8_t *text, int64_t length) {
 
 /* An open hash table of texts. A slot holds the hash and the text's number plus one; 0 is an empty slot. */
 typedef struct {
-    uint64_t hash;
-    uint64_t number;
+    uint64_t hash, number;
 } slot;
 
 static slot *twice_as_large(slot *old, uint64_t size) {
@@ -48,14 +54,15 @@ static slot *twice_as_large(slot *old, uint64_t size) {
     return table;
 }
 
-/* Number the different ones among `count` texts in the order in which they first occur: text i has the number
+/* Number the different ones among texts in the order in which they first occur: text i has the number
    codes[i], and firsts[c] is the first text with number c. Returns how many there are. */
-EXPORT int64_t extremal_number_texts(const uint8_t *block, int64_t block_size, int64_t count, const int64_t *starts,
-                                     const int64_t *ends, uint32_t *codes, int64_t *firsts) {
+EXPORT int64_t extremal_number_texts(const texts *t, uint32_t *codes, int64_t *firsts) {
+    const uint8_t *block = t->block;
+    const int64_t *starts = t->starts, *ends = t->ends;
     uint64_t size = 256, found = 0;
     slot *table = calloc(size, sizeof *table);
-    for (int64_t i = 0; i < count && table != NULL; i++) {
-        if (outside(starts[i], ends[i], block_size)) {
+    for (int64_t i = 0; i < t->count && table != NULL; i++) {
+        if (outside(starts[i], ends[i], t->size)) {
             free(table);
             return OUT_OF_PLACE;
         }
@@ -102,39 +109,43 @@ static uint8_t read_integer(const uint8_t *text, int64_t length, int64_t *number
 }
 
 /* The kind of every text, and of short integers the number; of others 0. Returns 0. */
-EXPORT int64_t extremal_read_integers(const uint8_t *block, int64_t block_size, int64_t count, const int64_t *starts,
-                                      const int64_t *ends, int64_t *numbers, uint8_t *kinds) {
-    for (int64_t i = 0; i < count; i++) {
-        if (outside(starts[i], ends[i], block_size)) return OUT_OF_PLACE;
+EXPORT int64_t extremal_read_integers(const texts *t, int64_t *numbers, uint8_t *kinds) {
+    for (int64_t i = 0; i < t->count; i++) {
+        const int64_t start = t->starts[i], end = t->ends[i];
+        if (outside(start, end, t->size)) return OUT_OF_PLACE;
         numbers[i] = 0;
-        kinds[i] = read_integer(block + starts[i], ends[i] - starts[i], numbers + i);
-        for (int64_t k = starts[i]; kinds[i] == OTHER && k < ends[i]; k++) {
-            const uint8_t letter = block[k] | 0x20;
+        kinds[i] = read_integer(t->block + start, end - start, numbers + i);
+        for (int64_t k = start; kinds[i] == OTHER && k < end; k++) {
+            const uint8_t letter = t->block[k] | 0x20;
             if (letter >= 'a' && letter <= 'z') kinds[i] = LETTERED;
         }
     }
     return 0;
 }
 
-/* Copy `count` records with other texts in `fields` of their fields. A row of `edges` holds where the record starts,
-   where each of these fields starts and ends, and where the record ends; a row of `chosen` which text of the pool takes
-   the place of each. Returns the number of bytes written. */
-EXPORT int64_t extremal_replace_fields(const uint8_t *block, int64_t block_size, int64_t count, int64_t fields,
-                                       const int64_t *edges, const int64_t *chosen, const uint8_t *pool,
-                                       int64_t pool_size, int64_t pool_count, const int64_t *pool_starts,
-                                       const int64_t *pool_ends, uint8_t *out, int64_t out_size) {
+/* Records with other texts in some of their fields. A row of `edges` holds where the record starts in `block`, where each
+   of these fields starts and ends, and where the record ends; a row of `chosen` which text takes the place of each. */
+typedef struct {
+    const uint8_t *block;
+    int64_t size, count, fields;
+    const int64_t *edges, *chosen;
+} records;
+
+/* Copy them, with texts of the pool. Returns the number of bytes written. */
+EXPORT int64_t extremal_replace_fields(const records *r, const texts *pool, uint8_t *out, int64_t out_size) {
+    const int64_t fields = r->fields, *edges = r->edges, *chosen = r->chosen;
     int64_t at = 0;
-    for (int64_t i = 0; i < count; i++, edges += 2 * fields + 2, chosen += fields) {
+    for (int64_t i = 0; i < r->count; i++, edges += 2 * fields + 2, chosen += fields) {
         for (int64_t k = 0; k <= fields; k++) {
             const int64_t start = edges[2 * k], end = edges[2 * k + 1];
-            if (outside(start, end, block_size) || end - start > out_size - at) return OUT_OF_PLACE;
-            memcpy(out + at, block + start, (size_t)(end - start));
+            if (outside(start, end, r->size) || end - start > out_size - at) return OUT_OF_PLACE;
+            memcpy(out + at, r->block + start, (size_t)(end - start));
             at += end - start;
             if (k == fields) break;
-            if (chosen[k] < 0 || chosen[k] >= pool_count) return OUT_OF_PLACE;
-            const int64_t first = pool_starts[chosen[k]], last = pool_ends[chosen[k]];
-            if (outside(first, last, pool_size) || last - first > out_size - at) return OUT_OF_PLACE;
-            memcpy(out + at, pool + first, (size_t)(last - first));
+            if (chosen[k] < 0 || chosen[k] >= pool->count) return OUT_OF_PLACE;
+            const int64_t first = pool->starts[chosen[k]], last = pool->ends[chosen[k]];
+            if (outside(first, last, pool->size) || last - first > out_size - at) return OUT_OF_PLACE;
+            memcpy(out + at, pool->block + first, (size_t)(last - first));
             at += last - first;
         }
     }

@@ -50,8 +50,17 @@ typedef struct {
     const double *all; /* 1 for a branch in which every symbol is in S or R */
     double all_low, all_high, need, scale; /* sums of all pairs' weights; 1 / c; the size of multipliers */
     double slack, blur; /* blur: what rounding may hide, in parts of multipliers */
-    bool wide; /* whether the processor takes all lanes at once */
+    bool wide; /* whether the processor takes all lanes at once; blur and wide are found out here */
 } program;
+
+/* How far a tree of cells grows, and what comes of it. */
+typedef struct {
+    int64_t branches;
+    double top, target, seconds;
+    int64_t most, count, kept;
+    double *cells, *found;
+    int64_t *leaves;
+} growth;
 
 typedef struct {
     double t0, t1, b0, b1, rho, theta, bound, v[RANK]; /* b0 and b1 in parts of t */
@@ -409,34 +418,12 @@ static double attained(const program *p, const cell *c, const uint8_t *may, cons
 typedef struct {
     cell *cells;
     uint8_t *may; /* n for each */
-    int64_t count, *heap, waiting;
+    int64_t count, waiting;
+    queued *heap;
 } tree;
 
-static void push(tree *w, int64_t which) {
-    int64_t k = w->waiting++;
-    w->heap[k] = which;
-    while (k > 0 && w->cells[w->heap[(k - 1) / 2]].bound < w->cells[w->heap[k]].bound) {
-        const int64_t x = w->heap[k];
-        w->heap[k] = w->heap[(k - 1) / 2];
-        w->heap[(k - 1) / 2] = x;
-        k = (k - 1) / 2;
-    }
-}
-
-static int64_t pop(tree *w) {
-    const int64_t top = w->heap[0];
-    int64_t k = 0;
-    w->heap[0] = w->heap[--w->waiting];
-    for (;;) {
-        int64_t best = 2 * k + 1;
-        if (best >= w->waiting) return top;
-        if (best + 1 < w->waiting && w->cells[w->heap[best + 1]].bound > w->cells[w->heap[best]].bound) best++;
-        if (w->cells[w->heap[best]].bound <= w->cells[w->heap[k]].bound) return top;
-        const int64_t x = w->heap[k];
-        w->heap[k] = w->heap[best];
-        w->heap[best] = x;
-        k = best;
-    }
+static void wait_in_line(tree *w, int64_t which) {
+    push(w->heap, w->waiting++, (queued){w->cells[which].bound, which});
 }
 
 /* The two cells that a split makes of one, written from `first` on. */
@@ -542,21 +529,18 @@ static bool are_trees(const double *cells, int64_t count, int64_t branches, int6
    Cells are split until the largest bound is at most `target`, or until so many `seconds` have passed. Relaxed vectors of the
    leaves of largest bounds are written to at most `kept` rows of 4 n + 2 numbers in `found`: lifts, squares, what low and high
    weigh of each symbol, and of all; the leaves' numbers go to `leaves`, followed by -1. Returns the number of cells. */
-EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *d, const double *y,
-                                     const double *low, const double *high, const double *a, double all_low,
-                                     double all_high, int64_t branches, const double *kA, const double *kB, const double *vA,
-                                     const double *vB, const double *all, double need,
-                                     double top, double target, double slack, double scale, int64_t most,
-                                     int64_t count, double *cells, int64_t kept, double *found, int64_t *leaves,
-                                     double seconds) {
-    const program p = {n, pi, d, y, low, high, a, kA, kB, vA, vB, all, all_low, all_high, need, scale, slack,
-                       16 * (double)n * 2.220446049250313e-16, extremal_widest() > 0};
-    const int64_t places = most + 4, row = 4 * n + 2;
+EXPORT int64_t extremal_bound_levels(program *p, const growth *g) {
+    const int64_t n = p->n, most = g->most, branches = g->branches, places = most + 4, row = 4 * n + 2;
+    const double target = g->target;
+    double *cells = g->cells;
+    int64_t count = g->count;
+    p->blur = 16 * (double)n * 2.220446049250313e-16;
+    p->wide = extremal_widest() > 0;
     const int64_t wide = (n + LANES - 1) / LANES * LANES;
     double *room = calloc((size_t)(19 * wide + 4 * n + 2), sizeof(double));
     int8_t *levels = malloc((size_t)(4 * n));
-    tree w = {malloc((size_t)places * sizeof(cell)), malloc((size_t)(places * n)), 0,
-              malloc((size_t)places * sizeof(int64_t)), 0};
+    tree w = {malloc((size_t)places * sizeof(cell)), malloc((size_t)(places * n)), 0, 0,
+              malloc((size_t)places * sizeof(queued))};
     const bool enough_memory = room && levels && w.cells && w.may && w.heap;
     table q;
     for (int k = 0; k < 4 && enough_memory; k++) {
@@ -564,20 +548,20 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
         q.at[k].in_S = own, q.at[k].in_R = own + wide, q.at[k].none = own + 2 * wide, q.at[k].inner = own + 3 * wide;
     }
     q.along = room + 16 * wide, q.pi = room + 17 * wide, q.vA = room + 18 * wide;
-    if (enough_memory) memcpy(q.pi, pi, (size_t)n * sizeof(double));
+    if (enough_memory) memcpy(q.pi, p->pi, (size_t)n * sizeof(double));
     const double begin = now();
     bool late = false;
     double start[RANK] = {0.0};
     for (int64_t i = 0; i < n; i++)
-        for (int j = 0; j < RANK; j++) start[j] += a[RANK * i + j];
+        for (int j = 0; j < RANK; j++) start[j] += p->a[RANK * i + j];
     for (int64_t k = 0; k < branches && enough_memory; k++) {
-        const cell root = {1.0, top, 0.0, 1.0, 0.0, 0.0, INFINITY, {0.0}, k, 0, LEAF, 0};
+        const cell root = {1.0, g->top, 0.0, 1.0, 0.0, 0.0, INFINITY, {0.0}, k, 0, LEAF, 0};
         w.cells[k] = root;
         memcpy(w.cells[k].v, start, sizeof(start));
-        memset(w.may + k * n, all[k] > 0 ? MAY(MIDDLE) | MAY(TOP) : MAY(NONE) | MAY(MIDDLE) | MAY(TOP), (size_t)n);
+        memset(w.may + k * n, p->all[k] > 0 ? MAY(MIDDLE) | MAY(TOP) : MAY(NONE) | MAY(MIDDLE) | MAY(TOP), (size_t)n);
         w.count++;
     }
-    if (!enough_memory || count > most || !are_trees(cells, count, branches, n, w.heap)) count = 0;
+    if (!enough_memory || count > most || !are_trees(cells, count, branches, n, (int64_t *)w.heap)) count = 0;
     for (int64_t k = 0; k < count; k++) { /* children come after their parents */
         const double *numbers = cells + COLUMNS * k;
         cell *c = &w.cells[k];
@@ -585,25 +569,25 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
         c->rho = numbers[2], c->theta = numbers[3];
         memcpy(c->v, numbers + 6, sizeof(c->v));
         if (c->split == LEAF) continue;
-        halve(&p, &w, k, c->split, c->child);
+        halve(p, &w, k, c->split, c->child);
         w.count += 2;
     }
     for (int64_t k = 0; k < w.count && enough_memory; k++) {
         if (w.cells[k].split != LEAF) continue;
         w.cells[k].bound = INFINITY;
-        if (k % OFTEN == 0) late = now() - begin > seconds;
-        if (!late) value(&p, &w.cells[k], w.may + k * n, count == 0, target, &q, levels);
-        push(&w, k);
+        if (k % OFTEN == 0) late = now() - begin > g->seconds;
+        if (!late) value(p, &w.cells[k], w.may + k * n, count == 0, target, &q, levels);
+        wait_in_line(&w, k);
     }
     double *own = room + 19 * wide;
     const relaxed unused = {own, own + n, own + 2 * n, own + 3 * n, own + 4 * n};
     while (enough_memory && w.waiting > 0 && w.count + 2 <= most && !late) {
-        const int64_t which = pop(&w);
+        const int64_t which = take_first(w.heap, &w.waiting);
         if (w.cells[which].bound <= target) break;
-        if (!split_best(&p, &w, which, target, &q, levels, &unused)) continue;
-        push(&w, w.count - 2);
-        push(&w, w.count - 1);
-        if (w.count / 2 % OFTEN == 0) late = now() - begin > seconds;
+        if (!split_best(p, &w, which, target, &q, levels, &unused)) continue;
+        wait_in_line(&w, w.count - 2);
+        wait_in_line(&w, w.count - 1);
+        if (w.count / 2 % OFTEN == 0) late = now() - begin > g->seconds;
     }
     w.waiting = 0;
     for (int64_t k = 0; k < w.count && enough_memory; k++) {
@@ -611,19 +595,19 @@ EXPORT int64_t extremal_bound_levels(int64_t n, const double *pi, const double *
         const double numbers[6] = {(double)c->split, (double)c->child, c->rho, c->theta, (double)c->mode, c->bound};
         memcpy(cells + COLUMNS * k, numbers, sizeof(numbers));
         memcpy(cells + COLUMNS * k + 6, c->v, sizeof(c->v));
-        if (c->split == LEAF) push(&w, k);
+        if (c->split == LEAF) wait_in_line(&w, k);
     }
     int64_t stored = 0;
-    for (; enough_memory && stored < kept && w.waiting > 0; stored++) {
-        const int64_t which = pop(&w);
-        double *to = found + stored * row;
+    for (; enough_memory && stored < g->kept && w.waiting > 0; stored++) {
+        const int64_t which = take_first(w.heap, &w.waiting);
+        double *to = g->found + stored * row;
         const relaxed r = {to, to + n, to + 2 * n, to + 3 * n, to + 4 * n};
         int64_t split;
         if (w.cells[which].bound <= target) break;
-        mix(&p, &w.cells[which], w.may + which * n, &q, levels, &r, &split);
-        leaves[stored] = which;
+        mix(p, &w.cells[which], w.may + which * n, &q, levels, &r, &split);
+        g->leaves[stored] = which;
     }
-    leaves[stored] = -1;
+    g->leaves[stored] = -1;
     free(room);
     free(levels);
     free(w.cells);

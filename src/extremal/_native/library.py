@@ -7,6 +7,7 @@ ctypes releases the interpreter lock during calls, so Python threads run them in
 from __future__ import annotations
 
 import ctypes
+import re
 from functools import cache
 from typing import Any
 
@@ -14,92 +15,78 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InstallationError
-from .sources import LIBRARY, source_digest
+from .sources import FOLDER, LIBRARY, source_digest
 
 REMEDY = "reinstall extremal, or in a source tree run: python tools/build_native.py"
 
-ADDRESS, INT, LONG, WORD, REAL = (
-    ctypes.c_void_p,
-    ctypes.c_int,
-    ctypes.c_int64,
-    ctypes.c_uint64,
-    ctypes.c_double,
-)
-
-
-class Drawing(ctypes.Structure):
-    """`drawing` in sampler.c."""
-
-    _fields_ = (
-        *((name, ADDRESS) for name in ("codes", "rows", "entries", "out")),
-        *((name, LONG) for name in ("row_count", "table_rows")),
-        *((name, ctypes.c_int32) for name in ("code_size", "out_size", "b", "width")),
-    )
-
-
-# The declarations in the C sources, in the same order; every result is an int64.
-SIGNATURES: dict[str, list[Any]] = {
-    "extremal_build": [ADDRESS, LONG, LONG, INT, ADDRESS, ADDRESS],
-    "extremal_draw": [ADDRESS, ADDRESS, LONG, LONG],
-    "extremal_widest": [],
-    "extremal_search": [
-        *(LONG, ADDRESS, ADDRESS, REAL, REAL, REAL, ADDRESS, LONG),
-        *(REAL, LONG, LONG, LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS),
-    ],
-    "extremal_neighbourhoods": [
-        *(LONG, ADDRESS, ADDRESS, REAL, REAL, ADDRESS, LONG),
-        *(LONG, LONG, LONG, WORD, ADDRESS, ADDRESS, ADDRESS),
-    ],
-    "extremal_lattice_fill": [LONG, ADDRESS, ADDRESS, LONG, ADDRESS, ADDRESS],
-    "extremal_lattice_trace": [LONG, ADDRESS, ADDRESS, LONG, LONG, ADDRESS],
-    "extremal_vertex_sets": [LONG, ADDRESS, REAL, ADDRESS, ADDRESS],
-    "extremal_vertex_price": [
-        *(LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS),
-        *(REAL, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS),
-    ],
-    "extremal_climb": [
-        *(LONG, LONG, ADDRESS, REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS, LONG, LONG, ADDRESS),
-    ],
-    "extremal_herd_levels": [
-        *(LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, REAL, REAL, ADDRESS, ADDRESS),
-        *(ADDRESS, ADDRESS, REAL, LONG, ADDRESS, ADDRESS),
-    ],
-    "extremal_bound_levels": [
-        *(LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, REAL, REAL),
-        *(LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, REAL),
-        *(REAL, REAL, REAL, REAL, LONG, LONG, ADDRESS, LONG, ADDRESS, ADDRESS, REAL),
-    ],
-    "extremal_price_nested": [
-        *(LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, REAL, REAL, ADDRESS, REAL, ADDRESS, LONG),
-        *(LONG, ADDRESS, ADDRESS, REAL, REAL, REAL, LONG, LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS),
-    ],
-    "extremal_rise_nested": [
-        *(LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, REAL, REAL, ADDRESS, REAL, ADDRESS, LONG),
-        *(REAL, LONG, ADDRESS, ADDRESS, ADDRESS),
-    ],
-    "extremal_fill": [LONG, LONG, ADDRESS, REAL, ADDRESS, ADDRESS],
-    "extremal_number_texts": [ADDRESS, LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS],
-    "extremal_read_integers": [ADDRESS, LONG, LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS],
-    "extremal_replace_fields": [
-        *(ADDRESS, LONG, LONG, LONG, ADDRESS, ADDRESS, ADDRESS, LONG, LONG, ADDRESS, ADDRESS),
-        *(ADDRESS, LONG),
-    ],
-    "extremal_tally": [ADDRESS, LONG, LONG, LONG, ADDRESS],
-    "extremal_best_vertices": [
-        LONG,
-        ADDRESS,
-        REAL,
-        ADDRESS,
-        ADDRESS,
-        ADDRESS,
-        LONG,
-        LONG,
-        LONG,
-        ADDRESS,
-        ADDRESS,
-        ADDRESS,
-    ],
+NUMBERS = {
+    "bool": ctypes.c_bool,
+    "int": ctypes.c_int,
+    "int32_t": ctypes.c_int32,
+    "int64_t": ctypes.c_int64,
+    "uint64_t": ctypes.c_uint64,
+    "double": ctypes.c_double,
 }
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+STRUCT = re.compile(r"typedef struct \{([^{}]*)\} (\w+);")
+FUNCTION = re.compile(r"EXPORT int64_t (\w+)\(([^()]*)\) \{")
+DECLARED = re.compile(r"(?:const )?(\w+) (.+)", re.DOTALL)  # the type, then one name or several
+
+
+class Address(ctypes.c_void_p):
+    """Where an array's elements lie: the array lives as long as this does."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        super().__init__(array.ctypes.data)
+        self.array = array
+
+
+class Record(ctypes.Structure):
+    """A struct for compiled code: the arrays whose addresses it was given live as long as it does."""
+
+    __slots__ = ("given",)  # and no other attributes but its fields
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**fields)
+        self.given = fields
+
+
+@cache
+def declarations() -> tuple[dict[str, type[Record]], dict[str, list[Any]]]:
+    """What C declares: the structs that exported functions are given, and the parameters of these functions."""
+    header, *sources = (
+        COMMENT.sub("", path.read_text(encoding="utf-8"))
+        for path in [FOLDER / "native.h", *sorted(FOLDER.glob("*.c"))]
+    )
+    records: dict[str, type[Record]] = {}
+    functions: dict[str, list[Any]] = {}
+    for source in sources:
+        bodies = {name: body for body, name in STRUCT.findall(header + source)}
+
+        def kind(declared: str, name: str, bodies: dict[str, str] = bodies) -> Any:
+            if "*" not in name:
+                return NUMBERS[declared]
+            if declared not in bodies or declared == "queued":  # an array
+                return ctypes.c_void_p
+            if declared not in records:
+                fields = [(n.strip(" *\n"), kind(t, n)) for t, n in _declared(bodies[declared].split(";"))]
+                records[declared] = type(declared, (Record,), {"_fields_": fields, "__slots__": ()})
+            return ctypes.POINTER(records[declared])
+
+        for name, parameters in FUNCTION.findall(source):
+            functions[name] = [kind(*one) for one in _declared(parameters.split(","))]
+    return records, functions
+
+
+def _declared(statements: list[str]) -> list[tuple[str, str]]:
+    """Type and name of each variable, a pointer's with its star."""
+    found = [DECLARED.fullmatch(statement.strip()) for statement in statements]
+    return [(one[1], name) for one in found if one for name in one[2].split(",")]
+
+
+def record(name: str, **fields: Any) -> Any:
+    """A struct of the C sources; fields that are not given are 0."""
+    return declarations()[0][name](**fields)
 
 
 @cache
@@ -124,22 +111,32 @@ def library() -> Any:
             "the compiled part of extremal was built from other sources",
             remedy=REMEDY,
         )
-    for name, arguments in SIGNATURES.items():
+    for name, parameters in declarations()[1].items():
         function = getattr(loaded, name)
-        function.argtypes, function.restype = arguments, LONG
+        function.argtypes, function.restype = parameters, ctypes.c_int64
     return loaded
 
 
-def address(array: NDArray[Any], dtype: Any, *shape: int) -> int:
-    """Where the array's elements lie, if it is contiguous and of the given type and shape: C checks nothing."""
-    if array.dtype != dtype or array.shape != shape or not (array.flags.c_contiguous and array.flags.aligned):
-        raise ValueError(
-            f"compiled code needs a contiguous array of {np.dtype(dtype)} and shape {shape}, "
-            f"got one of {array.dtype} and shape {array.shape}"
-        )
-    return int(array.ctypes.data)
+def reads(array: Any, dtype: Any, *shape: int) -> Address:
+    """Where compiled code reads an array's numbers: in the array, or in a copy if they lie otherwise than C wants."""
+    array = np.asarray(array)
+    flags = array.flags
+    if array.dtype != dtype or not (flags.c_contiguous and flags.aligned):
+        if not np.can_cast(array.dtype, dtype, "safe"):
+            raise ValueError(_wanted(array, dtype, shape))
+        array = np.require(array, dtype, ["C", "A"])
+    if array.shape != shape:
+        raise ValueError(_wanted(array, dtype, shape))
+    return Address(array)
 
 
-def packed(array: Any, dtype: Any) -> NDArray[Any]:
-    """The same numbers as compiled code takes them: contiguous, aligned and of the given type."""
-    return np.require(array, dtype, ["C", "A"])
+def writes(array: NDArray[Any], dtype: Any, *shape: int) -> Address:
+    """Where compiled code changes an array: it must be contiguous, aligned and writeable, for it is not copied."""
+    flags = array.flags
+    if array.dtype != dtype or array.shape != shape or not (flags.c_contiguous and flags.behaved):
+        raise ValueError(_wanted(array, f"{np.dtype(dtype)}, contiguous and writeable,", shape))
+    return Address(array)
+
+
+def _wanted(array: NDArray[Any], what: Any, shape: tuple[int, ...]) -> str:
+    return f"compiled code needs an array of {what} and shape {shape}, got {array.dtype} and {array.shape}"

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Random numbers that are the same everywhere: splitmix64 (Steele, Lea, Flood 2014). */
 static uint64_t next_word(uint64_t *state) {
@@ -63,10 +62,11 @@ static double typical_distance(neighbours *s) {
 static void fill_and_free(neighbours *s, double spread, uint64_t *state) {
     const int64_t n = s->p->n, half = s->free / 2;
     const double scale = spread * magnitude(state);
-    for (int64_t i = 0; i < n; i++) s->noisy[i] = s->ratio[i] + scale * noise(state);
+    for (int64_t i = 0; i < n; i++) {
+        s->noisy[i] = s->ratio[i] + scale * noise(state);
+        s->fixed[i] = s->freed[i] = false;
+    }
     descending(n, s->noisy, s->order, s->spare);
-    memset(s->fixed, 0, (size_t)n * sizeof(bool));
-    memset(s->freed, 0, (size_t)n * sizeof(bool));
     double room = s->p->capacity;
     int64_t k = 0;
     for (; k < n && s->weight[s->order[k]] <= room; k++) {
@@ -117,12 +117,11 @@ static double best_column(const neighbours *s, const columns *found, bool *set, 
     return found->values[best];
 }
 
-static void search_around(neighbours *s, int64_t tries, limits l, workspace *w, columns *found, uint64_t state,
-                          const columns *out) {
+static void search_around(neighbours *s, limits l, workspace *w, columns *found, uint64_t state, const columns *out) {
     const double spread = typical_distance(s);
     problem open = *s->p;
     open.n = s->free, open.pi = s->free_pi, open.y = s->free_y;
-    for (int64_t a = 0; a < tries; a++) {
+    for (int64_t a = 0; a < out->count; a++) {
         double gain;
         out->values[a] = -INFINITY;
         fill_and_free(s, spread, &state);
@@ -132,15 +131,12 @@ static void search_around(neighbours *s, int64_t tries, limits l, workspace *w, 
     }
 }
 
-/* One good column for each try; tries that lead to nothing have the value -inf. Each try fills greedily with noise,
-   frees `free` <= n symbols and chooses among those exactly. Returns 0. */
-EXPORT int64_t extremal_neighbourhoods(int64_t n, const double *pi, const double *y, double low, double high,
-                                       const double *table, int64_t cells, int64_t tries, int64_t free_symbols,
-                                       int64_t tabled, uint64_t seed, bool *sets, int64_t *partial,
-                                       double *values) {
-    const problem p = {n, pi, y, 1.0 - low, low, high, table, cells};
+/* One good column for each try, of which there are out->count; tries that lead to nothing have the value -inf. Each try
+   fills greedily with noise, frees `free_symbols` <= n symbols and chooses among those exactly. Returns 0. */
+EXPORT int64_t extremal_neighbourhoods(const problem *p, int64_t free_symbols, int64_t tabled, uint64_t seed,
+                                       const columns *out) {
+    const int64_t n = p->n;
     const limits l = {-INFINITY, 1, 2000, true, tabled};
-    const columns out = {sets, partial, values, 0, 0, 0.0};
     const size_t real = (size_t)(4 * n + 3 * free_symbols), whole = (size_t)(2 * n + 2 * free_symbols);
     const size_t flags = (size_t)(2 * n + free_symbols * free_symbols);
     double *reals = malloc(real * sizeof *reals);
@@ -148,18 +144,18 @@ EXPORT int64_t extremal_neighbourhoods(int64_t n, const double *pi, const double
     bool *bools = malloc(flags * sizeof *bools);
     workspace *w = new_workspace(free_symbols, 1, tabled);
     if (reals && wholes && bools && w) {
-        neighbours s = {.p = &p, .free = free_symbols, .constant = 0.0};
+        neighbours s = {.p = p, .free = free_symbols, .constant = 0.0};
         s.weight = reals, s.profit = reals + n, s.ratio = reals + 2 * n, s.noisy = reals + 3 * n;
         s.free_pi = reals + 4 * n, s.free_y = s.free_pi + free_symbols;
         s.order = wholes, s.spare = wholes + n, s.chosen = wholes + 2 * n;
         s.fixed = bools, s.freed = bools + n;
         columns found = {bools + 2 * n, s.chosen + free_symbols, s.free_y + free_symbols, 0, 0, 0.0};
-        weights_and_profits(&p, s.weight, s.profit);
+        weights_and_profits(p, s.weight, s.profit);
         for (int64_t i = 0; i < n; i++) {
-            s.constant += pi[i] * table[0] - y[i] * low;
+            s.constant += p->pi[i] * p->table[0] - p->y[i] * p->low;
             s.ratio[i] = s.profit[i] / s.weight[i];
         }
-        search_around(&s, tries, l, w, &found, seed, &out);
+        search_around(&s, l, w, &found, seed, out);
     }
     const bool done = reals && wholes && bools && w;
     free(reals);

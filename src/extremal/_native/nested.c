@@ -1,8 +1,6 @@
-/* Lift vectors that are admissible for a set of priors: local search, and a bound on all of them.
+/* Lift vectors that are admissible for a set of priors: local search.
 
-   The set is lower <= pi <= upper, |pi - center|_1 <= 2 moved. The least probability of symbols A over the set is
-   h(A) = max(center(A) - moved, lower(A), 1 - upper(rest)). An extremal lift vector is `top` on a set S, `middle` on
-   a set R and 0 elsewhere, with middle h(S and R) + (top - middle) h(S) >= top / c and mean 1 (see robust/vertices). */
+   See `cone` for what they are like. */
 
 #include "native.h"
 
@@ -19,9 +17,10 @@ typedef struct {
 } sums;
 
 typedef struct {
+    cone k;
     int64_t n;
-    double c, moved, all_upper;
-    const double *pi, *center, *lower, *upper, *W, *y, *w1;
+    double all_upper;
+    const double *W, *y, *w1;
     int64_t *level;
     double *wS, *wR; /* W 1_S, W 1_R */
     sums S, R;
@@ -29,12 +28,12 @@ typedef struct {
 } climber;
 
 static double least(const climber *s, const sums *a) {
-    return larger(larger(a->center - s->moved, a->lower), 1.0 - (s->all_upper - a->upper));
+    return larger(larger(a->center - s->k.moved, a->lower), 1.0 - (s->all_upper - a->upper));
 }
 
 /* The two levels of the lift vector of S and R; false if there is none. */
 static bool levels(const climber *s, const sums *S, const sums *R, double *top, double *middle) {
-    const double need = 1.0 / s->c, inner = least(s, S);
+    const double need = 1.0 / s->k.c, inner = least(s, S);
     double share = 0.0;
     if (inner < need * (1.0 - ROUNDING)) {
         const sums both = {S->pi + R->pi, S->center + R->center, S->lower + R->lower, S->upper + R->upper, 0.0, 0.0};
@@ -56,8 +55,8 @@ static double worth(const climber *s, const sums *S, const sums *R, double SS, d
 }
 
 static sums moved_by(const sums *a, const climber *s, int64_t i, double by) {
-    const sums b = {a->pi + by * s->pi[i],       a->center + by * s->center[i], a->lower + by * s->lower[i],
-                    a->upper + by * s->upper[i], a->y + by * s->y[i],           a->one + by * s->w1[i]};
+    const sums b = {a->pi + by * s->k.pi[i],       a->center + by * s->k.center[i], a->lower + by * s->k.lower[i],
+                    a->upper + by * s->k.upper[i], a->y + by * s->y[i],             a->one + by * s->w1[i]};
     return b;
 }
 
@@ -145,25 +144,29 @@ static void climb_levels(climber *s, int64_t first, int64_t sweeps) {
     }
 }
 
-/* Lift vectors less 1, as rows of X, reached from `rows` given levels, one search after another.
+/* x'Wx - y.x: W = C^-1 G C^-1 and `inverse` = C^-1 over all symbols change by what each vector that is found, times
+   `weight`, adds to C, and the prices y by `pull` times the sum of the vectors before. */
+typedef struct {
+    double *inverse, *W;
+    const double *y, *pull;
+    double weight;
+} herd;
 
-   As extremal_herd: W = C^-1 G C^-1 and `inverse` = C^-1 over all symbols change by what each vector adds to C, and
-   the prices y by `pull` times the sum of the vectors before. */
-EXPORT int64_t extremal_herd_levels(int64_t n, int64_t rows, const double *pi, const double *center, const double *lower,
-                                    const double *upper, double moved, double c, double *inverse, double *W,
-                                    const double *y, const double *pull, double weight, int64_t sweeps, int64_t *level,
-                                    double *X) {
+/* Lift vectors less 1, as rows of X, reached from `rows` given levels, one search after another. */
+EXPORT int64_t extremal_herd_levels(const cone *k, const herd *h, int64_t rows, int64_t sweeps, int64_t *level, double *X) {
+    const int64_t n = k->n;
+    const double weight = h->weight;
+    double *inverse = h->inverse, *W = h->W;
     double *room = calloc((size_t)(7 * n), sizeof(double));
     if (room == NULL) return OUT_OF_MEMORY;
     double *price = room, *sum = room + n, *u = room + 2 * n, *v = room + 3 * n, *w1 = room + 6 * n;
-    climber s = {.n = n, .c = c, .moved = moved, .pi = pi, .center = center, .lower = lower, .upper = upper, .W = W,
-                .y = price, .w1 = w1, .wS = room + 4 * n, .wR = room + 5 * n};
-    for (int64_t i = 0; i < n; i++) s.all_upper += upper[i];
+    climber s = {.k = *k, .n = n, .W = W, .y = price, .w1 = w1, .wS = room + 4 * n, .wR = room + 5 * n};
+    for (int64_t i = 0; i < n; i++) s.all_upper += k->upper[i];
     for (int64_t a = 0; a < rows; a++) {
         double *x = X + a * n, top = 1.0, middle = 1.0;
         const double grown = 1.0 + (double)a * weight;
         for (int64_t i = 0; i < n; i++) {
-            price[i] = (y[i] + pull[i] * sum[i]) / (grown * grown);
+            price[i] = (h->y[i] + h->pull[i] * sum[i]) / (grown * grown);
             w1[i] = 0.0;
             for (int64_t j = 0; j < n; j++) w1[i] += W[i * n + j];
         }

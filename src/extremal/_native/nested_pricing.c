@@ -1,8 +1,7 @@
 /* Pricing over a set of priors: lift vectors l of large reduced value sum_i pi_i f(l_i) - y.l, and a bound on all.
 
-   The set is lower <= pi <= upper, |pi - center|_1 <= 2 moved. The least probability of symbols A over the set is
-   h(A) = max(center(A) - moved, lower(A), 1 - upper(rest)). An extremal lift vector is t on a set S, b = r t on a set R
-   and 0 elsewhere, has mean 1, and r h(S and R) + (1 - r) h(S) = 1 / c (see robust/vertices).
+   An extremal lift vector is t on a set S, b = r t on a set R and 0 elsewhere, has mean 1, and
+   r h(S and R) + (1 - r) h(S) = 1 / c (see `cone`).
 
    A branch fixes which of the three is meant: h(S and R) is kA + vA(S and R), h(S) is kB + vB(S). For any rho and
    theta no vector of the branch exceeds
@@ -487,37 +486,11 @@ static int64_t middle_one(const program *p, const uint8_t *may, int64_t last) {
 }
 
 typedef struct {
-    node *heap;
+    queued *heap;
+    node *nodes; /* by place */
     uint8_t *may; /* n for each place */
-    int64_t count, places, *unused, unused_count;
+    int64_t count, *unused, unused_count;
 } queue;
-
-static void push(queue *q, const node *c) {
-    int64_t k = q->count++;
-    q->heap[k] = *c;
-    while (k > 0 && q->heap[(k - 1) / 2].bound < q->heap[k].bound) {
-        const node x = q->heap[k];
-        q->heap[k] = q->heap[(k - 1) / 2];
-        q->heap[(k - 1) / 2] = x;
-        k = (k - 1) / 2;
-    }
-}
-
-static node pop(queue *q) {
-    const node top = q->heap[0];
-    q->heap[0] = q->heap[--q->count];
-    for (int64_t k = 0;;) {
-        int64_t best = 2 * k + 1;
-        if (best >= q->count) break;
-        if (best + 1 < q->count && q->heap[best + 1].bound > q->heap[best].bound) best++;
-        if (q->heap[best].bound <= q->heap[k].bound) break;
-        const node x = q->heap[k];
-        q->heap[k] = q->heap[best];
-        q->heap[best] = x;
-        k = best;
-    }
-    return top;
-}
 
 /* What levels of symbols lose of F in each corner of a cell, at the multipliers of the cell, and F above the threshold. */
 typedef struct {
@@ -674,7 +647,8 @@ static void consider(program *p, queue *q, finds *found, node *c, int64_t parent
         memcpy(start.above, x->above, sizeof start.above);
         descending(n, x->key, x->order, x->spare);
         if (!dig(p, found, p->branches + c->branch, x, may, 0, &start, &left, &most)) {
-            push(q, c);
+            q->nodes[c->place] = *c;
+            push(q->heap, q->count++, (queued){c->bound, c->place});
             return;
         }
         *proven = larger(*proven, most);
@@ -685,40 +659,52 @@ static void consider(program *p, queue *q, finds *found, node *c, int64_t parent
 #define LINES 4
 #define NUMBERS 9
 
+/* What is searched for, and found. A branch has LINES vectors and NUMBERS numbers, in the order in which they are read. */
+typedef struct {
+    int64_t branches;
+    const double *lines, *numbers;
+    double scale, threshold, enough;
+    int64_t most, places, kept;
+    double *values;
+    int8_t *levels; /* n a column */
+    double bound;
+    int64_t spent;
+} nested_search;
+
+static program program_of(const cone *k, const problem *f, double scale) {
+    program p = {.n = k->n, .pi = k->pi, .center = k->center, .lower = k->lower, .upper = k->upper, .y = f->y,
+                 .moved = k->moved, .need = 1.0 / k->c, .scale = scale, .f = *f};
+    for (int64_t i = 0; i < k->n; i++) p.all_upper += k->upper[i];
+    return p;
+}
+
 /* Columns of value above the threshold, at most `kept`, and a bound on all: the larger of that and the threshold.
 
    Ends when there are no others, when the best has `enough` of what the bound allows, when so many symbols were looked
-   at (`most`), or when there is no place for more nodes. `levels` has n numbers a column. A branch has LINES vectors and
-   NUMBERS numbers, in the order in which they are read below. Returns the number of columns. */
-EXPORT int64_t extremal_price_nested(int64_t n, const double *pi, const double *center, const double *lower,
-                                     const double *upper, double moved, double c, const double *y, double high,
-                                     const double *table, int64_t cells, int64_t branches, const double *lines,
-                                     const double *numbers, double scale, double threshold, double enough, int64_t most,
-                                     int64_t places, int64_t kept, double *values, int8_t *levels, double *bound,
-                                     int64_t *spent) {
-    program p = {.n = n, .pi = pi, .center = center, .lower = lower, .upper = upper, .y = y, .moved = moved,
-                 .need = 1.0 / c, .scale = scale, .most = most};
-    const problem f = {.n = n, .pi = pi, .y = y, .capacity = 1.0, .low = 0.0, .high = high, .table = table, .cells = cells};
-    p.f = f;
-    for (int64_t i = 0; i < n; i++) p.all_upper += upper[i];
-    finds found = {n, kept, 0, threshold, -INFINITY, values, levels};
-    queue q = {malloc((size_t)places * sizeof(node)), malloc((size_t)(places * n)), 0, places,
-               malloc((size_t)places * sizeof(int64_t)), 0};
-    branch *pairs = malloc((size_t)branches * sizeof(branch));
-    int8_t *room = malloc((size_t)(4 * n));
-    double *margin = malloc((size_t)n * sizeof(double));
-    p.before = malloc((size_t)n * sizeof(int64_t));
-    losses x = {.loss = malloc((size_t)(12 * n) * sizeof(double)), .order = malloc((size_t)n * sizeof(int64_t)),
-                .spare = malloc((size_t)n * sizeof(int64_t)), .key = malloc((size_t)n * sizeof(double)),
-                .level = malloc((size_t)n)};
+   at (`most`), or when there is no place for more nodes. Returns the number of columns. */
+EXPORT int64_t extremal_price_nested(const cone *k, const problem *f, nested_search *s) {
+    const int64_t n = k->n;
+    const double threshold = s->threshold;
+    const size_t places = (size_t)s->places;
+    program p = program_of(k, f, s->scale);
+    p.most = s->most;
+    finds found = {n, s->kept, 0, threshold, -INFINITY, s->values, s->levels};
+    queue q = {malloc(places * sizeof(queued)), malloc(places * sizeof(node)), malloc(places * (size_t)n), 0,
+               malloc(places * sizeof(int64_t)), 0};
+    branch *pairs = malloc((size_t)s->branches * sizeof(branch));
+    int8_t *room = malloc((size_t)(5 * n));
+    double *margin = malloc((size_t)(14 * n) * sizeof(double));
+    p.before = malloc((size_t)(3 * n) * sizeof(int64_t));
     int64_t result = OUT_OF_MEMORY;
     double proven = threshold;
-    if (!q.heap || !q.may || !q.unused || !pairs || !room || !margin || !p.before || !x.loss || !x.order || !x.spare || !x.key || !x.level)
-        goto end;
-    for (int64_t k = places - 1; k >= 0; k--) q.unused[q.unused_count++] = k;
-    for (int64_t k = 0; k < branches; k++) {
-        const double *v = lines + k * LINES * n, *d = numbers + k * NUMBERS;
-        const branch pair = {v, v + n, v + 2 * n, v + 3 * n, d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7], (int)d[8], p.need - d[1] + NOTHING, d[0] - p.need + NOTHING};
+    if (!q.heap || !q.nodes || !q.may || !q.unused || !pairs || !room || !margin || !p.before) goto end;
+    losses x = {.loss = margin + n, .key = margin + 13 * n, .order = p.before + n, .spare = p.before + 2 * n,
+                .level = room + 4 * n};
+    for (int64_t k = s->places - 1; k >= 0; k--) q.unused[q.unused_count++] = k;
+    for (int64_t k = 0; k < s->branches; k++) {
+        const double *v = s->lines + k * LINES * n, *d = s->numbers + k * NUMBERS;
+        const branch pair = {v, v + n, v + 2 * n, v + 3 * n, d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7], (int)d[8],
+                             p.need - d[1] + NOTHING, d[0] - p.need + NOTHING};
         pairs[k] = pair;
         for (int64_t i = 0; i < n; i++) pairs[k].most_h_outside += v[i];
     }
@@ -731,16 +717,16 @@ EXPORT int64_t extremal_price_nested(int64_t n, const double *pi, const double *
         const double value = worth(&p, &S, &none);
         keep(&found, x.level, value);
     }
-    for (int64_t k = 0; k < branches; k++) {
+    for (int64_t k = 0; k < s->branches; k++) {
         node root = {.t0 = pairs[k].t0, .t1 = pairs[k].t1, .r0 = pairs[k].r0, .r1 = pairs[k].r1,
                       .bound = INFINITY, .branch = k, .own = -1};
         if (!(root.t0 <= root.t1)) continue;
         consider(&p, &q, &found, &root, -1, -1, MAY_ALL, &x, &proven);
     }
-    while (q.count && p.spent < most && q.unused_count >= 4) {
+    while (q.count && p.spent < p.most && q.unused_count >= 4) {
         const double largest = larger(q.heap[0].bound, proven);
-        if (found.best - threshold >= enough * (largest - threshold)) break;
-        node top = pop(&q);
+        if (found.best - threshold >= s->enough * (largest - threshold)) break;
+        node top = q.nodes[take_first(q.heap, &q.count)];
         int64_t mixed;
         uint8_t split = MAY(TOP);
         const uint8_t *allowed = q.may + top.place * n;
@@ -774,34 +760,24 @@ EXPORT int64_t extremal_price_nested(int64_t n, const double *pi, const double *
     proven = larger(proven, found.best);
     result = found.count;
 end:
-    *bound = proven;
-    *spent = p.spent;
+    s->bound = proven;
+    s->spent = p.spent;
     free(q.heap);
+    free(q.nodes);
     free(q.may);
     free(q.unused);
     free(pairs);
     free(room);
     free(margin);
     free(p.before);
-    free(x.loss);
-    free(x.order);
-    free(x.spare);
-    free(x.key);
-    free(x.level);
     return result;
 }
 
-/* Levels of single columns made better by moving symbols, in place, and the values reached. */
-EXPORT int64_t extremal_rise_nested(int64_t n, int64_t rows, const double *pi, const double *center, const double *lower,
-                                    const double *upper, double moved, double c, const double *y, double high,
-                                    const double *table, int64_t cells, double scale, int64_t sweeps, int8_t *levels,
-                                    double *values, int64_t *spent) {
-    program p = {.n = n, .pi = pi, .center = center, .lower = lower, .upper = upper, .y = y, .moved = moved,
-                 .need = 1.0 / c, .scale = scale};
-    const problem f = {.n = n, .pi = pi, .y = y, .capacity = 1.0, .low = 0.0, .high = high, .table = table, .cells = cells};
-    p.f = f;
-    for (int64_t i = 0; i < n; i++) p.all_upper += upper[i];
-    for (int64_t k = 0; k < rows; k++) values[k] = rise(&p, levels + k * n, k % n, sweeps);
-    *spent = p.spent;
-    return 0;
+/* Levels of single columns made better by moving symbols, in place, and the values reached. Returns how many symbols were
+   looked at. */
+EXPORT int64_t extremal_rise_nested(const cone *k, const problem *f, int64_t rows, double scale, int64_t sweeps,
+                                    int8_t *levels, double *values) {
+    program p = program_of(k, f, scale);
+    for (int64_t a = 0; a < rows; a++) values[a] = rise(&p, levels + a * p.n, a % p.n, sweeps);
+    return p.spent;
 }

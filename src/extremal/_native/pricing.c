@@ -430,19 +430,11 @@ void search(const problem *p, limits l, workspace *w, columns *found) {
     }
 }
 
-/* See `search`; `nodes` and `bound` receive what it says of the whole search. Returns how many columns there are. */
-EXPORT int64_t extremal_search(int64_t n, const double *pi, const double *y, double capacity, double low, double high,
-                               const double *table, int64_t cells, double threshold, int64_t each,
-                               int64_t most_nodes, int64_t only_best, int64_t tabled, bool *sets, int64_t *partial,
-                               double *values, int64_t *nodes, double *bound) {
-    const problem p = {n, pi, y, capacity, low, high, table, cells};
-    const limits l = {threshold, each, most_nodes, only_best != 0, tabled};
-    columns found = {sets, partial, values, 0, 0, threshold};
-    workspace *w = new_workspace(n, each, tabled);
+/* See `search`. */
+EXPORT int64_t extremal_search(const problem *p, const limits *l, columns *found) {
+    workspace *w = new_workspace(p->n, l->each, l->tabled);
     if (!w) return OUT_OF_MEMORY;
-    search(&p, l, w, &found);
+    search(p, *l, w, found);
     free_workspace(w);
-    *nodes = found.nodes;
-    *bound = found.bound;
-    return found.count;
+    return 0;
 }

@@ -96,29 +96,18 @@ typedef uint32_t draw_loop(PARAMETERS);
     }
 
 /* For every pair of types one loop; the table of them is indexed by log2 of the sizes in bytes. */
+#define DRAW_CODES(BITS, SUFFIX, TARGET)                                                                             \
+    DRAW(draw_##BITS##_8_##SUFFIX, TARGET, uint##BITS##_t, uint8_t)                                                  \
+    DRAW(draw_##BITS##_16_##SUFFIX, TARGET, uint##BITS##_t, uint16_t)                                                \
+    DRAW(draw_##BITS##_32_##SUFFIX, TARGET, uint##BITS##_t, uint32_t)                                                \
+    DRAW(draw_##BITS##_64_##SUFFIX, TARGET, uint##BITS##_t, uint64_t)
+#define LOOPS(BITS, SUFFIX)                                                                                          \
+    {draw_##BITS##_8_##SUFFIX, draw_##BITS##_16_##SUFFIX, draw_##BITS##_32_##SUFFIX, draw_##BITS##_64_##SUFFIX}
 #define DRAW_ALL(SUFFIX, TARGET)                                                                                     \
-    DRAW(draw_8_8_##SUFFIX, TARGET, uint8_t, uint8_t)                                                                \
-    DRAW(draw_8_16_##SUFFIX, TARGET, uint8_t, uint16_t)                                                              \
-    DRAW(draw_8_32_##SUFFIX, TARGET, uint8_t, uint32_t)                                                              \
-    DRAW(draw_8_64_##SUFFIX, TARGET, uint8_t, uint64_t)                                                              \
-    DRAW(draw_16_8_##SUFFIX, TARGET, uint16_t, uint8_t)                                                              \
-    DRAW(draw_16_16_##SUFFIX, TARGET, uint16_t, uint16_t)                                                            \
-    DRAW(draw_16_32_##SUFFIX, TARGET, uint16_t, uint32_t)                                                            \
-    DRAW(draw_16_64_##SUFFIX, TARGET, uint16_t, uint64_t)                                                            \
-    DRAW(draw_32_8_##SUFFIX, TARGET, uint32_t, uint8_t)                                                              \
-    DRAW(draw_32_16_##SUFFIX, TARGET, uint32_t, uint16_t)                                                            \
-    DRAW(draw_32_32_##SUFFIX, TARGET, uint32_t, uint32_t)                                                            \
-    DRAW(draw_32_64_##SUFFIX, TARGET, uint32_t, uint64_t)                                                            \
-    DRAW(draw_64_8_##SUFFIX, TARGET, uint64_t, uint8_t)                                                              \
-    DRAW(draw_64_16_##SUFFIX, TARGET, uint64_t, uint16_t)                                                            \
-    DRAW(draw_64_32_##SUFFIX, TARGET, uint64_t, uint32_t)                                                            \
-    DRAW(draw_64_64_##SUFFIX, TARGET, uint64_t, uint64_t)                                                            \
-    static draw_loop *const loops_##SUFFIX[4][4] = {                                                                 \
-        {draw_8_8_##SUFFIX, draw_8_16_##SUFFIX, draw_8_32_##SUFFIX, draw_8_64_##SUFFIX},                             \
-        {draw_16_8_##SUFFIX, draw_16_16_##SUFFIX, draw_16_32_##SUFFIX, draw_16_64_##SUFFIX},                         \
-        {draw_32_8_##SUFFIX, draw_32_16_##SUFFIX, draw_32_32_##SUFFIX, draw_32_64_##SUFFIX},                         \
-        {draw_64_8_##SUFFIX, draw_64_16_##SUFFIX, draw_64_32_##SUFFIX, draw_64_64_##SUFFIX},                         \
-    };
+    DRAW_CODES(8, SUFFIX, TARGET) DRAW_CODES(16, SUFFIX, TARGET)                                                     \
+    DRAW_CODES(32, SUFFIX, TARGET) DRAW_CODES(64, SUFFIX, TARGET)                                                    \
+    static draw_loop *const loops_##SUFFIX[4][4] = {LOOPS(8, SUFFIX), LOOPS(16, SUFFIX), LOOPS(32, SUFFIX),          \
+                                                    LOOPS(64, SUFFIX)};
 
 DRAW_ALL(plain, )
 

@@ -4,6 +4,16 @@
 
 #include <math.h>
 
+/* A table of vertices, see extremal_vertex_sets, and what is known of each: what its partial symbol gains, and has above
+   the lowest lift. */
+typedef struct {
+    int64_t n, count;
+    const int32_t *sets;
+    const int64_t *starts;
+    const double *gain, *above;
+    double *total; /* room for 2^n numbers */
+} vertex_table;
+
 /* All (set, partial symbol) such that the set leaves some room, and less than the partial symbol would fill.
 
    `room` is what each of the 2^n sets, numbered by its bits, leaves of the capacity. A set that leaves nothing comes
@@ -37,14 +47,14 @@ static void insert(int64_t *best, double *value, int64_t each, int64_t v, double
 
 /* The `each` vertices of largest profit above the threshold for every partial symbol, and the largest profit of all.
 
-   Vertices come as numbers, -1 where there are no more, sorted by decreasing profit. `total` is room for 2^n numbers.
-   Returns -1 if `starts` does not fit `vertices` of them. */
-EXPORT int64_t extremal_vertex_price(int64_t n, int64_t vertices, const int32_t *sets, const int64_t *starts,
-                                     const double *gain, const double *above, const double *profit, const double *y,
-                                     double threshold, int64_t each, double *total, int64_t *best, double *value,
-                                     double *largest) {
+   Vertices come as numbers, -1 where there are no more, sorted by decreasing profit. Returns -1 if `starts` does not fit
+   the vertices. */
+EXPORT int64_t extremal_vertex_price(const vertex_table *t, const double *profit, const double *y, double threshold,
+                                     int64_t each, int64_t *best, double *value, double *largest) {
+    const int64_t n = t->n, *starts = t->starts;
+    double *total = t->total;
     const uint32_t all = ((uint32_t)1 << n) - 1;
-    if (starts[0] < 0 || starts[n] > vertices) return -1;
+    if (starts[0] < 0 || starts[n] > t->count) return -1;
     for (int64_t j = 0; j < n; j++)
         if (starts[j] > starts[j + 1]) return -1;
     total[0] = 0.0;
@@ -56,7 +66,7 @@ EXPORT int64_t extremal_vertex_price(int64_t n, int64_t vertices, const int32_t 
         const double price = y[j];
         double top = *largest;
         for (int64_t v = starts[j]; v < starts[j + 1]; v++) {
-            const double reached = total[(uint32_t)sets[v] & all] + gain[v] - price * above[v];
+            const double reached = total[(uint32_t)t->sets[v] & all] + t->gain[v] - price * t->above[v];
             top = larger(reached, top);
             if (reached > value[each - 1]) insert(best, value, each, v, reached);
         }

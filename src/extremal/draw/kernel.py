@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._native.library import Drawing, address, library, packed
+from .._native.library import library, reads, record, writes
 from ..errors import CertificationError
 
 Integers = NDArray[np.uint64]
@@ -25,15 +24,14 @@ def build(weights: Integers, b: int, entries: Integers) -> None:
     n, m = weights.shape
     if not 1 <= b <= LARGEST_B or m > 1 << b or len(entries) < n << b:
         raise ValueError(f"no table of 2^{b} buckets and {len(entries)} entries holds {n} x {m} weights")
-    rows = packed(weights, weights.dtype)  # named, because C reads it after the address was taken
     row = np.empty(1 << b, dtype=np.uint64)
     done = library().extremal_build(
-        address(rows, np.uint64, n, m),
+        reads(weights, np.uint64, n, m),
         n,
         m,
         b,
-        address(row, np.uint64, len(row)),
-        address(entries, np.uint64, len(entries)),
+        writes(row, np.uint64, len(row)),
+        writes(entries, np.uint64, len(entries)),
     )
     if done < n:
         raise CertificationError(
@@ -66,30 +64,30 @@ def drawing(
     if np.may_share_memory(codes, out):
         raise ValueError("codes and outcomes must be separate arrays")
     rows = rows.copy()  # nobody else may change them between this check and a draw
-    where = address(rows, np.uint32, len(rows))
+    row_of = reads(rows, np.uint32, len(rows))
     if int(rows.max()) >= table_rows:
         raise ValueError(f"rows must be below the {table_rows} of the table")
-    plan = Drawing(
-        address(codes, codes.dtype, count),
-        where,
-        address(entries, np.uint64, len(entries)),
-        address(out, out.dtype, count),
-        len(rows),
-        table_rows,
-        SIZES[codes.dtype],
-        SIZES[out.dtype],
-        b,
-        min(width, compiled.extremal_widest()),
+    plan = record(
+        "drawing",
+        codes=reads(codes, codes.dtype, count),
+        rows=row_of,
+        entries=reads(entries, np.uint64, len(entries)),
+        out=writes(out, out.dtype, count),
+        row_count=len(rows),
+        table_rows=table_rows,
+        code_size=SIZES[codes.dtype],
+        out_size=SIZES[out.dtype],
+        b=b,
+        width=min(width, compiled.extremal_widest()),
     )
-    plan.kept = (codes, rows, entries, out)  # the plan holds their addresses, which must stay theirs
 
     def with_words(words: Integers) -> Step:
-        most, first_word, where = len(words), address(words, np.uint64, len(words)), ctypes.byref(plan)
+        most, first_word = len(words), writes(words, np.uint64, len(words))  # never a copy: they change
 
-        def step(first: int, number: int, kept: Any = (plan, words)) -> bool:
+        def step(first: int, number: int) -> bool:
             if not (0 <= number <= most and 0 <= first <= count - number):
                 raise ValueError(f"{number} records from {first} on are not among {count} with {most} words")
-            return bool(compiled.extremal_draw(where, first_word, first, number) < table_rows - 1)
+            return bool(compiled.extremal_draw(plan, first_word, first, number) < table_rows - 1)
 
         return step
 
@@ -100,13 +98,12 @@ def tally(codes: NDArray[Any], rows: int) -> NDArray[np.int64]:
     """How often each of 0 ... rows - 1 occurs among the codes; codes from rows - 1 on count as rows - 1."""
     if codes.dtype not in SIZES or rows < 1:
         raise ValueError(f"codes must be unsigned integers of at least one row, got {codes.dtype} and {rows}")
-    plain = packed(codes, codes.dtype)  # named, because C reads it after the address was taken
     tables = np.zeros(4 * rows, dtype=np.int64)
     library().extremal_tally(
-        address(plain, plain.dtype, len(plain)),
-        plain.itemsize,
-        len(plain),
+        reads(codes, codes.dtype, len(codes)),
+        codes.itemsize,
+        len(codes),
         rows,
-        address(tables, np.int64, len(tables)),
+        writes(tables, np.int64, len(tables)),
     )
     return tables[:rows]

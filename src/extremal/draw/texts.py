@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._native.library import address, library, packed
+from .._native.library import library, reads, record, writes
 
 Places = NDArray[np.int64]
 
@@ -70,17 +70,22 @@ class Texts:
         self._call("extremal_read_integers", numbers, kinds)
         return numbers, kinds
 
-    def _call(self, name: str, *outputs: NDArray[Any]) -> int:
-        count = len(self)
-        data = np.frombuffer(self.block, dtype=np.uint8)
-        inputs = packed(self.starts, np.int64), packed(self.ends, np.int64)
-        return _checked(
-            getattr(library(), name)(
-                *(address(data, np.uint8, len(data)), len(data), count),
-                *(address(array, np.int64, count) for array in inputs),
-                *(address(array, array.dtype, count) for array in outputs),
-            )
+    @property
+    def compiled(self) -> Any:
+        """The same as compiled code takes it."""
+        data, count = np.frombuffer(self.block, dtype=np.uint8), len(self)
+        return record(
+            "texts",
+            block=reads(data, np.uint8, len(data)),
+            size=len(data),
+            count=count,
+            starts=reads(self.starts, np.int64, count),
+            ends=reads(self.ends, np.int64, count),
         )
+
+    def _call(self, name: str, *outputs: NDArray[Any]) -> int:
+        places = (writes(array, array.dtype, len(self)) for array in outputs)
+        return _checked(getattr(library(), name)(self.compiled, *places))
 
 
 def replace_fields(block: bytes, edges: Places, chosen: Places, pool: Texts) -> tuple[memoryview, Places]:
@@ -95,19 +100,18 @@ def replace_fields(block: bytes, edges: Places, chosen: Places, pool: Texts) -> 
     places = np.zeros(count + 1, dtype=np.int64)
     np.cumsum(widths, out=places[1:])
     out = np.empty(int(places[-1]), dtype=np.uint8)
-    data, texts = (np.frombuffer(b, dtype=np.uint8) for b in (block, pool.block))
-    rows, numbers = packed(edges, np.int64), packed(chosen, np.int64)
-    starts, ends = packed(pool.starts, np.int64), packed(pool.ends, np.int64)
-    _checked(
-        library().extremal_replace_fields(
-            *(address(data, np.uint8, len(data)), len(data), count, fields),
-            address(rows, np.int64, count, 2 * fields + 2),
-            address(numbers, np.int64, count, fields),
-            *(address(texts, np.uint8, len(texts)), len(texts), len(pool)),
-            *(address(array, np.int64, len(pool)) for array in (starts, ends)),
-            *(address(out, np.uint8, len(out)), len(out)),
-        )
+    data = np.frombuffer(block, dtype=np.uint8)
+    records = record(
+        "records",
+        block=reads(data, np.uint8, len(data)),
+        size=len(data),
+        count=count,
+        fields=fields,
+        edges=reads(edges, np.int64, count, 2 * fields + 2),
+        chosen=reads(chosen, np.int64, count, fields),
     )
+    place = writes(out, np.uint8, len(out))
+    _checked(library().extremal_replace_fields(records, pool.compiled, place, len(out)))
     return out.data, places
 
 

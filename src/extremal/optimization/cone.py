@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .._common.types import Floats, Ints
+from .._native.library import reads, record
 from ..model.prior_set import PriorSet
 from ..model.regions import bounded_exp
 
@@ -45,6 +47,18 @@ class Cone:
     def size(self) -> int:
         """The number of symbols."""
         return len(self.pi)
+
+    @property
+    def compiled(self) -> Any:
+        """The same as compiled code takes it."""
+        vectors = {"pi": self.pi, "center": self.center, "lower": self.lower, "upper": self.upper}
+        return record(
+            "cone",
+            n=self.size,
+            moved=self.moved,
+            c=self.c,
+            **{name: reads(v, np.float64, self.size) for name, v in vectors.items()},
+        )
 
     @property
     def top(self) -> float:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extremal.optimization.oracles.exchange.kernels import best_vertices, climb, fill
+from extremal.optimization.oracles.exchange.kernels import best_vertices, climb, fill, form
 from extremal.theory.lift_vectors import lift_vertices
 from tests.support.examples import at_most
 
@@ -103,7 +103,8 @@ def test_local_search_ends_at_vertices_and_some_start_finds_the_best(seed):
     for _ in range(20):
         start = fill(pi, 1.5, rng.permutation(n)[None, :])
         moved = start.copy()
-        climb(pi, 1.5, W / np.multiply.outer(pi, pi), y / pi, np.zeros(n), np.zeros(n), 0, 20, moved)
+        objective = form(pi, 1.5, W / np.multiply.outer(pi, pi), y / pi)
+        climb(objective, np.zeros(n), np.zeros(n), 0, 20, moved)
         x = moved[0]
         assert np.count_nonzero((x > -1) & (x < 1.5)) <= 1
         assert abs(x @ pi) < 1e-14

@@ -9,10 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.optimization.oracles.knapsack.kernels import branch_and_bound as kernels
-from extremal.optimization.oracles.knapsack.kernels import counts as lattice_kernel
-from extremal.optimization.oracles.knapsack.kernels import neighbourhood as neighbourhood_kernel
-from extremal.optimization.oracles.knapsack.kernels import vertices as vertex_kernel
+from extremal.optimization.oracles.knapsack import kernels
 from extremal.optimization.oracles.knapsack.separable import CELLS, Separable
 from tests.support.examples import at_most
 from tests.support.pricing import (
@@ -28,19 +25,7 @@ from tests.support.pricing import (
 
 
 def searched(problem, y, threshold, each, most_nodes, only_best, tabled):
-    return kernels.search(
-        problem.pi,
-        y,
-        1 - problem.low,
-        problem.low,
-        problem.high,
-        problem.table,
-        threshold,
-        each,
-        most_nodes,
-        only_best,
-        tabled,
-    )
+    return kernels.search(problem.compiled(y), threshold, each, most_nodes, only_best, tabled)
 
 
 # The table of f
@@ -49,10 +34,9 @@ def searched(problem, y, threshold, each, most_nodes, only_best, tabled):
 def tabled(problem, t):
     """f at t as compiled code sees it: what a column gains in which one symbol alone is above low."""
     pi = np.array([0.5, 0.25])
-    sets, partial, values, _, _ = kernels.search(
-        pi, np.zeros(2), 0.5 * (t - problem.low), problem.low, problem.high,
-        problem.table, -np.inf, 4, 10**6, False, 1,
-    )  # fmt: skip
+    pricing = kernels.pricing(pi, np.zeros(2), problem.low, problem.high, problem.table)
+    pricing.capacity = 0.5 * (t - problem.low)
+    sets, partial, values, _, _ = kernels.search(pricing, -np.inf, 4, 10**6, False, 1)
     alone = (partial == 0) & ~sets.any(axis=1)
     return float(values[alone][0]) / 0.5 + problem.table[0, 0]
 
@@ -143,9 +127,7 @@ def test_a_threshold_above_all_columns_is_returned_as_the_bound(pricing):
 def test_neighbourhoods_return_genuine_columns_with_their_reduced_values(pricing, seed, data):
     problem, y = pricing
     free = data.draw(st.integers(3, problem.size - 1))
-    sets, partial, values = neighbourhood_kernel.neighbourhoods(
-        problem.pi, y, problem.low, problem.high, problem.table, 20, free, max(1, free // 2), seed
-    )
+    sets, partial, values = kernels.neighbourhoods(problem.compiled(y), 20, free, max(1, free // 2), seed)
     full, who, profits = every_column(problem, y)
     empty = np.sum(problem.pi * interpolated(problem, problem.low) - y * problem.low)
     for row, j, value in zip(sets, partial, values, strict=True):
@@ -158,10 +140,7 @@ def test_neighbourhoods_find_the_best_column_of_a_small_problem_and_repeat_thems
     rng = np.random.default_rng(3)
     problem = Separable(rng.dirichlet(np.ones(12)), ex.mutual_information.f, 0.0, 1.8, FEW)
     y = 0.6 * problem.pi * (1 + 0.3 * rng.standard_normal(12))
-    runs = [
-        neighbourhood_kernel.neighbourhoods(problem.pi, y, 0.0, 1.8, problem.table, 60, 11, 5, 7)
-        for _ in range(2)
-    ]
+    runs = [kernels.neighbourhoods(problem.compiled(y), 60, 11, 5, 7) for _ in range(2)]
     for one, other in zip(*runs, strict=True):
         np.testing.assert_array_equal(one, other)
     _, _, profits = every_column(problem, y)
@@ -175,7 +154,7 @@ def test_neighbourhoods_find_the_best_column_of_a_small_problem_and_repeat_thems
 def test_the_lattice_holds_the_best_gain_of_every_sum_and_how_it_was_made(items, cells):
     counts = np.array([k for k, _ in items])
     gains = np.array([g for _, g in items])
-    best, takes = lattice_kernel.lattice_fill(counts, gains, cells, True)
+    best, takes = kernels.lattice_fill(counts, gains, cells, True)
     sums, totals = {}, np.full(cells, -np.inf)
     for chosen in itertools.product((0, 1), repeat=len(items)):
         s, g = int(np.dot(chosen, counts)), float(np.dot(chosen, gains))
@@ -185,10 +164,10 @@ def test_the_lattice_holds_the_best_gain_of_every_sum_and_how_it_was_made(items,
             totals[s] = g
     np.testing.assert_allclose(best, totals, atol=1e-12)
     for s in np.flatnonzero(np.isfinite(best)):
-        chosen = lattice_kernel.lattice_trace(counts, takes, s)
+        chosen = kernels.lattice_trace(counts, takes, s)
         assert counts @ chosen == s
         assert gains @ chosen == pytest.approx(best[s], abs=1e-12)
-    untraced, nothing = lattice_kernel.lattice_fill(counts, gains, cells, False)
+    untraced, nothing = kernels.lattice_fill(counts, gains, cells, False)
     np.testing.assert_array_equal(untraced, best)
     assert nothing.size == 0
 
@@ -208,7 +187,7 @@ def rooms(draw):
 @given(rooms())
 def test_vertex_sets_are_all_vertices(problem):
     n, room = problem
-    sets, starts = vertex_kernel.vertex_sets(room, n, 1e-9)
+    sets, starts = kernels.vertex_sets(room, n, 1e-9)
     partial = np.repeat(np.arange(n), np.diff(starts))
     assert list(zip(sets.tolist(), partial.tolist(), strict=True)) == every_vertex(room, n, 1e-9)
 
@@ -217,13 +196,12 @@ def test_vertex_sets_are_all_vertices(problem):
 def test_vertex_price_finds_the_best_vertices_of_every_partial_symbol(problem, seed, each, threshold):
     n, room = problem
     vertices = every_vertex(room, n, 1e-9)
-    sets, starts = vertex_kernel.vertex_sets(room, n, 1e-9)
+    sets, starts = kernels.vertex_sets(room, n, 1e-9)
     rng = np.random.default_rng(seed)
     gain, above = rng.standard_normal((2, len(sets)))
     profit, y = rng.standard_normal((2, n))
-    best, value, largest = vertex_kernel.vertex_price(
-        sets, starts, gain, above, profit, y, threshold, each, np.empty(2**n)
-    )
+    table = kernels.vertex_table(sets, starts, gain, above, np.empty(2**n))
+    best, value, largest = kernels.vertex_price(table, profit, y, threshold, each)
     expected, reached = best_vertices(vertices, gain, above, profit, y, threshold, each)
     for j in range(n):
         kept = best[j][best[j] >= 0].tolist()
@@ -240,30 +218,30 @@ TWO, TABLE = np.full(2, 0.5), np.zeros((3, 5))
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: kernels.search(TWO, np.zeros(3), 1.0, 0.0, 2.0, TABLE, 0.0, 1, 9, False, 1),
-        lambda: kernels.search(TWO, TWO, 1.0, 0.0, 2.0, np.zeros((2, 5)), 0.0, 1, 9, False, 1),
-        lambda: kernels.search(TWO, TWO, 1.0, 0.0, 2.0, np.zeros((3, 1)), 0.0, 1, 9, False, 1),
-        lambda: kernels.search(TWO, TWO, 1.0, 0.0, 2.0, np.zeros(15), 0.0, 1, 9, False, 1),
-        lambda: kernels.search(TWO, TWO, 1.0, 0.0, 2.0, TABLE, 0.0, 0, 9, False, 1),
-        lambda: kernels.search(TWO, TWO, 1.0, 0.0, 2.0, TABLE, 0.0, 1, 9, False, 3),
-        lambda: kernels.search(TWO, TWO, 1.0, 0.0, 2.0, TABLE, 0.0, 1, 9, False, 0),
-        lambda: kernels.search(np.zeros(0), np.zeros(0), 1.0, 0.0, 2.0, TABLE, 0.0, 1, 9, False, 0),
-        lambda: kernels.search(np.full(30, 1 / 30), np.zeros(30), 1.0, 0.0, 2.0, TABLE, 0.0, 1, 9, False, 30),
-        lambda: neighbourhood_kernel.neighbourhoods(TWO, TWO, 0.0, 2.0, TABLE, 1, 2, 3, 0),
-        lambda: neighbourhood_kernel.neighbourhoods(TWO, TWO[:1], 0.0, 2.0, TABLE, 1, 2, 1, 0),
-        lambda: lattice_kernel.lattice_fill(np.array([0]), np.zeros(1), 3, True),
-        lambda: lattice_kernel.lattice_fill(np.array([1]), np.zeros(2), 3, True),
-        lambda: lattice_kernel.lattice_fill(np.array([1]), np.zeros(1), 0, True),
-        lambda: lattice_kernel.lattice_trace(np.array([1]), np.zeros((1, 3), bool), 3),
-        lambda: lattice_kernel.lattice_trace(np.array([1, 1]), np.zeros((1, 3), bool), 0),
-        lambda: lattice_kernel.lattice_trace(np.array([2]), np.ones((1, 3), bool), 1),
-        lambda: vertex_kernel.vertex_sets(np.zeros(3), 2, 0.0),
-        lambda: vertex_kernel.vertex_sets(np.zeros(1), 0, 0.0),
-        lambda: vertex_kernel.vertex_price(*priced(starts=np.array([0, 1, 2]))),
-        lambda: vertex_kernel.vertex_price(*priced(starts=np.array([1, 0, 1]))),
-        lambda: vertex_kernel.vertex_price(*priced(starts=np.array([-1, 0, 1]))),
-        lambda: vertex_kernel.vertex_price(*priced(total=np.zeros(3))),
-        lambda: vertex_kernel.vertex_price(*priced(each=0)),
+        lambda: kernels.pricing(TWO, np.zeros(3), 0.0, 2.0, TABLE),
+        lambda: kernels.pricing(TWO, TWO, 0.0, 2.0, np.zeros((2, 5))),
+        lambda: kernels.pricing(TWO, TWO, 0.0, 2.0, np.zeros((3, 1))),
+        lambda: kernels.pricing(TWO, TWO, 0.0, 2.0, np.zeros(15)),
+        lambda: kernels.pricing(TWO, TWO[:1], 0.0, 2.0, TABLE),
+        lambda: kernels.search(flat(2), 0.0, 0, 9, False, 1),
+        lambda: kernels.search(flat(2), 0.0, 1, 9, False, 3),
+        lambda: kernels.search(flat(2), 0.0, 1, 9, False, 0),
+        lambda: kernels.search(flat(0), 0.0, 1, 9, False, 0),
+        lambda: kernels.search(flat(30), 0.0, 1, 9, False, 30),
+        lambda: kernels.neighbourhoods(flat(2), 1, 2, 3, 0),
+        lambda: kernels.lattice_fill(np.array([0]), np.zeros(1), 3, True),
+        lambda: kernels.lattice_fill(np.array([1]), np.zeros(2), 3, True),
+        lambda: kernels.lattice_fill(np.array([1]), np.zeros(1), 0, True),
+        lambda: kernels.lattice_trace(np.array([1]), np.zeros((1, 3), bool), 3),
+        lambda: kernels.lattice_trace(np.array([1, 1]), np.zeros((1, 3), bool), 0),
+        lambda: kernels.lattice_trace(np.array([2]), np.ones((1, 3), bool), 1),
+        lambda: kernels.vertex_sets(np.zeros(3), 2, 0.0),
+        lambda: kernels.vertex_sets(np.zeros(1), 0, 0.0),
+        lambda: priced(starts=[0, 1, 2]),
+        lambda: priced(starts=[1, 0, 1]),
+        lambda: priced(starts=[-1, 0, 1]),
+        lambda: priced(scratch=np.zeros(3)),
+        lambda: priced(each=0),
     ],
 )
 def test_nothing_outside_an_array_is_ever_touched(call):
@@ -271,16 +249,19 @@ def test_nothing_outside_an_array_is_ever_touched(call):
         call()
 
 
-def priced(starts=(0, 0, 1), each=1, total=None):
+def flat(n):
+    return kernels.pricing(np.full(n, 1 / max(n, 1)), np.zeros(n), 0.0, 2.0, TABLE)
+
+
+def priced(starts=(0, 0, 1), each=1, scratch=None):
     one = np.zeros(1)
-    return (
-        np.array([-5], dtype=np.int32), np.asarray(starts, dtype=np.int64), one, one,
-        np.zeros(2), np.zeros(2), -1.0, each, np.zeros(4) if total is None else total,
-    )  # fmt: skip
+    scratch = np.zeros(4) if scratch is None else scratch
+    table = kernels.vertex_table(np.array([-5], dtype=np.int32), np.array(starts), one, one, scratch)
+    return kernels.vertex_price(table, np.zeros(2), np.zeros(2), -1.0, each)
 
 
 def test_a_set_that_there_is_not_is_read_as_one_that_there_is():
-    assert vertex_kernel.vertex_price(*priced())[0].tolist() == [[-1], [0]]
+    assert priced()[0].tolist() == [[-1], [0]]
 
 
 @given(
@@ -292,5 +273,6 @@ def test_any_numbers_are_survived(values, seed):
     n = len(numbers)
     for table in (TABLE, np.full((3, 5), math.nan)):
         for pi, y in ((numbers, np.zeros(n)), (np.full(n, 1 / n), numbers)):
-            kernels.search(pi, y, 1.0, 0.0, 2.0, table, -np.inf, 2, 100, False, n // 2)
-            neighbourhood_kernel.neighbourhoods(pi, y, 0.0, 2.0, table, 5, n - 1, 1, seed)
+            problem = kernels.pricing(pi, y, 0.0, 2.0, table)
+            kernels.search(problem, -np.inf, 2, 100, False, n // 2)
+            kernels.neighbourhoods(problem, 5, n - 1, 1, seed)

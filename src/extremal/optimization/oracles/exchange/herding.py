@@ -59,17 +59,8 @@ class Herd:
                 return X[:begin]
             rows = X[begin : begin + batch]
             shrunk = (1 + self._count / n) ** -2  # as C has grown, W has shrunk by its square
-            kernels.climb(
-                problem.pi,
-                problem.excess,
-                self._restrained(),
-                shrunk * self._y,
-                shrunk * self._pull,
-                self._total,
-                self._count,
-                self._sweeps,
-                rows,
-            )
+            form = kernels.form(problem.pi, problem.excess, self._restrained(), shrunk * self._y)
+            kernels.climb(form, shrunk * self._pull, self._total, self._count, self._sweeps, rows)
             self._add(rows * problem.pi)
             self._count += len(rows)
         return X

@@ -3,43 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...._common.types import Bools, Floats, Ints
-from ...._native.library import address, library, packed
+from ...._native.library import library, reads, record, writes
+
+QUEUED = np.dtype([("bound", np.float64), ("place", np.int64)])  # in native.h
 
 
-def climb(
-    pi: Floats,
-    excess: float,
-    W: Floats,
-    y: Floats,
-    pull: Floats,
-    total: Floats,
-    first: int,
-    sweeps: int,
-    X: Floats,
-) -> None:
+def form(pi: Floats, excess: float, W: Floats, y: Floats) -> Any:
+    """x'Wx - y.x over {-1 <= x <= excess, pi . x = 0}; W must be symmetric."""
+    n = len(pi)
+    if n == 0:
+        raise ValueError("there must be symbols")
+    return record(
+        "form",
+        n=n,
+        pi=reads(pi, np.float64, n),
+        excess=excess,
+        W=reads(W, np.float64, n, n),
+        y=reads(y, np.float64, n),
+    )
+
+
+def climb(objective: Any, pull: Floats, total: Floats, first: int, sweeps: int, X: Floats) -> None:
     """Move every row of X to a vertex of larger z'Wz - y.z, z = pi * x, in place, by exchanges of mass.
 
-    `total` is the sum of rows so far and grows; `pull` times it is added to the prices y. W must be symmetric. The
-    search for the first row begins at symbol `first`.
+    `objective` is a `form` in z. `total` is the sum of rows so far and grows; `pull` times it is added to the prices y.
+    The search for the first row begins at symbol `first`.
     """
-    n = len(pi)
-    masses, y, pull = packed(pi, np.float64), packed(y, np.float64), packed(pull, np.float64)
+    n, rows = objective.n, len(X)
     failed = library().extremal_climb(
-        n,
-        len(X),
-        address(masses, np.float64, n),
-        excess,
-        address(W, np.float64, n, n),
-        address(y, np.float64, n),
-        address(pull, np.float64, n),
-        address(total, np.float64, n),
-        first,
+        objective,
+        reads(pull, np.float64, n),
+        writes(total, np.float64, n),
+        first % n,
         sweeps,
-        address(X, np.float64, len(X), n),
+        rows,
+        writes(X, np.float64, rows, n),
     )
     if failed:
         raise MemoryError
@@ -47,16 +50,15 @@ def climb(
 
 def fill(pi: Floats, excess: float, orders: Ints) -> Floats:
     """For each order the vertex whose symbols are full in this order as far as the mass reaches."""
-    n = len(pi)
-    masses, orders = packed(pi, np.float64), packed(orders, np.int64)  # named, so that they outlive the call
-    X = np.empty(orders.shape)
+    n, rows = len(pi), len(orders)
+    X = np.empty((rows, n))
     failed = library().extremal_fill(
         n,
-        len(orders),
-        address(masses, np.float64, n),
+        rows,
+        reads(pi, np.float64, n),
         excess,
-        address(orders, np.int64, len(orders), n),
-        address(X, np.float64, len(orders), n),
+        reads(orders, np.int64, rows, n),
+        writes(X, np.float64, rows, n),
     )
     if failed:
         raise ValueError("an order must hold numbers of symbols")
@@ -82,26 +84,20 @@ def best_vertices(
     by exchanges of such symbols counts.
     """
     n = len(pi)
-    same = np.zeros(n, dtype=np.bool_) if alike is None else packed(alike, np.bool_)
-    masses, y, W = packed(pi, np.float64), packed(y, np.float64), packed(W, np.float64)
-    best, values, X = np.empty(1), np.empty(keep), np.empty((keep, n))
+    same = np.zeros(n, dtype=np.bool_) if alike is None else alike
+    best, heap, X = np.empty(1), np.empty(keep, QUEUED), np.empty((keep, n))
     count = int(
         library().extremal_best_vertices(
-            n,
-            address(masses, np.float64, n),
-            excess,
-            address(W, np.float64, n, n),
-            address(y, np.float64, n),
-            address(same, np.bool_, n),
-            most,
+            form(pi, excess, W, y),
+            reads(same, np.bool_, n),
             most,
             keep,
-            address(best, np.float64, 1),
-            address(values, np.float64, keep),
-            address(X, np.float64, keep, n),
+            writes(best, np.float64, 1),
+            writes(heap, QUEUED, keep),
+            writes(X, np.float64, keep, n),
         )
     )
     if count < 0:
         raise MemoryError
-    order = np.argsort(-values[:count], kind="stable")
-    return Vertices(count, float(best[0]), X[order]) if count <= most else None
+    order = np.argsort(heap["bound"][:count], kind="stable")
+    return Vertices(count, float(best[0]), X[heap["place"][order]]) if count <= most else None

@@ -15,11 +15,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ...._common.types import Bools, Floats, Ints
 from ....model.regions import rounding
+from . import kernels
 
 CELLS = 1 << 15  # of each piece of the table of f: chords lie above t log t by at most 5e-10 max(1, high)
 FINE_CELLS = 1 << 19  # and a 256th of that
@@ -110,11 +112,15 @@ class Separable:
 
     @cached_property
     def table(self) -> Floats:
-        """f at the points described in kernels.f_above."""
+        """f at the points described in kernels."""
         squares = np.linspace(0, 1, self.cells + 1) ** 2
         half = (1 - self.low) / 2
         points = np.stack((self.low + half * squares, 1 - half * squares, 1 + (self.high - 1) * squares))
         return np.asarray(self.f(points.ravel()), dtype=np.float64).reshape(points.shape)
+
+    def compiled(self, y: Floats) -> Any:
+        """The pricing problem with these prices, as compiled code takes it."""
+        return kernels.pricing(self.pi, y, self.low, self.high, self.table)
 
     def analytic_dual(self) -> Floats:
         """A dual feasible vector in closed form: f replaced by its chord over [l_i, u_i].
@@ -176,12 +182,8 @@ class Separable:
 
     def explore(self, y: Floats, tries: int, free: int, seed: int) -> tuple[Floats, Floats]:
         """Columns found by large-neighbourhood search, as lifts in rows, and their reduced values."""
-        from .kernels import neighbourhood as neighbourhood_kernel
-
         free = min(free, self.size - 1)
-        full, partial, values = neighbourhood_kernel.neighbourhoods(
-            self.pi, y, self.low, self.high, self.table, tries, free, max(1, free // 2), seed
-        )
+        full, partial, values = kernels.neighbourhoods(self.compiled(y), tries, free, max(1, free // 2), seed)
         made = np.isfinite(values)
         lifts = self.lifts(full[made], partial[made])
         return lifts, self.mu(lifts) - lifts @ y
@@ -191,29 +193,15 @@ class Separable:
 
         The bound is max(threshold, largest reduced value) if every search ended within most_nodes.
         """
-        from .kernels import branch_and_bound as kernels
-
         base = self.empty_value(y)
         tabled = min(LARGEST_TABLE, max(1, self.size // 2))
         full, partial, _, nodes, bound = kernels.search(
-            self.pi,
-            y,
-            1 - self.low,
-            self.low,
-            self.high,
-            self.table,
-            threshold - base,
-            each,
-            most_nodes,
-            False,
-            tabled,
+            self.compiled(y), threshold - base, each, most_nodes, False, tabled
         )
         # The columns found are evaluated anew, with f itself and not its table.
         lifts = self.lifts(full, partial)
         reduced = self.mu(lifts) - lifts @ y
-        return Priced(
-            full, partial, max(float(bound) + base, float(reduced.max(initial=-math.inf))), int(nodes)
-        )
+        return Priced(full, partial, max(bound + base, float(reduced.max(initial=-math.inf))), nodes)
 
 
 def integer_counts(pi: Floats, largest_total: int = 2_000_000) -> Ints | None:
@@ -254,13 +242,11 @@ class Lattice:
         Where that bound exceeds the threshold the programme is run again without the partial symbol, which is exact,
         as long as the effort allows.
         """
-        from .kernels import counts as lattice_kernel
-
         problem = self.problem
         gain = problem.pi * (problem.table[2, -1] - problem.table[0, 0]) - y * (problem.high - problem.low)
         base = problem.empty_value(y)
         everybody = np.arange(problem.size)
-        best, _ = lattice_kernel.lattice_fill(self.counts, gain, self.cells, False)
+        best, _ = kernels.lattice_fill(self.counts, gain, self.cells, False)
         relaxed = np.array([self._with_partial(best, int(j), y)[0] for j in everybody]) + base
         full, partial, exact = [], [], np.array(relaxed)
         spent = whole = problem.size * self.cells
@@ -269,12 +255,12 @@ class Lattice:
                 break
             spent += whole
             others = np.delete(everybody, j)
-            best, takes = lattice_kernel.lattice_fill(self.counts[others], gain[others], self.cells, True)
+            best, takes = kernels.lattice_fill(self.counts[others], gain[others], self.cells, True)
             value, cell = self._with_partial(best, int(j), y)
             exact[j] = value + base
             if exact[j] > threshold:
                 chosen = np.zeros(problem.size, dtype=np.bool_)
-                chosen[others] = lattice_kernel.lattice_trace(self.counts[others], takes, cell)
+                chosen[others] = kernels.lattice_trace(self.counts[others], takes, cell)
                 full.append(chosen)
                 partial.append(int(j))
         sets = np.array(full, dtype=np.bool_).reshape(len(full), problem.size)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ...._common.types import Floats
 from ....model.regions import rounding
 from ....theory.lift_vectors import subset_sums
+from . import kernels
 from .separable import LISTED, Priced, Separable
 
 FRACTION = 0.2  # columns of less than this part of the largest reduced value are left for later rounds
@@ -31,15 +32,12 @@ class VertexTable:
 
     def price(self, y: Floats, threshold: float, each: int) -> Priced:
         """The columns of largest reduced value above the threshold, up to `each` a partial symbol, and the maximum."""
-        from .kernels import vertices as vertex_kernel
-
         problem = self.problem
         at_low, at_high = problem.ends
         profit = problem.pi * (at_high - at_low) - y * (problem.high - problem.low)
         base = problem.empty_value(y)
-        best, value, largest = vertex_kernel.vertex_price(
-            self.sets, self.starts, self.gain, self.above, profit, y, threshold - base, each, self.scratch
-        )
+        table = kernels.vertex_table(self.sets, self.starts, self.gain, self.above, self.scratch)
+        best, value, largest = kernels.vertex_price(table, profit, y, threshold - base, each)
         good = (best >= 0) & (value + base >= FRACTION * (largest + base))
         full = (self.sets[best[good], None] >> np.arange(problem.size, dtype=np.int32) & 1).astype(np.bool_)
         return Priced(full, np.nonzero(good)[0], largest + base, 0)
@@ -50,12 +48,10 @@ def vertex_table(problem: Separable) -> VertexTable | None:
     noise = float(rounding(np.log(problem.high)))
     if problem.size > LISTED or problem.high - problem.low <= noise:
         return None
-    from .kernels import vertices as vertex_kernel
-
     capacity = (1 - problem.low) / (problem.high - problem.low)
     sums = subset_sums(problem.pi)
     room = capacity - sums
-    sets, starts = vertex_kernel.vertex_sets(room, problem.size, noise * capacity)
+    sets, starts = kernels.vertex_sets(room, problem.size, noise * capacity)
     # As in `Separable.lifts`, to the last bit: the master program holds the same vertices.
     left = (1 - problem.low) - (problem.high - problem.low) * sums[sets]
     masses = np.repeat(problem.pi, np.diff(starts))

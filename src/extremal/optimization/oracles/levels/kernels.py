@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...._common.types import Floats, Ints
-from ...._native.library import address, library, packed
+from ...._native.library import library, reads, record, writes
 from ...cone import Cone, branches
 
 RANK = 8  # columns of a
@@ -30,21 +30,22 @@ def herd(
     whole, W, X = np.zeros((n, n)), np.zeros((n, n)), np.zeros((count, n))
     whole[1:, 1:] = inverse
     W[1:, 1:] = inverse @ loss @ inverse
-    vectors = [packed(v, np.float64) for v in (cone.pi, cone.center, cone.lower, cone.upper, y, pull)]
+    form = record(
+        "herd",
+        inverse=writes(whole, np.float64, n, n),
+        W=writes(W, np.float64, n, n),
+        y=reads(y, np.float64, n),
+        pull=reads(pull, np.float64, n),
+        weight=1 / n,
+    )
     moving = np.array(levels, dtype=np.int64, order="C")
     failed = library().extremal_herd_levels(
-        n,
+        cone.compiled,
+        form,
         count,
-        *(address(v, np.float64, n) for v in vectors[:4]),
-        cone.moved,
-        cone.c,
-        address(whole, np.float64, n, n),
-        address(W, np.float64, n, n),
-        *(address(v, np.float64, n) for v in vectors[4:]),
-        1 / n,
         sweeps,
-        address(moving, np.int64, count, n),
-        address(X, np.float64, count, n),
+        writes(moving, np.int64, count, n),
+        writes(X, np.float64, count, n),
     )
     if failed:
         raise MemoryError
@@ -132,45 +133,49 @@ def bound(
     precise they need to be. The tree grows from one that was made `before`, perhaps for other weights.
     """
     n = cone.size
-    kA, kB, vA, vB, whole = (packed(v, np.float64) for v in branches(cone))
+    kA, kB, vA, vB, whole = branches(cone)
     k = len(kA)
-    cells, found, leaves = (
-        np.zeros((most, COLUMNS)),
-        np.zeros((KEPT, 4 * n + 2)),
-        np.zeros(KEPT + 1, dtype=np.int64),
-    )
+    if most < k:
+        raise ValueError(f"a tree of {k} branches needs as many cells, got {most}")
+    cells, found = np.zeros((most, COLUMNS)), np.zeros((KEPT, 4 * n + 2))
+    leaves = np.zeros(KEPT + 1, dtype=np.int64)
     cells[: len(before)] = before
     scale = float(np.abs(weights.d).max() + np.abs(weights.y / cone.pi).max())
     low, high = weights.low.sum(axis=1), weights.high.sum(axis=1)
-    vectors = [packed(v, np.float64) for v in (cone.pi, weights.d, weights.y, low, high)]
-    a = packed(weights.a, np.float64)
-    count = int(
-        library().extremal_bound_levels(
-            n,
-            *(address(v, np.float64, n) for v in vectors),
-            address(a, np.float64, n, RANK),
-            float(low.sum()),
-            float(high.sum()),
-            k,
-            address(kA, np.float64, k),
-            address(kB, np.float64, k),
-            address(vA, np.float64, k, n),
-            address(vB, np.float64, k, n),
-            address(whole, np.float64, k),
-            1 / cone.c,
-            cone.top,
-            target,
-            slack,
-            scale,
-            most,
-            len(before),
-            address(cells, np.float64, most, COLUMNS),
-            KEPT,
-            address(found, np.float64, KEPT, 4 * n + 2),
-            address(leaves, np.int64, KEPT + 1),
-            min(seconds, 1e9),
-        )
+    program = record(
+        "program",
+        n=n,
+        pi=reads(cone.pi, np.float64, n),
+        d=reads(weights.d, np.float64, n),
+        y=reads(weights.y, np.float64, n),
+        low=reads(low, np.float64, n),
+        high=reads(high, np.float64, n),
+        a=reads(weights.a, np.float64, n, RANK),
+        kA=reads(kA, np.float64, k),
+        kB=reads(kB, np.float64, k),
+        vA=reads(vA, np.float64, k, n),
+        vB=reads(vB, np.float64, k, n),
+        all=reads(whole, np.float64, k),
+        all_low=float(low.sum()),
+        all_high=float(high.sum()),
+        need=1 / cone.c,
+        slack=slack,
+        scale=scale,
     )
+    growth = record(
+        "growth",
+        branches=k,
+        top=cone.top,
+        target=target,
+        seconds=min(seconds, 1e9),
+        most=most,
+        count=len(before),
+        kept=KEPT,
+        cells=writes(cells, np.float64, most, COLUMNS),
+        found=writes(found, np.float64, KEPT, 4 * n + 2),
+        leaves=writes(leaves, np.int64, KEPT + 1),
+    )
+    count = int(library().extremal_bound_levels(program, growth))
     if count < 0:
         raise MemoryError
     kept = int(np.argmax(leaves < 0))

@@ -21,7 +21,7 @@ import numpy as np
 from ...._common.types import Bools, Floats, Ints
 from ....model.prior_set import PriorSet
 from ...effort import CELL
-from ..knapsack.kernels.counts import lattice_fill, lattice_trace
+from ..knapsack.kernels import lattice_fill, lattice_trace
 from ..knapsack.separable import integer_counts
 
 FINEST = 2_000  # counts in all up to which pairs of sums are gone through

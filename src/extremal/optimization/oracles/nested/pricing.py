@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...._common.types import Bools, Floats
-from ...._native.library import address, library, packed
+from ...._native.library import library, reads, record, writes
 from ....model.prior_set import PriorSet
 from ...cone import MIDDLE, TOP, Cone, pairs
 from ...effort import SPEED, Budget
@@ -57,17 +57,14 @@ class NestedPricer:
         return Separable(pi, self.f, 0.0, float(min(self.c, 1 / pi.min())))
 
     @cached_property
-    def _vectors(self) -> tuple[Floats, ...]:
+    def _cone(self) -> Cone:
         priors = self.priors
-        vectors = (priors.nominal.probabilities, priors.center, priors.lower, priors.upper)
-        return tuple(packed(v, np.float64) for v in vectors)
+        pi = priors.nominal.probabilities
+        return Cone(pi, priors.center, priors.lower, priors.upper, priors.radius / 2, self.c)
 
     @cached_property
     def _branches(self) -> tuple[Floats, Floats]:
-        pi, center, lower, upper = self._vectors
-        cone = Cone(pi, center, lower, upper, self.priors.radius / 2, self.c)
-        lines, numbers = pairs(cone, self._separable.high)
-        return packed(lines, np.float64), packed(numbers, np.float64)
+        return pairs(self._cone, self._separable.high)
 
     @cached_property
     def _lattice(self) -> SumLattice | None:
@@ -79,27 +76,19 @@ class NestedPricer:
 
     def rise(self, y: Floats, inner: Bools, outer: Bools, budget: Budget, sweeps: int = 60) -> Floats:
         """Columns reached from pairs of nested sets, given as rows, by moving symbols between levels."""
-        levels = packed(outer.astype(np.int8) + inner, np.int8)
-        rows, n = levels.shape
-        values, spent = np.zeros(rows), np.zeros(1, dtype=np.int64)
-        problem = self._separable
-        library().extremal_rise_nested(
-            n,
+        levels = np.ascontiguousarray(outer.astype(np.int8) + inner)
+        rows, n = len(levels), self.priors.size
+        values = np.zeros(rows)
+        spent = library().extremal_rise_nested(
+            self._cone.compiled,
+            self._separable.compiled(y),
             rows,
-            *(address(v, np.float64, n) for v in self._vectors),
-            self.priors.radius / 2,
-            self.c,
-            address(packed(y, np.float64), np.float64, n),
-            problem.high,
-            address(problem.table, np.float64, 3, problem.cells + 1),
-            problem.cells,
             self._scale(y),
             sweeps,
-            address(levels, np.int8, rows, n),
-            address(values, np.float64, rows),
-            address(spent, np.int64, 1),
+            writes(levels, np.int8, rows, n),
+            writes(values, np.float64, rows),
         )
-        budget.spend(LOOKED_AT * int(spent[0]))
+        budget.spend(LOOKED_AT * int(spent))
         return self._columns(levels[np.isfinite(values)])
 
     def price(
@@ -133,43 +122,34 @@ class NestedPricer:
 
     def _branched(self, y: Floats, threshold: float, enough: float, budget: Budget, most: float) -> Priced:
         """Columns and a bound by branch and bound."""
-        n, problem = self.priors.size, self._separable
+        n = self.priors.size
         lines, numbers = self._branches
         k = len(lines)
         values, levels = np.zeros(KEPT), np.zeros((KEPT, n), dtype=np.int8)
-        bound, spent = np.zeros(1), np.zeros(1, dtype=np.int64)
         in_time = max(budget.seconds, 0.0) * SPEED / LOOKED_AT
         allowed = min(most, 1 + budget.left / LOOKED_AT)
-        count = library().extremal_price_nested(
-            n,
-            *(address(v, np.float64, n) for v in self._vectors),
-            self.priors.radius / 2,
-            self.c,
-            address(packed(y, np.float64), np.float64, n),
-            problem.high,
-            address(problem.table, np.float64, 3, problem.cells + 1),
-            problem.cells,
-            k,
-            address(lines, np.float64, k, 4, n),
-            address(numbers, np.float64, k, 9),
-            self._scale(y),
-            threshold,
-            enough,
-            int(min(allowed, in_time, 1e18)),
-            int(min(PLACES, BYTES / (NODE + n))),
-            KEPT,
-            address(values, np.float64, KEPT),
-            address(levels, np.int8, KEPT, n),
-            address(bound, np.float64, 1),
-            address(spent, np.int64, 1),
+        search = record(
+            "nested_search",
+            branches=k,
+            lines=reads(lines, np.float64, k, 4, n),
+            numbers=reads(numbers, np.float64, k, 9),
+            scale=self._scale(y),
+            threshold=threshold,
+            enough=enough,
+            most=int(min(allowed, in_time, 1e18)),
+            places=max(k, int(min(PLACES, BYTES / (NODE + n)))),
+            kept=KEPT,
+            values=writes(values, np.float64, KEPT),
+            levels=writes(levels, np.int8, KEPT, n),
         )
+        count = library().extremal_price_nested(self._cone.compiled, self._separable.compiled(y), search)
         if count < 0:
             raise MemoryError
-        if in_time < allowed and int(spent[0]) >= in_time:
+        if in_time < allowed and search.spent >= in_time:
             budget.stop()
-        budget.spend(LOOKED_AT * int(spent[0]))
+        budget.spend(LOOKED_AT * search.spent)
         order = np.argsort(-values[:count], kind="stable")
-        return Priced(self._columns(levels[order]), float(bound[0]) + self._noise(y), int(spent[0]))
+        return Priced(self._columns(levels[order]), search.bound + self._noise(y), search.spent)
 
     def _columns(self, levels: NDArray[np.int8]) -> Floats:
         if not len(levels):

@@ -10,15 +10,19 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 sys.path.insert(0, str(Path(__file__).parent / "tools"))
 
-from build_native import build, platform_tag
+from build_native import build, compiler, named_compiler, platform_tag
 
 
 class NativeHook(BuildHookInterface[Any]):
     """Puts the library into the package and names the platform, but no version of Python, in the wheel's tag."""
 
+    def dependencies(self) -> list[str]:
+        """The compiler that comes as a wheel, unless another is named or nothing is compiled."""
+        return ["ziglang>=0.13"] if self.target_name == "wheel" and not named_compiler() else []
+
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if self.target_name == "wheel":
-            library = build().relative_to(self.root).as_posix()
+            library = build(compiler()).relative_to(self.root).as_posix()
             build_data["artifacts"].append(f"/{library}")
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{platform_tag()}"

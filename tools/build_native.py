@@ -1,10 +1,12 @@
 """Compile the C sources in src/extremal/_native into the library that the package loads.
 
-    python tools/build_native.py                in a source tree: `pip install ziglang` gives the compiler
+    python tools/build_native.py                in a source tree
     python tools/build_native.py --cc gcc       with another compiler
-    python tools/build_native.py --sanitize     with gcc's address and undefined-behaviour checks, for tests
+    python tools/build_native.py --sanitize     with checks of addresses and undefined behaviour, by gcc or clang
     python tools/build_native.py --if-stale     only if the library is not made of the sources as they are
 
+The compiler is that of --cc, of EXTREMAL_CC, or of CC, whichever is given first; otherwise zig's (`pip install
+ziglang`), and `cc` where that is not installed. Warnings are errors if EXTREMAL_WERROR=1, as in continuous integration.
 Installing the package runs this too (hatch_build.py). The same sources give the same results on every processor:
 no option allows the compiler to reorder or fuse floating-point operations, or to use what this machine alone has.
 """
@@ -13,9 +15,12 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import importlib.util
 import os
 import platform
 import runpy
+import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -31,9 +36,10 @@ MACOS = (11, 0)
 FLAGS = [
     *("-std=c11", "-O3", "-g0", "-shared", "-fvisibility=hidden"),
     *("-ffp-contract=off", "-fno-math-errno"),  # IEEE arithmetic as written; sqrt is one instruction
-    *("-Wall", "-Wextra", "-Werror"),
+    *("-Wall", "-Wextra"),
 ]
 SANITIZE = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+ZIG = [sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline", "-s"]
 
 
 def target() -> tuple[str, str]:
@@ -53,38 +59,60 @@ def target() -> tuple[str, str]:
     return "", sysconfig.get_platform()
 
 
-def platform_tag() -> str:
-    """The last part of the wheel's name."""
-    return target()[1].replace("-", "_").replace(".", "_")
+def named_compiler() -> str:
+    """The compiler that the environment asks for, "" for none."""
+    return os.environ.get("EXTREMAL_CC") or os.environ.get("CC") or ""
 
 
-def build(compiler: list[str] | None = None, flags: list[str] | None = None) -> Path:
-    """The library, compiled from the sources as they are now."""
-    if compiler is None:
-        compiler = [sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline", "-s"]
+def compiler(named: str = "") -> list[str]:
+    """The command that compiles: the one of this name, the one that the environment asks for, zig's, or `cc`."""
+    oldest = ["-mmacosx-version-min={}.{}".format(*MACOS)] if sys.platform == "darwin" else []
+    if named := named or named_compiler():
+        return [*shlex.split(named, posix=sys.platform != "win32"), *oldest]
+    if importlib.util.find_spec("ziglang"):
         triple = target()[0]
-        compiler += ["-target", triple] if triple else []
-    files = sorted(path.name for path in LIBRARY.parent.glob("*.c"))
+        return [*ZIG, "-target", triple] if triple else ZIG
+    if found := shutil.which("cc"):
+        return [found, *oldest]
+    raise SystemExit("no C compiler found: pip install ziglang, or name one in EXTREMAL_CC")
+
+
+def platform_tag() -> str:
+    """The last part of the wheel's name: only zig's compiler makes what runs with older C libraries of Linux."""
+    ours = compiler()[: len(ZIG)] == ZIG or sys.platform == "darwin"
+    return (target()[1] if ours else sysconfig.get_platform()).replace("-", "_").replace(".", "_")
+
+
+def build(command: list[str], flags: list[str] | None = None, library: Path = LIBRARY) -> Path:
+    """The library, compiled by this command from the sources as they are now."""
+    files = sorted(path.name for path in SOURCES["FOLDER"].glob("*.c"))
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder, LIBRARY.name)
         define = f'-DSOURCE_DIGEST="{SOURCES["source_digest"]()}"'
         position = [] if sys.platform == "win32" else ["-fPIC"]
-        command = [*compiler, *FLAGS, *position, *(flags or []), define, *files, "-o", str(made)]
+        strict = ["-Werror"] if os.environ.get("EXTREMAL_WERROR") == "1" else []
+        command = [*command, *FLAGS, *position, *strict, *(flags or []), define, *files, "-o", str(made)]
         # Zig's cache lies in the user's cache folder, or, where that cannot be written, in a temporary one.
         caches = {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
         for variables in ({}, caches):
             done = subprocess.run(
-                command, cwd=LIBRARY.parent, env={**os.environ, **variables}, capture_output=True, text=True
+                command,
+                cwd=SOURCES["FOLDER"],
+                env={**os.environ, **variables},
+                capture_output=True,
+                text=True,
             )
             if done.returncode == 0:
                 break
         if done.returncode or not made.exists():
             raise SystemExit(f"compiling failed: {' '.join(command)}\n{done.stdout}{done.stderr}")
+        if done.stderr:
+            print(done.stderr, file=sys.stderr)
         # Replaced in one step: another process may have the old one open.
-        fresh = LIBRARY.with_name(f"{LIBRARY.name}.{os.getpid()}.part")
+        fresh = library.with_name(f"{library.name}.{os.getpid()}.part")
         fresh.write_bytes(made.read_bytes())
-        os.replace(fresh, LIBRARY)
-    return LIBRARY
+        os.replace(fresh, library)
+    return library
 
 
 def is_stale() -> bool:
@@ -99,16 +127,18 @@ def is_stale() -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Compile the C sources of the package.")
-    parser.add_argument("--cc", help="a compiler to use instead of zig's")
-    parser.add_argument("--sanitize", action="store_true", help="check addresses and arithmetic, with gcc")
+    parser.add_argument("--cc", default="", help="the compiler")
+    parser.add_argument(
+        "--sanitize", action="store_true", help="check addresses and arithmetic, with gcc or clang"
+    )
     parser.add_argument("--if-stale", action="store_true", help="do nothing if the library fits the sources")
     given = parser.parse_args()
     if given.if_stale and not is_stale():
         return
     if given.sanitize:
-        print(build([given.cc or "gcc"], SANITIZE))
+        print(build(compiler(given.cc or named_compiler() or "gcc"), SANITIZE))
     else:
-        print(build([given.cc] if given.cc else None))
+        print(build(compiler(given.cc)))
 
 
 if __name__ == "__main__":

@@ -218,11 +218,11 @@ def test_a_claim_that_is_no_number_is_a_problem_not_a_crash(figure, claim):
 
 def test_a_design_for_a_set_of_priors_is_checked_with_its_nominal_prior_alone():
     design = ex.design(ex.PriorSet.l1_ball(PRIOR, 0.1), 0.5, ex.mutual_information)
-    assert check_claim(PRIOR, 0.5, design.utility, design).proved
+    assert check_claim(PRIOR, 0.5, design.utility, design, priors=design.prior_set).proved
     with pytest.raises(ex.errors.OptionError, match="nominal prior"):
-        check_claim(ex.Prior.uniform(5), 0.5, design.utility, design)
+        check_claim(ex.Prior.uniform(5), 0.5, design.utility, design, priors=design.prior_set)
     with pytest.raises(ex.errors.OptionError, match="nominal prior"):
-        check_claim(PRIOR, 0.5, design.utility, design, lower_lift=0.2)
+        check_claim(PRIOR, 0.5, design.utility, design, lower_lift=0.2, priors=design.prior_set)
 
 
 def test_a_certified_mechanism_is_told_how_to_be_a_mechanism():

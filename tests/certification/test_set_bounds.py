@@ -69,11 +69,15 @@ def test_an_optimum_over_all_vertices_is_proved_and_less_is_not(k):
         for utility in every_utility(priors.size):
             made = programmed(priors, vertices, utility)
             upper = made.upper_bound + 1e-6 * max(made.upper_bound, 1e-3)
-            found = check_claim(priors.nominal, epsilon, utility, replace(made, upper_bound=upper))
+            found = check_claim(
+                priors.nominal, epsilon, utility, replace(made, upper_bound=upper), priors=priors
+            )
             assert found.ok, found
             assert found.proved
             low = made.value - 1e-5 * max(abs(made.value), 1e-3)
-            found = check_claim(priors.nominal, epsilon, utility, replace(made, upper_bound=low))
+            found = check_claim(
+                priors.nominal, epsilon, utility, replace(made, upper_bound=low), priors=priors
+            )
             assert any("is not proved" in problem for problem in found.problems)
             assert not found.ok
             assert not found.proved

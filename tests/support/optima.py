@@ -81,6 +81,7 @@ def assert_checked(design):
         design.utility,
         design,
         lower_lift=design.notion.lower_lift(design.epsilon),
+        priors=design.prior_set,
     )
     assert found.ok, str(found)
 

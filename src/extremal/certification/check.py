@@ -9,17 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from .._common.threads import one_thread
 from ..errors import MechanismError, OptionError
-from ..model.leakage import epsilon_pml
+from ..model.blocks import BlockMechanism
 from ..model.mechanism import Mechanism, check_match
 from ..model.notion import LIP, PML, Notion
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
+from ..model.proof import Certificate
+from ..model.purpose import Purpose, shares
 from ..model.regions import check_epsilon
 from ..model.utility import (
     ExpectedGain,
@@ -33,14 +35,18 @@ from ..model.utility import (
     mutual_information,
     total_variation,
 )
-from .claim import EXACT, Check, Claim, check_claim, number
+from .claim import EXACT, Check, Claim, check_claim, leakage_over, number
 from .quadratic import check_quadratic
 
 NAMED = {u.name: u for u in (mutual_information, total_variation, chi_squared, hellinger, jensen_shannon)}
+POWERS = {
+    shares.name: 0.0,
+    shares.relative.name: -2.0,
+}  # of the prior, that a purpose of this name weighs errors by
 
 
 class CheckedDesign(Claim, Protocol):
-    """A claim with everything it is about."""
+    """A claim with everything it is about: what `design` returns."""
 
     @property
     def prior(self) -> Prior: ...
@@ -49,11 +55,15 @@ class CheckedDesign(Claim, Protocol):
     @property
     def epsilon(self) -> float: ...
     @property
-    def utility(self) -> Any: ...
+    def utility(self) -> Utility | Purpose: ...
     @property
     def notion(self) -> Notion: ...
     @property
-    def certificate(self) -> Any: ...
+    def certificate(self) -> Certificate | None: ...
+    @property
+    def made(self) -> object: ...
+    @property
+    def proven(self) -> bool: ...
 
 
 class Kind(NamedTuple):
@@ -101,8 +111,10 @@ def check_design(design: CheckedDesign) -> Check:
     Not checked is what says how the design was found (`method`, `stats`), and what only a sample can show: how sure it
     is that a set of priors holds the true one.
     """
-    wanted = ("prior", "epsilon", "utility", "notion", "mechanism", "value", "upper_bound", "dual")
-    if not set(wanted) <= set(dir(design)):  # not hasattr, which would make the matrix of a large mechanism
+    wanted = {name for kind in (Claim, CheckedDesign) for name in vars(kind) if not name.startswith("_")}
+    if not wanted <= set(
+        dir(design)
+    ):  # without a look at the fields, which can make the matrix of a large mechanism
         raise MechanismError(
             "must be what design() returns",
             parameter="design",
@@ -118,21 +130,21 @@ def check_design(design: CheckedDesign) -> Check:
             remedy="its documentation lists the proofs; measure what a mechanism keeps with ex.measures",
         )
     found = proof(design)
-    problems = (*found.problems, *_contradictions(design))
-    return replace(found, ok=not problems, problems=problems)
+    return replace(found, problems=(*found.problems, *_contradictions(design)))
 
 
 def _kind(design: CheckedDesign) -> Kind:
     """What a design states; refused where it states what is none of its kinds."""
-    prior, priors, utility = check_prior(design.prior), _field(design, "prior_set"), design.utility
+    prior, utility = check_prior(design.prior), design.utility
+    priors: object = design.prior_set  # whatever somebody put there
     check_epsilon(design.epsilon)
     if priors is not None and not (isinstance(priors, PriorSet) and priors.nominal == prior):
         raise OptionError(
             "the set of priors of a design must have the design's prior as its nominal prior",
-            given=f"{getattr(priors, 'nominal', priors)!r} and {prior!r}"[:160],
+            given=f"{priors!r} and {prior!r}"[:160],
             remedy="`design(priors, epsilon)` makes such a design",
         )
-    if callable(getattr(utility, "loss", None)) and not isinstance(utility, Utility):
+    if isinstance(utility, Purpose):
         worth = "purpose"
     else:
         worth = "utility"
@@ -141,16 +153,13 @@ def _kind(design: CheckedDesign) -> Kind:
     return Kind(worth, _notion(design.notion), "one" if priors is None else "set")
 
 
-def _field(design: CheckedDesign, name: str) -> Any:
-    return getattr(design, name, None)
-
-
-def _notion(notion: Any) -> str:
+def _notion(notion: object) -> str:
     """The name of a notion, if it is the one of that name that there is a proof for."""
     if notion == PML:
         return "PML"
-    known = isinstance(notion, Notion) and replace(notion, lowest=None) == LIP
-    if known and (notion.lowest is None or 0 <= number(notion.lowest) <= 1):
+    if not isinstance(notion, Notion) or replace(notion, lowest=None) != LIP:
+        return f"the notion {notion!r}"[:60]
+    if notion.lowest is None or 0 <= number(notion.lowest) <= 1:
         return "LIP"
     return f"the notion {notion!r}"[:60]
 
@@ -158,13 +167,17 @@ def _notion(notion: Any) -> str:
 def _contradictions(design: CheckedDesign) -> list[str]:
     """What a design says that is false whatever its proof shows."""
     problems = []
-    utility = design.utility
-    known = NAMED.get(str(utility.name))
+    utility, name = design.utility, str(design.utility.name)
+    known = NAMED.get(name)
     if known is not None and not (isinstance(utility, FInformation) and utility.f is known.f):
-        problems.append(f"the utility called {utility.name!r} is another one")
-    if _field(design, "proven") and not number(design.upper_bound) < math.inf:
+        problems.append(f"the utility called {name!r} is another one")
+    if isinstance(utility, Purpose) and name in POWERS:
+        A, expected = utility.loss(design.prior), np.diag(design.prior.probabilities ** POWERS[name])
+        if not np.allclose(A, expected, rtol=EXACT, atol=0):
+            problems.append(f"the purpose called {name!r} is another one")
+    if design.proven and not number(design.upper_bound) < math.inf:
         problems.append("it is called proven, but claims no bound")
-    made = _field(design, "made")
+    made = design.made
     if isinstance(made, Mechanism) and made is not design.mechanism and made != design.mechanism:
         problems.append("it holds two mechanisms")
     return problems
@@ -172,60 +185,45 @@ def _contradictions(design: CheckedDesign) -> list[str]:
 
 def _check_utility(design: CheckedDesign) -> Check:
     """A dual vector bounds the utility, over lift vectors of the prior or of the set."""
-    low = design.notion.lower_lift(check_epsilon(design.epsilon))
-    return check_claim(design.prior, design.epsilon, design.utility, design, lower_lift=low)
+    utility, made = design.utility, design.made
+    assert isinstance(utility, Utility)  # which makes it one of its kind
+    return check_claim(
+        design.prior,
+        design.epsilon,
+        utility,
+        design,
+        lower_lift=design.notion.lower_lift(check_epsilon(design.epsilon)),
+        priors=design.prior_set,
+        blocks=made if isinstance(made, BlockMechanism) else None,
+    )
 
 
 def _check_purpose(design: CheckedDesign) -> Check:
-    """Shares and whatever else is estimated."""
-    prior, mechanism = design.prior, design.mechanism
-    value, claim = number(design.value), number(design.upper_bound)
-    A = design.utility.loss(prior)
+    """A certificate bounds the efficiency, for shares and whatever else is estimated."""
+    prior, mechanism, purpose = design.prior, design.mechanism, design.utility
+    assert isinstance(purpose, Purpose)  # which makes it one of its kind
     found = check_quadratic(
         prior.probabilities,
         check_epsilon(design.epsilon),
-        A,
+        purpose.loss(prior),
         mechanism.matrix,
-        value,
-        claim,
+        number(design.value),
+        number(design.upper_bound),
         design.certificate,
         design.prior_set,
     )
-    problems, leakage = found.problems, found.leakage
+    problems, leakage = list(found.problems), found.leakage
     try:
         check_match(prior, mechanism)
     except MechanismError as error:
-        problems += (str(error),)
+        problems.append(str(error))
     if design.prior_set is not None and not problems:
-        leakage = epsilon_pml(design.prior_set, mechanism)
-        if not leakage <= design.epsilon + EXACT:
-            problems += (f"leakage over the set of priors is {leakage:.15g}, above epsilon",)
-    expected = {"shares": 0.0, "relative errors of shares": -2.0}.get(str(design.utility.name))
-    if expected is not None and not np.allclose(
-        A, np.diag(prior.probabilities**expected), rtol=EXACT, atol=0
-    ):
-        problems += (f"the purpose called {design.utility.name!r} is another one",)
-    gap = max(found.upper_bound - found.value, 0.0) / found.upper_bound if found.upper_bound > 0 else 0.0
-    proved = claim < math.inf and not problems
-    return Check(
-        ok=not problems,
-        row_error=found.row_error,
-        leakage=leakage,
-        leakage_allowed=design.epsilon,
-        value=found.value,
-        claimed_value=value,
-        upper_bound=found.upper_bound,
-        claimed_upper_bound=claim,
-        gap=gap,
-        proved=proved,
-        how="the efficiency of direct answers"
-        if design.certificate is None
-        else "the certificate of the design",
-        problems=problems,
-    )
+        leakage = leakage_over(design.prior_set, design.epsilon, mechanism, problems)
+    proved = found.proved and not problems
+    return replace(found, leakage=leakage, proved=proved, problems=tuple(problems))
 
 
-PROOFS: dict[Kind, Callable[[Any], Check]] = {
+PROOFS: dict[Kind, Callable[[CheckedDesign], Check]] = {
     Kind("utility", "PML", "one"): _check_utility,
     Kind("utility", "PML", "set"): _check_utility,
     Kind("utility", "LIP", "one"): _check_utility,

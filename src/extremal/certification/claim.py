@@ -27,6 +27,7 @@ from typing import Protocol
 
 import numpy as np
 
+from .._common import checks
 from .._common.types import Floats
 from ..errors import EpsilonError, MechanismError, OptionError
 from ..model.blocks import BlockMechanism
@@ -65,8 +66,6 @@ class Check:
 
     Attributes
     ----------
-    ok
-        Whether all that the design claims was proved.
     row_error
         How far row sums are from 1, at most.
     leakage
@@ -81,8 +80,6 @@ class Check:
         The bound that was proved.
     claimed_upper_bound
         The bound claimed.
-    gap
-        The distance between value and proved bound, relative to the value.
     proved
         Whether the claimed bound is finite and was proved.
     how
@@ -91,7 +88,6 @@ class Check:
         What was not proved.
     """
 
-    ok: bool
     row_error: float
     leakage: float
     leakage_allowed: float
@@ -99,10 +95,22 @@ class Check:
     claimed_value: float
     upper_bound: float
     claimed_upper_bound: float
-    gap: float
     proved: bool
     how: str
     problems: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether all that the design claims was proved."""
+        return not self.problems
+
+    @property
+    def gap(self) -> float:
+        """The distance between value and proved bound, relative to the bound."""
+        if not self.upper_bound < math.inf:
+            return math.inf
+        apart = max(self.upper_bound - self.value, 0.0)
+        return 0.0 if apart == 0 else apart / abs(self.upper_bound) if self.upper_bound else math.inf
 
     def __str__(self) -> str:
         lines = [
@@ -123,44 +131,21 @@ def check_claim(
     design: Claim,
     *,
     lower_lift: float = 0.0,
+    priors: PriorSet | None = None,
+    blocks: BlockMechanism | None = None,
 ) -> Check:
     """Whether a design is a mechanism, satisfies epsilon-PML, has its value, and its upper bound is one.
 
-    With `lower_lift` no lift may be smaller, neither of the mechanism nor of those it competes with. An
-    infinite upper bound claims nothing: nothing is proved then, but the design is not wrong either.
+    With `lower_lift` no lift may be smaller, neither of the mechanism nor of those it competes with. With `priors` it
+    must keep epsilon for every prior of the set. `blocks` is the same mechanism without its matrix. An infinite upper
+    bound claims nothing: nothing is proved then, but the design is not wrong either.
     """
-    prior, epsilon = check_prior(prior), check_epsilon(epsilon)
-    check_utility(utility)
-    if not {"mechanism", "value", "upper_bound", "dual"} <= set(dir(design)):
-        raise MechanismError(
-            "must hold mechanism, value, upper_bound and dual",
-            parameter="design",
-            given=repr(design)[:80],
-            remedy="design() makes one",
-        )
-    if not 0 <= number(lower_lift) <= 1:
-        raise EpsilonError(
-            "must be in [0, 1]",
-            parameter="lower_lift",
-            given=f"{lower_lift!r}",
-            remedy="exp(-epsilon) is local information privacy",
-        )
-    priors: PriorSet | None = getattr(design, "prior_set", None)
-    if priors is not None and (lower_lift > 0 or priors.nominal != prior):
-        raise OptionError(
-            "a design for a set of priors is checked with its nominal prior and without lower_lift",
-            given=f"{prior!r}"[:80],
-            remedy="`check_design(design)`",
-        )
-    utility.columns(prior, np.ones((prior.size, 1)))  # refuses a utility that does not fit the prior
+    prior, epsilon, low = _checked_question(prior, epsilon, utility, design, lower_lift, priors)
     problems: list[str] = []
-    row_error, leakage, value, noise = _measured(
-        epsilon, utility, *_matrix(prior, utility, design), lower_lift, problems
-    )
+    measured = _matrix(prior, utility, design, blocks)
+    row_error, leakage, value, noise = _measured(epsilon, utility, *measured, low, problems)
     if priors is not None and not math.isnan(leakage):
-        leakage = epsilon_pml(priors, design.mechanism)
-        if not leakage <= epsilon + EXACT:
-            problems.append(f"leakage over the set of priors is {leakage:.15g}, above epsilon")
+        leakage = leakage_over(priors, epsilon, design.mechanism, problems)
     claimed, claim = number(design.value), number(design.upper_bound)
     allowed = RELATIVE * max(abs(value), abs(claimed)) + noise
     if not (math.isfinite(claimed) and abs(value - claimed) <= allowed):
@@ -179,38 +164,56 @@ def check_claim(
         if y is not None:
             with np.errstate(all="ignore"):  # a bound that overflows proves nothing
                 bound = (
-                    upper_bound(prior, epsilon, utility, y, lower_lift, claim, proves)
+                    upper_bound(prior, epsilon, utility, y, low, claim, proves)
                     if priors is None
                     else bound_over_set(priors, epsilon, utility, raised(y), proves)
                 )
             proved = proves(bound)
             if not proved:
                 problems.append(f"upper bound {claim:.12g} is not proved: {bound.value:.12g} by {bound.how}")
-    gap = math.inf
-    if bound.value < math.inf:
-        apart = max(bound.value - value, 0.0)
-        gap = 0.0 if apart == 0 else apart / abs(bound.value) if bound.value else math.inf
-    return Check(
-        ok=not problems,
-        row_error=row_error,
-        leakage=leakage,
-        leakage_allowed=epsilon,
-        value=value,
-        claimed_value=claimed,
-        upper_bound=bound.value,
-        claimed_upper_bound=claim,
-        gap=gap,
-        proved=proved,
-        how=bound.how,
-        problems=tuple(problems),
-    )
+    found = (value, claimed, bound.value, claim, proved, bound.how)
+    return Check(row_error, leakage, epsilon, *found, tuple(problems))
 
 
-def _matrix(prior: Prior, utility: Utility, design: Claim) -> tuple[Prior, Mechanism]:
+def _checked_question(
+    prior: Prior, epsilon: float, utility: Utility, design: Claim, low: float, priors: PriorSet | None
+) -> tuple[Prior, float, float]:
+    """Prior, epsilon and the least lift, if all of it fits together."""
+    prior, epsilon = check_prior(prior), check_epsilon(epsilon)
+    check_utility(utility)
+    if not {"mechanism", "value", "upper_bound", "dual"} <= set(dir(design)):
+        raise MechanismError(
+            "must hold mechanism, value, upper_bound and dual",
+            parameter="design",
+            given=repr(design)[:80],
+            remedy="design() makes one",
+        )
+    remedy = "exp(-epsilon) is local information privacy"
+    low = checks.number(low, "lower_lift", least=0, most=1, remedy=remedy, error=EpsilonError)
+    if priors is not None and (low > 0 or priors.nominal != prior):
+        raise OptionError(
+            "a design for a set of priors is checked with its nominal prior and without lower_lift",
+            given=f"{prior!r}"[:80],
+            remedy="`check_design(design)`",
+        )
+    utility.columns(prior, np.ones((prior.size, 1)))  # refuses a utility that does not fit the prior
+    return prior, epsilon, low
+
+
+def leakage_over(priors: PriorSet, epsilon: float, mechanism: Mechanism, problems: list[str]) -> float:
+    """The leakage under the worst prior of a set."""
+    leakage = epsilon_pml(priors, mechanism)
+    if not leakage <= epsilon + EXACT:
+        problems.append(f"leakage over the set of priors is {leakage:.15g}, above epsilon")
+    return leakage
+
+
+def _matrix(
+    prior: Prior, utility: Utility, design: Claim, blocks: BlockMechanism | None
+) -> tuple[Prior, Mechanism]:
     """The mechanism with its prior; of one in blocks that of the blocks, where it leaks and is worth the same."""
-    made = getattr(design, "made", None)
-    if isinstance(made, BlockMechanism) and isinstance(utility, FInformation) and made.inputs == prior.labels:
-        return made.blocks.merged(prior), made.between
+    if blocks is not None and isinstance(utility, FInformation) and blocks.inputs == prior.labels:
+        return blocks.blocks.merged(prior), blocks.between
     return prior, design.mechanism
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._common.types import Bools, Floats, Ints
+from ..model.prior_set import PriorSet
+from ..model.proof import Certificate
 
 LISTED = 16  # symbols whose sets are listed
 ULP = 2.0**-52
@@ -23,7 +25,7 @@ AT_ONCE = 5000  # cells
 
 
 def most_over_set(
-    pi: Floats, c: float, W: Floats, certificate: Any, priors: Any, problems: list[str]
+    pi: Floats, c: float, W: Floats, certificate: Certificate, priors: PriorSet, problems: list[str]
 ) -> tuple[Floats, float]:
     """W as it was used, and a number that tr(WC) of no mechanism for the set exceeds."""
     if certificate.prices is None:
@@ -33,7 +35,7 @@ def most_over_set(
     if any(v.shape != pi.shape for v in (*vectors, y)) or not np.isfinite(y).all():
         problems.append("the certificate must hold one finite price for each symbol of the set")
         return W, math.inf
-    if getattr(certificate, "cells", None) is None:
+    if certificate.cells is None:
         return W, _by_list(pi, c, W, y, vectors, priors.radius / 2)
     low, a = (np.asarray(v, dtype=np.float64) for v in (certificate.low, certificate.away))
     if (
@@ -68,7 +70,7 @@ def most_over_set(
     return W, largest + float(y.sum() - W.sum()) + rounding
 
 
-def _by_symmetry(pi: Floats, c: float, W: Floats, priors: Any, problems: list[str]) -> float:
+def _by_symmetry(pi: Floats, c: float, W: Floats, priors: PriorSet, problems: list[str]) -> float:
     """The largest |x|^2 times w, for W = w 1, a uniform prior and a set that permutations of symbols do not change.
 
     Sorted, a lift vector is least likely under one prior of the set, p, which grows as lifts fall: lambda_1 >= ... >=

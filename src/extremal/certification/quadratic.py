@@ -9,14 +9,15 @@ certificate needs no trust: a W, and prices y if m comes from a list of all lift
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.types import Floats, Ints
-from .claim import rounding_of
+from ..model.prior_set import PriorSet
+from ..model.proof import Certificate
+from .claim import Check, rounding_of
 from .prior_sets import most_over_set
 from .separable import ULP
 
@@ -26,20 +27,6 @@ POSITIVE = 64 * 2.0**-52  # below 0, relatively, what eigenvalues of a positive 
 MOST_VERTICES = 2_000_000
 
 
-@dataclass(frozen=True)
-class QuadraticCheck:
-    """What was found; `ok` if all that was claimed holds, else `problems` says what does not."""
-
-    ok: bool
-    row_error: float
-    leakage: float
-    value: float
-    upper_bound: float
-    outputs: int
-    zeros: int
-    problems: tuple[str, ...]
-
-
 def check_quadratic(
     probabilities: ArrayLike,
     epsilon: float,
@@ -47,32 +34,24 @@ def check_quadratic(
     matrix: ArrayLike,
     value: float,
     upper_bound: float,
-    certificate: Any,
-    priors: Any = None,
-) -> QuadraticCheck:
+    certificate: Certificate | None,
+    priors: PriorSet | None = None,
+) -> Check:
     """Whether a mechanism has this efficiency under epsilon-PML, and no other a larger one than the bound.
 
-    `certificate` holds `weights` (W, or its diagonal), `prices` (y or None) and `groups` (or None). One that is
-    `over_set` proves a bound for mechanisms that keep epsilon for all of `priors`, see prior_sets. Without a
-    certificate the bound is 1, what direct answers are worth, or 0 where nothing may be told.
+    A certificate that is `over_set` proves a bound for mechanisms that keep epsilon for all of `priors`, see
+    prior_sets. Without a certificate the bound is 1, what direct answers are worth, or 0 where nothing may be told.
     """
     pi, P, A = (np.asarray(a, dtype=np.float64) for a in (probabilities, matrix, A))
-    problems: list[str] = []
+    how = "the efficiency of direct answers" if certificate is None else "the certificate of the design"
+    refused = Check(
+        *(math.nan, math.nan, epsilon), *(math.nan, value), *(math.inf, upper_bound), False, how, problems=()
+    )
     if A.shape != (len(pi), len(pi)) or not np.isfinite(A).all() or not (A == A.T).all():
-        return QuadraticCheck(
-            False,
-            math.nan,
-            math.nan,
-            math.nan,
-            math.inf,
-            0,
-            0,
-            ("the purpose has no symmetric finite matrix",),
-        )
+        return replace(refused, problems=("the purpose has no symmetric finite matrix",))
     if P.ndim != 2 or len(P) != len(pi) or not np.isfinite(P).all() or P.min() < 0:
-        return QuadraticCheck(
-            False, math.nan, math.nan, math.nan, math.inf, 0, 0, ("no mechanism for this prior",)
-        )
+        return replace(refused, problems=("no mechanism for this prior",))
+    problems: list[str] = []
     row_error = float(np.abs(P.sum(axis=1) - 1).max())
     if row_error > EXACT:
         problems.append(f"a row of the mechanism misses 1 by {row_error:.2e}")
@@ -92,18 +71,19 @@ def check_quadratic(
         problems.append(f"efficiency is {found:.12g}, not {value:.12g}")
     try:
         if certificate is None:
-            proved = 1.0 if epsilon > 0 else 0.0
+            bound = 1.0 if epsilon > 0 else 0.0
         else:
-            proved = _bound(pi, epsilon, A, certificate, priors, problems)
+            bound = _bound(pi, epsilon, A, certificate, priors, problems)
     except (ValueError, TypeError, IndexError, AttributeError, np.linalg.LinAlgError):
         problems.append("the certificate is malformed")
-        proved = math.inf
-    if not proved <= upper_bound * (1 + RELATIVE):
-        problems.append(f"upper bound {upper_bound:.12g} is not proved: {proved:.12g}")
-    if found > proved * (1 + RELATIVE) + noise:
-        problems.append(f"efficiency {found:.12g} exceeds what was proved, {proved:.12g}")
-    zeros = int(np.count_nonzero(P == 0))
-    return QuadraticCheck(not problems, row_error, leakage, found, proved, P.shape[1], zeros, tuple(problems))
+        bound = math.inf
+    if not bound <= upper_bound * (1 + RELATIVE):
+        problems.append(f"upper bound {upper_bound:.12g} is not proved: {bound:.12g}")
+    if found > bound * (1 + RELATIVE) + noise:
+        problems.append(f"efficiency {found:.12g} exceeds what was proved, {bound:.12g}")
+    proved = upper_bound < math.inf and not problems
+    told = (found, value, bound, upper_bound, proved, how)
+    return Check(row_error, leakage, epsilon, *told, tuple(problems))
 
 
 def _less_most_likely(pi: Floats, A: Floats) -> Floats:
@@ -166,10 +146,15 @@ def _direct(pi: Floats, A: Floats) -> float:
 
 
 def _bound(
-    pi: Floats, epsilon: float, A: Floats, certificate: Any, priors: Any, problems: list[str]
+    pi: Floats,
+    epsilon: float,
+    A: Floats,
+    certificate: Certificate,
+    priors: PriorSet | None,
+    problems: list[str],
 ) -> float:
     """The upper bound that a certificate proves."""
-    if getattr(certificate, "groups", None) is not None:
+    if certificate.groups is not None:
         groups = np.asarray(certificate.groups, dtype=np.int64)
         first = np.unique(groups, return_index=True)[1]
         representative = first[groups]
@@ -187,8 +172,8 @@ def _bound(
         return math.inf
     W = (W + W.T) / 2
     excess = min(math.expm1(min(epsilon, 700.0)), float((1 / pi - 1).max()))
-    if getattr(certificate, "over_set", False):
-        if priors is None or getattr(certificate, "groups", None) is not None:
+    if certificate.over_set:
+        if priors is None or certificate.groups is not None:
             problems.append("the certificate is for a set of priors")
             return math.inf
         W, most = most_over_set(pi, math.exp(min(epsilon, 700.0)), W, certificate, priors, problems)

@@ -6,6 +6,7 @@ in no circle. Certification reaches nothing of the optimization. `import extrema
 
 import ast
 import functools
+import itertools
 import re
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
+
+import extremal as ex
 
 PACKAGE = Path(__file__).parents[1] / "src" / "extremal"
 
@@ -207,6 +210,32 @@ def test_certification_reaches_nothing_of_optimization():
                 reached.add(found.target)
                 waiting.append(found.target)
     assert {module for module in reached if package(module) == "optimization"} == set()
+
+
+def test_certifying_and_checking_run_nothing_of_optimization():
+    """Nor through attributes: of a design they read fields, and its one mechanism."""
+    prior = ex.Prior([0.5, 0.3, 0.2])
+    designs = [
+        ex.design(prior, 0.7, ex.mutual_information),
+        ex.design(prior, 0.7, ex.mutual_information, notion=ex.LIP),
+        ex.design(prior, 0.7),
+        ex.design(prior, 0.7, ex.mean([0, 1, 3])),
+        ex.design(ex.PriorSet.l1_ball(prior, 0.1), 0.7),
+        ex.design(ex.Prior.uniform(300), 1.0),
+    ]
+    for design, call in itertools.product(designs, (ex.certify, ex.check_design)):
+        ran = set()
+
+        def see(frame, event, argument, ran=ran):
+            if event == "call" and frame.f_globals.get("__name__", "").startswith("extremal.optimization"):
+                ran.add(frame.f_code.co_name)
+
+        sys.setprofile(see)
+        try:
+            call(design)
+        finally:
+            sys.setprofile(None)
+        assert ran <= {"mechanism"}
 
 
 def test_import_extremal_reaches_no_heavy_library():

@@ -188,9 +188,9 @@ def test_prior_and_mechanism_must_fit(monkeypatch):
 def test_a_design_is_not_its_mechanism():
     prior = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})
     design = ex.design(prior, 0.4, ex.mutual_information)
-    with pytest.raises(MechanismError, match=r"got a Design, which has one; pass design\.mechanism"):
+    with pytest.raises(MechanismError, match="got a Design, which has one"):
         certify(prior, design, 0.4)
-    with pytest.raises(MechanismError, match=r"pass certified\.mechanism"):
+    with pytest.raises(MechanismError, match=r"got a Certified, which has one; .* pass its \.mechanism"):
         certify(prior, certify(prior, design.mechanism, 0.4), 0.4)
 
 

@@ -306,7 +306,7 @@ class Certified:
         """
         mechanism_file.write_text(path, self.to_json())
 
-    def _document(self) -> dict[str, Any]:
+    def _document(self) -> mechanism_file.Document:
         return mechanism_file.encode(
             mechanism_file.Stored(
                 library=self.library,
@@ -330,7 +330,7 @@ class Certified:
     def __hash__(self) -> int:
         return hash(self.digest)
 
-    def __reduce__(self) -> tuple[Any, ...]:  # proved again when unpickled; tables are rebuilt, not sent
+    def __reduce__(self) -> tuple[object, ...]:  # proved again when unpickled; tables are rebuilt, not sent
         notes = (self.method, self.library)
         where = (self.prior_set, self.blocks)
         return Certified, (self.prior, self.outputs, self.weights, self.epsilon, *notes, *where)
@@ -350,24 +350,27 @@ class Certified:
 Released = Mechanism | Certified  # what reports are drawn with
 
 
-def as_mechanism(mechanism: Any) -> Mechanism:
+def as_mechanism(mechanism: object) -> Mechanism:
     """The matrix of a certified mechanism, or the mechanism itself."""
     if isinstance(mechanism, Certified):
         return mechanism.mechanism
     if not isinstance(mechanism, Mechanism):
-        design = isinstance(getattr(mechanism, "mechanism", None), Mechanism)
-        raise MechanismError(
-            "must be a Mechanism or a Certified",
-            parameter="mechanism",
-            given="a design" if design else repr(mechanism)[:80],
-            remedy="certify it first: ex.certify(design)"
-            if design
-            else "load it from its file: load(path), or build one: Mechanism(matrix)",
-        )
+        raise no_mechanism(mechanism, "a Mechanism or a Certified")
     return mechanism
 
 
-def as_estimable(mechanism: Any) -> Mechanism:
+def no_mechanism(given: object, wanted: str) -> MechanismError:
+    """The refusal of something else; a design or a certified mechanism has one, and is none."""
+    if "mechanism" in dir(given):
+        what = f"a {type(given).__name__}, which has one"
+        remedy = "certify it first: `ex.certify(design)`, or pass its .mechanism"
+    else:
+        what = repr(given)[:80]
+        remedy = "load it from its file: load(path), or build one: Mechanism(matrix)"
+    return MechanismError(f"must be {wanted}", parameter="mechanism", given=what, remedy=remedy)
+
+
+def as_estimable(mechanism: object) -> Mechanism:
     """The same, but of a mechanism in blocks the one between blocks: reports tell their shares, and no others."""
     return mechanism.between if isinstance(mechanism, Certified) else as_mechanism(mechanism)
 
@@ -426,5 +429,5 @@ def _this_library() -> str:
     return f"{package} {sys.modules[package].__version__}"
 
 
-def _set(value: Certified, name: str, content: Any) -> None:
+def _set(value: Certified, name: str, content: object) -> None:
     object.__setattr__(value, name, content)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol, TypeGuard
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.regions import check_epsilon
 from . import file as mechanism_file
-from .certified import Certified, too_leaky
+from .certified import Certified, no_mechanism, too_leaky
 from .exact import exact_masses, largest_exact_lift
 from .proof import is_at_most
 from .weights import candidates
@@ -35,7 +35,7 @@ class Designed(Protocol):
     @property
     def prior_set(self) -> PriorSet | None: ...
     @property
-    def made(self) -> Any: ...
+    def made(self) -> object: ...
     @property
     def mechanism(self) -> Mechanism: ...
     @property
@@ -91,7 +91,7 @@ def certify(
     edge of a privacy region or less than a millionth below it, such entries stay, or arise; an audit counts their
     answers as ruled out.
     """
-    if not isinstance(prior, Prior | PriorSet) and hasattr(prior, "notion"):
+    if not isinstance(prior, Prior | PriorSet) and _is_design(prior):
         return _of_design(prior, mechanism, epsilon, allow_true_answers)
     if mechanism is None or epsilon is None or not isinstance(prior, Prior | PriorSet):
         raise MechanismError(
@@ -100,13 +100,8 @@ def certify(
             remedy="e.g. `certify(design(prior, 0.5))`",
         )
     epsilon = check_epsilon(epsilon)
-    if isinstance(getattr(mechanism, "mechanism", None), Mechanism):  # a design, or a certified mechanism
-        raise MechanismError(
-            "must be a Mechanism",
-            parameter="mechanism",
-            given=f"a {type(mechanism).__name__}, which has one",
-            remedy=f"pass {type(mechanism).__name__.lower()}.mechanism",
-        )
+    if not isinstance(mechanism, Mechanism | BlockMechanism):
+        raise no_mechanism(mechanism, "a Mechanism")
     blocks, full = None, prior
     if isinstance(mechanism, BlockMechanism):
         prior = _between_blocks(prior, mechanism)
@@ -118,11 +113,12 @@ def certify(
     priors = prior.with_labels(nominal.labels) if isinstance(prior, PriorSet) else None
     masses = exact_masses(full, blocks)
     for weights, method in candidates(prior, mechanism.matrix, epsilon):
-        if is_at_most(largest_exact_lift(masses, weights, blocks), epsilon):
+        exact = weights.astype(np.uint64)
+        if is_at_most(largest_exact_lift(masses, exact, blocks), epsilon):
             made = Certified(
                 full if blocks is not None and isinstance(full, Prior) else nominal,
                 mechanism.outputs,
-                weights.astype(np.uint64),
+                exact,
                 epsilon,
                 method,
                 prior_set=priors,
@@ -140,6 +136,10 @@ def certify(
     )
 
 
+def _is_design(thing: object) -> TypeGuard[Designed]:
+    return {"prior", "prior_set", "made", "mechanism", "epsilon", "notion"} <= set(dir(thing))
+
+
 def _of_design(design: Designed, mechanism: object, epsilon: object, allow_true_answers: bool) -> Certified:
     """The mechanism of a design."""
     if mechanism is not None or epsilon is not None:
@@ -152,10 +152,9 @@ def _of_design(design: Designed, mechanism: object, epsilon: object, allow_true_
             "a design for maximal leakage bounds no single report",
             remedy="certify its PML: `certify(prior, mechanism, epsilon)`",
         )
-    compact = design.made if isinstance(getattr(design, "made", None), BlockMechanism) else design.mechanism
-    return certify(
-        design.prior_set or design.prior, compact, design.epsilon, allow_true_answers=allow_true_answers
-    )
+    made = design.made if isinstance(design.made, Mechanism | BlockMechanism) else design.mechanism
+    priors = design.prior_set or design.prior
+    return certify(priors, made, design.epsilon, allow_true_answers=allow_true_answers)
 
 
 def _between_blocks(prior: Prior | PriorSet, mechanism: BlockMechanism) -> Prior:

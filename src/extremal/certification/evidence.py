@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from typing import Any
 
 from ..model.evidence import CountedAnswers, Evidence
 from ..model.report_evidence import VALID, Collected, CollectedReports
@@ -19,7 +18,7 @@ WHOLE_NUMBER = re.compile("0|[1-9][0-9]{0,299}", re.ASCII)
 MOST_STAGES = 100
 
 
-def encode_evidence(evidence: Evidence) -> dict[str, Any]:
+def encode_evidence(evidence: Evidence) -> dict[str, object]:
     """The document of a piece of evidence."""
     if isinstance(evidence, CountedAnswers):
         return {"kind": COUNTS, "method": evidence.method, "counts": _texts(evidence.counts)}
@@ -42,7 +41,7 @@ def encode_evidence(evidence: Evidence) -> dict[str, Any]:
     raise TypeError(f"evidence of the type {type(evidence).__name__} has no form in a file")
 
 
-def decode_evidence(document: Any, answers: int) -> Evidence:
+def decode_evidence(document: object, answers: int) -> Evidence:
     """The evidence that a document holds, for so many answers."""
     kind = document.get("kind") if isinstance(document, dict) else None
     if kind == COUNTS:
@@ -57,14 +56,14 @@ def decode_evidence(document: Any, answers: int) -> Evidence:
         if not isinstance(stages, list) or not 0 < len(stages) <= MOST_STAGES:
             raise ValueError(f"evidence from reports must have 1 to {MOST_STAGES} stages")
         forged, drift = _shares(assumed, 2)
-        if valid not in VALID or not (forged < 1 and drift <= 2):
+        if not isinstance(valid, str) or valid not in VALID or not (forged < 1 and drift <= 2):
             raise ValueError("evidence from reports must say what is assumed of them")
         made = tuple(_stage(stage, answers) for stage in stages)
         return CollectedReports(made, forged, drift, valid, _ranges(between, answers))
     raise ValueError(f"evidence must be of the kind {COUNTS!r} or {REPORTS!r}")
 
 
-def _stage(document: Any, answers: int) -> Collected:
+def _stage(document: object, answers: int) -> Collected:
     rows, bits, prior, counts = _members(document, "weights", "bits", "prior", "counts")
     if type(bits) is not int or not 0 < bits <= 62:
         raise ValueError("bits must be a whole number from 1 to 62")
@@ -82,7 +81,7 @@ def _stage(document: Any, answers: int) -> Collected:
     return Collected(weights, bits, expected, tuple(numbers))
 
 
-def _ranges(document: Any, answers: int) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+def _ranges(document: object, answers: int) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
     if document is None:
         return None
     if not isinstance(document, list) or len(document) != 2:
@@ -93,7 +92,7 @@ def _ranges(document: Any, answers: int) -> tuple[tuple[float, ...], tuple[float
     return lower, upper
 
 
-def _members(document: Any, *names: str) -> list[Any]:
+def _members(document: object, *names: str) -> list[object]:
     """The members of an object that has these and no others."""
     if not isinstance(document, dict) or document.keys() != set(names):
         raise ValueError(f"evidence must have {', '.join(names)}")
@@ -104,7 +103,7 @@ def _texts(numbers: Iterable[int]) -> list[str]:
     return [str(n) for n in numbers]
 
 
-def _numbers(document: Any, length: int) -> list[int]:
+def _numbers(document: object, length: int) -> list[int]:
     if (
         not isinstance(document, list)
         or len(document) != length
@@ -118,7 +117,7 @@ def _decimals(numbers: Iterable[float]) -> list[str]:
     return [decimal(number) for number in numbers]
 
 
-def _shares(document: Any, length: int) -> tuple[float, ...]:
+def _shares(document: object, length: int) -> tuple[float, ...]:
     """Doubles of at least 0, as decimal strings."""
     if (
         not isinstance(document, list)

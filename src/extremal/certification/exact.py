@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +27,9 @@ from .proof import (
 from .weights import BITS, TOTAL
 
 
-def largest_exact_lift(found: list[Masses], weights: NDArray[Any], blocks: Blocks | None = None) -> Lift:
+def largest_exact_lift(
+    found: list[Masses], weights: NDArray[np.uint64], blocks: Blocks | None = None
+) -> Lift:
     """The largest lift under the prior, or under any prior of the set and the nominal one: see `exact_masses`.
 
     With blocks the weights are those of blocks, and the masses are exact sums over the symbols of each. The nominal
@@ -38,7 +39,7 @@ def largest_exact_lift(found: list[Masses], weights: NDArray[Any], blocks: Block
     return max(lifts, key=lambda lift: Fraction(*lift[:2]) if lift.denominator else math.inf)
 
 
-def exact_columns(weights: NDArray[Any], blocks: Blocks | None) -> Iterator[list[Run]]:
+def exact_columns(weights: NDArray[np.uint64], blocks: Blocks | None) -> Iterator[list[Run]]:
     """The weights of every output, run by run, in the order of `exact_masses`."""
     return column_runs(weights) if blocks is None else block_runs(weights, blocks.starts.tolist())
 

@@ -12,10 +12,9 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import secrets
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,11 +55,14 @@ DIGESTED = ("bits", "epsilon", "inputs", "outputs", "prior", "prior_set", "weigh
 DIGEST_PURPOSE = b"extremal-mechanism-digest-2\0"
 BLOCKS = "blocks"
 EVIDENCE = "evidence"  # a member only of files whose set of priors has some
-WHOLE_NUMBER = re.compile("0|[1-9][0-9]{0,299}", re.ASCII)
 
 # Covers every other member, so that damage anywhere is noticed. Files of earlier versions lack it.
 WHOLE = "file_digest"
 WHOLE_PURPOSE = b"extremal-mechanism-file-1\0"
+
+
+Document = dict[str, object]
+"""A JSON object, of which nothing is known yet."""
 
 
 class StoredSet(NamedTuple):
@@ -91,7 +93,7 @@ class Stored(NamedTuple):
     evidence: Evidence | None = None
 
 
-def encode(stored: Stored) -> dict[str, Any]:
+def encode(stored: Stored) -> Document:
     """The document of a certificate, without its digests."""
     document = {
         "format": FORMAT,
@@ -114,7 +116,7 @@ def encode(stored: Stored) -> dict[str, Any]:
     return document
 
 
-def digest(document: dict[str, Any]) -> str:
+def digest(document: Document) -> str:
     """SHA-256, in hexadecimal, of the members that decide what is drawn; notes are not among them."""
     covered = {name: document[name] for name in (*DIGESTED, *([BLOCKS] if BLOCKS in document else []))}
     if isinstance(covered["prior_set"], dict):
@@ -122,13 +124,13 @@ def digest(document: dict[str, Any]) -> str:
     return hashlib.sha256(DIGEST_PURPOSE + _canonical(covered).encode()).hexdigest()
 
 
-def file_digest(document: dict[str, Any]) -> str:
+def file_digest(document: Document) -> str:
     """SHA-256 of all members of a document with its digest: also of notes, which decide nothing."""
     covered = {name: value for name, value in document.items() if name != WHOLE}
     return hashlib.sha256(WHOLE_PURPOSE + _canonical(covered).encode()).hexdigest()
 
 
-def to_text(document: dict[str, Any]) -> str:
+def to_text(document: Document) -> str:
     """The document with its digests as the text of a file: one line a member, one line a column of weights."""
     document = document | {"digest": digest(document)}
     document[WHOLE] = file_digest(document)
@@ -136,7 +138,7 @@ def to_text(document: dict[str, Any]) -> str:
     for name in (*_members(document), "digest", WHOLE):
         value = document[name]
         if name in ("weights", BLOCKS):
-            columns = ",\n    ".join(_canonical(column) for column in value)
+            columns = ",\n    ".join(map(_canonical, _list(document, name)))
             lines.append(f'  "{name}": [\n    {columns}\n  ]')
         else:
             lines.append(f'  "{name}": {json.dumps(value, ensure_ascii=False)}')
@@ -231,44 +233,51 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
             part.unlink(missing_ok=True)
 
 
-def _decode_members(document: dict[str, Any]) -> Stored:
-    for name in ("inputs", "prior", "outputs", "weights"):
-        if not isinstance(document[name], list):
-            raise ValueError(f"{name} must be a list")
-    for name in ("library", "method", "epsilon", "realised_epsilon"):
-        if not isinstance(document[name], str):
-            raise ValueError(f"{name} must be a string")
-    if type(document["bits"]) is not int:
+def _decode_members(document: Document) -> Stored:
+    labels, outputs, columns = (_list(document, name) for name in ("inputs", "outputs", "weights"))
+    bits, size, m = document["bits"], len(labels), len(outputs)
+    if type(bits) is not int:
         raise ValueError("bits must be an integer")
-    inputs, m = len(document["inputs"]), len(document["outputs"])
-    blocks = _decode_blocks(document[BLOCKS], inputs) if BLOCKS in document else None
-    n = inputs if blocks is None else len(document[BLOCKS])
+    blocks = _decode_blocks(_list(document, BLOCKS), size) if BLOCKS in document else None
+    n = size if blocks is None else len(_list(document, BLOCKS))
     if n * m > LARGEST_TABLE or n == 0 or m == 0:
         raise ValueError(f"there must be 1 to {LARGEST_TABLE} weights, got {n} inputs x {m} outputs")
-    if len(document["weights"]) != m:
-        raise ValueError(
-            f"every output must have a column of weights, got {len(document['weights'])} for {m}"
-        )
+    if len(columns) != m:
+        raise ValueError(f"every output must have a column of weights, got {len(columns)} for {m}")
     weights = np.zeros((m, n), dtype=np.uint64).T  # a column after the other, as they are read
-    for j, groups in enumerate(document["weights"]):
+    for j, groups in enumerate(columns):
         _decode_column(groups, weights[:, j])
     return Stored(
-        library=document["library"],
-        method=document["method"],
-        epsilon=float(document["epsilon"]),
-        realised_epsilon=float(document["realised_epsilon"]),
-        bits=document["bits"],
-        inputs=check_labels([decode_label(value) for value in document["inputs"]], inputs, "inputs"),
-        probabilities=_decode_numbers(document["prior"], inputs, "prior"),
-        prior_set=None if document["prior_set"] is None else _decode_set(document["prior_set"], inputs),
-        outputs=check_labels([decode_label(value) for value in document["outputs"]], m, "outputs"),
+        library=_text(document, "library"),
+        method=_text(document, "method"),
+        epsilon=float(_text(document, "epsilon")),
+        realised_epsilon=float(_text(document, "realised_epsilon")),
+        bits=bits,
+        inputs=check_labels(map(decode_label, labels), size, "inputs"),
+        probabilities=_decode_numbers(document["prior"], size, "prior"),
+        prior_set=None if document["prior_set"] is None else _decode_set(document["prior_set"], size),
+        outputs=check_labels(map(decode_label, outputs), m, "outputs"),
         weights=weights,
         blocks=blocks,
-        evidence=decode_evidence(document[EVIDENCE], inputs) if EVIDENCE in document else None,
+        evidence=decode_evidence(document[EVIDENCE], size) if EVIDENCE in document else None,
     )
 
 
-def _members(document: dict[str, Any]) -> tuple[str, ...]:
+def _list(document: Document, name: str) -> list[object]:
+    value = document[name]
+    if not isinstance(value, list):
+        raise ValueError(f"{name} must be a list")
+    return value
+
+
+def _text(document: Document, name: str) -> str:
+    value = document[name]
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be a string")
+    return value
+
+
+def _members(document: Document) -> tuple[str, ...]:
     """The members of a document of this version, without the digests."""
     blocks = [BLOCKS] if document.get("version") == BLOCK_VERSION else []
     return (*MEMBERS, *blocks, *([EVIDENCE] if document.get(EVIDENCE) is not None else []))
@@ -285,8 +294,8 @@ def _encode_blocks(blocks: NDArray[np.uint32]) -> list[str]:
     return [",".join(parts) for parts in rows]
 
 
-def _decode_blocks(groups: Any, n: int) -> NDArray[np.uint32]:
-    if not isinstance(groups, list) or not 0 < len(groups) <= n:
+def _decode_blocks(groups: list[object], n: int) -> NDArray[np.uint32]:
+    if not 0 < len(groups) <= n:
         raise ValueError("blocks must be a list, at most one for each input")
     blocks = np.full(n, len(groups), dtype=np.uint32)
     left = n
@@ -297,7 +306,7 @@ def _decode_blocks(groups: Any, n: int) -> NDArray[np.uint32]:
     return blocks
 
 
-def _encode_set(stored: StoredSet) -> dict[str, Any]:
+def _encode_set(stored: StoredSet) -> Document:
     return {
         "center": [decimal(x) for x in stored.center],
         "lower": [decimal(x) for x in stored.lower],
@@ -308,7 +317,7 @@ def _encode_set(stored: StoredSet) -> dict[str, Any]:
     }
 
 
-def _decode_set(value: Any, n: int) -> StoredSet:
+def _decode_set(value: object, n: int) -> StoredSet:
     if not isinstance(value, dict) or value.keys() != set(StoredSet._fields):
         raise ValueError(f"prior_set must be null or have the members {list(StoredSet._fields)}")
     radius, confidence = _decode_numbers([value["radius"], value["confidence"]], 2, "prior_set")
@@ -320,7 +329,7 @@ def _decode_set(value: Any, n: int) -> StoredSet:
     return StoredSet(center, lower, upper, radius, confidence, value["description"])
 
 
-def _decode_numbers(value: Any, n: int, what: str) -> list[float]:
+def _decode_numbers(value: object, n: int, what: str) -> list[float]:
     if not isinstance(value, list) or len(value) != n or not all(isinstance(x, str) for x in value):
         raise ValueError(f"{what} must be a list of decimal strings, one for each input")
     return [float(text) for text in value]
@@ -335,9 +344,10 @@ def _encode_column(runs: list[Run]) -> list[list[str]]:
     return [[str(weight), ",".join(rows[weight])] for weight in sorted(rows, reverse=True)]
 
 
-def _decode_column(groups: Any, column: NDArray[np.uint64]) -> None:
+def _decode_column(groups: object, column: NDArray[np.uint64]) -> None:
     left = len(column)  # rows still without a weight: no file may keep the reader busy by naming rows twice
-    for value, rows in groups:
+    for group in groups if isinstance(groups, list) else ():
+        value, rows = group
         if not isinstance(value, str):
             raise ValueError("weights must be strings")
         weight = int(value) if len(value) < 20 else 0
@@ -350,7 +360,7 @@ def _encode_rows(start: int, stop: int) -> str:
     return f"{start}-{stop - 1}" if stop - start > 1 else f"{start}"
 
 
-def _decode_rows(rows: Any, value: int, column: NDArray[Any], left: int) -> int:
+def _decode_rows(rows: object, value: int, column: NDArray[np.uint64] | NDArray[np.uint32], left: int) -> int:
     """Set the rows named to a value; how many are left to be named."""
     if not isinstance(rows, str):
         raise ValueError("rows must be a string")
@@ -364,11 +374,11 @@ def _decode_rows(rows: Any, value: int, column: NDArray[Any], left: int) -> int:
     return left
 
 
-def _canonical(value: Any) -> str:
+def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def _parse(text: str) -> Any:
+def _parse(text: object) -> object:
     if not isinstance(text, str):
         raise FormatError(
             "a mechanism must be given as the text of its file",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from typing import Any
 
 from ..errors import CertificationError
 
@@ -12,7 +11,7 @@ DEEPEST_LABEL = 8  # tuples in tuples
 SAFE_INTEGER = 1 << 53  # below it every JSON reader gives the same integer
 
 
-def encode_label(label: Hashable, depth: int = 0) -> Any:
+def encode_label(label: Hashable, depth: int = 0) -> object:
     """A label as JSON that tells 1, 1.0, True and "1" apart; CertificationError for what cannot be stored."""
     if isinstance(label, bool):
         return label
@@ -39,7 +38,7 @@ def encode_label(label: Hashable, depth: int = 0) -> Any:
     )
 
 
-def decode_label(value: Any, depth: int = 0) -> Hashable:
+def decode_label(value: object, depth: int = 0) -> Hashable:
     """The label that a JSON value stands for."""
     if isinstance(value, bool | str):
         return value

@@ -23,7 +23,7 @@ what the largest lift must be lowered by in advance to pay for that.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -273,8 +273,6 @@ def _solve(P: Floats, cap: float, rows: Ints, columns: Ints, cuts: list[tuple[in
     from scipy import optimize  # half a second: not at import
     from scipy.sparse import coo_array, hstack, vstack
 
-    options: Any = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
-
     n, k = len(P), len(rows)
     p = P[rows, columns]
     lacking = 1 - P.sum(axis=1)
@@ -284,7 +282,7 @@ def _solve(P: Floats, cap: float, rows: Ints, columns: Ints, cuts: list[tuple[in
     most = LARGEST_REPAIR / unit
 
     cells = np.arange(k)
-    sums: Any = coo_array((p, (rows, cells)), shape=(n, k))
+    sums = coo_array((p, (rows, cells)), shape=(n, k))
     upper, right = [], []
     for (y, prior), mean in zip(cuts, means, strict=True):
         here = np.flatnonzero(columns == y)
@@ -296,16 +294,15 @@ def _solve(P: Floats, cap: float, rows: Ints, columns: Ints, cuts: list[tuple[in
         at = np.repeat(np.arange(len(near)), len(here)), np.tile(here, len(near))
         upper.append(coo_array((block.ravel(), at), shape=(len(near), k)))
         right.append((cap - lifts[near]) / unit)
-    A: Any = vstack(upper)
-    solve: Any = optimize.linprog
-    found = solve(
+    A = vstack(upper)
+    found = optimize.linprog(
         np.concatenate((p, p)),
-        A_ub=hstack([A, -A]),
+        A_ub=cast(Floats, hstack([A, -A])),  # its stubs know no sparse matrix
         b_ub=np.concatenate(right),
-        A_eq=hstack([sums, -sums]),
+        A_eq=cast(Floats, hstack([sums, -sums])),
         b_eq=lacking / unit,
         bounds=(0, most),
         method="highs",
-        options=options,
+        options={"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE},
     )
-    return np.asarray((found.x[:k] - found.x[k:]) * unit) if found.status == 0 else None
+    return None if found.status or found.x is None else np.asarray((found.x[:k] - found.x[k:]) * unit)

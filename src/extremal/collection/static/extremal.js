@@ -266,6 +266,7 @@ function setOfPriors(set, n) {
   const [scaled, u] = overOneDenominator([...lists.flat(), set.radius]);
   const [a, lower, upper, r] = [scaled.slice(0, n), scaled.slice(n, 2 * n), scaled.slice(2 * n, 3 * n), scaled[3 * n]];
   const s = sum(a);
+  must(s > 0n, "This mechanism file is malformed: its set of priors is none.");
   const center = a.map((x) => 2n * u * x);
   const positive = (x) => (x > 0n ? x : 0n);
   return {

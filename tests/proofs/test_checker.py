@@ -1,0 +1,310 @@
+"""The checker extracted from the proofs, against `ex.load` and extremal.js: the same files are accepted."""
+
+import itertools
+import json
+import math
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import extremal as ex
+from extremal.certification import file as mechanism_file
+from extremal.certification.exact import exact_masses, largest_exact_lift
+from extremal.certification.proof import log_above
+from extremal.errors import ExtremalError
+from extremal.model.prior_set import PriorSet
+from tests.support.draws import by_node
+from tests.support.mechanism_files import CASES, redigest
+from tests.support.prior_sets import some_sets
+from tests.support.root import ROOT
+
+CHECK = ROOT / "build" / "proofs" / "check"
+AT_ONCE = 500  # files that go to one process
+
+
+def missing():
+    tools = {"EXTREMAL_REQUIRE_COQ": ("coqc", "ocamlopt"), "EXTREMAL_REQUIRE_NODE": ("node",)}
+    return [
+        tool
+        for name, needed in tools.items()
+        if not os.environ.get(name)
+        for tool in needed
+        if not shutil.which(tool)
+    ]
+
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=f"needs {missing()}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def checker():
+    subprocess.run(["sh", str(ROOT / "proofs" / "make.sh")], check=True, capture_output=True)
+
+
+def by_checker(paths):
+    """What the extracted checker says of each file: "yes", or "no" with or without a reason."""
+    done = subprocess.run([CHECK, *paths], capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    return [line.split("\t")[0] for line in done.stdout.splitlines()]
+
+
+def by_python(path):
+    """ "yes" if the library loads it, else why it does not."""
+    try:
+        ex.load(path)
+    except ExtremalError as error:
+        return str(error)
+    return "yes"
+
+
+def verdicts(documents, folder):
+    """Whether each of the three says yes, as triples: the checker, Python, JavaScript."""
+    said = []
+    for start in range(0, len(documents), AT_ONCE):
+        texts = [json.dumps(document) for document in documents[start : start + AT_ONCE]]
+        paths = [Path(folder) / f"{k}.json" for k in range(len(texts))]
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(text, encoding="utf-8")
+        python = [by_python(path) == "yes" for path in paths]
+        script = [isinstance(verdict, dict) for verdict in by_node(texts)[0]]
+        said += zip([word == "yes" for word in by_checker(paths)], python, script, strict=True)
+    return said
+
+
+def honest(rng):
+    """The document of a certificate: of few or many answers and reports, for a prior or a set of priors."""
+    n, m = int(rng.integers(2, 7)), int(rng.integers(1, 8))
+    priors = ex.Prior(rng.dirichlet(np.full(n, rng.choice([0.5, 5]))) * 0.9 + 0.1 / n)
+    if rng.random() < 0.5:
+        priors = some_sets(rng, n)[rng.integers(7)]
+    labels = priors.labels
+    matrix = rng.dirichlet(np.full(m, rng.choice([0.3, 3])), size=n)
+    if rng.random() < 0.3:
+        matrix = matrix * (rng.random((n, m)) < 0.7) + 1e-3 * (np.arange(m) == 0)
+    mechanism = ex.Mechanism(matrix / matrix.sum(axis=1, keepdims=True), labels, range(m))
+    leaks = ex.epsilon_pml(priors, mechanism)
+    level = leaks + 1e-9 if math.isfinite(leaks) else 3.0
+    try:
+        certified = ex.certify(priors, mechanism, level, allow_true_answers=True)
+    except ExtremalError:  # a report that some prior of the set never gives
+        certified = ex.certify(priors, ex.Mechanism(np.full((n, m), 1 / m), labels, range(m)), 0.0)
+    document = json.loads(certified.to_json())
+    document.pop("evidence", None)  # the checker and extremal.js do not look at it
+    return document
+
+
+# What a forger may do, who makes the digests and the leakage fit again. Each changes the table of weights, the
+# document or both.
+
+
+def as_it_is(rng, document, w):
+    pass
+
+
+def exactly_what_leaks(rng, document, w):
+    document["epsilon"] = document["realised_epsilon"]
+
+
+def a_level_just_below(rng, document, w):
+    level = float(document["realised_epsilon"])
+    for _ in range(int(rng.integers(1, 12))):
+        level = max(math.nextafter(level, 0), 0.0)
+    document["epsilon"] = repr(level)
+
+
+def another_level(rng, document, w):
+    document["epsilon"] = repr(float(document["epsilon"]) * float(rng.choice([0.0, 0.5, 0.99, 1.01, 2])))
+
+
+def weight_moved(rng, document, w):
+    i = int(rng.integers(len(w)))
+    y, z = (int(rng.integers(w.shape[1])) for _ in range(2))
+    most = int(w[i, y])
+    step = min(most, int(rng.choice([1, 2**40, 2**55, most])))
+    w[i, y] -= step
+    w[i, z] += step
+
+
+def rows_swapped(rng, document, w):
+    i, j = (int(rng.integers(len(w))) for _ in range(2))
+    w[[i, j]] = w[[j, i]]
+
+
+def a_row_too_long(rng, document, w):
+    i, y = (int(rng.integers(size)) for size in w.shape)
+    w[i, y] += 1 if w[i, y] == 0 or rng.random() < 0.5 else -1
+
+
+def another_prior(rng, document, w):
+    p = np.array([float(x) for x in document["prior"]])
+    q = ex.Prior(0.5 * p + 0.5 * rng.dirichlet(np.ones(len(p))))
+    document["prior"] = [repr(x) for x in q.probabilities.tolist()]
+    if document["prior_set"] is not None:  # it must hold the nominal prior still
+        c = np.array([float(x) for x in document["prior_set"]["center"]])
+        away = np.abs(q.probabilities - c)
+        document["prior_set"]["radius"] = repr(min(2.0, float(away.sum()) + 0.01))
+        document["prior_set"]["lower"] = ["0.0"] * len(p)
+        document["prior_set"]["upper"] = ["1.0"] * len(p)
+
+
+def a_prior_that_is_none(rng, document, w):
+    k = int(rng.integers(len(document["prior"])))
+    document["prior"][k] = str(rng.choice(["0.0", "1.5", "0.00001"]))
+
+
+def a_larger_set(rng, document, w):
+    s = document["prior_set"]
+    if s is not None:
+        s["radius"] = repr(min(2.0, float(s["radius"]) * float(rng.choice([1, 1.001, 2])) + 1e-6))
+        s["lower"] = [repr(float(x) * float(rng.choice([0, 0.9, 1]))) for x in s["lower"]]
+        s["upper"] = [repr(min(1.0, float(x) * float(rng.choice([1, 1.1, 9])))) for x in s["upper"]]
+
+
+def a_smaller_set(rng, document, w):
+    s = document["prior_set"]
+    if s is not None:
+        p = [float(x) for x in document["prior"]]
+        s.update(center=list(document["prior"]), radius=repr(float(s["radius"]) * 0.3))
+        s["lower"] = [repr(min(x, 0.5 * (x + float(l)))) for x, l in zip(p, s["lower"], strict=True)]
+        s["upper"] = [repr(max(x, 0.5 * (x + float(u)))) for x, u in zip(p, s["upper"], strict=True)]
+
+
+def a_set_without_center(rng, document, w):
+    if document["prior_set"] is not None:
+        document["prior_set"].update(center=["0.0"] * len(document["prior"]), radius="2.0")
+
+
+def a_row_named_wrongly(rng, document, w):
+    """Rows or weights in a form that the format does not have; the table is written before."""
+    group = document["weights"][int(rng.integers(len(document["weights"])))]
+    if group:
+        pair = group[int(rng.integers(len(group)))]
+        n = len(document["inputs"])
+        first = pair[1].split("-")[0].split(",")[0]
+        forms = [[pair[0], f"0-{n}"], [pair[0], f"{n}"], [pair[0], f"{pair[1]},{first}"]]
+        forms += [["0" + pair[0], pair[1]], ["-1", pair[1]], [str(2**64), pair[1]], [pair[0], ""]]
+        pair[:] = forms[int(rng.integers(len(forms)))]
+
+
+def a_column_less(rng, document, w):
+    document["weights"].pop()
+
+
+BEFORE = (
+    *(as_it_is, exactly_what_leaks, a_level_just_below, another_level, weight_moved, rows_swapped),
+    *(a_row_too_long, another_prior, a_prior_that_is_none, a_larger_set, a_smaller_set, a_set_without_center),
+)
+AFTER = (a_row_named_wrongly, a_column_less)
+
+
+def table(document):
+    """The weights of a document, as Python integers: a forger may write what no unsigned integer holds."""
+    w = np.zeros((len(document["inputs"]), len(document["outputs"])), dtype=object)
+    for y, groups in enumerate(document["weights"]):
+        column = np.zeros(len(w), dtype=np.uint64)
+        mechanism_file._decode_column(groups, column)
+        w[:, y] = column.tolist()
+    return w
+
+
+def written(w):
+    """The columns as the format has them: one entry for rows that follow each other and have one weight."""
+    columns = []
+    for column in w.T.tolist():
+        groups = [
+            [i for i, _ in group] for _, group in itertools.groupby(enumerate(column), lambda item: item[1])
+        ]
+        runs = [(column[rows[0]], rows[0], rows[-1] + 1) for rows in groups]
+        columns.append(mechanism_file._encode_column(runs))
+    return columns
+
+
+def leakage(document, w):
+    """What these numbers leak, as the library would write it: a forger knows it, too."""
+    p = [float(x) for x in document["prior"]]
+    try:
+        prior = ex.Prior(p, range(len(p)))
+        if document["prior_set"] is not None:
+            s = {name: document["prior_set"][name] for name in ("center", "lower", "upper")}
+            bounds = [np.array([float(x) for x in values]) for values in s.values()]
+            prior = PriorSet(prior, *bounds, float(document["prior_set"]["radius"]), 1.0)
+        return log_above(largest_exact_lift(exact_masses(prior), w.astype(np.uint64)))
+    except (ExtremalError, ArithmeticError, ValueError):
+        return 0.0
+
+
+def forged(rng, document, how):
+    """The document after a forgery, in the form of the format, with the digests and the leakage of what it says now."""
+    document = json.loads(json.dumps(document))
+    w = table(document)
+    if how in BEFORE:
+        how(rng, document, w)
+        document["weights"] = written(w)
+    else:
+        how(rng, document, w)
+    leaks = leakage(document, w)
+    if math.isfinite(leaks):
+        document["realised_epsilon"] = repr(leaks)
+    return redigest(document)
+
+
+def files(seed, count):
+    """So many files, each kind of forgery in turn."""
+    rng = np.random.default_rng(seed)
+    kinds = itertools.cycle((*BEFORE, *AFTER))
+    return [
+        (how.__name__, forged(rng, honest(rng), how)) for how, _ in zip(kinds, range(count), strict=False)
+    ]
+
+
+def agree(made, folder):
+    said = verdicts([document for _, document in made], folder)
+    differ = [(name, *words) for (name, _), words in zip(made, said, strict=True) if len(set(words)) > 1]
+    assert differ == []
+    return said
+
+
+def test_the_checker_python_and_the_browser_agree_on_files_and_forgeries(tmp_path):
+    made = files(11, 140)
+    said = agree(made, tmp_path)
+    accepted = {name for (name, _), words in zip(made, said, strict=True) if words[0]}
+    refused = {name for (name, _), words in zip(made, said, strict=True) if not words[0]}
+    assert {"as_it_is", "exactly_what_leaks", "weight_moved", "a_smaller_set"} <= accepted
+    assert {"a_level_just_below", "a_row_too_long", "a_larger_set", "a_set_without_center"} <= refused
+    assert {how.__name__ for how in AFTER} <= refused
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_they_agree_on_ten_thousand_files(seed, tmp_path):
+    said = agree(files(100 + seed, 1000), tmp_path)
+    assert 200 < sum(words[0] for words in said) < 800
+
+
+def test_the_checker_accepts_every_file_of_the_tests_of_the_format(tmp_path):
+    paths = [tmp_path / f"{k}.json" for k in range(len(CASES))]
+    for path, certified in zip(paths, CASES, strict=True):
+        certified.save(path)
+    assert set(by_checker(paths)) == {"yes"}
+
+
+def test_the_checker_decides_by_the_exact_level(tmp_path):
+    """Two answers, the identity: the largest lift is exactly 2, and the doubles around log 2 decide."""
+    prior = ex.Prior([0.5, 0.5], ["a", "b"])
+    told = ex.Mechanism(np.eye(2), ["a", "b"], ["a", "b"])
+    document = json.loads(ex.certify(prior, told, 1.0, allow_true_answers=True).to_json())
+    levels = {
+        "0.6931471805599453": "no",
+        "0.6931471805599454": "yes",
+        "0.0": "no",
+        "1e-300": "no",
+        "800.0": "yes",
+    }
+    paths = [tmp_path / f"{level}.json" for level in levels]
+    for path, level in zip(paths, levels, strict=True):
+        path.write_text(json.dumps(document | {"epsilon": level}), encoding="utf-8")
+    assert by_checker(paths) == list(levels.values())

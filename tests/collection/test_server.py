@@ -150,14 +150,17 @@ def test_an_invitation_lets_one_of_fifty_requests_at_once_through(invited):
 
 def test_a_page_of_another_site_posts_if_the_researcher_allows_it(site):
     allowed = {"origin": "https://forms.example.org", "sec_fetch_site": "cross-site"}
-    status, headers, _ = ask(site.base, "OPTIONS", "/reports", **allowed)
-    assert (status, headers["access-control-allow-origin"]) == (204, "https://forms.example.org")
+    asks = {"access_control_request_method": "POST", "access_control_request_headers": "content-type"}
+    status, headers, _ = ask(site.base, "OPTIONS", "/reports", **allowed, **asks)
+    assert (status, headers["access-control-allow-origin"]) == (200, "https://forms.example.org")
+    assert (headers["access-control-allow-methods"], headers["access-control-max-age"]) == ("POST", "600")
+    assert "content-type" in headers["access-control-allow-headers"].lower()
     status, headers, _ = ask(
         site.base, "POST", "/reports", body(published(), 4), content_type="application/json", **allowed
     )
     assert (status, headers["access-control-allow-origin"]) == (200, "https://forms.example.org")
-    other = ask(site.base, "OPTIONS", "/reports", origin="https://evil.example.org")
-    assert other[0] == 405
+    other = ask(site.base, "OPTIONS", "/reports", origin="https://evil.example.org", **asks)
+    assert other[0] == 400
     assert other[1]["access-control-allow-origin"] is None
 
 

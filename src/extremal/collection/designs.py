@@ -141,6 +141,10 @@ def specification(question: Question) -> str:
         question.independent,
         None if question.mechanism is None else load(question.mechanism).digest,
     ]
+    return _digest(parts)
+
+
+def _digest(parts: list[Any]) -> str:
     return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
 
@@ -149,7 +153,7 @@ def _joint_digest(survey: Survey) -> str | None:
         return None
     labels = [list(label) for label in survey.joint.prior.labels]  # type: ignore[call-overload]
     parts = [list(survey.joint.questions), labels, survey.joint.prior.probabilities.tolist()]
-    return hashlib.sha256(canonical(parts).encode()).hexdigest()
+    return _digest(parts)
 
 
 def _made(question: Question) -> tuple[Asked, float | None]:

@@ -24,6 +24,8 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -35,29 +37,24 @@ from ..errors import StoreError
 from .connections import AT_ONCE, MOST_CONNECTIONS, Gate, Server, protocol, room_for_connections
 from .guard import Bucket, Limits, Proxies, Refusal, check_origin, parse_submission, read_body
 from .needed import people_needed
-from .page import CODE, STATIC, page_of
+from .page import STATIC, page_of
 from .results import csv_text, results
 from .store import LARGEST_BATCH, Store, Submission, Verdict
 
-PAGES = {
-    "/results": ("results.html", "text/html"),
-    "/results.js": ("results.js", "text/javascript"),
-    "/results.css": ("results.css", "text/css"),
+MEDIA = {".js": "text/javascript", ".css": "text/css", ".json": "application/json"}
+REFUSALS = {
+    Verdict.UNKNOWN_INVITATION: (403, "This invitation is unknown or was used already."),
+    Verdict.OTHER_CONTENT: (409, "Another report was sent under this number."),
+    Verdict.CLOSED: (410, "This survey has ended."),
 }
-MEDIA = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json"}
-STATUS = {
-    Verdict.ACCEPTED: 200,
-    Verdict.UNKNOWN_INVITATION: 403,
-    Verdict.OTHER_CONTENT: 409,
-    Verdict.CLOSED: 410,
-}
-SENTENCES = {
-    Verdict.UNKNOWN_INVITATION: "This invitation is unknown or was used already.",
-    Verdict.OTHER_CONTENT: "Another report was sent under this number.",
-    Verdict.CLOSED: "This survey has ended.",
+# The rest of a body that was refused is not read: the connection ends with the answer.
+BESIDE = {
+    401: {"WWW-Authenticate": "Bearer"},
+    408: {"Connection": "close"},
+    413: {"Connection": "close"},
+    503: {"Retry-After": "5"},
 }
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-LATER = "The report could not be stored now. Please try again later."
 UNKNOWN_PROXY = (
     "a proxy passes on requests of others, which all come from one address to this server, with one limit for all. "
     "If it is yours, name it with --proxy"
@@ -89,18 +86,14 @@ def create_app(store: Store, settings: Settings) -> ASGIApp:
     """The application for a store and its survey."""
     published = store.published
     limits = Limits(Bucket(2 * settings.rate, settings.rate), proxies=settings.proxies)
-    files = page_of(published, "reports").files
+    files = {f"/{name}": text for name, text in page_of(published, "reports").files.items()}
+    files |= {f"/{name}": (STATIC / name).read_text("utf-8") for name in ("results.js", "results.css")}
+    files |= {"/": files["/index.html"], "/results": (STATIC / "results.html").read_text("utf-8")}
     figures, inbox = Figures(store), Inbox(store)
 
-    async def page(request: Request) -> Response:
-        name, media = PAGES[request.url.path]
-        return Response((STATIC / name).read_bytes(), media_type=media)
-
     async def file(request: Request) -> Response:
-        name = request.url.path[1:] or "index.html"
-        if name not in files:
-            raise Refusal(404, "There is no such mechanism.")
-        return Response(files[name], media_type=MEDIA[Path(name).suffix])
+        path = request.url.path
+        return Response(files[path], media_type=MEDIA.get(Path(path).suffix, "text/html"))
 
     async def post(request: Request) -> Response:
         headers = request.headers
@@ -111,7 +104,7 @@ def create_app(store: Store, settings: Settings) -> ASGIApp:
         submission = parse_submission(published, await read_body(request.stream(), headers))
         verdict = await inbox.put(submission)
         if verdict is not Verdict.ACCEPTED:
-            raise Refusal(STATUS[verdict], SENTENCES[verdict])
+            raise Refusal(*REFUSALS[verdict])
         return Response(b'{"accepted":true}', media_type="application/json")
 
     def check_secret(request: Request) -> None:
@@ -131,15 +124,56 @@ def create_app(store: Store, settings: Settings) -> ASGIApp:
 
     routes = [
         Route("/reports", post, methods=["POST"]),
-        *(Route(path, page) for path in PAGES),
-        *(
-            Route(f"/{name}", file)
-            for name in ("", "index.html", *CODE, "survey.json", "mechanisms/{name}.json")
-        ),
+        *(Route(path, file) for path in files),
         Route("/results.json", results_json),
         Route("/reports.csv", reports_csv),
     ]
-    return Door(Starlette(routes=routes), settings)
+    refused = Refused(settings.log, frozenset(route.path for route in routes))
+    app = Starlette(
+        routes=routes, exception_handlers=dict.fromkeys((Refusal, StoreError, HTTPException), refused)
+    )
+    if settings.origins:
+        allowed: Any = {"allow_methods": ["POST"], "allow_headers": ["content-type"]}
+        app.add_middleware(CORSMiddleware, allow_origins=sorted(settings.origins), **allowed)
+    return protected(app)
+
+
+def protected(app: ASGIApp) -> ASGIApp:
+    """The application with the protecting headers in every answer."""
+
+    async def passed(scope: Scope, receive: Receive, send: Send) -> None:
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *RAW_HEADERS]
+            await send(message)
+
+        await app(scope, receive, guarded)
+
+    return passed
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Makes an answer of a refusal, and logs it in words of our own.
+
+    A path may hold a whole invitation that a mail program has put into it, so only known ones are logged.
+    """
+
+    log: Log
+    paths: frozenset[str]
+
+    async def __call__(self, request: Request, error: Exception) -> Response:
+        """The answer."""
+        status, said = 503, "The report could not be stored now. Please try again later."
+        logged = f": {error}"
+        if isinstance(error, Refusal):
+            status, said, logged = error.status, error.message, f": {error.message}"
+        elif isinstance(error, HTTPException):
+            status, said, logged = error.status_code, "There is nothing here.", ""
+        method = request.method if request.method in METHODS else "?"
+        path = request.url.path if request.url.path in self.paths else "another path"
+        self.log(f"refused {status} {method} {path}{logged}")
+        return JSONResponse({"error": said}, status, BESIDE.get(status))
 
 
 class Inbox:
@@ -217,64 +251,6 @@ class Figures:
             return self.kept
 
 
-class Door:
-    """Adds the protecting headers to every answer, turns refusals into answers, and logs them."""
-
-    def __init__(self, app: Any, settings: Settings) -> None:
-        self.app, self.settings = app, settings
-        app.add_exception_handler(Refusal, self.refused)
-        app.add_exception_handler(StoreError, self.unavailable)
-        app.add_exception_handler(404, self.missing)
-        app.add_exception_handler(405, self.missing)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
-        foreign = origin in self.settings.origins
-        if foreign and scope["method"] == "OPTIONS":
-            await self.preflight(origin)(scope, receive, send)
-            return
-
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *RAW_HEADERS]
-                if foreign:
-                    message["headers"] += [
-                        (b"access-control-allow-origin", origin.encode()),
-                        (b"vary", b"origin"),
-                    ]
-            await send(message)
-
-        await self.app(scope, receive, guarded)
-
-    def preflight(self, origin: str) -> Response:
-        """What a browser asks before a page of another site that is allowed may post."""
-        allowed = {"Origin": origin, "Methods": "POST", "Headers": "content-type", "Max-Age": "600"}
-        headers = {
-            f"Access-Control-{'' if name == 'Max-Age' else 'Allow-'}{name}": v for name, v in allowed.items()
-        }
-        return Response(status_code=204, headers={**headers, "Vary": "Origin"})
-
-    async def refused(self, request: Request, error: Refusal) -> Response:
-        self.settings.log(f"refused {error.status} {_asked(request)}: {error.message}")
-        # The rest of a body that was refused is not read: the connection ends with the answer.
-        headers = {"Connection": "close"} if error.status in (408, 413) else {}
-        if error.status == 401:
-            headers["WWW-Authenticate"] = "Bearer"
-        return JSONResponse({"error": error.message}, error.status, headers)
-
-    async def unavailable(self, request: Request, error: StoreError) -> Response:
-        self.settings.log(f"refused 503 {_asked(request)}: {error}")
-        return JSONResponse({"error": LATER}, 503, {"Retry-After": "5"})
-
-    async def missing(self, request: Request, error: Any) -> Response:
-        self.settings.log(f"refused {error.status_code} {_asked(request)}")
-        return JSONResponse({"error": "There is nothing here."}, error.status_code)
-
-
 class Peers:
     """Learns from proxies whose requests they pass on, and says once where one hides the addresses of all."""
 
@@ -311,14 +287,6 @@ def once(log: Log) -> Log:
             log(line)
 
     return tell
-
-
-def _asked(request: Request) -> str:
-    """What a request asked for, in words of our own: a mail program may have put a whole invitation into its path."""
-    own = ("", "index.html", "survey.json", *CODE, "reports", "results.json", "reports.csv")
-    known = request.url.path in {*PAGES, *(f"/{name}" for name in own)}
-    method = request.method if request.method in METHODS else "?"
-    return f"{method} {request.url.path if known else 'another path'}"
 
 
 @dataclass(frozen=True)

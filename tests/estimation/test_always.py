@@ -1,0 +1,115 @@
+"""Intervals that hold at every look, and through a change of mechanism."""
+
+import math
+
+import numpy as np
+import pytest
+
+import extremal as ex
+from extremal.estimation.always import Looked, always_intervals
+from extremal.estimation.contrasts import Channel
+from extremal.estimation.intervals import target_intervals
+
+
+def channel(P, expected=None):
+    P = np.asarray(P, dtype=float)
+    return Channel(P, np.full(len(P), 1 / len(P)) if expected is None else np.asarray(expected))
+
+
+def response(truth):
+    return channel([[truth, 1 - truth], [1 - truth, truth]])
+
+
+@pytest.mark.parametrize(
+    "share", [0.5, pytest.param(0.1, marks=pytest.mark.slow), pytest.param(0.0, marks=pytest.mark.slow)]
+)
+def test_whoever_stops_at_the_first_look_that_misses_succeeds_no_more_often_than_said(share):
+    """All paths of 40 reports; after 15 the mechanism becomes the one that would make a miss likelier."""
+    error, before = 0.3, response(0.7)
+    alive = {(0, 0): 1.0}
+    missed = 0.0
+    for n in range(1, 41):
+        following = {}
+        for (first, then), chance in alive.items():
+            now = before if n <= 15 else response(0.6 if first >= 6 else 0.9)
+            q = float(np.array([share, 1 - share]) @ now.P[:, 0])
+            for hit, p in ((1, q), (0, 1 - q)):
+                seen = (first + hit, then) if n <= 15 else (first, then + hit)
+                following[seen] = following.get(seen, 0.0) + chance * p
+        alive = {}
+        for (first, then), chance in following.items():
+            stages = [Looked(before, np.array([first, min(n, 15) - first]))]
+            if n > 15:
+                after = response(0.6 if first >= 6 else 0.9)
+                stages.append(Looked(after, np.array([then, n - 15 - then])))
+            bounds = always_intervals(stages, np.eye(2), error, 40)
+            if np.all(bounds.lower <= [share, 1 - share]) and np.all(bounds.upper >= [share, 1 - share]):
+                alive[first, then] = chance
+            else:
+                missed += chance
+    assert math.isclose(missed + math.fsum(alive.values()), 1.0)
+    assert 0 < missed <= error or share == 0.0
+
+
+@pytest.mark.slow
+def test_they_cover_all_shares_at_all_of_50_looks_of_a_survey_that_changes_its_mechanism():
+    rng = np.random.default_rng(2)
+    pi = np.array([0.6, 0.25, 0.1, 0.05])
+    one = ex.design(ex.PriorSet.at_least(4, 0), 0.7).mechanism.matrix
+    two = ex.design(ex.PriorSet.l1_ball(ex.Prior(pi), 0.3), 0.7).mechanism.matrix
+    missed = 0
+    for _ in range(40):
+        counts = [np.zeros(P.shape[1]) for P in (one, two)]
+        for look in range(50):
+            stage = int(look >= 15)
+            P = (one, two)[stage]
+            counts[stage] += rng.multinomial(40, pi @ P)
+            stages = [Looked(channel(one), counts[0]), Looked(channel(two, pi), counts[1])][: stage + 1]
+            bounds = always_intervals(stages, np.eye(4), 0.1, 2000)
+            if np.any(bounds.lower > pi) or np.any(bounds.upper < pi):
+                missed += 1
+                break
+    assert missed <= 4
+
+
+@pytest.mark.parametrize("size", [3, 4, 7, 12])
+@pytest.mark.parametrize("n", [200, 2000, 50_000])
+def test_they_cost_at_most_a_fifth_more_than_intervals_for_one_look(size, n):
+    """From three answers on, for the number of people that was planned; expected counts, so that no chance plays in."""
+    pi = 1 / np.arange(1, size + 1)
+    prior = ex.Prior(pi / pi.sum())
+    P = ex.design(prior, 0.7).mechanism.matrix
+    reports = np.rint(n * prior.probabilities @ P)
+    made = Channel(P, prior.probabilities)
+    looked = always_intervals([Looked(made, reports)], np.eye(size), 0.05, n)
+    once = target_intervals(made, reports, np.eye(size), 0.05)
+    widths, others = looked.upper - looked.lower, once.upper - once.lower
+    assert np.mean(widths / others) <= 1.2
+
+
+def test_the_order_of_stages_whose_bets_are_alike_does_not_matter_nor_does_an_empty_stage():
+    P = response(0.8)
+    a, b = np.array([30, 50]), np.array([12, 9])
+    together = always_intervals([Looked(P, a + b)], np.eye(2), 0.05)
+    for stages in ([a, b], [b, a], [a, [0, 0], b]):
+        apart = always_intervals([Looked(P, np.array(counts)) for counts in stages], np.eye(2), 0.05)
+        assert np.allclose(apart.lower, together.lower, atol=1e-9)
+        assert np.allclose(apart.upper, together.upper, atol=1e-9)
+
+
+def test_a_stage_that_does_not_determine_a_share_says_nothing_about_it():
+    """The first mechanism merges b and c: it speaks of a alone."""
+    merging = channel([[0.8, 0.2], [0.2, 0.8], [0.2, 0.8]])
+    bounds = always_intervals([Looked(merging, np.array([500, 500]))], np.eye(3), 0.05)
+    assert 0 < bounds.lower[0] < 0.5 < bounds.upper[0] < 1
+    assert bounds.lower[1:].tolist() == [0, 0]
+    assert bounds.upper[1:].tolist() == [1, 1]
+
+
+def test_scores_far_from_zero_move_their_intervals_and_nothing_else():
+    P = channel(np.full((3, 3), 0.2) + 0.4 * np.eye(3))
+    looked = [Looked(P, np.array([300, 200, 100]))]
+    near = always_intervals(looked, np.array([[0.0, 1.0, 2.0]]), 0.05)
+    far = always_intervals(looked, np.array([[1e9, 1e9 + 1, 1e9 + 2]]), 0.05)
+    assert far.lower[0] - 1e9 == pytest.approx(near.lower[0], abs=1e-6)
+    assert far.upper[0] - 1e9 == pytest.approx(near.upper[0], abs=1e-6)

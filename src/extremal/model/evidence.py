@@ -1,4 +1,4 @@
-"""What a set of priors was made from, so that whoever reads it can make it again.
+"""The numbers of a set of priors, and what they were made from, so that whoever reads it can make it again.
 
 Every kind of evidence gives the set for a confidence: `bounds`. Without evidence a confidence is a claim. What a sample
 says about the prior it was drawn from holds for every prior and every size of the sample, if observations are
@@ -8,18 +8,22 @@ independent.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._common import checks
 from .._common.types import Floats
+from .._common.words import shorten
 from ..errors import PriorError
+from .labels import Labels
 
 KINDS = ("both", "intervals", "l1")
 WHOLE_SIMPLEX = 2.0  # no two distributions are further apart
+SLACK = 1e-12  # how far outside of a set rounding may put a prior that belongs to it
 ROUNDING = 1e-9  # of a bound: the intervals are widened by as much, because of how they are computed
 
 
@@ -37,6 +41,50 @@ class Bounds(NamedTuple):
             return False
         mine, theirs = (np.concatenate((*b[:3], [b.radius])) for b in (self, other))
         return bool(np.allclose(mine, theirs, rtol=ROUNDING, atol=ROUNDING**2))
+
+
+def bounds_in_order(
+    lower: Mapping[Any, float] | ArrayLike,
+    upper: Mapping[Any, float] | ArrayLike,
+    labels: Iterable[Any] | None,
+) -> tuple[Floats, Floats, Iterable[Any] | None]:
+    """Both bounds as vectors in one order, and the labels in that order if there are any."""
+    if isinstance(lower, Mapping) != isinstance(upper, Mapping):
+        raise PriorError(
+            "lower and upper must both be mappings or both be lists",
+            given="one of each",
+            remedy="give two mappings with equal keys, or two lists",
+        )
+    if isinstance(lower, Mapping) and isinstance(upper, Mapping):
+        if labels is not None or set(lower) != set(upper):
+            raise PriorError(
+                "lower and upper must name the same labels once",
+                given=f"{shorten(list(lower))} and {shorten(list(upper))}",
+                remedy="give two mappings with equal keys, and no labels",
+            )
+        labels, upper, lower = list(lower), [upper[x] for x in lower], list(lower.values())
+    l = checks.numbers(lower, "lower", error=PriorError)
+    return l, checks.numbers(upper, "upper", size=len(l), error=PriorError), labels
+
+
+def check_bounds(l: Floats, u: Floats, names: Labels) -> None:
+    """Refuse bounds between which no prior lies."""
+    bad = ~((l >= 0) & (l <= u) & (u <= 1))
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise PriorError(
+            "intervals must satisfy 0 <= lower <= upper <= 1",
+            given=f"[{l[k]:g}, {u[k]:g}] for {names[k]!r}",
+            remedy="swap or clip them",
+        )
+    if math.fsum(l) > 1 + SLACK or math.fsum(u) < 1 - SLACK:
+        raise PriorError(
+            "some prior must lie within the intervals",
+            given=(
+                f"lower bounds that sum to {math.fsum(l):.6g} and upper bounds that sum to {math.fsum(u):.6g}"
+            ),
+            remedy="widen them until 1 lies between",
+        )
 
 
 class Evidence(Protocol):

@@ -20,12 +20,19 @@ from .._common import checks
 from .._common.types import Floats, Ints
 from .._common.words import shorten
 from ..errors import PriorError
-from .evidence import WHOLE_SIMPLEX, Bounds, CountedAnswers, Evidence, around
+from .evidence import (
+    SLACK,
+    WHOLE_SIMPLEX,
+    Bounds,
+    CountedAnswers,
+    Evidence,
+    around,
+    bounds_in_order,
+    check_bounds,
+)
 from .labels import Labels, check_labels
 from .prior import Prior, check_prior
 from .report_evidence import VALID, CollectedReports, collected, sure_ranges
-
-SLACK = 1e-12  # how far outside of a set rounding may put a prior that belongs to it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,7 +97,7 @@ class PriorSet:
         object.__setattr__(self, "radius", radius)
         confidence = checks.number(self.confidence, "confidence", above=0, most=1, remedy="0.95 is usual")
         object.__setattr__(self, "confidence", confidence)
-        _check_bounds(self.lower, self.upper, self.nominal.labels)
+        check_bounds(self.lower, self.upper, self.nominal.labels)
         self._check_evidence()
 
     def _check_evidence(self) -> None:
@@ -298,11 +305,11 @@ class PriorSet:
         confidence
             The probability that all intervals hold.
         """
-        l, u, labels = _in_order(lower, upper, labels)
+        l, u, labels = bounds_in_order(lower, upper, labels)
         if labels is None and nominal is not None and check_prior(nominal).size == len(l):
             labels = nominal.labels
         names = check_labels(range(len(l)) if labels is None else labels, len(l), "prior set")
-        _check_bounds(l, u, names)
+        check_bounds(l, u, names)
         if nominal is None:
             width = math.fsum(u) - math.fsum(l)
             share = (1 - math.fsum(l)) / width if width > 0 else 0.0
@@ -478,50 +485,6 @@ class PriorSet:
     def __repr__(self) -> str:
         sure = f", {self.assurance}" if self.assurance else ""
         return f"PriorSet({self.size} labels, {self.description}{sure})"
-
-
-def _in_order(
-    lower: Mapping[Any, float] | ArrayLike,
-    upper: Mapping[Any, float] | ArrayLike,
-    labels: Iterable[Any] | None,
-) -> tuple[Floats, Floats, Iterable[Any] | None]:
-    """Both bounds as vectors in one order, and the labels in that order if there are any."""
-    if isinstance(lower, Mapping) != isinstance(upper, Mapping):
-        raise PriorError(
-            "lower and upper must both be mappings or both be lists",
-            given="one of each",
-            remedy="give two mappings with equal keys, or two lists",
-        )
-    if isinstance(lower, Mapping) and isinstance(upper, Mapping):
-        if labels is not None or set(lower) != set(upper):
-            raise PriorError(
-                "lower and upper must name the same labels once",
-                given=f"{shorten(list(lower))} and {shorten(list(upper))}",
-                remedy="give two mappings with equal keys, and no labels",
-            )
-        labels, upper, lower = list(lower), [upper[x] for x in lower], list(lower.values())
-    l = checks.numbers(lower, "lower", error=PriorError)
-    return l, checks.numbers(upper, "upper", size=len(l), error=PriorError), labels
-
-
-def _check_bounds(l: Floats, u: Floats, names: Labels) -> None:
-    """Refuse bounds between which no prior lies."""
-    bad = ~((l >= 0) & (l <= u) & (u <= 1))
-    if bad.any():
-        k = int(np.argmax(bad))
-        raise PriorError(
-            "intervals must satisfy 0 <= lower <= upper <= 1",
-            given=f"[{l[k]:g}, {u[k]:g}] for {names[k]!r}",
-            remedy="swap or clip them",
-        )
-    if math.fsum(l) > 1 + SLACK or math.fsum(u) < 1 - SLACK:
-        raise PriorError(
-            "some prior must lie within the intervals",
-            given=(
-                f"lower bounds that sum to {math.fsum(l):.6g} and upper bounds that sum to {math.fsum(u):.6g}"
-            ),
-            remedy="widen them until 1 lies between",
-        )
 
 
 def _smoothed(bounds: Bounds, toward: Prior) -> Floats:

@@ -27,14 +27,13 @@ def test_a_confidence_is_a_number_below_1(call):
     for good in (0.5, 0.95, np.float32(0.9), Fraction(9, 10)):
         call(good)
     for bad in [*BAD, 1]:
-        with pytest.raises(
-            ex.errors.OptionError, match=r"^confidence must be a number .* below 1, got .*0\.95"
-        ):
+        with pytest.raises(ex.errors.OptionError) as caught:
             call(bad)
+        assert caught.value.parameter == "confidence"
 
 
 def test_a_set_may_be_certain():
     assert ex.PriorSet.intervals([0.4, 0.4], [0.6, 0.6], confidence=1).confidence == 1
     for bad in BAD:
-        with pytest.raises(ex.errors.OptionError, match="confidence must be a number above 0 and at most 1"):
+        with pytest.raises(ex.errors.OptionError, match="confidence"):
             ex.PriorSet.intervals([0.4, 0.4], [0.6, 0.6], confidence=bad)

@@ -1,6 +1,5 @@
 """Priors and counts from text: one grammar for command line and explorer."""
 
-import re
 from fractions import Fraction
 
 import pytest
@@ -54,7 +53,7 @@ def test_percentages_are_divided_exactly():
 
 @pytest.mark.parametrize("text", ["a=50%,b=40%", "70%,70%", "a=33.3%,b=33.3%,c=33.1%"])
 def test_percentages_that_rounding_does_not_explain_are_refused(text):
-    with pytest.raises(PriorError, match=r"the shares sum to .*%, not 100%"):
+    with pytest.raises(PriorError, match=r"got .*%"):
         read_table(text)
 
 
@@ -152,17 +151,18 @@ def test_percentages_without_labels(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "given"),
     [
-        ("50.00%,49.80%", "the shares sum to 99.8%, not 100%; correct them, or give counts"),
+        ("50.00%,49.80%", "99.8%"),
         ("50.00%,50.20%", "100.2%"),
-        ("a: 70,5 %; b: 29,5 %", "write decimals with a point"),
-        ("70,30.2", "must sum to 1"),
+        ("a: 70,5 %; b: 29,5 %", "5%"),
+        ("70,30.2", "100.2"),
     ],
 )
-def test_percentages_that_are_far_from_100_are_refused(text, says):
-    with pytest.raises(PriorError, match=re.escape(says)):
+def test_percentages_that_are_far_from_100_are_refused(text, given):
+    with pytest.raises(PriorError) as caught:
         read_table(text).prior()
+    assert given in caught.value.given
 
 
 @pytest.mark.parametrize(

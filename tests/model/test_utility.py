@@ -121,20 +121,21 @@ def test_the_check_accepts_every_sub_linear_utility(n):
 @pytest.mark.parametrize(
     ("mu", "broken"),
     [
-        (lambda prior, P: (P**2).sum(axis=0), "homogeneous"),
-        (lambda prior, P: np.sqrt(P.sum(axis=0)), "homogeneous"),
-        (lambda prior, P: P.sum(axis=0) + 1, "homogeneous"),
-        (lambda prior, P: np.ones(P.shape[1]), "homogeneous"),
-        (lambda prior, P: P.min(axis=0), "sub-additive"),
-        (lambda prior, P: -P.max(axis=0), "sub-additive"),
-        (lambda prior, P: np.sqrt(P).sum(axis=0) ** 2, "sub-additive"),
-        (lambda prior, P: np.sqrt(P[0] * P[1]), "sub-additive"),
+        (lambda prior, P: (P**2).sum(axis=0), "but mu("),
+        (lambda prior, P: np.sqrt(P.sum(axis=0)), "but mu("),
+        (lambda prior, P: P.sum(axis=0) + 1, "but mu("),
+        (lambda prior, P: np.ones(P.shape[1]), "but mu("),
+        (lambda prior, P: P.min(axis=0), "mu(x + y) = "),
+        (lambda prior, P: -P.max(axis=0), "mu(x + y) = "),
+        (lambda prior, P: np.sqrt(P).sum(axis=0) ** 2, "mu(x + y) = "),
+        (lambda prior, P: np.sqrt(P[0] * P[1]), "mu(x + y) = "),
     ],
 )
 def test_the_check_refuses_what_is_not_sub_linear_whatever_its_scale(mu, broken, size):
     utility = ex.Utility(lambda prior, P: size * mu(prior, P), "mine")
-    with pytest.raises(UtilityError, match=f"'mine' must be {broken}"):
+    with pytest.raises(UtilityError) as caught:
         ex.utilities.check_sub_linear(ex.Prior([0.5, 0.3, 0.2]), utility)
+    assert broken in caught.value.given
 
 
 def test_the_columns_in_the_message_show_the_failure():

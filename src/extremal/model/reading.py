@@ -295,7 +295,8 @@ def _numbers(texts: list[str]) -> list[float]:
     rounding = sum((Fraction(10) ** _last_digit(share) / 2 for share in shares), Fraction(0))
     if abs(total - 100) > max(rounding, Fraction(str(OFF))):
         raise PriorError(
-            f"the shares sum to {float(total):g}%, not 100%",
+            "the shares must sum to 100%",
+            given=f"{float(total):g}%",
             remedy="correct them, or give counts",
         )
     return [float(share / total) for share in exact]

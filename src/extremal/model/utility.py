@@ -71,8 +71,8 @@ class Utility:
             given = np.asarray(self.mu(prior, columns))
         except TypeError as error:
             raise UtilityError(
-                f"mu of utility {self.name!r} must take (prior, columns) with columns of shape "
-                f"(N, M), got: {error}",
+                f"mu of utility {self.name!r} must take (prior, columns) with columns of shape (N, M)",
+                given=error,
             ) from error
         if given.dtype.kind not in "fiub":
             raise UtilityError(
@@ -300,7 +300,8 @@ def check_generator(f: Generator, name: str) -> None:
             raise TypeError(f"it returned shape {values.shape} for shape {t.shape}")
     except (TypeError, ValueError) as error:
         raise UtilityError(
-            f"f of {name!r} must work element by element on arrays, got: {error}",
+            f"f of {name!r} must work element by element on arrays",
+            given=error,
             remedy="write it with numpy functions, e.g. np.abs(t - 1)",
         ) from None
     if not np.isfinite(values).all():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import laplace, norm
 
 import extremal as ex
 
@@ -20,15 +21,21 @@ KINDS = {
 }
 
 
+def below(noise, distance):
+    """P(noise <= distance)."""
+    family = norm if noise.family == "gaussian" else laplace
+    return family.cdf(np.asarray(distance), scale=noise.scale)
+
+
 def on_a_grid(noise, cells=10_000):
     """The mechanism that tells in which small cell the report fell; clamped ends are cells of their own."""
     values = np.array(PRIOR.labels, float)[:, None]
     low, high = noise.bounds or (-15.0, 25.0)
-    below = noise.below(np.linspace(low, high, cells + 1)[None, :] - values)
-    inner = np.diff(below, axis=1)
+    reached = below(noise, np.linspace(low, high, cells + 1)[None, :] - values)
+    inner = np.diff(reached, axis=1)
     if noise.outside == "resample":
         return ex.Mechanism(inner / inner.sum(axis=1, keepdims=True), PRIOR.labels)
-    matrix = np.hstack([below[:, :1], inner, noise.below(values - high)])
+    matrix = np.hstack([reached[:, :1], inner, below(noise, values - high)])
     return ex.Mechanism(matrix / matrix.sum(axis=1, keepdims=True), PRIOR.labels)
 
 
@@ -54,9 +61,9 @@ def test_leakage_of_a_report_is_the_largest_lift_of_its_density(kind):
     noise, pi = KINDS[kind], PRIOR.probabilities
     values, audit, h = np.array(PRIOR.labels, float), ex.noise.audit(PRIOR, KINDS[kind]), 1e-5
     low, high = noise.bounds or (-math.inf, math.inf)
-    inside = noise.below(high - values) - noise.below(low - values) if noise.outside == "resample" else 1.0
+    inside = below(noise, high - values) - below(noise, low - values) if noise.outside == "resample" else 1.0
     for y in (1.21, 3.14, 4.9, 6.6):
-        density = (noise.below(y + h - values) - noise.below(y - h - values)) / inside
+        density = (below(noise, y + h - values) - below(noise, y - h - values)) / inside
         assert audit.leakage(y) == pytest.approx(math.log(max(density) / (pi @ density)), abs=1e-6)
         assert audit.leakage(y) <= audit.epsilon + 1e-12
 
@@ -127,10 +134,10 @@ def test_a_record_of_a_database_leaks_at_most_what_randomized_response_about_it_
         (lambda: ex.noise.laplace(0), "scale"),
         (lambda: ex.noise.gaussian(1.0, (3, 1)), "smaller first"),
         (lambda: ex.noise.laplace(1.0, (0, 1), "wrap"), "outside"),
-        (lambda: ex.noise.audit(ex.Prior({"a": 0.5, "b": 0.5}), ex.noise.laplace(1.0)), "must be numbers"),
+        (lambda: ex.noise.audit(ex.Prior({"a": 0.5, "b": 0.5}), ex.noise.laplace(1.0)), "must be a number"),
         (lambda: ex.noise.audit(PRIOR, 3), "laplace"),
         (lambda: ex.noise.geometric(ex.Prior({0: 0.5, 0.5: 0.5}), 1.0), "whole numbers"),
-        (lambda: ex.noise.audit(PRIOR, KINDS["clamped laplace"]).leakage(8), "between 1 and 7"),
+        (lambda: ex.noise.audit(PRIOR, KINDS["clamped laplace"]).leakage(8), "from 1 to 7"),
         (lambda: ex.noise.audit(PRIOR, KINDS["laplace"]).envelope(0), "delta"),
         (lambda: ex.measures.record_leakage(-1, 0.1), "dp_epsilon"),
         (lambda: ex.measures.record_leakage(1, 1.1), "least"),
@@ -139,3 +146,38 @@ def test_a_record_of_a_database_leaks_at_most_what_randomized_response_about_it_
 def test_what_makes_no_sense_is_refused(make, message):
     with pytest.raises(ex.errors.ExtremalError, match=message):
         make()
+
+
+@pytest.mark.parametrize("outside", ["clamp", "resample"])
+@pytest.mark.parametrize("make", [ex.noise.gaussian, ex.noise.laplace])
+@pytest.mark.parametrize("far", [40.0, 200.0, 3e4])
+def test_bounds_that_hardly_any_report_passes_are_audited(make, outside, far):
+    """The rarer end tells the two values apart by P(noise <= -far) / P(noise <= -far - 1), or nearly for certain."""
+    audit = ex.noise.audit(ex.Prior({0: 0.5, 1: 0.5}), make(1.0, (-far, far), outside))
+    assert str(audit)
+    ratio = math.exp(-1) if make is ex.noise.laplace else math.exp(-far - 0.5)
+    assert audit.epsilon == pytest.approx(math.log(2 / (1 + ratio)), abs=1e-9)
+    assert audit.tail(audit.epsilon) == 0
+    # All but e^-800 of the reports are inside, where they tell what they tell without bounds.
+    free = ex.noise.audit(ex.Prior({0: 0.5, 1: 0.5}), make(1.0))
+    for delta in (0.01, 0.3):
+        assert audit.envelope(delta) == pytest.approx(free.envelope(delta), abs=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-150, 1e-9, 1e9, 1e150, 1e290])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_unit_of_the_numbers_does_not_matter(kind, unit):
+    noise, one = KINDS[kind], ex.noise.audit(PRIOR, KINDS[kind])
+    bounds = noise.bounds and tuple(end * unit for end in noise.bounds)
+    scaled = ex.noise.Noise(noise.family, noise.scale * unit, bounds, noise.outside)
+    other = ex.noise.audit(ex.Prior(PRIOR.probabilities, [x * unit for x in PRIOR.labels]), scaled)
+    assert other.epsilon == pytest.approx(one.epsilon, rel=1e-9)
+    assert other.envelope(0.1) == pytest.approx(one.envelope(0.1), rel=1e-9)
+    assert other.tail(0.3) == pytest.approx(one.tail(0.3), rel=1e-9)
+    assert other.efficiency == pytest.approx(one.efficiency, rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-120, 1e-300])
+def test_noise_that_is_no_noise_is_refused(scale):
+    with pytest.raises(ex.errors.OptionError, match="scale"):
+        ex.noise.audit(ex.Prior({0: 0.5, 1: 0.5}), ex.noise.gaussian(scale))

@@ -20,6 +20,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import logsumexp
 
 from .._common import checks
 from .._common.types import Floats
@@ -32,6 +33,8 @@ from .wording import chance, number
 
 __all__ = ["Noise", "NoiseAudit", "audit", "gaussian", "geometric", "laplace"]
 
+FARTHEST = 1e100  # scales from the middle: squares stay within doubles
+LARGE = 1e6  # a function value that is far from 0
 HALVINGS = 60  # of the range of levels: to rounding
 
 
@@ -59,28 +62,43 @@ class NoiseAudit:
         return numeric_values(self.prior)
 
     @cached_property
+    def _values(self) -> Floats:
+        """The same in units of the scale, from the middle: only that matters."""
+        return np.asarray(self._units(self.values))
+
+    def _units(self, numbers: Floats | float) -> Floats | float:
+        low, high = float(self.values.min()), float(self.values.max())
+        with np.errstate(over="ignore"):
+            return (numbers - (low / 2 + high / 2)) / self.noise.scale
+
+    @cached_property
     def _inside(self) -> Floats:
         """The logarithm of what the density of each value is divided by: the chance to fall inside the bounds."""
         if self.noise.bounds is None or self.noise.outside == "clamp":
             return np.zeros(len(self.values))
-        low, high = self.noise.bounds
-        return np.log(self.noise.below(high - self.values) - self.noise.below(low - self.values))
+        low, high = self._range
+        return self.noise.log_between(low - self._values, high - self._values)
 
-    @property
+    @cached_property
     def _range(self) -> Piece:
-        return (-math.inf, math.inf) if self.noise.bounds is None else self.noise.bounds
+        if self.noise.bounds is None:
+            return -math.inf, math.inf
+        low, high = (float(self._units(end)) for end in self.noise.bounds)
+        return low, high
 
     def _log_d(self, x: int, y: float) -> float:
         """log D_x(y) at a report where there is a density; its limit where y is infinite."""
+        pi, values = self.prior.probabilities, self._values
         if math.isinf(y):
-            if self.noise.family == "laplace":
-                y = float(self.values.max() if y > 0 else self.values.min())
-            else:
-                extreme = self.values.max() if y > 0 else self.values.min()
-                return math.log(self.prior.probabilities[x]) if self.values[x] == extreme else math.inf
-        logs = self.noise.log_density(y - self.values) - self._inside
-        top = float(logs.max())
-        return math.log(float(self.prior.probabilities @ np.exp(logs - top))) + top - float(logs[x])
+            extreme = float(values.max() if y > 0 else values.min())
+            if self.noise.family == "gaussian":
+                return math.log(pi[x]) if values[x] == extreme else math.inf
+            y = extreme
+        ratios = self.noise.log_ratios(y, values, x) + (self._inside[x] - self._inside)
+        top = float(ratios.max())
+        if top < 1 and ratios.min() > -1:
+            return math.log1p(float(pi @ np.expm1(ratios)))  # values that are close: nothing cancels
+        return max(math.log(float(pi @ np.exp(ratios - top))) + top, math.log(pi[x]))
 
     @cached_property
     def _lowest(self) -> list[float]:
@@ -90,33 +108,34 @@ class NoiseAudit:
     def _find_lowest(self, x: int) -> float:
         low, high = self._range
         if self.noise.family == "laplace":
-            return min(max(float(self.values[x]), low), high)
-        steps = self.values - self.values[x]
+            return min(max(float(self._values[x]), low), high)
+        steps = self._values - self._values[x]
 
         def slope(y: float) -> float:
-            logs = self.noise.log_density(y - self.values) - self._inside
+            logs = self.noise.log_ratios(y, self._values, x) - self._inside
             return float(np.sum(self.prior.probabilities * steps * np.exp(logs - logs.max())))
 
         if steps.max() == 0:
             return high  # falls as far as there are reports
         if steps.min() == 0:
             return low
-        return min(max(_crossing(slope, float(self.values[x]), self.noise.scale), low), high)
+        return min(max(_crossing(slope, float(self._values[x])), low), high)
 
     @cached_property
-    def _ends(self) -> list[tuple[Floats, float]]:
-        """The reports that have a probability of their own: the ends of clamped noise. P(y|v_i) for each, and P(y)."""
+    def _ends(self) -> list[tuple[Floats, Floats]]:
+        """The reports that have a probability of their own, the ends of clamped noise: log P(y|v_i), and log lifts."""
         if self.noise.bounds is None or self.noise.outside == "resample":
             return []
-        low, high = self.noise.bounds
-        rows = (self.noise.below(low - self.values), self.noise.below(self.values - high))
-        return [(row, float(self.prior.probabilities @ row)) for row in rows]
+        low, high = self._range
+        rows = (self.noise.log_below(low - self._values), self.noise.log_below(self._values - high))
+        pi = self.prior.probabilities
+        return [(row, np.minimum(row - float(logsumexp(row, b=pi)), -np.log(pi))) for row in rows]
 
     @cached_property
     def epsilon(self) -> float:
         """The largest leakage of any report, or its limit for ever larger ones."""
         inner = (-self._log_d(x, y) for x, y in enumerate(self._lowest))
-        ends = (math.log(float(row.max()) / rho) for row, rho in self._ends)
+        ends = (float(lifts.max()) for _, lifts in self._ends)
         return max([*inner, *ends, 0.0])
 
     def leakage(self, report: float) -> float:
@@ -127,18 +146,13 @@ class NoiseAudit:
         report
             The report.
         """
-        low, high = self._range
-        if not low <= report <= high:
-            raise OptionError(
-                f"must lie between {low:g} and {high:g}",
-                parameter="report",
-                given=report,
-                remedy="see `bounds`",
-            )
-        for end, (row, rho) in zip(self._range, self._ends, strict=False):
+        low, high = self.noise.bounds or (None, None)
+        report = checks.number(report, "report", least=low, most=high, remedy="see `bounds`")
+        for end, (_, lifts) in zip((low, high), self._ends, strict=False):
             if report == end:
-                return max(math.log(float(row.max()) / rho), 0.0)
-        return max([0.0, *(-self._log_d(x, report) for x in range(len(self.values)))])
+                return max(float(lifts.max()), 0.0)
+        y = float(self._units(report))
+        return max([0.0, *(-self._log_d(x, y) for x in range(len(self.values)))])
 
     def tail(self, epsilon: float) -> float:
         """P[l(X→Y) > epsilon]; excesses up to 1e-12 are rounding and do not count.
@@ -151,7 +165,9 @@ class NoiseAudit:
         level = -(epsilon + ROUNDING)
         pieces = [piece for x in range(len(self.values)) if (piece := self._where(x, level)) is not None]
         inner = sum(float(self.prior.probabilities @ self._chances(piece)) for piece in _union(pieces))
-        ends = sum(rho for row, rho in self._ends if math.log(float(row.max()) / rho) > -level)
+        ends = sum(
+            float(self.prior.probabilities @ np.exp(row)) for row, lifts in self._ends if lifts.max() > -level
+        )
         return min(inner + ends, 1.0)
 
     def envelope(self, delta: float) -> float:
@@ -168,7 +184,7 @@ class NoiseAudit:
 
     def _largest(self, x: int, delta: float) -> float:
         """L_x(δ): the event takes reports by decreasing lift, the last ones in part."""
-        low = min([self._log_d(x, self._lowest[x]), *(self._end_log_d(x, k) for k in range(len(self._ends)))])
+        low = min([self._log_d(x, self._lowest[x]), *(-float(lifts[x]) for _, lifts in self._ends)])
         low, high = low - 1e-9, 800.0
         for _ in range(HALVINGS):
             middle = (low + high) / 2
@@ -180,17 +196,13 @@ class NoiseAudit:
         part = (delta - share) / (larger - share) if larger > share else 0.0
         return float(sure + part * (more - sure))
 
-    def _end_log_d(self, x: int, k: int) -> float:
-        row, rho = self._ends[k]
-        return math.log(rho / row[x]) if row[x] > 0 else math.inf
-
     def _event(self, x: int, level: float) -> tuple[float, float]:
         """P(E|v_x) and P(E) for the reports with log D_x at most `level`."""
         piece = self._where(x, level)
         chances = np.zeros(len(self.values)) if piece is None else self._chances(piece)
-        for k, (row, _) in enumerate(self._ends):
-            if self._end_log_d(x, k) <= level:
-                chances = chances + row
+        for row, lifts in self._ends:
+            if -lifts[x] <= level:
+                chances = chances + np.exp(row)
         return float(chances[x]), float(self.prior.probabilities @ chances)
 
     def _where(self, x: int, level: float) -> Piece | None:
@@ -204,28 +216,25 @@ class NoiseAudit:
             return None
         start = lowest
         if math.isinf(start):  # a report at which D_x is low enough
-            step = self.noise.scale
-            start = float(self.values[x])
-            while excess(start) > 0:
+            step, start = 1.0, float(self._values[x])
+            while excess(start) > 0 and abs(start) < FARTHEST:
                 start += math.copysign(step, lowest)
                 step *= 2
-        below = low if excess(low) <= 0 else -_crossing(lambda t: excess(-t), -start, self.noise.scale)
-        above = high if excess(high) <= 0 else _crossing(excess, start, self.noise.scale)
+        below = low if excess(low) <= 0 else -_crossing(lambda t: excess(-t), -start)
+        above = high if excess(high) <= 0 else _crossing(excess, start)
         return max(below, low), min(above, high)
 
     def _chances(self, piece: Piece) -> Floats:
         """P(Y in piece | v_i) for every value, ends of clamped noise left out."""
         low, high = piece
-        return (self.noise.below(high - self.values) - self.noise.below(low - self.values)) * np.exp(
-            -self._inside
-        )
+        return np.exp(self.noise.log_between(low - self._values, high - self._values) - self._inside)
 
     @cached_property
     def efficiency(self) -> float:
         """Of the plain mean of unbounded reports: the variance of X over that of Y. 0.25: ask four times as many."""
         pi = self.prior.probabilities
-        spread = float(pi @ (self.values - pi @ self.values) ** 2)
-        return spread / (spread + self.noise.variance)
+        spread = float(pi @ (self._values - pi @ self._values) ** 2)
+        return spread / (spread + self.noise.unit_variance)
 
     def __str__(self) -> str:
         lines = [
@@ -263,19 +272,38 @@ def audit(prior: Prior, noise: Noise) -> NoiseAudit:
         error=MechanismError,
     )
     made = NoiseAudit(check_prior(prior), noise)
-    numeric_values(prior)
+    farthest = float(np.abs([*made._values, *(end for end in made._range if noise.bounds)]).max())
+    if not farthest <= FARTHEST:
+        raise OptionError(
+            f"must be at least {1 / FARTHEST:g} of the distance between values and bounds",
+            parameter="scale",
+            given=noise.scale,
+            remedy="give values, bounds and scale in the same unit",
+        )
+    if not made._range[0] < made._range[1]:
+        raise OptionError(
+            "must be farther apart than rounding of the values",
+            parameter="bounds",
+            given=noise.bounds,
+            remedy="give values, bounds and scale in the same unit",
+        )
     return made
 
 
-def _crossing(rising: Callable[[float], float], start: float, step: float) -> float:
+def _crossing(rising: Callable[[float], float], start: float) -> float:
     """Where `rising` becomes positive, looking both ways from start."""
     low = high = start
-    fine = 1e-15 * step
+    step = 1.0
     while rising(low) > 0:
         low, step = low - step, 2 * step
     while rising(high) <= 0:
         high, step = high + step, 2 * step
-    return float(brentq(rising, low, high, xtol=fine, rtol=1e-15))
+
+    def bounded(at: float) -> float:
+        return min(max(rising(at), -LARGE), LARGE)  # infinite values would leave nothing to interpolate
+
+    found, _ = brentq(bounded, low, high, xtol=1e-15, rtol=1e-15, maxiter=1000, full_output=True, disp=False)
+    return float(found)
 
 
 def _union(pieces: Sequence[Piece]) -> list[Piece]:

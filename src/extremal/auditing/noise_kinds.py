@@ -10,13 +10,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import log_ndtr
 
 from .._common import checks
 from .._common.types import Floats
 from ..errors import OptionError, PriorError
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior, check_prior
+
+NARROW = 1e-6  # an interval in which the density is constant to 1e-12
 
 
 @dataclass(frozen=True)
@@ -56,32 +58,41 @@ class Noise:
     @property
     def variance(self) -> float:
         """The variance of the noise, before any bound."""
-        return self.scale**2 * (2.0 if self.family == "laplace" else 1.0)
+        return self.scale * self.scale * self.unit_variance
 
-    def below(self, distance: Floats) -> Floats:
-        """P(noise <= distance).
+    @property
+    def unit_variance(self) -> float:
+        """The variance at a scale of 1."""
+        return 2.0 if self.family == "laplace" else 1.0
 
-        Parameters
-        ----------
-        distance
-            Report minus value.
-        """
-        z = np.asarray(distance) / self.scale
+    def log_below(self, z: Floats) -> Floats:
+        """log P(noise <= z), z in units of the scale."""
         if self.family == "gaussian":
-            return np.asarray(ndtr(z))
-        half = np.exp(-np.abs(z)) / 2
-        return np.where(z < 0, half, 1 - half)
+            return np.asarray(log_ndtr(z))
+        return np.where(z < 0, z - math.log(2), np.log1p(-np.exp(-np.abs(z)) / 2))
 
-    def log_density(self, distance: Floats) -> Floats:
-        """The logarithm of the density, up to a constant that all values share.
+    def log_between(self, low: Floats, high: Floats) -> Floats:
+        """log P(low < noise <= high), in units of the scale: from the side where both are rarer."""
+        flipped = low > 0
+        low, high = np.where(flipped, -high, low), np.where(flipped, -low, high)
+        above, under = self.log_below(high), self.log_below(low)
+        middle = np.where(np.isfinite(low) & np.isfinite(high), low, 0.0)  # about
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            wide = np.where(above > under, above + np.log(-np.expm1(under - above)), -np.inf)
+            narrow = np.log(high - low) + self._log_density(middle)
+            return np.where((high - low) * (1 + np.abs(middle)) < NARROW, narrow, wide)
 
-        Parameters
-        ----------
-        distance
-            Report minus value.
-        """
-        z = np.abs(np.asarray(distance)) / self.scale
-        return -z if self.family == "laplace" else -(z**2) / 2
+    def _log_density(self, z: Floats) -> Floats:
+        """In units of the scale."""
+        if self.family == "gaussian":
+            return np.asarray(-z * z / 2 - math.log(2 * math.pi) / 2)
+        return -np.abs(z) - math.log(2)
+
+    def log_ratios(self, y: float, values: Floats, x: int) -> Floats:
+        """log of the densities of a report given the values, over that given value x, in units of the scale."""
+        if self.family == "laplace":
+            return np.asarray(np.abs(y - values[x]) - np.abs(y - values))
+        return np.asarray((values - values[x]) * (y - values / 2 - values[x] / 2))
 
     def __str__(self) -> str:
         kind = f"{self.family.capitalize()} noise of scale {self.scale:g}"
@@ -158,11 +169,6 @@ def _geometric_below(k: Floats, scale: float) -> Floats:
 
 def numeric_values(prior: Prior) -> Floats:
     """The labels of a prior, which must be numbers."""
+    remedy = "e.g. `Prior({0: 0.5, 1: 0.3, 2: 0.2})`"
     labels = check_prior(prior).labels
-    if any(isinstance(x, bool) or not isinstance(x, int | float) or not math.isfinite(x) for x in labels):
-        raise PriorError(
-            "the labels must be numbers to add noise to",
-            given=", ".join(repr(x)[:20] for x in labels[:3]),
-            remedy="e.g. `Prior({0: 0.5, 1: 0.3, 2: 0.2})`",
-        )
-    return np.array([float(x) for x in labels])  # type: ignore[arg-type]
+    return np.array([checks.number(x, "label", remedy=remedy, error=PriorError) for x in labels])

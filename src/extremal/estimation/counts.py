@@ -192,7 +192,10 @@ def _from_column(outputs: Labels, reports: Any) -> Counts:
 
 
 def _integers(given: Any, outputs: Labels) -> Counts:
-    raw = np.asarray(given)
+    try:
+        raw = np.asarray(given)
+    except ValueError:  # lists within the list
+        raw = np.array(list(given), dtype=object)
     if raw.shape != (len(outputs),):
         raise ValuesError(
             f"must be one for each of the {len(outputs)} outputs",

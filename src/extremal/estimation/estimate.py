@@ -149,7 +149,7 @@ def estimate(
         _check_counts(how.matrix, counts_in(cells, how.matrix.outputs))
     totals = None if sample.design is None else survey_totals(cells, blocks, size, sample.design)
     if totals is not None:
-        _check_weights(totals.totals.reshape(blocks, size), sample.group_labels)
+        _check_weights(totals.squares.reshape(blocks, size), sample.group_labels)
     # The error is divided over the groups, so that the intervals of the whole table hold together.
     level = how.confidence if intervals == "each" else 1 - (1 - how.confidence) / blocks
     counts = np.bincount(cells, minlength=blocks * size).reshape(blocks, size)
@@ -238,14 +238,14 @@ def _check_drawn(matrix: Mechanism, table: Table | None, column: Any) -> None:
         )
 
 
-def _check_weights(totals: Floats, groups: Labels) -> None:
-    nothing = totals.sum(axis=1) == 0
+def _check_weights(squares: Floats, groups: Labels) -> None:
+    nothing = squares.sum(axis=1) == 0  # weights are in units of the largest
     if nothing.any():
         empty = [group for group, none in zip(groups, nothing, strict=True) if none]
         raise ValuesError(
             "must not all be 0 in a group",
             parameter="weights",
-            given=f"only zeros in {shorten(empty, 3)}",
+            given=f"next to none in {shorten(empty, 3)}",
             remedy="leave these people out",
         )
 

@@ -131,5 +131,9 @@ def sorted_labels(values: Any) -> list[Any]:
     """The values in their own order where they have one, else by type and text."""
     try:
         return sorted(values)
-    except TypeError:
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+    ):  # what is not ordered, or an int beyond doubles beside a float
         return sorted(values, key=lambda value: (type(value).__name__, str(value)))

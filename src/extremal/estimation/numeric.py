@@ -203,7 +203,7 @@ class Brackets:
 def _increasing(values: Iterable[float], what: str, finite: bool) -> list[float]:
     try:
         x = [float(value) for value in values]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         x = []
     inner = x if finite else x[1:-1]
     if (

@@ -190,7 +190,7 @@ def check_weights(values: Any) -> Floats:
 def _number(value: Any) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return float("nan")
 
 

@@ -161,7 +161,10 @@ def split(windows: Windows, reports: Any) -> tuple[Numbers, Numbers]:
 
 def whole_numbers(reports: Any) -> NDArray[Any]:
     """The reports as an array; those that are text after a round trip through a file, as numbers, if they are any."""
-    raw = np.asarray(reports)
+    try:
+        raw = np.asarray(reports)
+    except ValueError:  # lists within the list
+        raw = np.array([], dtype=np.float64)
     if raw.dtype.kind in "OUS" and raw.ndim == 1:
         try:
             return np.array([int(value) for value in raw.tolist()], dtype=np.int64)

@@ -92,7 +92,8 @@ class Mean(Purpose):
             checks.cover(place, "scores", check_prior(prior).labels)
             s = s[[place[label] for label in prior.labels]]
         checks.length(s, "scores", check_prior(prior).size, "label")
-        s = s - s.min()  # a constant changes no error, and this keeps precision
+        s = _moderate(s)
+        s = _moderate(s - s.min())  # a constant changes no error, and this keeps precision
         s = s - prior.probabilities @ s
         return np.asarray(np.multiply.outer(s, s))
 
@@ -193,7 +194,13 @@ class Quadratic(Purpose):
 
     def loss(self, prior: Prior) -> Floats:
         checks.length(self.matrix, "matrix", check_prior(prior).size, "label")
-        return self.matrix
+        return _moderate(self.matrix)
+
+
+def _moderate(values: Floats) -> Floats:
+    """The values in another unit if squares of them would be no doubles; an efficiency has no unit."""
+    most = float(np.abs(values).max())
+    return values / most if most > 0 and not 1e-50 < most < 1e50 else values
 
 
 def square_root(A: Floats) -> Floats:

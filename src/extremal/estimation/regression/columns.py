@@ -54,7 +54,10 @@ def read(data: Any, wanted: Sequence[str], private: Sequence[str]) -> Any:
         lengths = {name: len(column) for name, column in columns.items()}
         if len(set(lengths.values())) > 1:
             raise ValuesError("columns must be of one length", given=f"{lengths}"[:120])
-        return _native(pd.DataFrame({name: _plain(column) for name, column in columns.items()}))
+        try:
+            return _native(pd.DataFrame({name: _plain(column) for name, column in columns.items()}))
+        except ValueError as error:
+            raise ValuesError("columns must hold one value for each person", given=str(error)[:80]) from None
     return _native(_from_frame(data, wanted))
 
 

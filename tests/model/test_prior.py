@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import extremal as ex
 from extremal.model.labels import count_values
 from tests.support.strategies import priors
+from tests.support.wording import refused
 
 
 def test_labels_keep_the_callers_order_and_type():
@@ -249,6 +250,6 @@ def test_notebooks_show_the_beginning_of_a_long_prior():
 
 def test_single_precision_that_misses_1_is_refused_with_a_way_out():
     rounded = np.array([0.1, 0.2, 0.7], dtype=np.float32)
-    with pytest.raises(ex.errors.PriorError, match=r"rounded shares use Prior\.from_counts"):
+    with refused(ex.errors.PriorError, "prior", "Prior.from_counts"):
         ex.Prior(rounded)
     assert ex.Prior.from_counts(rounded).probabilities == pytest.approx([0.1, 0.2, 0.7], abs=1e-7)

@@ -14,6 +14,7 @@ from extremal.errors import OptionError
 from extremal.model.evidence import l1_radius
 from tests.support.prior_sets import random_members, some_sets
 from tests.support.strategies import priors
+from tests.support.wording import refused
 
 
 def smallest_mean(priors, p):
@@ -176,7 +177,7 @@ def test_both_kinds_together_each_get_half_of_what_may_fail():
     assert both.radius == ex.PriorSet.from_counts([7, 30, 13], 0.95, kind="l1").radius
     assert np.array_equal(both.lower, ex.PriorSet.from_counts([7, 30, 13], 0.95, kind="intervals").lower)
     assert both.confidence == 0.9
-    with pytest.raises(OptionError, match="kind must be one of"):
+    with refused(OptionError, "kind"):
         ex.PriorSet.from_counts([7, 30, 13], kind="ball")
 
 
@@ -265,15 +266,15 @@ def test_a_set_cannot_be_changed(priors):
 
 
 def test_a_mechanism_for_other_symbols_is_refused():
-    with pytest.raises(ex.errors.MechanismError, match="same number of symbols"):
+    with refused(ex.errors.MechanismError, "3 and 2"):
         ex.pml(ex.PriorSet.at_least(3, 0), ex.Mechanism(np.eye(2)))
 
 
 def test_intervals_and_a_nominal_prior_are_matched_by_label_or_refused():
     lower, upper = {"a": 0.7, "b": 0.1}, {"a": 0.9, "b": 0.3}
-    with pytest.raises(ex.errors.PriorError, match="in this order"):
+    with refused(ex.errors.PriorError, "['b', 'a']"):
         ex.PriorSet.intervals(lower, upper, nominal=ex.Prior({"b": 0.75, "a": 0.25}))
-    with pytest.raises(ex.errors.PriorError, match="in this order"):
+    with refused(ex.errors.PriorError, "['x', 'y']"):
         ex.PriorSet.intervals(
             [0.7, 0.1], [0.9, 0.3], labels=["a", "b"], nominal=ex.Prior({"x": 0.75, "y": 0.25})
         )

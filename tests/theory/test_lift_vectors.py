@@ -13,6 +13,7 @@ from extremal.errors import SizeError
 from extremal.theory.lift_vectors import lift_vertices
 from tests.support import oracles
 from tests.support.strategies import designs, masses
+from tests.support.wording import refused
 
 LOWS = st.sampled_from([0.0, 0.0, 0.2, 0.9])
 
@@ -124,5 +125,5 @@ def test_masses_of_any_size_are_handled(p, epsilon, exponent):
 def test_eighteen_symbols_are_practical_and_more_than_22_are_refused():
     p = np.random.default_rng(0).dirichlet(np.ones(16))
     assert len(ex.theory.extremal_lift_vectors(ex.Prior(p), math.log(2))) > 50_000
-    with pytest.raises(SizeError, match="at most 22 symbols"):
+    with refused(SizeError, "22"):
         ex.theory.extremal_lift_vectors(ex.Prior.uniform(23), 0.5)

@@ -338,10 +338,27 @@ def test_rates_are_limited_without_keeping_addresses():
         limits.check("127.0.0.1")  # a proxy
     assert not any(b"192.0.2" in name or "192.0.2" in repr(name) for name in limits._clients)
     assert "192.0.2" not in repr(limits)
+    now[0] += 61
+    limits.check("192.0.2.9")
+    assert len(limits._clients) == 1  # the others have been forgotten
+    now[0] += 61
+    limits.forget()  # which the server does by itself, too
+    assert limits._clients == {}
     everybody = Limits(Bucket(1, 0, lambda: now[0]))
     everybody.check("192.0.2.7")
     with pytest.raises(Refusal):
         everybody.check("192.0.2.9")
+
+
+def test_of_too_many_addresses_the_first_are_forgotten(monkeypatch):
+    monkeypatch.setattr(guard, "MOST_CLIENTS", 3)
+    limits = Limits(Bucket(1000, 0), burst=1, rate=0)
+    for k in range(5):
+        limits.check(f"192.0.2.{k}")
+    assert len(limits._clients) == 3
+    with pytest.raises(Refusal):
+        limits.check("192.0.2.4")
+    limits.check("192.0.2.0")
 
 
 # When the database fails

@@ -357,6 +357,16 @@ def test_a_lost_connection_is_an_error_and_the_next_try_counts_once(postgres_clu
         store.database.close()
 
 
+def test_nobody_notices_that_a_database_was_restarted_while_nobody_answered(postgres_cluster):
+    with create_store(postgres_cluster.url, published()) as store:
+        assert store.add([submission(1)]) == [ACCEPTED]
+        postgres_cluster.stop()
+        postgres_cluster.start()
+        assert store.add([submission(2)]) == [ACCEPTED]
+        assert store.count() == 2
+    postgres_cluster.empty()
+
+
 def test_a_connection_that_is_lost_in_the_middle_of_a_transaction_stores_nothing(
     postgres_cluster, monkeypatch
 ):

@@ -20,7 +20,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from .._common.web import BACKLOG
-from .guard import Proxies, neighbourhood
+from .guard import Limits, Proxies, neighbourhood
 
 HEAD_SECONDS = 15.0  # to encrypt and to send the head of a request; also to be idle
 BODY_SECONDS = 25.0  # longer than guard.READ_SECONDS, after which the application answers 408
@@ -185,9 +185,9 @@ def protocol(gate: Gate) -> type[H11Protocol]:
 class Server(uvicorn.Server):  # type: ignore[misc]
     """A server whose connections pass a gate."""
 
-    def __init__(self, config: uvicorn.Config, gate: Gate) -> None:
+    def __init__(self, config: uvicorn.Config, gate: Gate, limits: Limits) -> None:
         super().__init__(config)
-        self.gate = gate
+        self.gate, self.limits = gate, limits
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve on these sockets until told to end."""
@@ -197,6 +197,7 @@ class Server(uvicorn.Server):  # type: ignore[misc]
         """Called ten times a second."""
         if counter % 10 == 0:
             self.gate.sweep()
+            self.limits.forget()
         return bool(await super().on_tick(counter))
 
 

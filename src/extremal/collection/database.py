@@ -113,7 +113,7 @@ class Database:
     def session(self) -> Iterator[Session]:
         """For statements of which each is a transaction of its own; StoreError if the database fails."""
         with self.failing():
-            raw = self._idle_one() or self.connect()
+            raw = self._ready()
             try:
                 yield Session(raw, self.mark)
             except BaseException:
@@ -158,6 +158,17 @@ class Database:
         """Close the connections that nobody uses."""
         while (raw := self._idle_one()) is not None:
             raw.close()
+
+    def is_alive(self, raw: Any) -> bool:
+        """Whether a connection that has waited still holds."""
+        return True
+
+    def _ready(self) -> Any:
+        while (raw := self._idle_one()) is not None:
+            if self.is_alive(raw):
+                return raw
+            raw.close()
+        return self.connect()
 
     def _idle_one(self) -> Any:
         try:
@@ -258,6 +269,14 @@ class Postgresql(Database):
         import psycopg
 
         return psycopg.connect(self._address, autocommit=True, connect_timeout=10)
+
+    def is_alive(self, raw: Any) -> bool:
+        """Servers are restarted while nobody answers; the next person is not to notice."""
+        try:
+            raw.execute("SELECT 1")
+        except self.errors:
+            return False
+        return True
 
     def forget_order(self) -> None:
         # Rows carry the number of the transaction that wrote them: all get the same new one.

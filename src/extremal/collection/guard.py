@@ -2,7 +2,7 @@
 
 Reports come from the survey's own page: a request that a browser sent for another site is refused by its Origin and
 Sec-Fetch-Site headers. Limits of rate live in memory: addresses are turned into numbers under a key that only this
-process knows, and are forgotten after a minute without requests.
+process knows, and are forgotten a minute after the last post.
 """
 
 from __future__ import annotations
@@ -158,15 +158,20 @@ class Limits:
         if not self.everybody.take():
             raise busy
 
+    def forget(self) -> None:
+        """Forget who has not posted for a minute: they may post as much as anybody new. And the first of too many."""
+        since = self.clock() - FORGET_SECONDS
+        while self._clients:
+            first = next(iter(self._clients))  # the last to post stand last
+            if self._clients[first].at > since and len(self._clients) < MOST_CLIENTS:
+                break
+            del self._clients[first]
+
     def _client(self, address: str) -> Bucket:
+        self.forget()
         name = hashlib.blake2b(neighbourhood(address).encode(), key=self._key, digest_size=8).digest()
-        if name not in self._clients:
-            if len(self._clients) >= MOST_CLIENTS or (self._clients and len(self._clients) % 1000 == 0):
-                since = self.clock() - FORGET_SECONDS
-                self._clients = {n: b for n, b in self._clients.items() if b.at > since}
-            if len(self._clients) >= MOST_CLIENTS:
-                self._clients.clear()
-            self._clients[name] = Bucket(self.burst, self.rate, self.clock)
+        known = self._clients.pop(name, None)
+        self._clients[name] = known or Bucket(self.burst, self.rate, self.clock)
         return self._clients[name]
 
 

@@ -82,10 +82,9 @@ class Settings:
     log: Log = lambda line: print(line, flush=True)
 
 
-def create_app(store: Store, settings: Settings) -> ASGIApp:
+def create_app(store: Store, settings: Settings, limits: Limits) -> ASGIApp:
     """The application for a store and its survey."""
     published = store.published
-    limits = Limits(Bucket(2 * settings.rate, settings.rate), proxies=settings.proxies)
     files = {f"/{name}": text for name, text in page_of(published, "reports").files.items()}
     files |= {f"/{name}": (STATIC / name).read_text("utf-8") for name in ("results.js", "results.css")}
     files |= {"/": files["/index.html"], "/results": (STATIC / "results.html").read_text("utf-8")}
@@ -302,8 +301,9 @@ def make_server(store: Store, settings: Settings, tls: Certificate | None = None
     secured = {} if tls is None else {"ssl_certfile": tls.certificate, "ssl_keyfile": tls.key}
     tell = once(settings.log)
     gate = Gate(settings.proxies, tell, room_for_connections())
+    limits = Limits(Bucket(2 * settings.rate, settings.rate), proxies=settings.proxies)
     config = uvicorn.Config(
-        Peers(create_app(store, settings), settings.proxies, tell),
+        Peers(create_app(store, settings, limits), settings.proxies, tell),
         log_level="critical",
         access_log=False,
         server_header=False,
@@ -317,7 +317,7 @@ def make_server(store: Store, settings: Settings, tls: Certificate | None = None
         timeout_graceful_shutdown=5,
         **secured,
     )
-    return Server(config, gate)
+    return Server(config, gate, limits)
 
 
 def serve(store: Store, bound: socket.socket, settings: Settings, tls: Certificate | None = None) -> None:

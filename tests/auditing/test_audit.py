@@ -267,18 +267,22 @@ def test_an_attribute_leaks_no_more_than_the_answer_whatever_it_is(pair, data):
 @pytest.mark.parametrize(
     ("call", "kind", "words"),
     [
-        (lambda: ex.audit([0.5, 0.5], SKEWED), ex.errors.PriorError, "must be a Prior"),
-        (lambda: ex.audit(PRIOR, np.eye(3)), ex.errors.MechanismError, "must be a Mechanism"),
+        (lambda: ex.audit([0.5, 0.5], SKEWED), ex.errors.PriorError, "prior"),
+        (lambda: ex.audit(PRIOR, np.eye(3)), ex.errors.MechanismError, "mechanism"),
         (lambda: ex.audit(ex.Prior.uniform(2), SKEWED), ex.errors.MechanismError, "got 2 and 3"),
-        (lambda: ex.audit(PRIOR, SKEWED).guess_bound(1.5), ex.errors.OptionError, "from 0 to 1"),
+        (lambda: ex.audit(PRIOR, SKEWED).guess_bound(1.5), ex.errors.OptionError, "before"),
         (lambda: ex.audit(PRIOR, SKEWED).tail(-1), ex.errors.EpsilonError, "epsilon"),
         (
             lambda: ex.audit(PRIOR, SKEWED, attribute={"never": 1}),
             ex.errors.MechanismError,
             "KeyError for 'once'",
         ),
-        (lambda: ex.audit(PRIOR, SKEWED, attribute=lambda x: 1), ex.errors.PriorError, "at least 2 values"),
-        (lambda: ex.audit(PRIOR, SKEWED, attribute=lambda x: [x]), ex.errors.MechanismError, "hashable"),
+        (lambda: ex.audit(PRIOR, SKEWED, attribute=lambda x: 1), ex.errors.PriorError, r"\[1\]"),
+        (
+            lambda: ex.audit(PRIOR, SKEWED, attribute=lambda x: [x]),
+            ex.errors.MechanismError,
+            "TypeError for 'never'",
+        ),
         (
             lambda: ex.audit(PRIOR, SKEWED, attribute=ex.Mechanism(np.eye(2))),
             ex.errors.MechanismError,

@@ -192,40 +192,40 @@ BAD = ex.Mechanism(np.eye(2))
 @pytest.mark.parametrize(
     ("call", "kind", "words"),
     [
-        (lambda: ex.composition.joint_release(), ex.errors.MechanismError, "at least one mechanism"),
-        (lambda: ex.composition.joint_release(np.eye(2)), ex.errors.MechanismError, "must be a Mechanism"),
+        (lambda: ex.composition.joint_release(), ex.errors.MechanismError, "got none"),
+        (lambda: ex.composition.joint_release(np.eye(2)), ex.errors.MechanismError, "mechanism"),
         (lambda: ex.composition.compose_releases(PRIOR, BAD, BAD), ex.errors.MechanismError, "got 3 and 2"),
         (
             lambda: ex.composition.repeat_release(PRIOR, ex.Mechanism(np.eye(3)), 0),
             ex.errors.OptionError,
-            "whole number >= 1",
+            "releases",
         ),
         (
             lambda: ex.composition.repeat_release(PRIOR, ex.Mechanism(np.eye(3)), 2.5),
             ex.errors.OptionError,
-            "whole number >= 1",
+            "releases",
         ),
         (
             lambda: ex.composition.repeat_release(PRIOR, ex.Mechanism(np.eye(3)), True),
             ex.errors.OptionError,
-            "whole number >= 1",
+            "releases",
         ),
         (
             lambda: ex.composition.repeat_release(
                 PRIOR, ex.Mechanism(np.random.default_rng(0).dirichlet(np.ones(9), 3)), 60
             ),
             ex.errors.SizeError,
-            "merge outputs",
+            "7392009768 tables of counts fo",
         ),
         (
             lambda: ex.composition.posterior(PRIOR, ex.Mechanism(np.eye(3)), 7),
             ex.errors.MechanismError,
-            "output of the mechanism",
+            "outcome",
         ),
         (
             lambda: ex.composition.posterior(PRIOR, ex.Mechanism(np.eye(3)), 0),
             ex.errors.PriorError,
-            "the secret is known",
+            "only 'never' after the reports",
         ),
         (
             lambda: ex.composition.Transcript.start(PRIOR).observe(ex.Mechanism([[0, 1]] * 3), 0),
@@ -237,18 +237,18 @@ BAD = ex.Mechanism(np.eye(2))
                 ex.Mechanism(np.eye(2), ["never", "once"]), 0
             ),
             ex.errors.MechanismError,
-            "still possible",
+            r"none for \['often'\]",
         ),
         (
             lambda: ex.composition.adaptive(ex.Mechanism(np.eye(3)), {0: BAD}),
             ex.errors.MechanismError,
-            "still possible|for every outcome",
+            "none for 1",
         ),
         (lambda: ex.composition.releases_within(PRIOR, BAD, 1), ex.errors.MechanismError, "got 3 and 2"),
         (
             lambda: ex.composition.releases_within(PRIOR, ex.Mechanism(np.eye(3)), -1),
             ex.errors.EpsilonError,
-            ">= 0",
+            "epsilon",
         ),
         (
             lambda: ex.composition.epsilon_per_release(PRIOR, 2, 0.5, tolerance=2),
@@ -258,7 +258,7 @@ BAD = ex.Mechanism(np.eye(2))
         (
             lambda: ex.composition.epsilon_per_release(PRIOR, 2, 0.5, lambda p, e: ex.Mechanism(np.eye(3))),
             ex.errors.EpsilonError,
-            "leak nothing at level 0",
+            "a mechanism of which 2 release",
         ),
         (lambda: ex.theory.restrict(BAD, [0, 5]), ex.errors.MechanismError, "labels"),
         (lambda: ex.theory.postprocess(BAD, {0: "a"}), ex.errors.MechanismError, "KeyError for 1"),

@@ -11,7 +11,7 @@ import extremal as ex
 from extremal._common.plot import BLUE, GREEN, GREY, ORANGE
 from extremal._common.types import Floats
 from extremal.estimation.contrasts import Channel
-from extremal.optimization.estimation import standard_error
+from extremal.optimization.estimates import standard_error
 from extremal.studies.data import ORDER, anes96
 from extremal.studies.paper.panel import Check, Panel, fact, within
 

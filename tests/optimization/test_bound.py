@@ -7,9 +7,9 @@ import pytest
 
 import extremal as ex
 from extremal.errors import ProofError
-from extremal.optimization import estimation, methods
-from extremal.optimization import sets as robust
-from extremal.optimization.bound import checked_bound
+from extremal.optimization import estimates, utilities
+from extremal.optimization import utilities_over_sets as robust
+from extremal.optimization.finish import checked_bound
 
 PRIOR = ex.Prior.from_counts(1 / np.arange(1, 13))
 
@@ -29,8 +29,7 @@ def lowered(call, part=1e-6):
 
     def solver(*args, **options):
         found = call(*args, **options)
-        name = "upper" if hasattr(found, "upper") else "upper_bound"
-        return replace(found, **{name: found.value * (1 - part)})
+        return replace(found, upper=found.value * (1 - part))
 
     return solver
 
@@ -38,16 +37,16 @@ def lowered(call, part=1e-6):
 @pytest.mark.parametrize(
     ("module", "solver", "prior", "utility"),
     [
-        (methods, "solve_separable", PRIOR, ex.mutual_information),
-        (methods, "gain_program", PRIOR, ex.ExpectedGain(np.eye(12))),
+        (utilities, "solve_separable", PRIOR, ex.mutual_information),
+        (utilities, "gain_program", PRIOR, ex.ExpectedGain(np.eye(12))),
         (
             robust,
             "listed_program",
             ex.PriorSet.l1_ball(ex.Prior([0.5, 0.3, 0.2]), 0.1),
             ex.mutual_information,
         ),
-        (estimation, "solve", PRIOR, ex.shares),
-        (estimation, "solve_set", ex.PriorSet.at_least(ex.Prior([0.5, 0.3, 0.2]), 0.05), ex.shares),
+        (estimates, "best_mixture", PRIOR, ex.shares),
+        (estimates, "over_set", ex.PriorSet.at_least(ex.Prior([0.5, 0.3, 0.2]), 0.05), ex.shares),
     ],
 )
 def test_a_solver_with_a_wrong_bound_is_found_out(monkeypatch, module, solver, prior, utility):

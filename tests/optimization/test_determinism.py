@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.optimization.effort import Budget
+from extremal.optimization.effort import Effort
 from extremal.optimization.masters.linear import Master
 from extremal.optimization.oracles.knapsack.oracle import column_generation
 from extremal.optimization.oracles.knapsack.separable import Separable
@@ -16,7 +16,8 @@ from extremal.optimization.oracles.knapsack.separable import Separable
 CASES = """
 import numpy as np
 import extremal as ex
-from extremal.optimization.problem import Effort, Problem
+from extremal.optimization.effort import Effort
+from extremal.optimization.problem import Problem
 from extremal.optimization.solve import solve
 
 def zipf(n):
@@ -80,8 +81,8 @@ def test_a_design_stopped_by_the_time_limit_says_so():
     assert free.proven
 
 
-def test_a_part_of_a_budget_counts_for_the_whole():
-    whole = Budget(100)
+def test_a_part_of_an_effort_counts_for_the_whole():
+    whole = Effort(nodes=100)
     part = whole.part(0.5)
     part.spend(50)
     assert part.over
@@ -98,17 +99,17 @@ def test_without_a_time_limit_nobody_looks_at_the_clock(monkeypatch):
         pytest.fail("the clock was asked")
 
     monkeypatch.setattr(time, "perf_counter", forbidden)
-    budget = Budget.of(10)
+    budget = Effort().for_size(10)
     assert not budget.over
     assert not budget.part(0.5).over
 
 
 @pytest.mark.parametrize("nodes", [1e6, 1e7])
-def test_a_budget_that_ends_amid_a_round_leaves_the_last_solution(nodes):
+def test_an_effort_that_ends_amid_a_round_leaves_the_last_solution(nodes):
     """Columns that came in after the last program have no weights."""
     weights = 1 + 0.1 * np.random.default_rng(36).random(36)
     problem = Separable(weights / weights.sum(), ex.mutual_information.f, 0.0, 2.0)
-    late = column_generation(problem, 0.0, Budget(nodes))
+    late = column_generation(problem, 0.0, Effort(nodes=nodes))
     assert late.value <= late.upper
     np.testing.assert_allclose(late.weights @ late.lifts, 1, atol=1e-12)
     master = Master(np.full(2, 0.5), 0.0, 2.0, 1.0)

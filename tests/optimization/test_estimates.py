@@ -10,18 +10,19 @@ from hypothesis import strategies as st
 import extremal as ex
 from extremal.certification.quadratic import check_quadratic
 from extremal.model.purpose import Quadratic, groups, mean, shares
-from extremal.optimization.estimates import solve
+from extremal.optimization.effort import Why
 from extremal.theory.closed_form import high_privacy
 from extremal.theory.lift_vectors import lift_vertices
 from tests.support.examples import at_most
+from tests.support.solving import mixture
 
 
 def checked(pi, epsilon, A, **options):
     pi = np.asarray(pi, dtype=float) / np.sum(pi)
-    found = solve(pi, epsilon, A, **options)
-    check = check_quadratic(pi, epsilon, A, found.matrix, found.value, found.upper_bound, found.certificate)
+    found = mixture(pi, epsilon, A, **options)
+    check = check_quadratic(pi, epsilon, A, found.matrix, found.value, found.upper, found.certificate)
     assert check.ok, check.problems
-    assert 0 < found.value <= found.upper_bound <= 1 + 1e-12
+    assert 0 < found.value <= found.upper <= 1 + 1e-12
     inside = found.lifts[(found.lifts > 0) & (found.lifts < found.lifts.max())]
     assert (inside > 1e-12).all()  # zeros are true zeros
     return found
@@ -53,7 +54,7 @@ def test_no_mixture_of_all_vertices_is_better(pi, epsilon):
     found = checked(pi, epsilon, A, tolerance=1e-6)
     best = efficiency_of(pi, A, best_loss(pi, epsilon, A))
     assert found.value == pytest.approx(best, rel=1e-5)
-    assert found.upper_bound >= best * (1 - 1e-6)
+    assert found.upper >= best * (1 - 1e-6)
 
 
 def test_other_losses_are_solved_too():
@@ -149,7 +150,7 @@ def test_merging_what_a_purpose_does_not_tell_apart_does_not_hurt():
     merged = ex.Prior({"left": 0.55, "right": 0.35, "rest": 0.1})
     small = checked(merged.probabilities, 0.7, groups({"left": ["left"], "right": ["right"]}).loss(merged))
     assert found.value == pytest.approx(small.value, rel=1e-6)
-    every = solve(prior.probabilities, 0.7, np.eye(5))
+    every = mixture(prior.probabilities, 0.7, np.eye(5))
     assert found.value >= purpose(prior, ex.Mechanism(every.matrix, prior.labels)) * (1 - 1e-6)
 
 
@@ -158,7 +159,7 @@ def test_means_of_scores_have_proven_designs():
     purpose = mean([1, 2, 3, 4, 5])
     found = checked(prior.probabilities, 0.7, purpose.loss(prior))
     assert found.gap <= 2e-3
-    every = solve(prior.probabilities, 0.7, np.eye(5))
+    every = mixture(prior.probabilities, 0.7, np.eye(5))
     assert found.value > purpose(prior, ex.Mechanism(every.matrix, prior.labels))
 
 
@@ -182,7 +183,7 @@ def test_more_than_60_symbols_have_proven_designs_next_to_the_first_and_the_last
 
 def test_larger_levels_are_worth_more():
     pi = np.array([0.4, 0.3, 0.2, 0.1])
-    values = [solve(pi, e, np.eye(4), tolerance=1e-7).value for e in np.linspace(0.05, 2.5, 15)]
+    values = [mixture(pi, e, np.eye(4), tolerance=1e-7).value for e in np.linspace(0.05, 2.5, 15)]
     assert (np.diff(values) > -1e-7).all()
 
 
@@ -190,7 +191,7 @@ def test_larger_levels_are_worth_more():
 def test_equal_questions_have_equal_answers():
     pi = 1 / np.arange(1, 21)
     pi /= pi.sum()
-    one, two = (solve(pi, 0.8, np.eye(20), rounds=3) for _ in range(2))
+    one, two = (mixture(pi, 0.8, np.eye(20), rounds=3) for _ in range(2))
     np.testing.assert_array_equal(one.matrix, two.matrix)
 
 
@@ -202,14 +203,14 @@ def test_without_time_or_rounds_there_is_randomized_response_with_a_bound():
         found = checked(pi, 0.8, np.eye(20), progress=lambda *figures: told.append(figures), **options)
         response = shares(prior, ex.theory.randomized_response_for_pml(prior, 0.8))
         assert found.value == pytest.approx(response, rel=1e-9)
-        assert found.stats["out_of_time"] == ("time_limit" in options)
+        assert found.stats.why is (Why.TIME if "time_limit" in options else Why.WORK)
     assert all(0 < value <= upper <= 1 for value, upper in told)
 
 
 def test_a_start_is_never_lost():
     pi = np.array([0.4, 0.3, 0.2, 0.1])
-    less = solve(pi, 0.6, np.eye(4))
-    more = solve(pi, 0.61, np.eye(4), start=less.lifts)
+    less = mixture(pi, 0.6, np.eye(4))
+    more = mixture(pi, 0.61, np.eye(4), start=less.lifts)
     assert more.value >= less.value * (1 - 1e-3)
 
 
@@ -240,7 +241,7 @@ def test_every_prior_and_level_has_a_proven_design(masses, epsilon, kind):
 
 def test_estimates_are_as_good_as_the_efficiency_says():
     prior = ex.Prior([0.4, 0.3, 0.2, 0.1])
-    found = solve(prior.probabilities, 0.8, np.eye(4))
+    found = mixture(prior.probabilities, 0.8, np.eye(4))
     certified = ex.certify(prior, ex.Mechanism(found.matrix, prior.labels), 0.8)
     rng = np.random.default_rng(3)
     people, errors = 2000, []

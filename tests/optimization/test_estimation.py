@@ -10,7 +10,7 @@ from scipy.optimize import linprog, minimize
 
 import extremal as ex
 from extremal.errors import EpsilonError, OptionError, PriorError
-from extremal.optimization.estimation import standard_error
+from extremal.optimization.estimates import standard_error
 from extremal.studies.data import ORDER, anes96
 from tests.support import oracles
 from tests.support.strategies import priors

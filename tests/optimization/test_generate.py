@@ -13,9 +13,9 @@ from scipy.optimize import linprog
 
 import extremal as ex
 from extremal.errors import SolverError
-from extremal.optimization.effort import Budget
-from extremal.optimization.generate import enumerate_program, relative_gap
-from extremal.optimization.masters.linear import Master
+from extremal.optimization.effort import Effort
+from extremal.optimization.generate import relative_gap
+from extremal.optimization.masters.linear import Master, enumerate_program
 from extremal.optimization.oracles.knapsack.local_search import fill, heuristic_generation
 from extremal.optimization.oracles.knapsack.oracle import chord_generation, column_generation
 from extremal.optimization.oracles.knapsack.separable import FINE_CELLS, Separable
@@ -113,7 +113,7 @@ def test_column_generation_attains_the_optimum_of_enumeration_and_proves_it(prog
         return
     problem = Separable(prior.probabilities, utility.f, low, high, FINE_CELLS)
     best = enumerate_program(prior.probabilities, low, high, of_rows(prior, utility))
-    solution = column_generation(problem, 1e-10, Budget())
+    solution = column_generation(problem, 1e-10, Effort())
     assert_feasible(solution, prior.probabilities, low, high)
     assert solution.value == pytest.approx(best.value, rel=1e-9, abs=rounded(program, 0))
     assert solution.upper - solution.value <= rounded(program, solution.value)
@@ -134,12 +134,12 @@ def test_a_run_that_ends_early_brackets_the_optimum(utility):
             if len(seen) > stop:
                 raise KeyboardInterrupt
 
-        solution = column_generation(problem, 0.0, Budget(), progress=interrupt)
+        solution = column_generation(problem, 0.0, Effort(progress=interrupt))
         assert solution.stats.interrupted, stop
         assert_feasible(solution, prior.probabilities, 0.0, 2.0)
         assert solution.value <= best * (1 + 1e-12), stop
         assert solution.upper >= best * (1 - 1e-12), stop
-    late = column_generation(problem, 1e-6, Budget(time_limit=0.0))
+    late = column_generation(problem, 1e-6, Effort(time_limit=0.0))
     assert late.stats.stopped
     assert late.value <= best * (1 + 1e-12)
     assert late.upper >= best * (1 - 1e-12)
@@ -148,7 +148,7 @@ def test_a_run_that_ends_early_brackets_the_optimum(utility):
 def test_progress_reports_a_value_that_never_falls_and_a_bound_that_never_rises():
     problem = Separable(np.random.default_rng(2).dirichlet(np.ones(26)), ex.mutual_information.f, 0.0, 1.6)
     seen = []
-    solution = column_generation(problem, 1e-6, Budget(), progress=lambda *pair: seen.append(pair))
+    solution = column_generation(problem, 1e-6, Effort(progress=lambda *pair: seen.append(pair)))
     values, uppers = np.array(seen).T
     assert len(seen) == solution.stats.rounds > 1
     assert (np.diff(values) >= -1e-9).all()
@@ -159,8 +159,8 @@ def test_progress_reports_a_value_that_never_falls_and_a_bound_that_never_rises(
 
 def test_a_good_start_saves_rounds_and_leads_to_the_same_value():
     problem = Separable(np.random.default_rng(2).dirichlet(np.ones(20)), ex.mutual_information.f, 0.0, 1.6)
-    cold = column_generation(problem, 1e-7, Budget())
-    warm = column_generation(problem, 1e-7, Budget(), start=cold.lifts)
+    cold = column_generation(problem, 1e-7, Effort())
+    warm = column_generation(problem, 1e-7, Effort(), start=cold.lifts)
     assert warm.stats.rounds < cold.stats.rounds
     assert warm.value == pytest.approx(cold.value, rel=2e-7)
 
@@ -173,7 +173,7 @@ def test_a_bound_by_chords_holds_for_any_finer_prior(utility):
     lowest, highest = coarse.reach
     assert lowest.max() == 0
     assert highest.min() == 1.9
-    bound = chord_generation(coarse, 0.0, Budget())
+    bound = chord_generation(coarse, 0.0, Effort())
     fine = ex.Prior(np.repeat(masses / 2, 2))
     best = enumerate_program(fine.probabilities, 0.0, 1.9, of_rows(fine, utility)).value
     assert bound.value <= best * (1 + 1e-12)
@@ -199,7 +199,7 @@ def test_local_search_is_feasible_no_better_than_the_optimum_and_claims_nothing(
     prior, low, high, utility = program
     mu = of_rows(prior, utility)
     best = enumerate_program(prior.probabilities, low, high, mu)
-    solution = heuristic_generation(prior.probabilities, low, high, mu, Budget(), patience=2)
+    solution = heuristic_generation(prior.probabilities, low, high, mu, Effort(), patience=2)
     assert_feasible(solution, prior.probabilities, low, high)
     assert solution.value <= best.value + rounded(program, best.value)
     assert solution.upper == math.inf
@@ -218,7 +218,7 @@ def test_local_search_stops_at_its_time_limit_and_on_an_interrupt():
             raise KeyboardInterrupt
         return of_rows(prior, ex.mutual_information)(lifts)
 
-    stopped = heuristic_generation(prior.probabilities, 0.0, 1.5, mu, Budget(time_limit=0.0))
+    stopped = heuristic_generation(prior.probabilities, 0.0, 1.5, mu, Effort(time_limit=0.0))
     assert not stopped.stats.interrupted
     assert stopped.stats.stopped
     assert stopped.stats.rounds == 1
@@ -231,7 +231,7 @@ def test_local_search_stops_at_its_time_limit_and_on_an_interrupt():
             raise KeyboardInterrupt
         return of_rows(prior, ex.mutual_information)(lifts)
 
-    solution = heuristic_generation(prior.probabilities, 0.0, 1.5, later, Budget())
+    solution = heuristic_generation(prior.probabilities, 0.0, 1.5, later, Effort())
     assert solution.stats.interrupted
     assert_feasible(solution, prior.probabilities, 0.0, 1.5)
 

@@ -13,8 +13,8 @@ import extremal as ex
 from extremal.auditing.budget import epsilon_per_release
 from extremal.estimation.least_epsilon import least_epsilon
 from extremal.estimation.precision import precision
-from extremal.optimization import generate as column_generation
-from extremal.optimization import search
+from extremal.optimization import estimates
+from extremal.optimization.masters import linear
 from tests.support.optima import assert_checked, assert_keeps_its_promises, run
 from tests.support.solving import design_by
 
@@ -98,7 +98,7 @@ def test_an_interrupt_ends_a_series_of_designs(series, monkeypatch):
     def interrupt(*given):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(search, "find_source", interrupt)
+    monkeypatch.setattr(estimates, "make_oracle", interrupt)
     prior = ex.Prior([0.4, 0.3, 0.2, 0.1])
     assert ex.design(prior, 0.8).stats.interrupted
     with pytest.raises(KeyboardInterrupt):
@@ -141,7 +141,7 @@ def test_without_any_time_there_still_is_a_design_that_holds(size):
 @pytest.mark.parametrize("size", [40, 450])
 def test_a_limit_that_ends_the_first_program_leaves_the_arc_mechanism(size, monkeypatch):
     """Beyond 400 symbols in blocks, of which it has more outputs than there are."""
-    monkeypatch.setattr(column_generation, "SMALL", 10)
+    monkeypatch.setattr(linear, "SMALL", 10)
     prior = ex.Prior(np.random.default_rng(size).dirichlet(np.ones(size)))
     design = ex.design(prior, 0.3, ex.mutual_information, time_limit=0)
     assert design.stats.stopped

@@ -7,8 +7,9 @@ import pytest
 from scipy.optimize import linprog
 
 import extremal as ex
-from extremal.optimization.effort import Budget
-from extremal.optimization.oracles.nested.lift_program import LiftProgram, admissible
+from extremal.model.lift_sets import SetLifts
+from extremal.optimization.effort import Effort
+from extremal.optimization.oracles.nested.lift_program import LiftProgram
 from extremal.optimization.oracles.nested.pricing import NestedPricer
 from extremal.optimization.oracles.nested.vertices import MOVED, climb, nested_columns, robust_vertices
 from tests.support.oracles import every_utility
@@ -180,7 +181,7 @@ def test_bounds_of_the_linear_programs_hold_without_trust_in_the_solver():
             column, bound = program.maximise(g)
             assert bound >= (lifts @ g).max() - 1e-12
             assert bound == pytest.approx((lifts @ g).max(), abs=1e-9)
-            made = admissible(priors, 2.0, column[None])[0]
+            made = SetLifts(priors, math.log(2.0)).admissible(column[None])[0]
             assert made == pytest.approx(column, abs=1e-7)
 
 
@@ -194,7 +195,7 @@ def test_pricing_finds_the_best_extremal_column():
                 pricer = NestedPricer(priors, c, utility.f)
                 for y in (np.zeros(6), pi * rng.standard_normal(6) / 4):
                     best = (utility.f(lifts) @ pi - lifts @ y).max()
-                    priced = pricer.price(y, best - 1e-3, 2.0, Budget())
+                    priced = pricer.price(y, best - 1e-3, 2.0, Effort())
                     assert best - 1e-12 <= priced.bound <= best + 1e-5
                     assert (utility.f(priced.lifts) @ pi - priced.lifts @ y).max() >= best - 1e-6
                     slack = c * priors.smallest_means(priced.lifts.T) - priced.lifts.max(axis=1)
@@ -221,9 +222,9 @@ def test_pricing_bounds_every_extremal_column_closely(n):
                 for y in (np.zeros(n), pi * rng.standard_normal(n)):
                     best = (f(lifts) @ pi - lifts @ y).max()
                     for threshold in (best - 0.1, best + 1e-9):
-                        bound = pricer.price(y, threshold, 2.0, Budget()).bound
+                        bound = pricer.price(y, threshold, 2.0, Effort()).bound
                         assert best - 1e-11 <= bound <= max(best, threshold) + 1e-5
-                    assert pricer.price(y, best - 0.5, 2.0, Budget(), 2000).bound >= best - 1e-11
+                    assert pricer.price(y, best - 0.5, 2.0, Effort(), 2000).bound >= best - 1e-11
 
 
 def test_bounds_of_a_search_that_is_cut_short_hold_for_every_extremal_column():
@@ -234,7 +235,7 @@ def test_bounds_of_a_search_that_is_cut_short_hold_for_every_extremal_column():
         for most in (1, 300, 3000, 30_000):
             y = pi * rng.standard_normal(7) / 4
             best = (ex.mutual_information.f(lifts) @ pi - lifts @ y).max()
-            priced = pricer.price(y, best - 1.0, 2.0, Budget(), most)
+            priced = pricer.price(y, best - 1.0, 2.0, Effort(), most)
             assert priced.bound >= best - 1e-12
 
 
@@ -268,7 +269,7 @@ def attack(priors, c, utility, dual, rng, count):
     more = kinds | (rng.random((count, n)) < rng.random((count, 1)))
     lifts = nested_columns(priors, c, kinds, more)
     best = lifts[np.argsort(-reduced(lifts))[:4]]
-    return reduced(climb(priors, c, reduced, best, Budget())).max()
+    return reduced(climb(priors, c, reduced, best, Effort())).max()
 
 
 @pytest.mark.parametrize(
@@ -293,12 +294,12 @@ def test_no_admissible_column_is_found_above_the_dual_vector(n):
 def test_columns_on_the_border_stay_there_and_others_are_moved_to_it():
     rng = np.random.default_rng(8)
     for priors in some_sets(rng, 5):
-        lifts = admissible(priors, 1.7, rng.random((50, 5)))
+        lifts = SetLifts(priors, math.log(1.7)).admissible(rng.random((50, 5)))
         assert lifts @ priors.nominal.probabilities == pytest.approx(np.ones(50), abs=1e-12)
         slack = 1.7 * priors.smallest_means(lifts.T) - lifts.max(axis=1)
         assert np.all(slack >= -1e-12)
         assert np.all((slack <= 1e-9) | (lifts.min(axis=1) <= 1e-12))
-        assert admissible(priors, 1.7, lifts) == pytest.approx(lifts, abs=1e-9)
+        assert SetLifts(priors, math.log(1.7)).admissible(lifts) == pytest.approx(lifts, abs=1e-9)
 
 
 @pytest.mark.slow
@@ -370,7 +371,7 @@ def test_questions_that_sets_have_no_answer_to_are_refused():
         )
 
 
-def test_local_search_is_counted_and_ends_with_the_budget():
+def test_local_search_is_counted_and_ends_with_the_effort():
     """A column that rises no more is not looked at again; counted is every lift of every column that is tried."""
     n, rng = 12, np.random.default_rng(4)
     priors = ex.PriorSet.l1_ball(ex.Prior(rng.dirichlet(np.full(n, 3.0))), 0.1)
@@ -382,9 +383,9 @@ def test_local_search_is_counted_and_ends_with_the_budget():
         return ex.mutual_information.f(lifts) @ pi - 0.8 * lifts @ pi
 
     starts = nested_columns(priors, 2.5, np.eye(n, dtype=bool), np.ones((n, n), dtype=bool))
-    budget = Budget()
-    found = climb(priors, 2.5, reduced, starts, budget)
-    assert budget.spent == MOVED * sum(tried[1:])
+    effort = Effort()
+    found = climb(priors, 2.5, reduced, starts, effort)
+    assert effort.spent == MOVED * sum(tried[1:])
     assert np.all(np.diff(tried[1:]) <= 0)
     assert np.all(reduced(found) >= reduced(starts) - 1e-12)
-    np.testing.assert_allclose(climb(priors, 2.5, reduced, starts, Budget(0)), starts)
+    np.testing.assert_allclose(climb(priors, 2.5, reduced, starts, Effort(nodes=0)), starts)

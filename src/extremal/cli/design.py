@@ -176,6 +176,7 @@ class Designed:
             "gap": made.gap,
             "proven_optimal": made.proven,
             "method": made.method,
+            "why": made.stats.why.value,
             "region": made.region,
             "full_disclosure": made.region > self.prior.size,
             "seconds": made.stats.seconds,

@@ -18,7 +18,7 @@ from ..model.purpose import direct_loss, explained, square_root
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class QuadraticProblem:
     """Masses in decreasing order, the largest lift less 1, and the loss as a factor M of A = M'M.
 
     `loss` is G, `direct` is tr(A (diag pi - pi pi')): the loss of direct answers. An efficiency is direct / loss.
@@ -57,18 +57,18 @@ class Problem:
         return np.asarray(inner - np.multiply.outer(weights[1:, 0] - weights[0, 0] * share, share))
 
 
-def make_problem(pi: Floats, epsilon: float, A: Floats) -> Problem:
+def make_problem(pi: Floats, epsilon: float, A: Floats) -> QuadraticProblem:
     """The problem for masses in decreasing order and A in the same order."""
     return from_excess(pi, min(math.expm1(min(epsilon, 700.0)), float((1 - pi[-1]) / pi[-1])), A)
 
 
-def from_excess(pi: Floats, excess: float, A: Floats) -> Problem:
+def from_excess(pi: Floats, excess: float, A: Floats) -> QuadraticProblem:
     """The problem whose largest lift is 1 + excess."""
     factor = square_root(A)
     moved = factor[:, 1:] - (factor @ pi)[:, None]
-    return Problem(pi, excess, moved, moved.T @ moved, direct_loss(pi, factor))
+    return QuadraticProblem(pi, excess, moved, moved.T @ moved, direct_loss(pi, factor))
 
 
-def efficiency(problem: Problem, X: Floats, q: Floats) -> float:
+def efficiency(problem: QuadraticProblem, X: Floats, q: Floats) -> float:
     """The efficiency of the mixture of the rows of X, lift vectors less 1; 0 if it does not identify what matters."""
     return explained((X[:, 1:].T * q) @ X[:, 1:], problem.factor, problem.direct)

@@ -11,10 +11,10 @@ from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.purpose import Purpose, shares
 from ..model.utility import Utility
-from .problem import Effort, Problem
+from .effort import Effort, Progress
+from .problem import Problem
 from .result import Design
 from .solve import solve
-from .watch import Progress
 
 PACKAGE = __name__.partition(".")[0] + "."
 

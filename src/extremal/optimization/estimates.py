@@ -1,143 +1,167 @@
-"""The mechanism under epsilon-PML with the least error of what is estimated, and a proven bound."""
+"""How the mechanism with the least error of what is estimated is found, and a proven bound.
+
+Reports y of a mechanism P have the information matrix J = P diag(P_Y)^-1 P' about the shares pi. The covariance of the
+estimated shares is J^-1 - pi pi' per report, and the value of a design is its efficiency: how many direct answers one
+report is worth.
+"""
 
 from __future__ import annotations
 
 import math
-import time
-from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.types import Floats, Ints
-from ..errors import EpsilonError, OptionError
+from .._common import checks
+from .._common.types import Floats
+from ..errors import EpsilonError, OptionError, SizeError
+from ..model.lift_sets import PriorLifts, SetLifts
+from ..model.mechanism import Mechanism, check_match
+from ..model.mechanism import identity as identity_mechanism
 from ..model.prior import Prior
 from ..model.proof import Certificate
+from ..model.purpose import Purpose
 from ..model.regions import check_epsilon, region
-from .bound import checked_bound
-from .centred import Problem, efficiency, from_excess, make_problem
-from .found import Found
-from .reductions.alike import merge_alike
-from .search import closed, search
-from .watch import Progress, Watch
+from .centred import QuadraticProblem, efficiency, from_excess
+from .closed_forms.estimates import known_mixture, randomized_response
+from .closed_forms.symmetric import alike, arranged, fullest
+from .effort import ROUNDS, Effort, Stats, Why
+from .finish import Found
+from .generate import Solution
+from .oracles.exchange.bounds import efficiency_bound, most_by_entries
+from .oracles.exchange.equal_weights import equal_weights
+from .oracles.exchange.oracle import MANY, make_oracle
+from .oracles.levels.solve import over_set
+from .oracles.mixing import ENOUGH, QuadraticSearch, mixture_of, search_mixtures
+from .problem import FINEST, Problem, usual_gap
+from .reductions.symbols import Symbols, ridged
 
-ROUNDS = 40
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """Lift vectors, one a row, with their output probabilities; the efficiency, and what none can exceed.
-
-    `stats` says how it was found: method, rounds, columns, and whether it was stopped early.
-    """
-
-    lifts: Floats = field(repr=False)
-    weights: Floats = field(repr=False)
-    value: float
-    upper_bound: float
-    certificate: Certificate = field(repr=False)
-    stats: dict[str, Any]
-
-    @property
-    def matrix(self) -> Floats:
-        """P(y|x): rows are inputs."""
-        P = (self.lifts * self.weights[:, None]).T
-        return np.asarray(P / P.sum(axis=1, keepdims=True))
-
-    @property
-    def gap(self) -> float:
-        """How much larger the efficiency could be at most, relative to the value."""
-        return max(self.upper_bound - self.value, 0.0) / self.value if self.value > 0 else math.inf
+NOTHING = 1e-13  # levels at which lifts are 1 up to rounding
+LARGEST = 2000  # labels: beyond, tables of labels by labels and the search grow out of hand
+SINGULAR = 1e12  # condition of J from which on shares cannot be told apart
+PAIR_ROUNDS = 60  # of the bound by variances and covariances
 
 
-def default_tolerance(size: int, epsilon: float) -> float:
-    """The relative gap that is within reach for so many symbols."""
-    if size <= 18:
-        return 1e-3
-    if size <= 200:
-        low, high = (1e-2, 2e-2) if size <= 40 else (2e-2, 5e-2)
-        return low if epsilon <= 1 else high
-    return 1e-1
+def best_for_estimates(problem: Problem, effort: Effort) -> Found:
+    """The mechanism of largest efficiency under the nominal prior that keeps epsilon."""
+    prior, epsilon, purpose, lifts = problem.nominal, problem.epsilon, problem.utility, problem.lifts
+    assert isinstance(purpose, Purpose)
+    over_many = isinstance(lifts, SetLifts) and epsilon < lifts.priors.epsilon_max
+    if prior.size > LARGEST and not over_many:
+        raise SizeError(
+            f"designs for {purpose.name} are for at most {LARGEST} labels",
+            given=prior.size,
+            remedy=(
+                "use windows, `large.windows(prior, epsilon)`, merge rare labels, or give another utility: "
+                "`utility=ex.mutual_information`"
+            ),
+        )
+    A = purpose.loss(prior)
+    if epsilon <= NOTHING:
+        nothing = Mechanism(np.ones((prior.size, 1)), prior.labels)
+        # Above 0 something could be told, less than doubles can hold.
+        return Found("constant", nothing, 0.0 if epsilon == 0 else 1.0, value=0.0)
+    effort.limited(rounds=ROUNDS)
+    goal = None if effort.tolerance is None else max(effort.tolerance, FINEST)
+    if isinstance(lifts, SetLifts) and over_many:
+        found = over_set(lifts, checked_loss(A, prior.size), problem.goal(effort), effort)
+        mechanism = lifts.repaired(Mechanism(found.matrix, prior.labels))
+        return Found(found.method, mechanism, found.upper, None, found.certificate, found.stats)
+    found = best_mixture(prior.probabilities, epsilon, A, goal, effort)
+    if epsilon >= prior.epsilon_max and np.count_nonzero(found.matrix) == prior.size:
+        told = identity_mechanism(prior)
+        return Found("identity", told, found.upper, None, found.certificate, found.stats, 1.0)
+    mechanism = PriorLifts(prior, epsilon).repaired(Mechanism(found.matrix, prior.labels))
+    return Found(found.method, mechanism, found.upper, None, found.certificate, found.stats)
 
 
-def solve(
+def best_mixture(
     probabilities: ArrayLike,
     epsilon: float,
     A: ArrayLike,
-    *,
-    tolerance: float | None = None,
-    rounds: int = ROUNDS,
-    time_limit: float = math.inf,
-    progress: Progress | None = None,
-    start: ArrayLike | None = None,
+    goal: float | None = None,
+    effort: Effort | None = None,
+    start: Floats | None = None,
 ) -> Solution:
-    """The mechanism of largest efficiency tr(A (diag pi - pi pi')) / tr(A Sigma), Sigma = J^-1 - pi pi'.
+    """The mixture of lift vectors of largest efficiency tr(A (diag pi - pi pi')) / tr(A Sigma), Sigma = J^-1 - pi pi'.
 
     Parameters
     ----------
-    probabilities : the prior; all masses positive.
-    epsilon : the level, > 0.
-    A : positive semidefinite, in the order of the symbols; the identity weighs the errors of all shares equally.
-    tolerance : the relative gap to stop at; by default what is within reach for the number of symbols.
-    rounds : how many times to look for better lift vectors at most.
-    time_limit : seconds after which to stop with the best so far.
-    progress : called with value and upper bound after every round.
-    start : lift vectors worth trying, one a row, e.g. those of a design for a smaller epsilon.
+    probabilities
+        The prior; all masses positive.
+    epsilon
+        The level, > 0.
+    A
+        Positive semidefinite, in the order of the symbols; the identity weighs the errors of all shares equally.
+    goal
+        The relative gap to stop at; by default what is within reach for the number of symbols.
+    effort
+        What may be spent.
+    start
+        Lift vectors worth trying, one a row, e.g. those of a design for a smaller epsilon.
     """
-    deadline = time.perf_counter() + time_limit
-    pi, A = check_purpose(probabilities, A)
-    epsilon = check_epsilon(epsilon)
+    effort = effort or Effort().limited(rounds=ROUNDS)
+    pi = Prior(np.asarray(probabilities, dtype=np.float64)).probabilities
+    A, epsilon = checked_loss(A, len(pi)), check_epsilon(epsilon)
     if epsilon == 0:
         raise EpsilonError(
-            "must be > 0 to estimate anything",
-            parameter="epsilon",
-            given="0",
-            remedy="e.g. 0.5",
+            "must be > 0 to estimate anything", parameter="epsilon", given="0", remedy="e.g. 0.5"
         )
-    if tolerance is not None and not 0 < tolerance < 1:
-        raise OptionError(
-            "must be between 0 and 1",
-            parameter="tolerance",
-            given=tolerance,
-            remedy="0.01 proves one percent",
-        )
-    groups = merge_alike(A)
-    size = int(groups.max()) + 1
-    if size == 1:
-        raise OptionError(
-            "the purpose must tell some symbols apart",
-            given="one that weighs them all alike",
-            remedy="use shares",
-        )
-    first = np.unique(groups, return_index=True)[1]
-    merged = np.bincount(groups, weights=pi).astype(np.float64)
-    order = np.lexsort((-np.diagonal(A)[first], -merged))
-    sorted_A = A[np.ix_(first[order], first[order])]
-    problem = make_problem(merged[order], epsilon, sorted_A)
-    if region(problem.pi, epsilon) > size:
+    if goal is not None:
+        checks.number(goal, "tolerance", above=0, below=1, remedy="0.01 proves one percent")
+    symbols = Symbols.merged(pi, A)
+    problem = symbols.apply(pi, epsilon, A)
+    if region(problem.pi, epsilon) > problem.size:
+        sorted_A = A[np.ix_(symbols.first, symbols.first)]
         problem = from_excess(problem.pi, float((1 - problem.pi[-1]) / problem.pi[-1]), sorted_A)
-    goal = default_tolerance(size, epsilon) if tolerance is None else tolerance
-    given = None if start is None else _given(start, groups, order, problem)
-    watch = Watch(deadline, progress)
-    found = closed(problem) or search(problem, goal, rounds, watch, given)
-    return in_order(found, problem, groups, order, watch)
+    goal = usual_gap(problem.size, epsilon) if goal is None else goal
+    known = known_mixture(problem)
+    rows = None if start is None else symbols.rows(start, problem)
+    return symbols.back(known or _searched(problem, goal, effort, rows))
 
 
-def check_purpose(probabilities: ArrayLike, A: ArrayLike) -> tuple[Floats, Floats]:
-    pi = Prior(np.asarray(probabilities, dtype=np.float64)).probabilities
-    matrix = np.asarray(A, dtype=np.float64)
-    if matrix.shape != (len(pi), len(pi)) or not np.isfinite(matrix).all():
-        raise OptionError(
-            f"A must be a finite {len(pi)} x {len(pi)} matrix",
-            given=f"shape {matrix.shape}",
-        )
+def _searched(true: QuadraticProblem, goal: float, effort: Effort, start: Floats | None) -> Solution:
+    """Column generation, or beyond MANY symbols vectors of equal weights, whose best weights take too long to find.
+
+    It begins with randomized response, which is also what is left if time is up before the first mixture.
+    """
+    simple = randomized_response(true)
+    if alike(true) and effort.rounds > 0:
+        d = np.ones(true.size)
+        upper = efficiency_bound(true, np.diag(d), most_by_entries(true, np.diag(d)))
+        rows, found = arranged(true, fullest(true), upper, Certificate(d), goal, effort)
+        if found is not None:
+            return found
+        start = rows if start is None else np.concatenate([start, rows])
+    problem, many = ridged(true), true.size > MANY
+    try:
+        effort.tell(efficiency(true, *simple), 1.0)
+        oracle = make_oracle(problem, true, 0 if many else PAIR_ROUNDS, effort, goal, ENOUGH * goal)
+    except KeyboardInterrupt:
+        effort.interrupted = True
+        proof, stats = Certificate(1 / true.most_variance), Stats(why=Why.INTERRUPTED)
+        return mixture_of(true, *simple, 1.0, proof, "randomized response", stats)
+    if many and effort.rounds > 0:
+        return equal_weights(oracle, simple, goal, effort)
+    search = QuadraticSearch(
+        effort=effort,
+        aim=ENOUGH * goal,
+        upper=oracle.upper,
+        problem=problem,
+        true=true,
+        goal=goal,
+        certificate=oracle.relaxation,
+        simple=simple,
+    )
+    return search_mixtures(search, oracle, start)
+
+
+def checked_loss(A: ArrayLike, size: int) -> Floats:
+    """A, if it is a symmetric positive semidefinite matrix."""
+    matrix = checks.matrix(A, "A", shape=(size, size))
     scale = float(np.abs(matrix).max())
     if np.abs(matrix - matrix.T).max() > 1e-12 * scale:
-        raise OptionError(
-            "A must be symmetric",
-            remedy="use (A + A.T) / 2",
-        )
+        raise OptionError("A must be symmetric", remedy="use (A + A.T) / 2")
     matrix = (matrix + matrix.T) / 2
     diagonal = np.count_nonzero(matrix - np.diag(np.diagonal(matrix))) == 0
     least = float(np.diagonal(matrix).min()) if diagonal else float(np.linalg.eigvalsh(matrix)[0])
@@ -147,31 +171,36 @@ def check_purpose(probabilities: ArrayLike, A: ArrayLike) -> tuple[Floats, Float
             given=f"an eigenvalue of {least:.3g}",
             remedy="e.g. M.T @ M is",
         )
-    return pi, matrix
+    return matrix
 
 
-def _given(start: ArrayLike, groups: Ints, order: Ints, problem: Problem) -> Floats:
-    """Lift vectors of the caller's symbols, as rows less 1 of the merged and sorted ones."""
-    lifts = np.atleast_2d(np.asarray(start, dtype=np.float64))
-    first = np.unique(groups, return_index=True)[1]
-    X = lifts[:, first[order]] - 1
-    fits = (X.min(axis=1) >= -1) & (X.max(axis=1) <= problem.excess) & (np.abs(X @ problem.pi) < 1e-9)
-    return np.asarray(X[fits])
+def information(prior: Prior, mechanism: Mechanism) -> Floats:
+    """J = P diag(P_Y)^-1 P': what one report tells about the shares."""
+    check_match(prior, mechanism)
+    P = mechanism.matrix
+    return np.asarray((P / mechanism.output_distribution(prior)) @ P.T)
 
 
-def in_order(found: Found, problem: Problem, groups: Ints, order: Ints, watch: Watch) -> Solution:
-    """Back to the caller's symbols."""
-    place = np.argsort(order)  # of each merged symbol among the sorted ones
-    column = place[groups]
-    lifts = (1 + found.X)[:, column]
-    ended = {"out_of_time": watch.stopped, "interrupted": watch.interrupted}
-    stats = found.stats | {"outputs": len(lifts)} | ended
-    proof = found.certificate
-    W = proof.weights[place] if proof.weights.ndim == 1 else proof.weights[np.ix_(place, place)]
-    y = None if proof.prices is None else proof.prices[place]
-    merged = None if len(order) == len(groups) else groups
-    value = efficiency(problem, found.X, found.weights)
-    low = None if proof.low is None else proof.low[np.ix_(place, place)]
-    away = None if proof.away is None else proof.away[place]
-    certificate = replace(proof, weights=W, prices=y, groups=merged, low=low, away=away)
-    return Solution(lifts, found.weights, value, checked_bound(found.upper, value), certificate, stats)
+def standard_error(prior: Prior, mechanism: Mechanism, people: float) -> float:
+    """The root mean squared error of a share among so many people, estimated from their reports.
+
+    Averaged over the shares; infinite if they cannot be told apart. For the shares of a population that the people were
+    drawn from, chance adds to it: see planning.expected_error().
+
+    Parameters
+    ----------
+    prior
+        How frequent each answer is.
+    mechanism
+        How reports are drawn.
+    people
+        How many report.
+    """
+    number: object = people
+    if isinstance(number, bool) or not isinstance(number, int | float | np.number) or not people > 0:
+        raise OptionError("must be a number > 0", parameter="people", given=repr(people), remedy="e.g. 1000")
+    J = information(prior, mechanism)
+    if np.linalg.cond(J) > SINGULAR:
+        return math.inf
+    squared = max(float(np.trace(np.linalg.inv(J))) - 1, 0.0) / people
+    return math.sqrt(squared / prior.size)

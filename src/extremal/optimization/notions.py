@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -18,47 +17,50 @@ from .._common.highs import INFINITE, Program
 from .._common.types import Floats
 from ..errors import SizeError, SolverError
 from ..model.leakage import ROUNDING
+from ..model.lift_sets import NOTHING, SetLifts
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.regions import bounded_exp
-from .generate import listed_program
-from .masters.linear import Master
-from .methods import constant
-from .problem import Task
-from .result import Design, measured
-from .sets import NOTHING, within
+from .closed_forms.utilities import constant
+from .effort import Effort
+from .finish import Found
+from .masters.linear import Master, listed_program
+from .problem import Problem
 
 LARGEST = 14  # symbols: 2^14 patterns
 
 
-def largest_under_ldp(task: Task) -> Design:
+def largest_under_ldp(problem: Problem, effort: Effort) -> Found:
     """A mechanism of largest utility under epsilon-local differential privacy: P(y|x) <= e^epsilon P(y|x').
 
     The linear program over all patterns in {1, e^epsilon}^N, up to 14 symbols. Its dual vector proves the bound for
     lift vectors with max <= e^epsilon min.
     """
-    prior = _small(task, "design(PriorSet.at_least(prior, 0), epsilon)")
-    if task.epsilon <= NOTHING:
-        return replace(constant(task), method="constant")
-    patterns = 1 + (bounded_exp(task.epsilon) - 1) * _sets(prior.size)[:-1]  # the last one is constant, too
+    prior = _small(problem, "design(PriorSet.at_least(prior, 0), epsilon)")
+    if problem.epsilon <= NOTHING:
+        return constant(problem, effort)
+    patterns = (
+        1 + (bounded_exp(problem.epsilon) - 1) * _sets(prior.size)[:-1]
+    )  # the last one is constant, too
     lifts = np.vstack((np.ones(prior.size), patterns / (patterns @ prior.probabilities)[:, None]))
-    gains = task.mu(lifts)
+    gains = problem.mu(lifts)
     master = Master(prior.probabilities, 0.0, float(lifts.max()), max(float(np.abs(gains).max()), 1e-300))
-    solution = listed_program(master, lifts, gains, task.mu)
-    mechanism = within(PriorSet.at_least(prior, 0.0), task.epsilon, solution.mechanism(prior.labels))
-    return replace(measured(task, mechanism, solution.upper, solution.dual), method="staircase")
+    solution = listed_program(master, lifts, gains, problem.mu)
+    every = SetLifts(PriorSet.at_least(prior, 0.0), problem.epsilon)
+    mechanism = every.repaired(solution.mechanism(prior.labels))
+    return Found("staircase", mechanism, solution.upper, solution.dual)
 
 
-def largest_under_maximal_leakage(task: Task) -> Design:
+def largest_under_maximal_leakage(problem: Problem) -> Found:
     """A mechanism of largest utility with maximal leakage up to epsilon: sum_y max_x P(y|x) <= e^epsilon.
 
     The linear program over all sets of symbols, up to 14 symbols. No single outcome is bounded by it: its PML can be
     anything up to epsilon_max.
     """
-    prior = _small(task, "design(prior, epsilon), whose maximal leakage is at most epsilon")
-    sets, budget = _sets(prior.size), bounded_exp(task.epsilon)
-    gains = task.mu(sets)
+    prior = _small(problem, "design(prior, epsilon), whose maximal leakage is at most epsilon")
+    sets, budget = _sets(prior.size), bounded_exp(problem.epsilon)
+    gains = problem.mu(sets)
     scale = max(float(np.abs(gains).max()), 1e-300)
     program = Program({"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}, True)
     most, none = min(budget, float(prior.size)), np.zeros((0, 0))
@@ -79,11 +81,11 @@ def largest_under_maximal_leakage(task: Task) -> Design:
         keep = (budget - 1) / (total - 1)
         P = keep * P + (1 - keep) * (prior.probabilities @ P)
     upper = math.fsum(y) + z * most
-    return replace(measured(task, Mechanism(P, prior.labels), upper, None), method="sets")
+    return Found("sets", Mechanism(P, prior.labels), upper)
 
 
-def _small(task: Task, instead: str) -> Prior:
-    prior = task.prior
+def _small(problem: Problem, instead: str) -> Prior:
+    prior = problem.nominal
     if prior.size > LARGEST:
         raise SizeError(
             f"this lists all sets of symbols and needs at most {LARGEST} symbols",

@@ -1,46 +1,41 @@
-"""What is asked of a solver, checked."""
+"""What is asked for: a lift set and an objective, checked."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from .._common.types import Floats
 from ..errors import OptionError, UtilityError
+from ..model.lift_sets import LiftSet, PriorLifts, SetLifts
 from ..model.notion import LDP, PML, Notion
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
 from ..model.purpose import Purpose, shares
-from ..model.regions import bounded_exp, check_epsilon
+from ..model.regions import check_epsilon
 from ..model.utility import ExpectedGain, FInformation, Utility, check_sub_linear, check_utility
-from .effort import Budget
-from .oracles.knapsack.separable import CELLS, FINE_CELLS, Separable
-from .watch import Progress
+from .effort import Effort
 
-
-@dataclass(frozen=True)
-class Effort:
-    """How precise the answer must be proven to be, and how long to look for it; None stands for the usual."""
-
-    tolerance: float | None = None
-    time_limit: float | None = None
-    progress: Progress | None = None
-
-    def __post_init__(self) -> None:
-        check_options(self.tolerance, self.time_limit, self.progress)
+USUAL = 1e-6  # the tolerance of utilities
+FINEST = 1e-10  # the smallest gap of an efficiency that doubles can prove
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is asked for; `oracle` names one way to find it, where tests and benchmarks compare several."""
+    """The best mechanism for a utility or purpose among those whose lift vectors are in a lift set.
+
+    `oracle` names one way to find it, where tests and benchmarks compare several; `start` may hold lift vectors worth
+    trying, as rows.
+    """
 
     prior: Prior | PriorSet
     epsilon: float
     utility: Utility | Purpose = shares
     notion: Notion = PML
     oracle: str = "auto"
+    start: Floats | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.notion, Notion):
@@ -80,78 +75,45 @@ class Problem:
         """The prior under which mechanisms are measured."""
         return self.prior.nominal if isinstance(self.prior, PriorSet) else self.prior
 
+    @property
+    def priors(self) -> PriorSet | None:
+        """The set of priors, if there is one."""
+        return self.prior if isinstance(self.prior, PriorSet) else None
 
-@dataclass(frozen=True)
-class Task:
-    """What is asked for: lifts between `low` and e^epsilon; `start` may hold lift vectors worth trying, as rows."""
-
-    prior: Prior
-    epsilon: float
-    utility: Utility
-    tolerance: float
-    time_limit: float | None = None
-    low: float = 0.0
-    progress: Progress | None = None
-    start: Floats | None = None
+    @cached_property
+    def lifts(self) -> LiftSet:
+        """The lift vectors that mechanisms may use."""
+        if isinstance(self.prior, PriorSet) and not self.prior.is_point:
+            return SetLifts(self.prior, self.epsilon)
+        return PriorLifts(self.nominal, self.epsilon, self.notion.lower_lift(self.epsilon))
 
     @property
-    def high(self) -> float:
-        """e^epsilon, or less where no lift can be that large."""
-        least = float(self.prior.probabilities.min())
-        return min(bounded_exp(self.epsilon), (1 - self.low * (1 - least)) / least)
+    def low(self) -> float:
+        """The smallest lift of a report."""
+        return self.lifts.low if isinstance(self.lifts, PriorLifts) else 0.0
+
+    def goal(self, effort: Effort) -> float:
+        """The relative gap to the optimum up to which a design counts as proven."""
+        if not isinstance(self.utility, Purpose):
+            return USUAL if effort.tolerance is None else effort.tolerance
+        if effort.tolerance is not None:
+            return max(effort.tolerance, FINEST)
+        return usual_gap(self.nominal.size, self.epsilon, isinstance(self.lifts, SetLifts))
 
     def mu(self, lifts: Floats) -> Floats:
         """The utility of lift vectors given as rows."""
-        return self.utility.columns(self.prior, np.ascontiguousarray(lifts.T))
-
-    def budget(self) -> Budget:
-        """What may be spent on it; the clock of a time limit starts now."""
-        return Budget.of(self.prior.size, self.time_limit)
-
-    def separable(self) -> Separable:
-        """The problem as pricing sees it, if the utility is an f-information."""
-        if not isinstance(self.utility, FInformation):
-            raise UtilityError(
-                "this needs an f-information",
-                given=f"{self.utility!r}",
-                remedy="`utility=ex.mutual_information` is one",
-            )
-        cells = CELLS if self.tolerance >= 1e-7 else FINE_CELLS
-        return Separable(self.prior.probabilities, self.utility.f, self.low, self.high, cells)
+        if not isinstance(self.utility, Utility):
+            raise UtilityError("columns have no worth of their own for a purpose", given=self.utility.name)
+        return self.utility.columns(self.nominal, np.ascontiguousarray(lifts.T))
 
 
-def make_task(problem: Problem, effort: Effort) -> Task:
-    """The problem of a utility under its nominal prior."""
-    epsilon, utility = problem.epsilon, problem.utility
-    assert isinstance(utility, Utility)
-    tolerance = 1e-6 if effort.tolerance is None else effort.tolerance
-    low = problem.notion.lower_lift(epsilon)
-    return Task(problem.nominal, epsilon, utility, tolerance, effort.time_limit, low, effort.progress)
-
-
-def check_options(tolerance: object, time_limit: object, progress: object) -> None:
-    """Refuse options of a wrong type or out of range; None stands for the usual one."""
-    for name, number in (("tolerance", tolerance), ("time_limit", time_limit)):
-        if number is None:
-            continue
-        if isinstance(number, bool) or not isinstance(number, int | float | np.number):
-            raise OptionError(
-                "must be a number",
-                parameter=name,
-                given=repr(number)[:60],
-                remedy="leave it out for the usual one",
-            )
-        if not number >= 0 or (name == "tolerance" and not math.isfinite(number)):
-            raise OptionError(
-                "must be finite and >= 0" if name == "tolerance" else "must be >= 0 (in seconds)",
-                parameter=name,
-                given=number,
-                remedy="1e-6 proves six digits" if name == "tolerance" else "math.inf for no limit at all",
-            )
-    if progress is not None and not callable(progress):
-        raise OptionError(
-            "must be a function of (value, upper bound)",
-            parameter="progress",
-            given=repr(progress)[:60],
-            remedy="leave it out for none",
-        )
+def usual_gap(size: int, epsilon: float, over_set: bool = False) -> float:
+    """The relative gap that is within reach of estimates from so many symbols."""
+    if over_set:
+        return 1e-3 if size <= 12 else 2e-2 if size <= 40 else 5e-2
+    if size <= 18:
+        return 1e-3
+    if size <= 200:
+        low, high = (1e-2, 2e-2) if size <= 40 else (2e-2, 5e-2)
+        return low if epsilon <= 1 else high
+    return 1e-1

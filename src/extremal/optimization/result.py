@@ -1,4 +1,4 @@
-"""Design: the one result of all methods, and the steps that every mechanism takes to become one."""
+"""Design: the one result of every way to solve a problem."""
 
 from __future__ import annotations
 
@@ -13,33 +13,22 @@ import numpy as np
 from .._common.types import Floats, Ints
 from ..model.blocks import BlockMechanism
 from ..model.doubt import Doubt, doubt
-from ..model.leakage import lift
 from ..model.mechanism import Mechanism
 from ..model.notion import PML, Notion
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.proof import Certificate
 from ..model.purpose import Purpose
-from ..model.regions import rounding
-from ..model.utility import FInformation, Generator, Utility
+from ..model.utility import Utility
 from ..theory.arc import ArcColumns
-from ..theory.lift_vectors import subset_sums
 from ..theory.pairing import pair_outputs
-from .bound import LIFTS, checked_bound
-from .generate import NO_SEARCH, Stats, relative_gap
-from .problem import Task
+from .effort import Stats
+from .generate import NO_SEARCH, relative_gap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-EXCESS = 5e-13  # leakage above epsilon that rounding does not explain
-STEEP = (
-    1e-6  # of the value, or of 1: an optimum that rounding moves by more is not known, and its bound says so
-)
-DUAL = 1e-12  # of the elements of a dual vector: what rounding does to their sum
-ULPS = 1e-15  # of the values of f: what rounding does to a sum of them
 LARGEST = 1 << 24  # entries of a matrix that is made for `doubt`; larger ones are not certified either
-LISTED = 18  # symbols up to which all sets are looked at for the one that fills a column best
 
 
 @dataclass(frozen=True)
@@ -160,9 +149,7 @@ class Design:
                 ),
                 f"{self._worth} at epsilon = {self.epsilon:.6g}; {proof}",
                 f"{self.prior.size} answers, {self.made.shape[1]} reports; {self._place}",
-                f"method {self.method}, {stats.seconds:.3f} s{work}"
-                + ("; interrupted, this is the best so far" if stats.interrupted else "")
-                + ("; stopped by the time limit, this is the best so far" if stats.stopped else ""),
+                f"method {self.method}, {stats.seconds:.3f} s{work}; {stats.why.value}",
                 *([] if self.prior_set is None else [self._promise(self.prior_set)]),
             )
         )
@@ -215,91 +202,3 @@ class Design:
 
         title = f"{self.utility.name} {self.value:.4g} at epsilon = {self.epsilon:.4g}"
         return draw_matrix(self.mechanism.matrix, self.mechanism.inputs, self.mechanism.outputs, title, axes)
-
-
-def finished(
-    task: Task,
-    made: Mechanism | BlockMechanism | Arcs,
-    value: float,
-    upper: float,
-    dual: Floats | None,
-    stats: Stats = NO_SEARCH,
-) -> Design:
-    """The design for a task with a mechanism of this value; whoever runs the method adds its name."""
-    noise = blur = 0.0
-    if isinstance(task.utility, FInformation):
-        noise, blur = rounding_errors(task.prior.probabilities, task.utility.f, task.low, task.high)
-    upper = checked_bound(upper, value, _precision(task, dual) + noise + blur)
-    if dual is not None and isinstance(task.utility, FInformation):
-        if upper - value <= noise:
-            upper = value
-        if blur > STEEP * max(abs(value), 1.0):
-            upper, dual = upper + blur, dual + blur * task.prior.probabilities
-    proven = relative_gap(value, upper) <= task.tolerance
-    return Design(
-        task.prior,
-        task.epsilon,
-        task.utility,
-        "",
-        made,
-        value,
-        upper,
-        dual,
-        proven,
-        stats,
-    )
-
-
-def _precision(task: Task, dual: Floats | None) -> float:
-    """How far value and bound may be off because lifts are known to a few ulps, and because sums of the dual cancel."""
-    off = 0.0 if dual is None else DUAL * float(np.abs(dual).sum())
-    if isinstance(task.utility, FInformation):
-        ends = np.array([task.low, task.high])
-        moved = np.clip(ends * (1 + np.array([LIFTS, -LIFTS])), task.low, task.high)
-        off += float(np.abs(task.utility.f(ends) - task.utility.f(moved)).max())
-    return off
-
-
-def rounding_errors(pi: Floats, f: Generator, low: float, high: float) -> tuple[float, float]:
-    """How far off by rounding the value of a column can be, and how far the optimum can.
-
-    The latter is more where f is very steep at `low`: the partial symbol of a column has a lift that is known to
-    rounding, and where e^epsilon is next to the edge of a region that lift is next to `low`.
-    """
-    noise = ULPS * float(np.abs(f(np.array([low, high]))).max())
-    unsure = float(rounding(math.log(high))) * (1 - low)  # of what the full symbols leave of the mean
-    nearest = 0.0
-    if len(pi) <= LISTED:
-        left = np.abs((1 - low) - (high - low) * subset_sums(pi))
-        nearest = max(float(left.min()) - unsure, 0.0)
-    below, above = (f(low + np.minimum(x / pi, high - low)) for x in (nearest, nearest + 2 * unsure))
-    return noise, float(np.max(pi * (below - above)))
-
-
-def measured(
-    task: Task,
-    mechanism: Mechanism,
-    upper: float | None,
-    dual: Floats | None,
-    stats: Stats = NO_SEARCH,
-) -> Design:
-    """The design of a mechanism, its value measured; without an upper bound that of the dual vector counts."""
-    value = task.utility(task.prior, mechanism)
-    if upper is None:
-        upper = value if dual is None else math.fsum(dual)
-    return finished(task, pair_outputs(task.prior, mechanism), value, upper, dual, stats)
-
-
-def within_lifts(prior: Prior, mechanism: Mechanism, epsilon: float, low: float = 0.0) -> Mechanism:
-    """The mechanism, mixed with its own output distribution if rounding took a lift out of [low, e^epsilon]."""
-    lifts = lift(prior, mechanism)
-    top, bottom = float(lifts.max()), float(lifts.min())
-    share = 0.0
-    if math.log(top) > epsilon + EXCESS:
-        share = (top - math.exp(epsilon)) / (top - 1)
-    if bottom < low - EXCESS:
-        share = max(share, (low - bottom) / (1 - bottom))
-    if share == 0.0:
-        return mechanism
-    mean = mechanism.output_distribution(prior)
-    return Mechanism((1 - share) * mechanism.matrix + share * mean, mechanism.inputs, mechanism.outputs)

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.optimization.effort import Budget
-from extremal.optimization.generate import Solution, Stats, enumerate_program
+from extremal.optimization.effort import Effort, Stats, Why
+from extremal.optimization.generate import Solution
+from extremal.optimization.masters.linear import enumerate_program
 from extremal.optimization.oracles.knapsack.oracle import chord_generation, column_generation
 from extremal.optimization.oracles.knapsack.separable import Separable
 from extremal.optimization.reductions.merging import _better, _spread, merge, solve_separable
@@ -20,7 +21,7 @@ from tests.support.pricing import SEPARABLE, families
 def spread_over(problem, block, tolerance=1e-6, nodes=4e7):
     """The solution over given blocks, for the full problem."""
     merged = Separable(np.bincount(block, weights=problem.pi), problem.f, problem.low, problem.high)
-    coarse = chord_generation(merged, tolerance, Budget(nodes))
+    coarse = chord_generation(merged, tolerance, Effort(nodes=nodes))
     return coarse, _spread(problem, merged, block, coarse, tolerance)
 
 
@@ -89,7 +90,7 @@ def test_merged_and_unmerged_agree_on_fifty_symbols(name, low, epsilon):
     block = merge(problem, 30)
     assert block.max() + 1 < 50
     _, merged = spread_over(problem, block)
-    whole = column_generation(problem, 1e-6, Budget(6e7), start=merged.lifts)
+    whole = column_generation(problem, 1e-6, Effort(nodes=6e7), start=merged.lifts)
     assert value_of(problem, merged) == pytest.approx(merged.value, rel=1e-9)
     assert merged.value <= whole.upper
     assert whole.value <= merged.upper
@@ -99,14 +100,14 @@ def test_merged_and_unmerged_agree_on_fifty_symbols(name, low, epsilon):
 
 def test_all_of_it_reaches_the_tolerance_on_two_hundred_symbols():
     problem = Separable(families(200)["Zipf 1"], ex.mutual_information.f, 0.0, 2.0)
-    solution = solve_separable(problem, 1e-6, Budget(4e8))
+    solution = solve_separable(problem, 1e-6, Effort(nodes=4e8))
     assert solution.gap <= 1e-6
     assert value_of(problem, solution) == pytest.approx(solution.value, rel=1e-9)
 
 
 def test_an_interrupt_in_the_merged_program_leaves_a_solution_of_the_full_one():
     problem = Separable(families(60)["Zipf 1"], ex.mutual_information.f, 0.0, 1.5)
-    best = solve_separable(problem, 1e-6, Budget(2e8))
+    best = solve_separable(problem, 1e-6, Effort(nodes=2e8))
     for stop in (1, 3):
         calls = []
 
@@ -115,7 +116,7 @@ def test_an_interrupt_in_the_merged_program_leaves_a_solution_of_the_full_one():
             if len(calls) == stop:
                 raise KeyboardInterrupt
 
-        solution = solve_separable(problem, 0.0, Budget(2e8), progress=interrupt)
+        solution = solve_separable(problem, 0.0, Effort(nodes=2e8, progress=interrupt))
         assert solution.stats.interrupted, stop
         assert len(calls) == stop
         assert solution.lifts.shape[1] == 60
@@ -126,7 +127,9 @@ def test_an_interrupt_in_the_merged_program_leaves_a_solution_of_the_full_one():
 
 def test_the_better_of_two_solutions_has_the_larger_value_and_the_smaller_bound():
     one = Solution(np.ones((1, 2)), np.ones(1), 1.0, 2.0, np.array([1.0, 1.0]), Stats(1, 2, 3))
-    two = Solution(np.zeros((1, 2)), np.ones(1), 1.5, 3.0, np.array([1.0, 2.0]), Stats(1, 2, 3, 0.0, True))
+    two = Solution(
+        np.zeros((1, 2)), np.ones(1), 1.5, 3.0, np.array([1.0, 2.0]), Stats(1, 2, 3, why=Why.INTERRUPTED)
+    )
     for best in (_better(one, two), _better(two, one)):
         assert best.value == 1.5
         assert best.upper == 2.0

@@ -5,12 +5,46 @@ from __future__ import annotations
 import numpy as np
 
 from ..._common.types import Floats
+from ...model.proof import Certificate
 from ...model.regions import is_uniform, rounding
-from ..centred import Problem
+from ..centred import QuadraticProblem
+from ..effort import Stats
+from ..generate import Solution
+from ..masters.quadratic import exactly_balanced
+from ..oracles.exchange.bounds import ULP, efficiency_bound, most_by_entries, most_by_vertices
+from ..oracles.mixing import mixture_of
 from .difference_sets import difference_set
 
+NO_SEARCH = Stats()
 
-def simplex(problem: Problem) -> tuple[Floats, Floats] | None:
+
+def known_mixture(problem: QuadraticProblem) -> Solution | None:
+    """The optimum where it is known without a search."""
+    known = simplex(problem)
+    if known is not None:
+        X, q = known[0], exactly_balanced(*known)
+        W = _slope(problem, X, q)
+        y = simplex_prices(X, W)
+        blur = 4 * problem.size * ULP * float(np.max(np.abs(X) @ problem.pi))
+        upper = efficiency_bound(problem, W, most_by_vertices(problem, W, y, X, blur))
+        return mixture_of(problem, X, q, upper, Certificate(W, y), "simplex", NO_SEARCH)
+    blocks = block_design(problem)
+    if blocks is None:
+        return None
+    n, d = problem.size, np.ones(problem.size)
+    upper = efficiency_bound(problem, np.diag(d), most_by_entries(problem, np.diag(d)))
+    return mixture_of(problem, blocks, np.full(n, 1 / n), upper, Certificate(d), "block design", NO_SEARCH)
+
+
+def _slope(problem: QuadraticProblem, X: Floats, q: Floats) -> Floats:
+    """W = C^-1 G C^-1 of a mixture, over all symbols."""
+    inverse = np.linalg.inv((X[:, 1:].T * q) @ X[:, 1:])
+    W = np.zeros((problem.size, problem.size))
+    W[1:, 1:] = inverse @ problem.loss @ inverse
+    return W
+
+
+def simplex(problem: QuadraticProblem) -> tuple[Floats, Floats] | None:
     """All lift vectors less 1 where there are as many as symbols, and the only mixture of them that has mean 0.
 
     Below the first region edge one symbol is partial and the others full (Theorem 3); at the largest level of all one
@@ -41,7 +75,7 @@ def simplex_prices(X: Floats, W: Floats) -> Floats:
     return np.append(0.0, found[1:])
 
 
-def block_design(problem: Problem) -> Floats | None:
+def block_design(problem: QuadraticProblem) -> Floats | None:
     """Lift vectors less 1 of the translates of a difference set; None unless all symbols are alike and there is one."""
     n = problem.size
     size = n / (1 + problem.excess)
@@ -59,7 +93,7 @@ def block_design(problem: Problem) -> Floats | None:
     return X
 
 
-def randomized_response(problem: Problem) -> tuple[Floats, Floats]:
+def randomized_response(problem: QuadraticProblem) -> tuple[Floats, Floats]:
     """Lift vectors less 1 and output distribution of randomized response at this level, to be found at once."""
     pi, n = problem.pi, problem.size
     # The truth has weight `odds`, every other answer weight 1; the least likely symbol's lift is the largest.

@@ -21,13 +21,17 @@ from numpy.typing import NDArray
 from ..._common.types import Floats, Ints
 from ...model.proof import Certificate
 from ...model.regions import EQUAL, is_uniform
-from ..centred import Problem
+from ..centred import QuadraticProblem
 from ..cone import Cone
+from ..effort import Effort, Stats, Why
+from ..generate import Solution
 from ..oracles.exchange.bounds import ULP, efficiency_bound
-from ..watch import Watch
+from ..oracles.mixing import FEW as FEW_OUTPUTS
+from ..oracles.mixing import distinct, mixture_of
 
 Complexes = NDArray[np.complex128]
 
+MIXED = 18  # symbols: beyond, arrangements of the best vector are not improved upon by other weights
 ARRANGEMENTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 FEW, SMALL = (
     4,
@@ -40,7 +44,7 @@ NONE = 1e-12  # an eigenvalue that vanishes
 LESS = 1e-9  # of the loss: steps that gain less are the last
 
 
-def alike(problem: Problem) -> bool:
+def alike(problem: QuadraticProblem) -> bool:
     """Whether neither the prior nor the loss tells symbols apart."""
     G, n = problem.loss, problem.size
     own, pair = float(G[0, 0]), float(G[0, -1])
@@ -49,7 +53,7 @@ def alike(problem: Problem) -> bool:
     return (n == 2 or bool(np.abs(G - same).max() <= 1e-12 * own)) and is_uniform(problem.pi)
 
 
-def farthest_bound(problem: Problem, cone: Cone) -> tuple[float, Certificate]:
+def farthest_bound(problem: QuadraticProblem, cone: Cone) -> tuple[float, Certificate]:
     """What no mechanism for a symmetric set exceeds under a uniform prior: all lift vectors have the largest |x|^2."""
     x = farthest(cone)
     most = float(x @ x) * (1 + 16 * problem.size * ULP)
@@ -57,7 +61,7 @@ def farthest_bound(problem: Problem, cone: Cone) -> tuple[float, Certificate]:
     return efficiency_bound(problem, np.diag(d), most), Certificate(d, over_set=True)
 
 
-def fullest(problem: Problem) -> Floats:
+def fullest(problem: QuadraticProblem) -> Floats:
     """The vertex less 1 of a uniform prior, the only one up to order: full symbols, a partial one, none."""
     n, c = problem.size, 1 + problem.excess
     full = min(int(n / c * (1 + n * ULP)), n)
@@ -95,23 +99,23 @@ def farthest(cone: Cone) -> Floats:
     return np.asarray(lifts / lifts.mean() - 1)
 
 
-def arrange(x: Floats, goal: float, watch: Watch) -> tuple[Floats, float, list[tuple[int, float]]]:
-    """Shifts of few arrangements of x, one a row; what they lose, relatively; and the curve of outputs and losses."""
+def arrange(x: Floats, goal: float, effort: Effort) -> tuple[Floats, float, int]:
+    """Shifts of few arrangements of x, one a row; what they lose, relatively; how many numbers were tried."""
     n = len(x)
-    rows, lost, curve = np.empty((0, n)), np.inf, []
+    rows, lost, tried = np.empty((0, n)), np.inf, 0
     for count in ARRANGEMENTS:
         enough = (SMALL if count <= FEW else 1.0) * goal
-        if len(rows) and (lost <= enough or count * n * n > LARGEST or watch.over()):
+        if len(rows) and (lost <= enough or count * n * n > LARGEST or effort.pause()):
             break
         for seed in range(TRIES if n <= MANY else 1):
             found, loss = _exchanged(x, count, np.random.default_rng((count, seed)))
             if loss < lost:
                 rows, lost = found, loss
-            if lost <= enough or watch.over():
+            if lost <= enough or effort.pause():
                 break
-        curve.append((len(rows) * n, lost))
+        tried += 1
     shifts = (np.arange(n)[:, None] + np.arange(n)) % n
-    return rows[:, shifts].reshape(-1, n), lost, curve
+    return rows[:, shifts].reshape(-1, n), lost, tried
 
 
 def _exchanged(x: Floats, count: int, rng: np.random.Generator) -> tuple[Floats, float]:
@@ -159,3 +163,18 @@ def _exchanges(x: Floats, slopes: Complexes) -> tuple[Ints, Ints]:
 def _loss(power: Floats, times: Floats) -> Floats:
     """The sum of the inverses of all eigenvalues; infinite where one vanishes."""
     return np.asarray(np.sum(times / np.maximum(power, NONE), axis=-1))
+
+
+def arranged(
+    problem: QuadraticProblem, x: Floats, upper: float, proof: Certificate, goal: float, effort: Effort
+) -> tuple[Floats, Solution | None]:
+    """Arrangements of the best vector of alike symbols; and the design of equal weights that they are, unless a
+    search may find one with fewer outputs: among few symbols that is worth it."""
+    rows, lost, tried = arrange(x, 0.98 * goal, effort)
+    if problem.size <= MIXED and (lost > goal or len(rows) > FEW_OUTPUTS * problem.size):
+        return rows[: FEW_OUTPUTS * problem.size], None
+    X, q = distinct(rows, np.full(len(rows), 1 / len(rows)))
+    why = effort.why if effort.over else Why.REACHED if lost <= goal else Why.WORK
+    found = mixture_of(problem, X, q, upper, proof, "symmetric", Stats(tried, len(X), why=why))
+    effort.tell(found.value, upper)
+    return rows, found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,16 +12,15 @@ from ..._common.types import Floats, Ints
 from ...errors import OptionError, SolverError
 from ...model.mechanism import Mechanism
 from ...model.purpose import Purpose
-from ...theory.pairing import pair_outputs
-from ..bound import blurred, checked_bound
-from ..centred import Problem, make_problem
+from ..centred import QuadraticProblem
 from ..closed_forms.estimates import randomized_response
 from ..cone import Cone
-from ..generate import relative_gap
-from ..masters.pruning import cut
-from ..result import Design, within_lifts
-from ..search import ridged
-from ..sets import within
+from ..effort import Effort
+from ..finish import Found, finish
+from ..masters.quadratic import cut
+from ..problem import Problem
+from ..reductions.symbols import Symbols, ridged
+from ..result import Design
 
 
 @one_thread
@@ -66,40 +66,35 @@ def fewer_reports(design: Design, most: int) -> Design:
     if design.mechanism.shape[1] <= most:
         return design
     pi, A = design.prior.probabilities, purpose.loss(design.prior)
-    order: Ints = np.lexsort((-np.diagonal(A), -pi)).astype(np.int64)
-    problem = make_problem(pi[order], design.epsilon, A[np.ix_(order, order)])
-    P = design.mechanism.matrix[:, design.mechanism.matrix.max(axis=0) > 0][order]
+    symbols = Symbols.sorted(pi, A)
+    problem = symbols.apply(pi, design.epsilon, A)
+    P = design.mechanism.matrix[:, design.mechanism.matrix.max(axis=0) > 0][symbols.order]
     q = problem.pi @ P
-    simple = _made(design, purpose, order, *_simple(design, order, problem))
+    simple = _made(design, symbols.order, *_simple(design, symbols.order, problem))
     try:
         fewer = cut(ridged(problem), (P / q - 1).T, q, int(most))
     except (np.linalg.LinAlgError, SolverError):
         fewer = None
     if fewer is None:
         return simple
-    found = _made(design, purpose, order, *fewer)
+    found = _made(design, symbols.order, *fewer)
     return found if found.value >= simple.value else simple
 
 
-def _simple(design: Design, order: Ints, problem: Problem) -> tuple[Floats, Floats]:
+def _simple(design: Design, order: Ints, problem: QuadraticProblem) -> tuple[Floats, Floats]:
     """Randomized response: lift vectors less 1, and its output distribution."""
     if design.prior_set is None:
         return randomized_response(problem)
     return Cone.of(design.prior_set, design.epsilon, order).simple()
 
 
-def _made(design: Design, purpose: Purpose, order: Ints, X: Floats, q: Floats) -> Design:
-    """The design of these lift vectors less 1, over sorted symbols."""
-    prior = design.prior
-    P = np.empty((prior.size, len(q)))
+def _made(design: Design, order: Ints, X: Floats, q: Floats) -> Design:
+    """The design of these lift vectors less 1, over sorted symbols; as proven as the one that it is made from."""
+    problem = Problem(design.prior_set or design.prior, design.epsilon, design.utility)
+    P = np.empty((len(order), len(q)))
     P[order] = ((1 + X) * q[:, None]).T
-    mechanism = Mechanism(P / P.sum(axis=1, keepdims=True), prior.labels)
-    if design.prior_set is None:
-        mechanism = within_lifts(prior, mechanism, design.epsilon)
-    else:
-        mechanism = within(design.prior_set, design.epsilon, mechanism)
-    mechanism = pair_outputs(prior, mechanism)
-    value = purpose(prior, mechanism)
-    upper = checked_bound(design.upper_bound, value, blurred(value, design.epsilon))
-    proven = design.proven and relative_gap(value, upper) <= design.gap
-    return replace(design, made=mechanism, value=value, upper_bound=upper, proven=proven)
+    mechanism = Mechanism(P / P.sum(axis=1, keepdims=True), design.prior.labels)
+    mechanism = problem.lifts.repaired(mechanism)
+    found = Found(design.method, mechanism, design.upper_bound, None, design.certificate, design.stats)
+    made = finish(problem, found, Effort(design.gap if design.proven else 0.0), time.perf_counter())
+    return replace(made, proven=design.proven and made.gap <= design.gap, stats=design.stats)

@@ -20,10 +20,10 @@ from ...model.regions import check_epsilon
 from ...model.utility import Utility
 from ...theory.randomized_response import randomized_response_for_pml
 from ..design import uninterrupted
-from ..estimation import run_purpose
+from ..effort import Effort
 from ..oracles.knapsack.local_search import fill
-from ..problem import Effort, Problem, Task, make_task
-from ..solve import run_task
+from ..problem import Problem
+from ..solve import solve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -162,12 +162,10 @@ def tradeoff(
     start: Floats | None = None
     best = -np.inf
     for done, k in enumerate(np.argsort(levels, kind="stable"), start=1):
-        if isinstance(utility, Purpose):
-            design = run_purpose(prior, levels[k], utility, tolerance, time_limit)
-        else:
-            effort = Effort(tolerance or None, time_limit)
-            task = make_task(Problem(prior, levels[k], utility), effort)
-            design = run_task(replace(task, start=_refill(task, start)))
+        problem = Problem(prior, levels[k], utility)
+        if start is not None and not isinstance(utility, Purpose):
+            problem = replace(problem, start=_refilled(problem, start))
+        design = solve(problem, Effort(tolerance, time_limit))
         methods[k] = uninterrupted(design).method
         best = max(best, design.value)
         optimal[k], upper[k] = best, max(design.upper_bound, best)
@@ -179,8 +177,7 @@ def tradeoff(
     return Tradeoff(prior, utility, levels, optimal, upper, response, tuple(methods), ceiling)
 
 
-def _refill(task: Task, start: Floats | None) -> Floats | None:
+def _refilled(problem: Problem, start: Floats) -> Floats:
     """The columns of a neighbouring design at this level: the same symbols first."""
-    if start is None:
-        return None
-    return fill(task.prior.probabilities, task.low, task.high, np.argsort(-start, axis=1, kind="stable"))
+    orders = np.argsort(-start, axis=1, kind="stable")
+    return fill(problem.nominal.probabilities, problem.low, problem.lifts.high, orders)

@@ -3,6 +3,8 @@
 A separable utility does not see which of several equal symbols a column holds. Averaged over all permutations inside
 the classes, an optimal solution stays one; so the program needs only the mean lift in each class, and its multipliers,
 shared equally in a class, are those of the full program. Priors from counts have few classes, however many symbols.
+
+The same holds for a set of priors that does not change when two symbols are exchanged. Its columns have three levels.
 """
 
 from __future__ import annotations
@@ -100,3 +102,45 @@ class ClassMaster(MeansMaster):
                 there, at = np.nonzero(place == held[k])
                 lifts[there, symbols[at]] = self.rest[column]
         return lifts, weight * lengths
+
+
+def arranged(lifts: Floats, classes: Ints) -> Floats:
+    """Columns, given as rows, with the lifts of each class in descending order."""
+    order = np.lexsort((-lifts, np.broadcast_to(classes, lifts.shape)))
+    sorted_lifts = np.take_along_axis(lifts, order, axis=1)
+    result = np.empty_like(lifts)
+    result[:, np.argsort(classes, kind="stable")] = sorted_lifts
+    return result
+
+
+class AlikeMaster(MeansMaster):
+    """The one for columns of any levels, which it keeps whole."""
+
+    def __init__(self, pi: Floats, low: float, high: float, scale: float, classes: Ints) -> None:
+        super().__init__(pi, low, high, scale, classes)
+        self.whole = np.zeros((0, len(pi)))  # the columns themselves
+
+    @property
+    def columns(self) -> Floats:
+        """The columns added so far."""
+        return self.whole
+
+    def add(self, lifts: Floats, gains: Floats) -> int:
+        """Add the columns that differ from all others in more than the order of equal symbols."""
+        lifts = arranged(lifts, self.classes)
+        new = self._unseen([row.tobytes() for row in np.round(lifts, 9) + 0.0])
+        means = lifts[new] @ (np.eye(len(self.sizes))[self.classes] / self.sizes)
+        self.whole = np.concatenate((self.whole, lifts[new]))
+        self._append(means, gains[new])
+        return len(new)
+
+    def _spread(self, column: int, weight: float) -> tuple[Floats, Floats]:
+        """Every symbol of a class has each of its lifts for equally long."""
+        lifts = self.whole[column]
+        groups = [np.flatnonzero(self.classes == k) for k in range(len(self.sizes))]
+        moved = np.array([len(g) for g in groups if np.ptp(lifts[g]) > 0], dtype=np.int64)
+        middle, lengths = turns(moved)
+        spread = np.empty((len(middle), len(lifts)))
+        for symbols in groups:
+            spread[:, symbols] = lifts[symbols][places(middle, len(symbols))]
+        return spread, weight * lengths

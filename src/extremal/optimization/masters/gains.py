@@ -14,7 +14,8 @@ import numpy as np
 from ..._common.highs import INFINITE, Options, Program
 from ..._common.types import Floats
 from ...errors import SolverError
-from ..generate import Solution, Stats
+from ..effort import Stats, Why
+from ..generate import Solution
 from .linear import LARGE
 
 OPTIONS: Options = {
@@ -67,7 +68,7 @@ def gain_program(pi: Floats, gain: Floats, low: float, high: float) -> Solution:
     dual = -multipliers[-n - w : -w] * scale
     dual = dual + _largest_violation(pi, weighted, dual, low, high) * pi
     value = math.fsum((weighted @ q.T).max(axis=0))
-    return Solution(lifts, q @ pi, value, max(math.fsum(dual), value), dual, Stats(rounds=1, columns=w))
+    return Solution(lifts, q @ pi, value, max(math.fsum(dual), value), dual, Stats(1, w, why=Why.LISTED))
 
 
 def _polished(q: Floats, pi: Floats, low: float, high: float) -> Floats:

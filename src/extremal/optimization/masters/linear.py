@@ -1,19 +1,28 @@
 """The master program of Theorem 5 over the columns known so far, kept warm in HiGHS.
 
-maximise sum_v rho_v mu(v) subject to sum_v rho_v v = 1, rho >= 0. The rows are written for lambda - low or for
-high - lambda, whichever is sparser; the row sum_v rho_v = 1 follows from them. Columns are rows of arrays here.
+maximise sum_v rho_v mu(v) subject to sum_v rho_v v = 1, rho >= 0, over vertices v of the lift polytope. The rows are
+written for lambda - low or for high - lambda, whichever is sparser; the row sum_v rho_v = 1 follows from them. Columns
+are rows of arrays here. The dual is min sum(y) with y . v >= mu(v) for all v, and any y gives the bound
+U* <= sum(y) + max_v (mu(v) - y . v).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..._common.highs import INFINITE, Options, Program
 from ..._common.types import Floats, Ints
 from ...errors import SolverError
-from ..effort import ELEMENT, ITERATION, Budget
+from ...theory.arc import arc_columns
+from ...theory.lift_vectors import lift_vertices
+from ..effort import ELEMENT, EVALUATED, ITERATION, UNLIMITED, Effort, Stats, Why
+from ..generate import Oracle, Search, Solution, generate
+
+Utilities = Callable[[Floats], Floats]  # of lift vectors given as rows
 
 # Primal simplex first: the last basis stays feasible when columns come in. Degenerate programs can make it cycle at a
 # tight tolerance; then dual simplex from scratch, then interior point.
@@ -33,6 +42,12 @@ ROWS = 1024.0  # rows are multiplied by this: the solver takes elements below 1e
 PRECISE = 1e-16  # errors of rows and reduced costs that need no refinement, for each symbol
 MAGNIFIED = 1e6  # the most that errors are magnified at once
 LARGE = 1e6  # lifts from which on columns are scaled
+CLOSED = (
+    0.9  # of the tolerance: the value is measured again after the last program, and this leaves room for it
+)
+EXACT = 1e-13  # errors of row sums that are left as they are
+SMALL = 300  # symbols up to which the first program takes a moment, and is solved whatever the time limit
+FINE = 1e-8  # tolerances below this need programs solved to full precision in every round
 UNUSED = 1e-14  # columns that no symbol uses more often than this are dropped
 
 
@@ -84,15 +99,15 @@ class Master:
 
     def solve(self, attempts: Attempts = ATTEMPTS) -> MasterSolution:
         """The optimum over the columns added so far, up to the tolerances of the solver."""
-        solution = self.solve_within(Budget(), attempts)
+        solution = self.solve_within(UNLIMITED, attempts)
         assert solution is not None
         return solution
 
-    def solve_within(self, budget: Budget, attempts: Attempts = ATTEMPTS) -> MasterSolution | None:
-        """The same, or None if the time limit of the budget ends it first."""
-        status = self._run(attempts, budget)
+    def solve_within(self, effort: Effort, attempts: Attempts = ATTEMPTS) -> MasterSolution | None:
+        """The same, or None if the time limit of the effort ends it first."""
+        status = self._run(attempts, effort)
         if status == "out of time":
-            budget.stop()
+            effort.stop()
             return None
         if status != "optimal":
             raise SolverError(
@@ -130,7 +145,7 @@ class Master:
                 self._program.change_columns(-a * w, none)
                 self._program.change_rows(a * left, a * left)
                 self._program.change_costs(b * reduced)
-                if self._run(ATTEMPTS[:2], Budget()) != "optimal":
+                if self._run(ATTEMPTS[:2], UNLIMITED) != "optimal":
                     break
                 change, multipliers = self._program.solution()
                 w, u = w + change / a, u + multipliers / b
@@ -179,18 +194,18 @@ class Master:
         self.lifts = np.concatenate((self.lifts, lifts))
         self.gains = np.concatenate((self.gains, gains))
 
-    def _run(self, attempts: Attempts, budget: Budget) -> str:
+    def _run(self, attempts: Attempts, effort: Effort) -> str:
         """How the first attempt ended that reached an optimum or ran out of time, else the last one."""
         before, status = self._program.iterations, ""
         for attempt in attempts:
             if status:
                 self._program.forget()
             self._program.set(attempt)
-            status = self._program.run(budget.seconds)
+            status = self._program.run(effort.seconds)
             if status in ("optimal", "out of time"):
                 break
         rows, columns = self._program.shape
-        budget.spend((self._program.iterations - before) * (ITERATION + ELEMENT * rows * columns))
+        effort.spend((self._program.iterations - before) * (ITERATION + ELEMENT * rows * columns))
         return status
 
     def _rows(self, lifts: Floats) -> Floats:
@@ -203,6 +218,128 @@ class Master:
         return np.asarray(
             self.high * u.sum() * self.pi - u if self.absent else u - self.low * u.sum() * self.pi
         )
+
+
+@dataclass(kw_only=True)
+class LinearSearch(Search):
+    """The state of a search over a linear master: its program, the best bound and the dual vector that proves it.
+
+    `known` are lift vectors and weights that need no program: what is left if time is up before the first one ends.
+    """
+
+    pi: Floats
+    mu: Utilities
+    master: Master
+    tolerance: float
+    dual: Floats | None = None
+    known: tuple[Floats, Floats] | None = None
+    solution: MasterSolution = field(init=False)  # over all columns, but for those added since
+    solved: bool = False
+
+    @property
+    def value(self) -> float:
+        """That of the last program."""
+        return self.solution.value
+
+    def add(self, lifts: Floats) -> int:
+        """Add columns to the program and say how many were new."""
+        return self.master.add(lifts, self.mu(lifts)) if len(lifts) else 0
+
+    def offer(self, y: Floats, delta: float) -> None:
+        """All reduced values at y are at most delta: y + delta pi is dual feasible."""
+        upper = math.fsum(y) + delta
+        if upper < self.upper:
+            self.upper, self.dual = upper, y + delta * self.pi
+
+    def worth(self, share: float) -> float:
+        """A share of what the tolerance allows to miss: columns that gain less are not worth having."""
+        return share * self.tolerance * max(abs(self.solution.value), 1e-300)
+
+    def solve(self) -> bool:
+        """Solve the program again, precisely enough to tell whether the tolerance is met."""
+        at_once = not self.solved and (self.known is None or len(self.pi) <= SMALL)
+        solution = self.master.solve() if at_once else self.master.solve_within(self.effort)
+        if solution is None:
+            return False
+        self.solution, self.solved = solution, True
+        if self.tolerance < FINE:
+            self.solution = self.master.refine(solution)
+        return True
+
+    def run(self, oracle: Oracle[LinearSearch]) -> Solution:
+        """The optimum up to the tolerance, or as near as the effort allows."""
+        why = generate(self, oracle)
+        stats = self.stats(len(self.master.gains), why)
+        if self.solved:
+            (lifts, weights), dual = _precise(self.master, self.solution), self.solution.dual
+        elif self.known is not None:
+            (lifts, weights), dual = self.known, None
+        else:
+            raise KeyboardInterrupt
+        value = float(self.mu(lifts) @ weights)
+        return Solution(lifts, weights, value, self.upper, self.dual, stats, multipliers=dual)
+
+
+def enumerate_program(pi: Floats, low: float, high: float, mu: Utilities) -> Solution:
+    """The optimum over all vertices of the lift polytope (Algorithm 1 and Theorem 5)."""
+    master = Master(pi, low, high, scale(pi, low, high, mu))
+    vertices = lift_vertices(pi, low, high)
+    return listed_program(master, vertices, mu(vertices), mu)
+
+
+def listed_program(master: Master, lifts: Floats, gains: Floats, mu: Utilities) -> Solution:
+    """The optimum over all columns of a list, rows of mean 1 and utility `gains`, by a master program without any."""
+    master.add(lifts, gains)
+    solution = master.refine(master.solve())
+    used, weights = master.used(solution.weights)
+    dual = better_conditioned(_repaired(solution.dual, master.pi, lifts, gains), master.pi, gains)
+    value = float(mu(used) @ weights)
+    return Solution(used, weights, value, math.fsum(dual), dual, Stats(1, len(lifts), why=Why.LISTED))
+
+
+def _repaired(y: Floats, pi: Floats, lifts: Floats, gains: Floats) -> Floats:
+    """y, dual feasible up to rounding, raised until it is: along pi, or where the violated columns are largest.
+
+    Raising y_i by d / v_i makes up for a violation d at a column v; where lifts are huge that costs next to nothing.
+    """
+    violation = np.maximum(gains - lifts @ y, 0.0)
+    largest = np.argmax(lifts, axis=1)
+    raised = y.copy()
+    np.maximum.at(raised, largest, y[largest] + violation / lifts[np.arange(len(lifts)), largest])
+    shifted = y + float(violation.max()) * pi
+    # What rounding may have left of a violation counts twice: once more along pi.
+    raised += max(float(np.max(gains - lifts @ raised)), 0.0) * pi
+    return raised if math.fsum(raised) < math.fsum(shifted) else shifted
+
+
+def better_conditioned(dual: Floats, pi: Floats, gains: Floats) -> Floats:
+    """The dual vector, or pi times the largest utility of a vertex, which is dual feasible too, if that proves more.
+
+    It does where epsilon is so small that the differences between vertices drown in the rounding of their utilities.
+    """
+    flat = pi * float(gains.max())
+    return flat if math.fsum(flat) < math.fsum(dual) else dual
+
+
+def _precise(master: Master, solution: MasterSolution) -> tuple[Floats, Floats]:
+    """The columns in use with weights that hold the rows to full precision."""
+    lifts, weights = master.used(solution.weights)
+    off = float(np.abs(weights @ lifts - 1).max())
+    if off > EXACT and len(solution.weights) == len(master.gains):  # no column came in since
+        lifts, weights = master.used(master.refine(solution).weights)
+    return lifts, weights
+
+
+def evaluated(lifts: Floats) -> float:
+    """What the utilities of some columns cost."""
+    return EVALUATED * lifts.size
+
+
+def scale(pi: Floats, low: float, high: float, mu: Utilities) -> float:
+    """A typical size of the objective, for tolerances that are relative: that of the arc mechanism."""
+    arcs = arc_columns(pi, low, high)
+    gains = mu(arcs.lifts().T)
+    return max(abs(float(gains @ arcs.weights)), 1e-6 * float(np.abs(gains).max()), 1e-300)
 
 
 def _least_squares(A: Floats, b: Floats) -> Floats:

@@ -12,13 +12,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._common.types import Floats
-from ..watch import UNWATCHED, Watch
-from .lapack import least_squares, solve_positive
+from ..._common.types import Floats, Ints
+from ...errors import SolverError
+from ..centred import QuadraticProblem
+from ..effort import UNLIMITED, Effort
 
 STEPS = 60
 LEAST = 0.3  # of the mean weight, to start from
 NEAREST = 0.99  # of the way to where a weight vanishes
+PRECISE = 1e-8  # of a mixture that is final
+SILENT = 1e-7  # rows that tell less than this part of what the most telling row does are dropped
+ROUNDING = 1e-11  # of what weights have to balance
+CUT = 0.1  # of the rows, to be dropped at once where their number counts
+LARGEST_PART, SMALLEST_PART = 0.4, 0.04  # of the rows, to be dropped at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +49,13 @@ class Mixture:
     steps: int
 
 
-def mix(X: Floats, G: Floats, tolerance: float, start: Floats, watch: Watch = UNWATCHED) -> Mixture:
+def mix(X: Floats, G: Floats, tolerance: float, start: Floats, effort: Effort = UNLIMITED) -> Mixture:
     """The mixture of the rows of X of least tr(G C^-1), up to this relative tolerance; weights to start from.
 
     Some mixture must have mean 0. It takes few steps from weights that are not too small, so these are raised and then
     centred. If time is up, the steps so far count.
     """
-    return _newton(X, G, tolerance, centred(X, np.maximum(start, LEAST / len(X))), watch)
+    return _newton(X, G, tolerance, centred(X, np.maximum(start, LEAST / len(X))), effort)
 
 
 def balance(X: Floats, q: Floats) -> Floats:
@@ -91,7 +97,7 @@ def centred(X: Floats, w: Floats) -> Floats:
     raise np.linalg.LinAlgError("no mixture of these rows has mean 0")
 
 
-def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, watch: Watch) -> Mixture:
+def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, effort: Effort) -> Mixture:
     k, n = X.shape
     E = np.hstack([np.ones((k, 1)), X])
     q = q / q.sum()
@@ -105,7 +111,7 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, watch: Watch) -> 
     steps = 0
     target = np.zeros(n + 1)
     target[0] = 1.0
-    while steps < STEPS and not watch.over():
+    while steps < STEPS and not effort.pause():
         steps += 1
         mu = float(q @ s) / k
         dual = E @ eta - gain - s
@@ -176,3 +182,101 @@ def _reach(at: Floats, step: Floats) -> float:
     """How many steps until a component vanishes."""
     falling = step < 0
     return float(np.min(-at[falling] / step[falling])) if falling.any() else math.inf
+
+
+# Fewer outputs: rows that tell little are dropped and the rest mixed again.
+
+
+def prune(
+    problem: QuadraticProblem, X: Floats, mixture: Mixture, allowed: float, effort: Effort
+) -> tuple[Floats, Floats]:
+    """Few rows whose best mixture loses no more than allowed, relatively, and their weights."""
+    X, q, told = _telling(X, mixture)
+    if not effort.pause():
+        final = mix(X[:, 1:], problem.loss, PRECISE, q, effort)
+        best, part = final.loss, LARGEST_PART
+        if final.error <= PRECISE:  # else time was up
+            X, q, told = _telling(X, final)
+        while part >= SMALLEST_PART and not effort.pause():
+            count = int((1 - part) * len(q))
+            fewer = None if count < problem.size else _largest(problem, X, q, told, count, effort)
+            if fewer is None or fewer[1].loss > best * (1 + allowed):
+                part /= 2
+            else:
+                X, q, told = _telling(X[fewer[0]], fewer[1])
+    return X, exactly_balanced(X, q)
+
+
+def cut(problem: QuadraticProblem, X: Floats, q: Floats, most: int) -> tuple[Floats, Floats] | None:
+    """At most so many rows with their best weights, found by dropping those that tell least; None if that fails."""
+    X, q, told = _telling(X, mix(X[:, 1:], problem.loss, PRECISE, q))
+    part = CUT
+    while len(q) > most:
+        count = min(max(most, int((1 - part) * len(q))), len(q) - 1)
+        fewer = _largest(problem, X, q, told, count, UNLIMITED)
+        if fewer is not None:
+            X, q, told = _telling(X[fewer[0]], fewer[1])
+        elif count < len(q) - 1:
+            part /= 2
+        else:
+            return None
+    return X, exactly_balanced(X, q)
+
+
+def _telling(X: Floats, mixture: Mixture) -> tuple[Floats, Floats, Floats]:
+    """The rows that tell something, their weights, and how much; all rows if those alone cannot be balanced."""
+    kept = np.flatnonzero(mixture.told > SILENT)
+    if not _balanced(X[kept], balance(X[kept][:, 1:], mixture.weights[kept])):
+        kept = np.arange(len(X))
+    return X[kept], mixture.weights[kept], mixture.told[kept]
+
+
+def _largest(
+    problem: QuadraticProblem, X: Floats, q: Floats, told: Floats, count: int, effort: Effort
+) -> tuple[Ints, Mixture] | None:
+    """So many rows that tell most and their best mixture, or None if none has mean 0 or tells enough."""
+    kept = np.sort(np.argsort(-told, kind="stable")[:count])
+    try:
+        fewer = mix(X[kept][:, 1:], problem.loss, PRECISE, q[kept], effort)
+    except np.linalg.LinAlgError:
+        return None
+    return (kept, fewer) if fewer.error <= PRECISE and fewer.weights.min() > 0 else None
+
+
+def exactly_balanced(X: Floats, q: Floats) -> Floats:
+    """Weights next to q that balance the rows of X up to rounding."""
+    q = balance(X[:, 1:], q)
+    if not _balanced(X, q):
+        raise SolverError("no positive weights balance the columns of a design in the last step")
+    return q
+
+
+def _balanced(X: Floats, q: Floats) -> bool:
+    """Whether weights are positive, sum to 1 and balance the rows of X, up to rounding."""
+    moved = np.abs(q @ X[:, 1:]) <= ROUNDING * (q @ np.abs(X[:, 1:]))
+    return bool(q.min() > 0 and abs(q.sum() - 1) <= ROUNDING and moved.all())
+
+
+# Small linear systems, solved by LAPACK without what scipy does around it: that takes longer than the solving.
+
+
+def solve_positive(A: Floats, B: Floats, lower: bool = True) -> Floats:
+    """A^-1 B for a symmetric A, of which one triangle is read; LinAlgError unless it is positive definite."""
+    from scipy.linalg.lapack import dpotrf, dpotrs
+
+    factor, failed = dpotrf(A, lower=lower, clean=False, overwrite_a=True)
+    if failed:
+        raise np.linalg.LinAlgError("the matrix is not positive definite")
+    solution, _ = dpotrs(factor, B, lower=lower)
+    return np.asarray(solution)
+
+
+def least_squares(A: Floats, b: Floats) -> Floats:
+    """The shortest x that brings the square matrix A x as near to b as possible."""
+    from scipy.linalg.lapack import dgelsy, dgelsy_lwork
+
+    n = len(b)
+    cutoff = float(np.finfo(np.float64).eps)
+    room = int(dgelsy_lwork(n, n, 1, cutoff)[0])
+    _, x, _, _, _ = dgelsy(A, b[:, None], np.zeros((n, 1), dtype=np.int32), cutoff, room)
+    return np.asarray(x[:n, 0])

@@ -16,11 +16,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..._common.types import Floats, Ints
-from ..effort import Budget
+from ..effort import Effort
 from ..generate import Solution, relative_gap
 from ..oracles.knapsack.oracle import chord_generation, column_generation
 from ..oracles.knapsack.separable import Lattice, Separable, integer_counts
-from ..watch import Progress
 
 FROM = 45  # symbols: below, the program itself is fast
 LEVELS = (80, 200)  # blocks to merge into, tried in turn
@@ -65,24 +64,21 @@ def _runs(ascending: Floats, most: float, growth: float) -> Ints:
 def solve_separable(
     problem: Separable,
     tolerance: float,
-    budget: Budget,
+    effort: Effort,
     start: Floats | None = None,
-    progress: Progress | None = None,
 ) -> Solution:
-    """The optimum up to `tolerance` or as near as the budget allows, by column generation on merged symbols first."""
+    """The optimum up to `tolerance` or as near as the effort allows, by column generation on merged symbols first."""
     best: Solution | None = None
     for block in _mergers(problem):
         merged = problem.merged(block)
-        part = budget.part(1 / 3 if problem.size <= WHOLE else 1)
-        solution = _spread(
-            problem, merged, block, chord_generation(merged, tolerance, part, progress), tolerance
-        )
+        part = effort.part(1 / 3 if problem.size <= WHOLE else 1)
+        solution = _spread(problem, merged, block, chord_generation(merged, tolerance, part), tolerance)
         best = solution if best is None else _better(best, solution)
-        if best.gap <= tolerance or best.stats.interrupted or budget.over:
+        if best.gap <= tolerance or best.stats.interrupted or effort.over:
             return best
     if best is not None and problem.size > WHOLE:
         return best
-    whole = column_generation(problem, tolerance, budget, start if best is None else best.lifts, progress)
+    whole = column_generation(problem, tolerance, effort, start if best is None else best.lifts)
     return whole if best is None else _better(best, whole)
 
 
@@ -125,7 +121,7 @@ def _spread(
     if counts is not None and relative_gap(solution.value, upper) > tolerance:
         # Whole counts cannot fill a column exactly, which chords do not see. The last y is that of the master program.
         target = max(solution.value * (1 + tolerance / 2) - math.fsum(y), 0.0)
-        delta = Lattice(problem, counts).price(y, target, effort=2e9).bound
+        delta = Lattice(problem, counts).price(y, target, most=2e9).bound
         if math.fsum(y) + delta < upper:
             upper, dual = math.fsum(y) + delta, y + delta * problem.pi
     found = replace(solution, upper=upper, dual=dual)

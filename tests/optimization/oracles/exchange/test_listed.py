@@ -9,17 +9,18 @@ import extremal as ex
 from extremal.certification.quadratic import check_quadratic
 from extremal.model.proof import Certificate
 from extremal.optimization.centred import make_problem
-from extremal.optimization.estimates import default_tolerance, solve
 from extremal.optimization.oracles.exchange.bounds import efficiency_bound, most_by_vertices
 from extremal.optimization.oracles.exchange.listed import Listed, alike
+from extremal.optimization.problem import usual_gap
 from extremal.theory.lift_vectors import lift_vertices
+from tests.support.solving import mixture
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.0])
 def test_more_weights_prove_no_less_and_never_too_much(epsilon):
     n, rng = 7, np.random.default_rng(7)
     pi = np.sort(rng.dirichlet(np.ones(n)))[::-1]
-    best = solve(pi, epsilon, np.eye(n), tolerance=1e-7)
+    best = mixture(pi, epsilon, np.eye(n), tolerance=1e-7)
     problem = make_problem(pi, epsilon, np.eye(n))
     vertices = lift_vertices(pi, 0.0, 1 + problem.excess) - 1
     d = 1 / problem.most_variance
@@ -42,7 +43,7 @@ def test_means_over_symbols_that_are_alike_prove_no_less_and_one_vector_of_each_
     pi, rng = np.array([6, 4, 4, 4, 2, 2, 1]) / 23, np.random.default_rng(3)
     problem = make_problem(pi, 1.2, np.eye(7))
     vertices = lift_vertices(pi, 0.0, 1 + problem.excess) - 1
-    best = solve(pi, 1.2, np.eye(7), tolerance=1e-7)
+    best = mixture(pi, 1.2, np.eye(7), tolerance=1e-7)
     for _ in range(5):
         d = rng.uniform(0.5, 2, 7) / problem.most_variance
         noise = 0.1 * rng.normal(size=(7, 7)) * np.sqrt(np.outer(d, d))
@@ -76,7 +77,7 @@ def test_designs_for_ties_and_near_ties_are_checked_by_visiting_their_vectors(co
     """At small levels few symbols are empty in a vector, at large ones few are full: either list is short."""
     prior = ex.Prior.from_counts((list(counts) * 8)[:24])
     design = ex.design(prior, epsilon)
-    assert design.gap <= default_tolerance(24, epsilon)
+    assert design.gap <= usual_gap(24, epsilon)
     assert ex.check_design(design).ok
     assert not ex.check_design(replace(design, upper_bound=design.value)).ok  # the check is no formality
 

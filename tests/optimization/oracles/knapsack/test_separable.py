@@ -213,7 +213,7 @@ def test_the_lattice_prices_exactly(case, share):
 def test_a_lattice_without_effort_or_memory_bounds_all_the_same(case):
     lattice, y = case
     best = largest(lattice.problem, y)
-    assert lattice.price(y, -1e9, effort=-1.0).bound >= best - slack(lattice.problem, y)
+    assert lattice.price(y, -1e9, most=-1.0).bound >= best - slack(lattice.problem, y)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pricing, "LARGEST_TRACE", 0)
         priced = lattice.price(y, -1e9)

@@ -12,13 +12,13 @@ import numpy as np
 
 from ...._common.types import Floats
 from ....model.regions import is_uniform
-from ...centred import Problem
+from ...centred import QuadraticProblem
 from .relaxation import limits
 
 ULP = 2.0**-52
 
 
-def efficiency_bound(problem: Problem, W: Floats, most: float) -> float:
+def efficiency_bound(problem: QuadraticProblem, W: Floats, most: float) -> float:
     """The largest efficiency possible if no mechanism has tr(WC) above `most`."""
     H = problem.reduced(W)
     values, vectors = np.linalg.eigh(H)
@@ -39,7 +39,7 @@ def efficiency_bound(problem: Problem, W: Floats, most: float) -> float:
     return min(1.0, problem.direct * (1 + 8 * size * ULP) * most / sum_of_roots**2)
 
 
-def most_by_entries(problem: Problem, W: Floats) -> float:
+def most_by_entries(problem: QuadraticProblem, W: Floats) -> float:
     """No mechanism has a larger tr(WC): every variance and covariance at its limit. W needs a diagonal >= 0."""
     low, high = problem.lower, problem.upper
     d = np.diagonal(W)
@@ -49,7 +49,7 @@ def most_by_entries(problem: Problem, W: Floats) -> float:
     return float(pairs.sum()) * (1 + 4 * problem.size * ULP) - max(float(d.min()), 0.0) * _partial(problem)
 
 
-def _partial(problem: Problem) -> float:
+def _partial(problem: QuadraticProblem) -> float:
     """What the partial symbol, the same in every vertex, keeps the sum of variances from if the prior is uniform.
 
     It is worth (excess - x)(x - low) less than the chord through the limits of x says: nothing where it is at its
@@ -64,7 +64,9 @@ def _partial(problem: Problem) -> float:
     return max(0.0, (excess - x) * (x - low) - 1e-13 * n * (1 + excess) ** 2)
 
 
-def most_by_vertices(problem: Problem, W: Floats, y: Floats, vertices: Floats, blur: float = 8e-15) -> float:
+def most_by_vertices(
+    problem: QuadraticProblem, W: Floats, y: Floats, vertices: Floats, blur: float = 8e-15
+) -> float:
     """No mechanism has a larger tr(WC) than the largest x'Wx - y.x of all vertices, as x has mean 0.
 
     A vertex may be off by `blur`, what rounding does to a mass.
@@ -74,7 +76,9 @@ def most_by_vertices(problem: Problem, W: Floats, y: Floats, vertices: Floats, b
     return float(reached.max()) + hidden_by_rounding(problem, W, y, widest, blur)
 
 
-def hidden_by_rounding(problem: Problem, W: Floats, y: Floats, widest: Floats, blur: float = 8e-15) -> float:
+def hidden_by_rounding(
+    problem: QuadraticProblem, W: Floats, y: Floats, widest: Floats, blur: float = 8e-15
+) -> float:
     """How much larger x'Wx - y.x of a vertex, with no |x| above `widest`, may be than it was computed to be."""
     widest = np.maximum(widest, 1e-300)
     slope = 2 * np.abs(W) @ widest + np.abs(y)

@@ -13,10 +13,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ...._common.types import Floats
-from ...centred import Problem
-from ...masters.lapack import least_squares
-from ...masters.quadratic import inverse_covariance
-from ...watch import Watch
+from ...centred import QuadraticProblem
+from ...effort import Effort
+from ...masters.quadratic import inverse_covariance, least_squares
 from .herding import Herd, Sample
 from .listed import Listed
 
@@ -29,7 +28,13 @@ CLOSE = 0.3  # of the goal: a bound so near needs no more of them
 
 
 def draw(
-    problem: Problem, herd: Herd, upper: float, listed: Listed | None, goal: float, few: bool, watch: Watch
+    problem: QuadraticProblem,
+    herd: Herd,
+    upper: float,
+    listed: Listed | None,
+    goal: float,
+    few: bool,
+    effort: Effort,
 ) -> list[Floats]:
     """Fewest vectors first, then more, up to those whose equal weights come close to the goal or to what many reach.
 
@@ -38,10 +43,10 @@ def draw(
     n = problem.size
     sample = Sample(n)
     values: list[tuple[int, float]] = []  # numbers of different vectors, and what these reach
-    drawn = _drawer(herd, sample, watch)
+    drawn = _drawer(herd, sample, effort)
     for each in FIRST[:1] if few else FIRST:
         rows = each * n
-        if values and (rows**2 * (rows / 3 + 4 * n) > MIXING or watch.over()):
+        if values and (rows**2 * (rows / 3 + 4 * n) > MIXING or effort.pause()):
             break
         drawn(rows)
         made = sample.balanced(problem) if len(sample.X) else None
@@ -50,32 +55,32 @@ def draw(
             break
     X = sample.X
     if listed is not None:
-        upper = min(upper, _proven(problem, sample, drawn, listed, goal, watch))
+        upper = min(upper, _proven(problem, sample, drawn, listed, goal, effort))
     most = max(value for _, value in values)
     enough = min(upper / (1 + goal), most * (1 - NEAR * goal))
     needed = next(k for k, (_, value) in enumerate(values) if value >= enough)
     return [np.asarray(X[:rows]) for rows, _ in values[: needed + 1]]
 
 
-def _drawer(herd: Herd, sample: Sample, watch: Watch) -> Callable[[int], None]:
+def _drawer(herd: Herd, sample: Sample, effort: Effort) -> Callable[[int], None]:
     """Draws until the sample holds so many vectors, or time is up."""
 
     def drawn(total: int) -> None:
-        while sample.total < total and not watch.over():
+        while sample.total < total and not effort.pause():
             sample.add(
-                herd.more(min(total - sample.total, len(sample.X[0]) if len(sample.X) else total), watch)
+                herd.more(min(total - sample.total, len(sample.X[0]) if len(sample.X) else total), effort)
             )
 
     return drawn
 
 
 def _proven(
-    problem: Problem,
+    problem: QuadraticProblem,
     sample: Sample,
     drawn: Callable[[int], None],
     listed: Listed,
     goal: float,
-    watch: Watch,
+    effort: Effort,
 ) -> float:
     """The bound by longer and longer samples: until it is close to what these reach, or no longer moves."""
     n, upper = problem.size, 1.0
@@ -83,7 +88,7 @@ def _proven(
         if each * n**3 > DRAWING:
             break
         drawn(each * n)
-        if watch.over():
+        if effort.pause():
             break
         try:
             proof = listed.join(*priced(problem, sample.X, sample.counts / sample.counts.sum()))
@@ -98,7 +103,7 @@ def _proven(
     return upper
 
 
-def priced(problem: Problem, X: Floats, q: Floats) -> tuple[Floats, Floats]:
+def priced(problem: QuadraticProblem, X: Floats, q: Floats) -> tuple[Floats, Floats]:
     """W = C^-1 G C^-1 of a mixture and the y for which x'Wx - y.x of its rows is most nearly equal."""
     V = X[:, 1:]
     inverse = inverse_covariance(V, q)

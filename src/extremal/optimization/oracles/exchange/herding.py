@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...._common.types import Floats
-from ...centred import Problem, efficiency
+from ...centred import QuadraticProblem, efficiency
+from ...effort import Effort
 from ...masters.quadratic import balance
-from ...watch import Watch
 from . import kernels
 
 BATCH = 30  # C is renewed after every N / BATCH vectors
@@ -33,7 +33,9 @@ class Herd:
     change so that the sum of the vectors stays near 0; `scale` is the least order of what they change by.
     """
 
-    def __init__(self, problem: Problem, C: Floats, y: Floats, scale: Floats, sweeps: int, seed: int) -> None:
+    def __init__(
+        self, problem: QuadraticProblem, C: Floats, y: Floats, scale: Floats, sweeps: int, seed: int
+    ) -> None:
         self._problem, self._sweeps = problem, sweeps
         n, pi = problem.size, problem.pi
         inverse = np.linalg.inv(C)
@@ -48,14 +50,14 @@ class Herd:
         self._total, self._count = np.zeros(n), 0
         self._rng = np.random.default_rng(seed)
 
-    def more(self, count: int, watch: Watch) -> Floats:
+    def more(self, count: int, effort: Effort) -> Floats:
         """So many further vertices, as rows; fewer if time is up."""
         problem, n = self._problem, self._problem.size
         batch = max(1, n // BATCH)
         orders = np.argsort(self._rng.random((count, n)), axis=1)
         X = kernels.fill(problem.pi, problem.excess, orders)
         for begin in range(0, count, batch):
-            if watch.over():
+            if effort.pause():
                 return X[:begin]
             rows = X[begin : begin + batch]
             shrunk = (1 + self._count / n) ** -2  # as C has grown, W has shrunk by its square
@@ -107,7 +109,7 @@ class Sample:
             more[place] += 1
         self.X, self.counts = np.concatenate([self.X, new]) if new else self.X, np.array(more)
 
-    def balanced(self, problem: Problem, most: int | None = None) -> tuple[Floats, float] | None:
+    def balanced(self, problem: QuadraticProblem, most: int | None = None) -> tuple[Floats, float] | None:
         """Weights next to the counts that balance the rows, or the first so many of them, and their efficiency.
 
         None if some are not positive.
@@ -120,6 +122,6 @@ class Sample:
         return (q, efficiency(problem, X, q)) if q.min() > 0 else None
 
 
-def _light(problem: Problem) -> slice:
+def _light(problem: QuadraticProblem) -> slice:
     """The lightest symbols: a vector has room for many times as many of them as belong to it."""
     return slice(problem.size - int(np.count_nonzero(np.cumsum(problem.pi[::-1]) <= LIGHT)), problem.size)

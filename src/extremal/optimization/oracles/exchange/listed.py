@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...._common.types import Bools, Floats
-from ...centred import Problem
+from ...centred import QuadraticProblem
 from .bounds import efficiency_bound, hidden_by_rounding
 from .kernels import best_vertices
 
@@ -40,14 +40,14 @@ class Listed:
     Of vectors that differ by exchanges of symbols that are `alike` one is visited; proofs do not tell these apart.
     """
 
-    problem: Problem
+    problem: QuadraticProblem
     count: int
     alike: Bools  # each symbol and the next one
     few: bool  # whether all vectors can be visited, exchanges of alike symbols included
     best: Proof | None = None
 
     @classmethod
-    def of(cls, problem: Problem, most: int) -> Listed | None:
+    def of(cls, problem: QuadraticProblem, most: int) -> Listed | None:
         """None if there are more vectors than `most`."""
         n, same = problem.size, alike(problem)
         W, y = np.zeros((n, n)), np.zeros(n)
@@ -124,7 +124,7 @@ class Listed:
         return found
 
 
-def alike(problem: Problem) -> Bools:
+def alike(problem: QuadraticProblem) -> Bools:
     """Of each symbol whether neither the prior nor the loss tell it from the next one; never of the first."""
     G, n = problem.loss, problem.size
     same = np.zeros(n, dtype=np.bool_)

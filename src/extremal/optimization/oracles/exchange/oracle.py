@@ -9,9 +9,10 @@ import numpy as np
 from ...._common.types import Floats
 from ....model.proof import Certificate
 from ....theory.arc import arc_columns
-from ...centred import Problem
+from ...centred import QuadraticProblem
+from ...effort import Effort
 from ...masters.quadratic import Mixture
-from ...watch import Watch
+from ..mixing import MixingOracle, QuadraticSearch
 from .bounds import efficiency_bound, most_by_entries
 from .drawing import draw
 from .herding import Herd
@@ -33,18 +34,18 @@ HEAVY, BLOCK = 60, 8  # symbols that the first vectors treat one by one, and in 
 
 
 @dataclass(eq=False)
-class Source:
+class ExchangeOracle(MixingOracle):
     """Finds lift vectors less 1 by local search, and in the list of all where it is short; proves bounds.
 
     `true` has the loss to be proven, which the problem's may exceed a little; `upper` is what the relaxation proves.
     """
 
-    problem: Problem
-    true: Problem
+    problem: QuadraticProblem
+    true: QuadraticProblem
     relaxed: Relaxed
     upper: float
     listed: Listed | None
-    watch: Watch
+    effort: Effort
     goal: float = 0.01
     aim: float = 0.007  # a gap so far below the goal leaves room for fewer outputs
     _gaps: list[float] = field(default_factory=list, repr=False)  # after each round
@@ -70,10 +71,10 @@ class Source:
         herd = self.herd(self.relaxed.covariance, y, 0)
         if n > FEWEST_DRAWN:
             few = n <= WIDEST
-            self._drawn = draw(self.problem, herd, self.upper, self.listed, self.goal, few, self.watch)
+            self._drawn = draw(self.problem, herd, self.upper, self.listed, self.goal, few, self.effort)
             searched = self._drawn[0]
         else:
-            searched = herd.more(3 * n, self.watch)
+            searched = herd.more(3 * n, self.effort)
         X, q = _balanced(self.problem)
         return np.concatenate([X, searched]), np.append(q, np.zeros(len(searched)))
 
@@ -82,18 +83,18 @@ class Source:
         """Whether the list of all is short enough to go through in every round."""
         return self.listed is not None and self.listed.count <= SHORT
 
-    def more(self, mixture: Mixture, round_: int, listed: bool) -> Floats:
+    def more(self, mixture: Mixture, round_: int, thorough: bool) -> Floats:
         """Vectors that would improve a mixture; with those of the list of all if it is to be gone through."""
         if len(self._drawn) > 1:
             self._drawn.pop(0)
             return self._drawn[0]
         n = self.problem.size
         C = np.asarray(np.linalg.inv(mixture.inverse), dtype=np.float64)
-        every = listed and self.listed is not None and self.listed.few
+        every = thorough and self.listed is not None and self.listed.few
         drawn = n > FEWEST_DRAWN  # the best of a long list are much alike: those of a wide search tell more
-        wide = listed and n <= WIDEST and (drawn or not every)
+        wide = thorough and n <= WIDEST and (drawn or not every)
         herd = self.herd(C, np.append(0.0, mixture.y), round_ + 1)
-        found = herd.more(2 * n * (WIDE if wide else 1), self.watch)
+        found = herd.more(2 * n * (WIDE if wide else 1), self.effort)
         if wide:
             found = _best(mixture, found, 4 * n)
         if n > WIDEST:  # drawn vectors are many, and none of them tells much
@@ -115,17 +116,18 @@ class Source:
         many = self.problem.size > WIDEST
         return many and self._work > WORK and PATIENCE * (before - gap) < gap - self.goal
 
-    def bound(self, mixture: Mixture, X: Floats, listed: bool) -> tuple[float, Certificate]:
-        """The efficiency that no mechanism exceeds: by the relaxation, or over all vectors by what prices them."""
-        upper, proof = self.upper, self.relaxation
-        if self.listed is not None and listed:
+    def prove(self, search: QuadraticSearch, mixture: Mixture, thorough: bool) -> None:
+        """By the relaxation, or over all vectors by what prices them."""
+        n, rows = self.problem.size, len(search.rows)
+        if self.listed is not None and thorough:
             self.listed.join(*whole(mixture))
+        upper = self.upper
         if self.listed is not None and self.listed.best is not None and self.listed.best.upper < upper:
             best = self.listed.best
-            upper, proof = best.upper, Certificate(best.W, best.y)
-        self._work += len(X) ** 2 * (len(X) / 3 + 4 * self.problem.size)
+            upper = best.upper
+            search.offer(upper, Certificate(best.W, best.y))
+        self._work += rows**2 * (rows / 3 + 4 * n)
         self._gaps.append(upper * float(np.sum(self.true.loss * mixture.inverse)) / self.true.direct - 1)
-        return upper, proof
 
     @property
     def relaxation(self) -> Certificate:
@@ -139,16 +141,21 @@ class Source:
         return Herd(self.problem, C, y, self.relaxed.d, sweeps, seed)
 
 
-def find_source(
-    problem: Problem, true: Problem, rounds: int, watch: Watch, goal: float = 0.01, aim: float = 0.007
-) -> Source:
+def make_oracle(
+    problem: QuadraticProblem,
+    true: QuadraticProblem,
+    rounds: int,
+    effort: Effort,
+    goal: float = 0.01,
+    aim: float = 0.007,
+) -> ExchangeOracle:
     """Where lift vectors come from, after so many rounds on the bound of the relaxation."""
     listed = Listed.of(true, LISTED) if problem.size <= MANY else None
     if problem.size <= FEWEST_DRAWN and listed is not None and listed.count <= SHORT:
         rounds = 0  # going through the list will prove more
-    relaxed = relax(problem, rounds, watch)
+    relaxed = relax(problem, rounds, effort)
     upper = efficiency_bound(true, relaxed.W, most_by_entries(true, relaxed.W))
-    return Source(problem, true, relaxed, upper, listed, watch, goal, aim)
+    return ExchangeOracle(problem, true, relaxed, upper, listed, effort, goal, aim)
 
 
 def whole(mixture: Mixture) -> tuple[Floats, Floats]:
@@ -166,7 +173,7 @@ def _best(mixture: Mixture, X: Floats, count: int) -> Floats:
     return np.asarray(X[np.argsort(-gain, kind="stable")[:count]])
 
 
-def _balanced(problem: Problem) -> tuple[Floats, Floats]:
+def _balanced(problem: QuadraticProblem) -> tuple[Floats, Floats]:
     """Lift vectors less 1 of the arc mechanism, and its output distribution, which balances them.
 
     Beyond HEAVY symbols the lighter ones share lifts in blocks of BLOCK, so that there are not too many vectors; those

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ...._common.types import Floats
-from ...centred import Problem
-from ...watch import UNWATCHED, Watch
+from ...centred import QuadraticProblem
+from ...effort import UNLIMITED, Effort
 
 FIXED_POINT = 30  # rounds of d <- d C_ii / a
 CLOSE, CLOSEST = 1e-4, 1e-7  # relative changes of the bound by a round that are the last
@@ -36,7 +36,7 @@ class Relaxed:
         """The multipliers of the variances."""
         return np.diagonal(self.W)
 
-    def prices(self, problem: Problem) -> Floats:
+    def prices(self, problem: QuadraticProblem) -> Floats:
         """The y with which x'Wx - y.x is largest where every limit that W counts on is met."""
         low, high = problem.lower, problem.upper
         by_low = np.multiply.outer(low, low) <= np.multiply.outer(high, high)
@@ -46,32 +46,32 @@ class Relaxed:
         return self.d * (high + low) + 2 * slopes
 
 
-def limits(problem: Problem) -> Floats:
+def limits(problem: QuadraticProblem) -> Floats:
     """What a covariance of two symbols' lifts can be at least, times -1."""
     low, high = problem.lower, problem.upper
     return np.minimum(np.multiply.outer(low, low), np.multiply.outer(high, high))
 
 
-def relax(problem: Problem, rounds: int, watch: Watch = UNWATCHED) -> Relaxed:
+def relax(problem: QuadraticProblem, rounds: int, effort: Effort = UNLIMITED) -> Relaxed:
     """The W of a good bound: d by its fixed point, then d and S together by so many rounds of a quasi-Newton method.
 
     With none of these, where symbols are many, a fixed point up to CLOSE is enough.
     """
     a = problem.most_variance
-    d, root = fixed_point(problem, a, CLOSEST if rounds else CLOSE, watch)
+    d, root = fixed_point(problem, a, CLOSEST if rounds else CLOSE, effort)
     d = d * (root / float(a @ d)) ** 2  # the scale of the best bound: that of the variances of real lifts
     W = np.diag(d)
     relaxed = gradient(problem, W)
     assert relaxed is not None
-    if rounds > 0 and problem.size > 2 and not watch.over():
-        W = _with_pairs(problem, d, rounds, watch)
+    if rounds > 0 and problem.size > 2 and not effort.pause():
+        W = _with_pairs(problem, d, rounds, effort)
         better = gradient(problem, W)
         relaxed = relaxed if better is None else better
     return Relaxed(W, relaxed[1][1:, 1:])
 
 
 def fixed_point(
-    problem: Problem, a: Floats, close: float = CLOSEST, watch: Watch = UNWATCHED
+    problem: QuadraticProblem, a: Floats, close: float = CLOSEST, effort: Effort = UNLIMITED
 ) -> tuple[Floats, float]:
     """A good d for variances that are at most a: d <- d C_ii / a; and tr (G^1/2 H G^1/2)^1/2 for H = B' diag(d) B."""
     d, before = 1 / a, 0.0
@@ -79,7 +79,7 @@ def fixed_point(
     assert relaxed is not None
     for _ in range(FIXED_POINT):
         reached = relaxed[0] ** 2 / float(a @ d)  # the bound with d in its best scale
-        if reached - before <= close * reached or watch.over():
+        if reached - before <= close * reached or effort.pause():
             break
         following = gradient(problem, np.diag(d * np.diagonal(relaxed[1]) / a))
         if following is None:
@@ -88,7 +88,7 @@ def fixed_point(
     return d, relaxed[0]
 
 
-def gradient(problem: Problem, W: Floats) -> tuple[float, Floats] | None:
+def gradient(problem: QuadraticProblem, W: Floats) -> tuple[float, Floats] | None:
     """tr (G^1/2 H G^1/2)^1/2 and its gradient by W, twice the former's: the C with C H C = G, over all symbols."""
     import scipy.linalg as sl
 
@@ -108,7 +108,7 @@ def gradient(problem: Problem, W: Floats) -> tuple[float, Floats] | None:
     return float(roots.sum()), C
 
 
-def _with_pairs(problem: Problem, d: Floats, rounds: int, watch: Watch) -> Floats:
+def _with_pairs(problem: QuadraticProblem, d: Floats, rounds: int, effort: Effort) -> Floats:
     """W = diag(d) - S of the largest bound near the best diag(d)."""
     from scipy.optimize import minimize
 
@@ -134,7 +134,7 @@ def _with_pairs(problem: Problem, d: Floats, rounds: int, watch: Watch) -> Float
         return (cost * unit) @ z - 2 * found[0], -slope * unit
 
     def look(xk: Any) -> None:
-        if watch.over():
+        if effort.pause():
             raise StopIteration
 
     start = np.concatenate([d / own, np.zeros(len(cost) - n)])

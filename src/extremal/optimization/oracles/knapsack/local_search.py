@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from ...._common.types import Floats, Ints
 from ....model.regions import rounding
 from ....theory.arc import arc_columns
-from ...effort import Budget
-from ...generate import FINE, Run, Solution, Utilities, evaluated, generate, scale
-from ...masters.linear import Master
-from ...watch import Progress
+from ...effort import Effort
+from ...generate import Solution
+from ...masters.linear import CLOSED, FINE, LinearSearch, Master, Utilities, evaluated, scale
 
 STEPS = 40  # moves tried for each column
 WORTH = 1e-9  # of the value: columns that gain less are not worth having
@@ -38,26 +37,26 @@ def heuristic_generation(
     low: float,
     high: float,
     mu: Utilities,
-    budget: Budget,
+    effort: Effort,
     patience: int = 12,
-    progress: Progress | None = None,
 ) -> Solution:
     """A good solution for any sub-linear mu, which takes columns as rows; nothing is proven about the optimum.
 
     Column generation with local search for columns: vertices are made by filling symbols in some order, and orders
     are improved by moving single symbols. Ends when `patience` searches in a row find nothing.
     """
-    pricer = _Moves(pi, low, high, mu, patience)
-    run = Run(pi, mu, Master(pi, low, high, scale(pi, low, high, mu)), FINE, budget, progress)
+    oracle = MovesOracle(pi, low, high, mu, patience)
+    master = Master(pi, low, high, scale(pi, low, high, mu))
+    run = LinearSearch(effort=effort, aim=CLOSED * FINE, pi=pi, mu=mu, master=master, tolerance=FINE)
     arcs = arc_columns(pi, low, high)
     run.known = (arcs.lifts().T, arcs.weights)
     run.add(run.known[0])
-    run.add(fill(pi, low, high, np.argsort(pricer.rng.random((20 * len(pi), len(pi))), axis=1)))
-    return generate(run, pricer)
+    run.add(fill(pi, low, high, np.argsort(oracle.rng.random((20 * len(pi), len(pi))), axis=1)))
+    return run.run(oracle)
 
 
 @dataclass
-class _Moves:
+class MovesOracle:
     """Local search from the columns in use and from random ones."""
 
     pi: Floats
@@ -67,10 +66,10 @@ class _Moves:
     patience: int
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
-    def bound(self, run: Run) -> None:
+    def bound(self, run: LinearSearch) -> None:
         """None is known."""
 
-    def columns(self, run: Run) -> int:
+    def columns(self, run: LinearSearch) -> bool:
         """New columns that gain something."""
         n, y = len(self.pi), run.solution.dual
         least = WORTH * max(abs(run.solution.value), 1e-300)
@@ -79,11 +78,11 @@ class _Moves:
             orders = np.argsort(-run.master.lifts[best] + 1e-6 * self.rng.random((len(best), n)), axis=1)
             orders = np.concatenate((orders, np.argsort(self.rng.random((n, n)), axis=1)))
             lifts = self._climb(y, orders)
-            run.budget.spend(STEPS * evaluated(lifts))
+            run.effort.spend(STEPS * evaluated(lifts))
             found = run.add(lifts[self.mu(lifts) - lifts @ y > least])
-            if found or run.budget.over:
-                return found
-        return 0
+            if found or run.effort.over:
+                return found > 0
+        return False
 
     def _climb(self, y: Floats, orders: Ints) -> Floats:
         """The vertices reached by moves of single symbols to the front, to the end or to another's place."""

@@ -13,11 +13,10 @@ import numpy as np
 
 from ...._common.types import Floats
 from ....theory.arc import arc_columns
-from ...effort import CELL, SPEED, TRY, Budget
-from ...generate import Run, Solution, clean_interrupts, generate
+from ...effort import CELL, SPEED, TRY, Effort
+from ...generate import Solution, clean_interrupts
 from ...masters.classes import ClassMaster
-from ...masters.linear import Master
-from ...watch import Progress
+from ...masters.linear import CLOSED, LinearSearch, Master
 from .separable import Lattice, Priced, Separable, integer_counts
 from .vertex_table import VertexTable, vertex_table
 
@@ -33,37 +32,25 @@ SMALL = 20  # symbols up to which exact pricing finds columns faster than search
 
 
 def column_generation(
-    problem: Separable,
-    tolerance: float,
-    budget: Budget,
-    start: Floats | None = None,
-    progress: Progress | None = None,
+    problem: Separable, tolerance: float, effort: Effort, start: Floats | None = None
 ) -> Solution:
     """The optimum for a separable utility up to a relative gap of `tolerance`, with the gap reached."""
     counts = integer_counts(problem.pi) if problem.size > SMALL else None
-    pricer = Exact(
+    oracle = ExactOracle(
         problem,
         patience=1 if problem.size <= EXHAUSTIVE else 2 if problem.size <= SEARCHED else 8,
         lattice=None if counts is None else Lattice(problem, counts),
         vertices=vertex_table(problem),
     )
-    return generate(_prepared(problem, tolerance, budget, start, progress), pricer)
+    return _prepared(problem, tolerance, effort, start).run(oracle)
 
 
-def chord_generation(
-    problem: Separable, tolerance: float, budget: Budget, progress: Progress | None = None
-) -> Solution:
+def chord_generation(problem: Separable, tolerance: float, effort: Effort) -> Solution:
     """The same without exact pricing: its bound is by chords alone and holds for any finer prior, see `merging`."""
-    return generate(_prepared(problem, tolerance, budget, None, progress), Search(problem, patience=8))
+    return _prepared(problem, tolerance, effort, None).run(ChordOracle(problem, patience=8))
 
 
-def _prepared(
-    problem: Separable,
-    tolerance: float,
-    budget: Budget,
-    start: Floats | None,
-    progress: Progress | None,
-) -> Run:
+def _prepared(problem: Separable, tolerance: float, effort: Effort, start: Floats | None) -> LinearSearch:
     """A feasible master program and the analytic bound."""
     n, pi = problem.size, problem.pi
     with clean_interrupts():
@@ -71,20 +58,29 @@ def _prepared(
         upper = math.fsum(dual)
         # Where the utility vanishes, what rounding left of it is no scale.
         scale = max(upper, ROUNDED * max(map(abs, problem.ends)), 1e-300)
-        run = Run(pi, problem.mu, _master(problem, scale), tolerance, budget, progress, upper, dual)
+        search = LinearSearch(
+            effort=effort,
+            aim=CLOSED * tolerance,
+            upper=upper,
+            pi=pi,
+            mu=problem.mu,
+            master=_master(problem, scale),
+            tolerance=tolerance,
+            dual=dual,
+        )
         rng = np.random.default_rng(0)
         shuffles = 2 if n <= 300 else 0
         for order in (np.argsort(-pi, kind="stable"), *(rng.permutation(n) for _ in range(shuffles))):
             arcs = arc_columns(pi[order], problem.low, problem.high)
             lifts = np.empty((arcs.outputs, n))
             lifts[:, order] = arcs.lifts().T
-            run.known = run.known or (lifts, arcs.weights)
-            run.add(problem.rounded_alike(lifts))
+            search.known = search.known or (lifts, arcs.weights)
+            search.add(problem.rounded_alike(lifts))
         if start is not None and len(start):
-            run.add(problem.rounded_alike(start))
+            search.add(problem.rounded_alike(start))
         elif n > SMALL:
-            run.add(_search(run, problem, dual, 3 * len(run.master.pi), 16, 0)[0])
-    return run
+            search.add(_explored(search, problem, dual, 3 * len(search.master.pi), 16, 0)[0])
+    return search
 
 
 def _master(problem: Separable, scale: float) -> Master:
@@ -94,72 +90,72 @@ def _master(problem: Separable, scale: float) -> Master:
     return ClassMaster(problem.pi, problem.low, problem.high, scale, problem.twins)
 
 
-def _search(
-    run: Run, problem: Separable, y: Floats, tries: int, free: int, seed: int
+def _explored(
+    run: LinearSearch, problem: Separable, y: Floats, tries: int, free: int, seed: int
 ) -> tuple[Floats, Floats]:
     """Columns by large-neighbourhood search, and their reduced values; fewer tries if time is short."""
     cost = TRY * 2.0 ** ((free - 14) / 2)
-    tries = int(min(tries, 1 + max(run.budget.seconds, 0.0) * SPEED / cost))
-    run.budget.spend(tries * cost)
+    tries = int(min(tries, 1 + max(run.effort.seconds, 0.0) * SPEED / cost))
+    run.effort.spend(tries * cost)
     return problem.explore(y, tries, free, seed)
 
 
 @dataclass
-class Search:
+class ChordOracle:
     """Bounds by chords and columns by large-neighbourhood search, until the last rounds close next to nothing."""
 
     problem: Separable
-    patience: int  # how far effort may grow before the search gives up
-    effort: int = 1
+    patience: int  # how far breadth may grow before the search gives up
+    breadth: int = 1
     values: list[float] = field(default_factory=list)
 
-    def bound(self, run: Run) -> None:
+    def bound(self, run: LinearSearch) -> None:
         """By chords."""
         run.offer(run.solution.dual, self.problem.chord_bound(run.solution.dual))
 
-    def columns(self, run: Run) -> int:
-        """New columns by search, 0 if it finds none worth having or goes on in vain."""
+    def columns(self, run: LinearSearch) -> bool:
+        """New columns by search, unless it finds none worth having or goes on in vain."""
         self.values.append(run.solution.value)
         if len(self.values) > STALL:
             closed = run.solution.value - self.values[-STALL - 1]
             if closed < 0.1 * (run.upper - run.solution.value):
-                return 0
-        return self.search(run)
+                return False
+        return self.search(run) > 0
 
-    def search(self, run: Run) -> int:
+    def search(self, run: LinearSearch) -> int:
         """New columns by search; 0 if it finds none worth having."""
         if self.problem.size <= SMALL:
             return 0
         rows, worth = max(len(run.master.pi), 50), run.worth(0.1)
         while True:
-            free = 14 + 2 * int(math.log2(self.effort))
-            lifts, reduced = _search(
-                run, self.problem, run.solution.dual, self.effort * rows, free, run.rounds
+            free = 14 + 2 * int(math.log2(self.breadth))
+            lifts, reduced = _explored(
+                run, self.problem, run.solution.dual, self.breadth * rows, free, run.rounds
             )
             found = run.add(lifts[reduced > max(worth, 0.05 * reduced.max(initial=0.0))])
-            if found or run.budget.over or self.effort >= self.patience:
+            if found or run.effort.over or self.breadth >= self.patience:
                 return found
-            self.effort *= 2
+            self.breadth *= 2
 
 
 @dataclass
-class Exact(Search):
+class ExactOracle(ChordOracle):
     """The same, and exact pricing where the search finds nothing more."""
 
     lattice: Lattice | None = None
     vertices: VertexTable | None = None
     most_nodes: int = FEW_NODES
 
-    def bound(self, run: Run) -> None:
+    def bound(self, run: LinearSearch) -> None:
         """By chords, unless there is a table of vertices, which proves more."""
         if self.vertices is None:
             super().bound(run)
 
-    def columns(self, run: Run) -> int:
-        """New columns by search, else by exact pricing, which also proves a bound; 0 if there are none."""
-        return self.search(run) or self._exhaust(run)
+    def columns(self, run: LinearSearch) -> bool:
+        """New columns by search, else by exact pricing, which also proves a bound."""
+        return self.search(run) > 0 or self._exhaust(run) > 0
 
-    def _exhaust(self, run: Run) -> int:
+    def _exhaust(self, run: LinearSearch) -> int:
         problem, y = self.problem, run.solution.dual
         target = run.worth(0.3)
         # Columns close to the best are enough to make progress, and are found much faster than all above the target.
@@ -172,7 +168,7 @@ class Exact(Search):
                 self.most_nodes = min(2 * self.most_nodes, NODES)  # most searches were cut short
             run.offer(y, priced.bound)
             found = run.add(problem.lifts(priced.full, priced.partial))
-            if found or run.closed or run.budget.over:
+            if found or run.closed or run.effort.over:
                 return found
             if threshold > target:
                 threshold = max(target, threshold / 8)
@@ -185,23 +181,23 @@ class Exact(Search):
             else:
                 return 0
 
-    def _price(self, run: Run, y: Floats, threshold: float, each: int) -> Priced:
+    def _price(self, run: LinearSearch, y: Floats, threshold: float, each: int) -> Priced:
         """Exact pricing by whatever method proves most here."""
-        problem, budget = self.problem, run.budget
+        problem, effort = self.problem, run.effort
         if self.vertices is not None:
-            budget.spend(CELL * len(self.vertices.sets))
+            effort.spend(CELL * len(self.vertices.sets))
             return self.vertices.price(y, threshold, each)
         if self.lattice is not None and problem.size > 24:
             priced = self.lattice.price(y, threshold)
-            budget.spend(CELL * priced.cells)
+            effort.spend(CELL * priced.cells)
             return priced
         if problem.size > SEARCHED:
             return problem.exhaust(y, threshold, each, 1)
-        most = int(min(self.most_nodes, 1 + budget.left / problem.size))
+        most = int(min(self.most_nodes, 1 + effort.left / problem.size))
         # A search does not look at the clock, nor at the keyboard.
-        in_time = max(budget.seconds, 0.0) * SPEED / problem.size
+        in_time = max(effort.seconds, 0.0) * SPEED / problem.size
         priced = problem.exhaust(y, threshold, each, int(min(most, 1 + in_time)))
         if in_time < most and priced.nodes > in_time:
-            budget.stop()  # without a time limit it might have found more
-        budget.spend(priced.nodes)
+            effort.stop()  # without a time limit it might have found more
+        effort.spend(priced.nodes)
         return priced

@@ -235,12 +235,12 @@ class Lattice:
         """The length of a dynamic programme."""
         return math.floor(self.capacity + 1e-9) + 1
 
-    def price(self, y: Floats, threshold: float, effort: float = 3e9) -> Priced:
+    def price(self, y: Floats, threshold: float, most: float = 3e9) -> Priced:
         """Columns of reduced value above threshold, one a partial symbol, and a bound on all reduced values.
 
         First all symbols may be full, the partial one too, which bounds from above at the cost of one programme.
         Where that bound exceeds the threshold the programme is run again without the partial symbol, which is exact,
-        as long as the effort allows.
+        as long as that takes no more than `most` cells.
         """
         problem = self.problem
         gain = problem.pi * (problem.table[2, -1] - problem.table[0, 0]) - y * (problem.high - problem.low)
@@ -251,7 +251,7 @@ class Lattice:
         full, partial, exact = [], [], np.array(relaxed)
         spent = whole = problem.size * self.cells
         for j in np.argsort(-relaxed, kind="stable"):
-            if relaxed[j] <= threshold or spent > effort or whole > LARGEST_TRACE:
+            if relaxed[j] <= threshold or spent > most or whole > LARGEST_TRACE:
                 break
             spent += whole
             others = np.delete(everybody, j)

@@ -24,9 +24,9 @@ import numpy as np
 
 from ...._common.types import Floats, Ints
 from ....model.proof import Certificate
-from ...centred import Problem
+from ...centred import QuadraticProblem
 from ...cone import Cone
-from ...watch import Watch
+from ...effort import Effort
 from ..exchange.bounds import ULP, efficiency_bound
 from ..exchange.relaxation import fixed_point, gradient
 from .kernels import COLUMNS, RANK, Relaxed, Weights, bound
@@ -51,8 +51,8 @@ MOST_KNOWN = 1500  # relaxed vectors that the maximum is taken over
 class LevelBound:
     """The weights of the best bound so far, to be improved step by step."""
 
-    problem: Problem
-    true: Problem
+    problem: QuadraticProblem
+    true: QuadraticProblem
     cone: Cone
     upper: float = math.inf
     certificate: Certificate | None = None
@@ -65,7 +65,7 @@ class LevelBound:
     _scale: float = 1.0
     _idle: int = 0  # steps since one that was worth it
 
-    def improve(self, X: Floats, q: Floats, goal: float, watch: Watch) -> None:
+    def improve(self, X: Floats, q: Floats, goal: float, effort: Effort) -> None:
         """One step: the best weights for the vectors known, then a bound over all, which need not be below the goal."""
         true = Relaxed.of(X[q > 0])
         first = self._relaxed is None
@@ -75,12 +75,12 @@ class LevelBound:
         known = true.joined(self._relaxed)
         rounds = FIRST_ROUNDS * FIRST_SIZE // max(FIRST_SIZE, self.problem.size) if first else ROUNDS
         for cooling in COOLING if first else COOLING[1:]:
-            self._z, weights = self._optimised(known, cooling * self._scale, rounds, watch)
+            self._z, weights = self._optimised(known, cooling * self._scale, rounds, effort)
         attained = float(_values(weights, true).max()) + weights.base
         target = attained / efficiency_bound(self.true, weights.W, attained) * goal - weights.base
         room = min(len(self._cells) + CELLS, MOST_CELLS)
         cells, relaxed, leaves = bound(
-            self.cone, weights, target, PRECISION * attained, room, self._cells, watch.left()
+            self.cone, weights, target, PRECISION * attained, room, self._cells, max(effort.seconds, 0.0)
         )
         upper = efficiency_bound(self.true, weights.W, most_by_cells(cells, weights, self.cone.top))
         if gradient(self.problem, weights.W) is None:  # W is not definite: proves nothing
@@ -118,7 +118,7 @@ class LevelBound:
         a[:, 0] = CENTRED * d / math.sqrt(float(d.sum()))
         self._z = np.concatenate([d, y, a.ravel(), 0 * pairs, 0 * pairs]) / self._unit
 
-    def _optimised(self, known: Relaxed, blur: float, rounds: int, watch: Watch) -> tuple[Floats, Weights]:
+    def _optimised(self, known: Relaxed, blur: float, rounds: int, effort: Effort) -> tuple[Floats, Weights]:
         """The best weights with the largest value over the known vectors smoothed by so much."""
         from scipy.optimize import Bounds, minimize
 
@@ -161,7 +161,7 @@ class LevelBound:
         least = np.concatenate([np.full(n, 1e-9), np.full((1 + RANK) * n, -np.inf), np.zeros(n * (n - 1))])
 
         def look(xk: Any) -> None:
-            if watch.over():
+            if effort.pause():
                 raise StopIteration
 
         found = minimize(

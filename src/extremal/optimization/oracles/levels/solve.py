@@ -6,30 +6,30 @@ listed, else by local search, with a bound over the levels of lifts. Efficiency 
 
 from __future__ import annotations
 
-import math
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...._common.types import Floats
 from ....errors import SizeError
-from ....model.prior_set import PriorSet
+from ....model.lift_sets import SetLifts
 from ....model.proof import Certificate
-from ...centred import Problem, make_problem
-from ...closed_forms.symmetric import alike, arrange, farthest, farthest_bound, symmetric
+from ...centred import QuadraticProblem
+from ...closed_forms.symmetric import alike, arrange, arranged, farthest, farthest_bound, symmetric
 from ...cone import Cone
-from ...estimates import ROUNDS, Solution, check_purpose, in_order
+from ...effort import Effort
+from ...generate import Solution
 from ...masters.quadratic import Mixture
-from ...search import ENOUGH, FEW, PAIR_ROUNDS, arranged, improve, ridged
-from ...watch import Progress, Watch
+from ...reductions.symbols import Symbols, ridged
 from ..exchange.bounds import efficiency_bound, most_by_entries, most_by_vertices
 from ..exchange.oracle import whole
 from ..exchange.relaxation import relax
+from ..mixing import ENOUGH, FEW, MixingOracle, QuadraticSearch, search_mixtures
 from ..nested.vertices import LARGEST, Sets, robust_vertices
 from .bound import LevelBound
 from .kernels import herd
 
+PAIR_ROUNDS = 60  # of the bound by variances and covariances
 MOST = 3**12  # lift vectors to be listed: all of 12 symbols
 SWEEPS = 20
 PULL = 0.2
@@ -42,23 +42,16 @@ LARGEST_SIZE = 300  # symbols that are not all alike: mixing takes minutes beyon
 SMALL_GAIN = 2e-4  # of the efficiency: rounds that bring less are stalled
 
 
-def robust_tolerance(size: int) -> float:
-    """The relative gap that is within reach for so many symbols and a set of priors."""
-    return 1e-3 if size <= 12 else 2e-2 if size <= 40 else 5e-2
-
-
 @dataclass(eq=False)
-class RobustColumns:
+class LevelsOracle(MixingOracle):
     """Finds lift vectors less 1 that are admissible for a set of priors, and proves bounds over all of them."""
 
-    problem: Problem
-    true: Problem
+    problem: QuadraticProblem
+    true: QuadraticProblem
     cone: Cone
     vertices: Floats | None
     levels: LevelBound
-    upper: float
-    relaxation: Certificate
-    watch: Watch
+    effort: Effort
     goal: float
     stalls: int = 0
 
@@ -86,7 +79,7 @@ class RobustColumns:
         X = self.cone.single()
         return X, np.full(len(X), 1 / len(X))
 
-    def more(self, mixture: Mixture, round_: int, listed: bool) -> Floats:
+    def more(self, mixture: Mixture, round_: int, thorough: bool) -> Floats:
         """Vectors that would improve a mixture."""
         n = self.problem.size
         own = np.diagonal(mixture.W)
@@ -101,72 +94,67 @@ class RobustColumns:
         best = np.argsort(-reduced, kind="stable")[: SHARE * n]
         return np.concatenate([found, self.vertices[best]])
 
-    def bound(self, mixture: Mixture, X: Floats, listed: bool) -> tuple[float, Certificate]:
-        """The efficiency that no mechanism exceeds, over the list of all vectors or over their levels."""
+    def prove(self, search: QuadraticSearch, mixture: Mixture, thorough: bool) -> None:
+        """Over the list of all vectors or over their levels."""
         if self.vertices is not None:
             W, y = whole(mixture)
             upper = efficiency_bound(self.true, W, most_by_vertices(self.true, W, y, self.vertices))
-            return upper, Certificate(W, y, over_set=True)
+            search.offer(upper, Certificate(W, y, over_set=True))
+            return
         levels = self.levels
-        if listed:
+        if thorough:
             self.stalls += levels.settled
-            goal, enough = (self.watch.value * (1 + part * self.goal) for part in (AIM, ENOUGH))
+            goal, enough = (search.value * (1 + part * self.goal) for part in (AIM, ENOUGH))
             for _ in range(STEPS):
-                if levels.settled or levels.upper <= enough or self.watch.over():
+                if levels.settled or levels.upper <= enough or self.effort.pause():
                     break
-                levels.improve(X, mixture.weights, goal, self.watch)
-        if levels.certificate is None or levels.upper >= self.upper:
-            return self.upper, self.relaxation
-        return levels.upper, levels.certificate
+                levels.improve(search.rows, mixture.weights, goal, self.effort)
+        if levels.certificate is not None:
+            search.offer(levels.upper, levels.certificate)
 
 
-def solve_set(
-    priors: PriorSet,
-    epsilon: float,
-    A: Floats,
-    *,
-    tolerance: float | None = None,
-    rounds: int = ROUNDS,
-    time_limit: float = math.inf,
-    progress: Progress | None = None,
-) -> Solution:
+def over_set(lifts: SetLifts, A: Floats, goal: float, effort: Effort) -> Solution:
     """The mechanism of largest efficiency under the nominal prior that keeps epsilon for every prior of the set.
 
-    Parameters as those of solve.solve. The level must be > 0 and below that at which everything may be told.
+    The level must be > 0 and below that at which everything may be told.
     """
-    watch = Watch(time.perf_counter() + time_limit, progress)
-    pi, A = check_purpose(priors.nominal.probabilities, A)
-    n = priors.size
-    order = np.lexsort((-np.diagonal(A), -pi))
-    true = make_problem(pi[order], epsilon, A[np.ix_(order, order)])
+    priors, pi, n = lifts.priors, lifts.prior.probabilities, lifts.priors.size
+    symbols = Symbols.sorted(pi, A)
+    true = symbols.apply(pi, lifts.epsilon, A)
     problem = ridged(true)
-    cone = Cone.of(priors, epsilon, order)
-    goal = robust_tolerance(n) if tolerance is None else tolerance
-    start, known = None, None
-    if n > (LARGEST_ALIKE if symmetric(cone) and alike(true) else LARGEST_SIZE):
+    cone = Cone.of(priors, lifts.epsilon, symbols.order)
+    even = symmetric(cone)
+    if n > (LARGEST_ALIKE if even and alike(true) else LARGEST_SIZE):
         raise SizeError(
             f"designs for a set of priors are for at most {LARGEST_SIZE} labels, or {LARGEST_ALIKE} that are all alike",
             given=n,
             remedy="merge rare labels, or design for the nominal prior",
         )
-    if symmetric(cone):
-        even = replace(cone, pi=np.full(n, 1 / n))
-        if alike(true):
-            known = farthest_bound(true, cone)
-            start, found = arranged(true, farthest(even), *known, goal, watch)
-            if found is not None:
-                return in_order(found, true, np.arange(n), order, watch)
-        else:  # columns of the set, as good under any prior at small levels: see docs/robust.md
-            lifts = 1 + arrange(farthest(even), goal, watch)[0][: FEW * n]
-            start = lifts / (lifts @ true.pi)[:, None] - 1
+    start, known = None, None
+    if even and alike(true):
+        known = farthest_bound(true, cone)
+        x = farthest(replace(cone, pi=np.full(n, 1 / n)))
+        start, found = arranged(true, x, *known, goal, effort)
+        if found is not None:
+            return symbols.back(found)
+    elif even:  # columns of the set, as good under any prior at small levels: see docs/robust.md
+        rows = 1 + arrange(farthest(replace(cone, pi=np.full(n, 1 / n))), goal, effort)[0][: FEW * n]
+        start = rows / (rows @ true.pi)[:, None] - 1
     vertices = None
     if n <= LARGEST and Sets.of(priors, cone.c).pairs <= MOST:
-        vertices = robust_vertices(priors, cone.c, MOST)[:, order] - 1
-    nominal = relax(problem, PAIR_ROUNDS, watch)
+        vertices = robust_vertices(priors, cone.c, MOST)[:, symbols.order] - 1
+    nominal = relax(problem, PAIR_ROUNDS, effort)
     upper = efficiency_bound(true, nominal.W, most_by_entries(true, nominal.W))
     upper, proof = known or (upper, Certificate(nominal.W))
-    levels = LevelBound(problem, true, cone)
-    source = RobustColumns(problem, true, cone, vertices, levels, upper, proof, watch, goal)
-    found = improve(source, cone.simple(), goal, rounds, watch, start)
-    found = replace(found, certificate=found.certificate.with_symbols(order))
-    return in_order(found, true, np.arange(n), order, watch)
+    search = QuadraticSearch(
+        effort=effort,
+        aim=ENOUGH * goal,
+        upper=upper,
+        problem=problem,
+        true=true,
+        goal=goal,
+        certificate=proof,
+        simple=cone.simple(),
+    )
+    oracle = LevelsOracle(problem, true, cone, vertices, LevelBound(problem, true, cone), effort, goal)
+    return symbols.back(search_mixtures(search, oracle, start))

@@ -25,7 +25,7 @@ from ..knapsack.kernels import lattice_fill, lattice_trace
 from ..knapsack.separable import integer_counts
 
 FINEST = 2_000  # counts in all up to which pairs of sums are gone through
-PAIR = 2  # nodes that a pair costs, see Budget
+PAIR = 2  # nodes that a pair costs, see Effort
 STEEP = 1e-7  # what h rises by at least from sum to sum, where it is enough: so that it tells b / t
 SMALL = 1e-9  # differences of lifts that slopes are taken over
 NEAR = 1e-12  # sums this near to what is needed may be what is needed

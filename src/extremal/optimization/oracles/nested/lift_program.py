@@ -19,26 +19,9 @@ from ...._common.highs import INFINITE, Program
 from ...._common.types import Floats
 from ....errors import SolverError
 from ....model.prior_set import PriorSet
-from ...effort import ELEMENT, ITERATION, Budget
+from ...effort import ELEMENT, ITERATION, Effort
 
 CALL = 4_000  # nodes that a linear program costs before its first iteration
-EXACT = 1e-13  # a column this near to the border of what is admissible is left as it is
-
-
-def admissible(priors: PriorSet, c: float, lifts: Floats) -> Floats:
-    """The columns, given as rows, moved along the line through the constant column 1 to where they just are admissible.
-
-    At 1 + s (lambda - 1) the largest lift is 1 + s (t - 1) and the smallest mean 1 - s (1 - h).
-    """
-    lifts = np.maximum(lifts, 0.0)
-    lifts = lifts / (lifts @ priors.nominal.probabilities)[:, None]
-    need = lifts.max(axis=1) - 1 + c * (1 - priors.smallest_means(lifts.T))
-    depth = 1 - lifts.min(axis=1)
-    moving = (need > 1e-14) & (depth > 1e-14)
-    s = np.divide(c - 1, need, out=np.zeros_like(need), where=moving)
-    s = np.minimum(s, np.divide(1.0, depth, out=np.zeros_like(depth), where=moving))  # lifts stay >= 0
-    s = np.where(np.abs(s - 1) <= EXACT, 1.0, s)[:, None]
-    return np.asarray(np.where(s == 1.0, lifts, np.maximum(1 + s * (lifts - 1), 0.0)))
 
 
 class LiftProgram:
@@ -58,10 +41,10 @@ class LiftProgram:
         v = np.zeros((n, 0 if floor else n))
         column = np.ones((n, 1))
         zero = 0 * column
-        budget = [priors.center, -D, np.zeros(0) if floor else -U, np.array([-1 / c, moved, -moved])]
+        effort = [priors.center, -D, np.zeros(0) if floor else -U, np.array([-1 / c, moved, -moved])]
         rows = [
             np.concatenate((pi, np.zeros(n + v.shape[1] + 3)))[None],
-            np.concatenate(budget)[None],
+            np.concatenate(effort)[None],
             np.concatenate((np.zeros(2 * n + v.shape[1]), [0, -1, 1]))[None],
             np.hstack((-one, none, v, column, zero, zero)),
             np.hstack((-one, one, v, zero, zero, column)),
@@ -85,7 +68,7 @@ class LiftProgram:
         self._right, high = np.zeros(k), np.full(k, INFINITE)
         self._right[0] = high[0] = 1.0
         self._program.add_rows(self._right, high, matrix)
-        self.spent = 0.0  # nodes, see Budget
+        self.spent = 0.0  # nodes, see Effort
 
     def maximise(self, g: Floats) -> tuple[Floats, float]:
         """The best lift vector and a bound on g . lambda.
@@ -113,11 +96,11 @@ class LiftProgram:
         bound = math.fsum([float(z @ self._right), *np.maximum(rest * self._low, rest * self._high).tolist()])
         return variables[:n], bound
 
-    def over(self, budget: Budget) -> bool:
-        """Whether nothing is left of a budget, after what was done since it was last asked."""
-        budget.spend(self.spent)
+    def over(self, effort: Effort) -> bool:
+        """Whether nothing is left of a effort, after what was done since it was last asked."""
+        effort.spend(self.spent)
         self.spent = 0.0
-        return budget.over
+        return effort.over
 
     def _run(self) -> str:
         before = self._program.iterations

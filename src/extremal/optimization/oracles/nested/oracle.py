@@ -8,24 +8,24 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...._common.types import Floats, Ints
+from ....model.lift_sets import SetLifts
 from ....model.prior_set import PriorSet
-from ....model.utility import FInformation
-from ...effort import Budget
-from ...generate import Run, Solution, generate, relative_gap
-from ...masters.alike import alike
-from ...problem import Task
+from ....model.utility import Generator
+from ...effort import Effort, Why
+from ...generate import Solution, relative_gap
+from ...masters.classes import AlikeMaster
+from ...masters.linear import CLOSED, LinearSearch, Master, Utilities
 from ...reductions.merging import merge
 from ..knapsack.separable import Separable
 from .pricing import NestedPricer, Priced
-from .program import Columns, started
 from .vertices import nested_sets
 
 MERGED = 60  # symbols from which small ones are merged
 BLOCKS = 40
 LITTLE = (1e-4, 1e-3)  # mass that columns leave where upper bounds decide
 TOO_MANY = 0.7  # blocks for each symbol
-COARSE, FIRST = 50, 0.2  # blocks of a start, and its share of the budget
-SHARE = 0.4  # of the budget for columns of blocks
+COARSE, FIRST = 50, 0.2  # blocks of a start, and its share of the effort
+SHARE = 0.4  # of the effort for columns of blocks
 PROOF = 0.3  # of what is left for each bound over all symbols
 CLOSE = 1e-4  # gap up to which blocks are good enough
 
@@ -37,52 +37,85 @@ FEW, MANY = 2e5, 3e7  # symbols looked at by branch and bound: for prices that c
 MORE = 4  # times as many when that is not enough
 SEEDS = 8  # local searches at the prices of a start
 EFFECT = 0.05  # of the gap that a search must close
-RESERVE = 0.15  # of the budget, for a last proof
+RESERVE = 0.15  # of the effort, for a last proof
 HALF = 0.5  # of what is possible: a column that gains this much is worth a new program
 
 
-def separable_generation(
-    task: Task, utility: FInformation, priors: PriorSet, c: float, budget: Budget
-) -> Solution:
-    """The optimum up to the tolerance, or as near as the budget allows; large alphabets are merged first."""
-    merged = alike(priors).max() + 1 >= MERGED
-    return (_merged if merged else _whole)(task, utility, priors, c, budget)
+@dataclass
+class Columns:
+    """The columns of a program, so that none comes twice."""
+
+    seen: set[bytes] = field(default_factory=set)
+
+    def add(self, run: LinearSearch, lifts: Floats) -> int:
+        """Add the columns that differ from all others by more than rounding and say how many did."""
+        new = []
+        for k, row in enumerate(np.round(lifts, 9) + 0.0):
+            if row.tobytes() not in self.seen:
+                self.seen.add(row.tobytes())
+                new.append(k)
+        return run.add(lifts[new])
 
 
-def _merged(task: Task, utility: FInformation, priors: PriorSet, c: float, budget: Budget) -> Solution:
+def started(
+    lifts: SetLifts, mu: Utilities, columns: Columns, goal: float, effort: Effort, alike: bool
+) -> LinearSearch:
+    """A search with columns enough for a mechanism: each symbol raised alone, or lowered alone.
+
+    With `alike` the program is one over classes of symbols that the set treats alike.
+    """
+    pi, n = lifts.prior.probabilities, lifts.priors.size
+    alone = lifts.admissible(np.diag(1 / pi))
+    scale = max(float(np.abs(mu(alone)).max()), 1e-300)
+    high, classes = lifts.high, lifts.classes
+    shared = alike and classes.max() + 1 < n
+    master = AlikeMaster(pi, 0.0, high, scale, classes) if shared else Master(pi, 0.0, high, scale)
+    search = LinearSearch(effort=effort, aim=CLOSED * goal, pi=pi, mu=mu, master=master, tolerance=goal)
+    columns.add(search, alone)
+    columns.add(search, lifts.admissible(np.ones((n, n)) - np.eye(n)))
+    return search
+
+
+def separable_generation(f: Generator, lifts: SetLifts, goal: float, effort: Effort) -> Solution:
+    """The optimum up to the goal, or as near as the effort allows; large alphabets are merged first."""
+    merged = lifts.classes.max() + 1 >= MERGED
+    return (_merged if merged else _whole)(f, lifts, goal, effort)
+
+
+def _merged(f: Generator, lifts: SetLifts, goal: float, effort: Effort) -> Solution:
     """Small symbols share their lifts; what is proven is proven for all symbols.
 
     The blocks of a set of priors have a set of the same kind, see PriorSet.merged, and an f-information depends on a
     block only through its mass. The dual vector is split and priced anew: as the symbols of a block differ, first by
     interpolation, then in proportion to mass.
     """
-    pi = priors.nominal.probabilities
-    for held in _held(priors, c):
-        block = merge(Separable(pi, utility.f, 0.0, min(1 / held, 1 / float(pi.min()))), BLOCKS)
+    priors, pi = lifts.priors, lifts.prior.probabilities
+    for held in _held(priors, lifts.c):
+        block = merge(Separable(pi, f, 0.0, min(1 / held, 1 / float(pi.min()))), BLOCKS)
         if block.max() < TOO_MANY * priors.size:
             break
     else:
-        return _refined(task, utility, priors, c, budget)
-    small = priors.merged(block)
-    solution = _whole(task, utility, small, c, budget.part(SHARE))
-    blocks = small.nominal.probabilities
-    pricer = NestedPricer(priors, c, utility.f)
+        return _refined(f, lifts, goal, effort)
+    small = SetLifts(priors.merged(block), lifts.epsilon)
+    solution = _whole(f, small, goal, effort.part(SHARE))
+    blocks = small.prior.probabilities
+    pricer = NestedPricer(priors, lifts.c, f)
     start = Start(solution.lifts[:, block])
     assert solution.multipliers is not None
     for y in (
         _interpolated(solution.multipliers, block, pi),
         solution.multipliers[block] * pi / blocks[block],
     ):
-        target = solution.value * (1 + 0.3 * task.tolerance) - math.fsum(y)
-        priced = pricer.price(y, target, HALF, budget.part(PROOF))
+        target = solution.value * (1 + 0.3 * goal) - math.fsum(y)
+        priced = pricer.price(y, target, HALF, effort.part(PROOF))
         start = replace(start, lifts=np.concatenate((start.lifts, priced.lifts)))
         if math.fsum(y) + priced.bound < start.upper:
             start = replace(start, prices=y, upper=math.fsum(y) + priced.bound, dual=y + priced.bound * pi)
-        if relative_gap(solution.value, start.upper) <= task.tolerance:
+        if relative_gap(solution.value, start.upper) <= goal:
             break
     if relative_gap(solution.value, start.upper) > CLOSE:  # blocks are too coarse: go on without them
-        return _whole(task, utility, priors, c, budget, start)
-    stats = replace(solution.stats, stopped=budget.stopped)
+        return _whole(f, lifts, goal, effort, start)
+    stats = replace(solution.stats, why=Why.TIME) if effort.stopped else solution.stats
     return replace(solution, lifts=solution.lifts[:, block], upper=start.upper, dual=start.dual, stats=stats)
 
 
@@ -101,15 +134,15 @@ def _held(priors: PriorSet, c: float) -> tuple[float, ...]:
     return tuple(1 - little for little in LITTLE) if (priors.upper < 1).any() else (1 / c,)
 
 
-def _refined(task: Task, utility: FInformation, priors: PriorSet, c: float, budget: Budget) -> Solution:
+def _refined(f: Generator, lifts: SetLifts, goal: float, effort: Effort) -> Solution:
     """Columns hold or leave few symbols, and blocks of them are too coarse: their columns and prices are a start."""
-    pi = priors.nominal.probabilities
+    priors, pi = lifts.priors, lifts.prior.probabilities
     block = np.empty(priors.size, dtype=np.int64)
     block[np.argsort(-pi, kind="stable")] = np.arange(priors.size) * COARSE // priors.size
-    coarse = _whole(task, utility, priors.merged(block), c, budget.part(FIRST))
+    coarse = _whole(f, SetLifts(priors.merged(block), lifts.epsilon), goal, effort.part(FIRST))
     assert coarse.multipliers is not None
     start = Start(coarse.lifts[:, block], _interpolated(coarse.multipliers, block, pi))
-    return _whole(task, utility, priors, c, budget, start)
+    return _whole(f, lifts, goal, effort, start)
 
 
 @dataclass(frozen=True)
@@ -131,24 +164,25 @@ def _interpolated(vector: Floats, block: Ints, pi: Floats) -> Floats:
 
 
 def _whole(
-    task: Task, utility: FInformation, priors: PriorSet, c: float, budget: Budget, start: Start | None = None
+    f: Generator, lifts: SetLifts, goal: float, effort: Effort, start: Start | None = None
 ) -> Solution:
-    pi = priors.nominal.probabilities
+    """Column generation over all symbols as they are."""
+    pi = lifts.prior.probabilities
 
-    def mu(lifts: Floats) -> Floats:
-        return np.asarray(utility.f(lifts) @ pi, dtype=np.float64)
+    def mu(columns: Floats) -> Floats:
+        return np.asarray(f(columns) @ pi, dtype=np.float64)
 
-    search = NestedSearch(NestedPricer(priors, c, utility.f))
-    run = started(task, priors, c, mu, search.known, budget)
-    search.reserve = 0.0 if math.isinf(budget.left) else RESERVE * budget.left
+    oracle = NestedOracle(NestedPricer(lifts.priors, lifts.c, f))
+    search = started(lifts, mu, oracle.known, goal, effort, alike=True)
+    oracle.reserve = 0.0 if math.isinf(effort.left) else RESERVE * effort.left
     if start is not None:
-        search.first, run.upper, run.dual = start.prices, start.upper, start.dual
-        search.known.add(run, start.lifts)
-    return generate(run, search)
+        oracle.first, search.upper, search.dual = start.prices, start.upper, start.dual
+        oracle.known.add(search, start.lifts)
+    return search.run(oracle)
 
 
 @dataclass
-class NestedSearch:
+class NestedOracle:
     """Where columns and bounds for an f-information come from."""
 
     pricer: NestedPricer
@@ -166,12 +200,16 @@ class NestedSearch:
         """Symbols that a search at prices between others may look at."""
         return FEW * max(self.pricer.priors.size, 10)
 
-    def bound(self, run: Run) -> None:
+    def bound(self, run: LinearSearch) -> None:
         """At first, the largest utility of a column: no mechanism has more. Prices to begin with may prove less."""
         if run.dual is None:
             self._priced(run, np.zeros(len(run.pi)) if self.first is None else self.first, self.few)
 
-    def columns(self, run: Run) -> int:
+    def columns(self, run: LinearSearch) -> bool:
+        """Add columns that gain something; False if there are none."""
+        return self._columns(run) > 0
+
+    def _columns(self, run: LinearSearch) -> int:
         """Columns at prices between those of the program and those of the best bound, else at the former alone.
 
         Prices of a program with few columns are far from the last ones; those in between are nearer (Wentges,
@@ -183,7 +221,7 @@ class NestedSearch:
             if found:
                 return found
         y = run.solution.dual
-        if run.budget.left < self.reserve:  # whatever columns there are: time for a proof
+        if run.effort.left < self.reserve:  # whatever columns there are: time for a proof
             self.reserve = 0.0
             return self._good(run, self._priced(run, y, math.inf).lifts)
         if (
@@ -192,10 +230,10 @@ class NestedSearch:
             and self.idle <= PATIENCE
         ):
             found = self._between(run, y)
-            if found or run.budget.over:
+            if found or run.effort.over:
                 return found
         found = self._good(run, self._rising(run, y))
-        while not (found or run.closed or run.budget.over):
+        while not (found or run.closed or run.effort.over):
             priced = self._priced(run, y, self.most)
             found = self._good(run, priced.lifts)
             if priced.nodes < self.most:  # no more would help
@@ -204,7 +242,7 @@ class NestedSearch:
                 self.most *= MORE
         return found
 
-    def _between(self, run: Run, y: Floats) -> int:
+    def _between(self, run: LinearSearch, y: Floats) -> int:
         """Columns at prices between y and those of the best bound.
 
         If these prove nothing new, y is far from the last prices, and the next ones are taken nearer to the bound's. If
@@ -222,15 +260,15 @@ class NestedSearch:
             self.inner = INNER
         return found
 
-    def _priced(self, run: Run, y: Floats, most: float) -> Priced:
+    def _priced(self, run: LinearSearch, y: Floats, most: float) -> Priced:
         """What branch and bound finds at prices y; its bound is offered."""
         target = run.solution.value + run.worth(0.3) - math.fsum(y)
-        priced = self.pricer.price(y, target, HALF, run.budget, most)
+        priced = self.pricer.price(y, target, HALF, run.effort, most)
         run.nodes += priced.nodes
         run.offer(y, priced.bound)
         return priced
 
-    def _rising(self, run: Run, y: Floats) -> Floats:
+    def _rising(self, run: LinearSearch, y: Floats) -> Floats:
         """Columns by local search, from columns in use and from random ones."""
         n, few = len(run.pi), min(len(run.pi), STARTS)
         used = run.master.columns[np.argsort(-run.solution.weights, kind="stable")[:few]]
@@ -238,9 +276,9 @@ class NestedSearch:
         random = self.rng.random((few, n)) < self.rng.random((few, 1))
         random[np.arange(few), self.rng.integers(n, size=few)] = True
         more = random | (self.rng.random((few, n)) < self.rng.random((few, 1)))
-        return self.pricer.rise(y, np.concatenate((inner, random)), np.concatenate((outer, more)), run.budget)
+        return self.pricer.rise(y, np.concatenate((inner, random)), np.concatenate((outer, more)), run.effort)
 
-    def _good(self, run: Run, lifts: Floats) -> int:
+    def _good(self, run: LinearSearch, lifts: Floats) -> int:
         """Add the columns that gain something."""
         if not len(lifts):
             return 0

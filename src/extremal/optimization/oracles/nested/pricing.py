@@ -18,7 +18,7 @@ from ...._common.types import Bools, Floats
 from ...._native.library import library, reads, record, writes
 from ....model.prior_set import PriorSet
 from ...cone import MIDDLE, TOP, Cone, pairs
-from ...effort import SPEED, Budget
+from ...effort import SPEED, Effort
 from ..knapsack.separable import Separable
 from .lattice import SumLattice
 from .vertices import nested_columns
@@ -29,7 +29,7 @@ PLACES, BYTES = (
 )  # nodes of branch and bound that wait at a time, and what they take at most
 NODE = 200  # bytes, and one more for each symbol
 KEPT = 60  # columns of one search
-LOOKED_AT = 1 / 8  # nodes that a symbol costs which is looked at, see Budget
+LOOKED_AT = 1 / 8  # nodes that a symbol costs which is looked at, see Effort
 SWEEPS = 4  # of local search from sets that are nearly nested
 ULP = 2.0**-52
 
@@ -74,7 +74,7 @@ class NestedPricer:
         """The size of multipliers."""
         return float(np.abs(self._separable.ends).max() + np.abs(y / self._separable.pi).max() + 1e-300)
 
-    def rise(self, y: Floats, inner: Bools, outer: Bools, budget: Budget, sweeps: int = 60) -> Floats:
+    def rise(self, y: Floats, inner: Bools, outer: Bools, effort: Effort, sweeps: int = 60) -> Floats:
         """Columns reached from pairs of nested sets, given as rows, by moving symbols between levels."""
         levels = np.ascontiguousarray(outer.astype(np.int8) + inner)
         rows, n = len(levels), self.priors.size
@@ -88,11 +88,11 @@ class NestedPricer:
             writes(levels, np.int8, rows, n),
             writes(values, np.float64, rows),
         )
-        budget.spend(LOOKED_AT * int(spent))
+        effort.spend(LOOKED_AT * int(spent))
         return self._columns(levels[np.isfinite(values)])
 
     def price(
-        self, y: Floats, threshold: float, enough: float, budget: Budget, most: float = math.inf
+        self, y: Floats, threshold: float, enough: float, effort: Effort, most: float = math.inf
     ) -> Priced:
         """Columns of reduced value above the threshold, and a bound on all.
 
@@ -100,18 +100,18 @@ class NestedPricer:
         decide, they prove most, and lead to columns.
         """
         if self._lattice is None:
-            return self._branched(y, threshold, enough, budget, most)
+            return self._branched(y, threshold, enough, effort, most)
         sums = self._lattice.price(y, threshold)
-        budget.spend(sums.nodes)
+        effort.spend(sums.nodes)
         bound = sums.bound + self._noise(y)
         lifts = (
-            self.rise(y, sums.inner, sums.outer, budget, SWEEPS) if len(sums.inner) else np.zeros((0, len(y)))
+            self.rise(y, sums.inner, sums.outer, effort, SWEEPS) if len(sums.inner) else np.zeros((0, len(y)))
         )
         values = self.f(lifts) @ self.priors.nominal.probabilities - lifts @ y
         best = float(values.max(initial=threshold))
         if best - threshold >= enough * (sums.bound - threshold):
             return Priced(lifts[values > threshold], bound, int(sums.nodes / LOOKED_AT))
-        other = self._branched(y, threshold, enough, budget, most)
+        other = self._branched(y, threshold, enough, effort, most)
         return Priced(
             np.concatenate((lifts[values > threshold], other.lifts)), min(bound, other.bound), other.nodes
         )
@@ -120,14 +120,14 @@ class NestedPricer:
         """What rounding may take from reduced values."""
         return 8 * self.priors.size * ULP * self._scale(y) * self._separable.high
 
-    def _branched(self, y: Floats, threshold: float, enough: float, budget: Budget, most: float) -> Priced:
+    def _branched(self, y: Floats, threshold: float, enough: float, effort: Effort, most: float) -> Priced:
         """Columns and a bound by branch and bound."""
         n = self.priors.size
         lines, numbers = self._branches
         k = len(lines)
         values, levels = np.zeros(KEPT), np.zeros((KEPT, n), dtype=np.int8)
-        in_time = max(budget.seconds, 0.0) * SPEED / LOOKED_AT
-        allowed = min(most, 1 + budget.left / LOOKED_AT)
+        in_time = max(effort.seconds, 0.0) * SPEED / LOOKED_AT
+        allowed = min(most, 1 + effort.left / LOOKED_AT)
         search = record(
             "nested_search",
             branches=k,
@@ -146,8 +146,8 @@ class NestedPricer:
         if count < 0:
             raise MemoryError
         if in_time < allowed and search.spent >= in_time:
-            budget.stop()
-        budget.spend(LOOKED_AT * search.spent)
+            effort.stop()
+        effort.spend(LOOKED_AT * search.spent)
         order = np.argsort(-values[:count], kind="stable")
         return Priced(self._columns(levels[order]), search.bound + self._noise(y), search.spent)
 

@@ -20,9 +20,9 @@ from ...._common.types import Bools, Floats
 from ....errors import SizeError
 from ....model.prior_set import PriorSet
 from ....model.regions import rounding
-from ...effort import Budget
+from ...effort import Effort
 
-MOVED = 8  # nodes for each lift of a column that is tried, see Budget
+MOVED = 8  # nodes for each lift of a column that is tried, see Effort
 MOST = 400_000  # columns of a program that is solved at once
 
 LARGEST = 16  # symbols: 2^16 sets
@@ -113,11 +113,11 @@ def nested_sets(lifts: Floats) -> tuple[Bools, Bools]:
 
 
 def climb(
-    priors: PriorSet, c: float, reduced: Callable[[Floats], Floats], lifts: Floats, budget: Budget
+    priors: PriorSet, c: float, reduced: Callable[[Floats], Floats], lifts: Floats, effort: Effort
 ) -> Floats:
     """The columns reached when single symbols go into either set, or out, wherever that gains most.
 
-    Each takes at most two steps a symbol, and none when nothing is left of the budget.
+    Each takes at most two steps a symbol, and none when nothing is left of the effort.
     """
     inner, outer = nested_sets(lifts)
     n = priors.size
@@ -126,7 +126,7 @@ def climb(
     symbol = np.arange(n)
     rising = np.arange(len(lifts))  # those that the last step made better
     for _ in range(2 * n):
-        if not len(rising) or budget.over:
+        if not len(rising) or effort.over:
             break
         tried = []
         for place in ((True, True), (False, True), (False, False)):
@@ -137,7 +137,7 @@ def climb(
         some = a.any(axis=1)
         moved = np.tile(lifts[0], (len(a), 1))
         moved[some] = nested_columns(priors, c, a[some], b[some])
-        budget.spend(MOVED * a.size)
+        effort.spend(MOVED * a.size)
         gains = np.where(some, reduced(moved), -np.inf).reshape(len(rising), -1)
         best = np.argmax(gains, axis=1)
         better = gains[np.arange(len(rising)), best] > values[rising] + 1e-12

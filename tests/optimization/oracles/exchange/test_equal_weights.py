@@ -9,10 +9,10 @@ import pytest
 import extremal as ex
 from extremal.certification.quadratic import check_quadratic
 from extremal.model.purpose import shares
+from extremal.optimization import effort
 from extremal.optimization.centred import make_problem
-from extremal.optimization.estimates import solve
-from extremal.optimization.oracles.exchange.oracle import MANY, find_source
-from extremal.optimization.watch import Watch
+from extremal.optimization.oracles.exchange.oracle import MANY, make_oracle
+from tests.support.solving import mixture
 
 SIZE = MANY + 10
 
@@ -28,7 +28,7 @@ def prior_of(kind):
 def checked(prior, epsilon, found):
     A = np.eye(prior.size)
     proof = check_quadratic(
-        prior.probabilities, epsilon, A, found.matrix, found.value, found.upper_bound, found.certificate
+        prior.probabilities, epsilon, A, found.matrix, found.value, found.upper, found.certificate
     )
     assert proof.ok, proof.problems
     return found
@@ -37,9 +37,9 @@ def checked(prior, epsilon, found):
 @pytest.mark.parametrize(("kind", "epsilon"), [("zipf", 0.3), ("geometric", 3.0)])
 def test_hundreds_of_symbols_have_designs_within_a_tenth_of_the_bound(kind, epsilon):
     prior = prior_of(kind)
-    found = checked(prior, epsilon, solve(prior.probabilities, epsilon, np.eye(SIZE)))
+    found = checked(prior, epsilon, mixture(prior.probabilities, epsilon, np.eye(SIZE)))
     if kind == "zipf":  # the same again
-        again = solve(prior.probabilities, epsilon, np.eye(SIZE))
+        again = mixture(prior.probabilities, epsilon, np.eye(SIZE))
         np.testing.assert_array_equal(found.matrix, again.matrix)
     assert found.gap <= 0.1
     assert len(found.weights) <= (4 if epsilon < 3 else 9) * SIZE
@@ -70,18 +70,16 @@ def test_an_interrupt_at_any_time_leaves_a_valid_design(size):
 @pytest.mark.parametrize("size", [25, SIZE])
 def test_a_time_limit_is_looked_at_inside_every_step(size, monkeypatch):
     """Time stands still but for `left` looks at the clock."""
-    from extremal.optimization import watch
-
     prior = ex.Prior.from_counts(1 / np.arange(1, size + 1))
     for left in (0, 3, 30):
         looks = itertools.count()
         monkeypatch.setattr(
-            watch.time, "perf_counter", lambda looks=looks, left=left: float(next(looks) > left)
+            effort.time, "perf_counter", lambda looks=looks, left=left: float(next(looks) > left)
         )
-        found = solve(prior.probabilities, 0.8, np.eye(size), time_limit=0.5)
+        found = mixture(prior.probabilities, 0.8, np.eye(size), time_limit=0.5)
         monkeypatch.undo()
         assert next(looks) <= left + 60  # a step that is under way ends soon
-        assert found.stats["out_of_time"]
+        assert found.stats.stopped
         checked(prior, 0.8, found)
 
 
@@ -89,9 +87,9 @@ def test_light_symbols_are_spread_over_all_vectors():
     """Each is full in one vector of e^epsilon, so all of them are about size / e^epsilon in each."""
     masses = 0.9 ** np.arange(300)
     problem = make_problem(masses / masses.sum(), 3.0, np.eye(300))
-    source = find_source(problem, problem, 0, Watch())
-    herd = source.herd(source.relaxed.covariance, source.relaxed.prices(problem), 0)
-    light = herd.more(1200, Watch())[600:, 100:] > 0
+    oracle = make_oracle(problem, problem, 0, effort.UNLIMITED)
+    herd = oracle.herd(oracle.relaxed.covariance, oracle.relaxed.prices(problem), 0)
+    light = herd.more(1200, effort.UNLIMITED)[600:, 100:] > 0
     assert light.mean() == pytest.approx(math.exp(-3), rel=0.2)
     numbers = light.sum(axis=1)
     assert numbers.std() <= 2 * math.sqrt(numbers.mean())

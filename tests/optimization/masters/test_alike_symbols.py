@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.optimization.effort import Budget
-from extremal.optimization.masters.alike import AlikeMaster, alike, arranged
+from extremal.model.lift_sets import SetLifts
+from extremal.optimization.effort import Effort
+from extremal.optimization.masters.classes import AlikeMaster, arranged
 from extremal.optimization.oracles.nested.lattice import SumLattice
 from extremal.optimization.oracles.nested.pricing import NestedPricer
 from extremal.optimization.oracles.nested.vertices import robust_vertices
@@ -29,9 +30,9 @@ def sets_of_few_classes(rng, n):
 
 def test_symbols_are_alike_if_the_set_does_not_change_when_they_are_exchanged():
     prior = ex.Prior([0.3, 0.2, 0.2, 0.3])
-    assert len(set(alike(ex.PriorSet.l1_ball(prior, 0.1)))) == 2
+    assert len(set(SetLifts(ex.PriorSet.l1_ball(prior, 0.1), 1.0).classes)) == 2
     different = ex.PriorSet.intervals([0.1, 0.1, 0.05, 0.1], [0.5, 0.5, 0.5, 0.5], nominal=prior)
-    assert len(set(alike(different))) == 3
+    assert len(set(SetLifts(different, 1.0).classes)) == 3
 
 
 def test_columns_are_arranged_within_classes():
@@ -43,7 +44,7 @@ def test_columns_are_arranged_within_classes():
 
 def test_a_solution_over_classes_is_spread_over_all_symbols():
     priors = ex.PriorSet.l1_ball(ex.Prior.from_counts([5, 5, 5, 5, 5, 2, 2, 2]), 0.1)
-    pi, classes = priors.nominal.probabilities, alike(priors)
+    pi, classes = priors.nominal.probabilities, SetLifts(priors, 1.0).classes
     columns = robust_vertices(priors, 2.0)
     gains = ex.mutual_information.f(columns) @ pi
     master = AlikeMaster(pi, 0.0, 2.0, 1.0, classes)
@@ -69,16 +70,16 @@ def test_pricing_bounds_every_column_where_symbols_are_equal(n):
     f = ex.mutual_information.f
     for _ in range(12 - n):
         for priors in sets_of_few_classes(rng, n):
-            pi, classes = priors.nominal.probabilities, alike(priors)
+            pi, classes = priors.nominal.probabilities, SetLifts(priors, 1.0).classes
             for c in np.exp([0.1, 0.5, 1, 2, 3]):
                 lifts, pricer = robust_vertices(priors, c), NestedPricer(priors, c, f)
                 for noise in (rng.standard_normal(n)[classes], rng.standard_normal(n)):
                     y = pi * noise
                     best = (f(lifts) @ pi - lifts @ y).max()
                     for threshold in (best - 0.1, best - 1e-4, best + 1e-9):
-                        bound = pricer.price(y, threshold, 2.0, Budget()).bound
+                        bound = pricer.price(y, threshold, 2.0, Effort()).bound
                         assert best - 1e-11 <= bound <= max(best, threshold) + 1e-5
-                    assert pricer.price(y, best - 0.5, 2.0, Budget(), 2000).bound >= best - 1e-11
+                    assert pricer.price(y, best - 0.5, 2.0, Effort(), 2000).bound >= best - 1e-11
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])

@@ -266,15 +266,10 @@ class Certified:
         try:
             prior = Prior(stored.probabilities, stored.inputs)
             if prior.probabilities.tolist() != stored.probabilities:
-                raise PriorError(
-                    "its prior does not sum to 1",
-                )
+                raise PriorError("its prior does not sum to 1")
             prior_set = _read_set(prior, stored)
             if stored.bits != BITS:
-                raise CertificationError(
-                    f"its bits must be {BITS}",
-                    given=stored.bits,
-                )
+                raise CertificationError(f"its bits must be {BITS}", given=stored.bits)
             notes = (stored.method, stored.library)
             certified = cls(
                 prior, stored.outputs, stored.weights, stored.epsilon, *notes, prior_set, stored.blocks
@@ -282,9 +277,7 @@ class Certified:
         except ExtremalError as error:
             raise error.within("mechanism file is refused: ", FormatError) from None
         except (ValueError, OverflowError) as error:
-            raise FormatError(
-                f"mechanism file is refused: {error}",
-            ) from None
+            raise FormatError(f"mechanism file is refused: {error}") from None
         if certified.realised_epsilon != stored.realised_epsilon:
             raise FormatError(
                 f"mechanism file is refused: its realised epsilon must be {certified.realised_epsilon!r}",

@@ -149,9 +149,7 @@ def decode(text: str) -> Stored:
     """What a text says, if it is a document that `encode` writes, with its digest."""
     document = _parse(text)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise FormatError(
-            f"not a mechanism file: it must hold a JSON object of the format {FORMAT!r}",
-        )
+        raise FormatError(f"not a mechanism file: it must hold a JSON object of the format {FORMAT!r}")
     if document.get("version") is True or document.get("version") not in (VERSION, BLOCK_VERSION):
         raise FormatError(
             f"mechanism file must be of version {VERSION} or {BLOCK_VERSION}",
@@ -171,18 +169,14 @@ def decode(text: str) -> Stored:
         stored = _decode_members(document)
         canonical = _canonical(document) == _canonical(encode(stored))
     except (TypeError, ValueError, KeyError, IndexError, OverflowError, RecursionError, PriorError) as error:
-        raise FormatError(
-            f"mechanism file is malformed: {_one_line(error)}",
-        ) from None
+        raise FormatError(f"mechanism file is malformed: {_one_line(error)}") from None
     if not matches:
         raise FormatError(
             f"mechanism file was altered or damaged: its {'digest' if whole else WHOLE} does not match its content",
             remedy="get it again from its source",
         )
     if not canonical:  # "0.70", "1_000", a row named twice
-        raise FormatError(
-            "mechanism file is malformed: it is not in the form that extremal writes",
-        )
+        raise FormatError("mechanism file is malformed: it is not in the form that extremal writes")
     return stored
 
 
@@ -199,17 +193,11 @@ def read_text(path: str | os.PathLike[str]) -> str:
             remedy="save one with certified.save(path)",
         ) from None
     if len(raw) > LARGEST_FILE:
-        raise FormatError(
-            f"mechanism file must have at most {LARGEST_FILE} bytes",
-            given=f"more: {name}",
-        )
+        raise FormatError(f"mechanism file must have at most {LARGEST_FILE} bytes", given=f"more: {name}")
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        raise FormatError(
-            "mechanism file must be UTF-8 text",
-            given=f"other bytes: {name}",
-        ) from None
+        raise FormatError("mechanism file must be UTF-8 text", given=f"other bytes: {name}") from None
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -386,16 +374,11 @@ def _parse(text: object) -> object:
             remedy="read a file with load(path)",
         )
     if len(text) > LARGEST_FILE:
-        raise FormatError(
-            f"mechanism file must have at most {LARGEST_FILE} characters",
-            given=len(text),
-        )
+        raise FormatError(f"mechanism file must have at most {LARGEST_FILE} characters", given=len(text))
     try:
         return parse_json(text)
     except ValueError as error:
-        raise FormatError(
-            f"not a mechanism file: it must hold JSON, but {_one_line(error)}",
-        ) from None
+        raise FormatError(f"not a mechanism file: it must hold JSON, but {_one_line(error)}") from None
 
 
 def _one_line(error: BaseException) -> str:

@@ -37,11 +37,7 @@ def id_blocks(ids: Any, count: int) -> Integers:
     """
     column = _as_column(ids)
     if len(column) != count:
-        raise KeyingError(
-            f"must be one for each of the {count} records",
-            parameter="ids",
-            given=len(column),
-        )
+        raise KeyingError(f"must be one for each of the {count} records", parameter="ids", given=len(column))
     if isinstance(column, np.ndarray):
         return _integer_blocks(column)
     if isinstance(column, list):

@@ -55,10 +55,7 @@ def check_tables(weights: Integers, b: int, entries: Integers) -> None:
         masses = masses.reshape(-1, 1 << b)
         right = np.all(threshold < size) and np.array_equal(masses[:, :m], weights[start : start + rows])
         if not right or masses[:, m:].any():
-            raise InstallationError(
-                "the sampling tables do not hold the certified weights",
-                remedy=REMEDY,
-            )
+            raise InstallationError("the sampling tables do not hold the certified weights", remedy=REMEDY)
 
 
 def check_drawing(keystream: Callable[[bytes], Any]) -> None:
@@ -75,10 +72,7 @@ def check_keyed_words(keyed_words: Callable[..., Any]) -> None:
     rows = np.array([0, 2], dtype=np.uint32)
     keyed_words(BLOCK_KEY, blocks, np.array([0, 1], dtype=np.uint8), rows)(0, words)
     if words.astype("<u8").tobytes() != KEYED_WORDS:
-        raise InstallationError(
-            "the words of keyed draws are not those of AES-256",
-            remedy=REMEDY,
-        )
+        raise InstallationError("the words of keyed draws are not those of AES-256", remedy=REMEDY)
 
 
 @cache
@@ -86,10 +80,7 @@ def _known_keystream(keystream: Callable[[bytes], Any]) -> None:
     words = np.empty(len(KEYSTREAM) // 8, dtype=np.uint64)
     keystream(KEY)(2 * COUNTER, words)
     if words.astype("<u8").tobytes() != KEYSTREAM:
-        raise InstallationError(
-            "the keystream is not AES-256 in counter mode",
-            remedy=REMEDY,
-        )
+        raise InstallationError("the keystream is not AES-256 in counter mode", remedy=REMEDY)
 
 
 @cache
@@ -110,7 +101,4 @@ def _known_outcomes(build: Any, drawing: Any) -> None:
             out = np.zeros(count, dtype=out_type)
             right = drawing(codes, rows, entries, b, out)(words)(0, count) and np.array_equal(out, expected)
             if not right or drawing(stranger, rows, entries, b, out)(words)(0, count):
-                raise InstallationError(
-                    "the compiled code draws wrong outcomes",
-                    remedy=REMEDY,
-                )
+                raise InstallationError("the compiled code draws wrong outcomes", remedy=REMEDY)

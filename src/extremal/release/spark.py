@@ -143,10 +143,7 @@ class Reports:
         drawn = job.draw(read, batch.num_rows, blocks)
         if drawn is None:
             # Without the values: what a task raises is written to logs. The driver names them.
-            raise ValuesError(
-                f"every value of {job.private} must be an input label",
-                given="others",
-            )
+            raise ValuesError(f"every value of {job.private} must be an input label", given="others")
         if drawn.kept is not None:
             batch = batch.filter(pa.array(drawn.kept))
         for name, reports in drawn.columns.items():
@@ -181,10 +178,7 @@ def _schema_of_reports(frame: Any, job: Job) -> Any:
             return as_column(alphabet, pa.array([], to_arrow_type(fields[name].dataType)))
         except TypeError:
             kind = fields[name].dataType.simpleString()
-            raise ValuesError(
-                f"column {name!r} must hold labels",
-                given=f"values of type {kind}",
-            ) from None
+            raise ValuesError(f"column {name!r} must hold labels", given=f"values of type {kind}") from None
 
     # Drawing for no records tells what type workers will give, and makes the tables they need.
     drawn = Job(job.releases, Randomness(), drop=False).draw(read, 0)
@@ -211,11 +205,7 @@ def _stored(reports: Any, path: str, refuse_unknown: Callable[[], None]) -> Any:
         if not exists:
             raise
     if exists:  # raised here, so that Spark's error is not shown as its cause
-        raise ValuesError(
-            "must name a new folder",
-            parameter="target",
-            given=f"one that exists: {path}",
-        )
+        raise ValuesError("must name a new folder", parameter="target", given=f"one that exists: {path}")
     return reports.sparkSession.read.schema(reports.schema).parquet(path)
 
 

@@ -31,9 +31,7 @@ def check_some_left(job: Job, path: str) -> None:
             remedy="is it the right file?",
         )
     if job.dropped and job.dropped == job.rows:
-        raise ValuesError(
-            f"No records left: {_none_known(job.private)}",
-        )
+        raise ValuesError(f"No records left: {_none_known(job.private)}")
 
 
 def _none_known(columns: list[Any]) -> str:
@@ -77,11 +75,7 @@ def check_target(source: str, target: str, overwrite: bool) -> None:
             remedy="choose another name",
         )
     if os.path.isdir(target):
-        raise FileError(
-            "must be the name of a file",
-            parameter="target",
-            given=f"a folder: {target}",
-        )
+        raise FileError("must be the name of a file", parameter="target", given=f"a folder: {target}")
     if os.path.exists(target) and not os.path.isfile(target):
         raise FileError(
             "must be a regular file",
@@ -90,10 +84,7 @@ def check_target(source: str, target: str, overwrite: bool) -> None:
             remedy="choose another name",
         )
     if os.path.lexists(target) and not overwrite:
-        raise FileError(
-            f"{target} already exists",
-            remedy="use `overwrite=True` to replace it",
-        )
+        raise FileError(f"{target} already exists", remedy="use `overwrite=True` to replace it")
     folder = os.path.dirname(target) or "."
     if not os.path.isdir(folder):
         raise FileError(

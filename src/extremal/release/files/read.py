@@ -48,11 +48,7 @@ def read_counts(
     missing="drop". `progress` is called with (done, total).
     """
     if missing not in ("refuse", "drop"):
-        raise ValuesError(
-            'must be "refuse" or "drop"',
-            parameter="missing",
-            given=f"{missing!r}",
-        )
+        raise ValuesError('must be "refuse" or "drop"', parameter="missing", given=f"{missing!r}")
     wanted = [] if column is None else [column] if isinstance(column, str) else list(column)
     data = open_data(path, wanted, format, delimiter)
     name = only_column(data) if column is None else column

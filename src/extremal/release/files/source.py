@@ -66,10 +66,7 @@ def format_of(path: str) -> str | None:
 def only_column(data: Data) -> str:
     """The name of the column of a file that has a single one."""
     if len(data.columns) != 1:
-        raise ValuesError(
-            "--column is missing",
-            remedy=f"the file has {listed(data.columns)}: {data.path}",
-        )
+        raise ValuesError("--column is missing", remedy=f"the file has {listed(data.columns)}: {data.path}")
     return data.columns[0]
 
 
@@ -83,10 +80,7 @@ def check_unchanged(data: Data) -> None:
     """Refuse a file that is no longer what was opened."""
     now = os.stat(data.path)
     if any(getattr(now, what) != getattr(data.state, what) for what in ("st_size", "st_mtime_ns", "st_ino")):
-        raise FileError(
-            f"the source changed while it was being read: {data.path}",
-            remedy="try again",
-        )
+        raise FileError(f"the source changed while it was being read: {data.path}", remedy="try again")
 
 
 def _check_readable(path: str, what: str) -> None:

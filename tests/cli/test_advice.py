@@ -243,8 +243,7 @@ def test_reasons_add_up_to_the_records_that_are_dropped(tmp_path, labels, kind):
     import pyarrow
     from pyarrow import parquet
 
-    from extremal.release.files.read import count_unknown
-    from extremal.release.files.source import open_data
+    from extremal.release.files.source import count_unknown, open_data
 
     prior = ex.Prior([0.5, 0.5], labels)
     certified = ex.certify(prior, ex.theory.randomized_response_for_pml(prior, 0.3), 0.3)

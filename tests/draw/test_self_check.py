@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extremal.draw import drawing, kernel, self_check
+from extremal.draw import drawing, kernel
 from extremal.draw import sampler as sampling
 from extremal.draw.ids import id_blocks
 from extremal.draw.sampler import Sampler, SecureWords
@@ -52,17 +52,17 @@ def test_every_changed_bit_of_a_table_is_noticed(seed, m, data):
     weights = np.array(random_weights(np.random.default_rng(seed), 3, m), dtype=np.uint64)
     sampler = Sampler(weights, tuple(range(3)), tuple(range(m)), bytes(32))
     b, entries = sampler.b, sampler.entries.copy()
-    self_check.check_tables(weights, b, entries)
+    kernel.check_tables(weights, b, entries)
     spot = data.draw(st.integers(0, (3 << b) - 1))
     bit = data.draw(st.integers(0, 63))
     changed = entries.copy()
     changed[spot] ^= np.uint64(1 << bit)
     own = spot & ((1 << b) - 1)
     if bit >= b and bit < 62 and int(entries[spot]) & ((1 << b) - 1) == own:
-        self_check.check_tables(weights, b, changed)
+        kernel.check_tables(weights, b, changed)
     else:
         with pytest.raises(InstallationError, match="nothing was drawn"):
-            self_check.check_tables(weights, b, changed)
+            kernel.check_tables(weights, b, changed)
 
 
 def test_a_compiled_loop_that_draws_something_else_is_noticed(monkeypatch):
@@ -146,17 +146,17 @@ def test_keyed_words_that_ignore_the_answer_are_noticed(monkeypatch):
 
 
 def test_the_known_words_are_two_encryptions():
-    encryptor = Cipher(algorithms.AES(self_check.BLOCK_KEY), modes.ECB()).encryptor()
-    first = encryptor.update(self_check.ID_BLOCK)
+    encryptor = Cipher(algorithms.AES(kernel.BLOCK_KEY), modes.ECB()).encryptor()
+    first = encryptor.update(kernel.ID_BLOCK)
     assert first.hex() == "8ea2b7ca516745bfeafc49904b496089"  # FIPS 197, C.3
     again = [encryptor.update(bytes([first[0] ^ row]) + first[1:])[:8] for row in (0, 2)]
-    assert b"".join(again) == self_check.KEYED_WORDS
+    assert b"".join(again) == kernel.KEYED_WORDS
 
 
 def test_the_known_outcomes_are_those_of_plain_python():
-    plain = [alias_table(self_check.WEIGHTS[row]) for row in (2, 0, 1)]
-    words = [(i + 1) * self_check.WORD_STEP % 2**64 for i in range(61)]
-    assert "".join(str(report(plain[i % 3], word)) for i, word in enumerate(words)) == self_check.OUTCOMES
+    plain = [alias_table(kernel.WEIGHTS[row]) for row in (2, 0, 1)]
+    words = [(i + 1) * kernel.WORD_STEP % 2**64 for i in range(61)]
+    assert "".join(str(report(plain[i % 3], word)) for i, word in enumerate(words)) == kernel.OUTCOMES
 
 
 def test_checks_are_made_once(monkeypatch):
@@ -164,5 +164,5 @@ def test_checks_are_made_once(monkeypatch):
     out = np.empty(1, dtype=np.uint8)
     one = np.zeros(1, dtype=np.uint8)
     sampler.draw(one, ROWS, SecureWords().stream(1), out)
-    monkeypatch.setattr(self_check, "check_tables", None)
+    monkeypatch.setattr(kernel, "check_tables", None)
     sampler.draw(one, ROWS, SecureWords().stream(1), out)

@@ -13,7 +13,7 @@ import pytest
 import extremal as ex
 from extremal.certification import file as mechanism_file
 from extremal.certification.certify import certify
-from extremal.draw import drawing, ids, keys, sampler, self_check
+from extremal.draw import drawing, ids, kernel, keys, sampler
 from extremal.draw.sampler import SeededWords
 from extremal.draw.texts import LETTERED, Texts
 from extremal.errors import InstallationError
@@ -142,7 +142,7 @@ def test_columns_taken_together_share_no_noise_with_single_ones():
 @pytest.fixture
 def unchecked(monkeypatch):
     """The library's own check of keyed words would stop some of these; the falsifier must find them by itself."""
-    monkeypatch.setattr(self_check, "check_keyed_words", lambda words: None)
+    monkeypatch.setattr(kernel, "check_keyed_words", lambda words: None)
 
 
 def without(monkeypatch, **fixed):

@@ -33,8 +33,7 @@ from extremal.certification.certify import certify
 from extremal.errors import DisclosureError, ExtremalError, FileError, KeyingError, OptionError, ValuesError
 from extremal.model.mechanism import identity
 from extremal.release.job import Terms, plan
-from extremal.release.spark import COMMITTER, Reports, counts_spark, privatize_spark
-from extremal.release.spark_checks import check_storage
+from extremal.release.spark import COMMITTER, Reports, check_storage, counts_spark, privatize_spark
 from tests.support import spark_daemon
 from tests.support.falsifier import finds_more_than
 from tests.support.joint import Released, all_findings, promise

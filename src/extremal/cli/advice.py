@@ -150,7 +150,7 @@ def together(private: Sequence[str]) -> list[str]:
 
 def gaps(data: Data, jobs: dict[str, ex.Certified]) -> tuple[dict[str, tuple[int, int]], list[str]]:
     """For each column how many answers are missing and how many are not in the alphabet; columns without any other."""
-    from extremal.release.files.read import count_unknown
+    from extremal.release.files.source import count_unknown
 
     found, empty = {}, []
     for name, certified in jobs.items():

@@ -174,8 +174,7 @@ def _test(pairs: Pairs, epsilon: float | None, prior: str | None) -> PairsAudit:
     """The test of a system by pairs of true answer and report."""
     if pairs.secret is None or pairs.report is None:
         raise FileError("--pairs must come with --secret and --report, the names of two columns")
-    from extremal.release.files.read import read_texts
-    from extremal.release.files.source import open_data
+    from extremal.release.files.source import open_data, read_texts
 
     names = (pairs.secret, pairs.report)
     with file_or_stdin(str(pairs.pairs), None) as (name, format), progress("reading"):

@@ -95,8 +95,7 @@ def _both(given: list[str] | None, option: str) -> list[Any]:
 
 def _wave(path: str, column: str | None, ids: str) -> dict[Any, Any]:
     """The report of each person; a person must occur once."""
-    from extremal.release.files.read import read_texts
-    from extremal.release.files.source import open_data
+    from extremal.release.files.source import open_data, read_texts
 
     data = open_data(path, [ids, *([] if column is None else [column])], None, None)
     others = [name for name in data.columns if name != ids]

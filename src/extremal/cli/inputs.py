@@ -74,7 +74,7 @@ def _counted(
     path: str, column: str | tuple[str, ...] | None, reading: Reading, missing: str
 ) -> dict[Any, Any]:
     """How often each value stands in a column of a file, or each combination in several columns."""
-    from extremal.release.files.read import read_counts
+    from extremal.release.files.source import read_counts
 
     with file_or_stdin(path, reading.format) as (name, format), progress("reading") as bar:
         delimiter = reading.delimiter
@@ -169,7 +169,7 @@ def report_counts(
     missing: str,
 ) -> dict[Any, int]:
     """How often each report stands in a column of a file, or each combination in several columns."""
-    from extremal.release.files.read import match_labels, match_tuples
+    from extremal.release.files.source import match_labels, match_tuples
 
     check_columns(column, certified)
     match = match_tuples if isinstance(column, tuple) else match_labels

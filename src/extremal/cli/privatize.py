@@ -326,8 +326,7 @@ def round_numbers(
     round it with the same key, ids and occasion, or a second run can give other points and so second reports.
     """
     from extremal.draw.keys import check_given_name
-    from extremal.release.files.read import read_texts
-    from extremal.release.files.source import open_data
+    from extremal.release.files.source import open_data, read_texts
 
     if output == "-":
         raise FileError("numbers must be rounded into a file", given="-o -", remedy="it holds true answers")

@@ -25,7 +25,7 @@ from .._common import checks
 from .._common.words import shorten
 from ..errors import KeyingError, SizeError, ValuesError
 from ..model.labels import Labels, is_hashable, is_missing
-from . import self_check
+from . import kernel
 from .columns import Alphabet, Array, Column, Kept, Rows, label_rows, shown, smallest_unsigned
 from .keys import Columns, Keyed, check_given_name, draw_key, keyed_words
 from .sampler import Fill, Integers, Sampler, SecureWords, Words
@@ -220,7 +220,7 @@ class Randomness:
         """The words of a key, for a column that has a name."""
         if self.key is None or self.column is None or blocks is None:
             raise KeyingError("a keyed draw must have ids and a column", given="none")
-        self_check.check_keyed_words(keyed_words)
+        kernel.check_keyed_words(keyed_words)
         return keyed_words(draw_key(self.key, self.occasion, self.column, digest), blocks, codes, rows)
 
 

@@ -170,7 +170,7 @@ class Sampler:
     @cached_property
     def entries(self) -> Integers:
         """The tables, row after row, 2^b entries threshold * 2^b + alias each; then a row without meaning."""
-        from . import kernel as sampling_kernel
+        from . import kernel
 
         n = len(self.weights)
         if (n + 1) << (self.b + 3) > LARGEST_TABLES:
@@ -180,7 +180,7 @@ class Sampler:
                 remedy="merge rare labels",
             )
         entries = np.zeros((n + 1) << self.b, dtype=np.uint64)
-        sampling_kernel.build(self.weights, self.b, entries)
+        kernel.build(self.weights, self.b, entries)
         return entries
 
     def draw(self, codes: Array, rows: NDArray[np.uint32], fill: Fill, out: Array) -> bool:
@@ -189,18 +189,17 @@ class Sampler:
         `codes` and `out` are of unsigned dtypes. `rows` gives the row of each code, and its last element the
         row of all codes from len(rows) - 1 on; the row N stands for none.
         """
-        from . import kernel as sampling_kernel
-        from . import self_check
+        from . import kernel
 
-        self_check.check_drawing(keystream)
+        kernel.check_drawing(keystream)
         entries = self.entries
         if self not in _CHECKED:
-            self_check.check_tables(self.weights, self.b, entries)
+            kernel.check_tables(self.weights, self.b, entries)
             _CHECKED.add(self)
         if self.blocks is not None:
             rows = self.block_rows[rows]
         codes, rows = np.require(codes, None, ["C", "A"]), np.require(rows, np.uint32, ["C", "A"])
-        draw = sampling_kernel.drawing(codes, rows, entries, self.b, out)
+        draw = kernel.drawing(codes, rows, entries, self.b, out)
 
         def piece(start: int) -> bool:
             stop = min(start + PIECE, len(codes))

@@ -64,8 +64,7 @@ def read_table(
     """Columns of a CSV or Parquet file, or of a survey's store; missing="drop" leaves out records without a report."""
     from ..collection.store import is_store, read_store
     from ..release.files.csv import INTEGER, CsvData
-    from ..release.files.read import read_texts
-    from ..release.files.source import open_data
+    from ..release.files.source import open_data, read_texts
 
     name = os.fspath(path)
     reports = [column] if isinstance(column, str) else list(column)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..draw import self_check
+from ..draw import kernel
 from ..draw.arrays import Draws
 from ..draw.columns import label_rows, shown
 from ..draw.containers import as_column
@@ -72,7 +72,7 @@ class Places:
 
 def draw_windows(places: Places, digest: bytes, codes: Numbers, draws: Draws) -> Numbers:
     """A report for each number of an answer, with words from a secure source or from a key and ids."""
-    self_check.check_drawing(keystream)
+    kernel.check_drawing(keystream)
     randomness = draws.randomness()
     blocks = draws.blocks(len(codes))
     steps = _fill(randomness, hashlib.sha256(STEP_PURPOSE + digest).digest(), blocks, np.zeros_like(codes))

@@ -19,7 +19,7 @@ import extremal as ex
 from extremal.certification.certify import certify
 from extremal.errors import FileError
 from extremal.release.files import privatize, shuffle
-from extremal.release.files.checks import leakage_under
+from extremal.release.files.privatize import leakage_under
 from tests.support.cli_cases import environment, run
 from tests.support.file_cases import FORMATS, KEY, SAME, C, one_line, read, write
 

@@ -20,7 +20,7 @@ from extremal.errors import EpsilonError
 from extremal.model.regions import check_epsilon
 from extremal.optimization.curves.tradeoff import Tradeoff
 from extremal.release.files.atomic import new_file
-from extremal.release.files.read import match_labels, read_counts
+from extremal.release.files.source import match_labels, read_counts
 from extremal.studies.data import ORDER, anes96
 
 from . import phones

@@ -57,7 +57,7 @@ def test_a_mechanism_that_says_nothing_is_said_to_say_nothing():
     audit = ex.audit(PRIOR, ex.Mechanism(np.ones((3, 1))))
     assert str(audit).splitlines() == [
         "leakage 0: no report says anything about the answer",
-        "certainty: no report excludes any answer",
+        "certainty: no report rules out any answer",
     ]
 
 

@@ -124,7 +124,7 @@ def test_the_first_question_is_what_to_estimate_from_how_many_people_and_some_de
     assert page.inner_text("#headline") == f"Ask 4,000 people, get ± {half / 2:.1f} points."
     assert "more than 2.02 times as likely" in page.inner_text("#promise")
     assert page.inner_text("#factor") == "× 2.02"
-    assert "100 % of reports rule out some answer." in page.inner_text("#open")
+    assert "Every report rules out some answer." in page.inner_text("#open")
     assert page.locator("#telling svg polyline").count() == 1  # the envelope
     page.wait_for_selector("#curve svg path")
     controls = page.inner_text("#controls").lower()

@@ -20,7 +20,7 @@ from .audit import Audit, audit
 from .disclosure import Disclosure
 from .figures import plain
 from .page import Beside, Folded, Section, Table, drawn, page
-from .wording import MOST_NAMES, chance, quoted
+from .wording import MOST_NAMES, chance, quoted, share_of
 from .wording import names as listed
 
 T = TypeVar("T")
@@ -70,14 +70,15 @@ def promise_boxes(made: Audit) -> list[Beside]:
     found = figures["certainty"]["disclosures"]
     share = figures["certainty"]["probability_that_some_answer_is_excluded"]
     ruled_out = (
-        (chance_of(share), "of reports rule out some answer")
+        (share_of(share), "of reports rule out some answer")
         if found
         else ("None", "of the reports rules out an answer")
     )
+    left_open = audit_text.left_open(figures) if found else ["No report rules out any answer."]
     if figures["disclosed"]:
         return [
             Beside("No protection", "True answers", "", audit_text.promise(figures), alarm=True),
-            Beside(CERTAIN, *ruled_out, audit_text.left_open(figures)),
+            Beside(CERTAIN, *ruled_out, left_open),
         ]
     silent = figures["factor"] <= audit_text.SILENT
     return [
@@ -87,15 +88,8 @@ def promise_boxes(made: Audit) -> list[Beside]:
             "at most, on any chance of guessing right",
             audit_text.promise(figures),
         ),
-        Beside(CERTAIN, *ruled_out, audit_text.left_open(figures)),
+        Beside(CERTAIN, *ruled_out, left_open),
     ]
-
-
-def chance_of(share: float) -> str:
-    """A share of all reports in per cent, never rounded to all or none of them."""
-    if 0.9995 <= share < 1:
-        return "> 99.9 %"
-    return "< 0.1 %" if 0 < share < 0.0005 else f"{100 * share:.3g} %"
 
 
 def prior_section(made: Audit) -> Section:

@@ -20,6 +20,7 @@ from .wording import (
     number,
     quoted,
     sentence_case,
+    share_of,
 )
 
 Figures = Mapping[str, Any]
@@ -41,13 +42,12 @@ def short(figures: Figures) -> str:
         lines = ["leakage 0: no report says anything about the answer"]
     found = figures["certainty"]["disclosures"]
     if found:
-        share = figures["certainty"]["probability_that_some_answer_is_excluded"]
+        before = chance(found[0]["possible_probability"])
         lines.append(
-            f"certainty: with probability {chance(share)} a report excludes some answer; the least likely "
-            f"event that one confirms had probability {chance(found[0]['possible_probability'])}"
+            f"certainty: {ruled_out(figures)}; the least likely thing that one makes certain had probability {before}"
         )
     else:
-        lines.append("certainty: no report excludes any answer")
+        lines.append(f"certainty: {ruled_out(figures)}")
     if figures["certainty"]["near_certainty"] is not None:
         lines.append("near certainty: " + nearly_certain(figures))
     return "\n".join(lines)
@@ -109,7 +109,8 @@ def _summary(figures: Figures) -> list[str]:
         "The figures for each report are those of the integers that are drawn from, computed exactly and "
         f"rounded up; the mechanism is certified for ε = {number(figures['certified_epsilon'])}."
     ]
-    return [*promise(figures), *left_open(figures), *(exact if figures["exact"] else [])]
+    certain = sentence_case(ruled_out(figures))
+    return [*promise(figures), f"{certain}.", *left_open(figures), *(exact if figures["exact"] else [])]
 
 
 def promise(figures: Figures) -> list[str]:
@@ -151,8 +152,12 @@ def promise(figures: Figures) -> list[str]:
 
 
 def left_open(figures: Figures) -> list[str]:
-    """What the promise does not exclude: answers that are ruled out, or become nearly certain."""
-    lines = [_ruled_out_in_short(figures)]
+    """How far a report goes in ruling answers out, which the promise does not exclude, or making one nearly certain."""
+    found = figures["certainty"]["disclosures"]
+    lines = []
+    if found:
+        before = chance(found[0]["possible_probability"])
+        lines.append(f"The least likely thing that a report makes certain had probability {before} before.")
     if figures["certainty"]["near_certainty"] is not None:
         lines.append(f"A report can make an answer nearly certain: {nearly_certain(figures)}.")
     return lines
@@ -163,21 +168,20 @@ def nearly_certain(figures: Figures) -> str:
     near, right = figures["certainty"]["near_certainty"], figures["guessing"]["secret"]["after_on_average"]
     return (
         f"after report {quoted(near['report'])} the answer is {quoted(near['answer'])} with probability "
-        f"{chance(near['after'])}, {chance(near['before'])} before; such reports come out with probability "
-        f"{chance(near['probability'])}; the best guess from a report is right with probability {chance(right)} on "
-        "average"
+        f"{chance(near['after'])}, {chance(near['before'])} before; {share_of(near['probability'])} of reports do "
+        f"that; on average the best guess from a report is right with probability {chance(right)}"
     )
 
 
-def _ruled_out_in_short(figures: Figures) -> str:
+def ruled_out(figures: Figures) -> str:
     """What the factor does not say: it bounds what becomes likelier, not what becomes impossible."""
-    found = figures["certainty"]["disclosures"]
-    if not found:
-        return "No report rules out any answer."
-    share = chance(figures["certainty"]["probability_that_some_answer_is_excluded"])
+    if not figures["certainty"]["disclosures"]:
+        return "no report rules out any answer"
+    share = figures["certainty"]["probability_that_some_answer_is_excluded"]
     return (
-        f"A report can still rule answers out: with probability {share} it does. The least likely thing that a report "
-        f"makes certain had probability {chance(found[0]['possible_probability'])} before."
+        "every report rules out some answer"
+        if share == 1
+        else f"{share_of(share)} of reports rule out some answer"
     )
 
 
@@ -260,7 +264,7 @@ def _spread(figures: Figures) -> list[str]:
 
 def _assumptions(figures: Figures) -> list[str]:
     followed = (
-        "the prior that was given. Under another prior the leakage is another."
+        "the prior that was given. If answers are rarer or more common, a report can reveal more."
         if figures["prior_set"] is None
         else f"some prior of the set that was given ({figures['prior_set']['description']}). Under a prior outside of "
         "it the leakage can be larger."
@@ -275,8 +279,8 @@ def _assumptions(figures: Figures) -> list[str]:
                 *([f"- A note by the maker of the set, not proven: {quoted(note)}."] if note else []),
                 "- Each person sends one report, drawn afresh and independently. Several reports about one "
                 "answer leak more than one, and can leak more than the sum of each: they must be audited together.",
-                "- Nothing else about the answer reaches the observer: no other columns that depend on it, no "
-                "order of rows, no second channel. Columns that depend on each other must be audited together.",
+                "- The observer sees only this report: no columns that depend on the answer, and no order of rows. "
+                "Columns that depend on each other must be audited together.",
             )
         )
     ]

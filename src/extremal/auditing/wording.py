@@ -61,6 +61,13 @@ def chance(p: float) -> str:
     return f"{p:.3g}"
 
 
+def share_of(share: float) -> str:
+    """A share of all reports in per cent, never rounded to all or none of them."""
+    if 0.9995 <= share < 1:
+        return "> 99.9 %"
+    return "< 0.1 %" if 0 < share < 0.0005 else f"{100 * share:.3g} %"
+
+
 def counted(n: int, what: str) -> str:
     return f"{n} {what}{'s' if n != 1 else ''}"
 

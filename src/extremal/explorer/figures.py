@@ -13,7 +13,8 @@ from extremal._common.words import at_least, factor
 from extremal.auditing import pictures
 from extremal.auditing import text as audit_text
 from extremal.auditing.advice import disclosure, gaps, twins
-from extremal.auditing.report import CERTAIN, FALLS, chance_of, matrix_section
+from extremal.auditing.report import CERTAIN, FALLS, matrix_section
+from extremal.auditing.wording import sentence_case
 from extremal.estimation.promise import FIGURES
 from extremal.model.purpose import Mean, Purpose
 from extremal.optimization.curves.tradeoff import Tradeoff
@@ -69,15 +70,13 @@ def design_figures(state: State, made: Made) -> Figures:
     """The answer, the promise beside it, warnings, pictures, and the risk in words."""
     design, certified = made.design, made.certified
     figures = made.audit.to_dict()
-    found = figures["certainty"]["disclosures"]
-    often = figures["certainty"]["probability_that_some_answer_is_excluded"]
     answer = answer_figures(state, made)
     return {
         "final": made.final,
         "epsilon": design.epsilon,
         "alarm": f"No protection: {made.audit.doubt}." if made.audit.doubt.disclosed else "",
         "factor": factor(certified.realised_epsilon),
-        "often": f"{chance_of(often)} of reports rule out some answer." if found else "",
+        "often": f"{sentence_case(audit_text.ruled_out(figures))}.",
         "open": audit_text.left_open(figures),
         "answer": answer,
         "warnings": warnings(made, answer),

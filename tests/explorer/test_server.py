@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -348,20 +349,12 @@ def test_modules_in_the_current_folder_are_not_run(tmp_path):
     """The worker imports queue, json and others; a file of that name in the folder must not take their place."""
     for name in ("queue", "json", "base64", "numpy", "extremal"):
         (tmp_path / f"{name}.py").write_text("open('seen', 'a').write(__name__)\nraise SystemExit\n")
-    program = "from extremal.explorer import serve; serve(port=0, open_browser=False)"
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", program],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": SOURCE},
-        start_new_session=True,
-    )
-    with process:
+    with serving(flags=["-P"], cwd=tmp_path) as process:
         try:
             assert lines(post(said_link(process), "explore", {"state": STATE})[2])[-1]["type"] == "design"
         finally:
             os.killpg(process.pid, signal.SIGINT)
+            process.communicate(timeout=20)
     assert not (tmp_path / "seen").exists()
 
 
@@ -389,6 +382,25 @@ def test_it_says_so_where_others_can_reach_it():
     assert not is_loopback("192.168.1.5")
 
 
+@contextmanager
+def serving(**how):
+    """The explorer in a process of its own, which ends with the block, whatever happens there."""
+    program = "from extremal.explorer import serve; serve(port=0, open_browser=False)"
+    process = subprocess.Popen(
+        [sys.executable, *how.pop("flags", []), "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        **{"env": {**os.environ, "PYTHONPATH": SOURCE}, **how},
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 def said_link(process):
     """The link that a server says when it starts; the second line is a warning."""
     first = process.stdout.readline()
@@ -397,18 +409,9 @@ def said_link(process):
 
 
 def test_interrupting_it_in_the_middle_of_a_search_is_clean():
-    program = "from extremal.explorer import serve; serve(port=0, open_browser=False)"
-    process = subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": SOURCE},
-        start_new_session=True,
-    )
     text = " ".join(map(repr, (np.arange(1, 201) / 20100).tolist()))
     body = json.dumps({"state": {"prior": text, "epsilon": 2.0}}).encode()
-    with process, opened_task(said_link(process), body) as connection:
+    with serving() as process, opened_task(said_link(process), body) as connection:
         assert b"200 OK" in connection.recv(4096)
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=20)
@@ -424,18 +427,8 @@ def test_a_port_in_use_is_refused_with_a_message():
 
 
 def test_it_serves_this_machine_only_until_interrupted_and_leaves_nothing_behind(tmp_path):
-    program = "from extremal.explorer import serve; serve(port=0, open_browser=False)"
     environment = {**os.environ, "HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PYTHONPATH": SOURCE}
-    process = subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-        env=environment,
-        start_new_session=True,
-    )
-    with process:
+    with serving(cwd=tmp_path, env=environment) as process:
         link = said_link(process)
         assert urlparse(link).hostname == "127.0.0.1"
         assert lines(post(link, "explore", {"state": STATE})[2])[-1]["type"] == "design"

@@ -27,7 +27,7 @@ MOST_LISTED = 5  # of the answers that reports rule out
 
 
 @dataclass(frozen=True)
-class Page:
+class PageOptions:
     """A page with pictures, beside what is printed."""
 
     report_file: Annotated[
@@ -40,7 +40,7 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class PairsOptions:
     """The pairs of true answer and report to test a system by."""
 
     pairs: Annotated[
@@ -78,9 +78,9 @@ def audit(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the whole audit as a Markdown page.")
     ] = False,
-    page: Page,
+    page: PageOptions,
     output: Output,
-    pairs: Pairs,
+    pairs: PairsOptions,
 ) -> None:
     """Say in plain words what each report of a mechanism can reveal.
 
@@ -94,7 +94,7 @@ def audit(
     _check(source, pairs, page, output, markdown)
     if pairs.pairs is not None:
         tested = _test(pairs, epsilon, prior)
-        _give(PairsTested(tested), output, markdown)
+        _give(PairsAnswer(tested), output, markdown)
         if tested.violation:
             raise CheckFailed("")
         return
@@ -110,7 +110,9 @@ def audit(
         raise CheckFailed(f"leakage must be at most {epsilon!r} nats, but it is {leaks.epsilon!r}")
 
 
-def _check(source: str | None, pairs: Pairs, page: Page, output: Output, markdown: bool) -> None:
+def _check(
+    source: str | None, pairs: PairsOptions, page: PageOptions, output: Output, markdown: bool
+) -> None:
     """Refuse options that exclude each other, and files that cannot be written."""
     if output.as_json and markdown:
         raise FileError(
@@ -144,14 +146,14 @@ def _check(source: str | None, pairs: Pairs, page: Page, output: Output, markdow
         )
 
 
-def _give(answer: Audited | PairsTested, output: Output, markdown: bool) -> None:
+def _give(answer: AuditAnswer | PairsAnswer, output: Output, markdown: bool) -> None:
     if markdown:
         print(show.visible(answer.markdown()), end="")
     else:
         output.give(answer)
 
 
-def _audit(source: str, prior: str | None) -> Audited:
+def _audit(source: str, prior: str | None) -> AuditAnswer:
     """The audit of a mechanism file, or of a matrix under a prior."""
     text = read_text(source)
     with progress("proving the mechanism"):
@@ -167,10 +169,10 @@ def _audit(source: str, prior: str | None) -> Audited:
             remedy="give --prior 0.5,0.3,0.2",
         )
     with progress("auditing"):
-        return Audited(chosen, found, ex.audit(chosen, found), prior is None)
+        return AuditAnswer(chosen, found, ex.audit(chosen, found), prior is None)
 
 
-def _test(pairs: Pairs, epsilon: float | None, prior: str | None) -> PairsAudit:
+def _test(pairs: PairsOptions, epsilon: float | None, prior: str | None) -> PairsAudit:
     """The test of a system by pairs of true answer and report."""
     if pairs.secret is None or pairs.report is None:
         raise FileError("--pairs must come with --secret and --report, the names of two columns")
@@ -186,7 +188,7 @@ def _test(pairs: Pairs, epsilon: float | None, prior: str | None) -> PairsAudit:
 
 
 @dataclass(frozen=True, eq=False)
-class PairsTested:
+class PairsAnswer:
     """What the pairs show."""
 
     found: PairsAudit
@@ -205,7 +207,7 @@ class PairsTested:
 
 
 @dataclass(frozen=True, eq=False)
-class Audited:
+class AuditAnswer:
     """What the reports of a mechanism tell."""
 
     prior: ex.Prior | ex.PriorSet

@@ -81,7 +81,7 @@ def change(
     with progress("estimating"):
         before, after = ([wave.get(person) for person in people] for wave in waves)
         found = ex.panels.change(mechanisms, before, after, confidence, intervals=intervals)
-        answer = Changed(found, ex.panels.leakage(mechanisms, [m.prior for m in mechanisms]))
+        answer = ChangeAnswer(found, ex.panels.leakage(mechanisms, [m.prior for m in mechanisms]))
     output.table(answer.records())
     output.give(answer)
 
@@ -109,7 +109,7 @@ def _wave(path: str, column: str | None, ids: str) -> dict[Any, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Changed:
+class ChangeAnswer:
     """How answers changed, and what both reports of a person tell."""
 
     found: Any

@@ -28,7 +28,7 @@ MOST_PEOPLE = 10**12
 def design(
     *,
     epsilon: options.Epsilon,
-    source: options.Source,
+    source: options.PriorOptions,
     utility: options.Utility = "shares",
     robust: Annotated[
         bool,
@@ -85,7 +85,7 @@ def design(
     output.mechanism(certified)
     if people is None and source.data is not None:  # those of a census are not those who will be asked
         people = learned.observations
-    output.give(Designed(source, learned, utility, made, certified, people, output.target))
+    output.give(DesignAnswer(source, learned, utility, made, certified, people, output.target))
 
 
 def _design(
@@ -133,10 +133,10 @@ def utility_of(name: str, prior: ex.Prior) -> ex.Utility | ex.utilities.Purpose:
 
 
 @dataclass(frozen=True, eq=False)
-class Designed:
+class DesignAnswer:
     """A design, its mechanism, and what to know before it is used."""
 
-    source: options.Source
+    source: options.PriorOptions
     learned: Learned
     utility: str
     made: ex.Design
@@ -273,7 +273,7 @@ def certify(
     except ex.errors.CertificationError as error:
         raise CheckFailed(message_of(error)) from None
     output.mechanism(certified)
-    output.give(Proved(certified, output.target))
+    output.give(CertifyAnswer(certified, output.target))
 
 
 def _certified(
@@ -293,7 +293,7 @@ def _certified(
 
 
 @dataclass(frozen=True, eq=False)
-class Proved:
+class CertifyAnswer:
     """A certified mechanism, and for whom it is proved."""
 
     certified: ex.Certified

@@ -29,7 +29,7 @@ Found = Any  # an Estimate, or a GroupedEstimate with --by
 
 
 @dataclass(frozen=True)
-class Reports:
+class ReportOptions:
     """Where the reports stand, and which mechanism drew them."""
 
     mechanism: Annotated[
@@ -54,7 +54,7 @@ class Reports:
 
 
 @dataclass(frozen=True)
-class How:
+class IntervalOptions:
     """How shares are estimated, and how sure the intervals are."""
 
     confidence: options.Confidence = 0.95
@@ -76,7 +76,7 @@ class How:
 
 
 @dataclass(frozen=True)
-class More:
+class ExtraOptions:
     """What is estimated beside the shares."""
 
     group: Annotated[
@@ -112,7 +112,7 @@ def estimate(
             help='CSV or Parquet file with reports, or the database of a survey (survey.db); "-" for a pipe.',
         ),
     ],
-    reports: Reports,
+    reports: ReportOptions,
     question: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Which question of a survey; all of them if left out."),
@@ -123,9 +123,9 @@ def estimate(
             metavar="NAME", help="Also estimate every group in this column; A,B for combinations of columns."
         ),
     ] = None,
-    people: options.People,
-    how: How,
-    more: More,
+    people: options.SampleOptions,
+    how: IntervalOptions,
+    more: ExtraOptions,
     output: Output,
 ) -> None:
     """Estimate from reports how common each answer is, with confidence intervals, for everybody or by group.
@@ -161,7 +161,7 @@ def estimate(
         )
     found = _estimate(source, certified, chosen, groups, reports, people, how)
     with progress("estimating"):
-        answer = Estimated(found, _tables(found, certified, chosen, more), _bounds(found, more.safe))
+        answer = EstimateAnswer(found, _tables(found, certified, chosen, more), _bounds(found, more.safe))
     output.table(found.table.records())
     output.give(answer)
     if answer.warnings():
@@ -183,7 +183,7 @@ def _check_exists(source: str) -> None:
         )
 
 
-def _check_store_options(reports: Reports, more: More) -> None:
+def _check_store_options(reports: ReportOptions, more: ExtraOptions) -> None:
     """Refuse options that only a file can have: a store says for itself what it holds."""
     given = {**vars(reports), **vars(more)}
     unused = [f"--{name}" for name, value in given.items() if value not in (None, False, [])]
@@ -199,12 +199,12 @@ def _estimate(
     certified: ex.Certified,
     chosen: str | tuple[str, ...] | None,
     groups: list[str] | None,
-    reports: Reports,
-    people: options.People,
-    how: How,
+    reports: ReportOptions,
+    people: options.SampleOptions,
+    how: IntervalOptions,
 ) -> Found:
     """The estimate, of groups and from a sample where columns say so."""
-    missing, reading = reports.missing or "refuse", options.Reading(reports.format, reports.delimiter)
+    missing, reading = reports.missing or "refuse", options.FileOptions(reports.format, reports.delimiter)
     sample = {key: name for key, name in vars(people).items() if name is not None}
     if not groups and not sample:
         counts = report_counts(source, chosen, certified, reading, missing)
@@ -224,7 +224,7 @@ def _estimate(
 
 
 def _tables(
-    found: Found, certified: ex.Certified, chosen: str | tuple[str, ...] | None, more: More
+    found: Found, certified: ex.Certified, chosen: str | tuple[str, ...] | None, more: ExtraOptions
 ) -> dict[str, IntervalTable]:
     """What was asked for beside the shares, by its title."""
     tables = {}
@@ -244,7 +244,7 @@ def _tables(
 
 
 @dataclass(frozen=True, eq=False)
-class Estimated:
+class EstimateAnswer:
     """Shares, and what was asked for beside them."""
 
     found: Found

@@ -17,13 +17,13 @@ from extremal._common.files import open_file
 from extremal.errors import FileError, FormatError, PriorError
 from extremal.model.reading import Learned, Numbers, number, read_counts, read_json, split_labels
 
-from .options import Drawing, Reading, Source, only_with, other_than
+from .options import FileOptions, KeyOptions, PriorOptions, only_with, other_than
 from .progress import progress
 
 LARGEST_TEXT = 1 << 26  # bytes of a prior, counts or a matrix
 
 
-def learn(source: Source) -> Learned:
+def learn(source: PriorOptions) -> Learned:
     """The prior that a command was asked to use; exactly one source must be given."""
     given = [name for name in ("prior", "data", "counts") if getattr(source, name) is not None]
     if len(given) != 1:
@@ -50,7 +50,7 @@ def learn(source: Source) -> Learned:
         return Learned(numbers if names is None else Numbers(names, numbers.numbers), False)
     if source.data is not None:
         chosen = chosen_columns(source.column, source.columns)
-        counts = _counted(source.data, chosen, Reading(source.format, source.delimiter), source.missing)
+        counts = _counted(source.data, chosen, FileOptions(source.format, source.delimiter), source.missing)
     else:
         counts = read_counts(read_text(str(source.counts)), source.delimiter)
     counts = _ordered(counts, names, sort=source.data is not None)
@@ -62,7 +62,7 @@ def learn(source: Source) -> Learned:
     return Learned(Numbers(list(counts), list(counts.values())), True, source.pseudocount)
 
 
-def origin(source: Source, observations: int | None) -> str:
+def origin(source: PriorOptions, observations: int | None) -> str:
     """Where a prior comes from, in words."""
     if source.data is None:
         return "as given" if source.counts is None else "learned from counts"
@@ -71,7 +71,7 @@ def origin(source: Source, observations: int | None) -> str:
 
 
 def _counted(
-    path: str, column: str | tuple[str, ...] | None, reading: Reading, missing: str
+    path: str, column: str | tuple[str, ...] | None, reading: FileOptions, missing: str
 ) -> dict[Any, Any]:
     """How often each value stands in a column of a file, or each combination in several columns."""
     from extremal.release.files.source import read_counts
@@ -165,7 +165,7 @@ def report_counts(
     path: str,
     column: str | tuple[str, ...] | None,
     certified: ex.Certified,
-    reading: Reading,
+    reading: FileOptions,
     missing: str,
 ) -> dict[Any, int]:
     """How often each report stands in a column of a file, or each combination in several columns."""
@@ -316,7 +316,7 @@ def _load_key(path: str) -> bytes:
     return ex.keys.read(path)
 
 
-def load_keyed(drawing: Drawing) -> ex.Keyed | None:
+def load_keyed(drawing: KeyOptions) -> ex.Keyed | None:
     """What makes draws repeat themselves, if a key was given; ids and an occasion are of no use without one."""
     if drawing.key_file is not None:
         return ex.Keyed(_load_key(drawing.key_file), drawing.id_column, drawing.occasion)

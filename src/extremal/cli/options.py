@@ -101,7 +101,7 @@ Intervals = Annotated[
 
 
 @dataclass(frozen=True)
-class Source:
+class PriorOptions:
     """Where a prior comes from."""
 
     data: Annotated[
@@ -150,7 +150,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Reading:
+class FileOptions:
     """How a file of data is read."""
 
     format: Format = None
@@ -158,7 +158,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class KeyOptions:
     """With which key reports are drawn."""
 
     key_file: Annotated[
@@ -178,7 +178,7 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class People:
+class SampleOptions:
     """Which columns say how the people were drawn."""
 
     weights: Weights = None

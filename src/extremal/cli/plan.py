@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Goal:
+class GoalOptions:
     """What the survey is to show."""
 
     width: Annotated[
@@ -41,7 +41,7 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class Least:
+class LeastOptions:
     """What the smallest epsilon is to reach."""
 
     efficiency: Annotated[
@@ -61,7 +61,7 @@ class Least:
 
 def plan(
     *,
-    source: options.Source,
+    source: options.PriorOptions,
     mechanism: Annotated[
         str | None, typer.Option("--mechanism", "-m", metavar="FILE", help="A certified mechanism file.")
     ] = None,
@@ -78,8 +78,8 @@ def plan(
             help="How many people you will ask; with a prior and a goal, finds the smallest epsilon that reaches it.",
         ),
     ] = None,
-    goal: Goal,
-    least: Least,
+    goal: GoalOptions,
+    least: LeastOptions,
     power: Annotated[
         float, typer.Option(help="The probability of detecting the difference or coefficient.")
     ] = 0.8,
@@ -115,7 +115,7 @@ def plan(
     if goal.difference is None and goal.coefficient is None:
         power_given = options.other_than(0.8, power)
         options.only_with("--difference or --coefficient", power=power_given, answer=answer)
-    if mechanism is not None and source != options.Source():
+    if mechanism is not None and source != options.PriorOptions():
         raise OptionError("--mechanism must not be combined with a prior", remedy="leave one of them out")
     certified = None if mechanism is None else load_mechanism(mechanism)
     prior = learn(source).prior if certified is None else certified.prior_between
@@ -130,7 +130,7 @@ def plan(
                 how: Any = {"intervals": intervals, "confidence": confidence, "power": power, "answer": named}
                 found = ex.plan(certified or prior, people=people, epsilon=epsilon, **how, **vars(goal))
             drawn = None if picture is None else ex.planning.precision(prior, confidence=confidence)
-        planned = Planned(found, drawn=drawn, picture=picture)
+        planned = PlanAnswer(found, drawn=drawn, picture=picture)
     planned.draw(output.overwrite)
     if planned.found is not None:
         output.table(planned.records())
@@ -144,8 +144,8 @@ def _check_picture(picture: str | None, overwrite: bool) -> None:
 
 
 def _least(
-    prior: ex.Prior, goal: Least, people: int | None, confidence: float, others: dict[str, Any]
-) -> Planned:
+    prior: ex.Prior, goal: LeastOptions, people: int | None, confidence: float, others: dict[str, Any]
+) -> PlanAnswer:
     """The smallest epsilon for a goal, and what to expect from it."""
     option = "--efficiency" if goal.half_width is None else "--half-width"
     given = [f"--{name}" for name, value in others.items() if value is not None]
@@ -158,11 +158,11 @@ def _least(
     with progress("planning"):
         least = ex.planning.least_epsilon(prior, goal.efficiency, confidence=confidence, **wish)
         found = None if people is None else ex.plan(least.design, people=people, confidence=confidence)
-    return Planned(found, least)
+    return PlanAnswer(found, least)
 
 
 @dataclass(frozen=True, eq=False)
-class Planned:
+class PlanAnswer:
     """What to expect from so many people, which epsilon is the smallest, and a picture."""
 
     found: ex.planning.Plan | None

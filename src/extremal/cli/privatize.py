@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Release:
+class ReleaseOptions:
     """What is written, and what is accepted on the way."""
 
     missing: Annotated[
@@ -96,9 +96,9 @@ def privatize(
         ),
     ] = None,
     columns: options.Columns = None,
-    drawing: options.Drawing,
-    release: Release,
-    reading: options.Reading,
+    drawing: options.KeyOptions,
+    release: ReleaseOptions,
+    reading: options.FileOptions,
 ) -> None:
     """Replace the answers in a file with random reports, drawn with secure randomness.
 
@@ -134,7 +134,7 @@ def privatize(
         done = _run(data, output, jobs, terms, FileOptions(release.order, release.overwrite, format))
     # For the person who runs this alone, so never on standard output, which may be passed on.
     show.warnings(show.console(to_stderr=True), done.notes)
-    answer = Released(output, jobs, done, named or list(jobs), data.columns, reasons, drawing.key_file)
+    answer = PrivatizeAnswer(output, jobs, done, named or list(jobs), data.columns, reasons, drawing.key_file)
     Output("-" if output == "-" else None, as_json=release.as_json).give(answer)
 
 
@@ -182,7 +182,7 @@ def _only_column(data: Data, certified: ex.Certified) -> str:
     return name
 
 
-def _reasons(data: Data, jobs: Jobs, release: Release) -> dict[Any, tuple[int, int]]:
+def _reasons(data: Data, jobs: Jobs, release: ReleaseOptions) -> dict[Any, tuple[int, int]]:
     """How many answers of each column are missing or unknown, where such records are dropped."""
     if release.missing != "drop" or release.unknown_as is not None:
         return {}
@@ -215,7 +215,7 @@ def _name(column: str | tuple[str, ...]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Released:
+class PrivatizeAnswer:
     """What was written, what was dropped, and what stayed as it was."""
 
     target: str
@@ -315,8 +315,8 @@ def round_numbers(
         ),
     ] = False,
     overwrite: options.Overwrite = False,
-    drawing: options.Drawing,
-    reading: options.Reading,
+    drawing: options.KeyOptions,
+    reading: options.FileOptions,
 ) -> None:
     """Round numbers at random to a few points, so that they can be answers of a mechanism.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Fit:
+class ModelOptions:
     """The model, and how it is fitted."""
 
     model: Annotated[
@@ -84,13 +84,13 @@ def regress(
             "columns whose reports were drawn together; may be repeated.",
         ),
     ] = None,
-    fit: Fit,
+    fit: ModelOptions,
     effects: Annotated[
         bool, typer.Option("--effects", help="Also print predicted shares and average marginal effects.")
     ] = False,
     tests: Annotated[bool, typer.Option("--tests", help="Also print a test of each term.")] = False,
     output: Output,
-    reading: options.Reading,
+    reading: options.FileOptions,
 ) -> None:
     """Fit a model of how true answers depend on other columns, from reports.
 
@@ -118,7 +118,7 @@ def regress(
     output.table(found.records())
     with progress("effects and tests"):
         more = {"shares": found.shares(), "effects": found.effects()} if effects else {}
-        answer = Fitted(found, more, found.tests() if tests else None)
+        answer = RegressAnswer(found, more, found.tests() if tests else None)
     output.give(answer)
     if answer.warnings():
         raise CheckFailed("")  # it has been said
@@ -146,7 +146,7 @@ def _mechanisms(given: list[str]) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class RegressAnswer:
     """A fitted model, and what was asked for beside its coefficients."""
 
     found: ex.Regression

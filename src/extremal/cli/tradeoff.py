@@ -55,7 +55,7 @@ class CurveOutput(Output):
 
 def tradeoff(
     *,
-    source: options.Source,
+    source: options.PriorOptions,
     epsilons: Annotated[
         str | None,
         typer.Option(
@@ -80,7 +80,7 @@ def tradeoff(
     """Show what the best design is worth at each epsilon, next to randomized response with the same leakage."""
     output.check()
     prior = learn(source).prior
-    answer: Curve | SampleCurve
+    answer: TradeoffAnswer | SamplesAnswer
     if samples is not None:
         if output.picture:
             raise FileError(
@@ -94,12 +94,12 @@ def tradeoff(
         )
         with progress("designing") as bar:
             found = ex.sample_tradeoff(prior, level, sizes, utility_of(utility, prior), progress=bar)
-        answer = SampleCurve(found, utility, prior, output.target)
+        answer = SamplesAnswer(found, utility, prior, output.target)
     else:
         levels = _levels(epsilons, points, prior.epsilon_max)
         with progress("designing") as bar:
             curve = ex.tradeoff(prior, levels, utility_of(utility, prior), progress=bar)
-        answer = Curve(curve, utility, output.target)
+        answer = TradeoffAnswer(curve, utility, output.target)
         if output.picture:
             from extremal.auditing import pictures
 
@@ -147,7 +147,7 @@ def _only_level(text: str | None, points: int | None) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class TradeoffAnswer:
     """The best utility at each epsilon."""
 
     curve: Tradeoff
@@ -200,7 +200,7 @@ class Curve:
 
 
 @dataclass(frozen=True, eq=False)
-class SampleCurve:
+class SamplesAnswer:
     """The best utility for every prior that fits a sample, by the size of the sample."""
 
     curve: SampleTradeoff

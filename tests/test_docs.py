@@ -250,6 +250,15 @@ def test_every_function_at_the_top_level_says_what_it_returns() -> None:
     ] == []
 
 
+def test_every_function_at_the_top_level_shows_an_example() -> None:
+    functions = [name for name in ex.__all__ if inspect.isfunction(getattr(ex, name))]
+    assert [
+        name
+        for name in functions
+        if ">>> import extremal as ex" not in (inspect.getdoc(getattr(ex, name)) or "")
+    ] == []
+
+
 def modules_with_examples() -> list[str]:
     paths = sorted((ROOT / "src").rglob("*.py"))
     inside = [

@@ -330,6 +330,13 @@ def audit(
     -------
     Audit
         Figures, sentences and pages about what leaks.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> round(ex.audit(prior, ex.theory.randomized_response(prior, 1.0)).epsilon, 3)
+    0.705
     """
     if isinstance(prior, Certified) and mechanism is None:
         return audit(prior.prior_set or prior.prior, prior, attribute=attribute)

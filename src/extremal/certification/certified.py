@@ -380,6 +380,16 @@ def load(path: str | os.PathLike[str]) -> Certified:
     -------
     Certified
         The mechanism, with the proof done again.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ex.certify(ex.design(prior, 0.6)).save(f"{folder}/mechanism.json")
+    ...     ex.load(f"{folder}/mechanism.json").epsilon
+    0.6
     """
     return Certified.from_json(mechanism_file.read_text(path))
 

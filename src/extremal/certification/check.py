@@ -110,6 +110,13 @@ def check_design(design: CheckedDesign) -> Check:
 
     Not checked is what says how the design was found (`method`, `stats`), and what only a sample can show: how sure it
     is that a set of priors holds the true one.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> ex.check_design(ex.design(prior, 0.6)).ok
+    True
     """
     wanted = {name for kind in (Claim, CheckedDesign) for name in vars(kind) if not name.startswith("_")}
     if not wanted <= set(

@@ -130,6 +130,13 @@ def estimate(
     -----
     How intervals are made, and why they hold, is told in module intervals, and in approximate for ordinary ones. For
     maximum likelihood and "map" an interval is extended to hold its estimate.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> response = ex.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"], ["no", "yes"])
+    >>> ex.estimate(response, {"no": 60, "yes": 40}).shares.round(3).tolist()
+    [0.7, 0.3]
     """
     how = _How(mechanism, confidence, intervals, method, prior, strength)
     beside = not (weights is None and by is None and strata is None and clusters is None)

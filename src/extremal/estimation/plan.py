@@ -82,6 +82,13 @@ def plan(
     -------
     Plan
         A number of people with its precision, in figures and sentences.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> ex.plan(prior, epsilon=0.6, width=0.1).people
+    1223
     """
     level, chance = checks.confidence(confidence), checks.confidence(power, "power", remedy="0.8 is usual")
     goal = _Goal(width, difference, coefficient, chance, answer, check_kind(intervals), level)

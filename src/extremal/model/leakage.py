@@ -66,6 +66,13 @@ def pml(prior: Prior | PriorSet, mechanism: Mechanism) -> Floats:
     -------
     ndarray
         The leakage of each report, in nats.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> ex.pml(prior, ex.theory.randomized_response(prior, 1.0)).round(3).tolist()
+    [0.38, 0.584, 0.705]
     """
     if isinstance(prior, PriorSet):
         return _worst_pml(prior, mechanism)
@@ -95,6 +102,15 @@ def epsilon_pml(prior: Prior | PriorSet, mechanism: Mechanism) -> float:
     -------
     float
         The leakage of the worst report, in nats.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> round(ex.epsilon_pml(prior, ex.theory.randomized_response(prior, 1.0)), 3)
+    0.705
+    >>> round(ex.epsilon_pml(ex.PriorSet.l1_ball(prior, 0.1), ex.theory.randomized_response(prior, 1.0)), 3)
+    0.771
     """
     return float(pml(prior, mechanism).max())
 

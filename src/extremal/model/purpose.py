@@ -110,6 +110,14 @@ def mean(scores: Mapping[object, float] | Sequence[float]) -> Mean:
     -------
     Purpose
         To be given to `design`.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> design = ex.design(prior, 0.6, ex.mean({"never": 0, "once": 1, "often": 5}))
+    >>> round(design.value, 3)
+    0.217
     """
     labels, values = (tuple(scores), list(scores.values())) if isinstance(scores, Mapping) else (None, scores)
     remedy = "e.g. {'no': 0, 'yes': 1}"
@@ -152,6 +160,13 @@ def groups(members: Mapping[str, Sequence[object]]) -> Groups:
     -------
     Purpose
         To be given to `design`.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> round(ex.design(prior, 0.6, ex.groups({"ever": ["once", "often"]})).value, 3)
+    0.676
     """
     try:
         found = {str(k): () if isinstance(v, str) else tuple(v) for k, v in members.items()}

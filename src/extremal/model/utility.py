@@ -38,6 +38,16 @@ class Utility:
         What it is called in tables.
     symmetric
         Whether permuting the answers of a uniform prior changes nothing.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> guess = ex.Utility(
+    ...     lambda prior, columns: (prior.probabilities[:, None] * columns).max(axis=0), "guess"
+    ... )
+    >>> round(ex.design(prior, 0.6, guess).value, 3)
+    0.729
     """
 
     def __init__(self, mu: Column, name: str = "utility", symmetric: bool = False) -> None:
@@ -110,6 +120,14 @@ class FInformation(Utility):
         A convex function of arrays with f(1) = 0 and f(0) finite.
     name
         What it is called in tables.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> squares = ex.FInformation(lambda t: (t - 1) ** 2, "squares")
+    >>> round(ex.design(prior, 0.6, squares).value, 3)
+    0.684
     """
 
     def __init__(self, f: Generator, name: str = "f-information") -> None:
@@ -151,6 +169,14 @@ class FDivergence(Utility):
         What it is called in tables.
     growth
         lim f(t)/t, needed where p1 is 0 and p0 is not.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> divergence = ex.FDivergence(lambda t: (t - 1) ** 2, [0.5, 0.3, 0.2], [0.3, 0.4, 0.3])
+    >>> round(ex.design(prior, 0.6, divergence).value, 3)
+    0.121
     """
 
     def __init__(
@@ -205,6 +231,14 @@ class ExpectedGain(Utility):
         A row for each decision, a column for each answer.
     name
         What it is called in tables.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> import numpy as np
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> round(ex.design(prior, 0.6, ex.ExpectedGain(np.eye(3), "right guesses")).value, 3)
+    0.729
     """
 
     def __init__(self, gain: ArrayLike, name: str = "expected gain") -> None:

@@ -90,6 +90,14 @@ def regress(
     -------
     Regression
         Coefficients, tests, predicted shares and average marginal effects.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> response = ex.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"], ["no", "yes"])
+    >>> data = {"ill": ["no", "no", "yes"] * 100 + ["no", "yes", "yes"] * 100, "old": [0] * 300 + [1] * 300}
+    >>> ex.regress(response, "ill ~ old", data).coefficients.round(2).tolist()
+    [-1.61, 3.22]
     """
     level = checks.confidence(confidence)
     chosen = models.check_model(model)

@@ -192,6 +192,13 @@ def compare(
     -------
     Comparison
         A table with a row for each notion or client.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> [row.name for row in ex.compare(prior, 0.6).rows]
+    ['PML', 'LIP', 'LDP', 'maximal leakage', 'randomized response']
     """
     epsilon = check_epsilon(epsilon)
     best = uninterrupted(design(prior, epsilon, utility, time_limit=time_limit))

@@ -41,6 +41,13 @@ def fewer_reports(design: Design, most: int) -> Design:
     -------
     Design
         The design itself if it has no more reports than that.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> ex.fewer_reports(ex.design(prior, 0.6), 3).mechanism.shape
+    (3, 3)
     """
     given: object = design
     if not isinstance(given, Design):

@@ -107,6 +107,13 @@ def sample_tradeoff(
     -------
     SampleTradeoff
         The curve, to print or tabulate.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> ex.sample_tradeoff(prior, 0.6, [100, 1000]).optimal.round(3).tolist()
+    [0.168, 0.229]
     """
     check_prior(prior)
     given: Any = observations

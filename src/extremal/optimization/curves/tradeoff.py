@@ -142,6 +142,13 @@ def tradeoff(
     -------
     Tradeoff
         The curves, to print, plot or tabulate.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> ex.tradeoff(prior, [0.3, 0.6, 0.9]).optimal.round(3).tolist()
+    [0.103, 0.274, 0.47]
     """
     given: Any = epsilons
     if (

@@ -84,7 +84,7 @@ WRONG = {
     "an empty text": ('title = "Health habits"', 'title = " "', 1, "title must be text"),
     "a width that is none": ("width = 0.1", "width = 10", 4, "between 0 and 1"),
     "people that are none": ("people = 900", "people = 0.5", 5, "whole number"),
-    "intervals of no kind": ("width = 0.1", 'intervals = "both"', 4, 'must be "each" or "all"'),
+    "intervals of no kind": ("width = 0.1", 'intervals = "both"', 4, "must be one of each, all"),
     "a flag that is none": ("width = 0.1", 'invitation = "yes"', 4, "true or false"),
     "an unknown kind": (
         "epsilon = 0.7",

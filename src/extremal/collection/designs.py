@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -313,7 +314,7 @@ def survey_id(survey: Survey) -> str:
             if not path.exists():
                 raise
     found = read_text(str(path)).strip()
-    if not ID.fullmatch(found):
+    if not re.fullmatch(ID, found):
         raise SurveyError(
             f"{path.name} must hold the id of the survey, 8 to 64 letters, digits, - and _",
             given=found[:80],

@@ -19,7 +19,7 @@ from ..auditing.columns import record_mechanism
 from ..certification.certified import Certified
 from ..errors import SizeError
 from ..model.leakage import epsilon_pml, ldp_epsilon
-from ..model.mechanism import Mechanism
+from ..model.mechanism import Mechanism, identity
 from ..model.prior import Prior
 from ..model.processing import seen_from
 from .published import Asked
@@ -73,7 +73,7 @@ def findings(asked: tuple[Asked, ...], joint: Joint | None, notes: list[str]) ->
     inside = [q for q in asked if joint is not None and q.name in joint.questions]
     covered = {q.name for q in inside}
     added = [q.name for q in private if q.name not in covered] if len(private) > 1 else []
-    channels = {q.name: channel(q) for q in private} if added or inside else {}
+    channels = {q.name: channel(q) for q in asked} if added or inside else {}
     joint_level, at_most = 0.0, False
     about: dict[str, float] = {}
     if joint is not None and any(q.mechanisms for q in inside):
@@ -104,7 +104,10 @@ def findings(asked: tuple[Asked, ...], joint: Joint | None, notes: list[str]) ->
 
 
 def channel(question: Asked) -> tuple[Prior, Mechanism]:
-    """The prior of a private question and the mechanism from its answer to all that is sent for it."""
+    """The prior of a question and the mechanism from its answer to all that is sent for it, maybe the answer itself."""
+    if question.kind == "clear":
+        uniform = Prior.uniform(question.answers)
+        return uniform, identity(uniform)
     if question.subsets is not None:
         return question.subsets, set_mechanism(question.subsets, question.mechanisms)
     (certified,) = question.mechanisms
@@ -115,9 +118,7 @@ def _together(
     joint: Joint, inside: list[Asked], channels: dict[str, tuple[Prior, Mechanism]]
 ) -> tuple[float, dict[str, float], bool]:
     """The leakage about all private answers of a joint prior and about each, and whether these are only bounds."""
-    mechanisms: dict[Any, Mechanism] = {}
-    for q in inside:
-        mechanisms[q.name] = channels[q.name][1] if q.mechanisms else _open(q)
+    mechanisms: dict[Any, Mechanism] = {q.name: channels[q.name][1] for q in inside}
     names = [q.name for q in inside if q.mechanisms]
     places = [joint.questions.index(name) for name in names]
     try:
@@ -135,13 +136,6 @@ def _together(
         for name, k in zip(names, places, strict=True)
     }
     return epsilon_pml(*seen_from(joint.prior, record, secret)), about, False
-
-
-def _open(question: Asked) -> Mechanism:
-    """A question in the clear as a mechanism: the answer itself."""
-    from ..model.mechanism import identity
-
-    return identity(Prior.uniform(question.answers))
 
 
 def _marginal(joint: Joint, place: int) -> Prior:

@@ -29,8 +29,11 @@ MOST_QUESTIONS = 100
 MOST_ANSWERS = 1000
 MOST_ITEMS = 12  # of a question with several answers: their subsets are listed
 LONGEST_LABEL = 200  # characters
-ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+ID = "[A-Za-z0-9_-]{8,64}"
+NAME = "[A-Za-z][A-Za-z0-9_-]{0,39}"
+ADDRESS = r"https://\S+|http://(localhost|127\.0\.0\.1)(:\d+)?/\S*"
+OWN_ID = "leave it out: extremal survey check then makes one and keeps it beside the survey"
+INTERVALS = f'"each" {promise.ROWS["each"]} (if left out), "all" {promise.ROWS["all"]}'
 PRIOR_EXAMPLE = (
     'write prior = [0.5, 0.3, 0.2], prior = ["50%", "30%", "20%"], prior = {yes = 0.1, no = 0.9}, '
     'prior = "uniform", or counts = "census.csv"'
@@ -109,16 +112,16 @@ def parse_survey(text: str, path: Path) -> Survey:
     questions = _questions(table)
     return Survey(
         path=path,
-        id=_id(table),
+        id=table.matching("id", ID, "8 to 64 letters, digits, - and _", remedy=OWN_ID),
         title=table.text("title", required=True) or "",
         introduction=table.text("introduction") or "",
         contact=table.text("contact"),
         invitation=table.flag("invitation", False),
-        post=_address(table),
+        post=table.matching("post", ADDRESS, "an address that begins with https://"),
         width=table.share("width"),
         people=table.whole("people"),
         confidence=table.share("confidence") or 0.95,
-        intervals=_intervals(table),
+        intervals=table.choice("intervals", promise.KINDS, "each", INTERVALS),
         questions=questions,
         joint=_joint(table, questions),
     )
@@ -144,14 +147,13 @@ def _questions(table: Table) -> tuple[Question, ...]:
 
 def _question(table: Table) -> Question:
     table.only(KEYS)
-    name, text = table.text("name", required=True) or "", table.text("text", required=True) or ""
-    if not NAME.fullmatch(name):
-        raise table.wrong("name", "must be a letter, then letters, digits, - and _, at most 40", name)
-    kind: Any = table.values.get(
-        "kind", "scale" if isinstance(table.values.get("answers"), dict) else "single"
+    name = (
+        table.matching("name", NAME, "a letter, then letters, digits, - and _, at most 40", required=True)
+        or ""
     )
-    if kind not in KINDS:
-        raise table.wrong("kind", f"must be one of {', '.join(KINDS)}", kind)
+    text, help = table.text("text", required=True) or "", table.text("help")
+    usual = "scale" if isinstance(table.values.get("answers"), dict) else "single"
+    kind: Any = table.choice("kind", KINDS, usual)
     answers, scores = _answers(table, kind)
     if kind == "clear":
         extra = [k for k in ("epsilon", "prior", "counts", "mechanism", "purpose") if k in table.values]
@@ -162,9 +164,7 @@ def _question(table: Table) -> Question:
                 remedy='or leave out kind = "clear"',
             )
         required = table.flag("required", False)
-        return Question(
-            name, text, kind, answers, help=table.text("help"), required=required, place=table.at()
-        )
+        return Question(name, text, kind, answers, help=help, required=required, place=table.at())
     if "required" in table.values:
         raise table.wrong(
             "required",
@@ -174,7 +174,6 @@ def _question(table: Table) -> Question:
     purpose = table.values.get("purpose", "mean" if kind == "scale" else "shares")
     if purpose not in PURPOSES or (purpose == "mean" and scores is None):
         raise table.wrong("purpose", 'must be "shares", or "mean" for a scale', purpose)
-    help = table.text("help")
     draft = Question(name, text, kind, answers, scores, help, purpose=purpose, place=table.at())
     return _privacy(table, draft)
 
@@ -256,35 +255,6 @@ def _joint(table: Table, questions: tuple[Question, ...]) -> Joint | None:
         )
     part = Table(given, table.places, table.folder, "joint")
     return Joint(*read_joint(part, {q.name: q.inputs for q in questions}))
-
-
-def _id(table: Table) -> str | None:
-    found = table.text("id")
-    if found is not None and not ID.fullmatch(found):
-        raise table.wrong(
-            "id",
-            "must be 8 to 64 letters, digits, - and _",
-            found,
-            "leave it out: extremal survey check then makes one and keeps it beside the survey",
-        )
-    return found
-
-
-def _intervals(table: Table) -> str:
-    found = table.values.get("intervals", promise.KINDS[0])
-    if found not in promise.KINDS:
-        rows = " and ".join(f'"{kind}" {words}' for kind, words in promise.ROWS.items())
-        raise table.wrong("intervals", 'must be "each" or "all"', found, f'{rows}; "each" if left out')
-    return str(found)
-
-
-def _address(table: Table) -> str | None:
-    found = table.text("post")
-    if found is not None and not re.fullmatch(
-        r"https://\S+|http://(localhost|127\.0\.0\.1)(:\d+)?/\S*", found
-    ):
-        raise table.wrong("post", "must be an address that begins with https://", found)
-    return found
 
 
 # A first survey

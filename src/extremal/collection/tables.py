@@ -112,6 +112,20 @@ class Table:
             raise self.wrong(key, "must be text", "nothing" if value is None else value, f'e.g. {key} = "…"')
         return value.strip()
 
+    def matching(
+        self, key: str, pattern: str, what: str, required: bool = False, remedy: str | None = None
+    ) -> str | None:
+        value = self.text(key, required)
+        if value is not None and not re.fullmatch(pattern, value):
+            raise self.wrong(key, f"must be {what}", value, remedy)
+        return value
+
+    def choice(self, key: str, known: tuple[str, ...], default: str, remedy: str | None = None) -> str:
+        value = self.values.get(key, default)
+        if value not in known:
+            raise self.wrong(key, f"must be one of {', '.join(known)}", value, remedy)
+        return str(value)
+
     def flag(self, key: str, default: bool) -> bool:
         value = self.values.get(key, default)
         if not isinstance(value, bool):

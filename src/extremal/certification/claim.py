@@ -225,21 +225,32 @@ def _measured(
     if P.ndim != 2 or P.size == 0 or not (np.isfinite(P).all() and P.min() >= 0):
         problems.append("mechanism must be a matrix of finite numbers >= 0")
         return math.nan, math.nan, math.nan, math.nan
-    row_error = float(np.abs(P.sum(axis=1) - 1).max())
-    if row_error > EXACT:
-        problems.append(f"a row of the mechanism misses 1 by {row_error:.2e}")
+    row_error = error_of_rows(P, problems)
     try:
         lifts = lift(prior, mechanism)
     except MechanismError as error:
         problems.append(str(error))
         return row_error, math.nan, math.nan, math.nan
-    leakage = math.log(max(float(lifts.max()), 1.0))
-    off = (prior.size + 8) * ULP
-    if not leakage <= epsilon * (1 + EXACT) + off:
-        problems.append(f"leakage is {leakage:.15g}, {leakage - epsilon:.2e} above epsilon")
+    leakage, off = leakage_of(lifts, epsilon, problems), (prior.size + 8) * ULP
     if not lifts.min() >= low - (EXACT * (1 - low) + off) * low:
         problems.append(f"a lift is {lifts.min():.15g}, {low - lifts.min():.2e} below lower_lift")
     return row_error, leakage, utility(prior, mechanism), rounding_of(partial(utility.columns, prior), P)
+
+
+def error_of_rows(P: Floats, problems: list[str]) -> float:
+    """How far row sums are from 1, at most."""
+    error = float(np.abs(P.sum(axis=1) - 1).max())
+    if error > EXACT:
+        problems.append(f"a row of the mechanism misses 1 by {error:.2e}")
+    return error
+
+
+def leakage_of(lifts: Floats, epsilon: float, problems: list[str]) -> float:
+    """The logarithm of the largest lift."""
+    leakage = math.log(max(float(lifts.max()), 1.0))
+    if not leakage <= epsilon * (1 + EXACT) + (len(lifts) + 8) * ULP:
+        problems.append(f"leakage is {leakage:.15g}, {leakage - epsilon:.2e} above epsilon")
+    return leakage
 
 
 def rounding_of(worth: Callable[[Floats], Floats], P: Floats) -> float:

@@ -60,10 +60,9 @@ def most_over_set(
         problems.append("the cells of the certificate are malformed")
         return W, math.inf
     y = y + 2 * W.sum(axis=1)  # prices of lifts, not of lifts less 1
+    parts = _Quadratic(np.diagonal(W + square), y, a, low, high)
     largest = max(
-        _by_cells(pi, c, np.diagonal(W + square), y, a, low, high, form, part)
-        for form, own in zip(forms, leaves, strict=True)
-        for part in own
+        _by_cells(pi, c, parts, form, part) for form, own in zip(forms, leaves, strict=True) for part in own
     )
     terms = float(np.abs(W).sum()) * top**2 + float(np.abs(y).sum()) * top
     rounding = 16 * len(pi) * ULP * (terms + abs(largest))
@@ -187,17 +186,17 @@ def _leaves(
     return found
 
 
-def _by_cells(
-    pi: Floats,
-    c: float,
-    d: Floats,
-    y: Floats,
-    a: Floats,
-    low: Floats,
-    high: Floats,
-    form: Form,
-    cells: _Leaves,
-) -> float:
+class _Quadratic(NamedTuple):
+    """lambda'W lambda - y.lambda: the diagonal d of W + aa', less what products of two lifts at the levels pay."""
+
+    d: Floats
+    y: Floats
+    a: Floats
+    low: Floats
+    high: Floats
+
+
+def _by_cells(pi: Floats, c: float, parts: _Quadratic, form: Form, cells: _Leaves) -> float:
     """The largest lambda'W lambda - y.lambda of vectors whose levels lie in the cells, and what rounding may hide.
 
     Squares are exact at the levels 0, b and t; products of two lifts are at least l (l_i + l_j) - l^2 for l = t and for
@@ -206,6 +205,7 @@ def _by_cells(
     a sum over symbols of the best place for each. With tangents in place of what is concave it is convex along t and
     along b / t, so it is largest in a corner.
     """
+    d, y, a, low, high = parts
     kA, vA, kB, vB, everywhere = form
     t0, t1, b0, b1 = (cells.ranges[:, k][:, None] for k in range(4))
     rho, theta, mode = (cells.numbers[:, k][:, None] for k in range(3))

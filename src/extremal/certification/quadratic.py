@@ -17,11 +17,9 @@ from numpy.typing import ArrayLike
 from .._common.types import Floats, Ints
 from ..model.prior_set import PriorSet
 from ..model.proof import Certificate
-from .claim import Check, rounding_of
+from .claim import Check, error_of_rows, leakage_of, rounding_of
 from .prior_sets import most_over_set
-from .separable import ULP
 
-EXACT = 1e-12  # what row sums and leakage may be off by
 RELATIVE = 1e-7  # what an efficiency may be off by, relatively
 POSITIVE = 64 * 2.0**-52  # below 0, relatively, what eigenvalues of a positive semidefinite matrix may be
 MOST_VERTICES = 2_000_000
@@ -52,14 +50,10 @@ def check_quadratic(
     if P.ndim != 2 or len(P) != len(pi) or not np.isfinite(P).all() or P.min() < 0:
         return replace(refused, problems=("no mechanism for this prior",))
     problems: list[str] = []
-    row_error = float(np.abs(P.sum(axis=1) - 1).max())
-    if row_error > EXACT:
-        problems.append(f"a row of the mechanism misses 1 by {row_error:.2e}")
+    row_error = error_of_rows(P, problems)
     q = pi @ P
     P, q = P[:, q > 0], q[q > 0]
-    leakage = math.log(max(float((P / q).max()), 1.0))
-    if not leakage <= epsilon * (1 + EXACT) + (len(pi) + 8) * ULP:
-        problems.append(f"leakage is {leakage:.15g}, {leakage - epsilon:.2e} above epsilon")
+    leakage = leakage_of(P / q, epsilon, problems)
     if not _is_positive(pi, A):
         problems.append(
             "the matrix of the purpose is not positive semidefinite, so nothing bounds the efficiency"

@@ -44,37 +44,23 @@ Columns = str | tuple[str, ...]
 
 def check_key(key: Any) -> bytes:
     """The key, if it is 32 bytes that can be random; no message ever shows any of it."""
+    remedy = "make one with `keys.write(path)`"
     if not isinstance(key, bytes | bytearray | memoryview):
-        raise KeyingError(
+        problem, given, remedy = (
             f"must be {KEY_BYTES} bytes",
-            parameter="key",
-            given=f"a {type(key).__name__}",
-            remedy="read one with `keys.read(path)`",
+            f"a {type(key).__name__}",
+            "read one with `keys.read(path)`",
         )
-    secret = bytes(key)
-    if len(secret) != KEY_BYTES:
-        raise KeyingError(
-            f"must be {KEY_BYTES} bytes",
-            parameter="key",
-            given=len(secret),
-            remedy="make one with `keys.write(path)`",
-        )
+    elif len(secret := bytes(key)) != KEY_BYTES:
+        problem, given = f"must be {KEY_BYTES} bytes", f"{len(secret)}"
     # A random key is one of these with a chance below 1e-13.
-    if len(set(secret)) == 1:
-        raise KeyingError(
-            "must be random",
-            parameter="key",
-            given="the same byte 32 times",
-            remedy="make one with `keys.write(path)`",
-        )
-    if set(secret) <= set(string.printable.encode()):
-        raise KeyingError(
-            "must be random",
-            parameter="key",
-            given="32 characters of text, which can be guessed",
-            remedy="make one with `keys.write(path)`",
-        )
-    return secret
+    elif len(set(secret)) == 1:
+        problem, given = "must be random", "the same byte 32 times"
+    elif set(secret) <= set(string.printable.encode()):
+        problem, given = "must be random", "32 characters of text, which can be guessed"
+    else:
+        return secret
+    raise KeyingError(problem, parameter="key", given=given, remedy=remedy)
 
 
 def write_key(path: str | os.PathLike[str]) -> bytes:

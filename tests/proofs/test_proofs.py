@@ -65,3 +65,14 @@ def test_every_theorem_that_the_page_names_exists_and_every_theorem_is_on_the_pa
         code = without_comments(path.read_text(encoding="utf-8"))
         for name in re.findall(r"^ *(?:Theorem|Corollary)\s+([\w']+)", code, re.M):
             assert f"{path.stem}.{name}" in named
+
+
+def test_the_files_that_the_page_names_exist():
+    named = set(re.findall(r"`((?:[\w-]+/)+[\w-]+(?:\.(?:py|v|ml|c|js))?)`", PAGE)) - {"build/proofs/check"}
+    assert len(named) > 20
+    missing = {
+        name
+        for name in named
+        if not (ROOT / name).exists() and not (ROOT / "src" / "extremal" / name).exists()
+    }
+    assert missing == set()

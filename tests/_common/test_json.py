@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extremal._common.json import DEEPEST, MOST_DIGITS, parse_json
+from tests.support.wording import refused
 
 values = st.recursive(
     st.none()
@@ -83,5 +84,5 @@ def test_many_names_are_compared_once_each():
     names = [f"n{i}" for i in range(100_000)]
     text = "{" + ",".join(f'"{name}":0' for name in names) + "}"
     assert len(parse_json(text)) == 100_000
-    with pytest.raises(ValueError, match="'n5' occurs twice"):
+    with refused(ValueError, "'n5'"):
         parse_json(text[:-1] + ',"n5":0}')

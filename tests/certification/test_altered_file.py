@@ -14,6 +14,7 @@ from extremal.certification.certified import Certified, load
 from extremal.certification.proof import column_runs
 from extremal.errors import ExtremalError, FileError, FormatError
 from tests.support.mechanism_files import CASES, redigest, small
+from tests.support.wording import refused
 
 
 def altered():
@@ -133,7 +134,7 @@ def test_an_altered_note_is_noticed_and_after_an_honest_new_digest_is_read_as_a_
     document = json.loads(CASES[-4].to_json())
     place = document["prior_set"] if name == "description" else document
     place[name] = "all priors whatever"
-    with pytest.raises(FormatError, match="its file_digest does not match"):
+    with refused(FormatError, "file_digest"):
         Certified.from_json(json.dumps(document))
     noted = Certified.from_json(json.dumps(redigest(document)))
     assert noted.digest == CASES[-4].digest  # so a repeated keyed job repeats its reports
@@ -206,9 +207,9 @@ def test_bytes_that_are_no_text_and_files_too_large_are_refused(tmp_path, monkey
         load(path)
     monkeypatch.setattr(mechanism_file, "LARGEST_FILE", 100)
     path.write_text(small().to_json())
-    with pytest.raises(FormatError, match="at most 100 bytes"):
+    with refused(FormatError, "100", "bytes"):
         load(path)
-    with pytest.raises(FormatError, match="at most 100"):
+    with refused(FormatError, "100"):
         Certified.from_json(small().to_json())
 
 
@@ -247,7 +248,7 @@ def test_a_file_cannot_ask_for_more_memory_than_it_is_worth():
     document["outputs"] = [str(i) for i in range(5000)]
     document["prior"] = ["0.0002"] * 5000
     document["weights"] = [[]] * 5000
-    with pytest.raises(FormatError, match="5000 inputs x 5000 outputs"):
+    with refused(FormatError, "5000"):
         Certified.from_json(json.dumps(redigest(document)))
 
 
@@ -413,5 +414,5 @@ def test_a_false_set_of_priors_is_refused(what, change):
 def test_a_single_prior_in_place_of_a_set_is_another_claim():
     document = json.loads(CASES[-5].to_json())
     document["prior_set"] = None
-    with pytest.raises(FormatError, match="realised epsilon"):
+    with refused(FormatError, "0.499999999999984"):
         Certified.from_json(json.dumps(redigest(document)))

@@ -14,6 +14,7 @@ import extremal as ex
 from extremal.errors import CertificationError, FormatError, MechanismError, PriorError
 from extremal.model.blocks import Blocks, in_blocks
 from extremal.randomness import SeededWords
+from tests.support.wording import refused
 
 LARGE = 5000
 
@@ -87,7 +88,7 @@ def test_the_exact_masses_of_blocks_decide():
     top = max(lifts)
     assert math.log(top) == pytest.approx(float(document["realised_epsilon"]), abs=1e-15)
     assert top <= Fraction(math.exp(epsilon + 1e-12)) * (1 + Fraction(1, 10**15))
-    with pytest.raises(CertificationError, match="leaks"):
+    with refused(CertificationError, "mechanism", "leaks"):
         ex.certify(prior, made, epsilon - 1e-6)
 
 
@@ -127,7 +128,7 @@ def test_draws_follow_the_block_of_each_symbol():
     drawn = c.privatize_codes(codes, source=SeededWords(2))
     assert drawn.tolist() == dense.privatize_codes(codes, source=SeededWords(2)).tolist()
     assert not (drawn[(codes == 1) | (codes == 5)] == 1).any()  # a report that this block rules out
-    with pytest.raises(ex.errors.ValuesError, match="row numbers"):
+    with refused(ex.errors.ValuesError, "codes", "row"):
         c.privatize_codes(np.array([0, 7]))
     key, ids = bytes(range(32)), list(range(len(values)))
     keyed = [c.privatize(values, keyed=ex.Keyed(key, ids), column="x").tolist() for _ in range(2)]
@@ -195,9 +196,9 @@ def test_one_block_says_nothing_and_is_refused_as_such():
 
 def test_a_prior_of_other_labels_is_refused(certified):
     other = ex.Prior.uniform([f"x{i}" for i in range(LARGE)])
-    with pytest.raises(PriorError, match="prior of its labels"):
+    with refused(PriorError, "labels"):
         ex.audit(other, certified)
-    with pytest.raises(MechanismError, match="labels are of"):
+    with refused(MechanismError, "Prior({'x0': 0.0002"):
         ex.certify(other, in_blocks(certified.prior, certified.blocks, certified.between.matrix), 1.0)
     uniform = ex.audit(ex.Prior.uniform(LARGE), certified)
     assert uniform.epsilon > 1.0  # under another prior the same reports leak more

@@ -18,6 +18,7 @@ from tests.support import oracles
 from tests.support.claims import PRIOR, SEPARABLE, Design, assert_certified, programmed, unchecked, with_bound
 from tests.support.examples import at_most
 from tests.support.strategies import designs, high_privacy_designs, uniform_designs
+from tests.support.wording import refused
 
 
 @pytest.mark.parametrize("utility", oracles.every_utility(5), ids=lambda utility: utility.name)
@@ -219,13 +220,13 @@ def test_a_claim_that_is_no_number_is_a_problem_not_a_crash(figure, claim):
 def test_a_design_for_a_set_of_priors_is_checked_with_its_nominal_prior_alone():
     design = ex.design(ex.PriorSet.l1_ball(PRIOR, 0.1), 0.5, ex.mutual_information)
     assert check_claim(PRIOR, 0.5, design.utility, design, priors=design.prior_set).proved
-    with pytest.raises(ex.errors.OptionError, match="nominal prior"):
+    with refused(ex.errors.OptionError, "Prior({0: 0.2, 1: 0.2, 2: 0.2, 3: 0.2, 4: 0.2})"):
         check_claim(ex.Prior.uniform(5), 0.5, design.utility, design, priors=design.prior_set)
-    with pytest.raises(ex.errors.OptionError, match="nominal prior"):
+    with refused(ex.errors.OptionError, "Prior({0: 0.35, 1: 0.25, 2: 0.2, 3: 0.12, 4: 0.08})"):
         check_claim(PRIOR, 0.5, design.utility, design, lower_lift=0.2, priors=design.prior_set)
 
 
 def test_a_certified_mechanism_is_told_how_to_be_a_mechanism():
     certified = ex.certify(PRIOR, ex.design(PRIOR, 0.5, ex.mutual_information).mechanism, 0.5)
-    with pytest.raises(ex.errors.MechanismError, match=r"pass its \.mechanism"):
+    with refused(ex.errors.MechanismError, ".mechanism"):
         ex.pml(PRIOR, certified)

@@ -15,6 +15,7 @@ from extremal.certification.certified import Certified, load
 from extremal.errors import CertificationError, DisclosureError, DisclosureWarning
 from extremal.model.blocks import BlockMechanism, Blocks
 from extremal.model.doubt import doubt
+from tests.support import wording
 from tests.support.strategies import pairs
 
 FAIR = ex.Prior({"yes": 0.5, "no": 0.5})
@@ -103,11 +104,11 @@ def test_a_column_that_is_told_among_several_is_disclosed():
     pairs_ = [(sex, party) for sex in "mf" for party in "abcd"]
     matrix = np.kron(np.eye(2), np.full((4, 4), 0.25))
     prior = ex.Prior.uniform(pairs_)
-    with pytest.raises(DisclosureError, match="true value of column 1"):
+    with wording.refused(DisclosureError, "mechanism", "true value of column 1"):
         ex.certify(prior, ex.Mechanism(matrix, pairs_, pairs_), 1.0)
     told = ex.certify(prior, ex.Mechanism(matrix, pairs_, pairs_), 1.0, allow_true_answers=True)
     frame = pd.DataFrame({"sex": ["m", "f"] * 9, "party": ["a", "b"] * 9})
-    with pytest.raises(DisclosureError, match="true value of column 1"):
+    with wording.refused(DisclosureError, "mechanism", "true value of column 1"):
         ex.privatize(frame, {("sex", "party"): told})
     drawn = ex.privatize(frame, {("sex", "party"): told}, allow_true_answers=True)
     assert (drawn["sex"] == frame["sex"]).all()
@@ -142,7 +143,7 @@ def test_nothing_draws_true_answers_unasked(tmp_path):
     }
     expected = {"list": values, "codes": [0, 1], "frame": values, "file": 2}
     for name, call in calls.items():
-        with pytest.raises(DisclosureError, match="every report tells the true answer"):
+        with wording.refused(DisclosureError, "mechanism", "every report tells the true answer"):
             call()
         assert call(allow_true_answers=True) == expected[name]
     assert target.read_text() == Path(tmp_path / "s.csv").read_text()

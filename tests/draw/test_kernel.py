@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from extremal.draw import kernel
 from extremal.errors import CertificationError
 from tests.support.alias_tables import alias_table, random_weights, report
+from tests.support.wording import refused
 
 UNSIGNED = [np.uint8, np.uint16, np.uint32, np.uint64]
 
@@ -71,7 +72,7 @@ def test_codes_with_gaps_in_memory_are_drawn_from_like_others():
     "weights", [[[1, 2]], [[1 << 62, 1]], [[2**64 - 1, 2**62 + 1]], [[0, 0]], [[2**63, 2**63]]]
 )
 def test_weights_that_do_not_add_up_make_no_table(weights):
-    with pytest.raises(CertificationError, match=r"add up to 2\^62, those of row 0"):
+    with refused(CertificationError, "2^62"):
         tables(weights)
 
 
@@ -131,7 +132,7 @@ def test_reports_never_overwrite_what_they_are_drawn_from():
 def test_tables_that_do_not_fit_are_not_made():
     weights = np.array([[1 << 62, 0, 0]], dtype=np.uint64)
     for b, length in ((1, 100), (2, 3), (0, 100), (40, 100)):
-        with pytest.raises(ValueError, match="holds 1 x 3 weights"):
+        with refused(ValueError, "1 x 3"):
             kernel.build(weights, b, np.zeros(length, dtype=np.uint64))
 
 

@@ -22,6 +22,7 @@ from extremal.draw.keys import check_key, draw_key, keyed_words, read_key, write
 from extremal.draw.sampler import SeededWords
 from extremal.errors import KeyingError
 from tests.support.joint import independence
+from tests.support.wording import refused
 
 KEY = bytes(range(32))
 PRIOR = ex.Prior.uniform(4)
@@ -236,14 +237,14 @@ def test_ids_that_name_no_record_are_refused(ids):
     ],
 )
 def test_an_id_that_occurs_twice_is_refused(ids):
-    with pytest.raises(KeyingError, match=r"distinct.*occasion"):
+    with refused(KeyingError, "ids", "occasion"):
         C.privatize([0, 1, 2], keyed=ex.Keyed(KEY, ids), column="q")
     with pytest.raises(TypeError):
         C.privatize([0, 1, 2], keyed=ex.Keyed(KEY, ids), column="q", repeated_ids="allow")
 
 
 def test_a_repeated_id_is_shown_as_it_is_written():
-    with pytest.raises(KeyingError, match="got '007', 7 more than once"):
+    with refused(KeyingError, "ids", "'007', 7 more than once"):
         C.privatize([0, 1, 2], keyed=ex.Keyed(KEY, ["007", "8", 7]), column="q")
 
 
@@ -290,7 +291,7 @@ NAMELESS = {
 @pytest.mark.parametrize("values", NAMELESS.values(), ids=NAMELESS)
 def test_a_keyed_draw_without_a_column_is_refused(values):
     """Two questions under one name would share their noise: where the reports differ, both would be true."""
-    with pytest.raises(KeyingError, match="column"):
+    with refused(KeyingError, "column"):
         C.privatize(values, keyed=ex.Keyed(KEY, [1, 2]))
     assert len(C.privatize(values, keyed=ex.Keyed(KEY, [1, 2]), column="q")) == 2
     assert len(C.privatize(values)) == 2
@@ -302,7 +303,7 @@ def test_a_column_must_have_a_name(column):
         C.privatize([0], keyed=ex.Keyed(KEY, [1]), column=column)
     with pytest.raises(KeyingError, match="column"):
         C.privatize_codes(np.array([0]), keyed=ex.Keyed(KEY, [1]), column=column)
-    with pytest.raises(KeyingError, match="column"):
+    with refused(KeyingError, "column"):
         C.privatize_codes(np.array([0]), keyed=ex.Keyed(KEY, [1]))
 
 
@@ -325,17 +326,17 @@ def test_the_name_of_a_series_is_its_column():
 
 
 def test_key_ids_and_source_must_fit_together():
-    with pytest.raises(KeyingError, match="with ids"):
+    with refused(KeyingError, "ids"):
         ex.Keyed(KEY, None)
-    with pytest.raises(KeyingError, match="keyed must be a Keyed"):
+    with refused(KeyingError, "keyed", "Keyed"):
         C.privatize([0], keyed=KEY)
-    with pytest.raises(KeyingError, match="got both"):
+    with refused(KeyingError, "both"):
         C.privatize([0], keyed=ex.Keyed(KEY, [1]), source=SeededWords(1))
 
 
 @pytest.mark.parametrize("key", [b"", bytes(31), bytes(33), "0" * 32, 5, None])
 def test_a_key_is_32_bytes_and_is_never_shown(key):
-    with pytest.raises(KeyingError, match="32 bytes"):
+    with refused(KeyingError, "key", "32"):
         check_key(key)
     secret = b"open sesame, open sesame!"
     with pytest.raises(KeyingError) as caught:
@@ -351,10 +352,10 @@ def test_a_key_that_is_not_random_is_refused_and_not_shown(key, tmp_path):
     for content in (key, key.hex().encode()):
         path.write_bytes(content)
         path.chmod(0o600)
-        with pytest.raises(KeyingError, match="must be random") as caught:
+        with refused(KeyingError, "key") as caught:
             read_key(path)
         assert "horse" not in str(caught.value)
-    with pytest.raises(KeyingError, match="must be random"):
+    with refused(KeyingError, "key"):
         C.privatize([0], keyed=ex.Keyed(key, [1]), column="q")
 
 
@@ -373,7 +374,7 @@ def test_an_unknown_answer_draws_like_the_label_that_stands_for_it():
     values, ids = ["x", 0, None, 3], [10, 11, 12, 13]
     replaced = C.privatize([2, 0, 2, 3], keyed=ex.Keyed(KEY, ids), column="q")
     assert C.privatize(values, keyed=ex.Keyed(KEY, ids), column="q", unknown_as=2) == replaced
-    with pytest.raises(ex.errors.ValuesError, match="2 of 4 rows"):
+    with refused(ex.errors.ValuesError, "2 of 4 rows"):
         C.privatize(values, keyed=ex.Keyed(KEY, ids), column="q")
 
 
@@ -431,7 +432,7 @@ def test_a_new_key_is_on_disk_with_its_name(tmp_path, monkeypatch):
 def test_a_key_file_is_never_overwritten(tmp_path):
     path = tmp_path / "key"
     key = write_key(path)
-    with pytest.raises(KeyingError, match="never overwritten"):
+    with refused(KeyingError, "key"):
         write_key(path)
     assert read_key(path) == key
 
@@ -442,7 +443,7 @@ def test_a_key_file_that_others_can_open_is_refused(tmp_path, mode):
     path = tmp_path / "key"
     write_key(path)
     path.chmod(mode)
-    with pytest.raises(KeyingError, match="chmod 600"):
+    with refused(KeyingError, "600"):
         read_key(path)
 
 
@@ -453,7 +454,7 @@ def test_a_key_file_of_the_wrong_length_is_refused(tmp_path, content):
     path = tmp_path / "key"
     path.write_bytes(content)
     path.chmod(0o600)
-    with pytest.raises(KeyingError, match="32 raw bytes or 64") as caught:
+    with refused(KeyingError, "32", "bytes", "64") as caught:
         read_key(path)
     assert "\n" not in str(caught.value)
 
@@ -470,7 +471,7 @@ def test_a_key_must_be_a_file(tmp_path):
     for path in (tmp_path / "absent", tmp_path, tmp_path / "absent" / "key"):
         with pytest.raises(KeyingError, match=f"must be one that can be read, got {re.escape(str(path))}: "):
             read_key(path)
-    with pytest.raises(KeyingError, match=r"must be one that can be written, got .*/nowhere/key: No such"):
+    with refused(KeyingError, "/nowhere/key: No such"):
         write_key(tmp_path / "nowhere" / "key")
     for path in (None, 0, "", "a\0b"):
         for call in (read_key, write_key):
@@ -483,7 +484,7 @@ def test_a_pipe_or_a_device_is_no_key_file(tmp_path):
     """Nobody writes to the pipe: reading it would wait for ever."""
     os.mkfifo(tmp_path / "pipe", 0o600)
     for path in (tmp_path / "pipe", "/dev/zero"):
-        with pytest.raises(KeyingError, match="not a regular file"):
+        with refused(KeyingError, "not a regular file"):
             read_key(path)
 
 
@@ -503,14 +504,14 @@ def test_half_a_key_file_is_not_left_behind(tmp_path):
 
 
 def test_half_a_character_is_no_id_and_no_name():
-    with pytest.raises(KeyingError, match="ids must be text that UTF-8 can hold"):
+    with refused(KeyingError, "UTF-8"):
         C.privatize([PRIOR.labels[0]], keyed=ex.Keyed(KEY, ["\ud800"]), column="x")
-    with pytest.raises(KeyingError, match="column must be text that UTF-8 can hold"):
+    with refused(KeyingError, "UTF-8"):
         C.privatize([PRIOR.labels[0]], keyed=ex.Keyed(KEY, [1]), column="\ud800")
 
 
 def test_ids_of_numpy_are_named_as_the_numbers_they_are():
-    with pytest.raises(KeyingError, match=r"got 5 more than once"):
+    with refused(KeyingError, "ids", "5 more than once"):
         C.privatize([PRIOR.labels[0]] * 2, keyed=ex.Keyed(KEY, [np.int64(5), np.int64(5)]), column="x")
 
 

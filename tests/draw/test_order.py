@@ -15,6 +15,7 @@ from extremal.certification.certify import certify
 from extremal.draw import order
 from extremal.draw.order import FALSE_ALARM, OrderWarning, Runs, _at_distance, watch
 from extremal.release.job import Terms, plan
+from tests.support.wording import refused
 
 PRIOR = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})
 C = certify(PRIOR, ex.theory.randomized_response(PRIOR, 1.0), 1.0)
@@ -185,8 +186,8 @@ def test_columns_taken_together_are_watched_one_by_one():
 def test_an_index_that_repeats_a_private_column_is_refused():
     frame = pd.DataFrame({"answer": ["a", "b", "c", "a"], "n": [1, 2, 3, 4]})
     for kept in (frame.set_index("answer", drop=False), frame.set_index(pd.Index(frame["answer"].tolist()))):
-        with pytest.raises(ex.errors.ValuesError, match="index repeats the private column"):
+        with refused(ex.errors.ValuesError, "index"):
             ex.privatize(kept, {"answer": C})
-    with pytest.raises(ex.errors.ValuesError, match="index repeats the private column"):
+    with refused(ex.errors.ValuesError, "index"):
         ex.privatize(frame.set_index(["n", "answer"], drop=False), {"answer": C})
     assert ex.privatize(frame.set_index("n"), {"answer": C}).index.tolist() == [1, 2, 3, 4]

@@ -15,6 +15,7 @@ from extremal.draw.drawing import Product
 from extremal.draw.sampler import SeededWords
 from extremal.errors import PriorError, ValuesError
 from extremal.model.mechanism import identity
+from tests.support.wording import refused
 
 SEX = ex.Prior({"f": 0.5, "m": 0.5})
 AGE = ex.Prior({20: 0.25, 40: 0.25, 60: 0.5})
@@ -64,14 +65,14 @@ def test_a_joint_prior_that_cannot_be_is_refused():
     for columns in (["sex"], "sex", ["sex", "sex"], ["sex", "size"]):
         with pytest.raises(PriorError, match="at least 2 different columns"):
             ex.Prior.joint(frame, columns)
-    with pytest.raises(PriorError, match=r"got \('f', 60\)"):
+    with refused(PriorError, "('f', 60)"):
         ex.Prior.joint(frame, ["sex", "age"], labels=[["f", "m"], [20, 40]])
-    with pytest.raises(PriorError, match="one list for each of the 2 columns"):
+    with refused(PriorError, "labels"):
         ex.Prior.joint(frame, ["sex", "age"], labels=[["f", "m"]])
     for gap in (None, np.nan):
-        with pytest.raises(PriorError, match="2 rows with missing values"):
+        with refused(PriorError, "2 rows with missing values"):
             ex.Prior.joint(pd.DataFrame({"a": ["x", gap, "y"], "b": [1, 2, gap]}), ["a", "b"])
-    with pytest.raises(PriorError, match="positive"):
+    with refused(PriorError, "prior"):
         ex.Prior.joint(frame, ["sex", "age"], labels=[["f", "m"], [20, 40, 60]])
 
 
@@ -94,7 +95,7 @@ def test_the_order_of_the_names_decides_and_not_that_of_the_columns():
     same = certify(turned, identity(turned), 3.0, allow_true_answers=True)
     frame = pd.DataFrame(FRAME)
     assert ex.privatize(frame, {("age", "sex"): same}, allow_true_answers=True).equals(frame)
-    with pytest.raises(ValuesError, match="6 of 6 rows"):
+    with refused(ValuesError, "6 of 6 rows"):
         ex.privatize(frame, {("sex", "age"): same}, allow_true_answers=True)
 
 
@@ -102,7 +103,7 @@ def test_a_combination_without_a_label_is_unknown():
     prior = ex.Prior.joint(pd.DataFrame(FRAME), ["sex", "age"])  # nobody is ("f", 40)
     same = certify(prior, identity(prior), 3.0, allow_true_answers=True)
     strange = pd.DataFrame({"sex": ["f", "f", "m", None], "age": [20, 40, 20, 20], "n": [1, 2, 3, 4]})
-    with pytest.raises(ValuesError, match=r"got others in 2 of 4 rows: \('f', 40\) \(1\)"):
+    with refused(ValuesError, "others in 2 of 4 rows: ('f', 40) (1)"):
         ex.privatize(strange, {("sex", "age"): same}, allow_true_answers=True)
     assert ex.privatize(strange, {("sex", "age"): same}, unknown="drop", allow_true_answers=True)[
         "n"
@@ -137,7 +138,7 @@ def test_outputs_that_are_no_tuples_cannot_be_split():
         c = certify(BOTH, ex.Mechanism(np.full((6, 6), 1 / 6), BOTH.labels, list(outputs)), 0.0)
         with pytest.raises(ValuesError, match="outputs that are tuples of 2 labels"):
             Product.of(c.sampler, ["sex", "age"])
-    with pytest.raises(ValuesError, match="inputs that are tuples of 2 labels"):
+    with refused(ValuesError, "['f', 'm']"):
         ex.privatize(
             pd.DataFrame(FRAME),
             {("sex", "age"): certify(SEX, identity(SEX), 1.0, allow_true_answers=True)},

@@ -13,6 +13,7 @@ from extremal.draw import sampler as sampling
 from extremal.draw.ids import id_blocks
 from extremal.draw.sampler import Sampler, SecureWords
 from extremal.errors import InstallationError
+from tests.support import wording
 from tests.support.alias_tables import alias_table, random_weights, report
 
 ROWS = np.array([0, 1, 2], dtype=np.uint32)
@@ -141,7 +142,7 @@ def test_keyed_words_that_ignore_the_answer_are_noticed(monkeypatch):
     )
     randomness = drawing.Randomness(key=bytes(range(32)), column="q")
     release = SimpleNamespace(sampler=a_sampler())
-    with pytest.raises(InstallationError, match="keyed draws are not those of AES-256"):
+    with wording.refused(InstallationError, "AES-256"):
         randomness.fill(release, id_blocks([1, 2], 2), np.zeros(2, dtype=np.uint8), ROWS)
 
 

@@ -7,6 +7,7 @@ import extremal as ex
 pytest.importorskip("starlette")
 
 from extremal.explorer import priors
+from tests.support.wording import refused
 
 THREE = "never, 0.5\nonce, 0.3\noften, 0.2"
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
@@ -78,7 +79,7 @@ def test_what_is_no_prior_is_refused_with_a_message(text):
 
 
 def test_more_answers_than_the_explorer_is_for_are_refused():
-    with pytest.raises(ex.errors.SizeError, match="at most 1000"):
+    with refused(ex.errors.SizeError, "1000"):
         _ = priors.learned(" ".join(["0.0001"] * 1001)).prior
 
 

@@ -26,6 +26,7 @@ from extremal.explorer.guard import LARGEST_BODY, is_own_name
 from extremal.explorer.pool import module_path
 from extremal.explorer.server import redirect_file, running
 from extremal.explorer.worker import Worker, read_task
+from tests.support.wording import refused
 
 THREE = "never, 0.5\nonce, 0.3\noften, 0.2"
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
@@ -422,7 +423,7 @@ def test_a_port_in_use_is_refused_with_a_message():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(ex.errors.OptionError, match="choose another port with --port"):
+        with refused(ex.errors.OptionError, "port", "--port"):
             serve(port=taken.getsockname()[1], open_browser=False)
 
 

@@ -14,6 +14,7 @@ from extremal.optimization.estimates import standard_error
 from extremal.studies.data import ORDER, anes96
 from tests.support import oracles
 from tests.support.strategies import priors
+from tests.support.wording import refused
 
 THREE = ex.Prior([0.5, 0.3, 0.2])
 
@@ -178,7 +179,7 @@ def test_questions_that_make_no_sense_are_refused(arguments, options, error):
 
 @pytest.mark.parametrize("people", [0, -1, "x", None, True, float("nan")])
 def test_an_error_is_that_of_a_positive_number_of_people(people):
-    with pytest.raises(ex.errors.OptionError, match="people must be a number > 0"):
+    with refused(ex.errors.OptionError, "people", "> 0"):
         standard_error(THREE, ex.Mechanism(np.eye(3)), people)
 
 

@@ -20,6 +20,7 @@ from extremal.certification.certify import certify
 from extremal.draw.sampler import PIECE, Sampler, SeededWords
 from extremal.errors import CertificationError, ValuesError
 from extremal.model.mechanism import constant, identity
+from tests.support.wording import refused
 
 WORDS = ex.Prior({"a": 0.5, "bb": 0.3, "ccc": 0.2})
 C = certify(WORDS, ex.theory.randomized_response(WORDS, 1.0), 1.0)
@@ -187,7 +188,7 @@ def test_booleans_and_floats_are_labels_too():
     for dtype in ("f2", "f4", "f8"):
         assert d.privatize(np.array([0.5, 3.0], dtype=dtype), allow_true_answers=True).tolist() == [0.5, 3.0]
     assert d.privatize(np.array([3, 3]), allow_true_answers=True).tolist() == [3, 3]  # 3 equals 3.0
-    with pytest.raises(ValuesError, match="missing"):
+    with refused(ValuesError, "missing"):
         d.privatize(np.array([0.5, np.nan]), allow_true_answers=True)
 
 
@@ -368,16 +369,16 @@ def test_types_that_numpy_lacks_are_columns_too():
 @pytest.mark.parametrize(
     ("values", "named"),
     [
-        (pa.RunEndEncodedArray.from_arrays([2], ["z"]), r"'z' \(2\)"),
-        (pa.array(["z"], pa.string_view()), r"'z' \(1\)"),
-        (pl.Series([5, None], dtype=pl.Int128), r"5 \(1\), missing \(1\)"),
-        (np.array([0.25], dtype=np.longdouble), r": 0\.25 \(1\)"),
-        (pd.Series(pd.period_range("2020", periods=1, freq="D")), r"Period\('2020-01-01', 'D'\) \(1\)"),
+        (pa.RunEndEncodedArray.from_arrays([2], ["z"]), "'z' (2)"),
+        (pa.array(["z"], pa.string_view()), "'z' (1)"),
+        (pl.Series([5, None], dtype=pl.Int128), "5 (1), missing (1)"),
+        (np.array([0.25], dtype=np.longdouble), "0.25 (1)"),
+        (pd.Series(pd.period_range("2020", periods=1, freq="D")), "Period('2020-01-01', 'D') (1)"),
     ],
 )
 def test_values_of_rare_types_are_refused_by_name(values, named):
     for c in (C, D):
-        with pytest.raises(ValuesError, match=named):
+        with refused(ValuesError, named):
             c.privatize(values)
 
 
@@ -458,7 +459,7 @@ def test_unknown_and_missing_values_are_dropped_or_mapped_where_asked(name):
     ids=lambda column: type(column).__name__ + str(kind(column)),
 )
 def test_a_missing_number_never_passes_through(column):
-    with pytest.raises(ValuesError, match=r"missing \(1\)"):
+    with refused(ValuesError, "missing (1)"):
         D.privatize(column)
     assert set(as_list(D.privatize(column, unknown_as=3))) <= {3, -1, 100}
     assert len(D.privatize(column, unknown="drop")) == 2
@@ -466,7 +467,7 @@ def test_a_missing_number_never_passes_through(column):
 
 def test_only_missing_values_are_refused_too():
     for column in ([None], pd.Series([None]), pl.Series([None]), pa.array([None]), np.array([None])):
-        with pytest.raises(ValuesError, match=r"missing \(1\)"):
+        with refused(ValuesError, "missing (1)"):
             C.privatize(column)
 
 
@@ -485,15 +486,15 @@ def test_twenty_thousand_unknown_values_are_one_line():
 def test_values_that_cannot_be_labels_are_unknown():
     with pytest.raises(ValuesError, match=r"\['a'\] \(1\)"):
         C.privatize([["a"], "a"])
-    with pytest.raises(ValuesError, match="in 1 of 1 rows"):
+    with refused(ValuesError, "1 of 1 rows"):
         C.privatize(pa.array([["a"]]))
-    with pytest.raises(ValuesError, match="in 2 of 2 rows"):
+    with refused(ValuesError, "2 of 2 rows"):
         C.privatize(np.array([1, 2]))
-    with pytest.raises(ValuesError, match="in 1 of 1 rows"):
+    with refused(ValuesError, "1 of 1 rows"):
         C.privatize(np.array([b"a"]))
-    with pytest.raises(ValuesError, match="in 1 of 2 rows: '1'"):
+    with refused(ValuesError, "1 of 2 rows: '1'"):
         D.privatize(["1", 3])
-    with pytest.raises(ValuesError, match="in 1 of 1 rows"):
+    with refused(ValuesError, "1 of 1 rows"):
         C.privatize(np.array(["2024-01-01"], dtype="M8[D]"))
 
 
@@ -509,31 +510,31 @@ def test_unused_entries_of_a_dictionary_do_no_harm():
     ids=lambda v: type(v).__name__,
 )
 def test_what_is_no_column_is_refused(values):
-    with pytest.raises(ValuesError, match="column"):
+    with refused(ValuesError, "values"):
         C.privatize(values)
 
 
 def test_values_of_numpy_are_named_as_what_they_are():
     for values in ([np.int64(5), np.str_("z")], np.array([np.int64(5), np.str_("z")], dtype=object)):
-        with pytest.raises(ValuesError, match=r"2 of 2 rows: 5 \(1\), 'z' \(1\);"):
+        with refused(ValuesError, "2 of 2 rows: 5 (1), 'z'"):
             C.privatize(values)
-    with pytest.raises(ValuesError, match=r"got 3$"):
+    with refused(ValuesError, "unknown_as"):
         C.privatize(["a"], unknown_as=np.int64(3))
 
 
 @pytest.mark.parametrize("source", [5, "os", np.random.default_rng(0), SeededWords])
 def test_a_source_gives_words(source):
-    with pytest.raises(ValuesError, match=r"must be SecureWords\(\) or SeededWords\(seed\), got"):
+    with refused(ValuesError, "SecureWords()"):
         C.privatize(["a"], source=source)
 
 
 def test_the_policy_must_make_sense():
-    with pytest.raises(ValuesError, match="unknown must be"):
+    with refused(ValuesError, "unknown"):
         C.privatize(["a"], unknown="ignore")
-    with pytest.raises(ValuesError, match="choose one"):
+    with refused(ValuesError, "unknown"):
         C.privatize(["a"], unknown="drop", unknown_as="a")
     for label in ("other", ["a"], 5):
-        with pytest.raises(ValuesError, match="one of the input labels"):
+        with refused(ValuesError, "unknown_as"):
             C.privatize(["a"], unknown_as=label)
 
 
@@ -564,7 +565,7 @@ def test_a_set_of_values_is_refused_as_it_has_no_order():
     prior = ex.Prior([0.5, 0.5], labels=["a", "b"])
     certified = ex.certify(prior, ex.design(prior, 0.5, ex.mutual_information).mechanism, 0.5)
     for values in ({"a"}, frozenset("ab"), {"a": 1}.keys()):
-        with pytest.raises(ex.errors.ValuesError, match="one column of labels"):
+        with refused(ex.errors.ValuesError, "values"):
             certified.privatize(values)
 
 
@@ -635,5 +636,5 @@ def test_the_tables_of_another_mechanism_are_refused():
         lambda: c.privatize_codes(np.array([0])),
         lambda: ex.privatize(pd.DataFrame({"q": ["a"]}), {"q": c}),
     ):
-        with pytest.raises(CertificationError, match="own tables"):
+        with refused(CertificationError, "mechanism"):
             draw()

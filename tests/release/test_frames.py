@@ -21,6 +21,7 @@ from extremal.errors import KeyingError, ValuesError
 from extremal.model.mechanism import identity
 from extremal.release import privatize as module
 from tests.support.falsifier import finds_more_than
+from tests.support.wording import refused
 
 WORDS = ex.Prior({"a": 0.5, "bb": 0.3, "ccc": 0.2})
 C = certify(WORDS, ex.theory.randomized_response(WORDS, 1.0), 1.0)
@@ -143,12 +144,12 @@ def test_the_same_rows_are_dropped_from_all_columns():
 
 def test_unknown_values_are_refused_by_name_and_number():
     frame = pl.DataFrame({"answer": ["a", "what", None, "a"], "number": [3, 3, 3, 4]})
-    with pytest.raises(ValuesError, match=r"'answer'.* in 2 of 4 rows: 'what' \(1\), missing \(1\);"):
+    with refused(ValuesError, "'answer'", "2 of 4 rows: 'what' (1), missing"):
         ex.privatize(frame, {"answer": C, "number": D})
-    with pytest.raises(ValuesError, match=r"'number'.* in 1 of 4 rows: 4 \(1\);"):
+    with refused(ValuesError, "'number'", "1 of 4 rows: 4"):
         ex.privatize(frame, {"answer": C, "number": D}, unknown_as={"answer": "a"})
     strange = pd.DataFrame({"answer": [f"unknown {i}\n" for i in range(100_000)]})
-    with pytest.raises(ValuesError, match="99995 more values") as caught:
+    with refused(ValuesError, "99995 more values") as caught:
         ex.privatize(strange, {"answer": C})
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 600
@@ -169,83 +170,83 @@ LAZY = pl.LazyFrame({"answer": ["a"]})
         (
             lambda: ex.privatize(LAZY, {"answer": C}, keyed=ex.Keyed(KEY, "id")),
             ValuesError,
-            "collect it first",
+            "frame",
         ),
-        (lambda: ex.privatize({"answer": ["a"]}, {"answer": C}), ValuesError, "frame must be .* got dict"),
-        (lambda: ex.privatize(ONE["answer"], {"answer": C}), ValuesError, "frame must be .* got Series"),
+        (lambda: ex.privatize({"answer": ["a"]}, {"answer": C}), ValuesError, "frame"),
+        (lambda: ex.privatize(ONE["answer"], {"answer": C}), ValuesError, "Series"),
         (
             lambda: ex.privatize(ONE, {"question": C}),
             ValuesError,
-            r"columns \['question'\], got \['answer'",
+            "['answer'",
         ),
-        (lambda: ex.privatize(ONE, {}), ValuesError, "mechanisms must be a mapping"),
-        (lambda: ex.privatize(ONE, C), ValuesError, "column -> certified mechanism"),
-        (lambda: ex.privatize(ONE, {"answer": C.mechanism}), ValuesError, "certified one, got Mechanism"),
-        (lambda: ex.privatize(ONE, {("answer",): C}), ValuesError, "at least 2"),
-        (lambda: ex.privatize(ONE, {"answer": C}, unknown="keep"), ValuesError, "one of refuse, drop"),
-        (lambda: ex.privatize(ONE, {"answer": C}, unknown_as="a"), ValuesError, "as {column: label}"),
+        (lambda: ex.privatize(ONE, {}), ValuesError, "mechanisms"),
+        (lambda: ex.privatize(ONE, C), ValuesError, "mechanism"),
+        (lambda: ex.privatize(ONE, {"answer": C.mechanism}), ValuesError, "Mechanism"),
+        (lambda: ex.privatize(ONE, {("answer",): C}), ValuesError, "('answer',)"),
+        (lambda: ex.privatize(ONE, {"answer": C}, unknown="keep"), ValuesError, "unknown"),
+        (lambda: ex.privatize(ONE, {"answer": C}, unknown_as="a"), ValuesError, "unknown_as"),
         (
             lambda: ex.privatize(ONE, {"answer": C}, unknown_as={"id": 1}),
             ValuesError,
-            r"among \['answer'\]",
+            "['answer']",
         ),
         (
             lambda: ex.privatize(ONE, {"answer": C}, unknown_as={"answer": "z"}),
             ValuesError,
-            "input labels",
+            "unknown_as",
         ),
-        (lambda: ex.privatize(ONE, {"answer": C}, unknown_as={"answer": []}), ValuesError, "input labels"),
-        (lambda: ex.privatize(ONE, {"answer": C}, keyed=KEY), KeyingError, "keyed must be a Keyed"),
+        (lambda: ex.privatize(ONE, {"answer": C}, unknown_as={"answer": []}), ValuesError, "unknown_as"),
+        (lambda: ex.privatize(ONE, {"answer": C}, keyed=KEY), KeyingError, "keyed"),
         (
             lambda: ex.privatize(ONE, {"answer": C}, keyed=ex.Keyed(KEY, "who")),
             ValuesError,
-            r"columns \['who'\]",
+            "['who']",
         ),
         (
             lambda: ex.privatize(ONE, {"answer": C}, keyed=ex.Keyed(KEY, "answer")),
             ValuesError,
-            "stays as it is",
+            "'answer', which is to be privatised",
         ),
         (
             lambda: ex.privatize(ONE, {"answer": C}, keyed=ex.Keyed(KEY, [1, 2])),
             KeyingError,
-            "each of the 1 records",
+            "ids",
         ),
         (
             lambda: ex.privatize(pd.concat([ONE, ONE]), {"answer": C}, keyed=ex.Keyed(KEY, "id")),
             KeyingError,
-            "distinct",
+            "ids",
         ),
         (
             lambda: ex.privatize(ONE, {"answer": C}, keyed=ex.Keyed(KEY, "id"), source=SeededWords(1)),
             KeyingError,
-            "leave one out",
+            "draws",
         ),
         (lambda: ex.privatize(ONE, {"answer": C}, ledger="ledger"), KeyingError, "ledger alone"),
         (
             lambda: ex.privatize(pd.DataFrame({"": ["a"]}), {"": C}, keyed=ex.Keyed(KEY, [1])),
             KeyingError,
-            "name of its column",
+            "column",
         ),
         (
             lambda: ex.privatize(pd.DataFrame({0: ["a"]}), {0: C}, keyed=ex.Keyed(KEY, [1])),
             KeyingError,
-            "name of its column",
+            "column",
         ),
         (
             lambda: ex.privatize(pd.DataFrame([["a", "a"]], columns=["x", "x"]), {"x": C}),
             ValuesError,
-            "distinct column names",
+            "column names",
         ),
         (
             lambda: ex.privatize(pd.DataFrame({("x", "y"): ["a"]}), {("x", "y"): C}),
             ValuesError,
-            "inputs that are tuples|flatten",
+            "['a', 'bb', 'ccc']",
         ),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_line(call, error, message):
-    with pytest.raises(error, match=message) as caught:
+    with refused(error, message) as caught:
         call()
     assert "\n" not in str(caught.value)
 
@@ -255,7 +256,7 @@ def test_a_column_is_released_once():
     joint = certify(pairs, identity(pairs), 4.0, allow_true_answers=True)
     frame = pd.DataFrame({"x": ["a"], "y": ["a"]})
     for mechanisms in ({"x": C, ("x", "y"): joint}, {("x", "x"): joint}):
-        with pytest.raises(ValuesError, match="two draws of one value are two releases"):
+        with refused(ValuesError, "two draws of one value are two releases"):
             ex.privatize(frame, mechanisms, allow_true_answers=True)
 
 

@@ -21,6 +21,7 @@ from extremal.errors import FileError, KeyingError
 from extremal.release import ledger as module
 from extremal.release.files import atomic
 from extremal.release.ledger import Entry, People
+from tests.support import wording
 from tests.support.aes import aes_256
 from tests.support.joint import leakage_of_pairs
 
@@ -192,7 +193,7 @@ def test_rows_that_were_dropped_are_not_released(ledger):
 
 def test_a_release_that_is_refused_leaves_no_entry(ledger):
     frame = pd.DataFrame({"id": [1, 2], "answer": ["a", "?"]})
-    with pytest.raises(ex.errors.ValuesError, match="input labels"):
+    with wording.refused(ex.errors.ValuesError, "others in 1 of 2 rows: '?' (1)"):
         ex.privatize(frame, {"answer": C}, keyed=ex.Keyed(KEY, "id"), ledger=ledger)
     assert not ledger.exists()
 
@@ -209,7 +210,7 @@ def answered(ledger, answers, ids=None, column="answer", c=C, occasion=None, **h
 
 
 def other_answers(call):
-    with pytest.raises(KeyingError, match="must hold the answers that it had") as caught:
+    with wording.refused(KeyingError, "answers") as caught:
         call()
     assert "\n" not in str(caught.value)
     return str(caught.value)
@@ -279,7 +280,7 @@ def test_a_correction_is_released_recorded_and_says_what_both_reports_tell(ledge
 
 
 def test_a_correction_needs_a_ledger(ledger):
-    with pytest.raises(KeyingError, match="correction must come with a ledger"):
+    with wording.refused(KeyingError, "correction", "ledger"):
         answered(None, "ab", correction=True)
     answered(ledger, "ab", correction=True)  # nothing was corrected
     refused(lambda: answered(ledger, "ab", occasion=2, correction=True))
@@ -371,7 +372,7 @@ def test_a_line_with_other_answers_than_people_is_damaged(ledger, change):
     answered(ledger, "abc")
     (line,) = lines(ledger)
     ledger.write_text(json.dumps(line | change) + "\n")
-    with pytest.raises(KeyingError, match="one entry a line"):
+    with wording.refused(KeyingError, "ledger"):
         answered(ledger, "abc")
 
 
@@ -399,7 +400,7 @@ def test_a_line_of_other_kinds_of_values_is_damaged_and_not_passed_over(ledger, 
     (line,) = lines(ledger)
     ledger.write_text(json.dumps(line | change) + "\n")
     before = ledger.read_bytes()
-    with pytest.raises(KeyingError, match="one entry a line"):
+    with wording.refused(KeyingError, "ledger"):
         answered(ledger, "abb")
     assert ledger.read_bytes() == before
 
@@ -547,20 +548,20 @@ def test_what_a_killed_process_left_of_a_line_is_no_entry(ledger):
 )
 def test_something_else_than_a_ledger_is_refused_and_stays_as_it_is(ledger, content):
     ledger.write_bytes(content)
-    with pytest.raises(KeyingError, match="ledger must hold one entry a line"):
+    with wording.refused(KeyingError, "ledger"):
         release(ledger)
     assert ledger.read_bytes() == content
 
 
 def test_a_ledger_must_be_a_file_that_can_be_written(tmp_path):
     for path in (tmp_path, tmp_path / "nowhere" / "ledger"):
-        with pytest.raises(KeyingError, match="ledger must be a file that can be written"):
+        with wording.refused(KeyingError, "ledger"):
             release(path)
-    with pytest.raises(KeyingError, match="name of a file"):
+    with wording.refused(KeyingError, "5"):
         release(5)
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "pipe")
-        with pytest.raises(KeyingError, match="regular file"):
+        with wording.refused(KeyingError, "ledger"):
             release(tmp_path / "pipe")
 
 

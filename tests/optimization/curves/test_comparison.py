@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 import extremal as ex
+from tests.support.wording import refused
 
 PRIORS = [ex.Prior([0.7, 0.3]), ex.Prior([0.5, 0.3, 0.2]), ex.Prior([0.4, 0.3, 0.15, 0.1, 0.05])]
 
@@ -144,7 +145,7 @@ def test_the_table_prints_and_is_plain_data():
     assert data["rows"][0]["name"] == "PML"
     assert data["rows"][0]["ldp"] is None  # infinite
     assert "<table>" in table._repr_html_()
-    with pytest.raises(KeyError, match="name must be one of"):
+    with refused(KeyError, "name"):
         table.row("DP")
 
 
@@ -170,9 +171,9 @@ def test_level_0_tells_nothing():
 
 
 def test_large_alphabets_and_bad_levels_are_refused():
-    with pytest.raises(ex.errors.SizeError, match=r"PriorSet\.at_least"):
+    with refused(ex.errors.SizeError, "PriorSet.at_least"):
         ex.design(ex.Prior.uniform(15), 1.0, ex.mutual_information, notion=ex.LDP)
-    with pytest.raises(ex.errors.SizeError, match="at most 14 symbols"):
+    with refused(ex.errors.SizeError, "14"):
         ex.design(ex.Prior.uniform(15), 1.0, ex.mutual_information, notion=ex.MaximalLeakage)
     with pytest.raises(ex.errors.EpsilonError):
         ex.design(PRIORS[0], -1, ex.mutual_information, notion=ex.LDP)

@@ -5,6 +5,7 @@ import pytest
 
 import extremal as ex
 from extremal.errors import OptionError
+from tests.support.wording import refused
 
 PRIOR = ex.Prior.from_counts(1 / np.arange(1, 13))
 
@@ -46,9 +47,9 @@ def test_a_design_for_a_set_keeps_epsilon_for_every_prior_with_fewer_reports():
 
 def test_what_cannot_be_cut_is_refused(full):
     for most in (11, 24.0, True):
-        with pytest.raises(OptionError, match="at least that of answers, 12"):
+        with refused(OptionError, "most", "12"):
             ex.fewer_reports(full, most)
-    with pytest.raises(OptionError, match="mutual information"):
+    with refused(OptionError, "design", "mutual information"):
         ex.fewer_reports(ex.design(PRIOR, 1.0, ex.mutual_information), 12)
-    with pytest.raises(OptionError, match="must be a design"):
+    with refused(OptionError, "design"):
         ex.fewer_reports(full.mechanism, 12)

@@ -17,6 +17,7 @@ from tests.support import oracles
 from tests.support.examples import at_most
 from tests.support.solving import design_by
 from tests.support.strategies import designs
+from tests.support.wording import refused
 
 LOWS = st.sampled_from([0.0, 0.0, 0.0, 0.2, 0.9])
 
@@ -104,7 +105,7 @@ def test_one_decision_gains_the_same_whatever_is_released():
 
 
 def test_other_utilities_are_refused():
-    with pytest.raises(UtilityError, match="needs an ExpectedGain"):
+    with refused(UtilityError, "<utility mutual information>"):
         design_by(ex.Prior([0.5, 0.3, 0.2]), 0.7, ex.mutual_information, oracle="gain-program")
-    with pytest.raises(UtilityError, match="one column for each of 3 symbols"):
+    with refused(UtilityError, "gain"):
         ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.7, ex.ExpectedGain(np.eye(4)))

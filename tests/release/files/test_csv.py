@@ -18,6 +18,7 @@ from extremal.model.mechanism import identity
 from extremal.release.files import csv_scan
 from tests.support.examples import at_most
 from tests.support.file_cases import KEY, SAME, WORDS, C, one_line
+from tests.support.wording import refused
 
 NUMBERS = ex.Prior({1: 0.5, 2: 0.25, 0.5: 0.25})
 
@@ -98,11 +99,11 @@ def test_how_a_report_is_written_does_not_depend_on_how_the_value_was():
 def test_numbers_and_truth_values_are_recognised_in_csv():
     same = certify(NUMBERS, identity(NUMBERS), 2.0, allow_true_answers=True)
     text = b"x,n\n1,a\n01,b\n1.0,c\n+2,d\n5e-1,e\n0.50,f\n.5,g\n"
-    with pytest.raises(ValuesError, match=r"in 1 of 7 rows: '.5' \(1\)"):
+    with refused(ValuesError, "1 of 7 rows: '.5' (1)"):
         privatized(text, {"x": same})
     assert privatized(text[:-5], {"x": same}) == b"x,n\n1,a\n1,b\n1,c\n2,d\n0.5,e\n0.5,f\n"
     for strange in (b"1_0", b" 1", b"nan", b"inf", b"1e999", b"true", b"0x1", b"", "١".encode()):
-        with pytest.raises(ValuesError, match="in 1 of 1 rows"):
+        with refused(ValuesError, "1 of 1 rows"):
             privatized(b"x,n\n" + strange + b",1\n", {"x": same})
     truth = ex.Prior({True: 0.5, False: 0.5})
     same = certify(truth, identity(truth), 1.0, allow_true_answers=True)
@@ -128,9 +129,9 @@ def test_ids_in_csv_are_integers_if_they_are_written_as_such():
     )
     for twin in ("007", "+7", '"7"', '"007"'):
         again = text + f"{twin},a\n"
-        with pytest.raises(KeyingError, match="records 1 and 11 of column 'id'"):
+        with refused(KeyingError, "ids", "records 1 and 11 of column 'id'"):
             privatized(again.encode(), {"answer": c}, keyed=ex.Keyed(KEY, "id"))
-    with pytest.raises(KeyingError, match="spaces around"):
+    with refused(KeyingError, "' 8': some readers drop them, others take it for text"):
         privatized(b"id,answer\n 8,a\n", {"answer": c}, keyed=ex.Keyed(KEY, "id"))
 
 

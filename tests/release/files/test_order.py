@@ -22,6 +22,7 @@ from extremal.release.files import privatize, shuffle
 from extremal.release.files.privatize import leakage_under
 from tests.support.cli_cases import environment, run
 from tests.support.file_cases import FORMATS, KEY, SAME, C, one_line, read, write
+from tests.support.wording import refused
 
 LABELS = ["a", "b,b", 'c"c']
 SORTED = ["a"] * 100 + ["b,b"] * 60 + ['c"c'] * 40
@@ -239,7 +240,7 @@ def test_pipes_folders_links_and_the_source_itself_are_no_targets_and_pipes_no_s
     )
     for name in ("pipe", "folder", "link", "hard", "s"):
         for overwrite in (False, True):
-            with pytest.raises(FileError, match="target must"):
+            with refused(FileError, "target"):
                 ex.privatize(source, {"answer": C}, target=tmp_path / f"{name}.csv", overwrite=overwrite)
     assert sorted(p.name for p in tmp_path.iterdir()) == before
     (tmp_path / "away.csv").symlink_to(tmp_path / "nowhere.csv")
@@ -325,7 +326,7 @@ def test_nothing_of_a_private_column_survives_in_the_bytes_of_a_parquet_file(tmp
 def test_refusing_everything_leaves_an_old_target_alone(tmp_path):
     source, target = write(tmp_path / "s.csv", survey(["x"] * 5)), tmp_path / "t.csv"
     target.write_text("old")
-    with pytest.raises(ex.errors.ValuesError, match="No records left"):
+    with refused(ex.errors.ValuesError, "No"):
         ex.privatize(source, {"answer": C}, target=target, unknown="drop", overwrite=True)
     assert target.read_text() == "old"
 

@@ -15,7 +15,7 @@ import os
 import re
 import sqlite3
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,14 @@ STEPS = (
     ),
     ("CREATE TABLE IF NOT EXISTS waiting " + PAIRS,),
 )
+
+
+def missing_steps(survey: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+    """The steps to the present version that a store lacks, by what its survey says."""
+    version = int(survey.get("version", 0))
+    if version > len(STEPS):
+        raise SurveyError("the store was made by a later version of extremal", remedy="install that one")
+    return STEPS[version:]
 
 
 @dataclass(frozen=True)
@@ -76,8 +84,7 @@ class Session:
     def survey(self) -> dict[str, str]:
         """What the table of the survey says; refuses one of a version that is not known yet."""
         found = dict(self.rows("SELECT name, value FROM survey"))
-        if int(found.get("version", 0)) > len(STEPS):
-            raise SurveyError("the store was made by a later version of extremal", remedy="install that one")
+        missing_steps(found)
         return found
 
 
@@ -146,11 +153,11 @@ class Database:
 
     def migrate(self, session: Session) -> None:
         """Bring the tables to the present version, in a transaction that began with `creating`."""
-        version = int(session.survey().get("version", 0)) if session.value(self.has_tables) else 0
-        for step in STEPS[version:]:
+        steps = missing_steps(session.survey() if session.value(self.has_tables) else {})
+        for step in steps:
             for statement in step:
                 session.run(statement.format(by_key=self.by_key))
-        if version < len(STEPS):
+        if steps:
             session.run("DELETE FROM survey WHERE name = 'version'")
             session.insert("survey", [("version", str(len(STEPS)))])
 

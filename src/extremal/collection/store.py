@@ -33,7 +33,7 @@ from typing import Any
 from .._common.files import open_file
 from ..certification.stored import decode_label
 from ..errors import OptionError, StoreError, SurveyError, ValuesError
-from .database import ADDRESS, SQLITE, Database, Session, Sqlite, opened
+from .database import ADDRESS, SQLITE, Database, Session, Sqlite, missing_steps, opened
 from .published import Published
 
 HEX = re.compile(r"[0-9a-f]{32}")
@@ -254,15 +254,12 @@ def create_store(place: str | os.PathLike[str], published: Published) -> Store:
 
 def open_store(place: str | os.PathLike[str]) -> Store:
     """A store that exists, with the survey that it holds."""
-    store = _existing(place)
-    with contextlib.suppress(StoreError), store.database.transaction(store.database.creating) as session:
-        store.database.migrate(session)  # one that can only be read is read
-    return store
+    return _existing(place, migrate=True)
 
 
 def read_store(place: str | os.PathLike[str]) -> Reports:
     """The reports in a store, which stays as it is."""
-    store = _existing(place)
+    store = _existing(place, migrate=False)
     with contextlib.closing(store.database):
         return store.reports()
 
@@ -277,7 +274,7 @@ def is_store(path: Any) -> bool:
     return False
 
 
-def _existing(place: str | os.PathLike[str]) -> Store:
+def _existing(place: str | os.PathLike[str], migrate: bool) -> Store:
     with opened(place) as database:
         if isinstance(database, Sqlite) and not os.path.isfile(database.place):
             raise SurveyError(
@@ -287,6 +284,9 @@ def _existing(place: str | os.PathLike[str]) -> Store:
             stored = session.survey()
         if "document" not in stored:
             raise SurveyError(f"{database.place} is not a store of reports", remedy="it holds no survey")
+        if migrate and missing_steps(stored):
+            with contextlib.suppress(StoreError), database.transaction(database.creating) as session:
+                database.migrate(session)  # one that can only be read is read
         return Store(database, Published.from_json(stored["document"]))
 
 

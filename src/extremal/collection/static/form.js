@@ -387,7 +387,7 @@ function digests() {
 
 function describe({ body, drawn }) {
   const sent = JSON.parse(body);
-  const [now, changed] = [digests(), sent.survey !== survey.digest];
+  const now = digests();
   $("reports").replaceChildren(...Object.entries(sent.reports).map(([name, report]) => {
     const question = questions.find((other) => other.name === name);
     const as = (text, value) => make("p", { dir: "auto" }, text, make("b", {}, value));
@@ -397,7 +397,7 @@ function describe({ body, drawn }) {
           : explain(question, report)));
   }));
   const known = "“Likely” is meant for someone who knows only how common each answer is, and sees this report.";
-  $("together").textContent = (changed ? [CHANGED]
+  $("together").textContent = (sent.survey !== survey.digest ? [CHANGED]
     : [questions.some(({ kind }) => kind !== "clear") ? known : "", survey.together]).filter(Boolean).join("\n");
   $("body").textContent = body;
   if (survey.post === null) $("send").textContent = "Save my report as a file";

@@ -1,5 +1,6 @@
 """Keyed draws: the same key, occasion, column, mechanism, id and answer give one report, any other another."""
 
+import dataclasses
 import os
 import re
 import stat
@@ -323,6 +324,32 @@ def test_the_name_of_a_series_is_its_column():
     assert named != C.privatize(values, keyed=ex.Keyed(KEY, ids), column="Answer")
     other = C.privatize(pd.Series(values, name="answer"), keyed=ex.Keyed(KEY, ids), column="other").tolist()
     assert other == C.privatize(values, keyed=ex.Keyed(KEY, ids), column="other")
+
+
+def test_what_repeats_a_draw_is_one_value_that_is_right_once_it_is_built(tmp_path):
+    write_key(path := tmp_path / "secret.key")
+    keyed = ex.Keyed(path, ["a", "b"], "02")
+    assert keyed.secret == read_key(path)
+    assert keyed.occasion == 2
+    assert C.privatize([0, 1], keyed=keyed, column="q") == C.privatize(
+        [0, 1], keyed=ex.Keyed(bytearray(read_key(path)), ["a", "b"], np.int8(2)), column="q"
+    )
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        keyed.occasion = 3
+    for wrong in ({"key": b"short"}, {"key": ""}, {"ids": None}, {"occasion": 1.5}):
+        with pytest.raises(KeyingError):
+            dataclasses.replace(keyed, **wrong)
+    with pytest.raises(KeyingError, match="key file must be one that can be read"):
+        C.privatize([0], keyed=ex.Keyed("no such file", [1]), column="q")
+
+
+def test_neither_the_key_nor_the_people_are_printed():
+    for keyed in (ex.Keyed(KEY, ["anna", "bert"]), ex.Keyed(KEY, np.arange(5), 2), ex.Keyed(KEY, "person")):
+        text = f"{keyed} {keyed!r} {[keyed]}"
+        assert KEY.hex() not in text
+        assert repr(KEY) not in text
+        assert "anna" not in text
+    assert repr(ex.Keyed(KEY, "person", 2)) == "Keyed(ids='person', occasion=2)"
 
 
 def test_key_ids_and_source_must_fit_together():

@@ -17,7 +17,7 @@ import extremal as ex
 from extremal.certification.certify import certify
 from extremal.draw.columns import from_list
 from extremal.draw.sampler import SeededWords
-from extremal.errors import KeyingError, ValuesError
+from extremal.errors import KeyingError, OptionError, ValuesError
 from extremal.model.mechanism import identity
 from extremal.release import privatize as module
 from tests.support.falsifier import finds_more_than
@@ -243,6 +243,9 @@ LAZY = pl.LazyFrame({"answer": ["a"]})
             ValuesError,
             "['a', 'bb', 'ccc']",
         ),
+        (lambda: ex.privatize(ONE, {"answer": C}, order="keep"), OptionError, "order is for files"),
+        (lambda: ex.privatize(ONE, {"answer": C}, target="x.csv"), OptionError, "target is for files"),
+        (lambda: ex.privatize(ONE, {"answer": C}, key=KEY), TypeError, "unexpected keyword argument 'key'"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_line(call, error, message):

@@ -238,6 +238,23 @@ def test_certifying_and_checking_run_nothing_of_optimization():
         assert ran <= {"mechanism"}
 
 
+def test_certification_knows_what_it_looks_at():
+    """By types: no field is asked for by its name, and nothing is of any type but what somebody privatises."""
+    asked = re.compile(r"\b(getattr|hasattr|noqa)\b")
+    files = {
+        module: FILES[module].read_text("utf-8") for module in INNER if package(module) == "certification"
+    }
+    assert [module for module, text in files.items() if asked.search(text)] == []
+    untyped = {
+        (module.rsplit(".", 1)[1], function.name)
+        for module, text in files.items()
+        for function in ast.walk(ast.parse(text))
+        if isinstance(function, ast.FunctionDef)
+        if any(isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(function))
+    }
+    assert untyped == {("certified", "privatize"), ("certified", "privatize_codes")}
+
+
 def test_import_extremal_reaches_no_heavy_library():
     reached, waiting = {"extremal"}, ["extremal"]
     while waiting:

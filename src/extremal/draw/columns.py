@@ -72,8 +72,7 @@ class Column:
 def from_list(alphabet: Alphabet, values: list[Any]) -> Column:
     labels = objects(alphabet.outputs)
     return Column(
-        object_codes(alphabet, values),
-        np.arange(len(alphabet.inputs) + 1, dtype=np.uint32),
+        *object_codes(alphabet, values),
         lambda where: (values[i] for i in where.tolist()),
         lambda outcomes, kept: labels[outcomes].tolist(),
         smallest_unsigned(len(alphabet.outputs)),
@@ -89,8 +88,7 @@ def from_numpy(alphabet: Alphabet, values: Array) -> Column:
             remedy="privatise its columns one by one",
         )
     if np.ma.is_masked(values):  # what is masked is missing, though there is a number under the mask
-        codes = object_codes(alphabet, values.tolist())
-        rows = np.arange(len(alphabet.inputs) + 1, dtype=np.uint32)
+        codes, rows = object_codes(alphabet, values.tolist())
     else:
         codes, rows = numpy_codes(alphabet, np.asarray(values))
     labels = labels_like(alphabet, values.dtype)
@@ -112,7 +110,7 @@ def numpy_codes(alphabet: Alphabet, values: Array) -> tuple[Array, Rows]:
     if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
         numbers = {float(label): row for label, row in alphabet.row_of.items() if _is_float(label)}
         return _search(numbers, values.astype(np.float64), len(alphabet.inputs))
-    return object_codes(alphabet, values.tolist()), np.arange(len(alphabet.inputs) + 1, dtype=np.uint32)
+    return object_codes(alphabet, values.tolist())
 
 
 def _integer_codes(alphabet: Alphabet, values: Array) -> tuple[Array, Rows]:
@@ -140,21 +138,22 @@ def _search(numbers: dict[Any, int], values: Array, n: int) -> tuple[Array, Rows
     return np.where(found, place, len(ordered)).astype(np.uint32), rows
 
 
-def object_codes(alphabet: Alphabet, values: list[Any]) -> Array:
-    """The row of every value, N for those that are no label."""
+def object_codes(alphabet: Alphabet, values: list[Any]) -> tuple[Array, Rows]:
+    """The row of every value, N for those that are no label; and the rows, which are their own codes."""
     n = len(alphabet.inputs)
     get = alphabet.row_of.get
     dtype = smallest_unsigned(n + 1)
     try:
-        return np.fromiter(map(get, values, repeat(n)), dtype=dtype, count=len(values))
+        codes = np.fromiter(map(get, values, repeat(n)), dtype=dtype, count=len(values))
     except TypeError:  # some value is not hashable, so it is no label
-        return np.array([get(value, n) if is_hashable(value) else n for value in values], dtype=dtype)
+        codes = np.array([get(value, n) if is_hashable(value) else n for value in values], dtype=dtype)
+    return codes, np.arange(n + 1, dtype=np.uint32)
 
 
 def rows_of(alphabet: Alphabet, symbols: Iterable[Any]) -> Rows:
     """The row of every symbol of a dictionary, then the mark for codes beyond it."""
-    n = len(alphabet.inputs)
-    return np.array([*object_codes(alphabet, list(symbols)), n], dtype=np.uint32)
+    codes, rows = object_codes(alphabet, list(symbols))
+    return np.array([*codes, len(rows) - 1], dtype=np.uint32)
 
 
 def labels_like(alphabet: Alphabet, dtype: np.dtype[Any]) -> Array:

@@ -192,8 +192,7 @@ def _polars_codes(alphabet: Alphabet, values: Any, polars: Any) -> tuple[Array, 
             codes = codes.astype(np.result_type(codes, np.uint32))
             codes[values.is_null().to_numpy()] = np.iinfo(codes.dtype).max  # beyond every code
             return codes, rows
-    codes = object_codes(alphabet, values.to_list())
-    return codes, np.arange(len(alphabet.inputs) + 1, dtype=np.uint32)
+    return object_codes(alphabet, values.to_list())
 
 
 def _physical(values: Any, polars: Any) -> Array:
@@ -285,9 +284,7 @@ def _arrow_codes(alphabet: Alphabet, values: Any) -> tuple[Array, Rows]:
         try:
             values = values.dictionary_encode()
         except pyarrow.ArrowNotImplementedError:
-            return object_codes(alphabet, values.to_pylist()), np.arange(
-                len(alphabet.inputs) + 1, dtype=np.uint32
-            )
+            return object_codes(alphabet, values.to_pylist())
     indices = values.indices
     if indices.null_count:
         indices = indices.cast(pyarrow.int64()).fill_null(-1)

@@ -70,9 +70,9 @@ def design_by(
     time_limit: float | None = None,
 ) -> ex.Design:
     """The design by one way to find it, so that several can be compared."""
+    from extremal.optimization.design import solve
     from extremal.optimization.effort import Effort
     from extremal.optimization.problem import Problem
-    from extremal.optimization.solve import solve
 
     return solve(Problem(prior, epsilon, utility, oracle=oracle), Effort(tolerance, time_limit))
 

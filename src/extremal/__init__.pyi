@@ -37,8 +37,7 @@ from .model.purpose import groups, mean, shares
 from .model.utility import ExpectedGain, FDivergence, FInformation, Utility, mutual_information
 from .optimization.curves.comparison import compare
 from .optimization.curves.fewer import fewer_reports
-from .optimization.curves.samples import sample_tradeoff
-from .optimization.curves.tradeoff import tradeoff
+from .optimization.curves.tradeoff import sample_tradeoff, tradeoff
 from .optimization.design import design
 from .optimization.result import Design
 from .release.privatize import privatize

@@ -18,7 +18,7 @@ import numpy as np
 import extremal as ex
 from extremal.optimization.effort import Effort
 from extremal.optimization.problem import Problem
-from extremal.optimization.solve import solve
+from extremal.optimization.design import solve
 
 def zipf(n):
     return 1 / np.arange(1, n + 1) / (1 / np.arange(1, n + 1)).sum()

@@ -9,8 +9,8 @@ from scipy.optimize import linprog
 import extremal as ex
 from extremal.model.lift_sets import SetLifts
 from extremal.optimization.effort import Effort
-from extremal.optimization.oracles.nested.lift_program import LiftProgram
 from extremal.optimization.oracles.nested.pricing import NestedPricer
+from extremal.optimization.oracles.nested.programs import LiftProgram
 from extremal.optimization.oracles.nested.vertices import MOVED, climb, nested_columns, robust_vertices
 from tests.support.oracles import every_utility
 from tests.support.prior_sets import all_vertices, random_members, some_sets

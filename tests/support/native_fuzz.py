@@ -22,12 +22,12 @@ import extremal as ex
 from extremal._native import library
 from extremal.draw import kernel
 from extremal.draw.texts import Texts, replace_fields
-from extremal.optimization.cone import Cone
 from extremal.optimization.effort import Budget
 from extremal.optimization.oracles.exchange import kernels as exchange
 from extremal.optimization.oracles.knapsack import kernels as knapsack
 from extremal.optimization.oracles.levels import kernels as levels
 from extremal.optimization.oracles.nested.pricing import NestedPricer
+from extremal.optimization.set_levels import SetLevels
 
 Draw = np.random.Generator
 REFUSED = (
@@ -84,8 +84,8 @@ def texts(block: Any, starts: Any, ends: Any, edges: Any, chosen: Any) -> Any:
     return replace_fields(b"ab;cd;e" * 5, edges, chosen, some)
 
 
-def cone(pi: Any, center: Any, lower: Any, upper: Any) -> Cone:
-    return Cone(pi, center, lower, upper, 0.05, 2.0)
+def cone(pi: Any, center: Any, lower: Any, upper: Any) -> SetLevels:
+    return SetLevels(pi, center, lower, upper, 0.05, 2.0)
 
 
 def herd(pi: Any, center: Any, lower: Any, upper: Any, inverse: Any, y: Any, start: Any) -> Any:

@@ -1,10 +1,10 @@
 """Designs by an oracle of one's own choice, to compare one way with another; and mixtures for estimates."""
 
 import extremal as ex
+from extremal.optimization.design import solve
 from extremal.optimization.effort import ROUNDS, Effort
 from extremal.optimization.estimates import best_mixture
 from extremal.optimization.problem import Problem
-from extremal.optimization.solve import solve
 
 
 def design_by(prior, epsilon, utility, *, oracle, notion=ex.PML, tolerance=None, time_limit=None):

@@ -20,8 +20,7 @@ from .progress import progress
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from extremal.optimization.curves.samples import SampleTradeoff
-    from extremal.optimization.curves.tradeoff import Tradeoff
+    from extremal.optimization.curves.tradeoff import SampleTradeoff, Tradeoff
 
 MOST_POINTS, USUAL_POINTS = 1000, 12
 

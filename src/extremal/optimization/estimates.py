@@ -22,7 +22,6 @@ from ..model.prior import Prior
 from ..model.proof import Certificate
 from ..model.purpose import Purpose
 from ..model.regions import check_epsilon, region
-from .centred import QuadraticProblem, efficiency, from_excess
 from .closed_forms.estimates import known_mixture, randomized_response
 from .closed_forms.symmetric import alike, arranged, fullest
 from .effort import ROUNDS, Effort, Stats, Why
@@ -31,10 +30,10 @@ from .generate import Solution
 from .oracles.exchange.bounds import efficiency_bound, most_by_entries
 from .oracles.exchange.equal_weights import equal_weights
 from .oracles.exchange.oracle import MANY, make_oracle
-from .oracles.levels.solve import over_set
+from .oracles.levels.oracle import over_set
 from .oracles.mixing import ENOUGH, QuadraticSearch, mixture_of, search_mixtures
-from .problem import FINEST, Problem, usual_gap
-from .reductions.symbols import Symbols, ridged
+from .problem import FINEST, Problem, QuadraticProblem, efficiency, from_excess, usual_gap
+from .reductions import Symbols, ridged
 
 NOTHING = 1e-13  # levels at which lifts are 1 up to rounding
 LARGEST = 2000  # labels: beyond, tables of labels by labels and the search grow out of hand

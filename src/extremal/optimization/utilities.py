@@ -1,4 +1,20 @@
-"""How the best mechanism for a utility is found, in each way that there is for one prior."""
+"""How the best mechanism for a utility is found, in each way that there is for one prior.
+
+How the best mechanism for a utility and a set of priors is found: Theorem 5's program over the columns of the set.
+
+A mechanism satisfies epsilon-PML for every prior of a set if and only if each of its columns p does:
+max_i p_i <= e^epsilon h(p), h(p) the smallest mean of p over the set. h is concave and positively homogeneous, so
+these columns form a convex cone, and the best mechanism is a combination of its extreme columns, normalised to mean 1
+under the nominal prior. Utility is that under the nominal prior.
+
+The best mechanisms under neighbouring notions of privacy.
+
+- Local differential privacy: columns are patterns in {1, e^epsilon}^N (staircase mechanisms, Kairouz, Oh and
+  Viswanath, 2016).
+- Local information privacy: lifts within [e^-epsilon, e^epsilon], the program of Theorem 5 with a lower bound.
+- Maximal leakage: sum_y max_x P(y|x) <= e^epsilon. Columns scaled to maximum 1 lie in a cube, so its corners suffice:
+  an output is a set of symbols, and there is one row more for the budget.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +24,41 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..errors import UtilityError
+from .._common.highs import INFINITE, Program
+from .._common.types import Floats
+from ..errors import SizeError, SolverError, UtilityError
 from ..model.blocks import LARGEST_DENSE, BlockMechanism, Blocks
-from ..model.lift_sets import NOTHING, PriorLifts
+from ..model.leakage import ROUNDING
+from ..model.lift_sets import NOTHING, PriorLifts, SetLifts
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
+from ..model.prior_set import PriorSet
+from ..model.regions import bounded_exp
 from ..model.utility import ExpectedGain, FInformation, Utility
 from ..theory.arc import arc_columns
 from ..theory.pairing import numbered, pair_outputs
 from ..theory.polytope import polytope_vertices
 from ..theory.reduction import reduce_outputs
-from .closed_forms.utilities import binary, constant, high_privacy, identity, tiny, uniform
-from .effort import Effort
+from .closed_forms.utilities import (
+    binary,
+    binary_over_set,
+    constant,
+    high_privacy,
+    identity,
+    tiny,
+    uniform,
+    uniform_over_set,
+)
+from .effort import IN_PROGRAMS, Effort
 from .finish import Found
 from .generate import Solution
-from .masters.gains import gain_program
-from .masters.linear import enumerate_program
+from .masters.linear import Master, enumerate_program, gain_program, listed_program
 from .oracles.knapsack.local_search import heuristic_generation
 from .oracles.knapsack.separable import CELLS, FINE_CELLS, Separable
+from .oracles.nested.programs import robust_generation
+from .oracles.nested.vertices import LARGEST, MOST, Sets, robust_vertices
 from .problem import Problem
-from .reductions.merging import solve_separable
+from .reductions import solve_separable
 from .result import Arcs
 
 MEASURED = 1000  # symbols whose arc mechanism is made to measure its value: small levels need every digit
@@ -189,3 +220,131 @@ def best_for_utility(problem: Problem, effort: Effort, way: str) -> Found:
     from_excess = way in ("binary", "high-privacy", "uniform") and tiny(problem)
     settled = problem.lifts.settled(NOTHING / 10 if from_excess else NOTHING)
     return replace(WAYS["constant" if settled else way](problem, effort), method=way)
+
+
+def choose_over_set(problem: Problem, lifts: SetLifts) -> str:
+    """The rule in the docstring of design(), for a set of priors."""
+    priors, utility = lifts.priors, problem.utility
+    if problem.epsilon <= NOTHING:
+        return "constant"
+    if problem.epsilon >= priors.epsilon_max:
+        return "identity"
+    if priors.size == 2:
+        return "binary"
+    if isinstance(utility, Utility) and utility.symmetric and lifts.symmetric:
+        return "uniform"
+    if isinstance(utility, ExpectedGain):
+        return "column-generation"
+    listed = priors.size <= LARGEST and Sets.of(priors, lifts.c).pairs <= MOST
+    return "enumeration" if listed else "column-generation"
+
+
+def best_over_set(problem: Problem, effort: Effort, lifts: SetLifts) -> Found:
+    """The mechanism of largest utility under the nominal prior that satisfies epsilon-PML for the whole set."""
+    auto = choose_over_set(problem, lifts)
+    if auto == "constant":
+        return replace(constant(problem, effort), method="robust constant")
+    if auto == "identity":
+        return replace(identity(problem, effort), method="robust identity")
+    name = auto if problem.oracle == "auto" else problem.oracle
+    solution = (
+        _generated(problem, effort, lifts) if name == "column-generation" else LISTED[name](problem, lifts)
+    )
+    mechanism = solution.mechanism(problem.nominal.labels)
+    assert isinstance(problem.utility, Utility)
+    if mechanism.shape[1] > problem.nominal.size:
+        mechanism = reduce_outputs(problem.nominal, mechanism, problem.utility)
+    mechanism = lifts.repaired(mechanism)
+    return Found(f"robust {name}", mechanism, solution.upper, solution.dual, stats=solution.stats)
+
+
+def _enumerated(problem: Problem, lifts: SetLifts) -> Solution:
+    """The optimum over all extremal lift vectors of the set."""
+    vertices = robust_vertices(lifts.priors, lifts.c)
+    gains = problem.mu(vertices)
+    scale = max(float(np.abs(gains).max()), 1e-300)
+    master = Master(lifts.prior.probabilities, 0.0, float(vertices.max()), scale)
+    return listed_program(master, vertices, gains, problem.mu)
+
+
+def _generated(problem: Problem, effort: Effort, lifts: SetLifts) -> Solution:
+    """Columns made as they are needed."""
+    return robust_generation(problem, lifts, effort.for_size(lifts.priors.size, IN_PROGRAMS))
+
+
+LISTED: dict[str, Callable[[Problem, SetLifts], Solution]] = {
+    "binary": binary_over_set,
+    "uniform": uniform_over_set,
+    "enumeration": _enumerated,
+}
+
+LARGEST_LISTED = 14  # symbols: 2^14 patterns
+
+
+def largest_under_ldp(problem: Problem, effort: Effort) -> Found:
+    """A mechanism of largest utility under epsilon-local differential privacy: P(y|x) <= e^epsilon P(y|x').
+
+    The linear program over all patterns in {1, e^epsilon}^N, up to 14 symbols. Its dual vector proves the bound for
+    lift vectors with max <= e^epsilon min.
+    """
+    prior = _small(problem, "design(PriorSet.at_least(prior, 0), epsilon)")
+    if problem.epsilon <= NOTHING:
+        return constant(problem, effort)
+    patterns = (
+        1 + (bounded_exp(problem.epsilon) - 1) * _sets(prior.size)[:-1]
+    )  # the last one is constant, too
+    lifts = np.vstack((np.ones(prior.size), patterns / (patterns @ prior.probabilities)[:, None]))
+    gains = problem.mu(lifts)
+    master = Master(prior.probabilities, 0.0, float(lifts.max()), max(float(np.abs(gains).max()), 1e-300))
+    solution = listed_program(master, lifts, gains, problem.mu)
+    every = SetLifts(PriorSet.at_least(prior, 0.0), problem.epsilon)
+    mechanism = every.repaired(solution.mechanism(prior.labels))
+    return Found("staircase", mechanism, solution.upper, solution.dual)
+
+
+def largest_under_maximal_leakage(problem: Problem) -> Found:
+    """A mechanism of largest utility with maximal leakage up to epsilon: sum_y max_x P(y|x) <= e^epsilon.
+
+    The linear program over all sets of symbols, up to 14 symbols. No single outcome is bounded by it: its PML can be
+    anything up to epsilon_max.
+    """
+    prior = _small(problem, "design(prior, epsilon), whose maximal leakage is at most epsilon")
+    sets, budget = _sets(prior.size), bounded_exp(problem.epsilon)
+    gains = problem.mu(sets)
+    scale = max(float(np.abs(gains).max()), 1e-300)
+    program = Program({"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}, True)
+    most, none = min(budget, float(prior.size)), np.zeros((0, 0))
+    rows = np.column_stack((sets, np.ones(len(sets))))  # of each set: its symbols, and what it costs
+    right = np.append(np.ones(prior.size), most)
+    program.add_rows(np.append(right[:-1], -INFINITE), right, none.reshape(prior.size + 1, 0))
+    program.add_columns(gains / scale, np.zeros(len(sets)), np.full(len(sets), INFINITE), rows)
+    if (status := program.run()) != "optimal":
+        raise SolverError(f"the program for maximal leakage ended with status {status}")
+    shares, multipliers = program.solution()
+    y, z = multipliers[:-1] * scale, max(float(multipliers[-1]) * scale, 0.0)
+    z += max(float(np.max(gains - sets @ y)) - z, 0.0)
+    used = shares > 1e-12
+    P = sets[used].T * shares[used]
+    P = P / P.sum(axis=1, keepdims=True)
+    total = float(P.max(axis=0).sum())
+    if total > budget * (1 + ROUNDING):
+        keep = (budget - 1) / (total - 1)
+        P = keep * P + (1 - keep) * (prior.probabilities @ P)
+    upper = math.fsum(y) + z * most
+    return Found("sets", Mechanism(P, prior.labels), upper)
+
+
+def _small(problem: Problem, instead: str) -> Prior:
+    prior = problem.nominal
+    if prior.size > LARGEST_LISTED:
+        raise SizeError(
+            f"this lists all sets of symbols and needs at most {LARGEST_LISTED} symbols",
+            given=prior.size,
+            remedy=f"use {instead}",
+        )
+    return prior
+
+
+def _sets(n: int) -> Floats:
+    """All non-empty sets of n symbols as rows of zeros and ones, the whole alphabet last."""
+    return (np.arange(1, 2**n)[:, None] >> np.arange(n) & 1).astype(np.float64)

@@ -10,8 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 import extremal as ex
 from extremal.errors import UtilityError
-from extremal.optimization.masters.gains import gain_program
-from extremal.optimization.masters.linear import enumerate_program
+from extremal.optimization.masters.linear import enumerate_program, gain_program
 from extremal.theory.lift_vectors import lift_vertices
 from tests.support import oracles
 from tests.support.examples import at_most

@@ -7,13 +7,13 @@ import numpy as np
 from ..._common.types import Floats
 from ...model.proof import Certificate
 from ...model.regions import is_uniform, rounding
-from ..centred import QuadraticProblem
 from ..effort import Stats
 from ..generate import Solution
 from ..masters.quadratic import exactly_balanced
 from ..oracles.exchange.bounds import ULP, efficiency_bound, most_by_entries, most_by_vertices
 from ..oracles.mixing import mixture_of
-from .difference_sets import difference_set
+from ..problem import QuadraticProblem
+from .symmetric import difference_set
 
 NO_SEARCH = Stats()
 

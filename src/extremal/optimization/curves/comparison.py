@@ -26,8 +26,8 @@ from ...model.utility import Utility, mutual_information
 from ...theory import frequency_oracles
 from ...theory.randomized_response import randomized_response_for_pml
 from ..design import design, uninterrupted
-from ..notions import LARGEST
 from ..result import Design
+from ..utilities import LARGEST_LISTED
 
 STEPS = 40  # of a bisection for the level
 CLOSE = 1e-7  # levels, or leakages, that need not be told apart
@@ -208,7 +208,7 @@ def compare(
     notes = []
 
     notions = [LIP]
-    if prior.size <= LARGEST:
+    if prior.size <= LARGEST_LISTED:
         notions += [LDP, MaximalLeakage]
     else:
         notes.append(

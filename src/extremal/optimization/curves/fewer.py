@@ -12,15 +12,14 @@ from ..._common.types import Floats, Ints
 from ...errors import OptionError, SolverError
 from ...model.mechanism import Mechanism
 from ...model.purpose import Purpose
-from ..centred import QuadraticProblem
 from ..closed_forms.estimates import randomized_response
-from ..cone import Cone
 from ..effort import Effort
 from ..finish import Found, finish
 from ..masters.quadratic import cut
-from ..problem import Problem
-from ..reductions.symbols import Symbols, ridged
+from ..problem import Problem, QuadraticProblem
+from ..reductions import Symbols, ridged
 from ..result import Design
+from ..set_levels import SetLevels
 
 
 @one_thread
@@ -92,7 +91,7 @@ def _simple(design: Design, order: Ints, problem: QuadraticProblem) -> tuple[Flo
     """Randomized response: lift vectors less 1, and its output distribution."""
     if design.prior_set is None:
         return randomized_response(problem)
-    return Cone.of(design.prior_set, design.epsilon, order).simple()
+    return SetLevels.of(design.prior_set, design.epsilon, order).simple()
 
 
 def _made(design: Design, order: Ints, X: Floats, q: Floats) -> Design:

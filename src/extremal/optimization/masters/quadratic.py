@@ -14,8 +14,8 @@ import numpy as np
 
 from ..._common.types import Floats, Ints
 from ...errors import SolverError
-from ..centred import QuadraticProblem
 from ..effort import UNLIMITED, Effort
+from ..problem import QuadraticProblem
 
 STEPS = 60
 LEAST = 0.3  # of the mean weight, to start from

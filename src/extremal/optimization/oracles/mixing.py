@@ -11,10 +11,10 @@ import numpy as np
 from ..._common.types import Floats
 from ...errors import SolverError
 from ...model.proof import Certificate
-from ..centred import QuadraticProblem, efficiency
 from ..effort import ROUNDS, Stats, Why
 from ..generate import Search, Solution, generate
 from ..masters.quadratic import SILENT, Mixture, mix, prune
+from ..problem import QuadraticProblem, efficiency
 
 ENOUGH = 0.7  # of the goal: the rest is for fewer outputs
 FEW = 4  # outputs for each symbol, unless it takes more to reach the goal

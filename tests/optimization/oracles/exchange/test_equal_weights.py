@@ -10,8 +10,8 @@ import extremal as ex
 from extremal.certification.quadratic import check_quadratic
 from extremal.model.purpose import shares
 from extremal.optimization import effort
-from extremal.optimization.centred import make_problem
 from extremal.optimization.oracles.exchange.oracle import MANY, make_oracle
+from extremal.optimization.problem import make_problem
 from tests.support.solving import mixture
 
 SIZE = MANY + 10
@@ -88,8 +88,8 @@ def test_light_symbols_are_spread_over_all_vectors():
     masses = 0.9 ** np.arange(300)
     problem = make_problem(masses / masses.sum(), 3.0, np.eye(300))
     oracle = make_oracle(problem, problem, 0, effort.UNLIMITED)
-    herd = oracle.herd(oracle.relaxed.covariance, oracle.relaxed.prices(problem), 0)
-    light = herd.more(1200, effort.UNLIMITED)[600:, 100:] > 0
+    greedy = oracle.greedy(oracle.relaxed.covariance, oracle.relaxed.prices(problem), 0)
+    light = greedy.more(1200, effort.UNLIMITED)[600:, 100:] > 0
     assert light.mean() == pytest.approx(math.exp(-3), rel=0.2)
     numbers = light.sum(axis=1)
     assert numbers.std() <= 2 * math.sqrt(numbers.mean())

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.optimization.oracles.knapsack.separable import LISTED, Separable
-from extremal.optimization.oracles.knapsack.vertex_table import vertex_table
+from extremal.optimization.oracles.knapsack.separable import LISTED, Separable, vertex_table
 from tests.support.vertex_pricing import largest, pricings, problems, slack, vertices
 
 

@@ -1,6 +1,6 @@
 """Designs for hundreds of symbols: lift vectors that need no program for their weights.
 
-Each vector is chosen where those before leave the estimates worst (`herding.py`), so that equal weights are within a
+Each vector is chosen where those before leave the estimates worst (`greedy.py`), so that equal weights are within a
 few percent of the best: 3 N vectors lose about 5 %, half as much with every half more. Vectors that come up again,
 such as those that tell one likely symbol, weigh more. A last step balances the weights exactly. Where it does not take
 too long, the best weights are then found.
@@ -13,12 +13,12 @@ import contextlib
 import numpy as np
 
 from ...._common.types import Floats
-from ...centred import efficiency
 from ...effort import Effort, Stats, Why
 from ...generate import Solution
 from ...masters.quadratic import balance, mix
+from ...problem import efficiency
 from ..mixing import mixture_of
-from .herding import Sample
+from .greedy import Sample
 from .oracle import ExchangeOracle
 
 OUTPUTS = (3, 4, 5, 6, 9)  # for each symbol, tried until the goal is reached
@@ -40,10 +40,10 @@ def equal_weights(
         return effort.upper / effort.value - 1 <= CLOSE * goal
 
     try:
-        herd = oracle.herd(oracle.relaxed.covariance, oracle.relaxed.prices(oracle.problem), 0)
+        greedy = oracle.greedy(oracle.relaxed.covariance, oracle.relaxed.prices(oracle.problem), 0)
         for each in OUTPUTS:
             while len(sample.X) < each * n and sample.total < REPEATS * n and not effort.pause():
-                sample.add(herd.more(n // 2, effort))
+                sample.add(greedy.more(n // 2, effort))
             made = sample.balanced(true) if len(sample.X) else None
             if made is not None and made[1] > effort.value:
                 best, effort.value, name = (sample.X, made[0]), made[1], "equal weights"

@@ -9,15 +9,12 @@ import numpy as np
 from ...._common.types import Floats
 from ....model.proof import Certificate
 from ....theory.arc import arc_columns
-from ...centred import QuadraticProblem
 from ...effort import Effort
 from ...masters.quadratic import Mixture
+from ...problem import QuadraticProblem
 from ..mixing import MixingOracle, QuadraticSearch
-from .bounds import efficiency_bound, most_by_entries
-from .drawing import draw
-from .herding import Herd
-from .listed import Listed
-from .relaxation import Relaxed, relax
+from .bounds import Listed, Relaxed, efficiency_bound, most_by_entries, relax
+from .greedy import Greedy, draw
 
 LISTED = 1_900_000  # lift vectors: so many can be gone through, and the check of a design does it too
 SHORT = 300_000  # lift vectors that are gone through in every round
@@ -68,13 +65,13 @@ class ExchangeOracle(MixingOracle):
         n, y = self.problem.size, self.relaxed.prices(self.problem)
         if self.listed is not None:
             self.listed.join(self.relaxed.W, y)
-        herd = self.herd(self.relaxed.covariance, y, 0)
+        greedy = self.greedy(self.relaxed.covariance, y, 0)
         if n > FEWEST_DRAWN:
             few = n <= WIDEST
-            self._drawn = draw(self.problem, herd, self.upper, self.listed, self.goal, few, self.effort)
+            self._drawn = draw(self.problem, greedy, self.upper, self.listed, self.goal, few, self.effort)
             searched = self._drawn[0]
         else:
-            searched = herd.more(3 * n, self.effort)
+            searched = greedy.more(3 * n, self.effort)
         X, q = _balanced(self.problem)
         return np.concatenate([X, searched]), np.append(q, np.zeros(len(searched)))
 
@@ -93,8 +90,8 @@ class ExchangeOracle(MixingOracle):
         every = thorough and self.listed is not None and self.listed.few
         drawn = n > FEWEST_DRAWN  # the best of a long list are much alike: those of a wide search tell more
         wide = thorough and n <= WIDEST and (drawn or not every)
-        herd = self.herd(C, np.append(0.0, mixture.y), round_ + 1)
-        found = herd.more(2 * n * (WIDE if wide else 1), self.effort)
+        greedy = self.greedy(C, np.append(0.0, mixture.y), round_ + 1)
+        found = greedy.more(2 * n * (WIDE if wide else 1), self.effort)
         if wide:
             found = _best(mixture, found, 4 * n)
         if n > WIDEST:  # drawn vectors are many, and none of them tells much
@@ -135,10 +132,10 @@ class ExchangeOracle(MixingOracle):
         W, d = self.relaxed.W, self.relaxed.d
         return Certificate(W if np.count_nonzero(W - np.diag(d)) else d)
 
-    def herd(self, C: Floats, y: Floats, seed: int) -> Herd:
+    def greedy(self, C: Floats, y: Floats, seed: int) -> Greedy:
         """Vertices one after another, which begin with the covariance C and the prices y."""
         sweeps = SWEEPS if self.problem.size <= MANY else FEW_SWEEPS
-        return Herd(self.problem, C, y, self.relaxed.d, sweeps, seed)
+        return Greedy(self.problem, C, y, self.relaxed.d, sweeps, seed)
 
 
 def make_oracle(

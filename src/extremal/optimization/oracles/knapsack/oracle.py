@@ -17,8 +17,7 @@ from ...effort import CELL, SPEED, TRY, Effort
 from ...generate import Solution, clean_interrupts
 from ...masters.classes import ClassMaster
 from ...masters.linear import CLOSED, LinearSearch, Master
-from .separable import Lattice, Priced, Separable, integer_counts
-from .vertex_table import VertexTable, vertex_table
+from .separable import Lattice, Priced, Separable, VertexTable, integer_counts, vertex_table
 
 SEARCHED = 300  # symbols up to which branch and bound is worth starting
 EXHAUSTIVE = 36  # symbols up to which branch and bound is run to its end

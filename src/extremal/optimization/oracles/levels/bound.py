@@ -24,11 +24,10 @@ import numpy as np
 
 from ...._common.types import Floats, Ints
 from ....model.proof import Certificate
-from ...centred import QuadraticProblem
-from ...cone import Cone
 from ...effort import Effort
-from ..exchange.bounds import ULP, efficiency_bound
-from ..exchange.relaxation import fixed_point, gradient
+from ...problem import QuadraticProblem
+from ...set_levels import SetLevels
+from ..exchange.bounds import ULP, efficiency_bound, fixed_point, gradient
 from .kernels import COLUMNS, RANK, Relaxed, Weights, bound
 
 FEW_FIT = (
@@ -53,7 +52,7 @@ class LevelBound:
 
     problem: QuadraticProblem
     true: QuadraticProblem
-    cone: Cone
+    cone: SetLevels
     upper: float = math.inf
     certificate: Certificate | None = None
     settled: bool = False  # whether another step is not worth it

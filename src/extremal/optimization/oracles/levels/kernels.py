@@ -12,7 +12,7 @@ import numpy as np
 
 from ...._common.types import Floats, Ints
 from ...._native.library import library, reads, record, writes
-from ...cone import Cone, branches
+from ...set_levels import SetLevels, branches
 
 RANK = 8  # columns of a
 COLUMNS = 6 + RANK  # of cells
@@ -20,11 +20,11 @@ KEPT = 200  # relaxed vectors that a bound returns
 
 
 def herd(
-    cone: Cone, inverse: Floats, loss: Floats, y: Floats, pull: Floats, levels: Ints, sweeps: int
+    cone: SetLevels, inverse: Floats, loss: Floats, y: Floats, pull: Floats, levels: Ints, sweeps: int
 ) -> Floats:
     """Vectors less 1 to which moving single symbols leads from these levels, as x'Wx - y.x rises.
 
-    As in herding.Herd, W = C^-1 G C^-1, and every vector found adds 1/N of itself to C for those after it.
+    As in greedy.Greedy, W = C^-1 G C^-1, and every vector found adds 1/N of itself to C for those after it.
     """
     n, count = cone.size, len(levels)
     whole, W, X = np.zeros((n, n)), np.zeros((n, n)), np.zeros((count, n))
@@ -117,7 +117,7 @@ class Relaxed:
 
 
 def bound(
-    cone: Cone,
+    cone: SetLevels,
     weights: Weights,
     target: float,
     slack: float,

@@ -15,7 +15,7 @@ from ...effort import Effort, Why
 from ...generate import Solution, relative_gap
 from ...masters.classes import AlikeMaster
 from ...masters.linear import CLOSED, LinearSearch, Master, Utilities
-from ...reductions.merging import merge
+from ...reductions import merge
 from ..knapsack.separable import Separable
 from .pricing import NestedPricer, Priced
 from .vertices import nested_sets

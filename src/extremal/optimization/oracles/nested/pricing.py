@@ -2,26 +2,178 @@
 
 The loops are in C (`_native/nested_pricing.c`), where it says how the bound is proven. f enters them as a table whose
 chords lie above it, so bounds hold; columns that are found are evaluated with f itself.
+
+Pricing where masses are whole counts and a set of priors depends on sums of them alone.
+
+In a ball, or between bounds in proportion to the nominal masses, the least probability h(A) of symbols A is a function
+of pi(A). A column has the level t on S, b on the rest of A, and S in A: with s = pi(S) and a = pi(A) known, so are t
+and b, and its reduced value is
+
+    s f(t) + (a - s) f(b) + (1 - a) f(0) - b y(A) - (t - b) y(S).
+
+The least y of any set of mass a comes from one dynamic programme, for all a at once. It bounds y(A) and y(S), each for
+itself: all that is lost is that S lies in A.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...._common.types import Bools, Floats
+from ...._common.types import Bools, Floats, Ints
 from ...._native.library import library, reads, record, writes
 from ....model.prior_set import PriorSet
-from ...cone import MIDDLE, TOP, Cone, pairs
-from ...effort import SPEED, Effort
-from ..knapsack.separable import Separable
-from .lattice import SumLattice
+from ...effort import CELL, SPEED, Effort
+from ...set_levels import MIDDLE, TOP, SetLevels, pairs
+from ..knapsack.kernels import lattice_fill, lattice_trace
+from ..knapsack.separable import Separable, integer_counts
 from .vertices import nested_columns
+
+FINEST = 2_000  # counts in all up to which pairs of sums are gone through
+PAIR = 2  # nodes that a pair costs, see Effort
+STEEP = 1e-7  # what h rises by at least from sum to sum, where it is enough: so that it tells b / t
+SMALL = 1e-9  # differences of lifts that slopes are taken over
+NEAR = 1e-12  # sums this near to what is needed may be what is needed
+ROUNDING = 1e-15  # of the least probability of a set
+PAIRS_KEPT = 10  # pairs of a kind that columns are made of
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Pairs of nested sets, as rows, or of sets that are nearly nested, a bound on all reduced values, and the cost."""
+
+    inner: Bools
+    outer: Bools
+    bound: float
+    nodes: float
+
+
+@dataclass
+class _Found:
+    """Pairs of sets above a threshold, and the bound so far."""
+
+    threshold: float
+    bound: float = field(init=False)
+    inner: list[Bools] = field(default_factory=list)
+    outer: list[Bools] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.bound = self.threshold
+
+    def best(self, values: Floats) -> Ints:
+        """Where the largest values above the threshold are."""
+        self.bound = float(values.max(initial=self.bound))
+        best = np.argsort(-values, axis=None, kind="stable")[:PAIRS_KEPT]
+        return best[values.ravel()[best] > self.threshold]
+
+
+@dataclass(frozen=True, eq=False)
+class SumLattice:
+    """The pricing problem of sum_i pi_i f(lambda_i), where h of a set of m counts is least[m]."""
+
+    pi: Floats
+    counts: Ints
+    least: Floats
+    piece: Ints  # which function h is
+    need: float
+    f: Callable[[Floats], Floats]
+    high: float
+
+    @classmethod
+    def of(cls, priors: PriorSet, c: float, f: Callable[[Floats], Floats], high: float) -> SumLattice | None:
+        """The lattice of a set, None where masses are not counts or the set depends on more than their sums."""
+        pi = priors.nominal.probabilities
+        center, lower, upper = (_factor(v, pi) for v in (priors.center, priors.lower, priors.upper))
+        free = bool((priors.upper >= 1).all())  # upper bounds say nothing, but for all symbols together
+        counts = integer_counts(pi, FINEST)
+        if center is None or lower is None or (upper is None and not free) or counts is None:
+            return None
+        total = int(counts.sum())
+        mass = np.arange(total + 1) / total
+        pieces = [lower * mass, center * mass - priors.radius / 2]
+        pieces += [] if free or upper is None else [1 - upper * (1 - mass)]
+        least, piece = np.max(pieces, axis=0), np.argmax(pieces, axis=0)
+        if free:
+            least[-1], piece[-1] = 1.0, len(pieces)
+        steps = np.diff(least)[least[1:] > 1 / c - NEAR]
+        return cls(pi, counts, least, piece, 1 / c, f, high) if steps.min() > STEEP else None
+
+    def price(self, y: Floats, threshold: float) -> Sums:
+        """The best pairs above the threshold, and a bound: the threshold where there are none."""
+        n, total = len(self.pi), len(self.least) - 1
+        found = _Found(threshold)
+        gain, takes = lattice_fill(self.counts, -y, total + 1, True)
+        there = np.isfinite(gain)
+        sums = np.flatnonzero(there)[1:]  # without the empty set
+        S = sums[self.least[sums] < self.need + NEAR][:, None]
+        A = sums[self.least[sums] > self.need - NEAR]
+        apart = (A > S) & there[A - S] & (self.piece[A] != self.piece[S])
+        value = np.where(apart | (A == S), self._values(S, A, gain[S], gain[A]), -np.inf)
+        for k in found.best(value + self._lost(S, A, y)):
+            row, column = np.unravel_index(k, value.shape)
+            found.inner.append(lattice_trace(self.counts, takes, int(S[row, 0])))
+            found.outer.append(lattice_trace(self.counts, takes, int(A[column])))
+        others = self._one_more(y, found)
+        nodes = CELL * n * total * (1 + others) + PAIR * value.size
+        alone = (
+            self.least[self.counts] > self.need - NEAR
+        )  # single symbols need not use up what the set allows
+        m, own = self.counts[alone], -y[alone]
+        bound = float(self._values(m, m, own, own).max(initial=found.bound))
+        inner, outer = (np.array(x, dtype=np.bool_).reshape(-1, n) for x in (found.inner, found.outer))
+        return Sums(inner, inner | outer, bound, nodes)
+
+    def _one_more(self, y: Floats, found: _Found) -> int:
+        """Sets of one piece of h: A has one symbol more than S. How many programmes that takes."""
+        kinds = np.unique(np.stack((self.counts, y)), axis=1, return_index=True)[1]
+        for i in kinds:
+            others = np.delete(np.arange(len(y)), i)
+            w = int(self.counts[i])
+            gain, takes = lattice_fill(self.counts[others], -y[others], len(self.least) - w, True)
+            S = np.flatnonzero(np.isfinite(gain))[1:]
+            A = S + w
+            S = S[
+                (self.piece[A] == self.piece[S])
+                & (self.least[S] < self.need + NEAR)
+                & (self.least[A] > self.need - NEAR)
+            ]
+            A = S + w
+            value = self._values(S, A, gain[S], gain[S] - y[i]) + self._lost(S, A, y)
+            for k in found.best(value):
+                inner = np.zeros(len(y), dtype=np.bool_)
+                inner[others] = lattice_trace(self.counts[others], takes, int(S[k]))
+                found.inner.append(inner)
+                found.outer.append(np.arange(len(y)) == i)
+        return len(kinds)
+
+    def _values(self, S: Ints, A: Ints, gain_S: Floats, gain_A: Floats) -> Floats:
+        """The reduced values of columns whose sets have these counts and gains."""
+        s, a, between = S / self.counts.sum(), A / self.counts.sum(), self.least[A] - self.least[S]
+        share = np.divide(self.need - self.least[S], between, out=np.ones_like(between), where=A > S)
+        r = np.clip(share, 0.0, 1.0)
+        t = np.minimum(1 / np.maximum(s + r * (a - s), s), self.high)
+        b = r * t
+        rest = (1 - a) * float(self.f(np.zeros(1))[0])
+        return np.asarray(s * self.f(t) + (a - s) * self.f(b) + rest + b * gain_A + (t - b) * gain_S)
+
+    def _lost(self, S: Ints, A: Ints, y: Floats) -> Floats:
+        """What rounding may take from the values: b / t is known as well as h is, next to how far it rises."""
+        edge = self.f(np.array([0.0, SMALL, self.high - SMALL, self.high]))
+        slope = float(np.abs(y / self.pi).max() + np.abs(edge[[1, 3]] - edge[[0, 2]]).max() / SMALL)
+        rise = np.where(A > S, self.least[A] - self.least[S], 1.0)
+        return np.asarray(4 * self.high * slope * ROUNDING * (1 + len(y) / 1000) / np.maximum(rise, STEEP))
+
+
+def _factor(v: Floats, pi: Floats) -> float | None:
+    """What pi is multiplied by in v, None if v is not in proportion to it."""
+    factor = math.fsum(v) / math.fsum(pi)
+    return factor if np.all(np.abs(v - factor * pi) <= 4e-16 * np.maximum(pi, 1e-3)) else None
+
 
 PLACES, BYTES = (
     200_000,
@@ -57,10 +209,10 @@ class NestedPricer:
         return Separable(pi, self.f, 0.0, float(min(self.c, 1 / pi.min())))
 
     @cached_property
-    def _cone(self) -> Cone:
+    def _cone(self) -> SetLevels:
         priors = self.priors
         pi = priors.nominal.probabilities
-        return Cone(pi, priors.center, priors.lower, priors.upper, priors.radius / 2, self.c)
+        return SetLevels(pi, priors.center, priors.lower, priors.upper, priors.radius / 2, self.c)
 
     @cached_property
     def _branches(self) -> tuple[Floats, Floats]:

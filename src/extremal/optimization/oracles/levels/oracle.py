@@ -14,16 +14,15 @@ from ...._common.types import Floats
 from ....errors import SizeError
 from ....model.lift_sets import SetLifts
 from ....model.proof import Certificate
-from ...centred import QuadraticProblem
 from ...closed_forms.symmetric import alike, arrange, arranged, farthest, farthest_bound, symmetric
-from ...cone import Cone
 from ...effort import Effort
 from ...generate import Solution
 from ...masters.quadratic import Mixture
-from ...reductions.symbols import Symbols, ridged
-from ..exchange.bounds import efficiency_bound, most_by_entries, most_by_vertices
+from ...problem import QuadraticProblem
+from ...reductions import Symbols, ridged
+from ...set_levels import SetLevels
+from ..exchange.bounds import efficiency_bound, most_by_entries, most_by_vertices, relax
 from ..exchange.oracle import whole
-from ..exchange.relaxation import relax
 from ..mixing import ENOUGH, FEW, MixingOracle, QuadraticSearch, search_mixtures
 from ..nested.vertices import LARGEST, Sets, robust_vertices
 from .bound import LevelBound
@@ -48,7 +47,7 @@ class LevelsOracle(MixingOracle):
 
     problem: QuadraticProblem
     true: QuadraticProblem
-    cone: Cone
+    cone: SetLevels
     vertices: Floats | None
     levels: LevelBound
     effort: Effort
@@ -122,7 +121,7 @@ def over_set(lifts: SetLifts, A: Floats, goal: float, effort: Effort) -> Solutio
     symbols = Symbols.sorted(pi, A)
     true = symbols.apply(pi, lifts.epsilon, A)
     problem = ridged(true)
-    cone = Cone.of(priors, lifts.epsilon, symbols.order)
+    cone = SetLevels.of(priors, lifts.epsilon, symbols.order)
     even = symmetric(cone)
     if n > (LARGEST_ALIKE if even and alike(true) else LARGEST_SIZE):
         raise SizeError(

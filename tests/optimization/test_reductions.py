@@ -13,7 +13,7 @@ from extremal.optimization.generate import Solution
 from extremal.optimization.masters.linear import enumerate_program
 from extremal.optimization.oracles.knapsack.oracle import chord_generation, column_generation
 from extremal.optimization.oracles.knapsack.separable import Separable
-from extremal.optimization.reductions.merging import _better, _spread, merge, solve_separable
+from extremal.optimization.reductions import _better, _spread, merge, solve_separable
 from tests.support.examples import at_most
 from tests.support.pricing import SEPARABLE, families
 

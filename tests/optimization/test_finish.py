@@ -8,7 +8,6 @@ import pytest
 import extremal as ex
 from extremal.errors import ProofError
 from extremal.optimization import estimates, utilities
-from extremal.optimization import utilities_over_sets as robust
 from extremal.optimization.finish import checked_bound
 
 PRIOR = ex.Prior.from_counts(1 / np.arange(1, 13))
@@ -40,7 +39,7 @@ def lowered(call, part=1e-6):
         (utilities, "solve_separable", PRIOR, ex.mutual_information),
         (utilities, "gain_program", PRIOR, ex.ExpectedGain(np.eye(12))),
         (
-            robust,
+            utilities,
             "listed_program",
             ex.PriorSet.l1_ball(ex.Prior([0.5, 0.3, 0.2]), 0.1),
             ex.mutual_information,

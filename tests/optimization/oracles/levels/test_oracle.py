@@ -8,10 +8,10 @@ import pytest
 from scipy.optimize import minimize
 
 import extremal as ex
-from extremal.optimization.cone import Cone
-from extremal.optimization.oracles.levels import solve as robust
+from extremal.optimization.oracles.levels import oracle as robust
 from extremal.optimization.oracles.levels.kernels import COLUMNS, RANK, Weights, bound
 from extremal.optimization.oracles.nested.vertices import robust_vertices
+from extremal.optimization.set_levels import SetLevels
 from tests.support.prior_sets import all_vertices, random_members, some_sets
 
 
@@ -108,7 +108,7 @@ def test_trees_of_cells_bound_all_vectors_and_come_near_the_largest():
     n = 5
     for k, priors in enumerate(some_sets(rng, n)):
         epsilon = (0.1, 0.7, 2.0)[k % 3]
-        cone = Cone.of(priors, epsilon, np.arange(n))
+        cone = SetLevels.of(priors, epsilon, np.arange(n))
         vertices = robust_vertices(priors, math.exp(epsilon))
         for pairs in (0.0, 0.3):
             low, high = (pairs * (M + M.T) for M in np.triu(rng.random((2, n, n)), 1))

@@ -21,7 +21,7 @@ TOP, MIDDLE = 2, 1
 
 
 @dataclass(frozen=True, eq=False)
-class Cone:
+class SetLevels:
     """A set of priors at a level c = e^epsilon, symbols in decreasing order of the nominal masses pi."""
 
     pi: Floats
@@ -32,7 +32,7 @@ class Cone:
     c: float
 
     @classmethod
-    def of(cls, priors: PriorSet, epsilon: float, order: Ints) -> Cone:
+    def of(cls, priors: PriorSet, epsilon: float, order: Ints) -> SetLevels:
         """The cone of a set with its symbols in this order."""
         return cls(
             priors.nominal.probabilities[order],
@@ -108,7 +108,7 @@ class Cone:
         return np.asarray(lifts / (mass[:, None] + share * (1 - mass[:, None])) - 1)
 
 
-def branches(cone: Cone) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+def branches(cone: SetLevels) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """What h of S and R, and h of S, may be: constants and slopes of both, and whether R is the rest."""
     n, zero = cone.size, np.zeros(cone.size)
     each = [(-cone.moved, cone.center)] if cone.moved < 1 else []
@@ -129,7 +129,7 @@ DIFFERENT, WHOLE, SAME = 0, 1, 2
 NEAR = 1e-12  # what rounding may add to a sum
 
 
-def pairs(cone: Cone, largest: float) -> tuple[Floats, Floats]:
+def pairs(cone: SetLevels, largest: float) -> tuple[Floats, Floats]:
     """What h of S and R, and h of S, may be for extremal vectors, as `_native/nested_pricing.c` wants it.
 
     h is the largest of a few functions k + v(A), and as a set grows they are so in turn: lower(A), center(A) - moved,
@@ -178,7 +178,7 @@ def _even(v: Floats) -> bool:
     return bool(np.ptp(v) == 0)
 
 
-def _same_size(cone: Cone, k: float, v: float) -> list[Case]:
+def _same_size(cone: SetLevels, k: float, v: float) -> list[Case]:
     """The one case of vectors with k + v (|S| + b / t) = 1 / c."""
     n, one, held = cone.size, np.ones(cone.size), (1 / cone.c - k) / v
     size = math.ceil(held - NEAR) - 1
@@ -186,7 +186,7 @@ def _same_size(cone: Cone, k: float, v: float) -> list[Case]:
     return [(one, size, one, n - 1 - size, share, share)] if 0 <= size < n else []
 
 
-def _whole_sizes(cone: Cone, k: float, v: float) -> list[Case]:
+def _whole_sizes(cone: SetLevels, k: float, v: float) -> list[Case]:
     """Vectors with b / t + (1 - b / t) (k + v |S|) = 1 / c and no zeros, by the size of S; any size if v is 0."""
     n, need = cone.size, 1 / cone.c
     one, zero = np.ones(n), np.zeros(n)

@@ -1,1 +1,0 @@
-"""Smaller problems with the same optimum or nearly so, and the way back."""

@@ -11,7 +11,7 @@ import extremal as ex
 from extremal._common.plot import BLACK, BLUE, GREEN, ORANGE, VERMILION
 from extremal._common.types import Floats
 from extremal.studies.data import ORDER, anes96
-from extremal.studies.paper.panel import Check, Panel, fact, within
+from extremal.studies.paper.panel import Panel, PaperCheck, fact, within
 
 from .prior import best_under_ldp
 
@@ -104,7 +104,7 @@ def make(seed: int) -> Panel:
 
 def _checks(
     prior: ex.Prior, table: dict[str, Floats], by_ldp: dict[str, Floats], excess: tuple[float, float, float]
-) -> tuple[Check, ...]:
+) -> tuple[PaperCheck, ...]:
     levels, best = table["epsilon"], table["pml"]
     # The optimum under the PML that an LDP design happens to have.
     above = min(

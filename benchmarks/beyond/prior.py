@@ -13,7 +13,7 @@ from extremal._common.plot import BLUE, GREY, VERMILION
 from extremal._common.types import Floats
 from extremal.model.evidence import l1_radius
 from extremal.studies.data import ORDER, anes96
-from extremal.studies.paper.panel import Check, Panel, close, fact, within
+from extremal.studies.paper.panel import Panel, PaperCheck, close, fact, within
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,7 +132,7 @@ def best_under_ldp(prior: ex.Prior, epsilon: float) -> float:
     return -float(found.fun)
 
 
-def _checks(prior: ex.Prior, table: dict[str, Floats]) -> tuple[Check, ...]:
+def _checks(prior: ex.Prior, table: dict[str, Floats]) -> tuple[PaperCheck, ...]:
     epsilon, value = table["epsilon"], table["optimal"]
     at = {e: np.flatnonzero(epsilon == e) for e in LEVELS}
     survey = ex.PriorSet.l1_ball(prior, l1_radius(prior.size, 944, CONFIDENCE))

@@ -9,7 +9,7 @@ import numpy as np
 import extremal as ex
 from extremal._common.plot import BLUE, GREEN, GREY, VERMILION
 from extremal._common.types import Floats
-from extremal.studies.paper.panel import Check, Panel, fact, within
+from extremal.studies.paper.panel import Panel, PaperCheck, fact, within
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +84,7 @@ def zipf(n: int) -> ex.Prior:
     return ex.Prior.from_counts(1 / np.arange(1, n + 1))
 
 
-def _checks(table: dict[str, Floats]) -> tuple[Check, ...]:
+def _checks(table: dict[str, Floats]) -> tuple[PaperCheck, ...]:
     value, bound, epsilon = table["optimal"], table["upper_bound"], table["epsilon"]
     last = table["symbols"] == SIZES[-1]
     small = [

@@ -13,7 +13,7 @@ from extremal._common.types import Floats
 from extremal.estimation.contrasts import Channel
 from extremal.optimization.estimates import standard_error
 from extremal.studies.data import ORDER, anes96
-from extremal.studies.paper.panel import Check, Panel, fact, within
+from extremal.studies.paper.panel import Panel, PaperCheck, fact, within
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,7 +121,7 @@ def _simulated(
     return found
 
 
-def _checks(table: dict[str, Floats], gap: float, leak: float) -> tuple[Check, ...]:
+def _checks(table: dict[str, Floats], gap: float, leak: float) -> tuple[PaperCheck, ...]:
     best, response = table["estimation_error"], table["randomized_response_error"]
     ratio = response / best
     simulated = np.concatenate([table[f"{name}_simulated"] / table[f"{name}_error"] for name in METHODS])
@@ -132,7 +132,7 @@ def _checks(table: dict[str, Floats], gap: float, leak: float) -> tuple[Check, .
     return (
         within("every mechanism leaks exactly ε", leak, 1e-9),
         within("the squared error is proven near the least possible", gap, GAP, "largest gap"),
-        Check(
+        PaperCheck(
             "simulated surveys have the exact error",
             "equal",
             f"largest relative difference {away:.3f} at {int(np.isfinite(simulated).sum())} points",

@@ -52,7 +52,7 @@ def near_disclosure(made: Audit) -> list[str]:
     ]
 
 
-def twins(names: Iterable[Any]) -> list[list[str]]:
+def lookalikes(names: Iterable[Any]) -> list[list[str]]:
     """Answers that differ in upper and lower case or in spaces alone, group by group."""
     same: dict[str, list[str]] = {}
     for text in map(str, names):

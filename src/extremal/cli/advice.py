@@ -46,11 +46,11 @@ def counted_prior(source: str | None, output: str | None) -> list[str]:
 def labels(names: Iterable[Any]) -> list[str]:
     """Answers that are perhaps one and the same, and answers that perhaps are none; a sentence for each kind."""
     from extremal.auditing.advice import gaps as missing_answers
-    from extremal.auditing.advice import twins
+    from extremal.auditing.advice import lookalikes
 
     found: list[str] = []
     texts = [str(name) for name in names]
-    alike = twins(texts)
+    alike = lookalikes(texts)
     if alike:
         shown = "; ".join(" and ".join(repr(show.name_of(text)) for text in group) for group in alike[:3])
         found.append(

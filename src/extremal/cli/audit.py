@@ -94,7 +94,7 @@ def audit(
     _check(source, pairs, page, output, markdown)
     if pairs.pairs is not None:
         tested = _test(pairs, epsilon, prior)
-        _give(PairsAnswer(tested), output, markdown)
+        _give(PairsResult(tested), output, markdown)
         if tested.violation:
             raise CheckFailed("")
         return
@@ -146,14 +146,14 @@ def _check(
         )
 
 
-def _give(answer: AuditAnswer | PairsAnswer, output: Output, markdown: bool) -> None:
+def _give(result: AuditResult | PairsResult, output: Output, markdown: bool) -> None:
     if markdown:
-        print(show.visible(answer.markdown()), end="")
+        print(show.visible(result.markdown()), end="")
     else:
-        output.give(answer)
+        output.give(result)
 
 
-def _audit(source: str, prior: str | None) -> AuditAnswer:
+def _audit(source: str, prior: str | None) -> AuditResult:
     """The audit of a mechanism file, or of a matrix under a prior."""
     text = read_text(source)
     with progress("proving the mechanism"):
@@ -169,7 +169,7 @@ def _audit(source: str, prior: str | None) -> AuditAnswer:
             remedy="give --prior 0.5,0.3,0.2",
         )
     with progress("auditing"):
-        return AuditAnswer(chosen, found, ex.audit(chosen, found), prior is None)
+        return AuditResult(chosen, found, ex.audit(chosen, found), prior is None)
 
 
 def _test(pairs: PairsOptions, epsilon: float | None, prior: str | None) -> PairsAudit:
@@ -188,7 +188,7 @@ def _test(pairs: PairsOptions, epsilon: float | None, prior: str | None) -> Pair
 
 
 @dataclass(frozen=True, eq=False)
-class PairsAnswer:
+class PairsResult:
     """What the pairs show."""
 
     found: PairsAudit
@@ -207,7 +207,7 @@ class PairsAnswer:
 
 
 @dataclass(frozen=True, eq=False)
-class AuditAnswer:
+class AuditResult:
     """What the reports of a mechanism tell."""
 
     prior: ex.Prior | ex.PriorSet

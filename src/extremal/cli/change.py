@@ -81,9 +81,9 @@ def change(
     with progress("estimating"):
         before, after = ([wave.get(person) for person in people] for wave in waves)
         found = ex.panels.change(mechanisms, before, after, confidence, intervals=intervals)
-        answer = ChangeAnswer(found, ex.panels.leakage(mechanisms, [m.prior for m in mechanisms]))
-    output.table(answer.records())
-    output.give(answer)
+        result = ChangeResult(found, ex.panels.leakage(mechanisms, [m.prior for m in mechanisms]))
+    output.table(result.records())
+    output.give(result)
 
 
 def _both(given: list[str] | None, option: str) -> list[Any]:
@@ -109,7 +109,7 @@ def _wave(path: str, column: str | None, ids: str) -> dict[Any, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class ChangeAnswer:
+class ChangeResult:
     """How answers changed, and what both reports of a person tell."""
 
     found: Any

@@ -85,7 +85,7 @@ def design(
     output.mechanism(certified)
     if people is None and source.data is not None:  # those of a census are not those who will be asked
         people = learned.observations
-    output.give(DesignAnswer(source, learned, utility, made, certified, people, output.target))
+    output.give(DesignResult(source, learned, utility, made, certified, people, output.target))
 
 
 def _design(
@@ -133,7 +133,7 @@ def utility_of(name: str, prior: ex.Prior) -> ex.Utility | ex.utilities.Purpose:
 
 
 @dataclass(frozen=True, eq=False)
-class DesignAnswer:
+class DesignResult:
     """A design, its mechanism, and what to know before it is used."""
 
     source: options.PriorOptions
@@ -273,7 +273,7 @@ def certify(
     except ex.errors.CertificationError as error:
         raise CheckFailed(message_of(error)) from None
     output.mechanism(certified)
-    output.give(CertifyAnswer(certified, output.target))
+    output.give(CertifyResult(certified, output.target))
 
 
 def _certified(
@@ -293,7 +293,7 @@ def _certified(
 
 
 @dataclass(frozen=True, eq=False)
-class CertifyAnswer:
+class CertifyResult:
     """A certified mechanism, and for whom it is proved."""
 
     certified: ex.Certified

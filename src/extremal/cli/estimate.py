@@ -161,10 +161,10 @@ def estimate(
         )
     found = _estimate(source, certified, chosen, groups, reports, people, how)
     with progress("estimating"):
-        answer = EstimateAnswer(found, _tables(found, certified, chosen, more), _bounds(found, more.safe))
+        result = EstimateResult(found, _tables(found, certified, chosen, more), _bounds(found, more.safe))
     output.table(found.table.records())
-    output.give(answer)
-    if answer.warnings():
+    output.give(result)
+    if result.warnings():
         raise CheckFailed("")  # it has been said
 
 
@@ -204,7 +204,7 @@ def _estimate(
     how: IntervalOptions,
 ) -> Found:
     """The estimate, of groups and from a sample where columns say so."""
-    missing, reading = reports.missing or "refuse", options.FileOptions(reports.format, reports.delimiter)
+    missing, reading = reports.missing or "refuse", options.DataOptions(reports.format, reports.delimiter)
     sample = {key: name for key, name in vars(people).items() if name is not None}
     if not groups and not sample:
         counts = report_counts(source, chosen, certified, reading, missing)
@@ -244,7 +244,7 @@ def _tables(
 
 
 @dataclass(frozen=True, eq=False)
-class EstimateAnswer:
+class EstimateResult:
     """Shares, and what was asked for beside them."""
 
     found: Found

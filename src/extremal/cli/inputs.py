@@ -17,7 +17,7 @@ from extremal._common.files import open_file
 from extremal.errors import FileError, FormatError, PriorError
 from extremal.model.reading import Learned, Numbers, number, read_counts, read_json, split_labels
 
-from .options import FileOptions, KeyOptions, PriorOptions, only_with, other_than
+from .options import DataOptions, KeyOptions, PriorOptions, only_with, other_than
 from .progress import progress
 
 LARGEST_TEXT = 1 << 26  # bytes of a prior, counts or a matrix
@@ -50,7 +50,7 @@ def learn(source: PriorOptions) -> Learned:
         return Learned(numbers if names is None else Numbers(names, numbers.numbers), False)
     if source.data is not None:
         chosen = chosen_columns(source.column, source.columns)
-        counts = _counted(source.data, chosen, FileOptions(source.format, source.delimiter), source.missing)
+        counts = _counted(source.data, chosen, DataOptions(source.format, source.delimiter), source.missing)
     else:
         counts = read_counts(read_text(str(source.counts)), source.delimiter)
     counts = _ordered(counts, names, sort=source.data is not None)
@@ -71,7 +71,7 @@ def origin(source: PriorOptions, observations: int | None) -> str:
 
 
 def _counted(
-    path: str, column: str | tuple[str, ...] | None, reading: FileOptions, missing: str
+    path: str, column: str | tuple[str, ...] | None, reading: DataOptions, missing: str
 ) -> dict[Any, Any]:
     """How often each value stands in a column of a file, or each combination in several columns."""
     from extremal.release.files.source import read_counts
@@ -165,7 +165,7 @@ def report_counts(
     path: str,
     column: str | tuple[str, ...] | None,
     certified: ex.Certified,
-    reading: FileOptions,
+    reading: DataOptions,
     missing: str,
 ) -> dict[Any, int]:
     """How often each report stands in a column of a file, or each combination in several columns."""

@@ -150,7 +150,7 @@ class PriorOptions:
 
 
 @dataclass(frozen=True)
-class FileOptions:
+class DataOptions:
     """How a file of data is read."""
 
     format: Format = None

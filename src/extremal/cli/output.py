@@ -1,4 +1,4 @@
-"""Where an answer goes: a table or a mechanism in a file or a pipe, JSON for programs, else text for people.
+"""Where a result goes: a table or a mechanism in a file or a pipe, JSON for programs, else text for people.
 
 Files are written whole or not at all, and never over something that is there unless that was asked for.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Records = Sequence[Mapping[str, Any]]
 
 
-class Answer(Protocol):
+class Result(Protocol):
     """What a command found."""
 
     def facts(self) -> dict[str, Any]:
@@ -36,7 +36,7 @@ class Answer(Protocol):
 
 @dataclass(frozen=True)
 class Output:
-    """Where an answer goes, and the table that it has."""
+    """Where a result goes, and the table that it has."""
 
     target: options.Table = None
     overwrite: options.Overwrite = False
@@ -52,20 +52,20 @@ class Output:
         """Write the table, if a target was given."""
         write_table(records, self.target, self.overwrite)
 
-    def give(self, answer: Answer) -> None:
-        """Print the answer."""
+    def give(self, result: Result) -> None:
+        """Print the result."""
         if self.as_json:
-            show.print_json(answer.facts())
+            show.print_json(result.facts())
             return
         out = show.console(to_stderr=self.target == "-")
-        answer.tell(out)
+        result.tell(out)
         if self.target is not None and self.target != "-":
             show.lines(out, ["", f"{self.holds} in {self.target}"])
 
 
 @dataclass(frozen=True)
 class MechanismOutput(Output):
-    """Where an answer goes, and the certified mechanism that it has."""
+    """Where a result goes, and the certified mechanism that it has."""
 
     target: Annotated[
         str | None,

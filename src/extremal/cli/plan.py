@@ -130,7 +130,7 @@ def plan(
                 how: Any = {"intervals": intervals, "confidence": confidence, "power": power, "answer": named}
                 found = ex.plan(certified or prior, people=people, epsilon=epsilon, **how, **vars(goal))
             drawn = None if picture is None else ex.planning.precision(prior, confidence=confidence)
-        planned = PlanAnswer(found, drawn=drawn, picture=picture)
+        planned = PlanResult(found, drawn=drawn, picture=picture)
     planned.draw(output.overwrite)
     if planned.found is not None:
         output.table(planned.records())
@@ -145,7 +145,7 @@ def _check_picture(picture: str | None, overwrite: bool) -> None:
 
 def _least(
     prior: ex.Prior, goal: LeastOptions, people: int | None, confidence: float, others: dict[str, Any]
-) -> PlanAnswer:
+) -> PlanResult:
     """The smallest epsilon for a goal, and what to expect from it."""
     option = "--efficiency" if goal.half_width is None else "--half-width"
     given = [f"--{name}" for name, value in others.items() if value is not None]
@@ -158,11 +158,11 @@ def _least(
     with progress("planning"):
         least = ex.planning.least_epsilon(prior, goal.efficiency, confidence=confidence, **wish)
         found = None if people is None else ex.plan(least.design, people=people, confidence=confidence)
-    return PlanAnswer(found, least)
+    return PlanResult(found, least)
 
 
 @dataclass(frozen=True, eq=False)
-class PlanAnswer:
+class PlanResult:
     """What to expect from so many people, which epsilon is the smallest, and a picture."""
 
     found: ex.planning.Plan | None

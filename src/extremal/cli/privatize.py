@@ -98,7 +98,7 @@ def privatize(
     columns: options.Columns = None,
     drawing: options.KeyOptions,
     release: ReleaseOptions,
-    reading: options.FileOptions,
+    reading: options.DataOptions,
 ) -> None:
     """Replace the answers in a file with random reports, drawn with secure randomness.
 
@@ -134,8 +134,8 @@ def privatize(
         done = _run(data, output, jobs, terms, FileOptions(release.order, release.overwrite, format))
     # For the person who runs this alone, so never on standard output, which may be passed on.
     show.warnings(show.console(to_stderr=True), done.notes)
-    answer = PrivatizeAnswer(output, jobs, done, named or list(jobs), data.columns, reasons, drawing.key_file)
-    Output("-" if output == "-" else None, as_json=release.as_json).give(answer)
+    result = PrivatizeResult(output, jobs, done, named or list(jobs), data.columns, reasons, drawing.key_file)
+    Output("-" if output == "-" else None, as_json=release.as_json).give(result)
 
 
 def _ledger(given: str | None, key_file: str | None) -> str | None:
@@ -215,7 +215,7 @@ def _name(column: str | tuple[str, ...]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class PrivatizeAnswer:
+class PrivatizeResult:
     """What was written, what was dropped, and what stayed as it was."""
 
     target: str
@@ -316,7 +316,7 @@ def round_numbers(
     ] = False,
     overwrite: options.Overwrite = False,
     drawing: options.KeyOptions,
-    reading: options.FileOptions,
+    reading: options.DataOptions,
 ) -> None:
     """Round numbers at random to a few points, so that they can be answers of a mechanism.
 

@@ -90,7 +90,7 @@ def regress(
     ] = False,
     tests: Annotated[bool, typer.Option("--tests", help="Also print a test of each term.")] = False,
     output: Output,
-    reading: options.FileOptions,
+    reading: options.DataOptions,
 ) -> None:
     """Fit a model of how true answers depend on other columns, from reports.
 
@@ -118,9 +118,9 @@ def regress(
     output.table(found.records())
     with progress("effects and tests"):
         more = {"shares": found.shares(), "effects": found.effects()} if effects else {}
-        answer = RegressAnswer(found, more, found.tests() if tests else None)
-    output.give(answer)
-    if answer.warnings():
+        result = RegressResult(found, more, found.tests() if tests else None)
+    output.give(result)
+    if result.warnings():
         raise CheckFailed("")  # it has been said
 
 
@@ -146,7 +146,7 @@ def _mechanisms(given: list[str]) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class RegressAnswer:
+class RegressResult:
     """A fitted model, and what was asked for beside its coefficients."""
 
     found: ex.Regression

@@ -49,11 +49,11 @@ def demo(
     check_folder(output)
     with progress("demo:") as bar:
         done, report = make(output, epsilon, progress=bar)
-    Output(as_json=as_json).give(DemoAnswer(done, report))
+    Output(as_json=as_json).give(DemoResult(done, report))
 
 
 @dataclass(frozen=True, eq=False)
-class DemoAnswer:
+class DemoResult:
     """The demo; its report says more."""
 
     done: Demo
@@ -136,13 +136,13 @@ def reproduce(
     check_folder(output)
     with progress("reproducing") as bar:
         done = run(output, figure, SEED if seed is None else seed, bar)
-    Output(as_json=as_json).give(ReproduceAnswer(done))
+    Output(as_json=as_json).give(ReproduceResult(done))
     if not done.passed:
         raise CheckFailed("")
 
 
 @dataclass(frozen=True, eq=False)
-class ReproduceAnswer:
+class ReproduceResult:
     """The paper's numbers, with the verdict on each."""
 
     done: Reproduction

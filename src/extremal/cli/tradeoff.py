@@ -79,7 +79,7 @@ def tradeoff(
     """Show what the best design is worth at each epsilon, next to randomized response with the same leakage."""
     output.check()
     prior = learn(source).prior
-    answer: TradeoffAnswer | SamplesAnswer
+    result: TradeoffResult | SamplesResult
     if samples is not None:
         if output.picture:
             raise FileError(
@@ -93,20 +93,20 @@ def tradeoff(
         )
         with progress("designing") as bar:
             found = ex.sample_tradeoff(prior, level, sizes, utility_of(utility, prior), progress=bar)
-        answer = SamplesAnswer(found, utility, prior, output.target)
+        result = SamplesResult(found, utility, prior, output.target)
     else:
         levels = _levels(epsilons, points, prior.epsilon_max)
         with progress("designing") as bar:
             curve = ex.tradeoff(prior, levels, utility_of(utility, prior), progress=bar)
-        answer = TradeoffAnswer(curve, utility, output.target)
+        result = TradeoffResult(curve, utility, output.target)
         if output.picture:
             from extremal.auditing import pictures
 
             write_text(str(output.target), pictures.curve(curve) + "\n", output.overwrite)
     if not output.picture:
-        output.table(answer.rows())
+        output.table(result.rows())
     if output.target != "-":
-        output.give(answer)
+        output.give(result)
 
 
 def _numbers(text: str, error: ex.errors.ExtremalError) -> list[float]:
@@ -146,7 +146,7 @@ def _only_level(text: str | None, points: int | None) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class TradeoffAnswer:
+class TradeoffResult:
     """The best utility at each epsilon."""
 
     curve: Tradeoff
@@ -199,7 +199,7 @@ class TradeoffAnswer:
 
 
 @dataclass(frozen=True, eq=False)
-class SamplesAnswer:
+class SamplesResult:
     """The best utility for every prior that fits a sample, by the size of the sample."""
 
     curve: SampleTradeoff

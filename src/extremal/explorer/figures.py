@@ -12,7 +12,7 @@ from extremal._common.json import finite_or_none
 from extremal._common.words import at_least, factor
 from extremal.auditing import pictures
 from extremal.auditing import text as audit_text
-from extremal.auditing.advice import disclosure, gaps, twins
+from extremal.auditing.advice import disclosure, gaps, lookalikes
 from extremal.auditing.report import CERTAIN, FALLS, matrix_section
 from extremal.auditing.wording import sentence_case
 from extremal.estimation.promise import FIGURES
@@ -166,7 +166,7 @@ def warnings(made: Made, answer: Figures) -> list[str]:
         found.append(
             "This is too small to say anything: no share can be told from 0. Ask more people, or allow a larger ε."
         )
-    alike = twins(made.prior.labels)
+    alike = lookalikes(made.prior.labels)
     if alike:
         named = "; ".join(" and ".join(f"“{text}”" for text in group) for group in alike[:3])
         found.append(f"These answers differ only in upper and lower case or in spaces: {named}.")

@@ -80,7 +80,7 @@ def is_own_name(name: str, host: str) -> bool:
     return True
 
 
-class Limits:
+class TaskLimit:
     """Refuses tasks beyond `MOST_TASKS` at once, which bounds the bytes in memory too."""
 
     def __init__(self, app: ASGIApp) -> None:

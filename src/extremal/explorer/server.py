@@ -33,7 +33,7 @@ from extremal._common.web import is_loopback, listen
 from extremal.studies.data import ORDER, anes96
 
 from .files import FILES
-from .guard import LARGEST_BODY, Guard, Limits, read_body
+from .guard import LARGEST_BODY, Guard, TaskLimit, read_body
 from .pool import Pool
 from .priors import editor_text
 from .state import MEASURES, PURPOSES
@@ -75,7 +75,7 @@ def create_app(token: str, host: str = "127.0.0.1") -> ASGIApp:
 
     routes = [Route(path, page) for path in PAGE]
     routes += [Route("/api/options", options), Route("/api/{task}", task, methods=["POST"])]
-    return Guard(Limits(Starlette(routes=routes, lifespan=lifespan)), host, token)
+    return Guard(TaskLimit(Starlette(routes=routes, lifespan=lifespan)), host, token)
 
 
 async def read_document(request: Request) -> dict[str, Any] | None:

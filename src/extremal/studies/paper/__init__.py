@@ -20,7 +20,7 @@ from . import examples
 from .figure_1 import figure_1a, figure_1b
 from .figure_4 import figure_4a, figure_4b
 from .figures_2_3 import figure_2a, figure_2b, figure_3a, figure_3b
-from .panel import Check, Panel, markdown, summary
+from .panel import Panel, PaperCheck, markdown, summary
 
 __all__ = ["FIGURES", "SEED", "Check", "Panel", "Reproduction", "draw", "reproduce"]
 
@@ -51,7 +51,7 @@ class Reproduction:
     report: Path
 
     @property
-    def checks(self) -> tuple[Check, ...]:
+    def checks(self) -> tuple[PaperCheck, ...]:
         """All checks of all panels."""
         return tuple(check for panel in self.panels for check in panel.checks)
 

@@ -13,7 +13,7 @@ from extremal.theory import closed_form
 from extremal.theory.majorization import majorizes
 
 from ..._common.types import Floats
-from .panel import Check, Panel, close, fact, within
+from .panel import Panel, PaperCheck, close, fact, within
 from .simulation import mutual_information
 
 THREE = ex.Prior([0.5, 0.3, 0.2])
@@ -49,7 +49,7 @@ def make(seed: int) -> Panel:
     return Panel("examples", "Examples and numbers in the text", settings, {"": table}, checks)
 
 
-def _examples(first: Floats, second: Floats) -> tuple[Check, ...]:
+def _examples(first: Floats, second: Floats) -> tuple[PaperCheck, ...]:
     prior = ex.Prior([2 / 5, 1 / 5, 1 / 5, 1 / 5])
     four, level = ex.Prior.uniform(4), math.log(3)
     best = ex.mutual_information(four, ex.theory.enumerated(four, level))
@@ -79,7 +79,7 @@ def _examples(first: Floats, second: Floats) -> tuple[Check, ...]:
     )
 
 
-def _text() -> tuple[Check, ...]:
+def _text() -> tuple[PaperCheck, ...]:
     sizes = (2, 3, 4, 10, 100)
     zero = max(abs(closed_form.uniform_mutual_information(n, 0)) for n in sizes)
     full = max(abs(closed_form.uniform_mutual_information(n, math.log(n)) - math.log(n)) for n in sizes)
@@ -126,7 +126,7 @@ def _text() -> tuple[Check, ...]:
     )
 
 
-def _errata(seed: int) -> tuple[Check, ...]:
+def _errata(seed: int) -> tuple[PaperCheck, ...]:
     return (
         _last_region(),
         _symmetry(),
@@ -147,7 +147,7 @@ def _errata(seed: int) -> tuple[Check, ...]:
     )
 
 
-def _last_region() -> Check:
+def _last_region() -> PaperCheck:
     from scipy.optimize import linprog
 
     V = ex.theory.extremal_lift_vectors(THREE, math.log(3))
@@ -165,7 +165,7 @@ def _last_region() -> Check:
     )
 
 
-def _symmetry() -> Check:
+def _symmetry() -> PaperCheck:
     """A utility that treats symbols differently: three decisions with unequal gains."""
     utility = ex.ExpectedGain(np.cos(np.arange(9)).reshape(3, 3), "three decisions")
     worst = 0.0
@@ -182,7 +182,7 @@ def _symmetry() -> Check:
     )
 
 
-def _remark_2() -> Check:
+def _remark_2() -> PaperCheck:
     n, k = 4, 2
     count = len(ex.theory.extremal_lift_vectors(ex.Prior.uniform(n), math.log(n / (n - k + 0.5))))
     bound = sum((n - l + 1) * math.comb(n, l - 1) for l in range(1, k + 1))
@@ -195,7 +195,7 @@ def _remark_2() -> Check:
     )
 
 
-def _example_3_infeasible() -> Check:
+def _example_3_infeasible() -> PaperCheck:
     edges, p = THREE.region_edges, float(THREE.probabilities[2])
     largest = max((1 - math.exp(e) * (1 - p)) / p for e in np.linspace(edges[1], edges[2], 100)[1:])
     return fact(
@@ -207,7 +207,7 @@ def _example_3_infeasible() -> Check:
     )
 
 
-def _duplicates() -> Check:
+def _duplicates() -> PaperCheck:
     """Algorithm 1 as printed, at the edge epsilon_1 where the element r is 0 for two choices of J."""
     c, p = 1.25, (0.5, 0.3, 0.2)
     found = []
@@ -230,7 +230,7 @@ def _duplicates() -> Check:
     )
 
 
-def _misprinted_estimate(seed: int) -> Check:
+def _misprinted_estimate(seed: int) -> PaperCheck:
     prior = ex.Prior([0.55, 0.45])
     joint = prior.probabilities[:, None] * closed_form.binary(prior, 0.4).matrix
     f = np.random.default_rng([seed, 5]).multinomial(1000, joint.ravel()).reshape(2, 2).astype(float)
@@ -245,7 +245,7 @@ def _misprinted_estimate(seed: int) -> Check:
     )
 
 
-def _output_distribution() -> Check:
+def _output_distribution() -> PaperCheck:
     away = np.abs(
         ex.theory.randomized_response(THREE, 1.0).output_distribution(THREE) - THREE.probabilities
     ).max()
@@ -260,7 +260,7 @@ def _output_distribution() -> Check:
     )
 
 
-def _redundant_row() -> Check:
+def _redundant_row() -> PaperCheck:
     V = ex.theory.extremal_lift_vectors(THREE, 0.4)
     away = float(np.abs(V @ THREE.probabilities - 1).max())
     return fact(

@@ -12,7 +12,7 @@ from extremal._common.plot import BLACK, BLUE, ORANGE
 from extremal.theory import closed_form
 
 from ..._common.types import Floats
-from .panel import Check, Panel, close, fact, within
+from .panel import Panel, PaperCheck, close, fact, within
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +77,7 @@ def best_vertices(prior: ex.Prior, rate: Floats) -> Floats:
     return np.array(best)
 
 
-def common_checks(prior: ex.Prior, table: dict[str, Floats]) -> tuple[Check, ...]:
+def common_checks(prior: ex.Prior, table: dict[str, Floats]) -> tuple[PaperCheck, ...]:
     """What the paper says of both panels."""
     rate, best, response = table["exp_epsilon"], table["optimal"], table["randomized_response"]
     enumerated = best_vertices(prior, rate)
@@ -113,7 +113,11 @@ def slopes(rate: Floats, value: Floats, at: float) -> tuple[float, float]:
 
 
 def panel(
-    name: str, title: str, table: dict[str, Floats], checks: tuple[Check, ...], legend: tuple[float, float]
+    name: str,
+    title: str,
+    table: dict[str, Floats],
+    checks: tuple[PaperCheck, ...],
+    legend: tuple[float, float],
 ) -> Panel:
     """The panel with the paper's axes; it writes the axis limits as 1.1 times the last coordinate it names."""
 

@@ -12,7 +12,7 @@ from extremal._common.plot import BLACK, GREY, SKY, VERMILION
 from extremal.theory import closed_form
 
 from ..._common.types import Floats
-from .panel import Check, Panel, close, fact, within
+from .panel import Panel, PaperCheck, close, fact, within
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -171,7 +171,7 @@ def _checks(
     value: Floats,
     best: Floats,
     stated: list[list[float]],
-) -> tuple[Check, ...]:
+) -> tuple[PaperCheck, ...]:
     optimal = closed_form.binary(prior, epsilon).matrix.T  # its two columns are the two optimal points
     found = corners[best]
     apart = np.abs(found[:, None] - optimal[None]).max(axis=2)
@@ -210,7 +210,7 @@ def _checks(
     )
 
 
-def _inactive_errata(prior: ex.Prior) -> tuple[Check, ...]:
+def _inactive_errata(prior: ex.Prior) -> tuple[PaperCheck, ...]:
     p, q = prior.probabilities
     return (
         fact(
@@ -223,7 +223,7 @@ def _inactive_errata(prior: ex.Prior) -> tuple[Check, ...]:
     )
 
 
-def _active_errata(prior: ex.Prior, epsilon: float) -> tuple[Check, ...]:
+def _active_errata(prior: ex.Prior, epsilon: float) -> tuple[PaperCheck, ...]:
     posterior = ex.theory.adversary.posterior(prior, closed_form.binary(prior, epsilon), 1)
     return (
         fact(

@@ -11,7 +11,7 @@ import extremal as ex
 from extremal._common.plot import BLACK, BLUE, ORANGE
 from extremal.theory import closed_form
 
-from .panel import Check, Panel, fact
+from .panel import Panel, PaperCheck, fact
 from .simulation import (
     CORRELATION,
     FIVE,
@@ -72,7 +72,7 @@ def simulated(
         **{f"optimal_run_{k + 1}": best[:, k] for k in range(RUNS)},
         **{f"randomized_response_run_{k + 1}": other[:, k] for k in range(RUNS)},
     }
-    checks: tuple[Check, ...] = (
+    checks: tuple[PaperCheck, ...] = (
         equal_leakage(e),
         *agreement_checks("optimal", measure, best, p * e.optimal, best_exact),
         *agreement_checks("randomized response", measure, other, p * e.response, other_exact),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Check:
+class PaperCheck:
     """One statement, what it says, what was found here, and whether the two agree.
 
     `passed` is None where it could not be checked, for want of an optional library.
@@ -44,7 +44,7 @@ class Panel:
     title: str
     settings: Mapping[str, str]
     tables: Mapping[str, Mapping[str, Sequence[Any] | NDArray[Any]]] = field(default_factory=dict)
-    checks: tuple[Check, ...] = ()
+    checks: tuple[PaperCheck, ...] = ()
     draw: Callable[[Axes], None] | None = None
     size: tuple[float, float] = (5.4, 4.4)
     remarks: tuple[str, ...] = ()
@@ -66,21 +66,21 @@ class Panel:
         return tuple(files)
 
 
-def close(statement: str, stated: float, found: float, tolerance: float = 1e-12) -> Check:
+def close(statement: str, stated: float, found: float, tolerance: float = 1e-12) -> PaperCheck:
     """A check that one number is the stated one."""
     agrees = bool(abs(stated - found) <= tolerance)
-    return Check(statement, number(stated), number(found), f"{tolerance:.0e}", agrees)
+    return PaperCheck(statement, number(stated), number(found), f"{tolerance:.0e}", agrees)
 
 
-def within(statement: str, worst: float, tolerance: float, what: str = "largest difference") -> Check:
+def within(statement: str, worst: float, tolerance: float, what: str = "largest difference") -> PaperCheck:
     """A check that a largest difference, over many points, stays within the tolerance."""
-    return Check(statement, "equal", f"{what} {worst:.1e}", f"{tolerance:.0e}", bool(worst <= tolerance))
+    return PaperCheck(statement, "equal", f"{what} {worst:.1e}", f"{tolerance:.0e}", bool(worst <= tolerance))
 
 
-def fact(statement: str, stated: str, found: str, passed: bool | None, erratum: bool = False) -> Check:
+def fact(statement: str, stated: str, found: str, passed: bool | None, erratum: bool = False) -> PaperCheck:
     """A check that something holds, without a tolerance."""
     verdict = None if passed is None else bool(passed)
-    return Check(statement, stated, found, "exact", verdict, erratum)
+    return PaperCheck(statement, stated, found, "exact", verdict, erratum)
 
 
 def number(x: float) -> str:
@@ -130,7 +130,7 @@ def markdown(panels: Sequence[Panel], seconds: Sequence[float], seed: int) -> st
     return "\n".join(lines) + "\n"
 
 
-def summary(checks: Sequence[Check]) -> str:
+def summary(checks: Sequence[PaperCheck]) -> str:
     """One sentence on how many checks passed."""
     plain = [check for check in checks if not check.erratum]
     errata = [check for check in checks if check.erratum]
@@ -174,7 +174,7 @@ def _section(panel: Panel) -> list[str]:
     return lines
 
 
-def _check(check: Check) -> str:
+def _check(check: PaperCheck) -> str:
     if check.passed is None:
         verdict = "not run"
     elif check.passed:

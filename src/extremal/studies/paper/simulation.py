@@ -19,7 +19,7 @@ import extremal as ex
 from extremal.theory import closed_form
 
 from ..._common.types import Floats
-from .panel import Check, fact
+from .panel import PaperCheck, fact
 
 Counts = NDArray[np.int64]
 
@@ -191,7 +191,7 @@ CORRELATION = Measure(
 
 def agreement_checks(
     who: str, measure: Measure, runs: Floats, joint: Floats, exact: Floats
-) -> tuple[Check, Check]:
+) -> tuple[PaperCheck, PaperCheck]:
     """Whether the runs, shape (levels, 10), scatter around the exact means as chance allows.
 
     First level by level, with an error rate of 0.001 for all levels together. Then the average over all levels, by
@@ -208,14 +208,14 @@ def agreement_checks(
     pooled = float(abs(away.mean()) / (away.std(ddof=1) / math.sqrt(count)))
     pooled_limit = float(t.isf(0.001 / 2, count - 1))
     return (
-        Check(
+        PaperCheck(
             f"{who}: the mean of 10 runs agrees with the exact mean at each of {len(runs)} levels",
             "the mean",
             f"at most {worst:.1f} standard errors away, probability {chance:.1e}",
             f"{limit:.1e} (0.001 in all)",
             chance >= limit,
         ),
-        Check(
+        PaperCheck(
             f"{who}: and so does the mean over all levels",
             "the mean",
             f"{away.mean():+.1e}, {pooled:.2f} standard errors",
@@ -233,7 +233,7 @@ def tail(value: Floats, mean: Floats, error: Floats, skewed: bool) -> Floats:
     return np.asarray(2 * np.minimum(law.cdf(value), law.sf(value)))
 
 
-def equal_leakage(e: Experiment) -> Check:
+def equal_leakage(e: Experiment) -> PaperCheck:
     """Both mechanisms leak exactly epsilon at every level."""
     worst = 0.0
     for epsilon, one, other in zip(e.epsilons, e.optimal, e.response, strict=True):

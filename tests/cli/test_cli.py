@@ -425,3 +425,22 @@ def test_numbers_and_truth_values_survive_the_way_through_json(tmp_path, monkeyp
     done = run("tradeoff", "--prior", "0.5,0.5", "--epsilons", "5", "--json")
     assert json.loads(done.out)["points"][0]["method"] == "identity"
     assert run("estimate", "-", "-m", "-", "--json").status == 2
+
+
+def test_a_design_says_why_its_search_ended():
+    given = ["design", "--prior", "0.3,0.25,0.2,0.15,0.1", "-e", "0.7"]
+    for options, why in (([], "REACHED"), (["--time-limit", "0"], "TIME")):
+        prior = ex.Prior([0.3, 0.25, 0.2, 0.15, 0.1])
+        made = ex.design(prior, 0.7, time_limit=0 if options else None)
+        assert made.stats.why.name == why
+        assert json.loads(run(*given, *options, "--json").out)["why"] == made.stats.why.value
+        assert made.stats.why.value in " ".join(run(*given, *options).out.split())
+
+
+def test_why_a_search_ended_is_said_in_words_of_the_command_line():
+    from extremal.cli.design import _in_words
+    from extremal.optimization.effort import Why
+
+    for why in Why:
+        assert "=" not in _in_words(why.value)
+        assert "math" not in _in_words(why.value)

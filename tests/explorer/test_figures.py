@@ -347,3 +347,8 @@ def test_every_file_is_made(name, final):
         assert ex.Certified.from_json(content.decode()) == made.certified
     if name == "report.md":
         assert content.decode() == made.audit.to_markdown()
+
+
+def test_the_page_says_why_the_search_ended():
+    made = ex.design(ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2}), 0.6)
+    assert f"; {made.stats.why.value}; certified" in shown()["method"]

@@ -176,7 +176,7 @@ class DesignResult:
             "gap": made.gap,
             "proven_optimal": made.proven,
             "method": made.method,
-            "why": made.stats.why.value,
+            "why": _in_words(made.stats.why.value),
             "region": made.region,
             "full_disclosure": made.region > self.prior.size,
             "seconds": made.stats.seconds,
@@ -214,7 +214,7 @@ class DesignResult:
             out, f"Mechanism at epsilon = {self.made.epsilon:g} (answers down, reports across, in %)"
         )
         show.heat_map(out, self.certified.between)
-        show.sentences(out, str(self.made).splitlines())
+        show.sentences(out, _in_words(str(self.made)).splitlines())
         show.heading(out, "What each report can tell, at most")
         out.print(show.leakage_table(out, audit))
         show.heading(out, "The risk")
@@ -228,6 +228,11 @@ class DesignResult:
             show.sentences(out, notes)
         if self.target is None:
             show.facts(out, ["", "Nothing was written; keep the mechanism with -o mechanism.json"])
+
+
+def _in_words(text: str) -> str:
+    """What a design says of itself, with options in place of arguments."""
+    return text.replace("time_limit=math.inf", "--time-limit inf")
 
 
 def certify(

@@ -230,8 +230,8 @@ def _method(made: Made) -> str:
         kept = (
             f" {design.utility.name.capitalize()}: {design.value:.4g}; the answer itself has {ceiling:.4g}."
         )
-    still = "" if made.final else "; the search goes on"
-    return f"{n} answers, {m} reports; {proof}{still}; certified for ε = {design.epsilon:.6g}.{kept}"
+    ended = design.stats.why.value.partition(";")[0] if made.final else "the search goes on"
+    return f"{n} answers, {m} reports; {proof}; {ended}; certified for ε = {design.epsilon:.6g}.{kept}"
 
 
 def _sections(figures: Figures) -> list[Figures]:

@@ -116,7 +116,9 @@ def simulate_ours(prior: ex.Prior, design: ex.Design, rng: np.random.Generator) 
         source = ex.randomness.SeededWords(int(rng.integers(2**31)))
         reports = certified.privatize(labels, source=source, allow_true_answers=True)
         return ex.estimate(
-            certified, reports, method="inverse", prior=ex.Prior(prior.probabilities, mechanism.inputs)
+            certified,
+            reports,
+            method=ex.Method("inverse", prior=ex.Prior(prior.probabilities, mechanism.inputs)),
         ).shares
 
     return simulate(once, prior, rng)

@@ -56,9 +56,12 @@ def _likelihood(report: Report) -> None:
     for name, mechanism in cases:
         counts = _drawn(rng, prior.probabilities, mechanism.matrix, 10**8)
         given = dict(zip(mechanism.outputs, counts.tolist(), strict=True))
-        timed = best(lambda m=mechanism, g=given: ex.estimate(m, g, prior=prior))
+        timed = best(lambda m=mechanism, g=given: ex.estimate(m, g, method=ex.Method(prior=prior)))
         intervals = best(
-            lambda m=mechanism, g=given: ex.estimate(m, g, prior=prior, intervals="all").upper, runs=1
+            lambda m=mechanism, g=given: (
+                ex.estimate(m, g, method=ex.Method(prior=prior), intervals="all").upper
+            ),
+            runs=1,
         )
         ok = report.check(f"maximum likelihood, {name}, within 1 s: {timed.seconds:.2f}", timed.seconds <= 1)
         table.row(name, size, timed.seconds, intervals.seconds, timed.result.gap, ok=ok, cpu=timed.cpu)

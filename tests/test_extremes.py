@@ -126,14 +126,20 @@ CALLS = {
     "estimates": lambda d: str(
         ex.estimate(d.one(MECHANISM, d.mechanism()), d.reports(), d.one(0.95, d.odd()))
     ),
-    "weights": lambda d: str(ex.estimate(MECHANISM, d.reports(5), weights=d.vector(d.one(5, 6)))),
-    "groups": lambda d: str(ex.estimate(MECHANISM, [0, 1, 2, 0, 1], weights=d.vector(5), by=d.vector(5))),
+    "weights": lambda d: str(
+        ex.estimate(MECHANISM, d.reports(5), sample=ex.SampleDesign(weights=d.vector(d.one(5, 6))))
+    ),
+    "groups": lambda d: str(
+        ex.estimate(MECHANISM, [0, 1, 2, 0, 1], sample=ex.SampleDesign(weights=d.vector(5)), by=d.vector(5))
+    ),
     "clusters": lambda d: str(
-        ex.estimate(MECHANISM, [0, 1, 2, 0, 1], strata=d.vector(5), clusters=d.vector(5))
+        ex.estimate(
+            MECHANISM, [0, 1, 2, 0, 1], sample=ex.SampleDesign(strata=d.vector(5), clusters=d.vector(5))
+        )
     ),
     "counts": lambda d: str(ex.estimate(MECHANISM, {k: d.odd() for k in range(3)})),
     "the mode": lambda d: str(
-        ex.estimate(MECHANISM, [0, 1], method="map", prior=d.prior(), strength=d.odd())
+        ex.estimate(MECHANISM, [0, 1], method=ex.Method("map", prior=d.prior(), strength=d.odd()))
     ),
     "scores": lambda d: str(
         ex.estimate(MECHANISM, [0, 1, 2, 0]).mean(d.one(d.vector(3), [d.signed(), 0, 1]))
@@ -147,7 +153,9 @@ CALLS = {
     "plans": lambda d: str(
         ex.plan(CERTIFIED, **{d.one("people", "width", "difference"): d.one(d.size(), d.odd())})
     ),
-    "plans for a coefficient": lambda d: str(ex.plan(CERTIFIED, coefficient=d.signed(), answer=0)),
+    "plans for a coefficient": lambda d: str(
+        ex.plan(CERTIFIED, coefficient=ex.planning.Effect(d.signed(), 0))
+    ),
     "least levels": lambda d: ex.planning.least_epsilon(THREE, people=d.odd(), half_width=d.size()),
     "precision": lambda d: ex.planning.precision(d.prior(), [d.one(0.5, d.size())], [d.odd()]),
     "waves": lambda d: str(ex.panels.change((MECHANISM, MECHANISM), d.reports(6), d.reports(6))),

@@ -23,11 +23,12 @@ from .certification.certify import certify
 from .certification.check import check_design
 from .draw.keys import Keyed
 from .estimation.counts import ReportCounts
-from .estimation.estimate import estimate
+from .estimation.estimate import Method, estimate
 from .estimation.plan import plan
 from .estimation.regression.regress import regress
 from .estimation.regression.result import Regression
 from .estimation.result import Estimate
+from .estimation.survey import SampleDesign
 from .model.leakage import epsilon_pml, pml
 from .model.mechanism import Mechanism
 from .model.notion import LDP, LIP, PML, MaximalLeakage
@@ -58,10 +59,12 @@ __all__ = [
     "Keyed",
     "MaximalLeakage",
     "Mechanism",
+    "Method",
     "Prior",
     "PriorSet",
     "Regression",
     "ReportCounts",
+    "SampleDesign",
     "Utility",
     "audit",
     "audit_pairs",

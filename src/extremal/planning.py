@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from .estimation.least_epsilon import LeastEpsilon, least_epsilon
+from .estimation.plan import Effect
 from .estimation.plan_result import Plan, precision_sentence
 from .estimation.planning import ExpectedError, SampleSizes, compare_sample_sizes, expected_error, sample_size
 from .estimation.precision import Precision, precision
 
 __all__ = [
+    "Effect",
     "ExpectedError",
     "LeastEpsilon",
     "Plan",

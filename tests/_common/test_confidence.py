@@ -11,11 +11,11 @@ from tests.support.wording import refused
 
 PRIOR = ex.Prior([0.5, 0.5])
 SOFT = ex.Mechanism([[0.8, 0.2], [0.2, 0.8]])
-ESTIMATE = ex.estimate(SOFT, {0: 30, 1: 20}, prior=PRIOR)
+ESTIMATE = ex.estimate(SOFT, {0: 30, 1: 20}, method=ex.Method(prior=PRIOR))
 
 SAMPLES = {  # whoever draws conclusions from a sample can never be certain
     "sets from counts": lambda c: ex.PriorSet.from_counts([3, 4], confidence=c),
-    "estimates": lambda c: ex.estimate(SOFT, {0: 30, 1: 20}, c, prior=PRIOR),
+    "estimates": lambda c: ex.estimate(SOFT, {0: 30, 1: 20}, c, method=ex.Method(prior=PRIOR)),
     "differences": lambda c: ESTIMATE.difference(ESTIMATE, c),
     "plans": lambda c: ex.planning.expected_error(PRIOR, SOFT, 1000, c),
     "pairs": lambda c: ex.audit_pairs([0, 1] * 10, [0, 1] * 10, confidence=c),

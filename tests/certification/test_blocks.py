@@ -143,7 +143,7 @@ def test_shares_of_blocks_are_estimated():
     e = ex.estimate(c, dict(zip(c.outputs, reports.tolist(), strict=True)))
     assert e.labels == ("a … d (2)", "c … g (3)", "b … f (2)")
     np.testing.assert_allclose(e.shares, [0.45, 0.38, 0.17], atol=1e-5)
-    assert ex.estimate(c, e.counts, prior=prior, method="map", strength=1.0).shares.shape == (3,)
+    assert ex.estimate(c, e.counts, method=ex.Method("map", prior=prior, strength=1.0)).shares.shape == (3,)
 
 
 def test_whoever_asks_about_answers_gets_the_matrix_and_whoever_estimates_the_blocks():

@@ -35,7 +35,9 @@ def test_groups_and_weights_are_those_of_the_library(reports):
     options = ["--by", "sex", "--weights", "w", "--strata", "district", "--clusters", "home"]
     facts = json.loads(run(*HOW, *options, "--mean", "--json").out)
     answer, sex, w, district, home = zip(*reports, strict=True)
-    found = ex.estimate(ex.load("m.json"), answer, weights=w, by=sex, strata=district, clusters=home)
+    found = ex.estimate(
+        ex.load("m.json"), answer, sample=ex.SampleDesign(weights=w, strata=district, clusters=home), by=sex
+    )
     assert [row["estimate"] for row in facts["rows"]] == pytest.approx(found.table.estimates)
     assert [row["lower"] for row in facts["rows"]] == pytest.approx(found.table.lower)
     assert [row["sex"] for row in facts["rows"]] == ["f"] * 3 + ["m"] * 3

@@ -27,7 +27,7 @@ def flat(text):
 def test_plans_are_those_of_the_library(mechanism):
     for options, goal in (
         (["--width", "0.2"], {"width": 0.2}),
-        (["--difference", "0.1", "--answer", "often"], {"difference": 0.1, "answer": "often"}),
+        (["--difference", "0.1", "--answer", "often"], {"difference": ex.planning.Effect(0.1, "often")}),
         (["--people", "944"], {"people": 944}),
     ):
         expected = ex.plan(mechanism, **goal)

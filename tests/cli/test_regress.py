@@ -66,8 +66,7 @@ def test_options_reach_the_library():
         "r.csv",
         model="ordinal",
         answers=[3, 2, 1],
-        weights="w",
-        clusters="village",
+        sample=ex.SampleDesign(weights="w", clusters="village"),
     )
     assert facts == json.loads(found.to_json())
     assert facts["errors"] == "cluster"

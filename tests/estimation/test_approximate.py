@@ -25,7 +25,10 @@ SCORES = np.array([0.0, 1.0, 2.0])
 def of(mechanism, counts, prior=None, **how):
     prior = None if prior is None else ex.Prior(prior.probabilities, mechanism.inputs)
     return ex.estimate(
-        mechanism, dict(zip(mechanism.outputs, np.asarray(counts).tolist(), strict=True)), prior=prior, **how
+        mechanism,
+        dict(zip(mechanism.outputs, np.asarray(counts).tolist(), strict=True)),
+        method=ex.Method(how.pop("method", "maximum-likelihood"), prior),
+        **how,
     )
 
 
@@ -308,10 +311,20 @@ def test_no_weighted_interval_is_narrower_than_its_standard_error(case, interval
     weights, clusters = rng.exponential(size=len(codes)) ** 2 + 1e-3, np.arange(len(codes)) // 2 % 40
     group = np.arange(len(codes)) // 2 % 2
     for beside in ({"weights": weights}, {"clusters": clusters}, {"weights": weights, "clusters": clusters}):
-        found = ex.estimate(mechanism, reports, prior=prior, intervals=intervals, **beside)
+        drawn = ex.SampleDesign(**beside)
+        found = ex.estimate(
+            mechanism, reports, method=ex.Method(prior=prior), intervals=intervals, sample=drawn
+        )
         assert_sensible(found.table)
         assert_sensible(found.mean(np.arange(prior.size)), 0, prior.size - 1)
-    by = ex.estimate(mechanism, reports, prior=prior, intervals=intervals, weights=weights, by=group)
+    by = ex.estimate(
+        mechanism,
+        reports,
+        method=ex.Method(prior=prior),
+        intervals=intervals,
+        sample=ex.SampleDesign(weights=weights),
+        by=group,
+    )
     assert_sensible(by.table)
     assert_sensible(by.difference(*by.groups), -1, 1)
 
@@ -459,7 +472,7 @@ def test_weighted_intervals_of_rare_answers_cover_the_truth(n, share):
             heavy = rng.random(n) < 0.3
             x = (rng.random(n) < np.where(heavy, 3 * share, share)).astype(int)
             y = (rng.random(n) > mechanism.matrix[x, 0]).astype(int)
-            found = ex.estimate(mechanism, y, weights=np.where(heavy, 3.0, 1.0))
+            found = ex.estimate(mechanism, y, sample=ex.SampleDesign(weights=np.where(heavy, 3.0, 1.0)))
             hits += found.lower[1] <= truth <= found.upper[1]
             narrow += found.upper[1] - found.lower[1] < found.standard_errors[1]
         print(f"n = {n}, {share}: {hits / runs:.3f}")
@@ -474,7 +487,13 @@ def test_weighted_intervals_cover_over_all_outcomes_of_few_reports(weights, meth
     response = ex.theory.randomized_response(3, 1.5)
     outcomes = np.array(list(itertools.product(range(3), repeat=6)))
     made = [
-        ex.estimate(response, y, weights=weights, method=method, prior=ex.Prior.uniform(3)) for y in outcomes
+        ex.estimate(
+            response,
+            y,
+            sample=ex.SampleDesign(weights=weights),
+            method=ex.Method(method, prior=ex.Prior.uniform(3)),
+        )
+        for y in outcomes
     ]
     lower, upper = (np.array([getattr(e, name) for e in made]) for name in ("lower", "upper"))
     errors = np.array([e.standard_errors for e in made])
@@ -490,8 +509,10 @@ def test_weighted_intervals_cover_over_all_outcomes_of_few_reports(weights, meth
 def test_equal_reports_have_errors_with_weights_as_without(method):
     """Reports that say nothing: the shares are those expected, and anything is possible."""
     mechanism, prior = ex.Mechanism([[0.5, 0.3, 0.2], [0.5, 0.2, 0.3]]), ex.Prior([0.5, 0.5])
-    plain = ex.estimate(mechanism, [0] * 10, method=method, prior=prior)
-    weighted = ex.estimate(mechanism, [0] * 10, method=method, prior=prior, weights=[2.0] * 10)
+    plain = ex.estimate(mechanism, [0] * 10, method=ex.Method(method, prior=prior))
+    weighted = ex.estimate(
+        mechanism, [0] * 10, method=ex.Method(method, prior=prior), sample=ex.SampleDesign(weights=[2.0] * 10)
+    )
     np.testing.assert_allclose(
         weighted.standard_errors, plain.standard_errors, rtol=0.06
     )  # degrees of freedom
@@ -504,9 +525,8 @@ def test_differences_of_groups_are_finite_where_all_report_the_same():
         mechanism,
         [1] * 40,
         by=["a"] * 20 + ["b"] * 20,
-        weights=np.linspace(1, 2, 40),
-        method="map",
-        prior=ex.Prior.uniform(2),
+        sample=ex.SampleDesign(weights=np.linspace(1, 2, 40)),
+        method=ex.Method("map", prior=ex.Prior.uniform(2)),
     )
     assert_sensible(found.difference("a", "b"), -1, 1)
 

@@ -153,7 +153,7 @@ def test_quadratic_models_lead_to_the_maximum_with_many_zeros(outputs, n):
 
 def test_of_equally_likely_shares_those_nearest_the_prior_are_given():
     prior = ex.Prior([0.2, 0.4, 0.4], labels=["a", "b", "c"])
-    e = ex.estimate(TWINS, {0: 4500, 1: 2000, 2: 3500}, prior=prior)
+    e = ex.estimate(TWINS, {0: 4500, 1: 2000, 2: 3500}, method=ex.Method(prior=prior))
     assert e.shares == pytest.approx([0.5 / 3, 1 / 3, 0.5], abs=1e-6)
 
 
@@ -162,7 +162,7 @@ def test_the_posterior_mode_satisfies_its_conditions_and_moves_from_the_data_to_
     free = ex.estimate(CERTIFIED, counts).shares
     last = np.abs(free - PRIOR.probabilities).sum()
     for strength in (0.1, 10.0, 1e3, 1e6):
-        e = ex.estimate(CERTIFIED, counts, method="map", strength=strength)
+        e = ex.estimate(CERTIFIED, counts, method=ex.Method("map", strength=strength))
         c, theta = e.counts.counts, e.shares
         P = CERTIFIED.mechanism.matrix
         gradient = P @ (c / (theta @ P)) + strength * PRIOR.probabilities / theta
@@ -409,21 +409,21 @@ def test_bad_reports_are_refused_with_a_reason(reports, error, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "em"}, "method must be one of"),
-        ({"strength": 2.0}, "strength must be"),
-        ({"method": "map", "strength": -1.0}, "strength must be"),
+        ({"name": "em"}, "method must be one of"),
+        ({"strength": 2.0}, "strength must come"),
+        ({"name": "map", "strength": -1.0}, "strength must be"),
     ],
 )
 def test_bad_options_are_refused_with_a_reason(options, message):
     with pytest.raises(ex.errors.OptionError, match=message):
-        ex.estimate(CERTIFIED, REPORTS, **options)
+        ex.estimate(CERTIFIED, REPORTS, method=ex.Method(**options))
 
 
 def test_a_mechanism_that_does_not_match_is_refused():
     with pytest.raises(ex.errors.MechanismError, match="Mechanism or a Certified"):
         ex.estimate(np.eye(2), {0: 1})
     with pytest.raises(ex.errors.MechanismError, match="same number of symbols"):
-        ex.estimate(MECHANISM, REPORTS, prior=ex.Prior.uniform(4))
+        ex.estimate(MECHANISM, REPORTS, method=ex.Method(prior=ex.Prior.uniform(4)))
     never = ex.Mechanism([[0.5, 0.5, 0.0], [0.1, 0.9, 0.0]])
     with pytest.raises(ex.errors.MechanismError, match="got 4 of 2, which no input gives"):
         ex.estimate(never, {0: 10, 2: 4})
@@ -476,7 +476,9 @@ def test_coefficients_that_are_no_numbers_and_labels_that_cannot_be_any_are_refu
     for strength in ("x", [1], 10**400):
         with pytest.raises(ex.errors.OptionError, match="strength must be a number"):
             ex.estimate(
-                mechanism, [0, 1], method="map", prior=ex.Prior.uniform(["a", "b"]), strength=strength
+                mechanism,
+                [0, 1],
+                method=ex.Method("map", prior=ex.Prior.uniform(["a", "b"]), strength=strength),
             )
 
 
@@ -547,7 +549,9 @@ def test_sums_over_groups_of_any_number_of_answers_are_estimated(hundred_thousan
     members = {"high": np.flatnonzero(high).tolist(), "low": np.flatnonzero(~high).tolist()}
     table = e.group(members)
     small = ex.estimate(
-        ex.Mechanism([[0.8, 0.2], [0.3, 0.7]]), reports, method="inverse", prior=ex.Prior([0.25, 0.75])
+        ex.Mechanism([[0.8, 0.2], [0.3, 0.7]]),
+        reports,
+        method=ex.Method("inverse", prior=ex.Prior([0.25, 0.75])),
     )
     np.testing.assert_allclose(table.estimates, [0.2, 0.8], rtol=1e-9)
     np.testing.assert_allclose(table.lower, small.lower, rtol=1e-6)

@@ -225,7 +225,9 @@ def difference_misses(runs, seed, n=(400, 900)):
     for _ in range(runs):
         one, other = (
             ex.estimate(
-                mechanism, dict(enumerate(rng.multinomial(k, t @ P / (t @ P).sum()).tolist())), prior=prior
+                mechanism,
+                dict(enumerate(rng.multinomial(k, t @ P / (t @ P).sum()).tolist())),
+                method=ex.Method(prior=prior),
             )
             for k, t in zip(n, (truth, others), strict=True)
         )
@@ -240,7 +242,11 @@ def test_intervals_of_differences_cover_and_are_narrower_than_differences_of_int
     assert difference_misses(40, 3) <= allowed(40)
     P, prior, truth = CASES["designed, five symbols, zeros"]
     mechanism = ex.Mechanism(P, outputs=range(P.shape[1]))
-    e = ex.estimate(mechanism, dict(enumerate(np.round(1e5 * truth @ P).astype(int).tolist())), prior=prior)
+    e = ex.estimate(
+        mechanism,
+        dict(enumerate(np.round(1e5 * truth @ P).astype(int).tolist())),
+        method=ex.Method(prior=prior),
+    )
     d = e.difference(e)
     assert ((d.upper - d.lower) < 0.9 * 2 * (e.upper - e.lower)).all()
 
@@ -286,7 +292,7 @@ def test_an_interval_of_a_difference_is_narrower_only_where_both_collections_are
 
     def widths(n, confidence):
         counts = dict(enumerate(np.rint(shares * n).astype(int).tolist()))
-        e = ex.estimate(mechanism, counts, confidence, prior=prior, intervals="all")
+        e = ex.estimate(mechanism, counts, confidence, method=ex.Method(prior=prior), intervals="all")
         return e, e.upper - e.lower
 
     for sizes, narrower in (((10_000, 10_000), True), ((1000, 10**6), False)):

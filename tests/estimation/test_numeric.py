@@ -96,7 +96,7 @@ def test_means_of_rounded_numbers_are_covered():
         y = (rng.random(1000)[:, None] > mechanism.matrix.cumsum(axis=1)[rows]).sum(axis=1)
         counts = np.bincount(y, minlength=mechanism.shape[1]).tolist()
         reports = dict(zip(mechanism.outputs, counts, strict=True))
-        found = ex.estimate(mechanism, reports, intervals="each", prior=prior).mean()
+        found = ex.estimate(mechanism, reports, intervals="each", method=ex.Method(prior=prior)).mean()
         hits += found.lower[0] <= mean <= found.upper[0]
     assert 0.93 < hits / rounds < 0.97
 

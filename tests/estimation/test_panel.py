@@ -52,9 +52,13 @@ def test_of_true_answers_the_change_has_mcnemars_variance_and_transitions_those_
 
 def test_people_missing_in_a_wave_are_left_out_and_weights_count():
     first, second = panel(300, np.random.default_rng(2))
-    whole = ex.panels.change((TRUTH, TRUTH), first[5:], second[5:], weights=np.arange(1, 296))
+    whole = ex.panels.change(
+        (TRUTH, TRUTH), first[5:], second[5:], sample=ex.SampleDesign(weights=np.arange(1, 296))
+    )
     first[:3], second[3:5] = None, None
-    found = ex.panels.change((TRUTH, TRUTH), first, second, weights=[7] * 5 + list(range(1, 296)))
+    found = ex.panels.change(
+        (TRUTH, TRUTH), first, second, sample=ex.SampleDesign(weights=[7] * 5 + list(range(1, 296)))
+    )
     assert found.dropped == 5
     assert "5 people who reported in one wave only were left out" in str(found)
     assert found.change.estimates == pytest.approx(whole.change.estimates)

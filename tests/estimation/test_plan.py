@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,11 +24,11 @@ def test_people_for_a_difference_follow_the_textbook_for_warners_design():
     z = norm.ppf(0.975) + norm.ppf(0.9)
     q = [0.2 + 0.6 * share for share in (0.3, 0.42)]
     variance = sum(x * (1 - x) for x in q) / 0.36
-    found = ex.plan(WARNER, prior=FEW, difference=0.12, answer="yes", power=0.9)
+    found = ex.plan((WARNER, FEW), difference=ex.planning.Effect(0.12, "yes", 0.9))
     assert found.people == math.ceil(z * z * variance / 0.12**2)
     assert found.groups == 2
     assert found.detectable == pytest.approx(
-        ex.plan(WARNER, prior=FEW, people=found.total, power=0.9).detectable, abs=1e-3
+        replace(ex.plan((WARNER, FEW), people=found.total), power=0.9).detectable, abs=1e-3
     )
     assert "in each of two groups find a difference of 12 points in the share of 'yes'" in str(found)
 
@@ -92,7 +93,7 @@ def test_a_plan_for_people_says_how_exact_they_are_and_warns_if_they_are_too_few
     assert "too small to say anything" in str(ex.plan(ex.design(PRIOR, 0.1), people=50))
     assert json.loads(found.to_json())["people"] == 944
     blind = ex.Mechanism([[0.9, 0.1], [0.2, 0.8], [0.2, 0.8]], inputs=PRIOR.labels)
-    assert "cannot tell all shares apart" in ex.plan(blind, prior=PRIOR, people=100).sentence
+    assert "cannot tell all shares apart" in ex.plan((blind, PRIOR), people=100).sentence
 
 
 def test_precision_falls_with_people_and_epsilon_to_that_of_true_answers():
@@ -117,8 +118,7 @@ def test_precision_falls_with_people_and_epsilon_to_that_of_true_answers():
         ({"people": 1.5}, "people"),
         ({"width": 0.1, "intervals": "both"}, 'intervals must be "each" or "all"'),
         ({"difference": 1.5}, "difference must be a number between 0 and 1"),
-        ({"difference": 0.1, "answer": "x"}, "answer must be one of the 3 labels, got 'x'"),
-        ({"difference": 0.1, "power": 1}, "power must be a number above 0 and below 1"),
+        ({"difference": ex.planning.Effect(0.1, "x")}, "answer must be one of the 3 labels, got 'x'"),
         ({"coefficient": 0}, "coefficient must be a number other than 0"),
         ({"width": 5e-324}, "intervals must be able to shrink"),
         ({"difference": 1e-200}, "people must be enough"),  # its square is 0
@@ -132,8 +132,10 @@ def test_a_plan_that_makes_no_sense_is_refused(how, message):
 
 
 def test_a_plan_needs_a_prior():
-    with pytest.raises(ex.errors.OptionError, match="prior must come with a plain mechanism"):
+    with pytest.raises(ex.errors.OptionError, match="a plain mechanism must come with the prior"):
         ex.plan(WARNER, people=100)
+    with pytest.raises(ex.errors.OptionError, match="power must be a number above 0 and below 1"):
+        ex.planning.Effect(0.1, power=1)
     with pytest.raises(ex.errors.OptionError, match="needs epsilon, or people and a goal"):
         ex.plan(PRIOR, people=100)
 
@@ -143,7 +145,7 @@ def test_a_plan_needs_a_prior():
 
 @pytest.mark.slow
 def test_the_planned_power_for_a_difference_is_reached():
-    plan = ex.plan(DESIGN, difference=0.1, answer="often")
+    plan = ex.plan(DESIGN, difference=ex.planning.Effect(0.1, "often"))
     P, rng = DESIGN.mechanism.matrix, np.random.default_rng(1)
     other = np.array([0.5, 0.3, 0.2]) * 0.7 / 0.8
     other[2] = 0.3
@@ -151,7 +153,9 @@ def test_the_planned_power_for_a_difference_is_reached():
     for _ in range(rounds):
         counts = [rng.multinomial(plan.people, theta @ P) for theta in (PRIOR.probabilities, other)]
         a, b = (
-            ex.estimate(DESIGN.mechanism, dict(enumerate(c.tolist())), intervals="each", prior=PRIOR)
+            ex.estimate(
+                DESIGN.mechanism, dict(enumerate(c.tolist())), intervals="each", method=ex.Method(prior=PRIOR)
+            )
             for c in counts
         )
         found = b.difference(a)
@@ -165,7 +169,7 @@ def test_the_planned_power_for_a_coefficient_is_reached():
 
     beta = 0.4
     certified = ex.certify(ex.design(FEW, 0.5))
-    plan = ex.plan(certified, coefficient=beta, answer="yes")
+    plan = ex.plan(certified, coefficient=ex.planning.Effect(beta, "yes"))
     rng = np.random.default_rng(2)
     grid = rng.normal(size=200_000)
     low, high = -5.0, 5.0

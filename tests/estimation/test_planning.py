@@ -38,7 +38,9 @@ def test_that_many_reports_give_intervals_of_the_wanted_width(mechanism):
     widths = []
     for _ in range(20):
         e = ex.estimate(
-            mechanism, dict(zip(mechanism.outputs, rng.multinomial(n, q).tolist(), strict=True)), prior=PRIOR
+            mechanism,
+            dict(zip(mechanism.outputs, rng.multinomial(n, q).tolist(), strict=True)),
+            method=ex.Method(prior=PRIOR),
         )
         widths.append((e.upper - e.lower).max())
     assert np.mean(widths) == pytest.approx(0.1, rel=0.03)

@@ -56,11 +56,11 @@ def test_a_note_names_the_kind_and_how_to_get_the_other(promise, option, said):
 
 
 def tables():
-    e = ex.estimate(DESIGN.mechanism, REPORTS, prior=PRIOR)
+    e = ex.estimate(DESIGN.mechanism, REPORTS, method=ex.Method(prior=PRIOR))
     by = ex.estimate(
         DESIGN.mechanism,
         REPORTS,
-        prior=PRIOR,
+        method=ex.Method(prior=PRIOR),
         by=["a", "b"] * (len(REPORTS) // 2) + ["a"] * (len(REPORTS) % 2),
     )
     windows = ex.large.windows(ex.Prior.uniform(10), 1.0)
@@ -91,7 +91,10 @@ def test_every_table_is_by_default_of_intervals_each_by_itself_and_says_so():
 
 
 def test_the_default_is_one_kind_everywhere():
-    e, plan = ex.estimate(DESIGN.mechanism, COUNTS, prior=PRIOR), ex.plan(DESIGN, people=900)
+    e, plan = (
+        ex.estimate(DESIGN.mechanism, COUNTS, method=ex.Method(prior=PRIOR)),
+        ex.plan(DESIGN, people=900),
+    )
     expected = ex.planning.expected_error(PRIOR, DESIGN.mechanism, 900)
     sizes = ex.planning.compare_sample_sizes(PRIOR, 0.7, 0.1)
     assert {x.intervals for x in (e, plan, expected, sizes)} == {"each"}
@@ -108,13 +111,13 @@ def test_the_default_is_one_kind_everywhere():
 def test_a_plan_asks_for_as_many_people_as_an_estimate_needs(mechanism, kind):
     """So many times the expected counts that rounding to whole reports does not matter."""
     wanted = 0.01
-    n = ex.plan(mechanism, prior=PRIOR, width=wanted, intervals=kind).people
+    n = ex.plan((mechanism, PRIOR), width=wanted, intervals=kind).people
     q = mechanism.output_distribution(PRIOR)
     counts = dict(zip(mechanism.outputs, np.rint(n * q).astype(int).tolist(), strict=True))
-    e = ex.estimate(mechanism, counts, prior=PRIOR, intervals=kind)
+    e = ex.estimate(mechanism, counts, method=ex.Method(prior=PRIOR), intervals=kind)
     assert (e.upper - e.lower).max() == pytest.approx(wanted, rel=2e-3)
     fewer = {y: int(0.98 * count) for y, count in counts.items()}
-    e = ex.estimate(mechanism, fewer, prior=PRIOR, intervals=kind)
+    e = ex.estimate(mechanism, fewer, method=ex.Method(prior=PRIOR), intervals=kind)
     assert (e.upper - e.lower).max() > wanted
 
 
@@ -125,7 +128,7 @@ def test_a_plan_for_what_is_not_identified_is_about_what_an_estimate_gives():
     )  # as expected: 0.5 * 0.8 + 0.3 * 0.8 + 0.2 * 0.3
     for kind in ("each", "all"):
         expected = ex.planning.expected_error(PRIOR, twins, 10_000, intervals=kind)
-        e = ex.estimate(twins, counts, prior=PRIOR, intervals=kind)
+        e = ex.estimate(twins, counts, method=ex.Method(prior=PRIOR), intervals=kind)
         assert expected.widths == pytest.approx(e.upper - e.lower, abs=2e-3)
 
 
@@ -136,7 +139,9 @@ def test_in_simulated_surveys_the_people_of_a_plan_give_the_width():
     widths, held = [], []
     for counts in rng.multinomial(n, DESIGN.mechanism.output_distribution(PRIOR), 400):
         e = ex.estimate(
-            DESIGN.mechanism, dict(zip(DESIGN.mechanism.outputs, counts.tolist(), strict=True)), prior=PRIOR
+            DESIGN.mechanism,
+            dict(zip(DESIGN.mechanism.outputs, counts.tolist(), strict=True)),
+            method=ex.Method(prior=PRIOR),
         )
         widths.append((e.upper - e.lower).max())
         held.append((e.lower <= PRIOR.probabilities) & (PRIOR.probabilities <= e.upper))
@@ -154,7 +159,7 @@ HALF = ex.Mechanism([[0.75, 0.25], [0.25, 0.75]], YES.labels, YES.labels)
 @pytest.mark.parametrize("seen", [120, 180, 250, 300])
 def test_of_two_answers_simultaneous_intervals_are_those_of_one_binomial_share(seen):
     """Clopper and Pearson's at the whole error, by another library, moved through the mechanism."""
-    e = ex.estimate(HALF, {"no": 400 - seen, "yes": seen}, prior=YES, intervals="all")
+    e = ex.estimate(HALF, {"no": 400 - seen, "yes": seen}, method=ex.Method(prior=YES), intervals="all")
     possible = min(max(seen, 100), 300)  # shares of 0 and 1: a count beyond is moved there first
     low, high = binomtest(possible, 400).proportion_ci(0.95, "exact")
     ends = np.clip([(low - 0.25) / 0.5, (high - 0.25) / 0.5], 0.0, 1.0)
@@ -178,7 +183,7 @@ def test_both_intervals_of_two_answers_hold_together(mechanism):
 
 
 def test_two_answers_take_fewer_people_and_three_as_many_as_before():
-    n = ex.plan(HALF, prior=YES, width=0.1, intervals="all").people
+    n = ex.plan((HALF, YES), width=0.1, intervals="all").people
     q = float((YES.probabilities @ HALF.matrix)[1])
 
     def wide(people):
@@ -190,7 +195,7 @@ def test_two_answers_take_fewer_people_and_three_as_many_as_before():
     assert wide(n) <= 0.1 < wide(n - 1)
     three = ex.Mechanism([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]], PRIOR.labels, PRIOR.labels)
     reports = dict(zip(three.outputs, [400, 330, 270], strict=True))
-    found = ex.estimate(three, reports, prior=PRIOR, intervals="all")
+    found = ex.estimate(three, reports, method=ex.Method(prior=PRIOR), intervals="all")
     for k, count in enumerate(reports.values()):
         low, high = binomtest(count, 1000).proportion_ci(1 - 0.05 / 3, "exact")
         assert (found.lower[k], found.upper[k]) == pytest.approx(
@@ -200,8 +205,8 @@ def test_two_answers_take_fewer_people_and_three_as_many_as_before():
 
 def test_differences_of_two_answers_are_not_divided_either():
     weights = np.linspace(1, 2, 300)
-    for more in ({}, {"weights": weights}):
-        how = {"prior": YES, **more}
+    for more in ({}, {"sample": ex.SampleDesign(weights)}):
+        how = {"method": ex.Method(prior=YES), **more}
         first, second = ["no", "yes"] * 150, ["no", "no", "yes"] * 100
         each, every = (
             ex.estimate(HALF, first, intervals=kind, **how).difference(

@@ -46,7 +46,7 @@ def test_shares_are_the_estimate_and_report_shares_what_reports_show(method):
 
 def test_with_weights_both_are_weighted():
     weights = [1.0] * 60 + [3.0] * 40  # 60 : 120 reports
-    e = ex.estimate(HALF, REPORTS, weights=weights, method="inverse")
+    e = ex.estimate(HALF, REPORTS, sample=ex.SampleDesign(weights=weights), method="inverse")
     assert e.report_shares == pytest.approx([1 / 3, 2 / 3], abs=1e-12)
     assert e.shares == pytest.approx([1 / 6, 5 / 6], abs=1e-12)
 

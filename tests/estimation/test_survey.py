@@ -56,9 +56,7 @@ def test_standard_errors_are_those_of_the_linear_estimate_between_clusters():
         RESPONSE,
         frame,
         column="report",
-        weights="w",
-        strata="stratum",
-        clusters="school",
+        sample=ex.SampleDesign(weights="w", strata="stratum", clusters="school"),
         method="inverse",
     )
     inverse = np.linalg.inv(RESPONSE.matrix)
@@ -70,7 +68,12 @@ def test_standard_errors_are_those_of_the_linear_estimate_between_clusters():
     assert e.survey.degrees == frame.school.nunique() - 5
     assert e.survey.effective == pytest.approx(frame.w.sum() ** 2 / (frame.w**2).sum())
     assert "not a guarantee for every number of reports" in str(e)
-    likely = ex.estimate(RESPONSE, frame, column="report", weights="w", strata="stratum", clusters="school")
+    likely = ex.estimate(
+        RESPONSE,
+        frame,
+        column="report",
+        sample=ex.SampleDesign(weights="w", strata="stratum", clusters="school"),
+    )
     assert likely.shares == pytest.approx(e.shares, abs=1e-8)  # the inverse is a distribution here
     assert likely.standard_errors == pytest.approx(e.standard_errors, rel=1e-9)
 
@@ -84,7 +87,12 @@ def test_weights_strata_and_clusters_equal_samplics_and_statsmodels():
         from samplics.utils.types import PopParam
 
         frame = people()
-        e = ex.estimate(TRUTH, frame, column="report", weights="w", strata="stratum", clusters="school")
+        e = ex.estimate(
+            TRUTH,
+            frame,
+            column="report",
+            sample=ex.SampleDesign(weights="w", strata="stratum", clusters="school"),
+        )
         other = TaylorEstimator(PopParam.prop)
         other.estimate(
             y=frame.report.to_numpy(),
@@ -100,11 +108,13 @@ def test_weights_strata_and_clusters_equal_samplics_and_statsmodels():
             y = (frame.report == label).astype(float)
             k = e.labels.index(label)
             model = sm.WLS(y, one, weights=frame.w)
-            weighted = ex.estimate(TRUTH, frame, column="report", weights="w")
+            weighted = ex.estimate(TRUTH, frame, column="report", sample=ex.SampleDesign(weights="w"))
             robust = model.fit(cov_type="HC1")
             assert weighted.shares[k] == pytest.approx(robust.params.iloc[0], abs=1e-9)
             assert weighted.standard_errors[k] == pytest.approx(robust.bse.iloc[0], rel=1e-9)
-            clustered = ex.estimate(TRUTH, frame, column="report", weights="w", clusters="school")
+            clustered = ex.estimate(
+                TRUTH, frame, column="report", sample=ex.SampleDesign(weights="w", clusters="school")
+            )
             robust = model.fit(cov_type="cluster", cov_kwds={"groups": frame.school})
             assert clustered.standard_errors[k] == pytest.approx(robust.bse.iloc[0], rel=1e-9)
 
@@ -113,7 +123,7 @@ def test_equal_weights_alone_change_nothing_but_the_divisor():
     """n - 1 people instead of n, and a design effect of 1."""
     frame = people()
     plain = ex.estimate(CERTIFIED, frame.report)
-    weighted = ex.estimate(CERTIFIED, frame.report, weights=np.full(len(frame), 2.5))
+    weighted = ex.estimate(CERTIFIED, frame.report, sample=ex.SampleDesign(weights=np.full(len(frame), 2.5)))
     assert weighted.shares == pytest.approx(plain.shares, abs=1e-9)
     n = len(frame)
     assert weighted.standard_errors == pytest.approx(plain.standard_errors * math.sqrt(n / (n - 1)), rel=1e-6)
@@ -123,7 +133,8 @@ def test_equal_weights_alone_change_nothing_but_the_divisor():
 
 def test_results_do_not_depend_on_the_order_of_rows_or_labels_or_on_the_container():
     frame = people()
-    how = {"column": "report", "weights": "w", "strata": "stratum", "clusters": "school", "by": "sex"}
+    sample = ex.SampleDesign(weights="w", strata="stratum", clusters="school")
+    how = {"column": "report", "sample": sample, "by": "sex"}
     found = ex.estimate(CERTIFIED, frame, **how)
     shuffled = ex.estimate(CERTIFIED, frame.sample(frac=1, random_state=1), **how)
     renamed = frame.assign(school=frame.school.map(lambda s: f"school {9999 - s}"))
@@ -148,10 +159,16 @@ def test_a_file_a_frame_and_columns_give_the_same(tmp_path):
     frame = people()
     frame.to_csv(tmp_path / "a.csv", index=False)
     frame.to_parquet(tmp_path / "a.parquet")
-    columns = ex.estimate(CERTIFIED, frame.report, weights=frame.w, by=frame.sex, clusters=frame.school)
+    columns = ex.estimate(
+        CERTIFIED, frame.report, sample=ex.SampleDesign(weights=frame.w, clusters=frame.school), by=frame.sex
+    )
     for path in ("a.csv", "a.parquet"):
         found = ex.estimate(
-            CERTIFIED, tmp_path / path, column="report", weights="w", by="sex", clusters="school"
+            CERTIFIED,
+            tmp_path / path,
+            column="report",
+            sample=ex.SampleDesign(weights="w", clusters="school"),
+            by="sex",
         )
         assert found.table.rows() == columns.table.rows()
     assert columns.by == ("sex",)
@@ -164,43 +181,79 @@ def test_a_file_a_frame_and_columns_give_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"weights": "v"}, r"must have the column 'v'"),
+        ({"sample": {"weights": "v"}}, r"must have the column 'v'"),
         ({"column": "answer"}, r"must have the column 'answer'"),
         ({"column": None}, "column must name the column of reports"),
         ({"by": 3}, "by must be a column of text, numbers or truth values, got 3"),
         ({"by": ["sex", "nobody"]}, r"must have the column 'nobody'"),
         ({"by": "nobody"}, r"must have the column 'nobody'"),
-        ({"weights": [1.0] * 599}, "weights must be one for each of the 600 reports, got 599"),
-        ({"weights": [-1.0, *[1.0] * 599]}, "weights must not be negative, got 1 below 0, the least -1"),
+        ({"sample": {"weights": [1.0] * 599}}, "weights must be one for each of the 600 reports, got 599"),
         (
-            {"weights": [math.nan, *[1.0] * 599]},
+            {"sample": {"weights": [-1.0, *[1.0] * 599]}},
+            "weights must not be negative, got 1 below 0, the least -1",
+        ),
+        (
+            {"sample": {"weights": [math.nan, *[1.0] * 599]}},
             "weights must be a finite number for every person, got 1 of 600",
         ),
-        ({"weights": ["x", *["1"] * 599]}, "1 of 600 missing or not a number, e.g. 'x'"),
-        ({"weights": [0.0] * 600}, "weights must not all be 0"),
+        ({"sample": {"weights": ["x", *["1"] * 599]}}, "1 of 600 missing or not a number, e.g. 'x'"),
+        ({"sample": {"weights": [0.0] * 600}}, "weights must not all be 0"),
         (
-            {"weights": [0] * 300 + [1] * 300, "by": ["a"] * 300 + ["b"] * 300},
+            {"sample": {"weights": [0] * 300 + [1] * 300}, "by": ["a"] * 300 + ["b"] * 300},
             r"not all be 0 in a group, got next to none in \['a'\]",
         ),
         ({"by": [None, *["a"] * 599]}, "by must not be missing, got 1 of 600 rows"),
-        ({"strata": ["lone", *["a"] * 599]}, r"at least 2 people, got one person in \['lone'\]"),
+        ({"sample": {"strata": ["lone", *["a"] * 599]}}, r"at least 2 people, got one person in \['lone'\]"),
         (
-            {"strata": ["x"] * 300 + ["y"] * 300, "clusters": [1] * 300 + list(range(300))},
+            {"sample": {"strata": ["x"] * 300 + ["y"] * 300, "clusters": [1] * 300 + list(range(300))}},
             r"one cluster in \['x'\]",
         ),
-        ({"clusters": ["one"] * 600}, "a variance needs at least 2 clusters"),
+        ({"sample": {"clusters": ["one"] * 600}}, "a variance needs at least 2 clusters"),
         ({"intervals": "both"}, 'intervals must be "each" or "all"'),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_a_reason(change, message):
+    def found():
+        sample = ex.SampleDesign(**change.get("sample", {}))
+        return ex.estimate(CERTIFIED, people(), **{"column": "report", **change, "sample": sample})
+
     with pytest.raises(ex.errors.ExtremalError, match=message):
-        ex.estimate(CERTIFIED, people(), **{"column": "report", **change})
+        found()
+
+
+def test_a_sample_design_is_checked_once_and_stays_as_it_was():
+    weights = np.array([1.0, 2.0, 3.0])
+    design = ex.SampleDesign(weights, clusters=["a", "b", "b"])
+    weights[0] = 7
+    assert design.weights.tolist() == [1, 2, 3]
+    assert design.clusters == ("a", "b", "b")
+    assert design.names == ()
+    with pytest.raises(ValueError, match="read-only"):
+        design.weights[0] = 5
+    with pytest.raises(ex.errors.ValuesError, match="one length, got 3 weights, 2 strata"):
+        ex.SampleDesign([1, 2, 3], strata=["x", "y"])
+    with pytest.raises(ex.errors.ValuesError, match="clusters must be a column, or its name, got 5"):
+        ex.SampleDesign(clusters=5)
+    with pytest.raises(ex.errors.OptionError, match="sample must be a SampleDesign, got"):
+        ex.estimate(CERTIFIED, ["never"] * 3, sample=[1, 2, 3])
+    with pytest.raises(ex.errors.OptionError, match="regressions know no strata"):
+        ex.regress(CERTIFIED, "report ~ sex", people(), sample=ex.SampleDesign(strata="stratum"))
+
+
+def test_a_sample_design_that_says_nothing_changes_nothing():
+    plain = ex.estimate(CERTIFIED, people().report)
+    empty = ex.estimate(CERTIFIED, people().report, sample=ex.SampleDesign())
+    assert empty.table.rows() == plain.table.rows()
+    assert empty.survey is None
 
 
 def test_a_group_within_one_cluster_has_no_standard_error():
     """Within one cluster errors cancel: 0 would be false precision."""
     found = ex.estimate(
-        CERTIFIED, ["never", "once", "often"] * 8, by=[1, 2, 3, 4] * 6, clusters=[1, 2, 3, 3] * 6
+        CERTIFIED,
+        ["never", "once", "often"] * 8,
+        by=[1, 2, 3, 4] * 6,
+        sample=ex.SampleDesign(clusters=[1, 2, 3, 3] * 6),
     )
     assert np.isinf(found[1].standard_errors).all()
     assert (found[1].lower == 0).all()
@@ -210,7 +263,10 @@ def test_a_group_within_one_cluster_has_no_standard_error():
 
 def test_the_unit_of_weights_does_not_matter():
     frame = people()
-    found = [ex.estimate(CERTIFIED, frame.report, weights=frame.w * unit) for unit in (1.0, 1e200, 1e-200)]
+    found = [
+        ex.estimate(CERTIFIED, frame.report, sample=ex.SampleDesign(weights=frame.w * unit))
+        for unit in (1.0, 1e200, 1e-200)
+    ]
     for other in found[1:]:
         assert other.standard_errors == pytest.approx(found[0].standard_errors, rel=1e-9)
         assert other.survey.effective == pytest.approx(found[0].survey.effective)
@@ -219,9 +275,9 @@ def test_the_unit_of_weights_does_not_matter():
 
 def test_counts_have_no_weights_and_names_need_a_frame():
     with pytest.raises(ex.errors.OptionError, match="one report for each person, got counts"):
-        ex.estimate(CERTIFIED, {"never": 3, "once": 5}, weights=[1, 2])
+        ex.estimate(CERTIFIED, {"never": 3, "once": 5}, sample=ex.SampleDesign(weights=[1, 2]))
     with pytest.raises(ex.errors.OptionError, match="weights must be a column: a name needs a frame"):
-        ex.estimate(CERTIFIED, people().report, weights="w")
+        ex.estimate(CERTIFIED, people().report, sample=ex.SampleDesign(weights="w"))
     impossible = ex.Mechanism([[1, 0, 0], [0.5, 0.5, 0]], outputs=["a", "b", "c"])
     with pytest.raises(ex.errors.MechanismError, match="1 of 'c', which no input gives"):
         ex.estimate(impossible, ["a", "b", "c"], by=[1, 1, 1])
@@ -274,13 +330,15 @@ def test_there_is_no_test_where_nothing_varies_in_the_direction_of_a_difference(
     group, weights = ["x"] * 10 + ["y"] * 10, [1.0, 2.0] * 10
     apart = [[a] * 10 + [b] * 10, [a] * 10 + [b, c] * 5]  # the second varies, but only between b and c
     for reports in (*apart, [a] * 20):
-        found = ex.estimate(truth, reports, by=group, weights=weights)
+        found = ex.estimate(truth, reports, by=group, sample=ex.SampleDesign(weights=weights))
         assert (found.test.statistic, found.test.p_value) == (None, None)
         assert "no test of whether the groups differ" in str(found)
         assert json.loads(found.to_json())["test"]["p_value"] is None
     assert ex.estimate(truth, apart[0], by=group).test.statistic == pytest.approx(20)  # Pearson's n
     assert ex.estimate(truth, [a] * 20, by=group).test.p_value is None
-    both = ex.estimate(truth, [a, b] * 5 + [b, b, a, b, b] * 2, by=group, weights=weights)
+    both = ex.estimate(
+        truth, [a, b] * 5 + [b, b, a, b, b] * 2, by=group, sample=ex.SampleDesign(weights=weights)
+    )
     assert 0 < both.test.p_value < 1  # c never occurs: that is no difference
 
 
@@ -398,7 +456,13 @@ def coverage(mechanism, n, rounds, weighted=False):
             x, w, truth = rng.choice(3, n, p=PRIOR.probabilities), None, PRIOR.probabilities
         y = (rng.random(n)[:, None] > mechanism.matrix.cumsum(axis=1)[x]).sum(axis=1)
         reports = np.array(mechanism.outputs)[np.minimum(y, mechanism.shape[1] - 1)]
-        e = ex.estimate(mechanism, reports, weights=w, intervals="each", prior=PRIOR)
+        e = ex.estimate(
+            mechanism,
+            reports,
+            sample=ex.SampleDesign(weights=w),
+            intervals="each",
+            method=ex.Method(prior=PRIOR),
+        )
         hits += (e.lower <= truth) & (truth <= e.upper)
     return hits / rounds
 
@@ -424,7 +488,13 @@ def test_the_tests_of_groups_reject_5_of_100_when_the_groups_are_alike(weighted)
     for _ in range(rounds):
         reports = np.array(WIDE.outputs)[rng.choice(len(q), n, p=q)]
         weights = rng.uniform(1, 4, n) if weighted else None
-        found = ex.estimate(WIDE, reports, by=rng.integers(0, 3, n), weights=weights, prior=PRIOR)
+        found = ex.estimate(
+            WIDE,
+            reports,
+            by=rng.integers(0, 3, n),
+            sample=ex.SampleDesign(weights=weights),
+            method=ex.Method(prior=PRIOR),
+        )
         rejected += found.test.p_value < 0.05
     assert 0.035 < rejected / rounds < 0.065
 
@@ -434,7 +504,7 @@ def test_reports_that_do_not_vary_give_a_warning_with_weights_strata_or_clusters
     reports = [RESPONSE.outputs[0]] * 43
     plain = ex.estimate(RESPONSE, reports)
     for how in ({"weights": np.ones(43)}, {"clusters": np.arange(43)}, {"strata": ["one"] * 43}):
-        e = ex.estimate(RESPONSE, reports, **how)
+        e = ex.estimate(RESPONSE, reports, sample=ex.SampleDesign(**how))
         assert (e.upper - e.lower >= plain.upper - plain.lower).all()
         assert e.standard_errors == pytest.approx(plain.standard_errors, rel=0.05)
         assert any(note.startswith("WARNING: reports do not vary") for note in e.notes())

@@ -109,7 +109,7 @@ def test_the_answer_is_a_precision_for_a_number_of_people_beside_randomized_resp
     answers = ex.Mechanism(np.eye(3), PRIOR.labels)
     assert typical(answers, round(direct)) == pytest.approx(half, rel=0.02)
     assert f"{theirs / 500:.1f} times as many" in answer["text"]
-    plans = [ex.plan(mechanism, people=500, prior=PRIOR).half_widths for mechanism in (ours, response)]
+    plans = [ex.plan((mechanism, PRIOR), people=500).half_widths for mechanism in (ours, response)]
     for row, label, share, *halves in zip(
         answer["rows"], PRIOR.labels, PRIOR.probabilities, *plans, strict=True
     ):

@@ -248,7 +248,7 @@ def test_estimates_are_as_good_as_the_efficiency_says():
     for seed in range(200):
         answers = rng.choice(4, people, p=prior.probabilities)
         reports = certified.privatize(answers, source=ex.randomness.SeededWords(seed))
-        estimate = ex.estimate(certified, reports, method="inverse", prior=prior)
+        estimate = ex.estimate(certified, reports, method=ex.Method("inverse", prior=prior))
         errors.append(np.sum((estimate.shares - prior.probabilities) ** 2))
     direct = (1 - np.sum(prior.probabilities**2)) / people
     spread = np.std(errors) / math.sqrt(len(errors))

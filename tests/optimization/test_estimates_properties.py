@@ -117,7 +117,7 @@ def test_the_efficiency_is_what_simulation_shows(people, times, epsilon):
     for seed in range(times):
         answers = rng.choice(5, people, p=prior.probabilities)
         reports = certified.privatize(answers, source=ex.randomness.SeededWords(seed))
-        estimate = ex.estimate(certified, reports, method="inverse", prior=prior)
+        estimate = ex.estimate(certified, reports, method=ex.Method("inverse", prior=prior))
         errors.append(people * np.sum((estimate.shares - prior.probabilities) ** 2))
     claimed = (1 - np.sum(prior.probabilities**2)) / found.value
     assert abs(np.mean(errors) - claimed) <= 3 * np.std(errors) / math.sqrt(times)

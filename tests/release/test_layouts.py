@@ -57,9 +57,10 @@ def test_numbers_in_any_layout_are_the_same_numbers(kind, layout):
     for made in (np.asarray, pd.Series):
         assert C.privatize(made(given), **how).tolist() == C.privatize(values, **how).tolist()
         assert ex.ReportCounts(C.outputs).add(made(given)).counts.tolist() == np.bincount(ROWS).tolist()
-        weighted = ex.estimate(C, made(given), weights=layout(np.linspace(1, 2, N)))
+        weighted = ex.estimate(C, made(given), sample=ex.SampleDesign(weights=layout(np.linspace(1, 2, N))))
         assert (
-            weighted.shares.tolist() == ex.estimate(C, values, weights=np.linspace(1, 2, N)).shares.tolist()
+            weighted.shares.tolist()
+            == ex.estimate(C, values, sample=ex.SampleDesign(weights=np.linspace(1, 2, N))).shares.tolist()
         )
         grid = ex.numeric.Grid([0, 5])
         assert grid.round(made(given), **how) == grid.round(values.astype(float), **how)

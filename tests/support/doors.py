@@ -97,8 +97,10 @@ DOORS = {
     "mean": lambda: tables(estimate().mean(range(N))),
     "groups": lambda: tables(groups().table, groups().difference(0, 1)),
     "test of groups": lambda: groups().test.p_value,
-    "plan": lambda: ex.plan(response(), people=5000, prior=prior()).half_widths,
-    "plan for a coefficient": lambda: ex.plan(certified(), coefficient=0.4, answer="answer 0").people,
+    "plan": lambda: ex.plan((response(), prior()), people=5000).half_widths,
+    "plan for a coefficient": lambda: (
+        ex.plan(certified(), coefficient=ex.planning.Effect(0.4, "answer 0")).people
+    ),
     "regress": lambda: [
         regression().coefficients,
         regression().standard_errors,

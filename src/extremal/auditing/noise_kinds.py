@@ -66,13 +66,27 @@ class Noise:
         return 2.0 if self.family == "laplace" else 1.0
 
     def log_below(self, z: Floats) -> Floats:
-        """log P(noise <= z), z in units of the scale."""
+        """log P(noise <= z).
+
+        Parameters
+        ----------
+        z
+            A distance in units of the scale.
+        """
         if self.family == "gaussian":
             return np.asarray(log_ndtr(z))
         return np.where(z < 0, z - math.log(2), np.log1p(-np.exp(-np.abs(z)) / 2))
 
     def log_between(self, low: Floats, high: Floats) -> Floats:
-        """log P(low < noise <= high), in units of the scale: from the side where both are rarer."""
+        """log P(low < noise <= high), from the side where both are rarer.
+
+        Parameters
+        ----------
+        low
+            In units of the scale, as `high`.
+        high
+            The larger end.
+        """
         flipped = low > 0
         low, high = np.where(flipped, -high, low), np.where(flipped, -low, high)
         above, under = self.log_below(high), self.log_below(low)
@@ -89,7 +103,17 @@ class Noise:
         return -np.abs(z) - math.log(2)
 
     def log_ratios(self, y: float, values: Floats, x: int) -> Floats:
-        """log of the densities of a report given the values, over that given value x, in units of the scale."""
+        """log of the densities of a report given the values, over that given one of them.
+
+        Parameters
+        ----------
+        y
+            The report, in units of the scale as `values`.
+        values
+            All values.
+        x
+            The place of the value to compare with.
+        """
         if self.family == "laplace":
             return np.asarray(np.abs(y - values[x]) - np.abs(y - values))
         return np.asarray((values - values[x]) * (y - values / 2 - values[x] / 2))

@@ -140,7 +140,7 @@ def estimate(
         raise OptionError("--safe and --by must not be combined", remedy="leave one of them out")
     if is_store(source):
         _check_store_options(reports, more)
-        beside = Beside(groups, {key: name for key, name in vars(people).items() if name is not None})
+        beside = Beside(groups, people.sample())
         stored = estimate_store(source, question, beside, how.given(), interval_rows)
         output.table(stored.records())
         output.give(stored)
@@ -205,8 +205,8 @@ def _estimate(
 ) -> Found:
     """The estimate, of groups and from a sample where columns say so."""
     missing, reading = reports.missing or "refuse", options.DataOptions(reports.format, reports.delimiter)
-    sample = {key: name for key, name in vars(people).items() if name is not None}
-    if not groups and not sample:
+    sample = people.sample()
+    if not groups and sample is None:
         counts = report_counts(source, chosen, certified, reading, missing)
         with progress("estimating"):
             return ex.estimate(certified, counts, **how.given())
@@ -217,10 +217,16 @@ def _estimate(
     with file_or_stdin(source, reading.format) as (path, format):
         kind: Any = {"format": format, "delimiter": reading.delimiter}
         column: Any = chosen or only_column(open_data(path, [], **kind))
-        table = read_table(path, column, [*(groups or []), *sample.values()], missing=missing, **kind)
+        table = read_table(
+            path,
+            column,
+            [*(groups or []), *(() if sample is None else sample.names)],
+            missing=missing,
+            **kind,
+        )
     by: Any = groups[0] if groups is not None and len(groups) == 1 else groups
     with progress("estimating"):
-        return ex.estimate(certified, table, column=column, by=by, **sample, **how.given())
+        return ex.estimate(certified, table, column=column, by=by, sample=sample, **how.given())
 
 
 def _tables(

@@ -25,7 +25,7 @@ WORDS = {
     "a set of priors": "the set of priors for --robust",
     "allow_true_answers=True": "--allow-true-answers",
     "clip=True": "--clip",
-    "clusters=": "--clusters NAME",
+    "ex.SampleDesign(clusters=…)": "--clusters NAME",
     "correction=True": "--correction",
     "design(prior, epsilon)": "extremal design",
     'errors="robust"': "--errors robust",

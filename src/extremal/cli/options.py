@@ -188,6 +188,13 @@ class SampleOptions:
     ] = None
     clusters: Clusters = None
 
+    def sample(self) -> Any:
+        """The sample design, if any of them was given."""
+        import extremal as ex
+
+        given = {key: name for key, name in vars(self).items() if name is not None}
+        return ex.SampleDesign(**given) if given else None
+
 
 def only_with(needed: str, **given: object) -> None:
     """Refuse options that say nothing without another one: who gave them meant something."""

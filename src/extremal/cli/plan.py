@@ -127,8 +127,11 @@ def plan(
         with progress("planning"):
             found = None
             if asked or picture is None:
-                how: Any = {"intervals": intervals, "confidence": confidence, "power": power, "answer": named}
-                found = ex.plan(certified or prior, people=people, epsilon=epsilon, **how, **vars(goal))
+                how: Any = {"intervals": intervals, "confidence": confidence, "width": goal.width}
+                effects = {"difference": goal.difference, "coefficient": goal.coefficient}
+                for name, size in effects.items():
+                    how[name] = None if size is None else ex.planning.Effect(size, named, power)
+                found = ex.plan(certified or prior, people=people, epsilon=epsilon, **how)
             drawn = None if picture is None else ex.planning.precision(prior, confidence=confidence)
         planned = PlanResult(found, drawn=drawn, picture=picture)
     planned.draw(output.overwrite)

@@ -113,8 +113,15 @@ def regress(
         progress("fitting"),
     ):
         warnings.simplefilter("ignore")  # what they say is among the notes
-        how: Any = {**vars(fit), "answers": answers}
-        found = ex.regress(given, formula, File(path, kind, reading.delimiter), **how)
+        how: Any = {
+            "model": fit.model,
+            "answers": answers,
+            "predictors": fit.predictors,
+            "errors": fit.errors,
+        }
+        sample = options.SampleOptions(weights=fit.weights, clusters=fit.clusters).sample()
+        found = ex.regress(given, formula, File(path, kind, reading.delimiter), sample=sample, **how)
+        found = found.with_confidence(fit.confidence)
     output.table(found.records())
     with progress("effects and tests"):
         more = {"shares": found.shares(), "effects": found.effects()} if effects else {}

@@ -32,11 +32,11 @@ class Beside:
     """Answers in the clear that stand beside reports: of groups, and of the sample."""
 
     by: list[str] | None
-    sample: dict[str, str]
+    sample: ex.SampleDesign | None
 
     @property
     def names(self) -> list[str]:
-        return [*(self.by or []), *self.sample.values()]
+        return [*(self.by or []), *(() if self.sample is None else self.sample.names)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ def _estimated(reports: Reports, part: Part, beside: Beside, how: dict[str, Any]
     table = _named(table, [name for name in beside.names if name != part.column], reports)
     by = beside.by[0] if beside.by is not None and len(beside.by) == 1 else beside.by
     with progress(f"estimating {part.column}"):
-        given: Any = {**beside.sample, **how}
+        given: Any = {"sample": beside.sample, **how}
         found = ex.estimate(part.mechanism, table, column=part.column, by=by, **given)
         shown = tables(part, found)
     warnings = [show.sentence(note) for note in found.notes() if "WARNING" in note]

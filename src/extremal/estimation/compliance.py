@@ -33,7 +33,7 @@ from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from .counts import count_reports
-from .estimate import estimate
+from .estimate import Method, estimate
 from .interval_table import IntervalTable
 from .labels import label_finder
 from .likelihood import maximize
@@ -310,7 +310,7 @@ def rate(
         dict(zip(outputs, seen.tolist(), strict=True)),
         confidence,
         intervals=intervals,
-        prior=expected,
+        method=Method(prior=expected),
     )
     return Compliance(joint, label, entered, _likelihood_ratio(joint.mechanism.matrix, seen, joint.shares))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..certification.certified import Certified, as_estimable
 from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism, check_match
-from ..model.prior import Prior
+from ..model.prior import Prior, check_prior
 from .binomial import MOST_COUNTED
 from .contrasts import Channel
 from .counts import ReportCounts, count_reports, reference_prior
@@ -24,8 +25,7 @@ from .likelihood import maximize
 from .promise import check_kind
 from .result import Estimate
 from .sample import Table, counts_in, gather, table_of
-from .survey import WeightedReports, survey_totals
-from .targets import is_finite
+from .survey import SampleDesign, WeightedReports, check_sample, survey_totals
 
 METHODS = ("maximum-likelihood", "inverse", "map")
 
@@ -35,16 +35,12 @@ def estimate(
     mechanism: Certified | Mechanism,
     reports: Any,
     confidence: float = 0.95,
-    weights: Any = None,
     by: None = None,
     intervals: str = "each",
     *,
     column: Any = None,
-    strata: Any = None,
-    clusters: Any = None,
-    method: str = "maximum-likelihood",
-    prior: Prior | None = None,
-    strength: float | None = None,
+    sample: SampleDesign | None = None,
+    method: str | Method = "maximum-likelihood",
 ) -> Estimate: ...
 
 
@@ -53,16 +49,12 @@ def estimate(
     mechanism: Certified | Mechanism,
     reports: Any,
     confidence: float = 0.95,
-    weights: Any = None,
     by: Any = None,
     intervals: str = "each",
     *,
     column: Any = None,
-    strata: Any = None,
-    clusters: Any = None,
-    method: str = "maximum-likelihood",
-    prior: Prior | None = None,
-    strength: float | None = None,
+    sample: SampleDesign | None = None,
+    method: str | Method = "maximum-likelihood",
 ) -> Any: ...
 
 
@@ -71,16 +63,12 @@ def estimate(
     mechanism: Certified | Mechanism,
     reports: Any,
     confidence: float = 0.95,
-    weights: Any = None,
     by: Any = None,
     intervals: str = "each",
     *,
     column: Any = None,
-    strata: Any = None,
-    clusters: Any = None,
-    method: str = "maximum-likelihood",
-    prior: Prior | None = None,
-    strength: float | None = None,
+    sample: SampleDesign | None = None,
+    method: str | Method = "maximum-likelihood",
 ) -> Estimate | GroupedEstimate:
     """The share of each answer with its interval, for everybody or for each group.
 
@@ -96,30 +84,20 @@ def estimate(
         after a round trip through a CSV file, and the other way round.
     confidence
         Of the intervals.
-    weights
-        A sampling weight for each person, a column or its name: shares are those of the population that the weighted
-        people stand for (Horvitz-Thompson).
     by
         A group for each person, a column, its name or several names: an estimate for every group, in one table. The
         result is then a GroupedEstimate.
     intervals
         "each": ordinary intervals, each of which covers the truth with about this confidence. "all": all intervals
-        together cover it with this confidence; without weights, strata and clusters that holds for every number of
-        reports.
+        together cover it with this confidence; without `sample` that holds for every number of reports.
     column
         The name of the column of reports in a frame or file; several names for a mechanism on combinations.
-    strata, clusters
-        As weights: where people were drawn separately, and who was drawn together. Standard errors are then
-        those between the clusters of each stratum, as if drawn with replacement. Clusters are nested in strata.
+    sample
+        How people were drawn: weights, strata and clusters.
     method
         "maximum-likelihood": the shares that make the reports most likely. "inverse": reports times the
-        (generalised) inverse of the mechanism; unbiased, can be negative. "map": the mode of the posterior for a
-        Dirichlet prior whose mode is `prior`.
-    prior
-        What was expected: that of the certified mechanism unless given, uniform for a plain mechanism ("map" needs
-        one). Intervals hold whatever it is, as long as it was not made from these reports.
-    strength
-        For "map": as how many answers seen without noise the prior counts; by default as many as there are symbols.
+        (generalised) inverse of the mechanism; unbiased, can be negative. "map": the mode of the posterior. A Method
+        also says which shares are expected.
 
     Returns
     -------
@@ -138,25 +116,24 @@ def estimate(
     >>> ex.estimate(response, {"no": 60, "yes": 40}).shares.round(3).tolist()
     [0.7, 0.3]
     """
-    how = _How(mechanism, confidence, intervals, method, prior, strength)
-    beside = not (weights is None and by is None and strata is None and clusters is None)
+    how = _How(mechanism, confidence, intervals, method)
+    sample = check_sample(sample)
+    beside = by is not None or sample is not None
     counted = isinstance(reports, Mapping | ReportCounts) or not hasattr(type(reports), "columns")
     if not beside and counted and column is None:
         return how.fit(count_reports(mechanism, reports), None, how.confidence)
-    table = table_of(reports, column, [weights, by, strata, clusters])
+    table = table_of(reports, column, by, sample)
     _check_drawn(how.matrix, table, column)
-    sample = gather(
-        how.matrix.outputs, reports if table is None else table, column, weights, by, strata, clusters
-    )
+    people = gather(how.matrix.outputs, reports if table is None else table, column, by, sample)
     size = how.matrix.shape[1]
-    blocks = max(len(sample.group_labels), 1)
-    groups = np.zeros_like(sample.codes) if sample.groups is None else sample.groups
-    cells = groups * size + sample.codes
+    blocks = max(len(people.group_labels), 1)
+    groups = np.zeros_like(people.codes) if people.groups is None else people.groups
+    cells = groups * size + people.codes
     if len(cells) == 0:
         _check_counts(how.matrix, counts_in(cells, how.matrix.outputs))
-    totals = None if sample.design is None else survey_totals(cells, blocks, size, sample.design)
+    totals = None if people.design is None else survey_totals(cells, blocks, size, people.design)
     if totals is not None:
-        _check_weights(totals.squares.reshape(blocks, size), sample.group_labels)
+        _check_weights(totals.squares.reshape(blocks, size), people.group_labels)
     # The error is divided over the groups, so that the intervals of the whole table hold together.
     level = how.confidence if intervals == "each" else 1 - (1 - how.confidence) / blocks
     counts = np.bincount(cells, minlength=blocks * size).reshape(blocks, size)
@@ -165,42 +142,77 @@ def estimate(
             ReportCounts(how.matrix.outputs, counts[k]),
             None if totals is None else totals.of_block(k, size),
             level,
-            "" if sample.groups is None else f" of group {sample.group_labels[k]!r}",
+            "" if people.groups is None else f" of group {people.group_labels[k]!r}",
         )
         for k in range(blocks)
     )
-    if sample.groups is None:
+    if people.groups is None:
         return found[0]
-    return GroupedEstimate(sample.by, sample.group_labels, found, how.confidence, intervals, totals)
+    return GroupedEstimate(people.by, people.group_labels, found, how.confidence, intervals, totals)
+
+
+@dataclass(frozen=True)
+class Method:
+    """How shares are found from reports, and which are expected.
+
+    Parameters
+    ----------
+    name
+        "maximum-likelihood", "inverse" or "map", as in `estimate`.
+    prior
+        The shares that are expected: those of the certified mechanism unless given, uniform for a plain mechanism. Ties
+        are broken towards them, "map" starts from them, and intervals are made narrowest for them. Intervals hold
+        whatever they are, as long as they were not made from these reports.
+    strength
+        For "map", the mode of the posterior for a Dirichlet prior whose mode is `prior`: as how many answers seen
+        without noise the prior counts; by default as many as there are symbols.
+
+    Examples
+    --------
+    >>> Method("map", strength=20).strength
+    20
+    """
+
+    name: str = METHODS[0]
+    prior: Prior | None = None
+    strength: float | None = None
+
+    def __post_init__(self) -> None:
+        checks.choice(self.name, "method", METHODS, remedy=f"leave it out for {METHODS[0]}")
+        if self.prior is not None:
+            check_prior(self.prior)
+        if self.strength is not None:
+            if self.name != "map":
+                raise OptionError(
+                    'must come with the method "map"',
+                    parameter="strength",
+                    given=repr(self.name),
+                    remedy="leave it out",
+                )
+            checks.number(
+                self.strength, "strength", above=0, remedy="give how many answers the prior is worth"
+            )
 
 
 class _How:
     """How to estimate: the options, checked once for all groups."""
 
-    def __init__(
-        self, mechanism: Any, confidence: Any, intervals: Any, method: Any, prior: Prior | None, strength: Any
-    ) -> None:
+    def __init__(self, mechanism: Any, confidence: Any, intervals: Any, method: Any) -> None:
         self.matrix = as_estimable(mechanism)
         self.confidence = checks.confidence(confidence)
-        self.method = checks.choice(method, "method", METHODS, remedy=f"leave it out for {METHODS[0]}")
+        chosen = method if isinstance(method, Method) else Method(method)
+        self.method = chosen.name
         self.intervals = check_kind(intervals)
-        expected = reference_prior(mechanism, prior)
-        if expected is None and method == "map":
+        expected = reference_prior(mechanism, chosen.prior)
+        if expected is None and self.method == "map":
             raise OptionError(
                 'method "map" must have a prior',
                 given="a plain mechanism",
-                remedy="give prior=, or a certified mechanism",
+                remedy='give `method=ex.Method("map", prior)`, or a certified mechanism',
             )
         self.expected = _uniform(self.matrix) if expected is None else expected
         check_match(self.expected, self.matrix)
-        if strength is not None and (method != "map" or not (is_finite(strength) and strength > 0)):
-            raise OptionError(
-                'must be a number > 0 and come with method="map"',
-                parameter="strength",
-                given=f"{strength!r} and {method!r}",
-                remedy="leave it out, or give how many answers the prior is worth",
-            )
-        self.strength = 0.0 if method != "map" else strength or float(self.expected.size)
+        self.strength = 0.0 if self.method != "map" else chosen.strength or float(self.expected.size)
         self.channel = Channel(self.matrix.matrix, self.expected.probabilities)
 
     def fit(

@@ -28,6 +28,9 @@ from .intervals import normal_quantile
 from .planning import check_people
 
 MARGIN = 1e-9  # of the wish: what a design has more than was wished for, so that rounding takes nothing away
+PRECISION = (
+    1e-3  # of epsilon: the search ends when the bounds are this close, or designs are proven less precisely
+)
 MOST_STEPS = 60
 
 
@@ -104,7 +107,6 @@ def least_epsilon(
     people: int | None = None,
     half_width: float | None = None,
     confidence: float = 0.95,
-    precision: float = 1e-3,
     time_limit: float | None = None,
     progress: Callable[[float, float], None] | None = None,
 ) -> LeastEpsilon:
@@ -124,16 +126,12 @@ def least_epsilon(
         of ordinary intervals, as a root mean square over the answers, if answers are as the prior says.
     confidence
         Of these intervals.
-    precision
-        The search ends when the bounds are this close, relative to epsilon. It may end earlier where designs are
-        proven less precisely.
     time_limit
         Seconds for each design.
     progress
         Called with the bounds so far, (lower, epsilon), after each step.
     """
     check_prior(prior)
-    precision = checks.number(precision, "precision", above=0, below=1, remedy="e.g. 1e-3")
     goal = _goal(prior, wanted, utility, people, half_width, confidence)
 
     def best(epsilon: float) -> Design:
@@ -148,7 +146,7 @@ def least_epsilon(
             given=f"{goal:.4g} wanted where {most:.4g} is possible",
             remedy="want less" if people is None else "ask more people, or want less",
         )
-    search = _Search(best, goal, precision, progress)
+    search = _Search(best, goal, progress)
     search.run(prior.epsilon_max)
     return LeastEpsilon(prior, utility, goal, search.high, search.low, search.reaches, search.refuted)
 
@@ -160,10 +158,9 @@ class _Search:
         self,
         best: Callable[[float], Design],
         goal: float,
-        precision: float,
         progress: Callable[[float, float], None] | None,
     ) -> None:
-        self.best, self.goal, self.precision, self.progress = best, goal, precision, progress
+        self.best, self.goal, self.progress = best, goal, progress
         self.low = 0.0
         self.refuted: Design | None = None
 
@@ -174,7 +171,7 @@ class _Search:
         for _ in range(MOST_STEPS):
             ends = [self.low, min(unsure), max(unsure), self.high] if unsure else [self.low, self.high]
             low, high = max(zip(ends[::2], ends[1::2], strict=True), key=lambda part: part[1] - part[0])
-            if high - low <= self.precision * self.high:
+            if high - low <= PRECISION * self.high:
                 return
             middle = (low + high) / 2
             made = self.best(middle)

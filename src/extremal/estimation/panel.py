@@ -23,11 +23,12 @@ from ..model.labels import Labels, as_list, is_missing
 from ..model.mechanism import Mechanism, check_size
 from ..model.prior import Prior
 from .binomial import lower_limit
-from .estimate import estimate
+from .estimate import Method, estimate
 from .interval_table import IntervalTable
 from .labels import report_codes
 from .ratios import ratio_table
 from .result import Estimate
+from .survey import SampleDesign, check_sample
 
 FALSE_ALARM = 1e-9  # how likely independent draws are taken for dependent ones, at most
 
@@ -118,9 +119,7 @@ def change(
     confidence: float = 0.95,
     *,
     intervals: str = "each",
-    weights: Any = None,
-    strata: Any = None,
-    clusters: Any = None,
+    sample: SampleDesign | None = None,
 ) -> Change:
     """How answers of the same people changed between two waves.
 
@@ -132,7 +131,7 @@ def change(
     first, second
         The reports of the waves, columns in the same order of people. Who is missing in one of them is left out; the
         result says how many.
-    confidence, intervals, weights, strata, clusters
+    confidence, intervals, sample
         As in `estimate`.
     """
     if not isinstance(mechanisms, tuple | list) or len(mechanisms) != 2:
@@ -166,10 +165,9 @@ def change(
     _check_independent(one, two, codes)
     joint = product_mechanism(one, two)
     pairs = codes[0] * two.shape[1] + codes[1]
-    beside: Any = {
-        name: None if given is None else [as_list(given)[i] for i in kept]
-        for name, given in (("weights", weights), ("strata", strata), ("clusters", clusters))
-    }
+    drawn = check_sample(sample)
+    if drawn is not None:
+        drawn = drawn.at(kept, len(there))
     # Codes stand for the pairs of labels: no comparison of tuples for each person.
     numbered = Mechanism(joint.matrix, joint.inputs)
     marginals = [
@@ -177,7 +175,12 @@ def change(
     ]
     expected = np.kron(marginals[0].probabilities, marginals[1].probabilities)
     found = estimate(
-        numbered, pairs, confidence, intervals=intervals, prior=Prior(expected, joint.inputs), **beside
+        numbered,
+        pairs,
+        confidence,
+        intervals=intervals,
+        sample=drawn,
+        method=Method(prior=Prior(expected, joint.inputs)),
     )
     return Change(one.inputs, found, len(there) - len(kept))
 

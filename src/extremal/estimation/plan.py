@@ -30,53 +30,67 @@ from .power import (
 )
 from .promise import FIGURES, check_kind
 
+POWER = 0.8  # what is usual
 HALVINGS = 14  # of an interval of epsilons: to less than a thousandth of its length
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A difference, or a coefficient, that is to be found, and how surely.
+
+    Parameters
+    ----------
+    size
+        How large it is.
+    answer
+        Whose share differs, or which is modelled. If left out, the answer that takes the most people.
+    power
+        The probability of finding it.
+    """
+
+    size: float
+    answer: Any = None
+    power: float = POWER
+
+    def __post_init__(self) -> None:
+        checks.confidence(self.power, "power", remedy="0.8 is usual")
 
 
 @one_thread
 def plan(
-    source: Certified | Design | Mechanism | Prior,
+    source: Certified | Design | Prior | tuple[Mechanism, Prior],
     *,
     people: int | None = None,
     width: float | None = None,
-    difference: float | None = None,
-    coefficient: float | None = None,
+    difference: float | Effect | None = None,
+    coefficient: float | Effect | None = None,
     epsilon: float | None = None,
-    power: float = 0.8,
-    answer: Any = None,
     intervals: str = "each",
     confidence: float = 0.95,
-    prior: Prior | None = None,
 ) -> Plan:
     """How many people a goal needs, how precise so many will be, or which epsilon they need.
 
     Parameters
     ----------
     source
-        A certified mechanism, a design, or a mechanism with `prior=`; or a prior, for which a mechanism is designed.
+        A certified mechanism, a design, or a mechanism with the prior that is expected; or a prior alone, for which a
+        mechanism is designed.
     people
         How many people there are. Alone: what they will tell. With a goal and a prior without `epsilon`: the least
         epsilon that reaches it.
     width
         A goal: intervals at most so wide, from end to end, for every share.
     difference
-        A goal: a difference between the shares of two groups is found with probability `power`. People are then
-        counted in each group.
+        A goal: a difference between the shares of two groups is found. People are then counted in each group.
     coefficient
-        A goal: a log odds ratio per standard deviation of a normal covariate, in a logit model of `answer`, is found
-        with probability `power`.
+        A goal: a log odds ratio per standard deviation of a normal covariate, in a logit model of one answer, is found.
+        An Effect names the answer, and how surely it is to be found: with 80 % unless given.
     epsilon
         For which to design a mechanism, if a prior is given.
-    power
-        The probability of finding the difference or the coefficient.
-    answer
-        Whose share differs, or which is modelled. If left out, the answer that takes the most people.
     intervals
         Those whose width is meant, as in `estimate`: "each" by itself, or "all" together.
     confidence
         Of the intervals; 1 - confidence is the level of two-sided tests.
-    prior
-        What is expected, if it is not that of the mechanism.
 
     Returns
     -------
@@ -90,11 +104,14 @@ def plan(
     >>> ex.plan(prior, epsilon=0.6, width=0.1).people
     1223
     """
-    level, chance = checks.confidence(confidence), checks.confidence(power, "power", remedy="0.8 is usual")
-    goal = _Goal(width, difference, coefficient, chance, answer, check_kind(intervals), level)
+    level = checks.confidence(confidence)
+    given = coefficient if difference is None else difference
+    effect = given if isinstance(given, Effect) else Effect(0.0 if given is None else given)
+    apart, slope = (x.size if isinstance(x, Effect) else x for x in (difference, coefficient))
+    goal = _Goal(width, apart, slope, effect.power, effect.answer, check_kind(intervals), level)
     if isinstance(source, Prior) and epsilon is None:
         return _least_epsilon(source, people, goal)
-    made, expected, matrix, bound = _mechanism(source, epsilon, prior)
+    made, expected, matrix, bound = _mechanism(source, epsilon)
     channel = Channel(matrix.matrix, expected.probabilities)
     if goal.count == 0:
         if people is None:
@@ -104,7 +121,7 @@ def plan(
                 remedy="e.g. `width=0.05`",
             )
         n = check_people(people, "people")
-        return Plan(expected, matrix, bound, n, 1, level, chance, "", made, goal.intervals)
+        return Plan(expected, matrix, bound, n, 1, level, goal.power, "", made, goal.intervals)
     if people is not None:
         raise OptionError(
             "must be left out where it is asked for, or come with a prior without epsilon",
@@ -114,7 +131,7 @@ def plan(
         )
     needed = goal.people(expected, matrix, channel)
     said = goal.words(needed, expected)
-    return Plan(expected, matrix, bound, needed, goal.groups, level, chance, said, made, goal.intervals)
+    return Plan(expected, matrix, bound, needed, goal.groups, level, goal.power, said, made, goal.intervals)
 
 
 @dataclass(frozen=True)
@@ -173,7 +190,7 @@ class _Goal:
         )
 
 
-def _mechanism(source: Any, epsilon: Any, prior: Any) -> tuple[Design | None, Prior, Mechanism, float | None]:
+def _mechanism(source: Any, epsilon: Any) -> tuple[Design | None, Prior, Mechanism, float | None]:
     if isinstance(source, Prior):
         made = design(source, epsilon)
         return made, source, made.mechanism, made.epsilon
@@ -185,18 +202,18 @@ def _mechanism(source: Any, epsilon: Any, prior: Any) -> tuple[Design | None, Pr
             remedy="leave it out",
         )
     if isinstance(source, Design):
-        return source, prior or source.prior, source.mechanism, source.epsilon
-    matrix = as_estimable(source)
-    expected = prior if prior is not None else source.prior_between if isinstance(source, Certified) else None
-    if expected is None:
+        return source, source.prior, source.mechanism, source.epsilon
+    if isinstance(source, Certified):
+        return None, source.prior_between, as_estimable(source), source.epsilon
+    if not (isinstance(source, tuple) and len(source) == 2):
         raise OptionError(
-            "must come with a plain mechanism",
-            parameter="prior",
-            given="none",
-            remedy="give what is expected",
+            "a plain mechanism must come with the prior that is expected",
+            given=brief(source),
+            remedy="give both: `plan((mechanism, prior), …)`",
         )
-    check_match(check_prior(expected), matrix)
-    return None, expected, matrix, source.epsilon if isinstance(source, Certified) else None
+    matrix, expected = as_estimable(source[0]), check_prior(source[1])
+    check_match(expected, matrix)
+    return None, expected, matrix, source[0].epsilon if isinstance(source[0], Certified) else None
 
 
 def _least_epsilon(prior: Prior, people: Any, goal: _Goal) -> Plan:

@@ -15,7 +15,7 @@ from ..errors import OptionError, ValuesError
 from ..model.labels import Labels, as_list, is_missing
 from .counts import ReportCounts
 from .labels import factorize, report_codes
-from .survey import SurveyDesign, check_weights
+from .survey import SampleDesign, SurveyDesign, check_weights
 
 if TYPE_CHECKING:
     from ..collection.store import Reports as StoredReports
@@ -104,14 +104,15 @@ def _complete(columns: Mapping[str, Any], reports: Sequence[str], missing: str) 
     return {name: [values[k] for k in kept] for name, values in columns.items()}
 
 
-def table_of(reports: Any, column: Any, others: Sequence[Any]) -> Table | None:
+def table_of(reports: Any, column: Any, by: Any, sample: SampleDesign | None) -> Table | None:
     """The columns of a frame or of a file; None if the reports are a column already."""
     if isinstance(reports, Table):
         return reports
     if isinstance(reports, str | os.PathLike):
         if column is None:
             raise OptionError("must name the column of reports in the file", parameter="column", given="none")
-        return read_table(reports, column, [name for each in others for name in _names(each)])
+        others = [*_names(by), *(() if sample is None else sample.names)]
+        return read_table(reports, column, others)
     if isinstance(reports, Mapping) or not hasattr(type(reports), "columns"):
         return None
     from .._common.frames import eager_frame
@@ -120,11 +121,9 @@ def table_of(reports: Any, column: Any, others: Sequence[Any]) -> Table | None:
     return Table(tuple(eager.columns), {name: eager.get_column(name).to_native() for name in eager.columns})
 
 
-def gather(
-    outputs: Labels, reports: Any, column: Any, weights: Any, by: Any, strata: Any, clusters: Any
-) -> Sample:
+def gather(outputs: Labels, reports: Any, column: Any, by: Any, sample: SampleDesign | None) -> Sample:
     """Everything that estimation needs of each person, as numbers."""
-    table = table_of(reports, column, [weights, by, strata, clusters])
+    table = table_of(reports, column, by, sample)
     if table is None and isinstance(reports, Mapping | ReportCounts):
         raise OptionError(
             "weights, groups, strata and clusters need one report for each person",
@@ -135,12 +134,11 @@ def gather(
     n = len(codes)
     names, groups, labels = _groups(table, by, n)
     design = None
-    if not (weights is None and strata is None and clusters is None):
-        w = None if weights is None else check_weights(_column(table, weights, "weights"))
-        s, strata_labels = (
-            (None, ()) if strata is None else factorize(_column(table, strata, "strata"), "strata")
-        )
-        c = None if clusters is None else factorize(_column(table, clusters, "clusters"), "clusters")[0]
+    if sample is not None:
+        given = {name: _column(table, value, name) for name, value in sample.given.items()}
+        w = check_weights(given["weights"]) if "weights" in given else None
+        s, strata_labels = factorize(given["strata"], "strata") if "strata" in given else (None, ())
+        c = factorize(given["clusters"], "clusters")[0] if "clusters" in given else None
         for name, values in (("weights", w), ("strata", s), ("clusters", c)):
             _check_length(name, values, n)
         unit = 1.0 if w is None else float(w.max())

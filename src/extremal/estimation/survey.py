@@ -20,8 +20,94 @@ import numpy as np
 from .._common import checks
 from .._common.types import Floats, Ints
 from .._common.words import brief, shorten
-from ..errors import ValuesError
+from ..errors import OptionError, ValuesError
 from ..model.labels import Labels, as_list, is_missing
+
+
+@dataclass(frozen=True, eq=False)
+class SampleDesign:
+    """How people were drawn: with which weights, in which strata, in which clusters. Each a column, or its name.
+
+    Without any of them each person was drawn alone, and all alike.
+
+    Parameters
+    ----------
+    weights
+        A sampling weight for each person, a number >= 0: shares are those of the population that the weighted people
+        stand for (Horvitz-Thompson).
+    strata
+        Where people were drawn separately. Clusters are nested in strata.
+    clusters
+        Who was drawn together. Standard errors are those between the clusters of each stratum, as if drawn with
+        replacement.
+
+    Examples
+    --------
+    >>> SampleDesign(weights="w", clusters="school").names
+    ('w', 'school')
+    """
+
+    weights: Any = None
+    strata: Any = None
+    clusters: Any = None
+
+    def __post_init__(self) -> None:
+        for name, value in self.given.items():
+            if isinstance(value, str):
+                continue
+            column: Any = check_weights(value) if name == "weights" else tuple(_column(value, name))
+            if name == "weights":
+                column.setflags(write=False)
+            object.__setattr__(self, name, column)
+        sizes = {len(value) for value in self.given.values() if not isinstance(value, str)}
+        if len(sizes) > 1:
+            said = ", ".join(f"{len(x)} {name}" for name, x in self.given.items() if not isinstance(x, str))
+            raise ValuesError("the columns of a sample design must be of one length", given=said)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Those that are given, by name."""
+        named = (("weights", self.weights), ("strata", self.strata), ("clusters", self.clusters))
+        return {name: value for name, value in named if value is not None}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of columns among them."""
+        return tuple(value for value in self.given.values() if isinstance(value, str))
+
+    def at(self, rows: Ints, people: int) -> SampleDesign:
+        """The same of some people: it must hold columns, not names.
+
+        Parameters
+        ----------
+        rows
+            Whom to keep, by number.
+        people
+            How many there are.
+        """
+        for name, value in self.given.items():
+            if isinstance(value, str):
+                raise OptionError(
+                    "must be a column where reports are columns", parameter=name, given=brief(value)
+                )
+            checks.length(value, name, people, "person", error=ValuesError)
+        return SampleDesign(**{name: [value[k] for k in rows] for name, value in self.given.items()})
+
+
+def check_sample(sample: Any) -> SampleDesign | None:
+    """A sample design that says something, or None."""
+    if sample is None:
+        return None
+    remedy = 'e.g. `ex.SampleDesign(weights="w")`'
+    design = checks.instance(sample, "sample", SampleDesign, "a SampleDesign", remedy=remedy)
+    return design if design.given else None
+
+
+def _column(values: Any, name: str) -> Any:
+    try:
+        return as_list(values)
+    except TypeError:
+        raise ValuesError("must be a column, or its name", parameter=name, given=brief(values)) from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -148,7 +148,7 @@ def _precision(made: Made, n: int, average: bool) -> tuple[list[list[Any]] | Non
     if prior.size > MOST_ERRORS or average:
         return None, False
     ours, theirs = (
-        ex.plan(mechanism, people=n, prior=prior) for mechanism in (made.certified.mechanism, made.response)
+        ex.plan((mechanism, prior), people=n) for mechanism in (made.certified.mechanism, made.response)
     )
     rows = zip(prior.labels, prior.probabilities.tolist(), ours.half_widths, theirs.half_widths, strict=True)
     return [

@@ -73,7 +73,12 @@ def test_intervals_of_a_private_outcome(model, which):
     outputs = len(mechanism.outputs)
     frame = {"z": np.repeat(Z, outputs), "y": list(mechanism.outputs) * len(Z)}
     made = ex.regress(
-        mechanism, "y ~ z", frame, model=model, weights=_plausible(mechanism, n), errors="information"
+        mechanism,
+        "y ~ z",
+        frame,
+        model=model,
+        sample=ex.SampleDesign(weights=_plausible(mechanism, n)),
+        errors="information",
     )
     truth = np.array(truth)
     true = replace(made, coefficients=truth).predict({"z": Z})

@@ -55,7 +55,12 @@ def test_a_binary_model_of_true_answers_is_that_of_statsmodels(model):
         expected = getattr(smf, model)(FORMULA, frame).fit(disp=0, tol=1e-12, **how)
         clusters = "village" if errors == "cluster" else None
         r = ex.regress(
-            surveys.identity([0, 1]), FORMULA, frame, model=model, errors=errors, clusters=clusters
+            surveys.identity([0, 1]),
+            FORMULA,
+            frame,
+            model=model,
+            errors=errors,
+            sample=ex.SampleDesign(clusters=clusters),
         )
         for (_, name), (b, e) in by_name(r).items():
             assert b == pytest.approx(expected.params[name], abs=1e-8)
@@ -75,7 +80,9 @@ def test_a_multinomial_model_of_true_answers_is_that_of_statsmodels(errors):
     }[errors]
     expected = smf.mnlogit(FORMULA, frame).fit(disp=0, tol=1e-12, **how)
     clusters = "village" if errors == "cluster" else None
-    r = ex.regress(surveys.identity(range(4)), FORMULA, frame, errors=errors, clusters=clusters)
+    r = ex.regress(
+        surveys.identity(range(4)), FORMULA, frame, errors=errors, sample=ex.SampleDesign(clusters=clusters)
+    )
     assert len(r.coefficients) == 9
     bse = np.asarray(expected.bse)
     for (answer, name), (b, e) in by_name(r).items():
@@ -155,7 +162,9 @@ def test_frequency_weights_are_rows_that_occur_as_often():
     frame = survey(2)
     frame["w"] = np.random.default_rng(3).integers(0, 4, N)
     mechanism = surveys.keep(2, 0.7)
-    weighted = ex.regress(mechanism, FORMULA, frame, weights="w", errors="information")
+    weighted = ex.regress(
+        mechanism, FORMULA, frame, sample=ex.SampleDesign(weights="w"), errors="information"
+    )
     repeated = ex.regress(mechanism, FORMULA, frame.loc[frame.index.repeat(frame["w"])])
     assert weighted.coefficients == pytest.approx(repeated.coefficients, abs=1e-9)
     assert weighted.covariance == pytest.approx(repeated.covariance, abs=1e-9)
@@ -165,7 +174,7 @@ def test_sampling_weights_give_the_sandwich_of_statsmodels():
     frame = survey(2)
     weights = np.random.default_rng(3).uniform(0.2, 3, N)
     weights *= N / weights.sum()
-    r = ex.regress(surveys.identity([0, 1]), FORMULA, frame, weights=17 * weights)
+    r = ex.regress(surveys.identity([0, 1]), FORMULA, frame, sample=ex.SampleDesign(weights=17 * weights))
     X = np.column_stack([np.ones(N), frame["age"], frame["sex"] == "m"]).astype(float)
     fitted = sm.GLM(frame["y"], X, family=sm.families.Binomial(), freq_weights=weights).fit(tol=1e-14)
     assert r.coefficients == pytest.approx(fitted.params.to_numpy(), abs=1e-8)
@@ -319,7 +328,8 @@ def test_another_reference_is_the_same_model():
 def test_grouping_equal_rows_does_not_matter(monkeypatch):
     mechanism, frame = noisy()
     frame["old"] = frame["age"] > 50
-    for how in ({}, {"weights": "village"}, {"clusters": "village"}):
+    for drawn in ({}, {"weights": "village"}, {"clusters": "village"}):
+        how = {"sample": ex.SampleDesign(**drawn)}
         grouped = ex.regress(mechanism, "y ~ old + C(sex)", frame, **how)
         assert len(grouped.assembly.weights) < N / 2
         with monkeypatch.context() as patch:

@@ -85,7 +85,7 @@ def test_tests_that_make_no_sense_are_refused(private, result, frame):
     for wrong in (other, result, "village"):
         with pytest.raises(OptionError, match=r"nested|must be a term"):
             result.likelihood_ratio(wrong)
-    weighted = ex.regress(private[0], "y ~ age", private[1], weights=np.ones(N))
+    weighted = ex.regress(private[0], "y ~ age", private[1], sample=ex.SampleDesign(weights=np.ones(N)))
     with pytest.raises(OptionError, match="use the Wald test"):
         weighted.likelihood_ratio("age")
     assert weighted.tests().rows()[0]["likelihood_ratio"] is None

@@ -55,7 +55,7 @@ def read_rows(parsed: Parsed, found: Sequence[Release], data: Any, weights: Any,
     if weights is not None:
         what = f"weights in {weights!r}" if isinstance(weights, str) else "weights"
         weight = columns.numbers(frame[weights] if isinstance(weights, str) else weights, what, n)
-    cluster = frame[clusters] if isinstance(clusters, str) else clusters
+    cluster = frame[clusters] if isinstance(clusters, str) else clusters and pd.Series(list(clusters))
     absent: dict[str, Bools] = {}
     if cluster is not None:
         if len(cluster) != n:

@@ -15,6 +15,7 @@ from ..._common.types import Floats, Ints
 from ...certification.certified import Certified
 from ...errors import OptionError
 from ...model.mechanism import Mechanism
+from ..survey import SampleDesign, check_sample
 from . import models
 from .assembly import Assembly
 from .corrected import DIFFERENT, fit_corrected, misfit
@@ -43,10 +44,8 @@ def regress(
     model: Model | None = None,
     answers: Sequence[Any] | None = None,
     predictors: Literal["covariates", "shares", "prior", "corrected"] = "covariates",
-    weights: Any = None,
-    clusters: Any = None,
+    sample: SampleDesign | None = None,
     errors: Literal["information", "robust", "cluster"] | None = None,
-    confidence: float = 0.95,
 ) -> Regression:
     """A model of true answers, fitted to reports: the coefficients that make the reports most likely.
 
@@ -76,15 +75,11 @@ def regress(
         mechanism was certified for as given. These three are likelihoods: where the outcome's model is wrong, private
         predictors are blamed for it, and a MisfitWarning says so. "corrected" needs neither a likelihood nor a model of
         the predictors: it corrects scores by the inverse of the mechanism; it is less precise where the model is right.
-    weights
-        Sampling weights: a column's name, or one number >= 0 a row.
-    clusters
-        What rows belong together: a column's name, or one value a row.
+    sample
+        How people were drawn: weights and clusters. Coefficients know no strata.
     errors
         "information", "robust" (sandwich) or "cluster". By default "cluster" if there are clusters, "robust" if there
         are weights or predictors="corrected", else "information".
-    confidence
-        Of each interval by itself.
 
     Returns
     -------
@@ -99,11 +94,11 @@ def regress(
     >>> ex.regress(response, "ill ~ old", data).coefficients.round(2).tolist()
     [-1.61, 3.22]
     """
-    level = checks.confidence(confidence)
     chosen = models.check_model(model)
     parsed = parse(formula, intercept=chosen is not None and chosen.startswith("ordinal"))
     found = releases(mechanism, parsed)
     checks.choice(predictors, "predictors", PREDICTORS)
+    weights, clusters = _drawn(sample)
     how = _errors(errors, clusters, weights is not None or predictors == "corrected")
     if predictors == "corrected" and how == "information":
         raise OptionError(
@@ -136,7 +131,6 @@ def regress(
         weighted=weights is not None,
         clusters=None if rows.clusters is None else int(rows.clusters.max()) + 1,
         errors=how,
-        confidence=level,
         coefficients=fitted.coefficients,
         covariance=covariance(fitted, assembly, how, n),
         log_likelihood=fitted.log_likelihood,
@@ -220,10 +214,23 @@ def _corrections(
     return tuple(tables)
 
 
+def _drawn(sample: SampleDesign | None) -> tuple[Any, Any]:
+    """The weights and the clusters."""
+    sample = check_sample(sample)
+    if sample is None:
+        return None, None
+    if sample.strata is not None:
+        raise OptionError("regressions know no strata", parameter="sample", remedy="leave strata out")
+    return sample.weights, sample.clusters
+
+
 def _errors(errors: Any, clusters: Any, robust: bool) -> str:
     if errors is None:
         return "cluster" if clusters is not None else "robust" if robust else "information"
     checks.choice(errors, "errors", ERRORS)
     if errors == "cluster" and clusters is None:
-        raise OptionError('errors="cluster" must come with clusters', remedy="name their column: `clusters=`")
+        raise OptionError(
+            'errors="cluster" must come with clusters',
+            remedy="name their column: `ex.SampleDesign(clusters=…)`",
+        )
     return str(errors)

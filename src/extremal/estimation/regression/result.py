@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._common import checks
 from ..._common.frames import to_frame
 from ..._common.types import Floats
 from . import effects, hypotheses, summary
@@ -102,7 +103,7 @@ class Regression:
     weighted: bool
     clusters: int | None
     errors: str
-    confidence: float
+    confidence: float = field(default=0.95, kw_only=True)
     coefficients: Floats
     covariance: Floats
     log_likelihood: float
@@ -110,6 +111,16 @@ class Regression:
     fitted: Fit = field(repr=False)
     assembly: Assembly = field(repr=False)
     source: Source = field(repr=False)
+
+    def with_confidence(self, confidence: float) -> Regression:
+        """The same with intervals that each hold with another confidence than 95 %.
+
+        Parameters
+        ----------
+        confidence
+            The confidence level.
+        """
+        return replace(self, confidence=checks.confidence(confidence))
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

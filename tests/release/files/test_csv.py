@@ -141,24 +141,24 @@ def test_ids_in_csv_are_integers_if_they_are_written_as_such():
         (b"", FileError, "empty file"),
         (b"\xef\xbb\xbf", FileError, "empty file"),
         (b"\n\n", FileError, "empty file"),
-        (b"answer,n\na\n", FileError, "2 fields, like the header, got 1 in record 1"),
-        (b"answer,n\na,1\na,1,2\n", FileError, "got 3 in record 2"),
-        (b"n,n,answer\n1,2,a\n", FileError, r"\['n'\] more than once"),
+        (b"answer,n\na\n", FileError, "1 in record 1"),
+        (b"answer,n\na,1\na,1,2\n", FileError, "3 in record 2"),
+        (b"n,n,answer\n1,2,a\n", FileError, "['n'] more than once"),
         (b"answer,answer\na,a\n", FileError, "more than once"),
-        (b'answer,n\na,5" pipe\n', FileError, "quotes must enclose whole fields"),
-        (b'answer,n\na,"open\n', FileError, "quotes must enclose whole fields"),
-        (b'answer,n\na,"x"y\n', FileError, "quotes must enclose whole fields"),
-        (b'answer,n\na,x"y"\n', FileError, "quotes must enclose whole fields"),
-        (b"answer,n\ra,1\r", FileError, "line feed"),
-        (b"answer,n\na,1\r2\n", FileError, "a carriage return"),
-        (b"answer,n\na,1\r\r\n", FileError, "a carriage return"),
+        (b'answer,n\na,5" pipe\n', FileError, "quotes"),
+        (b'answer,n\na,"open\n', FileError, "quotes"),
+        (b'answer,n\na,"x"y\n', FileError, "quotes"),
+        (b'answer,n\na,x"y"\n', FileError, "quotes"),
+        (b"answer,n\ra,1\r", FileError, "s.csv"),
+        (b"answer,n\na,1\r2\n", FileError, "record 0"),
+        (b"answer,n\na,1\r\r\n", FileError, "record 0"),
         ("answer,n\na,1\n".encode("utf-16"), FileError, "UTF-8"),
         (b"answer,n\na,\xe9\n", FileError, "UTF-8"),
         (b"answer,\xe9\na,1\n", FileError, "UTF-8"),
-        (b"n\n1\n", ValuesError, "column 'answer', got n: "),
-        (b"Answer,n\na,1\n", ValuesError, "column 'answer', got Answer, n: .*; did you mean Answer?"),
-        (b"answer", ValuesError, "must have records, got names of columns alone"),
-        (b"n,answer\n\n", ValuesError, "must have records"),
+        (b"n\n1\n", ValuesError, "'answer'"),
+        (b"Answer,n\na,1\n", ValuesError, "'answer'"),
+        (b"answer", ValuesError, "names of columns alone"),
+        (b"n,answer\n\n", ValuesError, "names of columns alone"),
         (b"answer\na\n\n", ValuesError, "missing"),
         (b"answer,n\n a,1\n", ValuesError, "' a'"),
     ],
@@ -169,12 +169,8 @@ def test_csv_that_cannot_be_read_is_refused_in_one_line(text, error, message):
 
 def test_a_record_without_end_is_refused(monkeypatch):
     monkeypatch.setattr(csv_scan, "LONGEST", 1 << 12)
-    one_line(
-        FileError, "quote left open", lambda: privatized(b'answer,n\na,"' + b"x\n" * 4000, {"answer": C})
-    )
-    one_line(
-        FileError, "one ASCII character", lambda: privatized(b"answer\na\n", {"answer": C}, delimiter="||")
-    )
+    one_line(FileError, "a longer one", lambda: privatized(b'answer,n\na,"' + b"x\n" * 4000, {"answer": C}))
+    one_line(FileError, "delimiter", lambda: privatized(b"answer\na\n", {"answer": C}, delimiter="||"))
 
 
 @pytest.mark.parametrize("size", [4, 7, 16, 1 << 20])
@@ -210,7 +206,7 @@ def test_outputs_that_are_no_text_do_not_go_into_csv():
     pairs = ex.Mechanism(np.full((3, 2), 0.5), WORDS.labels, [("x", 1), ("x", 2)])
     one_line(
         ValuesError,
-        "rename the outputs",
+        "outputs",
         lambda: privatized(b"answer\na\n", {"answer": certify(WORDS, pairs, 0.0)}),
     )
     many = certify(WORDS, ex.Mechanism(np.full((3, 5), 0.2), WORDS.labels), 0.0)
@@ -224,9 +220,9 @@ def test_labels_of_the_same_text_cannot_be_told_apart_in_csv():
     for labels in ([1, "1"], [True, "True", "x"], [0.5, "0.5"]):
         prior = ex.Prior.uniform(labels)
         c = certify(prior, ex.theory.randomized_response_for_pml(prior, 0.3), 0.3)
-        one_line(ValuesError, "different texts", lambda c=c: privatized(b"answer\n1\n", {"answer": c}))
+        one_line(ValuesError, "labels", lambda c=c: privatized(b"answer\n1\n", {"answer": c}))
     outputs = certify(WORDS, ex.Mechanism(np.full((3, 2), 0.5), WORDS.labels, [2, "2"]), 0.0)
-    one_line(ValuesError, r"got \[2, '2'\]", lambda: privatized(b"answer\na\n", {"answer": outputs}))
+    one_line(ValuesError, "[2, '2']", lambda: privatized(b"answer\na\n", {"answer": outputs}))
     pairs = ex.Prior.uniform([(1, "x"), ("1", "x"), (1, "y")])
     joint = certify(pairs, ex.theory.randomized_response_for_pml(pairs, 0.3), 0.3)
-    one_line(ValuesError, "different texts", lambda: privatized(b"p,q\n1,x\n", {("p", "q"): joint}))
+    one_line(ValuesError, "labels", lambda: privatized(b"p,q\n1,x\n", {("p", "q"): joint}))

@@ -16,6 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 CONTAINER = (ROOT / "Containerfile").read_text(encoding="utf-8")
 WORKFLOW = (ROOT / ".github" / "workflows" / "checks.yml").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
@@ -149,3 +150,31 @@ def test_the_citation_names_the_licence_of_the_package_and_addresses_are_https()
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nlicense: {project['license']}\n" in citation
     assert all(address.startswith("https://") for address in project["urls"].values())
+
+
+def test_every_word_of_the_glossary_leads_to_its_place():
+    rows = re.findall(r"^\| (.+?) \| .+ \| `([^`]+)`(?: `([^`]+)`)? \|$", CONTRIBUTING, re.MULTILINE)
+    assert len(rows) > 40
+    words = [word.strip() for row in rows for word in row[0].split(",")]
+    assert len(set(words)) == len(words)
+    for word, path, name in rows:
+        place = ROOT / "src" / "extremal" / path
+        assert place.exists(), word
+        if name:
+            assert re.search(
+                rf"\b(class|def) {name}\b|^ *{name}\b|\bself\.{name}\b", place.read_text(), re.MULTILINE
+            ), word
+
+
+def test_the_files_that_contributors_are_sent_to_are_there():
+    paths = re.findall(r"`((?:src|tests|tools|docs)/[\w/.<>]+)`", CONTRIBUTING)
+    assert len(paths) > 15
+    assert [path for path in paths if "<" not in path and not (ROOT / path).exists()] == []
+
+
+def test_the_names_that_contributors_are_sent_to_are_there():
+    """Each stands between backticks before its file: `COMMANDS` of `src/extremal/cli/__init__.py`."""
+    pairs = re.findall(r"`(\w+)`\s+(?:of|in)\s+`((?:src|tests)/[\w/.]+\.py)`", CONTRIBUTING)
+    assert len(pairs) > 4
+    for name, path in pairs:
+        assert re.search(rf"\b{name}\b", (ROOT / path).read_text(encoding="utf-8")), (name, path)

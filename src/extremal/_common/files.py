@@ -43,6 +43,49 @@ def open_file(name: str, follow: bool = True) -> BinaryIO:
     raise OSError(errno.EINVAL, "not a regular file", name)
 
 
+def read_bytes(
+    name: str,
+    largest: int,
+    what: str,
+    *,
+    secret: bool = False,
+    remedy: str | None = None,
+    error: type[ExtremalError] = FileError,
+    large: type[ExtremalError] | None = None,
+) -> bytes:
+    """The content of a file of at most so many bytes; of a secret one, if its owner alone can read it.
+
+    What the system refuses is an `error`, a file that is too large `large`, or the same.
+    """
+    try:
+        with open_file(name) as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if secret and os.name == "posix" and mode & 0o077:
+                raise error(
+                    f"{what} must be readable by its owner alone",
+                    given=f"permissions {mode & 0o777:03o}",
+                    remedy=f"run: chmod 600 {name}",
+                )
+            raw = file.read(largest + 1)
+    except OSError as refused:
+        said = f"{name}: {reason(refused)}"
+        raise error(f"{what} must be one that can be read", given=said, remedy=remedy) from None
+    if len(raw) > largest:
+        raise (large or error)(
+            f"{what} must have at most {largest} bytes", given=f"more: {name}", remedy=remedy
+        )
+    return raw
+
+
+def utf8_text(raw: bytes, name: str, what: str, error: type[ExtremalError] = FileError) -> str:
+    """The text that stands in a file in UTF-8; a mark at its beginning is part of it."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        remedy = "is it the right one? Convert it, e.g. with iconv -f cp1252 -t utf-8"
+        raise error(f"{what} must be UTF-8 text", given=f"other bytes in {name}", remedy=remedy) from None
+
+
 def make_folder(output: str | os.PathLike[str]) -> Path:
     """The folder for the output of a command, made if it is not there."""
     folder = Path(output)

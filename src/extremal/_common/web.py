@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
 import socket
+from collections.abc import AsyncIterable
 
 from ..errors import OptionError
 
@@ -40,6 +42,17 @@ def listen(host: str, port: int, who: str) -> socket.socket:
             ) from None
         undo.pop_all()
     return bound
+
+
+async def read_body(chunks: AsyncIterable[bytes], largest: int, seconds: float) -> bytes | None:
+    """The body of a request, or None if it is too large; a TimeoutError if it is too slow."""
+    body = bytearray()
+    async with asyncio.timeout(seconds):
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > largest:
+                return None
+    return bytes(body)
 
 
 def is_loopback(address: str) -> bool:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._common.files import file_name, open_file, reason
+from .._common.files import file_name, read_bytes, reason, utf8_text
 from .._common.json import parse_json
 from ..errors import FileError, FormatError, PriorError
 from ..model.evidence import Evidence
@@ -183,21 +183,9 @@ def decode(text: str) -> Stored:
 def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a file, if it is not too large and is UTF-8."""
     name = file_name(path, "mechanism file", FileError)
-    try:
-        with open_file(name) as file:
-            raw = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise FileError(
-            "mechanism file must be one that can be read",
-            given=f"{name}: {reason(error)}",
-            remedy="save one with certified.save(path)",
-        ) from None
-    if len(raw) > LARGEST_FILE:
-        raise FormatError(f"mechanism file must have at most {LARGEST_FILE} bytes", given=f"more: {name}")
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        raise FormatError("mechanism file must be UTF-8 text", given=f"other bytes: {name}") from None
+    remedy = "save one with certified.save(path)"
+    raw = read_bytes(name, LARGEST_FILE, "mechanism file", remedy=remedy, large=FormatError)
+    return utf8_text(raw, name, "mechanism file", FormatError)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import extremal as ex
-from extremal._common.files import open_file
+from extremal._common.files import open_file, read_bytes, utf8_text
 from extremal.errors import FileError, FormatError, PriorError
 from extremal.model.reading import Learned, Numbers, number, read_counts, read_json, split_labels
 
@@ -180,6 +180,8 @@ def read_text(path: str) -> str:
     """The text of a file or of standard input, if it is UTF-8 and not too large."""
     if path == "-":
         raw = sys.stdin.buffer.read(LARGEST_TEXT + 1)
+        if len(raw) > LARGEST_TEXT:
+            raise FileError(f"standard input must have at most {LARGEST_TEXT} bytes", given="more")
     else:
         if os.path.isdir(path):
             raise FileError(
@@ -192,22 +194,8 @@ def read_text(path: str) -> str:
                 given=f"a pipe or a device: {path}",
                 remedy='read from a pipe with "-"',
             )
-        with open_file(path) as file:
-            raw = file.read(LARGEST_TEXT + 1)
-    if len(raw) > LARGEST_TEXT:
-        raise FileError(
-            f"the file must have at most {LARGEST_TEXT} bytes",
-            given=f"more: {path}",
-            remedy="is it the right one?",
-        )
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise FileError(
-            "the file must be UTF-8 text",
-            given=f"other bytes: {path}",
-            remedy="is it the right one? Convert it, e.g. with iconv -f cp1252 -t utf-8",
-        ) from None
+        raw = read_bytes(path, LARGEST_TEXT, "the file", remedy="is it the right one?")
+    return utf8_text(raw, path, "the file").removeprefix("\ufeff")
 
 
 @contextmanager

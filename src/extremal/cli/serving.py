@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from extremal._common.files import open_file, reason
+from extremal._common.files import read_bytes
 from extremal._common.web import is_loopback, listen
 from extremal.errors import ExtremalError, FileError, OptionError, SurveyError
 
@@ -121,20 +121,7 @@ def read_secret(path: str | None) -> str:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="ascii") as file:
             file.write(secrets.token_urlsafe(24) + "\n")
-    try:
-        with open_file(path) as file:
-            mode = os.fstat(file.fileno()).st_mode
-            if os.name == "posix" and mode & 0o077:
-                raise FileError(
-                    "--secret-file must be readable by its owner alone",
-                    given=f"permissions {mode & 0o777:03o}",
-                    remedy=f"run: chmod 600 {path}",
-                )
-            text = file.read(1000).decode("utf-8", "replace").strip()
-    except OSError as error:
-        raise FileError(
-            "--secret-file must be one that can be read", given=f"{path}: {reason(error)}"
-        ) from None
+    text = read_bytes(path, 1000, "--secret-file", secret=True).decode("utf-8", "replace").strip()
     if len(text) < 16 or not text.isascii() or not text.isprintable():
         raise FileError(
             "a secret must have at least 16 ASCII characters", given=path, remedy="delete the file"

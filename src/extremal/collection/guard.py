@@ -7,7 +7,6 @@ process knows, and are forgotten a minute after the last post.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import ipaddress
 import secrets
@@ -18,6 +17,7 @@ from functools import cached_property
 from urllib.parse import urlsplit
 
 from .._common.json import parse_json
+from .._common.web import read_body
 from ..errors import OptionError, SurveyError
 from .published import Published
 from .store import HEX, Submission, token_hash
@@ -55,21 +55,17 @@ def _host_of(origin: str) -> str | None:
         return None
 
 
-async def read_body(chunks: AsyncIterable[bytes], headers: Mapping[str, str]) -> bytes:
+async def read_report(chunks: AsyncIterable[bytes], headers: Mapping[str, str]) -> bytes:
     """The body of a request, while it is not too large and not too slow."""
     length = headers.get("content-length", "0")
-    if not length.isdecimal() or int(length) > LARGEST_BODY:
-        raise Refusal(413, f"A report has at most {LARGEST_BODY} bytes.")
-    body = bytearray()
+    fits = length.isdecimal() and int(length) <= LARGEST_BODY
     try:
-        async with asyncio.timeout(READ_SECONDS):
-            async for chunk in chunks:
-                body += chunk
-                if len(body) > LARGEST_BODY:
-                    raise Refusal(413, f"A report has at most {LARGEST_BODY} bytes.")
+        body = await read_body(chunks, LARGEST_BODY, READ_SECONDS) if fits else None
     except TimeoutError:
         raise Refusal(408, "The report did not arrive in time. Please try again.") from None
-    return bytes(body)
+    if body is None:
+        raise Refusal(413, f"A report has at most {LARGEST_BODY} bytes.")
+    return body
 
 
 def neighbourhood(address: str) -> str:

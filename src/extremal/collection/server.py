@@ -35,7 +35,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from .._common.web import RAW_HEADERS, listen
 from ..errors import StoreError
 from .connections import AT_ONCE, MOST_CONNECTIONS, Gate, Server, protocol, room_for_connections
-from .guard import Bucket, Limits, Proxies, Refusal, check_origin, parse_submission, read_body
+from .guard import Bucket, Limits, Proxies, Refusal, check_origin, parse_submission, read_report
 from .needed import people_needed
 from .page import STATIC, page_of
 from .results import csv_text, results
@@ -100,7 +100,7 @@ def create_app(store: Store, settings: Settings, limits: Limits) -> ASGIApp:
         limits.check(request.client.host if request.client else None)
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refusal(415, "A report must be sent as application/json.")
-        submission = parse_submission(published, await read_body(request.stream(), headers))
+        submission = parse_submission(published, await read_report(request.stream(), headers))
         verdict = await inbox.put(submission)
         if verdict is not Verdict.ACCEPTED:
             raise Refusal(*REFUSALS[verdict])

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._common.files import open_file, reason
-from ..errors import FileError, SurveyError
+from .._common.files import read_bytes, utf8_text
+from ..errors import SurveyError
 from ..model.reading import number
 
 LARGEST = 1 << 20  # bytes of a survey or of counts
@@ -22,19 +22,8 @@ QUOTES = re.compile(r'"""|' + "'''")
 
 def read_text(name: str) -> str:
     """The text of a file that is not too large."""
-    try:
-        with open_file(name) as file:
-            raw = file.read(LARGEST + 1)
-    except OSError as error:
-        raise FileError(
-            "the file must be one that can be read", given=f"{name}: {reason(error)}", remedy="check the path"
-        ) from None
-    if len(raw) > LARGEST:
-        raise FileError(f"the file must have at most {LARGEST} bytes", given=f"more: {name}")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise FileError("the file must be UTF-8 text", given=f"other bytes: {name}") from None
+    raw = read_bytes(name, LARGEST, "the file", remedy="is it the right one?")
+    return utf8_text(raw, name, "the file").removeprefix("\ufeff")
 
 
 @dataclass(frozen=True)

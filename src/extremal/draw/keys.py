@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .._common.files import file_name, open_file, reason, sync_folder
+from .._common.files import file_name, read_bytes, reason, sync_folder
 from ..errors import KeyingError
 from .columns import Array, Rows, label_rows, shown
 from .ids import utf8, written_integer
@@ -107,22 +107,8 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
         The key file.
     """
     name = file_name(path, "key file", KeyingError)
-    try:
-        with open_file(name) as file:
-            mode = os.fstat(file.fileno()).st_mode
-            if os.name == "posix" and mode & 0o077:
-                raise KeyingError(
-                    "key file must be readable by its owner alone",
-                    given=f"permissions {mode & 511:03o}",
-                    remedy=f"run: chmod 600 {name}",
-                )
-            content = file.read(KEY_BYTES * 4)
-    except OSError as error:
-        raise KeyingError(
-            "key file must be one that can be read",
-            given=f"{name}: {reason(error)}",
-            remedy="make one with `keys.write(path)`",
-        ) from None
+    remedy = "make one with `keys.write(path)`"
+    content = read_bytes(name, KEY_BYTES * 4, "key file", secret=True, remedy=remedy, error=KeyingError)
     if len(content) == KEY_BYTES:
         return check_key(content)
     try:
@@ -133,7 +119,7 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
         raise KeyingError(
             f"key file must hold {KEY_BYTES} raw bytes or {2 * KEY_BYTES} hexadecimal digits",
             given=f"{len(content)} other bytes: {name}",
-            remedy="make one with `keys.write(path)`",
+            remedy=remedy,
         )
     return check_key(key)
 

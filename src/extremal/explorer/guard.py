@@ -7,10 +7,8 @@ page sends the token in a header of its own, not in a cookie: browsers send cook
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import ipaddress
-from collections.abc import AsyncIterable
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -100,17 +98,3 @@ class TaskLimit:
             await self.app(scope, receive, send)
         finally:
             self.tasks -= 1
-
-
-async def read_body(chunks: AsyncIterable[bytes]) -> bytes | None:
-    """The body of a request, or None if it is too large or too slow."""
-    body = bytearray()
-    try:
-        async with asyncio.timeout(READ_SECONDS):
-            async for chunk in chunks:
-                body += chunk
-                if len(body) > LARGEST_BODY:
-                    return None
-    except TimeoutError:
-        return None
-    return bytes(body)

@@ -29,11 +29,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from extremal._common.json import parse_json
-from extremal._common.web import is_loopback, listen
+from extremal._common.web import is_loopback, listen, read_body
 from extremal.studies.data import ORDER, anes96
 
 from .files import FILES
-from .guard import LARGEST_BODY, Guard, TaskLimit, read_body
+from .guard import LARGEST_BODY, READ_SECONDS, Guard, TaskLimit
 from .pool import Pool
 from .priors import editor_text
 from .state import MEASURES, PURPOSES
@@ -80,10 +80,10 @@ def create_app(token: str, host: str = "127.0.0.1") -> ASGIApp:
 
 async def read_document(request: Request) -> dict[str, Any] | None:
     """The JSON object of a request, if it is one and not too large."""
-    body = await read_body(request.stream())
     try:
+        body = await read_body(request.stream(), LARGEST_BODY, READ_SECONDS)
         document = parse_json(body) if body is not None else None
-    except ValueError:
+    except (TimeoutError, ValueError):
         return None
     return document if isinstance(document, dict) else None
 

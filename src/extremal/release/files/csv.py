@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..._common.files import open_file
+from ..._common.files import open_file, utf8_text
 from ..._common.words import shorten
 from ...draw.columns import Alphabet, Array, Column, Kept, smallest_unsigned
 from ...draw.drawing import Drawn, Job
@@ -27,7 +27,6 @@ from .csv_scan import (
     Header,
     Records,
     Wrapped,
-    decode,
     quote,
     read_header,
     scan,
@@ -126,7 +125,7 @@ class CsvData:
         with open_file(self.path) as file:
             file.seek(done)
             for block in whole_records(file, self.path):
-                decode(block, self.path)
+                utf8_text(block, self.path, "a CSV file")
                 whole = block if block.endswith(b"\n") else block + b"\n"
                 done += len(whole)
                 records = scan(whole, self.header, self.path, before)

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._common.files import open_file
+from ..._common.files import open_file, utf8_text
 from ...draw.texts import Places, Texts
 from ...errors import FileError
 
@@ -88,7 +88,7 @@ def read_header(path: str, wanted: Sequence[str], delimiter: str | None, likely:
             remedy="convert it",
         )
     choices = dict.fromkeys(likely + DELIMITERS) if delimiter is None else [delimiter]
-    found = [_split(line, decode(body, path), choice) for choice in choices]
+    found = [_split(line, utf8_text(body, path, "a CSV file"), choice) for choice in choices]
     headers = [header for header in found if header is not None]
     if not headers:
         raise FileError(
@@ -159,17 +159,6 @@ def scan(block: bytes, header: Header, path: str, before: int) -> Records:
         firsts, ends, line_ends = firsts[good], ends[good], line_ends[good]
     starts = np.concatenate([[0], line_ends[:-1] + 1])[: len(firsts)]
     return Records(block, starts, firsts, ends, places.reshape(len(firsts), width), inner)
-
-
-def decode(raw: bytes, path: str) -> str:
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        raise FileError(
-            "a CSV file must be UTF-8 text",
-            given=f"other bytes in {path}",
-            remedy="convert it, e.g. with iconv -f cp1252 -t utf-8",
-        ) from None
 
 
 def unquote(field: str) -> str:

@@ -86,6 +86,22 @@ def utf8_text(raw: bytes, name: str, what: str, error: type[ExtremalError] = Fil
         raise error(f"{what} must be UTF-8 text", given=f"other bytes in {name}", remedy=remedy) from None
 
 
+def check_target(name: str, overwrite: bool, parameter: str = "target") -> None:
+    """Refuse the name of a file that cannot or must not be written, before any work is done."""
+    problem, given, remedy = None, name, "choose another name"
+    folder = os.path.dirname(name) or "."
+    if not name or os.path.isdir(name):
+        problem, given = "must be the name of a file", f"a folder: {name}" if name else "''"
+    elif os.path.exists(name) and not os.path.isfile(name):
+        problem, given = "must be a regular file", f"something else: {name}"
+    elif os.path.lexists(name) and not overwrite:
+        raise FileError(f"{name} already exists", remedy="use `overwrite=True` to replace it")
+    elif not os.path.isdir(folder):
+        problem, remedy = "must be in a folder that exists", f"make {folder} first"
+    if problem is not None:
+        raise FileError(problem, parameter=parameter, given=given, remedy=remedy)
+
+
 def make_folder(output: str | os.PathLike[str]) -> Path:
     """The folder for the output of a command, made if it is not there."""
     folder = Path(output)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 import typer
 
 import extremal as ex
+from extremal._common import files
 from extremal.errors import FileError
 
 from . import options, show
@@ -97,23 +98,7 @@ def check_target(target: str | None, overwrite: bool, as_json: bool = False) -> 
                 remedy="leave one of them out",
             )
         return
-    if not target or os.path.isdir(target):
-        raise FileError(
-            "must be the name of a file",
-            parameter="the output",
-            given=f"a folder: {target}" if target else "''",
-            remedy="give a path",
-        )
-    folder = os.path.dirname(target) or "."
-    if not os.path.isdir(folder):
-        raise FileError(
-            "must be in a folder that exists",
-            parameter="the output",
-            given=target,
-            remedy=f"make {folder} first",
-        )
-    if os.path.lexists(target) and not overwrite:
-        raise FileError(f"{target} already exists", remedy="use --overwrite to replace it")
+    files.check_target(target, overwrite, "the output")
 
 
 def check_folder(target: str) -> None:

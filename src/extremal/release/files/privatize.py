@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._common import checks
-from ..._common.files import file_name, reason
+from ..._common.files import check_target, file_name, reason
 from ..._common.words import brief, shorten
 from ...certification.certified import Certified
 from ...draw.drawing import Job
@@ -86,7 +86,8 @@ def privatize_file(
     stream = cast(BinaryIO, target) if hasattr(target, "write") else None
     new = "-" if stream is not None else file_name(target, "target", FileError)
     if stream is None:
-        _check_target(name, new, options.overwrite)
+        _check_not_the_source(name, new)
+        check_target(new, options.overwrite)
     kind = options.format or _common_format(name, new if stream is None else name)
     _check_marked(kind, job.randomness.note, options.unmarked)
     wanted = [*job.private, *([] if terms.id_column is None else [terms.id_column])]
@@ -188,33 +189,13 @@ def _about_frequencies(mechanisms: Mapping[Any, Certified], watches: Sequence[Wa
     return [f"The answers of {brief(name)} {said}." for name, said in found if said is not None]
 
 
-def _check_target(source: str, target: str, overwrite: bool) -> None:
-    """Refuse what cannot or must not be written to."""
+def _check_not_the_source(source: str, target: str) -> None:
     if os.path.exists(target) and os.path.samefile(source, target):
         raise FileError(
             "must not be the source",
             parameter="target",
             given=f"{target} for both",
             remedy="choose another name",
-        )
-    if os.path.isdir(target):
-        raise FileError("must be the name of a file", parameter="target", given=f"a folder: {target}")
-    if os.path.exists(target) and not os.path.isfile(target):
-        raise FileError(
-            "must be a regular file",
-            parameter="target",
-            given=f"something else: {target}",
-            remedy="choose another name",
-        )
-    if os.path.lexists(target) and not overwrite:
-        raise FileError(f"{target} already exists", remedy="use `overwrite=True` to replace it")
-    folder = os.path.dirname(target) or "."
-    if not os.path.isdir(folder):
-        raise FileError(
-            "must be in a folder that exists",
-            parameter="target",
-            given=target,
-            remedy=f"make {folder} first",
         )
 
 

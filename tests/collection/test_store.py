@@ -19,6 +19,7 @@ from extremal.collection.published import Published
 from extremal.collection.store import Submission, Verdict, create_store, open_store, read_store, token_hash
 from extremal.errors import StoreError, SurveyError
 from tests.support.phones import drawn, full_disk, published, stored
+from tests.support.wording import refused
 
 ACCEPTED, UNKNOWN, OTHER = Verdict.ACCEPTED, Verdict.UNKNOWN_INVITATION, Verdict.OTHER_CONTENT
 
@@ -136,7 +137,7 @@ def test_what_is_no_store_is_refused_in_one_line(tmp_path):
         with pytest.raises(SurveyError) as caught:
             open_store(tmp_path / name)
         assert "\n" not in str(caught.value)
-    with pytest.raises(SurveyError, match="postgresql://"):
+    with refused(SurveyError, "mysql://…@host/name"):
         open_store("mysql://me:secret@host/name")
     with pytest.raises(StoreError) as caught:
         open_store("postgresql://me:secret@127.0.0.1:1/name")
@@ -313,7 +314,7 @@ def test_a_full_disk_loses_nothing_and_stores_nothing_by_halves(tmp_path, monkey
 
         full_disk(store, monkeypatch)
         batch = [submission(k) for k in range(400)]
-        with pytest.raises(StoreError, match="full"):
+        with refused(StoreError, "full"):
             store.add(batch)
         assert store.count() == 20
         monkeypatch.undo()

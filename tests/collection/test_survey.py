@@ -15,6 +15,7 @@ from extremal.collection.survey import parse_survey, read_survey
 from extremal.errors import SurveyError
 from extremal.model.blocks import in_blocks
 from tests.support.phones import ONE, SURVEY, folder
+from tests.support.wording import refused
 
 
 def read(tmp_path, text):
@@ -180,15 +181,15 @@ def test_a_cross_table_is_read_and_checked(tmp_path):
         {("never", "under 40"): 0.5, ("once", "under 40"): 0.2, ("often", "40 and over"): 0.3}
     )
     for bad, words in (
-        ("visits,height,count\n", "header is like"),
+        ("visits,height,count\n", "visits,height,count"),
         (
             "visits,age,count\nnever,under 40,3\nnever,40 and over,2\n",
-            "at least 2 answers to visits that occur",
+            "'never' alone",
         ),
-        ("visits,age,count\nnever,41,3\n", "line 2"),
+        ("visits,age,count\nnever,41,3\n", "never,41,3"),
     ):
         (tmp_path / "cross.csv").write_text(bad)
-        with pytest.raises(SurveyError, match=words):
+        with refused(SurveyError, words):
             read(tmp_path, text)
 
 
@@ -251,7 +252,7 @@ def test_mechanisms_are_designed_once_certified_and_what_the_question_asks_for(c
 )
 def test_a_survey_that_was_not_checked_as_it_is_now_is_refused_with_the_command_to_run(copied, change):
     change(copied)
-    with pytest.raises(SurveyError, match=r"extremal survey check .*survey\.toml"):
+    with refused(SurveyError, "survey", "survey.toml"):
         load_designs(read_survey(copied))
 
 
@@ -270,7 +271,7 @@ def test_a_mechanism_that_was_altered_is_refused(copied):
 
 def test_a_lock_that_is_none_is_refused(copied):
     (copied.parent / "survey.lock.json").write_text("{}")
-    with pytest.raises(SurveyError, match="delete it"):
+    with refused(SurveyError, "'format'"):
         load_designs(read_survey(copied))
 
 
@@ -301,7 +302,7 @@ def of_items(*levels):
 )
 def test_a_lock_is_not_believed_against_the_survey(copied, prior, labels, epsilon):
     forge(copied, "visits", [ex.certify(ex.design(ex.Prior(prior, labels), epsilon))])
-    with pytest.raises(SurveyError, match="extremal survey check"):
+    with refused(SurveyError, "survey"):
         load_designs(read_survey(copied))
     check(read_survey(copied))  # designs it anew
     assert (
@@ -313,10 +314,10 @@ def test_items_of_a_lock_are_within_the_level_of_the_set(copied):
     forge(copied, "symptoms", of_items(0.5, 0.49), "each")
     assert load_designs(read_survey(copied)).questions[1].form == "each"
     forge(copied, "symptoms", of_items(0.5, 0.51), "each")
-    with pytest.raises(SurveyError, match="extremal survey check"):
+    with refused(SurveyError, "survey"):
         load_designs(read_survey(copied))
     forge(copied, "symptoms", of_items(0.5, 0.49)[:1], None)
-    with pytest.raises(SurveyError, match="extremal survey check"):
+    with refused(SurveyError, "survey"):
         load_designs(read_survey(copied))
 
 
@@ -345,7 +346,7 @@ def test_a_broken_entry_of_a_lock_is_refused(copied, entry):
         lock["questions"]["visits"] = entry
     path.write_text(json.dumps(lock))
     for read_lock in (load_designs, check):
-        with pytest.raises(SurveyError, match=r"question 'visits' is broken.*delete it"):
+        with refused(SurveyError, "question 'visits' is broken"):
             read_lock(read_survey(copied))
 
 
@@ -360,11 +361,11 @@ def test_a_question_takes_a_mechanism_from_a_file(tmp_path):
     assert load_designs(read(tmp_path, text)).digest == published.digest
     blocks = in_blocks(prior, [0, 1, 1], [[0.6, 0.4], [0.5, 0.5]])
     ex.certify(prior, blocks, 0.9).save(tmp_path / "mine.json")
-    with pytest.raises(SurveyError, match="which phones can read"):
+    with refused(SurveyError, "one in blocks"):
         check(read(tmp_path, text))
     other = ex.Prior([0.5, 0.5], ["yes", "no"])
     ex.certify(ex.design(other, 0.5)).save(tmp_path / "mine.json")
-    with pytest.raises(SurveyError, match="answers as inputs"):
+    with refused(SurveyError, "yes, no"):
         check(read(tmp_path, text))
 
 
@@ -375,7 +376,7 @@ def test_a_question_whose_reports_tell_the_answers_is_refused(tmp_path):
         if not near:
             check(survey)
             continue
-        with pytest.raises(SurveyError, match="must not disclose the true answers") as caught:
+        with refused(SurveyError) as caught:
             check(survey)
         assert 'kind = "clear"' in str(caught.value)
         assert {path.name for path in tmp_path.iterdir()} == {"survey.toml"}  # nothing was written
@@ -383,7 +384,7 @@ def test_a_question_whose_reports_tell_the_answers_is_refused(tmp_path):
     told = ex.Mechanism([[0, 1, 0], [1, 0, 0], [0, 0, 1]], prior.labels)
     ex.certify(prior, told, 5, allow_true_answers=True).save(tmp_path / "mine.json")
     text = ONE.replace("epsilon = 0.7\n", "").replace(PRIOR, 'mechanism = "mine.json"')
-    with pytest.raises(SurveyError, match="every report tells the true answer"):
+    with refused(SurveyError, "every report tells the true answer"):
         check(read(tmp_path, text))
 
 
@@ -397,7 +398,7 @@ def test_a_set_of_items_of_which_one_is_told_is_refused(tmp_path):
         'title = "T"\n[[question]]\nname = "what"\ntext = "What?"\nkind = "several"\n'
         'answers = ["a", "b"]\nmechanism = "mine.json"\n'
     )
-    with pytest.raises(SurveyError, match="true value of column 1"):
+    with refused(SurveyError, "true value of column 1"):
         check(read(tmp_path, text))
 
 
@@ -448,13 +449,13 @@ def test_an_id_in_the_survey_is_the_one(tmp_path):
 
 @pytest.mark.parametrize("id", ["short", "a" * 65, "with space", "sl/ash-12", "ünicode-12"])
 def test_an_id_that_is_none_is_refused(tmp_path, id):
-    with pytest.raises(SurveyError, match="line 1: id must be 8 to 64 letters"):
+    with refused(SurveyError, "1:", "8 to 64"):
         read(tmp_path, f'id = "{id}"\n' + ONE)
 
 
 def test_a_file_that_holds_no_id_is_refused_and_left_alone(tmp_path):
     (tmp_path / "survey.id").write_text("")
-    with pytest.raises(SurveyError, match="put it back from a copy"):
+    with refused(SurveyError, "survey.id"):
         check(read(tmp_path, ONE))
     assert (tmp_path / "survey.id").read_text() == ""
 

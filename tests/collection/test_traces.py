@@ -19,6 +19,7 @@ from extremal.collection.results import counted, csv_text, results
 from extremal.collection.store import FIVE, Submission, Verdict, create_store, read_store, token_hash
 from extremal.errors import SurveyError
 from tests.support.phones import drawn, published, stored
+from tests.support.wording import refused
 
 
 def content(seed):
@@ -326,5 +327,5 @@ def test_a_store_that_cannot_be_kept_private_is_refused(tmp_path, monkeypatch):
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "chmod", forbidden)
-    with pytest.raises(SurveyError, match="readable by its owner alone"):
+    with refused(SurveyError, "permissions 640, of another user's file"):
         create_store(path, published())

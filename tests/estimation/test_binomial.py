@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import extremal as ex
 from extremal.estimation.binomial import lower_limit, upper_limit
 from extremal.estimation.intervals import deviation
+from tests.support.wording import refused
 
 
 def at_most(k, n, p):
@@ -106,9 +107,9 @@ def test_more_reports_than_doubles_can_tell_are_refused():
     prior = ex.Prior([0.5, 0.3, 0.2])
     response = ex.theory.randomized_response(prior, 1.0)
     assert ex.planning.expected_error(prior, response, 2**53 - 1).width < 1e-6
-    with pytest.raises(ex.errors.OptionError, match="whole number"):
+    with refused(ex.errors.OptionError, "n"):
         ex.planning.expected_error(prior, response, 2**53)
-    with pytest.raises(ex.errors.ValuesError, match=r"fewer than 2\^53"):
+    with refused(ex.errors.ValuesError, "reports", "2^53"):
         ex.estimate(response, {0: 2**52, 1: 2**52, 2: 5})
     few = ex.estimate(response, {0: 2**52, 1: 2**51, 2: 2**51 - 5})
     assert np.all(few.lower < few.shares)

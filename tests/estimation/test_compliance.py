@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
+from tests.support.wording import refused
 
 YES = ["yes", "no"]
 WARNER = ex.Mechanism([[0.8, 0.2], [0.2, 0.8]], inputs=YES, outputs=YES)
@@ -70,21 +71,25 @@ def test_one_mechanism_or_a_safe_answer_leaves_the_rate_open_and_the_words_say_s
 @pytest.mark.parametrize(
     ("groups", "label", "message"),
     [
-        ({}, "no", "groups must be a mapping"),
-        ({"a": (WARNER, {"yes": 3})}, "maybe", r"label must be one of \['yes', 'no'\]"),
-        ({"a": (WARNER, {"yes": 0})}, "no", "reports must not be empty"),
-        ({"a": (WARNER, {"yes": 3}), "b": (ex.Mechanism(np.eye(2)), {0: 2})}, "no", "the same inputs"),
+        ({}, "no", "groups"),
+        ({"a": (WARNER, {"yes": 3})}, "maybe", "['yes', 'no']"),
+        ({"a": (WARNER, {"yes": 0})}, "no", "reports"),
+        (
+            {"a": (WARNER, {"yes": 3}), "b": (ex.Mechanism(np.eye(2)), {0: 2})},
+            "no",
+            "['yes', 'no'] and [0, 1]",
+        ),
     ],
 )
 def test_groups_that_make_no_sense_are_refused(groups, label, message):
-    with pytest.raises(ex.errors.ExtremalError, match=message):
+    with refused(ex.errors.ExtremalError, message):
         ex.compliance.rate(groups, label)
 
 
 def test_bounds_are_of_an_estimate_and_a_share_is_a_probability():
-    with pytest.raises(ex.errors.ValuesError, match="must be of an estimate, got 3"):
+    with refused(ex.errors.ValuesError, "3"):
         ex.compliance.bounds(3, "no", 0.1)
-    with pytest.raises(ex.errors.OptionError, match="share must be a number from 0 to 1"):
+    with refused(ex.errors.OptionError, "share", "0 to 1"):
         ex.compliance.bounds(ex.estimate(WARNER, {"yes": 3}), "no", 1.5)
 
 

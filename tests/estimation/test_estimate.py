@@ -20,6 +20,7 @@ from extremal.estimation.likelihood import _newton, _separable, maximize
 from extremal.estimation.squares import by_squares
 from tests.support.examples import at_most
 from tests.support.strategies import mechanisms
+from tests.support.wording import refused
 
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
 MECHANISM = ex.design(PRIOR, 0.6, ex.mutual_information).mechanism
@@ -304,7 +305,7 @@ def test_integer_labels_of_every_width_are_counted(dtype):
 
 def test_extreme_integers_are_unknown_and_do_not_exhaust_memory():
     m = ex.Mechanism([[0.5, 0.5], [0.1, 0.9]])
-    with pytest.raises(ex.errors.ValuesError, match=r"others in 3 of 4 rows"):
+    with refused(ex.errors.ValuesError, "others in 3 of 4 rows"):
         ex.ReportCounts(m.outputs).add(np.array([0, -1, 2**62, -(2**63)]))
 
 
@@ -386,52 +387,52 @@ def test_an_estimate_prints_and_becomes_json_html_and_a_picture():
         (
             [*REPORTS, "nver", "nver", None],
             ex.errors.ValuesError,
-            r"in 3 of 103 rows: 'nver' \(2\), missing \(1\)",
+            "3 of 103 rows: 'nver' (2), missing (1)",
         ),
-        ({"never": 3, "nver": 2}, ex.errors.ValuesError, r"counts of others: 'nver' \(2\)"),
-        ({"never": 3, "once": -2}, ex.errors.ValuesError, r">= 0, got -2 for 'once'"),
-        ({"never": 2.5}, ex.errors.ValuesError, r"whole numbers >= 0, got 2.5"),
-        ({"never": float("nan")}, ex.errors.ValuesError, r"whole numbers"),
-        ({"never": "3x"}, ex.errors.ValuesError, r"whole numbers"),
-        ([], ex.errors.ValuesError, r"must not be empty"),
-        ({}, ex.errors.ValuesError, r"must not be empty"),
-        ({"never": 0}, ex.errors.ValuesError, r"must not be empty"),
-        ("never", ex.errors.ValuesError, r"one column of labels"),
-        (np.zeros((2, 2)), ex.errors.ValuesError, r"one column"),
-        (ex.ReportCounts(("x", "y"), [1, 2]), ex.errors.MechanismError, r"counts of the outputs"),
+        ({"never": 3, "nver": 2}, ex.errors.ValuesError, "counts of others: 'nver' (2)"),
+        ({"never": 3, "once": -2}, ex.errors.ValuesError, "-2 for 'once'"),
+        ({"never": 2.5}, ex.errors.ValuesError, "2.5"),
+        ({"never": float("nan")}, ex.errors.ValuesError, "counts"),
+        ({"never": "3x"}, ex.errors.ValuesError, "counts"),
+        ([], ex.errors.ValuesError, "reports"),
+        ({}, ex.errors.ValuesError, "reports"),
+        ({"never": 0}, ex.errors.ValuesError, "reports"),
+        ("never", ex.errors.ValuesError, "values"),
+        (np.zeros((2, 2)), ex.errors.ValuesError, "values"),
+        (ex.ReportCounts(("x", "y"), [1, 2]), ex.errors.MechanismError, "outputs"),
     ],
 )
 def test_bad_reports_are_refused_with_a_reason(reports, error, message):
-    with pytest.raises(error, match=message):
+    with refused(error, message):
         ex.estimate(CERTIFIED, reports)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": "em"}, "method must be one of"),
-        ({"strength": 2.0}, "strength must come"),
-        ({"name": "map", "strength": -1.0}, "strength must be"),
+        ({"name": "em"}, "method"),
+        ({"strength": 2.0}, "maximum-likelihood"),
+        ({"name": "map", "strength": -1.0}, "strength"),
     ],
 )
 def test_bad_options_are_refused_with_a_reason(options, message):
-    with pytest.raises(ex.errors.OptionError, match=message):
+    with refused(ex.errors.OptionError, message):
         ex.estimate(CERTIFIED, REPORTS, method=ex.Method(**options))
 
 
 def test_a_mechanism_that_does_not_match_is_refused():
-    with pytest.raises(ex.errors.MechanismError, match="Mechanism or a Certified"):
+    with refused(ex.errors.MechanismError, "mechanism", "Mechanism"):
         ex.estimate(np.eye(2), {0: 1})
-    with pytest.raises(ex.errors.MechanismError, match="same number of symbols"):
+    with refused(ex.errors.MechanismError, "4 and 3"):
         ex.estimate(MECHANISM, REPORTS, method=ex.Method(prior=ex.Prior.uniform(4)))
     never = ex.Mechanism([[0.5, 0.5, 0.0], [0.1, 0.9, 0.0]])
-    with pytest.raises(ex.errors.MechanismError, match="got 4 of 2, which no input gives"):
+    with refused(ex.errors.MechanismError, "reports", "4 of 2, which no input gives"):
         ex.estimate(never, {0: 10, 2: 4})
-    with pytest.raises(ex.errors.OptionError, match="must have a prior"):
+    with refused(ex.errors.OptionError, "prior"):
         ex.estimate(MECHANISM, REPORTS, method="map")
-    with pytest.raises(ex.errors.MechanismError, match="same inputs"):
+    with refused(ex.errors.MechanismError, "inputs"):
         ex.estimate(CERTIFIED, REPORTS).difference(ex.estimate(TWINS, {0: 1}))
-    with pytest.raises(ex.errors.MechanismError, match="same outputs"):
+    with refused(ex.errors.MechanismError, "['a'] and ['b']"):
         ex.ReportCounts(("a",)) + ex.ReportCounts(("b",))
 
 
@@ -474,7 +475,7 @@ def test_coefficients_that_are_no_numbers_and_labels_that_cannot_be_any_are_refu
     with pytest.raises(ex.errors.ValuesError, match="finite coefficients"):
         found.group({"some": members})
     for strength in ("x", [1], 10**400):
-        with pytest.raises(ex.errors.OptionError, match="strength must be a number"):
+        with refused(ex.errors.OptionError, "strength"):
             ex.estimate(
                 mechanism,
                 [0, 1],

@@ -13,6 +13,7 @@ import pytest
 
 import extremal as ex
 from tests.support.aes import aes_256
+from tests.support.wording import refused
 
 GRID = ex.numeric.Grid([0, 500, 1000, 2500, 5000])
 
@@ -61,25 +62,25 @@ def test_brackets_bound_the_mean():
     assert opened.labels == ("below 0", "0 to 10", "10 or more")
     assert opened.assign([-5, 3, 99]) == list(opened.labels)
     truth = ex.Mechanism(np.eye(3), opened.labels, opened.labels)
-    with pytest.raises(ex.errors.OptionError, match="an open bracket can hold any number"):
+    with refused(ex.errors.OptionError, "edges"):
         opened.mean(ex.estimate(truth, opened.assign([-5, 3, 99])))
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ex.numeric.Grid([1]), "at least 2 increasing numbers"),
-        (lambda: ex.numeric.Grid([2, 1]), "increasing"),
-        (lambda: ex.numeric.Grid([0, math.inf]), "increasing"),
-        (lambda: ex.numeric.Brackets(["a", "b", "c"]), "at least 3 increasing numbers"),
-        (lambda: GRID.round([100, 6000]), "from 0 to 5000, got 1 of 2 beyond, e.g. 6000"),
+        (lambda: ex.numeric.Grid([1]), "points"),
+        (lambda: ex.numeric.Grid([2, 1]), "points"),
+        (lambda: ex.numeric.Grid([0, math.inf]), "points"),
+        (lambda: ex.numeric.Brackets(["a", "b", "c"]), "edges"),
+        (lambda: GRID.round([100, 6000]), "1 of 2 beyond, e.g. 6000"),
         (lambda: GRID.round([100, math.nan]), "1 missing or infinite"),
-        (lambda: GRID.round(["100"]), "values must be numbers, got '100'"),
-        (lambda: ex.numeric.Brackets([0, 1, 2]).assign([3]), "make the first or the last bracket open"),
+        (lambda: GRID.round(["100"]), "values"),
+        (lambda: ex.numeric.Brackets([0, 1, 2]).assign([3]), "1 of 1 beyond, e.g. 3"),
     ],
 )
 def test_what_makes_no_sense_is_refused(make, message):
-    with pytest.raises(ex.errors.ExtremalError, match=message):
+    with refused(ex.errors.ExtremalError, message):
         make()
     assert GRID.round([6000], clip=True) == [5000]
 

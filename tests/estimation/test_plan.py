@@ -12,6 +12,7 @@ from scipy.stats import norm
 import extremal as ex
 from extremal.estimation.contrasts import Channel
 from extremal.estimation.power import coefficient_variance
+from tests.support.wording import refused
 
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
 DESIGN = ex.design(PRIOR, 0.8)
@@ -132,9 +133,9 @@ def test_a_plan_that_makes_no_sense_is_refused(how, message):
 
 
 def test_a_plan_needs_a_prior():
-    with pytest.raises(ex.errors.OptionError, match="a plain mechanism must come with the prior"):
+    with refused(ex.errors.OptionError, "prior"):
         ex.plan(WARNER, people=100)
-    with pytest.raises(ex.errors.OptionError, match="power must be a number above 0 and below 1"):
+    with refused(ex.errors.OptionError, "power"):
         ex.planning.Effect(0.1, power=1)
     with pytest.raises(ex.errors.OptionError, match="needs epsilon, or people and a goal"):
         ex.plan(PRIOR, people=100)

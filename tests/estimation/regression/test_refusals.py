@@ -8,6 +8,7 @@ import pytest
 import extremal as ex
 from extremal.errors import FileError, MechanismError, OptionError, RegressionError, ValuesError
 from tests.support import surveys
+from tests.support.wording import refused
 
 N = 300
 BINARY = surveys.warner(0.8)
@@ -25,21 +26,21 @@ def data(**more):
 @pytest.mark.parametrize(
     ("formula", "words"),
     [
-        ("x ~ agee", "names the column 'agee'.*did you mean age"),
-        ("y ~ age", "names the column 'y'"),
-        ("x ~ age +* sex", "formula cannot be read"),
-        ("x age", "must be text like"),
-        ("~ age", "must be text like"),
-        ("x ~ 0", "something after the ~"),
-        ("x ~ .", "must name its columns"),
+        ("x ~ agee", "column"),
+        ("y ~ age", "column"),
+        ("x ~ age +* sex", "formula"),
+        ("x age", "formula"),
+        ("~ age", "formula"),
+        ("x ~ 0", "formula"),
+        ("x ~ .", "formula"),
         ("x ~ nothing(age)", "nothing"),
-        ("log(x) ~ age", "private column as it stands"),
-        ("x ~ age + x", "must stand alone before"),
-        ("x ~ sex + log(age - 1000)", "log.* must be a finite number in every row.*300 rows"),
+        ("log(x) ~ age", "'log(x)'"),
+        ("x ~ age + x", "'x ~ age + x'"),
+        ("x ~ sex + log(age - 1000)", "300 rows"),
     ],
 )
 def test_a_formula_that_makes_no_sense_is_refused(formula, words):
-    with pytest.raises((OptionError, ValuesError), match=words):
+    with refused((OptionError, ValuesError), words):
         ex.regress(BINARY, formula, data())
 
 

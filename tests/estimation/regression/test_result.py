@@ -11,6 +11,7 @@ import extremal as ex
 from extremal.errors import OptionError, ValuesError
 from tests.support import surveys
 from tests.support.lazy import Lazy
+from tests.support.wording import refused
 
 smf = Lazy("statsmodels.formula.api")
 
@@ -86,10 +87,10 @@ def test_tests_that_make_no_sense_are_refused(private, result, frame):
         with pytest.raises(OptionError, match=r"nested|must be a term"):
             result.likelihood_ratio(wrong)
     weighted = ex.regress(private[0], "y ~ age", private[1], sample=ex.SampleDesign(weights=np.ones(N)))
-    with pytest.raises(OptionError, match="use the Wald test"):
+    with refused(OptionError, 'errors="robust"'):
         weighted.likelihood_ratio("age")
     assert weighted.tests().rows()[0]["likelihood_ratio"] is None
-    with pytest.raises(OptionError, match="must be a term"):
+    with refused(OptionError, "term"):
         result.wald("village")
 
 
@@ -137,13 +138,13 @@ def test_predictions_are_probabilities_that_average_to_the_shares(result, privat
     assert result.shares(pl.DataFrame(rows), at={"age": 40}).estimates[0] == pytest.approx(
         result.predict({"age": [40, 40], "sex": ["m", "f"]})[:, 0].mean()
     )
-    with pytest.raises(ValuesError, match="'sex', which the data do not have"):
+    with refused(ValuesError, "'sex'"):
         result.predict({"age": [3]})
-    with pytest.raises(ValuesError, match="1 of 2 rows do not"):
+    with refused(ValuesError, "1 of 2 rows do not"):
         result.predict({"age": [3, None], "sex": ["m", "f"]})
-    with pytest.raises(ValuesError, match="at names the column 'height'"):
+    with refused(ValuesError, "column", "'height'"):
         result.shares(at={"height": 3})
-    with pytest.raises(OptionError, match="no marginal effects"):
+    with refused(OptionError, "'y ~ 1'"):
         ex.regress(private[0], "y ~ 1", private[1]).effects()
 
 

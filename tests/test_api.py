@@ -12,7 +12,10 @@ import extremal as ex
 
 PRIOR = ex.Prior([0.5, 0.3, 0.2], labels=["a", "b", "c"])
 
-VALUES = ["Prior", "PriorSet", "Mechanism", "Certified", "Design", "Estimate", "Regression", "Audit"]
+VALUES = [
+    *["Prior", "PriorSet", "Mechanism", "Certified", "Design", "Estimate", "Regression", "Audit"],
+    *["Keyed", "SampleDesign"],
+]
 PURPOSES = ["shares", "mean", "groups", "mutual_information"]
 KINDS = ["Utility", "FInformation", "FDivergence", "ExpectedGain"]
 NOTIONS = ["PML", "LDP", "LIP", "MaximalLeakage"]
@@ -105,6 +108,7 @@ def test_one_verb_designs_for_every_utility(utility):
 def test_a_design_says_what_it_is_and_is_checked_apart_from_the_solver(design):
     names = ["mechanism", "value", "upper_bound", "gap", "proven", "method", "prior", "prior_set", "epsilon"]
     assert has(design, *names, "utility", "stats")
+    assert str(design.stats.why)
     checked = ex.check_design(design)
     assert checked.ok
     assert checked.value == pytest.approx(design.value, rel=1e-9)
@@ -141,9 +145,15 @@ def test_columns_and_frames_are_privatised(certified):
     assert set(private["answer"]) <= set(certified.mechanism.outputs)
 
 
-def test_keys_are_written_and_read(tmp_path):
+def test_keyed_draws_can_be_repeated(certified, tmp_path):
     ex.keys.write(tmp_path / "key")
-    assert len(ex.keys.read(tmp_path / "key")) == 32
+    keyed = ex.Keyed(ex.keys.read(tmp_path / "key"), [f"person {i}" for i in range(100)], "first wave")
+    answers = ["a", "b"] * 50
+    once, again = (certified.privatize(answers, keyed=keyed, column="answer") for _ in range(2))
+    assert once == again
+    frame = pd.DataFrame({"answer": answers, "person": keyed.ids})
+    named = ex.Keyed(tmp_path / "key", "person", "first wave")
+    assert ex.privatize(frame, {"answer": certified}, keyed=named)["answer"].tolist() == once
 
 
 @pytest.mark.parametrize("intervals", ["each", "all"])
@@ -154,6 +164,15 @@ def test_shares_are_estimated(certified, reports, intervals):
     assert sum(found.report_shares) == pytest.approx(1)
     assert np.all(found.lower <= found.shares)
     assert len(found.to_frame()) == 3
+
+
+def test_samples_may_have_weights_strata_and_clusters(certified, reports):
+    sample = ex.SampleDesign(
+        weights=np.tile([1.0, 2.0], 300), strata=["x", "y"] * 300, clusters=np.arange(600) // 3
+    )
+    weighted = ex.estimate(certified, reports, sample=sample)
+    assert not np.allclose(weighted.shares, ex.estimate(certified, reports).shares)
+    assert len(ex.estimate(certified, reports, by=["f", "m"] * 300)) == 2
 
 
 def test_models_are_fitted_and_collections_planned(certified, reports):

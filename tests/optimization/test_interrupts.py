@@ -141,7 +141,7 @@ def test_without_any_time_there_still_is_a_design_that_holds(size):
 @pytest.mark.parametrize("size", [40, 450])
 def test_a_limit_that_ends_the_first_program_leaves_the_arc_mechanism(size, monkeypatch):
     """Beyond 400 symbols in blocks, of which it has more outputs than there are."""
-    monkeypatch.setattr(linear, "SMALL", 10)
+    monkeypatch.setattr(linear, "SOLVED_AT_ONCE", 10)
     prior = ex.Prior(np.random.default_rng(size).dirichlet(np.ones(size)))
     design = ex.design(prior, 0.3, ex.mutual_information, time_limit=0)
     assert design.stats.stopped

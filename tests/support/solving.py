@@ -2,9 +2,10 @@
 
 import extremal as ex
 from extremal.optimization.design import solve
-from extremal.optimization.effort import ROUNDS, Effort
+from extremal.optimization.effort import Effort
 from extremal.optimization.estimates import best_mixture
 from extremal.optimization.problem import Problem
+from extremal.optimization.tuning import ROUNDS
 
 
 def design_by(prior, epsilon, utility, *, oracle, notion=ex.PML, tolerance=None, time_limit=None):

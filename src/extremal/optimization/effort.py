@@ -14,20 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from .._common import checks
-
-NODES, NODES_FOR_EACH_SYMBOL = 160_000_000, 2_400_000  # the work of every design that states no other
-IN_PROGRAMS = (
-    600_000  # for each symbol, of searches made of linear programs, which cost what they are counted for
-)
-ROUNDS = 40  # of a search for estimates, whose programs for weights take most of the time
-SPEED = 2e7  # nodes a second, to end a compiled search in time
-OFTEN = 0.2  # seconds between two calls of progress from within a step
-
-ROUND = 20_000
-TRY = 6_000  # of large-neighbourhood search with 14 free symbols, twice that with 16
-ITERATION, ELEMENT = 400, 1 / 125  # of the simplex method: for itself, and for each element of the program
-CELL = 1 / 50  # of a dynamic programme, or of a table of vertices
-EVALUATED = 1 / 5  # one lift in a column whose utility is computed
+from .tuning import NODES, NODES_FOR_EACH_SYMBOL, OFTEN
 
 Progress = Callable[[float, float], None]  # (value, upper bound)
 

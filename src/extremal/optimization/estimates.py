@@ -24,21 +24,21 @@ from ..model.purpose import Purpose
 from ..model.regions import check_epsilon, region
 from .closed_forms.estimates import known_mixture, randomized_response
 from .closed_forms.symmetric import alike, arranged, fullest
-from .effort import ROUNDS, Effort, Stats, Why
+from .effort import Effort, Stats, Why
 from .finish import Found
 from .generate import Solution
 from .oracles.exchange.bounds import efficiency_bound, most_by_entries
 from .oracles.exchange.equal_weights import equal_weights
-from .oracles.exchange.oracle import MANY, make_oracle
+from .oracles.exchange.oracle import make_oracle
 from .oracles.levels.oracle import over_set
-from .oracles.mixing import ENOUGH, QuadraticSearch, mixture_of, search_mixtures
+from .oracles.mixing import QuadraticSearch, mixture_of, search_mixtures
 from .problem import FINEST, Problem, QuadraticProblem, efficiency, from_excess, usual_gap
 from .reductions import Symbols, ridged
+from .tuning import ENOUGH, EQUAL_WEIGHTS_FROM, PAIR_ROUNDS, ROUNDS
 
 NOTHING = 1e-13  # levels at which lifts are 1 up to rounding
 LARGEST = 2000  # labels: beyond, tables of labels by labels and the search grow out of hand
 SINGULAR = 1e12  # condition of J from which on shares cannot be told apart
-PAIR_ROUNDS = 60  # of the bound by variances and covariances
 
 
 def best_for_estimates(problem: Problem, effort: Effort) -> Found:
@@ -120,7 +120,7 @@ def best_mixture(
 
 
 def _searched(true: QuadraticProblem, goal: float, effort: Effort, start: Floats | None) -> Solution:
-    """Column generation, or beyond MANY symbols vectors of equal weights, whose best weights take too long to find.
+    """Column generation, or for many symbols vectors of equal weights, whose best weights take too long to find.
 
     It begins with randomized response, which is also what is left if time is up before the first mixture.
     """
@@ -132,7 +132,7 @@ def _searched(true: QuadraticProblem, goal: float, effort: Effort, start: Floats
         if found is not None:
             return found
         start = rows if start is None else np.concatenate([start, rows])
-    problem, many = ridged(true), true.size > MANY
+    problem, many = ridged(true), true.size > EQUAL_WEIGHTS_FROM
     try:
         effort.tell(efficiency(true, *simple), 1.0)
         oracle = make_oracle(problem, true, 0 if many else PAIR_ROUNDS, effort, goal, ENOUGH * goal)

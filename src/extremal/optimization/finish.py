@@ -26,6 +26,7 @@ from .effort import Effort, Stats, Why
 from .generate import NO_SEARCH, relative_gap
 from .problem import Problem
 from .result import Arcs, Design
+from .tuning import VERTICES_TABLED
 
 ROUNDING = 1e-9  # of the value: what sums, factors and linear programs may be off by
 LIFTS = 1e-14  # of a lift: what rounding does to it
@@ -34,7 +35,6 @@ STEEP = (
 )
 DUAL = 1e-12  # of the elements of a dual vector: what rounding does to their sum
 ULPS = 1e-15  # of the values of f: what rounding does to a sum of them
-LISTED = 18  # symbols up to which all sets are looked at for the one that fills a column best
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,7 @@ def rounding_errors(pi: Floats, f: Generator, low: float, high: float) -> tuple[
     noise = ULPS * float(np.abs(f(np.array([low, high]))).max())
     unsure = float(rounding(math.log(high))) * (1 - low)  # of what the full symbols leave of the mean
     nearest = 0.0
-    if len(pi) <= LISTED:
+    if len(pi) <= VERTICES_TABLED:
         left = np.abs((1 - low) - (high - low) * subset_sums(pi))
         nearest = max(float(left.min()) - unsure, 0.0)
     below, above = (f(low + np.minimum(x / pi, high - low)) for x in (nearest, nearest + 2 * unsure))

@@ -15,7 +15,8 @@ from .._common.types import Floats, Ints
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.proof import Certificate
-from .effort import ROUND, Effort, Stats, Why
+from .effort import Effort, Stats, Why
+from .tuning import ROUND
 
 NO_SEARCH = Stats()
 

@@ -29,13 +29,7 @@ from .generate import Solution, relative_gap
 from .oracles.knapsack.oracle import chord_generation, column_generation
 from .oracles.knapsack.separable import Lattice, Separable, integer_counts
 from .problem import QuadraticProblem, make_problem
-
-FROM = 45  # symbols: below, the program itself is fast
-LEVELS = (80, 200)  # blocks to merge into, tried in turn
-PART = 6  # blocks are at most this part of what a column holds or leaves
-WHOLE = 400  # symbols up to which the unmerged program is worth trying
-EVEN = 20_000  # equal symbols up to which their exact optimum is the bound: more are too many to check it independently
-SPARSE = 60  # symbols that a column holds or leaves, up to which it is sparse
+from .tuning import BLOCK_PART, BLOCKS_TRIED, EVEN, MERGED_FROM, MERGED_ONLY_FROM, SPARSE
 
 
 def merge(problem: Separable, blocks: int) -> Ints:
@@ -45,7 +39,7 @@ def merge(problem: Separable, blocks: int) -> Ints:
     the small ones. More blocks than asked for come out where columns hold or leave so little that blocks must be small.
     """
     share = (1 - problem.low) / (problem.high - problem.low)
-    most = min(min(share, 1 - share) / PART, 1.3 / blocks)
+    most = min(min(share, 1 - share) / BLOCK_PART, 1.3 / blocks)
     order = np.argsort(problem.pi, kind="stable")
     for growth in (1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0):
         block = _runs(problem.pi[order], most, growth)
@@ -80,12 +74,12 @@ def solve_separable(
     best: Solution | None = None
     for block in _mergers(problem):
         merged = problem.merged(block)
-        part = effort.part(1 / 3 if problem.size <= WHOLE else 1)
+        part = effort.part(1 / 3 if problem.size <= MERGED_ONLY_FROM else 1)
         solution = _spread(problem, merged, block, chord_generation(merged, tolerance, part), tolerance)
         best = solution if best is None else _better(best, solution)
         if best.gap <= tolerance or best.stats.interrupted or effort.over:
             return best
-    if best is not None and problem.size > WHOLE:
+    if best is not None and problem.size > MERGED_ONLY_FROM:
         return best
     whole = column_generation(problem, tolerance, effort, start if best is None else best.lifts)
     return whole if best is None else _better(best, whole)
@@ -94,7 +88,7 @@ def solve_separable(
 def _mergers(problem: Separable) -> Iterator[Ints]:
     """The ways to merge symbols that are worth trying, the coarsest first."""
     last = np.zeros(0, dtype=np.int64)
-    for blocks in LEVELS if _worth_merging(problem) else ():
+    for blocks in BLOCKS_TRIED if _worth_merging(problem) else ():
         block = merge(problem, blocks)
         if block.max() + 1 > 0.9 * problem.size or np.array_equal(block, last):
             return
@@ -109,8 +103,8 @@ def _worth_merging(problem: Separable) -> bool:
     """
     share = (1 - problem.low) / (problem.high - problem.low)
     sparse = min(share, 1 - share) * problem.size <= SPARSE
-    classes = problem.kinds <= problem.size / 4 and (sparse or problem.size <= WHOLE)
-    return problem.size >= FROM and not classes
+    classes = problem.kinds <= problem.size / 4 and (sparse or problem.size <= MERGED_ONLY_FROM)
+    return problem.size >= MERGED_FROM and not classes
 
 
 def _spread(
@@ -134,7 +128,7 @@ def _spread(
         if math.fsum(y) + delta < upper:
             upper, dual = math.fsum(y) + delta, y + delta * problem.pi
     found = replace(solution, upper=upper, dual=dual)
-    if problem.size > WHOLE:
+    if problem.size > MERGED_ONLY_FROM:
         return replace(found, block=block)  # a matrix of all symbols may not fit into memory
     return replace(found, lifts=solution.lifts[:, block])
 

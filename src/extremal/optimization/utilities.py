@@ -49,22 +49,27 @@ from .closed_forms.utilities import (
     uniform,
     uniform_over_set,
 )
-from .effort import IN_PROGRAMS, Effort
+from .effort import Effort
 from .finish import Found
 from .generate import Solution
 from .masters.linear import Master, enumerate_program, gain_program, listed_program
 from .oracles.knapsack.local_search import heuristic_generation
-from .oracles.knapsack.separable import CELLS, FINE_CELLS, Separable
+from .oracles.knapsack.separable import Separable
 from .oracles.nested.programs import robust_generation
-from .oracles.nested.vertices import LARGEST, MOST, Sets, robust_vertices
+from .oracles.nested.vertices import LARGEST, Sets, robust_vertices
 from .problem import Problem
 from .reductions import solve_separable
 from .result import Arcs
-
-MEASURED = 1000  # symbols whose arc mechanism is made to measure its value: small levels need every digit
-COARSE = 1e-7  # tolerances from which on a coarse table of f is enough
-ENUMERATED = 10  # symbols up to which all vertices are listed for an f-information
-ENUMERABLE = 14  # and for other utilities
+from .tuning import (
+    CELLS,
+    COARSE,
+    ENUMERABLE,
+    ENUMERATED,
+    FINE_CELLS,
+    LISTED_PAIRS,
+    MEASURED,
+    NODES_IN_PROGRAMS,
+)
 
 
 def choose(problem: Problem) -> str:
@@ -235,7 +240,7 @@ def choose_over_set(problem: Problem, lifts: SetLifts) -> str:
         return "uniform"
     if isinstance(utility, ExpectedGain):
         return "column-generation"
-    listed = priors.size <= LARGEST and Sets.of(priors, lifts.c).pairs <= MOST
+    listed = priors.size <= LARGEST and Sets.of(priors, lifts.c).pairs <= LISTED_PAIRS
     return "enumeration" if listed else "column-generation"
 
 
@@ -269,7 +274,7 @@ def _enumerated(problem: Problem, lifts: SetLifts) -> Solution:
 
 def _generated(problem: Problem, effort: Effort, lifts: SetLifts) -> Solution:
     """Columns made as they are needed."""
-    return robust_generation(problem, lifts, effort.for_size(lifts.priors.size, IN_PROGRAMS))
+    return robust_generation(problem, lifts, effort.for_size(lifts.priors.size, NODES_IN_PROGRAMS))
 
 
 LISTED: dict[str, Callable[[Problem, SetLifts], Solution]] = {

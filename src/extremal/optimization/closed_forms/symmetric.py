@@ -30,22 +30,22 @@ from ...model.regions import EQUAL, is_uniform
 from ..effort import Effort, Stats, Why
 from ..generate import Solution
 from ..oracles.exchange.bounds import ULP, efficiency_bound
-from ..oracles.mixing import FEW as FEW_OUTPUTS
 from ..oracles.mixing import distinct, mixture_of
 from ..problem import QuadraticProblem
 from ..set_levels import SetLevels
+from ..tuning import (
+    ARRANGED_FROM,
+    ARRANGEMENTS,
+    AT_ONCE,
+    FEW_ENOUGH,
+    FEW_OUTPUTS,
+    LARGEST_ARRANGED,
+    TRIED_ONCE_FROM,
+    TRIES,
+)
 
 Complexes = NDArray[np.complex128]
 
-MIXED = 18  # symbols: beyond, arrangements of the best vector are not improved upon by other weights
-ARRANGEMENTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-FEW, SMALL = (
-    4,
-    0.1,
-)  # up to so many are taken unless the loss is this part of the goal; more only to reach the goal
-TRIES, MANY = 6, 200  # for each number of them; once among more than so many symbols
-LARGEST = 2e7  # numbers of all outputs
-AT_ONCE = 100_000  # numbers: exchanges times eigenvalues that are looked at in one step
 NONE = 1e-12  # an eigenvalue that vanishes
 LESS = 1e-9  # of the loss: steps that gain less are the last
 
@@ -110,10 +110,10 @@ def arrange(x: Floats, goal: float, effort: Effort) -> tuple[Floats, float, int]
     n = len(x)
     rows, lost, tried = np.empty((0, n)), np.inf, 0
     for count in ARRANGEMENTS:
-        enough = (SMALL if count <= FEW else 1.0) * goal
-        if len(rows) and (lost <= enough or count * n * n > LARGEST or effort.pause()):
+        enough = (FEW_ENOUGH if count <= FEW_OUTPUTS else 1.0) * goal
+        if len(rows) and (lost <= enough or count * n * n > LARGEST_ARRANGED or effort.pause()):
             break
-        for seed in range(TRIES if n <= MANY else 1):
+        for seed in range(TRIES if n <= TRIED_ONCE_FROM else 1):
             found, loss = _exchanged(x, count, np.random.default_rng((count, seed)))
             if loss < lost:
                 rows, lost = found, loss
@@ -177,7 +177,7 @@ def arranged(
     """Arrangements of the best vector of alike symbols; and the design of equal weights that they are, unless a
     search may find one with fewer outputs: among few symbols that is worth it."""
     rows, lost, tried = arrange(x, 0.98 * goal, effort)
-    if problem.size <= MIXED and (lost > goal or len(rows) > FEW_OUTPUTS * problem.size):
+    if problem.size <= ARRANGED_FROM and (lost > goal or len(rows) > FEW_OUTPUTS * problem.size):
         return rows[: FEW_OUTPUTS * problem.size], None
     X, q = distinct(rows, np.full(len(rows), 1 / len(rows)))
     why = effort.why if effort.over else Why.REACHED if lost <= goal else Why.WORK

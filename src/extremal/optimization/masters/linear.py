@@ -25,8 +25,9 @@ from ..._common.types import Floats, Ints
 from ...errors import SolverError
 from ...theory.arc import arc_columns
 from ...theory.lift_vectors import lift_vertices
-from ..effort import ELEMENT, EVALUATED, ITERATION, UNLIMITED, Effort, Stats, Why
+from ..effort import UNLIMITED, Effort, Stats, Why
 from ..generate import Oracle, Search, Solution, generate
+from ..tuning import ELEMENT, EVALUATED, ITERATION, SOLVED_AT_ONCE
 
 Utilities = Callable[[Floats], Floats]  # of lift vectors given as rows
 
@@ -52,7 +53,6 @@ CLOSED = (
     0.9  # of the tolerance: the value is measured again after the last program, and this leaves room for it
 )
 EXACT = 1e-13  # errors of row sums that are left as they are
-SMALL = 300  # symbols up to which the first program takes a moment, and is solved whatever the time limit
 FINE = 1e-8  # tolerances below this need programs solved to full precision in every round
 UNUSED = 1e-14  # columns that no symbol uses more often than this are dropped
 
@@ -263,7 +263,7 @@ class LinearSearch(Search):
 
     def solve(self) -> bool:
         """Solve the program again, precisely enough to tell whether the tolerance is met."""
-        at_once = not self.solved and (self.known is None or len(self.pi) <= SMALL)
+        at_once = not self.solved and (self.known is None or len(self.pi) <= SOLVED_AT_ONCE)
         solution = self.master.solve() if at_once else self.master.solve_within(self.effort)
         if solution is None:
             return False

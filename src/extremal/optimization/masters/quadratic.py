@@ -16,15 +16,11 @@ from ..._common.types import Floats, Ints
 from ...errors import SolverError
 from ..effort import UNLIMITED, Effort
 from ..problem import QuadraticProblem
+from ..tuning import CUT, LARGEST_PART, LEAST_WEIGHT, NEAREST, NEWTON_STEPS, SMALLEST_PART
 
-STEPS = 60
-LEAST = 0.3  # of the mean weight, to start from
-NEAREST = 0.99  # of the way to where a weight vanishes
 PRECISE = 1e-8  # of a mixture that is final
 SILENT = 1e-7  # rows that tell less than this part of what the most telling row does are dropped
 ROUNDING = 1e-11  # of what weights have to balance
-CUT = 0.1  # of the rows, to be dropped at once where their number counts
-LARGEST_PART, SMALLEST_PART = 0.4, 0.04  # of the rows, to be dropped at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +51,7 @@ def mix(X: Floats, G: Floats, tolerance: float, start: Floats, effort: Effort = 
     Some mixture must have mean 0. It takes few steps from weights that are not too small, so these are raised and then
     centred. If time is up, the steps so far count.
     """
-    return _newton(X, G, tolerance, centred(X, np.maximum(start, LEAST / len(X))), effort)
+    return _newton(X, G, tolerance, centred(X, np.maximum(start, LEAST_WEIGHT / len(X))), effort)
 
 
 def balance(X: Floats, q: Floats) -> Floats:
@@ -82,7 +78,7 @@ def centred(X: Floats, w: Floats) -> Floats:
     Z = X / np.abs(X).max(axis=0)
     w = w / w.sum()
     inside = np.ones(len(Z))  # 1 + X t
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         q = w / inside
         mean = q @ Z
         if np.all(np.abs(mean) <= 1e-9 * (q @ np.abs(Z))):
@@ -111,7 +107,7 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, effort: Effort) -
     steps = 0
     target = np.zeros(n + 1)
     target[0] = 1.0
-    while steps < STEPS and not effort.pause():
+    while steps < NEWTON_STEPS and not effort.pause():
         steps += 1
         mu = float(q @ s) / k
         dual = E @ eta - gain - s

@@ -11,15 +11,11 @@ import numpy as np
 from ..._common.types import Floats
 from ...errors import SolverError
 from ...model.proof import Certificate
-from ..effort import ROUNDS, Stats, Why
+from ..effort import Stats, Why
 from ..generate import Search, Solution, generate
 from ..masters.quadratic import SILENT, Mixture, mix, prune
 from ..problem import QuadraticProblem, efficiency
-
-ENOUGH = 0.7  # of the goal: the rest is for fewer outputs
-FEW = 4  # outputs for each symbol, unless it takes more to reach the goal
-SPARED = 5e-3  # of the efficiency, at most, for fewer outputs where the goal is missed
-IDLE, GAIN = 5, 1e-9  # rounds that gain next to nothing and end a search without limits
+from ..tuning import FEW_OUTPUTS, GAIN, IDLE, ROUNDS, SPARED
 
 
 @dataclass(kw_only=True)
@@ -43,7 +39,7 @@ class QuadraticSearch(Search):
 
     def __post_init__(self) -> None:
         self.mixed = self.simple[0]
-        self.effort.value, self.most = efficiency(self.true, *self.simple), FEW * self.true.size
+        self.effort.value, self.most = efficiency(self.true, *self.simple), FEW_OUTPUTS * self.true.size
 
     @property
     def value(self) -> float:

@@ -10,11 +10,12 @@ import extremal as ex
 from extremal.certification.quadratic import check_quadratic
 from extremal.model.purpose import shares
 from extremal.optimization import effort
-from extremal.optimization.oracles.exchange.oracle import MANY, make_oracle
+from extremal.optimization.oracles.exchange.oracle import make_oracle
 from extremal.optimization.problem import make_problem
+from extremal.optimization.tuning import EQUAL_WEIGHTS_FROM
 from tests.support.solving import mixture
 
-SIZE = MANY + 10
+SIZE = EQUAL_WEIGHTS_FROM + 10
 
 
 def prior_of(kind):

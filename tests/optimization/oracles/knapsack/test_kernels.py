@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import extremal as ex
 from extremal.optimization.oracles.knapsack import kernels
-from extremal.optimization.oracles.knapsack.separable import CELLS, Separable
+from extremal.optimization.oracles.knapsack.separable import Separable
+from extremal.optimization.tuning import CELLS
 from tests.support.examples import at_most
 from tests.support.pricing import (
     BOUNDS,

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import extremal as ex
 from extremal.optimization.oracles.knapsack import separable as pricing
-from extremal.optimization.oracles.knapsack.separable import FINE_CELLS, Lattice, Separable, integer_counts
+from extremal.optimization.oracles.knapsack.separable import Lattice, Separable, integer_counts
+from extremal.optimization.tuning import FINE_CELLS
 from tests.support.examples import at_most
 from tests.support.pricing import SEPARABLE
 from tests.support.strategies import designs, priors

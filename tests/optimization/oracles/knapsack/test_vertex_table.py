@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.optimization.oracles.knapsack.separable import LISTED, Separable, vertex_table
+from extremal.optimization.oracles.knapsack.separable import Separable, vertex_table
+from extremal.optimization.tuning import VERTICES_TABLED
 from tests.support.vertex_pricing import largest, pricings, problems, slack, vertices
 
 
@@ -59,6 +60,10 @@ def test_columns_below_the_threshold_are_left_out():
 
 def test_large_alphabets_have_no_table():
     assert (
-        vertex_table(Separable(np.full(LISTED + 1, 1 / (LISTED + 1)), ex.utilities.chi_squared.f, 0.0, 2.0))
+        vertex_table(
+            Separable(
+                np.full(VERTICES_TABLED + 1, 1 / (VERTICES_TABLED + 1)), ex.utilities.chi_squared.f, 0.0, 2.0
+            )
+        )
         is None
     )

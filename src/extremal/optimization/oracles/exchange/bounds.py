@@ -32,10 +32,8 @@ from ...._common.types import Bools, Floats
 from ....model.regions import is_uniform
 from ...effort import UNLIMITED, Effort
 from ...problem import QuadraticProblem
+from ...tuning import FIXED_POINT, MOST_RELAXED, RELAXED, SECTIONS
 from .kernels import best_vertices
-
-FIXED_POINT = 30  # rounds of d <- d C_ii / a
-CLOSE, CLOSEST = 1e-4, 1e-7  # relative changes of the bound by a round that are the last
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +67,10 @@ def limits(problem: QuadraticProblem) -> Floats:
 def relax(problem: QuadraticProblem, rounds: int, effort: Effort = UNLIMITED) -> Relaxed:
     """The W of a good bound: d by its fixed point, then d and S together by so many rounds of a quasi-Newton method.
 
-    With none of these, where symbols are many, a fixed point up to CLOSE is enough.
+    With none of these, where symbols are many, a fixed point up to RELAXED is enough.
     """
     a = problem.most_variance
-    d, root = fixed_point(problem, a, CLOSEST if rounds else CLOSE, effort)
+    d, root = fixed_point(problem, a, MOST_RELAXED if rounds else RELAXED, effort)
     d = d * (root / float(a @ d)) ** 2  # the scale of the best bound: that of the variances of real lifts
     W = np.diag(d)
     relaxed = gradient(problem, W)
@@ -85,7 +83,7 @@ def relax(problem: QuadraticProblem, rounds: int, effort: Effort = UNLIMITED) ->
 
 
 def fixed_point(
-    problem: QuadraticProblem, a: Floats, close: float = CLOSEST, effort: Effort = UNLIMITED
+    problem: QuadraticProblem, a: Floats, close: float = MOST_RELAXED, effort: Effort = UNLIMITED
 ) -> tuple[Floats, float]:
     """A good d for variances that are at most a: d <- d C_ii / a; and tr (G^1/2 H G^1/2)^1/2 for H = B' diag(d) B."""
     d, before = 1 / a, 0.0
@@ -236,7 +234,6 @@ def hidden_by_rounding(
 
 ALL = 10**9  # more vectors than can be visited
 SAME = 1e-12  # of the loss: differences of rounding
-STEPS = 8  # of the search between two pairs
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -329,7 +326,7 @@ class Listed:
         low, high = 0.0, 1.0
         left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
         at_left, at_right = at(left), at(right)
-        for _ in range(STEPS - 2):
+        for _ in range(SECTIONS - 2):
             if at_left.upper <= at_right.upper:
                 high, right, at_right = right, left, at_left
                 left = high - GOLDEN * (high - low)

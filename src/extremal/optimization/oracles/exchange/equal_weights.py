@@ -17,15 +17,10 @@ from ...effort import Effort, Stats, Why
 from ...generate import Solution
 from ...masters.quadratic import balance, mix
 from ...problem import efficiency
+from ...tuning import FEW_OUTPUTS, LARGEST_MIX, NEARLY_ALL, OUTPUTS, REPEATS
 from ..mixing import mixture_of
 from .greedy import Sample
 from .oracle import ExchangeOracle
-
-OUTPUTS = (3, 4, 5, 6, 9)  # for each symbol, tried until the goal is reached
-CLOSE = 0.99  # of the goal: the rest is for rounding, and for what takes leakage to epsilon
-FEW = 4  # for each symbol: up to so many the best weights are found
-LARGEST_MIX = 2e10  # outputs^2 * symbols: beyond, finding the best weights takes minutes
-REPEATS = 30  # vectors for each symbol, from which on those that come up again end the search
 
 
 def equal_weights(
@@ -37,7 +32,7 @@ def equal_weights(
     tried, sample, name = 0, Sample(n), "randomized response"
 
     def reached() -> bool:
-        return effort.upper / effort.value - 1 <= CLOSE * goal
+        return effort.upper / effort.value - 1 <= NEARLY_ALL * goal
 
     try:
         greedy = oracle.greedy(oracle.relaxed.covariance, oracle.relaxed.prices(oracle.problem), 0)
@@ -48,7 +43,7 @@ def equal_weights(
             if made is not None and made[1] > effort.value:
                 best, effort.value, name = (sample.X, made[0]), made[1], "equal weights"
                 tried += 1
-            worth = reached() or each == FEW or (effort.endless and each > FEW)
+            worth = reached() or each == FEW_OUTPUTS or (effort.endless and each > FEW_OUTPUTS)
             short = effort.endless or len(sample.X) ** 2 * n <= LARGEST_MIX
             if tried and worth and short and not effort.pause():
                 best = _mixed(oracle, best, goal, effort)

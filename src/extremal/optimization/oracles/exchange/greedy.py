@@ -26,14 +26,21 @@ from ...._common.types import Floats
 from ...effort import Effort
 from ...masters.quadratic import balance, inverse_covariance, least_squares
 from ...problem import QuadraticProblem, efficiency
+from ...tuning import (
+    BATCH,
+    DRAWING,
+    FEWEST_LIGHT,
+    FIRST_NEAR,
+    FIRST_VECTORS,
+    LIGHT,
+    LONG_SAMPLES,
+    MIXING,
+    NUMBER,
+    PROVEN_NEAR,
+    PULL,
+)
 from ..exchange import kernels
 from .bounds import Listed
-
-BATCH = 30  # C is renewed after every N / BATCH vectors
-LIGHT = 0.1  # the lightest symbols, with so much mass together
-NUMBER = 4.0  # times what the number of light symbols is worth if they are independent, which counts against a vector
-FEWEST = 32  # light symbols: fewer do not crowd a vector
-PULL = 0.2  # how strongly the next vector makes up for what the sum of those before misses
 
 
 class Greedy:
@@ -80,7 +87,7 @@ class Greedy:
     def _restrained(self) -> Floats:
         """W less NUMBER times what the number of light symbols is worth."""
         light = self._light
-        if light.stop - light.start < FEWEST:
+        if light.stop - light.start < FEWEST_LIGHT:
             return self._W
         W = self._W.copy()
         own = np.sqrt(np.maximum(np.diagonal(W)[light], 0.0))
@@ -137,14 +144,6 @@ def _light(problem: QuadraticProblem) -> slice:
     return slice(problem.size - int(np.count_nonzero(np.cumsum(problem.pi[::-1]) <= LIGHT)), problem.size)
 
 
-FIRST = (3, 4, 6, 8, 12, 16)  # vectors for each symbol, to be mixed one after another until that is enough
-NEAR = 0.5  # of the goal: what these may lose against the most
-MIXING = 4e9  # multiplications of a step of the program for their weights, at most
-LONG = (20, 40, 80, 160, 320)  # vectors for each symbol, of which the covariance proves a bound
-DRAWING = 4e8  # vectors times symbols^2, at most
-CLOSE = 0.3  # of the goal: a bound so near needs no more of them
-
-
 def draw(
     problem: QuadraticProblem,
     greedy: Greedy,
@@ -162,7 +161,7 @@ def draw(
     sample = Sample(n)
     values: list[tuple[int, float]] = []  # numbers of different vectors, and what these reach
     drawn = _drawer(greedy, sample, effort)
-    for each in FIRST[:1] if few else FIRST:
+    for each in FIRST_VECTORS[:1] if few else FIRST_VECTORS:
         rows = each * n
         if values and (rows**2 * (rows / 3 + 4 * n) > MIXING or effort.pause()):
             break
@@ -175,7 +174,7 @@ def draw(
     if listed is not None:
         upper = min(upper, _proven(problem, sample, drawn, listed, goal, effort))
     most = max(value for _, value in values)
-    enough = min(upper / (1 + goal), most * (1 - NEAR * goal))
+    enough = min(upper / (1 + goal), most * (1 - FIRST_NEAR * goal))
     needed = next(k for k, (_, value) in enumerate(values) if value >= enough)
     return [np.asarray(X[:rows]) for rows, _ in values[: needed + 1]]
 
@@ -202,7 +201,7 @@ def _proven(
 ) -> float:
     """The bound by longer and longer samples: until it is close to what these reach, or no longer moves."""
     n, upper = problem.size, 1.0
-    for each in LONG:
+    for each in LONG_SAMPLES:
         if each * n**3 > DRAWING:
             break
         drawn(each * n)
@@ -214,9 +213,9 @@ def _proven(
             break
         made = sample.balanced(problem)
         before, upper = upper, proof.upper
-        if made is not None and upper <= made[1] * (1 + CLOSE * goal):
+        if made is not None and upper <= made[1] * (1 + PROVEN_NEAR * goal):
             break
-        if each > LONG[1] and before - upper < 0.05 * goal * upper:
+        if each > LONG_SAMPLES[1] and before - upper < 0.05 * goal * upper:
             break
     return upper
 

@@ -12,22 +12,25 @@ from ....theory.arc import arc_columns
 from ...effort import Effort
 from ...masters.quadratic import Mixture
 from ...problem import QuadraticProblem
+from ...tuning import (
+    BLOCK,
+    DRAWN_FROM,
+    EQUAL_WEIGHTS_FROM,
+    FEW_SWEEPS,
+    HEAVY,
+    MUCH_MIXED,
+    ROUNDS_TO_AIM,
+    ROUNDS_TO_GOAL,
+    SHORT_LIST,
+    SOME_MIXED,
+    SWEEPS,
+    VERTICES_LISTED,
+    WIDE,
+    WIDEST,
+)
 from ..mixing import MixingOracle, QuadraticSearch
 from .bounds import Listed, Relaxed, efficiency_bound, most_by_entries, relax
 from .greedy import Greedy, draw
-
-LISTED = 1_900_000  # lift vectors: so many can be gone through, and the check of a design does it too
-SHORT = 300_000  # lift vectors that are gone through in every round
-SWEEPS, FEW_SWEEPS = 20, 2  # of a local search, and of one among many symbols
-MANY = 200  # symbols
-WIDE, WIDEST = (
-    8,
-    40,
-)  # times as many vectors are looked for in a round that has stalled, up to so many symbols
-FEWEST_DRAWN = 18  # symbols: up to so many the best weights take no time
-PATIENCE, SOON = 20, 4  # rounds to the goal, and from there to the aim
-WORK, SOME_WORK = 1e10, 2e9  # multiplications of a step of the program, in all rounds: about 10 and 2 seconds
-HEAVY, BLOCK = 60, 8  # symbols that the first vectors treat one by one, and in blocks of so many
 
 
 @dataclass(eq=False)
@@ -66,7 +69,7 @@ class ExchangeOracle(MixingOracle):
         if self.listed is not None:
             self.listed.join(self.relaxed.W, y)
         greedy = self.greedy(self.relaxed.covariance, y, 0)
-        if n > FEWEST_DRAWN:
+        if n > DRAWN_FROM:
             few = n <= WIDEST
             self._drawn = draw(self.problem, greedy, self.upper, self.listed, self.goal, few, self.effort)
             searched = self._drawn[0]
@@ -78,7 +81,7 @@ class ExchangeOracle(MixingOracle):
     @property
     def short(self) -> bool:
         """Whether the list of all is short enough to go through in every round."""
-        return self.listed is not None and self.listed.count <= SHORT
+        return self.listed is not None and self.listed.count <= SHORT_LIST
 
     def more(self, mixture: Mixture, round_: int, thorough: bool) -> Floats:
         """Vectors that would improve a mixture; with those of the list of all if it is to be gone through."""
@@ -88,7 +91,7 @@ class ExchangeOracle(MixingOracle):
         n = self.problem.size
         C = np.asarray(np.linalg.inv(mixture.inverse), dtype=np.float64)
         every = thorough and self.listed is not None and self.listed.few
-        drawn = n > FEWEST_DRAWN  # the best of a long list are much alike: those of a wide search tell more
+        drawn = n > DRAWN_FROM  # the best of a long list are much alike: those of a wide search tell more
         wide = thorough and n <= WIDEST and (drawn or not every)
         greedy = self.greedy(C, np.append(0.0, mixture.y), round_ + 1)
         found = greedy.more(2 * n * (WIDE if wide else 1), self.effort)
@@ -109,9 +112,9 @@ class ExchangeOracle(MixingOracle):
             return False
         before, gap = self._gaps[-2:]
         if gap <= self.goal:
-            return self._work > SOME_WORK and SOON * (before - gap) < gap - self.aim
+            return self._work > SOME_MIXED and ROUNDS_TO_AIM * (before - gap) < gap - self.aim
         many = self.problem.size > WIDEST
-        return many and self._work > WORK and PATIENCE * (before - gap) < gap - self.goal
+        return many and self._work > MUCH_MIXED and ROUNDS_TO_GOAL * (before - gap) < gap - self.goal
 
     def prove(self, search: QuadraticSearch, mixture: Mixture, thorough: bool) -> None:
         """By the relaxation, or over all vectors by what prices them."""
@@ -134,7 +137,7 @@ class ExchangeOracle(MixingOracle):
 
     def greedy(self, C: Floats, y: Floats, seed: int) -> Greedy:
         """Vertices one after another, which begin with the covariance C and the prices y."""
-        sweeps = SWEEPS if self.problem.size <= MANY else FEW_SWEEPS
+        sweeps = SWEEPS if self.problem.size <= EQUAL_WEIGHTS_FROM else FEW_SWEEPS
         return Greedy(self.problem, C, y, self.relaxed.d, sweeps, seed)
 
 
@@ -147,8 +150,8 @@ def make_oracle(
     aim: float = 0.007,
 ) -> ExchangeOracle:
     """Where lift vectors come from, after so many rounds on the bound of the relaxation."""
-    listed = Listed.of(true, LISTED) if problem.size <= MANY else None
-    if problem.size <= FEWEST_DRAWN and listed is not None and listed.count <= SHORT:
+    listed = Listed.of(true, VERTICES_LISTED) if problem.size <= EQUAL_WEIGHTS_FROM else None
+    if problem.size <= DRAWN_FROM and listed is not None and listed.count <= SHORT_LIST:
         rounds = 0  # going through the list will prove more
     relaxed = relax(problem, rounds, effort)
     upper = efficiency_bound(true, relaxed.W, most_by_entries(true, relaxed.W))

@@ -14,8 +14,8 @@ from ....theory.arc import arc_columns
 from ...effort import Effort
 from ...generate import Solution
 from ...masters.linear import CLOSED, FINE, LinearSearch, Master, Utilities, evaluated, scale
+from ...tuning import MOVES
 
-STEPS = 40  # moves tried for each column
 WORTH = 1e-9  # of the value: columns that gain less are not worth having
 
 
@@ -78,7 +78,7 @@ class MovesOracle:
             orders = np.argsort(-run.master.lifts[best] + 1e-6 * self.rng.random((len(best), n)), axis=1)
             orders = np.concatenate((orders, np.argsort(self.rng.random((n, n)), axis=1)))
             lifts = self._climb(y, orders)
-            run.effort.spend(STEPS * evaluated(lifts))
+            run.effort.spend(MOVES * evaluated(lifts))
             found = run.add(lifts[self.mu(lifts) - lifts @ y > least])
             if found or run.effort.over:
                 return found > 0
@@ -90,7 +90,7 @@ class MovesOracle:
         rows = np.arange(count)
         lifts = fill(self.pi, self.low, self.high, orders)
         value = self.mu(lifts) - lifts @ y
-        for _ in range(STEPS):
+        for _ in range(MOVES):
             a, b = rng.integers(n, size=(2, count))
             b = np.where(rng.random(count) < 0.3, rng.choice([0, n - 1], size=count), b)
             tried = orders.copy()

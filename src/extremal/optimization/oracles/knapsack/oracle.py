@@ -13,28 +13,33 @@ import numpy as np
 
 from ...._common.types import Floats
 from ....theory.arc import arc_columns
-from ...effort import CELL, SPEED, TRY, Effort
+from ...effort import Effort
 from ...generate import Solution, clean_interrupts
 from ...masters.classes import ClassMaster
 from ...masters.linear import CLOSED, LinearSearch, Master
+from ...tuning import (
+    CELL,
+    EXHAUSTIVE,
+    FEW_NODES,
+    MANY_COLUMNS,
+    NODES_TO_THE_END,
+    PRICED_AT_ONCE,
+    SEARCHED,
+    SHARED_ROWS,
+    SPEED,
+    STALL,
+    TRY,
+)
 from .separable import Lattice, Priced, Separable, VertexTable, integer_counts, vertex_table
 
-SEARCHED = 300  # symbols up to which branch and bound is worth starting
-EXHAUSTIVE = 36  # symbols up to which branch and bound is run to its end
-NODES = 20_000_000  # for each partial symbol, up to there
-FEW_NODES = 200_000  # for each partial symbol, at first and beyond: some columns and a bound, not a proof
-MANY = 200  # columns to find for each partial symbol when two are not enough
-STALL = 20  # rounds
-MERGED = 0.8  # classes for each symbol, up to which equal symbols share a row
 ROUNDED = 1e-12  # of f: smaller utilities are rounding
-SMALL = 20  # symbols up to which exact pricing finds columns faster than search
 
 
 def column_generation(
     problem: Separable, tolerance: float, effort: Effort, start: Floats | None = None
 ) -> Solution:
     """The optimum for a separable utility up to a relative gap of `tolerance`, with the gap reached."""
-    counts = integer_counts(problem.pi) if problem.size > SMALL else None
+    counts = integer_counts(problem.pi) if problem.size > PRICED_AT_ONCE else None
     oracle = ExactOracle(
         problem,
         patience=1 if problem.size <= EXHAUSTIVE else 2 if problem.size <= SEARCHED else 8,
@@ -77,14 +82,14 @@ def _prepared(problem: Separable, tolerance: float, effort: Effort, start: Float
             search.add(problem.rounded_alike(lifts))
         if start is not None and len(start):
             search.add(problem.rounded_alike(start))
-        elif n > SMALL:
+        elif n > PRICED_AT_ONCE:
             search.add(_explored(search, problem, dual, 3 * len(search.master.pi), 16, 0)[0])
     return search
 
 
 def _master(problem: Separable, scale: float) -> Master:
     """The master program, over classes of equal symbols if that makes it smaller."""
-    if problem.twins is None or problem.kinds > MERGED * problem.size:
+    if problem.twins is None or problem.kinds > SHARED_ROWS * problem.size:
         return Master(problem.pi, problem.low, problem.high, scale)
     return ClassMaster(problem.pi, problem.low, problem.high, scale, problem.twins)
 
@@ -123,7 +128,7 @@ class ChordOracle:
 
     def search(self, run: LinearSearch) -> int:
         """New columns by search; 0 if it finds none worth having."""
-        if self.problem.size <= SMALL:
+        if self.problem.size <= PRICED_AT_ONCE:
             return 0
         rows, worth = max(len(run.master.pi), 50), run.worth(0.1)
         while True:
@@ -164,7 +169,7 @@ class ExactOracle(ChordOracle):
             priced = self._price(run, y, threshold, each)
             run.nodes += priced.nodes
             if problem.size <= EXHAUSTIVE and priced.nodes > problem.size * self.most_nodes / 4:
-                self.most_nodes = min(2 * self.most_nodes, NODES)  # most searches were cut short
+                self.most_nodes = min(2 * self.most_nodes, NODES_TO_THE_END)  # most searches were cut short
             run.offer(y, priced.bound)
             found = run.add(problem.lifts(priced.full, priced.partial))
             if found or run.closed or run.effort.over:
@@ -174,8 +179,10 @@ class ExactOracle(ChordOracle):
             elif priced.bound <= 1.01 * target:
                 return 0
             elif each < problem.size <= EXHAUSTIVE:
-                each = MANY  # columns in use may stand in the way: by its table f is larger than it is
-            elif self.most_nodes < NODES:
+                each = (
+                    MANY_COLUMNS  # columns in use may stand in the way: by its table f is larger than it is
+                )
+            elif self.most_nodes < NODES_TO_THE_END:
                 self.most_nodes *= 8  # the search was cut short
             else:
                 return 0

@@ -23,13 +23,8 @@ from numpy.typing import NDArray
 from ...._common.types import Bools, Floats, Ints
 from ....model.regions import rounding
 from ....theory.lift_vectors import subset_sums
+from ...tuning import CELLS, FRACTION, LARGEST_TABLE, LARGEST_TRACE, VERTICES_TABLED
 from ..knapsack import kernels
-
-CELLS = 1 << 15  # of each piece of the table of f: chords lie above t log t by at most 5e-10 max(1, high)
-FINE_CELLS = 1 << 19  # and a 256th of that
-LARGEST_TRACE = 500_000_000  # bytes that a dynamic programme may take to remember its choices
-LISTED = 18  # symbols whose vertices are all listed: beyond that branch and bound is faster
-LARGEST_TABLE = 15  # symbols whose 2^15 subset sums are looked up instead of being branched on
 
 
 @dataclass(frozen=True)
@@ -96,7 +91,9 @@ class Separable:
     def _sums(self, chosen: Bools) -> Floats:
         """The mass of each set; summed as `subset_sums` does where there are tables of them."""
         masses = np.where(chosen, self.pi, 0.0)
-        return np.asarray(np.cumsum(masses, axis=1)[:, -1] if self.size <= LISTED else masses.sum(axis=1))
+        return np.asarray(
+            np.cumsum(masses, axis=1)[:, -1] if self.size <= VERTICES_TABLED else masses.sum(axis=1)
+        )
 
     @cached_property
     def reach(self) -> tuple[Floats, Floats]:
@@ -283,9 +280,6 @@ class Lattice:
         return float(value[k]), first + k
 
 
-FRACTION = 0.2  # columns of less than this part of the largest reduced value are left for later rounds
-
-
 @dataclass(frozen=True)
 class VertexTable:
     """All vertices of the lift polytope: sets of full symbols as bits, sorted by the partial symbol.
@@ -316,7 +310,7 @@ class VertexTable:
 def vertex_table(problem: Separable) -> VertexTable | None:
     """The table of all vertices, or None if the alphabet is too large for it or the only vertex is 1."""
     noise = float(rounding(np.log(problem.high)))
-    if problem.size > LISTED or problem.high - problem.low <= noise:
+    if problem.size > VERTICES_TABLED or problem.high - problem.low <= noise:
         return None
     capacity = (1 - problem.low) / (problem.high - problem.low)
     sums = subset_sums(problem.pi)

@@ -27,23 +27,25 @@ from ....model.proof import Certificate
 from ...effort import Effort
 from ...problem import QuadraticProblem
 from ...set_levels import SetLevels
+from ...tuning import (
+    CELLS_ADDED,
+    COOLING,
+    FIRST_ROUNDS,
+    FIRST_SIZE,
+    LEVEL_PATIENCE,
+    LEVEL_ROUNDS,
+    MEAN_WEIGHT,
+    MOST_CELLS,
+    MOST_KNOWN,
+    OTHERS,
+    PRECISION,
+)
 from ..exchange.bounds import ULP, efficiency_bound, fixed_point, gradient
 from .kernels import COLUMNS, RANK, Relaxed, Weights, bound
 
 FEW_FIT = (
     math.e
 )  # e^epsilon, above which few symbols have the largest lift, and the mean of lifts does not say enough
-COOLING = (1e-2, 1e-3, 2e-4)  # of the scale: how far a smooth maximum may be from the true one, in turn
-ROUNDS = 120  # of the quasi-Newton method, each time
-FIRST_ROUNDS = 600  # of it at first, up to FIRST_SIZE symbols, and fewer beyond
-FIRST_SIZE = 30
-OTHERS = 0.2  # of the size that columns of a may have together with d: all but the first, the mean of lifts, begin so
-CELLS = 2500  # that a step adds to the tree
-MOST_CELLS = 100_000
-PRECISION = 3e-3  # of the bound: cells need not be finer
-PATIENCE = 6  # steps without a better bound
-CENTRED = 0.9  # of the weight of the mean of lifts, d.lambda / d.1, that counts against them at first
-MOST_KNOWN = 1500  # relaxed vectors that the maximum is taken over
 
 
 @dataclass(eq=False)
@@ -72,12 +74,12 @@ class LevelBound:
             self._begin(X, q)
             self._relaxed = true.chosen(np.arange(0))
         known = true.joined(self._relaxed)
-        rounds = FIRST_ROUNDS * FIRST_SIZE // max(FIRST_SIZE, self.problem.size) if first else ROUNDS
+        rounds = FIRST_ROUNDS * FIRST_SIZE // max(FIRST_SIZE, self.problem.size) if first else LEVEL_ROUNDS
         for cooling in COOLING if first else COOLING[1:]:
             self._z, weights = self._optimised(known, cooling * self._scale, rounds, effort)
         attained = float(_values(weights, true).max()) + weights.base
         target = attained / efficiency_bound(self.true, weights.W, attained) * goal - weights.base
-        room = min(len(self._cells) + CELLS, MOST_CELLS)
+        room = min(len(self._cells) + CELLS_ADDED, MOST_CELLS)
         cells, relaxed, leaves = bound(
             self.cone, weights, target, PRECISION * attained, room, self._cells, max(effort.seconds, 0.0)
         )
@@ -85,7 +87,7 @@ class LevelBound:
         if gradient(self.problem, weights.W) is None:  # W is not definite: proves nothing
             upper = math.inf
         self._idle = 0 if upper < self.upper * (1 - PRECISION / 3) else self._idle + 1
-        self.settled = self._idle >= PATIENCE
+        self.settled = self._idle >= LEVEL_PATIENCE
         if upper < self.upper:
             self.upper = upper
             prices = weights.y - 2 * weights.W.sum(axis=1)
@@ -114,7 +116,7 @@ class LevelBound:
         self._unit = np.concatenate([own, own, np.repeat(np.sqrt(own), RANK), pairs, pairs])
         others = OTHERS / math.sqrt(len(d)) if self.cone.c > FEW_FIT else 0.0
         a = others * np.sqrt(own)[:, None] * np.random.default_rng(0).normal(size=(len(d), RANK))
-        a[:, 0] = CENTRED * d / math.sqrt(float(d.sum()))
+        a[:, 0] = MEAN_WEIGHT * d / math.sqrt(float(d.sum()))
         self._z = np.concatenate([d, y, a.ravel(), 0 * pairs, 0 * pairs]) / self._unit
 
     def _optimised(self, known: Relaxed, blur: float, rounds: int, effort: Effort) -> tuple[Floats, Weights]:

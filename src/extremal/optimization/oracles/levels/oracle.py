@@ -21,24 +21,28 @@ from ...masters.quadratic import Mixture
 from ...problem import QuadraticProblem
 from ...reductions import Symbols, ridged
 from ...set_levels import SetLevels
+from ...tuning import (
+    ENOUGH,
+    FEW_OUTPUTS,
+    LEVEL_AIM,
+    LEVEL_STEPS,
+    LIST_SHARE,
+    LISTED_LEVELS,
+    PAIR_ROUNDS,
+    PULL,
+    SMALL_GAIN,
+    STALLS,
+    SWEEPS,
+)
 from ..exchange.bounds import efficiency_bound, most_by_entries, most_by_vertices, relax
 from ..exchange.oracle import whole
-from ..mixing import ENOUGH, FEW, MixingOracle, QuadraticSearch, search_mixtures
+from ..mixing import MixingOracle, QuadraticSearch, search_mixtures
 from ..nested.vertices import LARGEST, Sets, robust_vertices
 from .bound import LevelBound
 from .kernels import herd
 
-PAIR_ROUNDS = 60  # of the bound by variances and covariances
-MOST = 3**12  # lift vectors to be listed: all of 12 symbols
-SWEEPS = 20
-PULL = 0.2
-STEPS = 4  # of the bound over levels, each time
-AIM = 0.5  # of the goal, that bounds of single cells need not be below
-SHARE = 5  # the part of the list that is added at once is so many times the number of symbols
-STALLS = 4  # rounds without gain, with a bound that is settled, after which to stop
 LARGEST_ALIKE = 2000  # symbols
 LARGEST_SIZE = 300  # symbols that are not all alike: mixing takes minutes beyond
-SMALL_GAIN = 2e-4  # of the efficiency: rounds that bring less are stalled
 
 
 @dataclass(eq=False)
@@ -90,7 +94,7 @@ class LevelsOracle(MixingOracle):
             return found
         V = self.vertices[:, 1:]
         reduced = np.einsum("ki,ki->k", V @ mixture.W - mixture.y, V)
-        best = np.argsort(-reduced, kind="stable")[: SHARE * n]
+        best = np.argsort(-reduced, kind="stable")[: LIST_SHARE * n]
         return np.concatenate([found, self.vertices[best]])
 
     def prove(self, search: QuadraticSearch, mixture: Mixture, thorough: bool) -> None:
@@ -103,8 +107,8 @@ class LevelsOracle(MixingOracle):
         levels = self.levels
         if thorough:
             self.stalls += levels.settled
-            goal, enough = (search.value * (1 + part * self.goal) for part in (AIM, ENOUGH))
-            for _ in range(STEPS):
+            goal, enough = (search.value * (1 + part * self.goal) for part in (LEVEL_AIM, ENOUGH))
+            for _ in range(LEVEL_STEPS):
                 if levels.settled or levels.upper <= enough or self.effort.pause():
                     break
                 levels.improve(search.rows, mixture.weights, goal, self.effort)
@@ -137,11 +141,11 @@ def over_set(lifts: SetLifts, A: Floats, goal: float, effort: Effort) -> Solutio
         if found is not None:
             return symbols.back(found)
     elif even:  # columns of the set, as good under any prior at small levels: see docs/robust.md
-        rows = 1 + arrange(farthest(replace(cone, pi=np.full(n, 1 / n))), goal, effort)[0][: FEW * n]
+        rows = 1 + arrange(farthest(replace(cone, pi=np.full(n, 1 / n))), goal, effort)[0][: FEW_OUTPUTS * n]
         start = rows / (rows @ true.pi)[:, None] - 1
     vertices = None
-    if n <= LARGEST and Sets.of(priors, cone.c).pairs <= MOST:
-        vertices = robust_vertices(priors, cone.c, MOST)[:, symbols.order] - 1
+    if n <= LARGEST and Sets.of(priors, cone.c).pairs <= LISTED_LEVELS:
+        vertices = robust_vertices(priors, cone.c, LISTED_LEVELS)[:, symbols.order] - 1
     nominal = relax(problem, PAIR_ROUNDS, effort)
     upper = efficiency_bound(true, nominal.W, most_by_entries(true, nominal.W))
     upper, proof = known or (upper, Certificate(nominal.W))

@@ -16,29 +16,32 @@ from ...generate import Solution, relative_gap
 from ...masters.classes import AlikeMaster
 from ...masters.linear import CLOSED, LinearSearch, Master, Utilities
 from ...reductions import merge
+from ...tuning import (
+    BLOCKS,
+    BLOCKS_ENOUGH,
+    BLOCKS_SHARE,
+    COARSE_BLOCKS,
+    COARSE_SHARE,
+    EFFECT,
+    FAR,
+    FEW_LOOKED_AT,
+    FUTILE,
+    HALF,
+    INMOST,
+    INNER,
+    LITTLE,
+    MANY_LOOKED_AT,
+    MERGED_OVER_SETS,
+    MORE,
+    PROOF_SHARE,
+    RESERVE,
+    SEEDS,
+    STARTS,
+    TOO_MANY,
+)
 from ..knapsack.separable import Separable
 from .pricing import NestedPricer, Priced
 from .vertices import nested_sets
-
-MERGED = 60  # symbols from which small ones are merged
-BLOCKS = 40
-LITTLE = (1e-4, 1e-3)  # mass that columns leave where upper bounds decide
-TOO_MANY = 0.7  # blocks for each symbol
-COARSE, FIRST = 50, 0.2  # blocks of a start, and its share of the effort
-SHARE = 0.4  # of the effort for columns of blocks
-PROOF = 0.3  # of what is left for each bound over all symbols
-CLOSE = 1e-4  # gap up to which blocks are good enough
-
-STARTS = 40  # columns in use, and random ones, that local search starts from
-INNER, INMOST = 0.7, 0.99  # how far prices are moved towards those of the best bound, at least and at most
-PATIENCE = 5  # searches at such prices that close next to nothing
-FAR = 1e-2  # the gap down to which they are
-FEW, MANY = 2e5, 3e7  # symbols looked at by branch and bound: for prices that change anyway, and for a proof
-MORE = 4  # times as many when that is not enough
-SEEDS = 8  # local searches at the prices of a start
-EFFECT = 0.05  # of the gap that a search must close
-RESERVE = 0.15  # of the effort, for a last proof
-HALF = 0.5  # of what is possible: a column that gains this much is worth a new program
 
 
 @dataclass
@@ -78,7 +81,7 @@ def started(
 
 def separable_generation(f: Generator, lifts: SetLifts, goal: float, effort: Effort) -> Solution:
     """The optimum up to the goal, or as near as the effort allows; large alphabets are merged first."""
-    merged = lifts.classes.max() + 1 >= MERGED
+    merged = lifts.classes.max() + 1 >= MERGED_OVER_SETS
     return (_merged if merged else _whole)(f, lifts, goal, effort)
 
 
@@ -97,7 +100,7 @@ def _merged(f: Generator, lifts: SetLifts, goal: float, effort: Effort) -> Solut
     else:
         return _refined(f, lifts, goal, effort)
     small = SetLifts(priors.merged(block), lifts.epsilon)
-    solution = _whole(f, small, goal, effort.part(SHARE))
+    solution = _whole(f, small, goal, effort.part(BLOCKS_SHARE))
     blocks = small.prior.probabilities
     pricer = NestedPricer(priors, lifts.c, f)
     start = Start(solution.lifts[:, block])
@@ -107,13 +110,13 @@ def _merged(f: Generator, lifts: SetLifts, goal: float, effort: Effort) -> Solut
         solution.multipliers[block] * pi / blocks[block],
     ):
         target = solution.value * (1 + 0.3 * goal) - math.fsum(y)
-        priced = pricer.price(y, target, HALF, effort.part(PROOF))
+        priced = pricer.price(y, target, HALF, effort.part(PROOF_SHARE))
         start = replace(start, lifts=np.concatenate((start.lifts, priced.lifts)))
         if math.fsum(y) + priced.bound < start.upper:
             start = replace(start, prices=y, upper=math.fsum(y) + priced.bound, dual=y + priced.bound * pi)
         if relative_gap(solution.value, start.upper) <= goal:
             break
-    if relative_gap(solution.value, start.upper) > CLOSE:  # blocks are too coarse: go on without them
+    if relative_gap(solution.value, start.upper) > BLOCKS_ENOUGH:  # blocks are too coarse: go on without them
         return _whole(f, lifts, goal, effort, start)
     stats = replace(solution.stats, why=Why.TIME) if effort.stopped else solution.stats
     return replace(solution, lifts=solution.lifts[:, block], upper=start.upper, dual=start.dual, stats=stats)
@@ -138,8 +141,8 @@ def _refined(f: Generator, lifts: SetLifts, goal: float, effort: Effort) -> Solu
     """Columns hold or leave few symbols, and blocks of them are too coarse: their columns and prices are a start."""
     priors, pi = lifts.priors, lifts.prior.probabilities
     block = np.empty(priors.size, dtype=np.int64)
-    block[np.argsort(-pi, kind="stable")] = np.arange(priors.size) * COARSE // priors.size
-    coarse = _whole(f, SetLifts(priors.merged(block), lifts.epsilon), goal, effort.part(FIRST))
+    block[np.argsort(-pi, kind="stable")] = np.arange(priors.size) * COARSE_BLOCKS // priors.size
+    coarse = _whole(f, SetLifts(priors.merged(block), lifts.epsilon), goal, effort.part(COARSE_SHARE))
     assert coarse.multipliers is not None
     start = Start(coarse.lifts[:, block], _interpolated(coarse.multipliers, block, pi))
     return _whole(f, lifts, goal, effort, start)
@@ -188,7 +191,7 @@ class NestedOracle:
     pricer: NestedPricer
     known: Columns = field(default_factory=Columns)
     first: Floats | None = None  # prices to begin with
-    most: float = MANY  # symbols that a proof may look at
+    most: float = MANY_LOOKED_AT  # symbols that a proof may look at
     inner: float = INNER
     reserve: float = 0.0  # work that is kept for a last proof
     seeded: bool = False
@@ -198,7 +201,7 @@ class NestedOracle:
     @property
     def few(self) -> float:
         """Symbols that a search at prices between others may look at."""
-        return FEW * max(self.pricer.priors.size, 10)
+        return FEW_LOOKED_AT * max(self.pricer.priors.size, 10)
 
     def bound(self, run: LinearSearch) -> None:
         """At first, the largest utility of a column: no mechanism has more. Prices to begin with may prove less."""
@@ -224,11 +227,7 @@ class NestedOracle:
         if run.effort.left < self.reserve:  # whatever columns there are: time for a proof
             self.reserve = 0.0
             return self._good(run, self._priced(run, y, math.inf).lifts)
-        if (
-            run.dual is not None
-            and relative_gap(run.solution.value, run.upper) > FAR
-            and self.idle <= PATIENCE
-        ):
+        if run.dual is not None and relative_gap(run.solution.value, run.upper) > FAR and self.idle <= FUTILE:
             found = self._between(run, y)
             if found or run.effort.over:
                 return found

@@ -28,19 +28,29 @@ from numpy.typing import NDArray
 from ...._common.types import Bools, Floats, Ints
 from ...._native.library import library, reads, record, writes
 from ....model.prior_set import PriorSet
-from ...effort import CELL, SPEED, Effort
+from ...effort import Effort
 from ...set_levels import MIDDLE, TOP, SetLevels, pairs
+from ...tuning import (
+    BYTES,
+    CELL,
+    COLUMNS_KEPT,
+    FINEST_SUMS,
+    LOOKED_AT,
+    NESTED_SWEEPS,
+    NODE_BYTES,
+    PAIR,
+    PAIRS_KEPT,
+    PLACES,
+    SPEED,
+)
 from ..knapsack.kernels import lattice_fill, lattice_trace
 from ..knapsack.separable import Separable, integer_counts
 from .vertices import nested_columns
 
-FINEST = 2_000  # counts in all up to which pairs of sums are gone through
-PAIR = 2  # nodes that a pair costs, see Effort
 STEEP = 1e-7  # what h rises by at least from sum to sum, where it is enough: so that it tells b / t
 SMALL = 1e-9  # differences of lifts that slopes are taken over
 NEAR = 1e-12  # sums this near to what is needed may be what is needed
 ROUNDING = 1e-15  # of the least probability of a set
-PAIRS_KEPT = 10  # pairs of a kind that columns are made of
 
 
 @dataclass(frozen=True)
@@ -90,7 +100,7 @@ class SumLattice:
         pi = priors.nominal.probabilities
         center, lower, upper = (_factor(v, pi) for v in (priors.center, priors.lower, priors.upper))
         free = bool((priors.upper >= 1).all())  # upper bounds say nothing, but for all symbols together
-        counts = integer_counts(pi, FINEST)
+        counts = integer_counts(pi, FINEST_SUMS)
         if center is None or lower is None or (upper is None and not free) or counts is None:
             return None
         total = int(counts.sum())
@@ -175,14 +185,6 @@ def _factor(v: Floats, pi: Floats) -> float | None:
     return factor if np.all(np.abs(v - factor * pi) <= 4e-16 * np.maximum(pi, 1e-3)) else None
 
 
-PLACES, BYTES = (
-    200_000,
-    40_000_000,
-)  # nodes of branch and bound that wait at a time, and what they take at most
-NODE = 200  # bytes, and one more for each symbol
-KEPT = 60  # columns of one search
-LOOKED_AT = 1 / 8  # nodes that a symbol costs which is looked at, see Effort
-SWEEPS = 4  # of local search from sets that are nearly nested
 ULP = 2.0**-52
 
 
@@ -257,7 +259,9 @@ class NestedPricer:
         effort.spend(sums.nodes)
         bound = sums.bound + self._noise(y)
         lifts = (
-            self.rise(y, sums.inner, sums.outer, effort, SWEEPS) if len(sums.inner) else np.zeros((0, len(y)))
+            self.rise(y, sums.inner, sums.outer, effort, NESTED_SWEEPS)
+            if len(sums.inner)
+            else np.zeros((0, len(y)))
         )
         values = self.f(lifts) @ self.priors.nominal.probabilities - lifts @ y
         best = float(values.max(initial=threshold))
@@ -277,7 +281,7 @@ class NestedPricer:
         n = self.priors.size
         lines, numbers = self._branches
         k = len(lines)
-        values, levels = np.zeros(KEPT), np.zeros((KEPT, n), dtype=np.int8)
+        values, levels = np.zeros(COLUMNS_KEPT), np.zeros((COLUMNS_KEPT, n), dtype=np.int8)
         in_time = max(effort.seconds, 0.0) * SPEED / LOOKED_AT
         allowed = min(most, 1 + effort.left / LOOKED_AT)
         search = record(
@@ -289,10 +293,10 @@ class NestedPricer:
             threshold=threshold,
             enough=enough,
             most=int(min(allowed, in_time, 1e18)),
-            places=max(k, int(min(PLACES, BYTES / (NODE + n)))),
-            kept=KEPT,
-            values=writes(values, np.float64, KEPT),
-            levels=writes(levels, np.int8, KEPT, n),
+            places=max(k, int(min(PLACES, BYTES / (NODE_BYTES + n)))),
+            kept=COLUMNS_KEPT,
+            values=writes(values, np.float64, COLUMNS_KEPT),
+            levels=writes(levels, np.int8, COLUMNS_KEPT, n),
         )
         count = library().extremal_price_nested(self._cone.compiled, self._separable.compiled(y), search)
         if count < 0:

@@ -28,14 +28,13 @@ from ....errors import SolverError
 from ....model.lift_sets import SetLifts
 from ....model.prior_set import PriorSet
 from ....model.utility import ExpectedGain, FInformation
-from ...effort import ELEMENT, ITERATION, Effort
+from ...effort import Effort
 from ...generate import Solution
 from ...masters.linear import LinearSearch
 from ...problem import Problem
+from ...tuning import CALL, ELEMENT, ITERATION, SEARCHES
 from .oracle import Columns, separable_generation, started
 from .vertices import climb
-
-CALL = 4_000  # nodes that a linear program costs before its first iteration
 
 
 class LiftProgram:
@@ -125,7 +124,6 @@ class LiftProgram:
 
 
 STEP = 1e-6  # of numerical derivatives
-PATIENCE = 6  # searches without a new column before one that proves nothing ends
 
 
 def robust_generation(problem: Problem, lifts: SetLifts, effort: Effort) -> Solution:
@@ -155,7 +153,7 @@ class ProgramOracle:
         utility = self.problem.utility
         if isinstance(utility, ExpectedGain):
             return _decide(self, run, utility.gain) > 0
-        for _ in range(PATIENCE + 1):
+        for _ in range(SEARCHES + 1):
             found = _climb(self, run)
             if found or self.program.over(run.effort):
                 return found > 0

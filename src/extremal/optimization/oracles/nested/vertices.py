@@ -21,9 +21,7 @@ from ....errors import SizeError
 from ....model.prior_set import PriorSet
 from ....model.regions import rounding
 from ...effort import Effort
-
-MOVED = 8  # nodes for each lift of a column that is tried, see Effort
-MOST = 400_000  # columns of a program that is solved at once
+from ...tuning import LISTED_PAIRS, MOVED
 
 LARGEST = 16  # symbols: 2^16 sets
 
@@ -69,7 +67,7 @@ def _noise(c: float) -> float:
     return float(rounding(math.log(c))) * c
 
 
-def robust_vertices(priors: PriorSet, c: float, most: int = MOST) -> Floats:
+def robust_vertices(priors: PriorSet, c: float, most: int = LISTED_PAIRS) -> Floats:
     """All extremal lift vectors of a set of priors, one a row, some of them perhaps not extremal."""
     sets = Sets.of(priors, c)
     if sets.pairs > most:

@@ -239,7 +239,7 @@ class Published(Terms):
             document = {"id": None, "intervals": "each", **parse_json(text)}  # stores of old have none
             if document.pop("format") != FORMAT + "-store" or document.pop("version") != VERSION:
                 raise ValueError("another format or version")
-            questions = tuple(_asked(**question) for question in document.pop("questions"))
+            questions = tuple(_asked(question) for question in document.pop("questions"))
             return cls(**document, questions=questions)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise SurveyError(
@@ -249,12 +249,13 @@ class Published(Terms):
             ) from None
 
 
-def _asked(*, answers: Any, scores: Any, mechanisms: Any, subsets: Any, **others: Any) -> Asked:
+def _asked(question: dict[str, Any]) -> Asked:
     """A question as JSON has it."""
-    return Asked(
-        **others,
-        answers=tuple(answers),
-        scores=None if scores is None else tuple(scores),
-        mechanisms=tuple(Certified.from_json(text) for text in mechanisms),
-        subsets=None if subsets is None else Prior(subsets, subsets_of(len(answers))),
-    )
+    scores, subsets = question["scores"], question["subsets"]
+    values = {
+        "answers": tuple(question["answers"]),
+        "scores": None if scores is None else tuple(scores),
+        "mechanisms": tuple(Certified.from_json(text) for text in question["mechanisms"]),
+        "subsets": None if subsets is None else Prior(subsets, subsets_of(len(question["answers"]))),
+    }
+    return Asked(**{**question, **values})

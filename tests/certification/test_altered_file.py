@@ -217,19 +217,20 @@ def test_bytes_that_are_no_text_and_files_too_large_are_refused(tmp_path, monkey
 def test_what_is_no_path_is_refused(path):
     """A number is none: open() takes it for an open file, and would close it."""
     for call in (load, small().save):
-        with pytest.raises(FileError, match=r"mechanism file must be the name of a file, got .+"):
+        with pytest.raises(FileError) as caught:
             call(path)
+        assert caught.value.given
 
 
 def test_what_the_system_refuses_is_said_in_one_line_with_the_path_that_was_given(tmp_path):
     for path in (tmp_path / "absent.json", tmp_path, tmp_path / ("x" * 300)):
         with pytest.raises(FileError) as error:
             load(path)
-        assert str(error.value).startswith(f"mechanism file must be one that can be read, got {path}: ")
+        assert error.value.given.startswith(f"{path}: ")
     for path in (tmp_path / "nowhere" / "m.json", tmp_path, tmp_path / ("x" * 300)):
         with pytest.raises(FileError) as error:
             small().save(path)
-        assert str(error.value).startswith(f"mechanism file must be one that can be written, got {path}: ")
+        assert error.value.given.startswith(f"{path}: ")
         assert ".part" not in str(error.value)
         assert error.value.__cause__ is None
         assert error.value.__suppress_context__
@@ -238,7 +239,7 @@ def test_what_the_system_refuses_is_said_in_one_line_with_the_path_that_was_give
 
 @pytest.mark.parametrize("text", [None, 3, b"{}", {"format": "extremal-mechanism"}])
 def test_only_text_is_the_text_of_a_file(text):
-    with pytest.raises(FormatError, match=f"got {type(text).__name__}"):
+    with refused(FormatError, type(text).__name__):
         Certified.from_json(text)
 
 

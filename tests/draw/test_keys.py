@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import re
 import stat
 
 import numpy as np
@@ -496,7 +495,7 @@ def test_raw_and_hexadecimal_keys_are_read(tmp_path, content):
 
 def test_a_key_must_be_a_file(tmp_path):
     for path in (tmp_path / "absent", tmp_path, tmp_path / "absent" / "key"):
-        with pytest.raises(KeyingError, match=f"must be one that can be read, got {re.escape(str(path))}: "):
+        with refused(KeyingError, f"{path}: "):
             read_key(path)
     with refused(KeyingError, "/nowhere/key: No such"):
         write_key(tmp_path / "nowhere" / "key")

@@ -208,7 +208,7 @@ def test_the_kernel_is_only_given_what_it_can_take():
         (np.empty(8, np.uint8)[::2], rows),
         (out, rows + np.uint32(1)),
     ):
-        with pytest.raises(ValueError, match=r"contiguous|rows must be below"):
+        with pytest.raises(ValueError):  # noqa: PT011 # of several kinds
             sampler.draw(codes, wrong_rows, fill, wrong_out)
 
 
@@ -399,5 +399,5 @@ def test_privatising_codes_keeps_the_dtype_where_it_can():
 )
 def test_codes_that_are_no_row_numbers_are_refused(wrong):
     c = certify(ex.Prior.uniform(3), ex.theory.randomized_response(3, 1.0), 1.0)
-    with pytest.raises(ValuesError, match=r"codes must (not )?be"):
+    with refused(ValuesError, "codes"):
         c.privatize_codes(wrong)

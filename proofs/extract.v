@@ -1,8 +1,9 @@
-(** * The checker as an OCaml program
+(** * The programs, in OCaml
 
     Numbers stay those of Coq, digit by digit: no arithmetic is left to OCaml. *)
 
 From Coq Require Import ZArith Extraction ExtrOcamlBasic.
-From Extremal Require Import checker.
+From Extremal Require Import checker draw.
 
 Extraction "checker.ml" check.
+Extraction "drawer.ml" table report.

@@ -12,7 +12,7 @@ flock 9 # tests in several processes may all ask for this
 coq() { coqc -w -notation-overridden,-ambiguous-paths -noglob -Q . Extremal "$@"; }
 
 # In the order in which they build on one another: when one changes, those after it are checked again.
-files="algebra promise sets compose optimum checker extract"
+files="algebra promise sets compose optimum checker draw extract"
 stale=
 for file in $files; do
     if [ -n "$stale" ] || ! cmp -s "$source/$file.v" "$file.v" || [ ! -f "$file.vo" ]; then
@@ -23,14 +23,17 @@ for file in $files; do
     fi
 done
 
-# The checker, as a program: build/proofs/check FILE...
-if [ -n "$stale" ] || ! cmp -s "$source/check.ml" check.ml || [ ! -x check ]; then
-    rm -f check
-    cp "$source/check.ml" check.ml
-    ocamlopt -c checker.mli
-    ocamlopt -w -a -c checker.ml # as it was extracted
-    ocamlopt -w +a-4-9-40..42-44..45-66..70 -o check checker.cmx check.ml
-fi
+# What was extracted, as programs: build/proofs/check FILE... and build/proofs/draw
+for program in check:checker draw:drawer; do
+    name=${program%:*} extracted=${program#*:}
+    if [ -n "$stale" ] || ! cmp -s "$source/$name.ml" "$name.ml" || [ ! -x "$name" ]; then
+        rm -f "$name"
+        cp "$source/$name.ml" "$name.ml"
+        ocamlopt -c "$extracted.mli"
+        ocamlopt -w -a -c "$extracted.ml" # as it was extracted
+        ocamlopt -w +a-4-9-40..42-44..45-66..70 -o "$name" "$extracted.cmx" "$name.ml"
+    fi
+done
 
 # Whatever is called a theorem, a corollary or a lemma is asked what it assumes.
 if [ -n "$stale" ] || [ ! -f assumptions.txt ]; then

@@ -3,8 +3,6 @@
 import itertools
 import json
 import math
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -18,36 +16,19 @@ from extremal.certification.proof import log_above
 from extremal.errors import ExtremalError
 from extremal.model.prior_set import PriorSet
 from tests.support.draws import by_node
+from tests.support.extracted import missing, program
 from tests.support.mechanism_files import CASES, redigest
 from tests.support.prior_sets import some_sets
-from tests.support.root import ROOT
 
-CHECK = ROOT / "build" / "proofs" / "check"
 AT_ONCE = 500  # files that go to one process
-
-
-def missing():
-    tools = {"EXTREMAL_REQUIRE_COQ": ("coqc", "ocamlopt"), "EXTREMAL_REQUIRE_NODE": ("node",)}
-    return [
-        tool
-        for name, needed in tools.items()
-        if not os.environ.get(name)
-        for tool in needed
-        if not shutil.which(tool)
-    ]
 
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"needs {missing()}")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def checker():
-    subprocess.run(["sh", str(ROOT / "proofs" / "make.sh")], check=True, capture_output=True)
-
-
 def by_checker(paths):
     """What the extracted checker says of each file: "yes", or "no" with or without a reason."""
-    done = subprocess.run([CHECK, *paths], capture_output=True, text=True, check=False)
+    done = subprocess.run([program("check"), *paths], capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), done.stderr
     return [line.split("\t")[0] for line in done.stdout.splitlines()]
 

@@ -146,19 +146,10 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, effort: Effort) -
         else:  # no step helps: no mixture has mean 0, or this one is as good as rounding allows
             break
         q, s, eta, inverse, W, gain = new_q, new_s, new_eta, new_inverse, new_W, new_gain
-    error = float(np.abs(E.T @ q - target).max())
-    most = float(np.max(q * gain))
-    return Mixture(
-        q,
-        np.maximum(q * gain / most, q) if most > 0 else q,  # else the rows are beyond what doubles hold
-        float(np.sum(G * inverse)) * scale,
-        inverse,
-        W * scale,
-        float(eta[0]) * scale,
-        eta[1:] * scale,
-        error,
-        steps,
-    )
+    error, most = float(np.abs(E.T @ q - target).max()), float(np.max(q * gain))
+    told = np.maximum(q * gain / most, q) if most > 0 else q  # else the rows are beyond what doubles hold
+    loss, y0 = float(np.sum(G * inverse)) * scale, float(eta[0]) * scale
+    return Mixture(q, told, loss, inverse, W * scale, y0, eta[1:] * scale, error, steps)
 
 
 def inverse_covariance(X: Floats, q: Floats) -> Floats:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from .auditing.budget import PerRelease, epsilon_per_release, leakage_limit, releases_within
 from .auditing.columns import audit_columns
 from .auditing.composition import (
     Composition,
+    PerRelease,
     added_with_ldp,
     compose_releases,
+    epsilon_per_release,
     joint_release,
+    leakage_limit,
+    releases_within,
     repeat_release,
 )
 from .auditing.transcript import Transcript, adaptive, posterior

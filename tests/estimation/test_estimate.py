@@ -16,8 +16,7 @@ from scipy.optimize import minimize
 
 import extremal as ex
 from extremal.estimation.contrasts import Channel
-from extremal.estimation.likelihood import _newton, _separable, maximize
-from extremal.estimation.squares import by_squares
+from extremal.estimation.likelihood import _by_squares, _newton, _separable, maximize
 from tests.support.examples import at_most
 from tests.support.strategies import mechanisms
 from tests.support.wording import refused
@@ -141,7 +140,7 @@ def test_quadratic_models_lead_to_the_maximum_with_many_zeros(outputs, n):
     for _ in range(5):
         P = rng.dirichlet(np.ones(outputs), size=40)
         f = rng.multinomial(n, rng.dirichlet(np.full(40, 0.2)) @ P) / n
-        theta = by_squares(P, f)
+        theta = _by_squares(P, f)
         assert theta is not None
         assert theta.min() == 0
         slope = P @ (f / (theta @ P))  # the conditions of a maximum on the simplex

@@ -17,11 +17,11 @@ from extremal.estimation.intervals import (
     clopper_pearson,
     contrast_intervals,
     deviation,
+    narrowed,
     target_intervals,
     weighed,
     within_simplex,
 )
-from extremal.estimation.share_polytope import narrowed
 
 CONFIDENCE = 0.95
 

@@ -22,7 +22,7 @@ from extremal.errors import (
     OptionError,
     ValuesError,
 )
-from extremal.large import disclosure
+from extremal.large import leakage
 from extremal.large import leakage as theory
 from extremal.randomness import SeededWords
 from tests.support.wording import refused
@@ -280,25 +280,25 @@ def test_sets_of_several_disclose_answers_of_which_one_is_much_commoner():
         w = ex.large.Windows(prior, 5, 20.0, 5, size, inside, outside)
         before, after = wrong_guesses(w)
         shares = prior.probabilities
-        found = disclosure._wrong(shares[disclosure._order(5, 1)], size, inside / TOTAL, outside / TOTAL)
-        other = disclosure._wrong(shares[disclosure._order(5, 2)], size, inside / TOTAL, outside / TOTAL)
+        found = leakage._wrong(shares[leakage._order(5, 1)], size, inside / TOTAL, outside / TOTAL)
+        other = leakage._wrong(shares[leakage._order(5, 2)], size, inside / TOTAL, outside / TOTAL)
         assert (found + other) / 2 == pytest.approx(float(after), rel=1e-9, abs=1e-15)
         assert w._doubt.disclosed == (after <= before / 10)
 
 
 def test_of_many_answers_some_steps_are_enough(monkeypatch):
     """Of 2000 steps a quarter is looked at."""
-    monkeypatch.setattr(disclosure, "CELLS", 500 * 4001)
+    monkeypatch.setattr(leakage, "CELLS", 500 * 4001)
     masses = 1 / np.arange(1, 3999.0) ** 3
     shares, prime, inside = masses / masses.sum(), 4001, 0.33
     outside = (1 - 3 * inside) / (prime - 3)
     padded = np.concatenate([shares, np.zeros(prime - len(shares))])
     every = [
-        disclosure._wrong(padded[disclosure._order(prime, step)], 3, inside, outside)
+        leakage._wrong(padded[leakage._order(prime, step)], 3, inside, outside)
         for step in range(1, (prime + 1) // 2)
     ]
-    assert len(disclosure._steps(prime, 3)) == 500
-    found = disclosure.doubt_of_windows(shares, len(shares), prime, 3, inside, outside)
+    assert len(leakage._steps(prime, 3)) == 500
+    found = leakage.doubt_of_windows(shares, len(shares), prime, 3, inside, outside)
     assert found.disclosed
     assert abs(found.after - np.mean(every)) < 3 * np.std(every) / math.sqrt(500)  # as by chance
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.auditing.budget import epsilon_per_release
+from extremal.auditing.composition import epsilon_per_release
 from extremal.estimation.least_epsilon import least_epsilon
 from extremal.estimation.precision import precision
 from extremal.optimization import estimates

@@ -33,12 +33,12 @@ from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from .counts import count_reports
+from .difference import ratio_table
 from .estimate import Method, estimate
 from .interval_table import IntervalTable
 from .labels import label_finder
 from .likelihood import maximize
 from .promise import Promise
-from .ratios import ratio_table
 from .result import Estimate
 
 NOBODY = "does not comply"

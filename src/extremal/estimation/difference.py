@@ -1,7 +1,11 @@
-"""Two collections compared: how much more frequent an input is in one than in the other."""
+"""Two collections compared: how much more frequent an input is in one than in the other.
+
+Shares of a part among a whole, both estimated: transitions, and answers among those who comply.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +15,8 @@ from .._common.threads import one_thread
 from .._common.types import Floats
 from .._common.words import shorten
 from ..errors import MechanismError, OptionError
-from .approximate import covering_differences, difference_intervals
+from ..model.labels import Labels
+from .approximate import covering, covering_differences, difference_intervals, ratio_intervals
 from .contrasts import each_symbol
 from .interval_table import IntervalTable
 from .intervals import BENTKUS, VARIANCE_SHARE, Bounds, Spread, deviation, mean_intervals, normal_quantile
@@ -93,3 +98,30 @@ def _difference_bounds(one: Estimate, other: Estimate, targets: Floats, error: f
     # Reports whose unbiased shares are out of range would leave nothing between the ends once these are cut.
     low, high = np.minimum(low, 1.0), np.maximum(high, -1.0)
     return Bounds(np.clip(low - too_high, -1.0, 1.0), np.clip(high + too_low, -1.0, 1.0))
+
+
+@one_thread
+def ratio_table(found: Estimate, title: str, names: Labels, parts: Floats, wholes: Floats) -> IntervalTable:
+    """Sums over symbols as shares of sums over more symbols, with ordinary intervals.
+
+    A ratio is identified if both sums are, and the whole is larger than its standard error. `parts` and `wholes` have
+    a row of zeros and ones for each.
+    """
+    size = len(parts)
+    targets = np.concatenate((parts, wholes))
+    sums, errors = targets @ found.shares, found.standard_errors_of(targets)
+    (a, b), (one, other) = np.split(sums, 2), np.split(errors, 2)
+    known = np.isfinite(one) & np.isfinite(other) & (b > other)
+    ratios = np.clip(np.divide(a, b, out=np.zeros(size), where=b > 0), 0.0, 1.0)
+    shared = found.covariance_of(targets)[np.arange(size), size + np.arange(size)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        variance = one**2 + ratios**2 * other**2 - 2 * ratios * shared
+        spread = np.where(known, np.sqrt(np.maximum(variance, 0.0)) / b, np.inf)
+        correlations = np.where(known, np.clip(shared / (one * other), -1.0, 1.0), 0.0)
+    ends = replace(found, intervals="each").bounds(targets, 1 - found.confidence)
+    part, whole = (
+        Bounds(*both) for both in zip(np.split(ends.lower, 2), np.split(ends.upper, 2), strict=True)
+    )
+    bounds = covering(ratio_intervals(part, whole, a, b, correlations), ratios, spread)
+    promise = Promise(found.confidence, "each", exact=False, weighted=found.survey is not None, choice=False)
+    return IntervalTable(title, names, ratios, *bounds, spread, known, promise, warning=found.warning)

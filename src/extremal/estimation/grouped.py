@@ -16,13 +16,12 @@ from ..errors import ValuesError
 from ..model.labels import Labels
 from .approximate import covering_differences, difference_intervals
 from .contrasts import RANK_TOLERANCE, Channel, each_symbol
-from .interval_table import IntervalTable
+from .interval_table import IntervalTable, Tabled, source
 from .labels import label_finder
 from .likelihood import maximize
 from .promise import Promise
 from .result import Estimate
 from .survey import Totals
-from .tabled import Tabled, source
 
 NO_TEST = (
     "no test of whether the groups differ: everybody in a group reported the same, or there are too few people or "

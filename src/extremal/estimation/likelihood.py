@@ -16,20 +16,21 @@ are tried first, and believed if their gap is as small.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._common.threads import one_thread
-from .._common.types import Floats
+from .._common.types import Floats, Ints
 from ..errors import SizeError, SolverError
-from .contrasts import MOST_SYMBOLS
-from .squares import by_squares
+from .contrasts import MOST_SYMBOLS, RANK_TOLERANCE, Channel
 
 WANTED = 1e-9  # nats over all reports: far below what any collection can tell
 ROUNDING = 2e-14  # a gap per report that doubles can still tell from 0
 STEPS = 200
+MODELS = 30  # quadratic ones
 ACCEPTED = 1e-10  # a gap per report that is still an answer; the gap is reported
 
 
@@ -56,7 +57,7 @@ def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float 
     t = expected * (strength / n)
     wanted = max(WANTED / n, ROUNDING)
     if strength == 0:
-        for candidate in (_separable, by_squares, _saturated):
+        for candidate in (_separable, _by_squares, _saturated):
             theta = candidate(P, f)
             if theta is not None:
                 gap = _gap(P, f, t, theta) if seen.all() else _gap(P[:, seen], f[seen], t, theta)
@@ -75,6 +76,45 @@ def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float 
             remedy='try `method="inverse"`',
         )
     return best
+
+
+def _by_squares(P: Floats, f: Floats) -> Floats | None:
+    """The maximum by quadratic models, if they lead there: the short way where there are many reports for each symbol.
+
+    Near q = theta P minus the log-likelihood is nearly sum_y w_y^2 (x P - q)_y^2 / 2 - (f / q) . (x P), w = f^1/2 / q.
+    Its minimum over x >= 0 is that of |A x - c| with A = diag(w) P', and c such that A'c is the slope at x = 0.
+    """
+    from scipy.optimize import nnls
+
+    seen = f > 0
+    P, f = P[:, seen], f[seen]
+    if len(P) > P.shape[1] or len(P) > MOST_SYMBOLS:
+        return None  # not strictly concave, or too large
+    pivots = np.abs(np.diagonal(np.linalg.qr((P / np.sqrt(f)).T)[1]))
+    if not pivots.min() > RANK_TOLERANCE * pivots.max():
+        return None  # other shares are as likely: those nearest what is expected are wanted
+    q, theta, last = f, None, np.inf
+    for _ in range(MODELS):
+        w = np.sqrt(f) / q
+        A = (P * w).T
+        c = 2 * np.sqrt(f) - 1 / w
+        if not seen.all():  # sum_y P_y is not 1
+            c = np.asarray(np.linalg.lstsq(A.T, P @ (2 * f / q) - 1.0, rcond=None)[0], dtype=np.float64)
+        try:
+            x = nnls(A, c)[0]
+        except RuntimeError:  # it did not settle
+            return theta
+        if not x.sum() > 0:
+            return theta
+        theta = np.asarray(x / x.sum(), dtype=np.float64)
+        q = theta @ P
+        if not q.min() > 0:
+            return None
+        gap = float((P @ (f / q)).max()) - 1.0
+        if gap <= ROUNDING or not gap < 0.25 * last:
+            break
+        last = gap
+    return theta
 
 
 def _saturated(P: Floats, f: Floats) -> Floats | None:
@@ -206,3 +246,34 @@ def _descend(P: Floats, f: Floats, tau: Floats, top: float, theta: Floats, q: Fl
             break
         length /= 2
     return length
+
+
+MISFIT = 1e-3  # reports less likely than this under every input distribution are pointed out
+
+
+def unexplained(probability: float) -> str:
+    """The warning that reports do not fit, if that is hardly chance; else nothing."""
+    if probability >= MISFIT:
+        return ""
+    return (
+        f"WARNING: no shares explain these reports (probability {probability:.1e} or less); were they made by this "
+        "mechanism?"
+    )
+
+
+def misfit(matrix: Floats, counts: Ints, channel: Channel, best: Floats | None = None) -> float:
+    """A bound on the probability of reports that fit as badly as these, whatever the true shares are.
+
+    P[KL(shares, probabilities) >= x] <= e^(-nx) (e n x / (k - 1))^(k - 1) for k outputs (Agrawal, 2020). Near 0,
+    these reports were not made by this mechanism. Weights play no part: each report is a draw of the mechanism,
+    whatever the weight of the person. `best` are the shares of largest likelihood, if they are known.
+    """
+    theta = maximize(matrix, counts, channel.expected, 0.0).theta if best is None else best
+    k = int(channel.possible.sum())
+    seen = counts > 0
+    q = (theta @ matrix)[seen]
+    c = counts[seen].astype(np.float64)
+    x = float(c @ np.log(c / counts.sum() / q))
+    if k < 2 or x <= k - 1:
+        return 1.0
+    return math.exp(min(0.0, -x + (k - 1) * (1 + math.log(x / (k - 1)))))

@@ -23,10 +23,10 @@ from ..model.labels import Labels, as_list, is_missing
 from ..model.mechanism import Mechanism, check_size
 from ..model.prior import Prior
 from .binomial import lower_limit
+from .difference import ratio_table
 from .estimate import Method, estimate
 from .interval_table import IntervalTable
 from .labels import report_codes
-from .ratios import ratio_table
 from .result import Estimate
 from .survey import SampleDesign, check_sample
 

@@ -25,17 +25,14 @@ from .approximate import (
     pulls,
     two_sided_quantile,
 )
-from .contrasts import MOST_SYMBOLS, Channel, Scaled, each_symbol, variances
+from .contrasts import MOST_SYMBOLS, Channel, Scaled, each_symbol, interior, variances
 from .counts import ReportCounts
 from .difference import difference
-from .interior import interior
-from .interval_table import IntervalTable
-from .intervals import Bounds, clopper_pearson, normal_quantile, target_intervals, within_simplex
-from .misfit import misfit, unexplained
+from .interval_table import IntervalTable, Tabled, source
+from .intervals import Bounds, clopper_pearson, narrowed, normal_quantile, target_intervals, within_simplex
+from .likelihood import misfit, unexplained
 from .promise import Promise
-from .share_polytope import narrowed
 from .survey import WeightedReports
-from .tabled import Tabled, source
 from .targets import score_target, statements, target_of
 
 EQUAL = 1e-12  # of the squared range of weights: a variance below is rounding

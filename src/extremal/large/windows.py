@@ -36,9 +36,17 @@ from ..model.doubt import Doubt, check_protected
 from ..model.labels import check_labels
 from ..model.prior import Prior
 from ..model.regions import check_epsilon
-from .disclosure import doubt_of_windows
 from .drawing import Places, answer_numbers, draw_windows
-from .leakage import LARGEST, Supports, best_window, is_prime, least_held, next_prime, supports
+from .leakage import (
+    LARGEST,
+    Supports,
+    best_window,
+    doubt_of_windows,
+    is_prime,
+    least_held,
+    next_prime,
+    supports,
+)
 
 FORMAT = "extremal-windows"
 VERSION = 1

@@ -393,7 +393,8 @@ def _mutual_information(t: Floats) -> Floats:
 
 
 def _series(u: Floats) -> Floats:
-    """(1 + u) log(1 + u) - u = sum over k >= 2 of (-u)^k / (k (k - 1)), for |u| < NEAR."""
+    """(1 + u) log(1 + u) - u = sum over k >= 2 of (-u)^k / (k (k - 1)), for |u| < NEAR; beyond, a number."""
+    u = np.clip(u, -NEAR, NEAR)
     return np.asarray(u * u * (1 / 2 - u * (1 / 6 - u * (1 / 12 - u * (1 / 20 - u / 30)))))
 
 

@@ -13,11 +13,10 @@ from scipy.stats import poisson
 
 import extremal as ex
 from extremal.estimation.regression.assembly import Assembly
-from extremal.estimation.regression.climb import climb
 from extremal.estimation.regression.covariance import covariance
-from extremal.estimation.regression.fit import Fit
+from extremal.estimation.regression.families import family_of
+from extremal.estimation.regression.fit import Fit, climb
 from extremal.estimation.regression.likelihood import Channel
-from extremal.estimation.regression.models import family_of
 from extremal.estimation.regression.private import corrections
 from tests.support import surveys
 

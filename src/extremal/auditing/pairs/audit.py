@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ from ...model.labels import is_missing
 from ...model.prior import Prior, check_prior
 from ...model.regions import check_epsilon
 from ..figures import plain
-from . import text as pairs_text
+from ..wording import MOST_ROWS, Table, html_table, inert, label, markdown_table, number, sentence_case
 from .bounds import better_read, bound_drawn, bound_estimated, bound_given
 from .data import Coded, Event, encode, events, read_column, shown
 
@@ -154,7 +156,7 @@ class PairsAudit:
 
     def to_markdown(self) -> str:
         """The audit as a page for readers who are not statisticians."""
-        return pairs_text.markdown(self.to_dict())
+        return _markdown(self.to_dict())
 
     def __str__(self) -> str:
         lines = [self.verdict]
@@ -172,7 +174,7 @@ class PairsAudit:
         return f"PairsAudit({self.pairs} pairs, epsilon_lower={self.epsilon_lower:.6g}{claim})"
 
     def _repr_html_(self) -> str:
-        return pairs_text.page(str(self), self.to_dict())
+        return _page(str(self), self.to_dict())
 
 
 @one_thread
@@ -355,3 +357,44 @@ def _hashable(value: Any) -> Any:
     except TypeError:
         return tuple(value) if isinstance(value, list) else object()
     return value
+
+
+Figures = Mapping[str, Any]
+
+
+def _markdown(figures: Figures) -> str:
+    """An audit of observed pairs as a Markdown page."""
+    parts = [
+        "# Audit of observed reports",
+        sentence_case(figures["verdict"]) + ".",
+        f"{figures['pairs']} pairs of a secret and its report were examined: {figures['secrets']} different "
+        f"secrets, {figures['reports']} different reports. A part of the pairs decided what to test; "
+        f"{len(figures['tests'])} tests on the other {figures['tested_pairs']} pairs gave the bounds, all of "
+        f"which hold at once with confidence {figures['confidence']:.4g}. The prior was {figures['prior']}.",
+        "A system that keeps its promise is accused with probability at most "
+        f"{1 - figures['confidence']:.3g}. That nothing was found is no proof that nothing leaks.",
+        markdown_table(*_pairs_table(figures)),
+    ]
+    return inert("\n\n".join(parts)) + "\n"
+
+
+def _page(text: str, figures: Figures) -> str:
+    """An audit of observed pairs as HTML for notebooks."""
+    lines = "<br>".join(escape(line) for line in text.splitlines())
+    return f"<p>{lines}</p>{html_table(*_pairs_table(figures))}"
+
+
+def _pairs_table(figures: Figures) -> Table:
+    tests = sorted(figures["tests"], key=lambda t: -t["lower"])
+    body = [
+        (
+            t["event"],
+            label(t["secret"]),
+            f"{t['together']} of {t['event_count']}",
+            f"{t['secret_count']} of {figures['tested_pairs']}",
+            number(t["estimate"]),
+            at_least(t["lower"]),
+        )
+        for t in tests[:MOST_ROWS]
+    ]
+    return ("when", "the secret was", "how often", "overall", "estimate in nats", "at least"), body

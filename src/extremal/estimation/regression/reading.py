@@ -11,7 +11,7 @@ import numpy as np
 from ..._common.types import Bools, Floats, Ints
 from ...errors import OptionError, ValuesError
 from ...model.labels import Labels
-from . import columns, models
+from . import columns, families
 from .families import Family, Gaussian
 from .formula import Design, Parsed, check_columns, constant, cycled, parse
 from .likelihood import Channel
@@ -87,24 +87,26 @@ def read_outcome(
     for release in found:
         if parsed.outcome in release.names:
             labels: Labels = release.inputs(parsed.outcome)
-            name = model or models.default_model(len(labels))
-            if name not in models.DISCRETE:
+            name = model or families.default_model(len(labels))
+            if name not in families.DISCRETE:
                 raise OptionError(
-                    f"a private outcome must have a model of answers, and {models.TITLES[name]} is not one",
+                    f"a private outcome must have a model of answers, and {families.TITLES[name]} is not one",
                     given=f"{len(labels)} answers",
-                    remedy=f"use one of {', '.join(models.DISCRETE)}",
+                    remedy=f"use one of {', '.join(families.DISCRETE)}",
                 )
-            return Outcome(name, models.ordered(labels, answers, name), models.family_of(name, len(labels)))
+            return Outcome(
+                name, families.ordered(labels, answers, name), families.family_of(name, len(labels))
+            )
     column = _evaluated(parsed, frame)
-    name = models.model_of_clear(column, model)
-    if name not in models.DISCRETE:
-        family = models.family_of(name, 0)
+    name = families.model_of_clear(column, model)
+    if name not in families.DISCRETE:
+        family = families.family_of(name, 0)
         return Outcome(name, (), family, number=_number(column, parsed.outcome, family))
-    levels = models.clear_levels(column)
-    ordered = models.ordered(levels, answers, name)
+    levels = families.clear_levels(column)
+    ordered = families.ordered(levels, answers, name)
     codes = columns.codes(column, ordered, parsed.outcome)
     channel = Channel(codes, np.eye(len(ordered))[:, None])
-    return Outcome(name, ordered, models.family_of(name, len(levels)), channel=channel)
+    return Outcome(name, ordered, families.family_of(name, len(levels)), channel=channel)
 
 
 def _evaluated(parsed: Parsed, frame: Any) -> Any:

@@ -16,7 +16,7 @@ from ...certification.certified import Certified
 from ...errors import OptionError
 from ...model.mechanism import Mechanism
 from ..survey import SampleDesign, check_sample
-from . import models
+from . import families
 from .assembly import Assembly
 from .corrected import DIFFERENT, fit_corrected, misfit
 from .covariance import ERRORS, covariance
@@ -94,7 +94,7 @@ def regress(
     >>> ex.regress(response, "ill ~ old", data).coefficients.round(2).tolist()
     [-1.61, 3.22]
     """
-    chosen = models.check_model(model)
+    chosen = families.check_model(model)
     parsed = parse(formula, intercept=chosen is not None and chosen.startswith("ordinal"))
     found = releases(mechanism, parsed)
     checks.choice(predictors, "predictors", PREDICTORS)

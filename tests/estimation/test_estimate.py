@@ -491,18 +491,18 @@ def test_a_difference_of_what_is_no_estimate_is_refused(other):
 
 def test_more_reports_than_can_be_counted_are_refused():
     mechanism = ex.Mechanism([[0.8, 0.2], [0.3, 0.7]])
-    with pytest.raises(ex.errors.ValuesError, match=r"fewer than 2\^63"):
+    with refused(ex.errors.ValuesError, "counts", "2^63"):
         ex.estimate(mechanism, {0: 2**62, 1: 2**62})
     most = ex.ReportCounts(mechanism.outputs).add({0: 2**62, 1: 2**62 - 1})
     for more in ({0: 1}, {1: 2**62}, most):
-        with pytest.raises(ex.errors.ValuesError, match="counts must be"):
+        with refused(ex.errors.ValuesError, "counts"):
             most.add(more.to_dict() if isinstance(more, ex.ReportCounts) else more)
 
 
 def test_a_set_of_reports_is_refused_as_it_lost_how_often_each_came():
     mechanism = ex.Mechanism([[0.8, 0.2], [0.3, 0.7]])
     for reports in ({0, 1}, frozenset([0]), {0: 1, 1: 1}.keys()):
-        with pytest.raises(ex.errors.ValuesError, match="got a set"):
+        with refused(ex.errors.ValuesError, "reports", "set"):
             ex.estimate(mechanism, reports)
 
 
@@ -522,7 +522,7 @@ def test_figures_of_every_one_of_too_many_answers_are_refused_in_one_line(hundre
     mechanism, _ = hundred_thousand
     prior = ex.Prior.uniform(mechanism.shape[0])
     reports = {0: 4000, 1: 6000}
-    with pytest.raises(ex.errors.SizeError, match=r'at most 5000 answers.*got 100000.*method="inverse"'):
+    with refused(ex.errors.SizeError, "5000", "100000", 'method="inverse"'):
         ex.estimate(mechanism, reports)
     e = ex.estimate(mechanism, reports, method="inverse")
     for ask in (
@@ -535,9 +535,7 @@ def test_figures_of_every_one_of_too_many_answers_are_refused_in_one_line(hundre
         lambda: ex.planning.expected_error(prior, mechanism, 1000),
         lambda: ex.planning.sample_size(prior, mechanism, 0.1),
     ):
-        with pytest.raises(
-            ex.errors.SizeError, match="at most 5000 answers, got 100000; ask for sums over groups"
-        ):
+        with refused(ex.errors.SizeError, "5000"):
             ask()
 
 

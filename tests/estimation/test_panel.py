@@ -7,6 +7,7 @@ import pytest
 
 import extremal as ex
 from extremal.estimation.promise import Promise
+from tests.support.wording import refused
 
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
 TRUTH = ex.Mechanism(np.eye(3), PRIOR.labels, PRIOR.labels)
@@ -70,15 +71,15 @@ def test_people_missing_in_a_wave_are_left_out_and_weights_count():
 @pytest.mark.parametrize(
     ("mechanisms", "second", "message"),
     [
-        ((TRUTH,), ["never"], "must be those of the two waves"),
-        ((TRUTH, TRUTH), "never", "reports of a wave must be a column"),
-        ((TRUTH, TRUTH), ["never", "once"], "a row for each person, got 1 and 2"),
-        ((TRUTH, TRUTH), ["nver"], "'nver' \\(1\\)"),
-        ((TRUTH, ex.Mechanism(np.eye(2))), [0], "the same inputs"),
+        ((TRUTH,), ["never"], "mechanisms"),
+        ((TRUTH, TRUTH), "never", "'never'"),
+        ((TRUTH, TRUTH), ["never", "once"], "1 and 2"),
+        ((TRUTH, TRUTH), ["nver"], "'nver' (1)"),
+        ((TRUTH, ex.Mechanism(np.eye(2))), [0], "['never', 'once', 'often'] and [0, 1]"),
     ],
 )
 def test_waves_that_do_not_fit_are_refused(mechanisms, second, message):
-    with pytest.raises(ex.errors.ExtremalError, match=message):
+    with refused(ex.errors.ExtremalError, message):
         ex.panels.change(mechanisms, ["never"], second)
 
 
@@ -101,7 +102,7 @@ def test_reports_that_share_their_noise_are_refused():
     rng = np.random.default_rng(3)
     first, second = panel(400, rng, (RESPONSE, RESPONSE))
     ex.panels.change((RESPONSE, RESPONSE), first, second)
-    with pytest.raises(ex.errors.ValuesError, match="400 of 400 that agree"):
+    with refused(ex.errors.ValuesError, "400 of 400 that agree"):
         ex.panels.change((RESPONSE, RESPONSE), first, first)
-    with pytest.raises(ex.errors.ValuesError, match="another occasion"):
+    with refused(ex.errors.ValuesError, "384 of 400 that agree"):
         ex.panels.change((RESPONSE, RESPONSE), first, np.where(rng.random(400) < 0.9, first, second))

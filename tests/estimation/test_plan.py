@@ -78,9 +78,7 @@ def test_epsilon_for_a_number_of_people_reaches_the_goal_and_less_does_not():
     assert ex.plan(PRIOR, epsilon=found.epsilon * 0.99, width=0.1, intervals="each").people > 1500
     assert found.design.epsilon == found.epsilon
     assert f"1,500 people and epsilon = {found.epsilon:.3g} are expected to make" in str(found)
-    with pytest.raises(
-        ex.errors.EpsilonError, match="even true answers take more people, got 100 people where"
-    ):
+    with refused(ex.errors.EpsilonError, "100 people where"):
         ex.plan(PRIOR, people=100, width=0.05)
 
 
@@ -137,7 +135,7 @@ def test_a_plan_needs_a_prior():
         ex.plan(WARNER, people=100)
     with refused(ex.errors.OptionError, "power"):
         ex.planning.Effect(0.1, power=1)
-    with pytest.raises(ex.errors.OptionError, match="needs epsilon, or people and a goal"):
+    with refused(ex.errors.OptionError, "people"):
         ex.plan(PRIOR, people=100)
 
 

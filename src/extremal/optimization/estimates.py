@@ -23,7 +23,7 @@ from ..model.proof import Certificate
 from ..model.purpose import Purpose
 from ..model.regions import check_epsilon, region
 from .closed_forms.estimates import known_mixture, randomized_response
-from .closed_forms.symmetric import alike, arranged, fullest
+from .closed_forms.symmetric import arranged, fullest
 from .effort import Effort, Stats, Why
 from .finish import Found
 from .generate import Solution
@@ -125,7 +125,7 @@ def _searched(true: QuadraticProblem, goal: float, effort: Effort, start: Floats
     It begins with randomized response, which is also what is left if time is up before the first mixture.
     """
     simple = randomized_response(true)
-    if alike(true) and effort.rounds > 0:
+    if true.alike and effort.rounds > 0:
         d = np.ones(true.size)
         upper = efficiency_bound(true, np.diag(d), most_by_entries(true, np.diag(d)))
         rows, found = arranged(true, fullest(true), upper, Certificate(d), goal, effort)

@@ -23,7 +23,7 @@ from ..model.notion import LDP, PML, Notion
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
 from ..model.purpose import Purpose, direct_loss, explained, shares, square_root
-from ..model.regions import check_epsilon
+from ..model.regions import check_epsilon, is_uniform
 from ..model.utility import ExpectedGain, FInformation, Utility, check_sub_linear, check_utility
 from .effort import Effort
 
@@ -160,6 +160,15 @@ class QuadraticProblem:
     def most_variance(self) -> Floats:
         """No symbol's x, which has mean 0, can have a larger variance."""
         return -self.upper * self.lower
+
+    @property
+    def alike(self) -> bool:
+        """Whether neither the prior nor the loss tells symbols apart."""
+        G, n = self.loss, self.size
+        own, pair = float(G[0, 0]), float(G[0, -1])
+        # G lacks the first symbol: what is the same for all the others may still be about the first alone.
+        same = (own - pair) * (np.eye(n - 1) - 1 / n)
+        return (n == 2 or bool(np.abs(G - same).max() <= 1e-12 * own)) and is_uniform(self.pi)
 
     def reduced(self, weights: Floats) -> Floats:
         """B'WB: the quadratic form x'Wx as one of the x without the most likely symbol's."""

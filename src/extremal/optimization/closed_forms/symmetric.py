@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ..._common.types import Floats, Ints
 from ...model.proof import Certificate
-from ...model.regions import EQUAL, is_uniform
+from ...model.regions import EQUAL
 from ..effort import Effort, Stats, Why
 from ..generate import Solution
 from ..oracles.exchange.bounds import ULP, efficiency_bound
@@ -48,15 +48,6 @@ Complexes = NDArray[np.complex128]
 
 NONE = 1e-12  # an eigenvalue that vanishes
 LESS = 1e-9  # of the loss: steps that gain less are the last
-
-
-def alike(problem: QuadraticProblem) -> bool:
-    """Whether neither the prior nor the loss tells symbols apart."""
-    G, n = problem.loss, problem.size
-    own, pair = float(G[0, 0]), float(G[0, -1])
-    # G lacks the first symbol: what is the same for all the others may still be about the first alone.
-    same = (own - pair) * (np.eye(n - 1) - 1 / n)
-    return (n == 2 or bool(np.abs(G - same).max() <= 1e-12 * own)) and is_uniform(problem.pi)
 
 
 def farthest_bound(problem: QuadraticProblem, cone: SetLevels) -> tuple[float, Certificate]:

@@ -7,6 +7,7 @@ constraints price vectors that are not among the rows: x is worth adding where x
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from ..effort import UNLIMITED, Effort
 from ..problem import QuadraticProblem
 from ..tuning import CUT, LARGEST_PART, LEAST_WEIGHT, NEAREST, NEWTON_STEPS, SMALLEST_PART
 
+HALVINGS = 30  # of a step that does not help: then it is rounding
 PRECISE = 1e-8  # of a mixture that is final
 SILENT = 1e-7  # rows that tell less than this part of what the most telling row does are dropped
 ROUNDING = 1e-11  # of what weights have to balance
@@ -97,11 +99,9 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, effort: Effort) -
     k, n = X.shape
     E = np.hstack([np.ones((k, 1)), X])
     q = q / q.sum()
-    inverse = inverse_covariance(X, q)
-    scale = float(np.sum(G * inverse))
+    scale = float(np.sum(G * inverse_covariance(X, q)))
     G = G / scale
-    W = inverse @ G @ inverse
-    gain = np.einsum("ki,ki->k", X @ W, X)
+    inverse, W, gain = _priced(X, G, q)
     eta = np.linalg.lstsq(E * q[:, None], gain * q, rcond=None)[0]
     s = 0.3 / k / q
     steps = 0
@@ -126,22 +126,17 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, effort: Effort) -
         step_y = least_squares(schur, E.T @ both[:, -1] + primal)
         step_q = both[:, -1] - both[:, :-1] @ step_y
         step_s = aim / q - s - s / q * step_q
-        far = min(1.0, NEAREST * _reach(q, step_q), NEAREST * _reach(s, step_s))
         part = q / q.max()  # rare rows tell as much as others only if their prices are as much larger
         before = _length(part * dual, q * s - aim, primal)
-        for _ in range(30):
+        far = min(1.0, NEAREST * _reach(q, step_q), NEAREST * _reach(s, step_s))
+        for _ in range(HALVINGS):
             new_q, new_s, new_eta = q + far * step_q, s + far * step_s, eta + far * step_y
-            try:
-                new_inverse = inverse_covariance(X, new_q)
-            except np.linalg.LinAlgError:
-                far *= 0.5
-                continue
-            new_W = new_inverse @ G @ new_inverse
-            new_gain = np.einsum("ki,ki->k", X @ new_W, X)
-            residual = E @ new_eta - new_gain - new_s
-            after = _length(part * residual, new_q * new_s - aim, E.T @ new_q - target)
-            if after <= (1 - 0.01 * far) * before or after < 1e-13:
-                break
+            with contextlib.suppress(np.linalg.LinAlgError):
+                new_inverse, new_W, new_gain = _priced(X, G, new_q)
+                residual = E @ new_eta - new_gain - new_s
+                after = _length(part * residual, new_q * new_s - aim, E.T @ new_q - target)
+                if after <= (1 - 0.01 * far) * before or after < 1e-13:
+                    break
             far *= 0.5
         else:  # no step helps: no mixture has mean 0, or this one is as good as rounding allows
             break
@@ -149,7 +144,15 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, effort: Effort) -
     error, most = float(np.abs(E.T @ q - target).max()), float(np.max(q * gain))
     told = np.maximum(q * gain / most, q) if most > 0 else q  # else the rows are beyond what doubles hold
     loss, y0 = float(np.sum(G * inverse)) * scale, float(eta[0]) * scale
-    return Mixture(q, told, loss, inverse, W * scale, y0, eta[1:] * scale, error, steps)
+    y = np.asarray(eta[1:] * scale, dtype=np.float64)
+    return Mixture(q, told, loss, inverse, W * scale, y0, y, error, steps)
+
+
+def _priced(X: Floats, G: Floats, q: Floats) -> tuple[Floats, Floats, Floats]:
+    """C^-1 of a mixture, W = C^-1 G C^-1, and x'Wx of every row."""
+    inverse = inverse_covariance(X, q)
+    W = inverse @ G @ inverse
+    return inverse, W, np.asarray(np.einsum("ki,ki->k", X @ W, X), dtype=np.float64)
 
 
 def inverse_covariance(X: Floats, q: Floats) -> Floats:

@@ -14,7 +14,7 @@ from ...._common.types import Floats
 from ....errors import SizeError
 from ....model.lift_sets import SetLifts
 from ....model.proof import Certificate
-from ...closed_forms.symmetric import alike, arrange, arranged, farthest, farthest_bound, symmetric
+from ...closed_forms.symmetric import arrange, arranged, farthest, farthest_bound, symmetric
 from ...effort import Effort
 from ...generate import Solution
 from ...masters.quadratic import Mixture
@@ -127,14 +127,14 @@ def over_set(lifts: SetLifts, A: Floats, goal: float, effort: Effort) -> Solutio
     problem = ridged(true)
     cone = SetLevels.of(priors, lifts.epsilon, symbols.order)
     even = symmetric(cone)
-    if n > (LARGEST_ALIKE if even and alike(true) else LARGEST_SIZE):
+    if n > (LARGEST_ALIKE if even and true.alike else LARGEST_SIZE):
         raise SizeError(
             f"designs for a set of priors are for at most {LARGEST_SIZE} labels, or {LARGEST_ALIKE} that are all alike",
             given=n,
             remedy="merge rare labels, or design for the nominal prior",
         )
     start, known = None, None
-    if even and alike(true):
+    if even and true.alike:
         known = farthest_bound(true, cone)
         x = farthest(replace(cone, pi=np.full(n, 1 / n)))
         start, found = arranged(true, x, *known, goal, effort)

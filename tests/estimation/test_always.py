@@ -113,3 +113,45 @@ def test_scores_far_from_zero_move_their_intervals_and_nothing_else():
     far = always_intervals(looked, np.array([[1e9, 1e9 + 1, 1e9 + 2]]), 0.05)
     assert far.lower[0] - 1e9 == pytest.approx(near.lower[0], abs=1e-6)
     assert far.upper[0] - 1e9 == pytest.approx(near.upper[0], abs=1e-6)
+
+
+def test_estimates_have_them_and_say_so():
+    response = ex.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"], ["no", "yes"])
+    counts = {"no": 600, "yes": 400}
+    always = ex.estimate(response, counts, intervals="always")
+    made = Channel(response.matrix, np.array([0.5, 0.5]))
+    expected = always_intervals([Looked(made, np.array([600, 400]))], np.eye(2), 0.05)
+    assert np.allclose(always.lower, expected.lower)
+    assert np.allclose(always.upper, expected.upper)
+    assert always.promise.kind == "always"
+    assert always.promise.exact
+    once = ex.estimate(response, counts, intervals="all")
+    assert np.all(always.upper - always.lower > once.upper - once.lower)
+
+
+def test_differences_hold_if_the_intervals_of_both_do():
+    response = ex.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"], ["no", "yes"])
+    one, other = (
+        ex.estimate(response, {"no": n, "yes": 1000 - n}, intervals="always", confidence=0.9)
+        for n in (600, 450)
+    )
+    wider = [ex.estimate(response, e.counts, 0.95, intervals="always") for e in (one, other)]
+    found = one.difference(other)
+    assert np.allclose(found.lower, wider[0].lower - wider[1].upper)
+    assert np.allclose(found.upper, wider[0].upper - wider[1].lower)
+
+
+@pytest.mark.parametrize(
+    "options", [{"by": ["a", "b"] * 500}, {"sample": ex.SampleDesign(weights=[1.0] * 1000)}]
+)
+def test_groups_and_weights_are_refused(options):
+    response = ex.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"], ["no", "yes"])
+    with pytest.raises(ex.errors.OptionError) as refused:
+        ex.estimate(response, ["no", "yes"] * 500, intervals="always", **options)
+    assert refused.value.parameter == "intervals"
+
+
+def test_plans_have_no_such_intervals():
+    with pytest.raises(ex.errors.OptionError) as refused:
+        ex.plan(ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.6), people=900, intervals="always")
+    assert refused.value.parameter == "intervals"

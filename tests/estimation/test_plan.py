@@ -115,7 +115,7 @@ def test_precision_falls_with_people_and_epsilon_to_that_of_true_answers():
         ({"width": 0.1, "difference": 0.1}, "a plan has one goal"),
         ({"width": 0.1, "people": 100}, "people must be left out where it is asked for"),
         ({"people": 1.5}, "people"),
-        ({"width": 0.1, "intervals": "both"}, 'intervals must be "each" or "all"'),
+        ({"width": 0.1, "intervals": "both"}, "intervals must be"),
         ({"difference": 1.5}, "difference must be a number between 0 and 1"),
         ({"difference": ex.planning.Effect(0.1, "x")}, "answer must be one of the 3 labels, got 'x'"),
         ({"coefficient": 0}, "coefficient must be a number other than 0"),

@@ -210,7 +210,7 @@ def test_a_file_a_frame_and_columns_give_the_same(tmp_path):
             "one cluster in ['x']",
         ),
         ({"sample": {"clusters": ["one"] * 600}}, "1"),
-        ({"intervals": "both"}, '"each" or "all"'),
+        ({"intervals": "both"}, "both"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_a_reason(change, message):

@@ -59,9 +59,10 @@ class IntervalOptions:
 
     confidence: options.Confidence = 0.95
     intervals: Annotated[
-        Literal["each", "all"] | None,
+        Literal["each", "all", "always"] | None,
         typer.Option(
-            help='"each": ordinary intervals, each holds by itself; "all": all of a table hold at the same time. By '
+            help='"each": ordinary intervals, each holds by itself; "all": all of a table hold at the same time; '
+            '"always": they do so however often you look while reports come in. By '
             'default "each", or what the survey.toml of a survey says.'
         ),
     ] = None

@@ -53,7 +53,10 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
     targets = each_symbol(len(one.labels))
     values, exact = one.shares - other.shares, one.promise.exact and other.promise.exact
     errors = np.hypot(one.standard_errors, other.standard_errors)
-    if exact:
+    if one.intervals == "always":
+        ours, theirs = (e.bounds(targets, (1 - level) / 2) for e in (one, other))
+        lower, upper = ours.lower - theirs.upper, ours.upper - theirs.lower
+    elif exact:
         lower, upper = _difference_bounds(one, other, targets, (1 - level) / statements(targets))
     else:
         lower, upper = difference_intervals(

@@ -22,7 +22,7 @@ from .contrasts import Channel
 from .counts import ReportCounts, count_reports, reference_prior
 from .grouped import GroupedEstimate
 from .likelihood import maximize
-from .promise import check_kind
+from .promise import EVERY, check_kind
 from .result import Estimate
 from .sample import Table, counts_in, gather, table_of
 from .survey import SampleDesign, WeightedReports, check_sample, survey_totals
@@ -89,7 +89,9 @@ def estimate(
         result is then a GroupedEstimate.
     intervals
         "each": ordinary intervals, each of which covers the truth with about this confidence. "all": all intervals
-        together cover it with this confidence; without `sample` that holds for every number of reports.
+        together cover it with this confidence; without `sample` that holds for every number of reports. "always": they
+        do so at every look at reports that come in one by one, however often you look and whenever you stop; not with
+        `by` or `sample`.
     column
         The name of the column of reports in a frame or file; several names for a mechanism on combinations.
     sample
@@ -119,6 +121,13 @@ def estimate(
     how = _How(mechanism, confidence, intervals, method)
     sample = check_sample(sample)
     beside = by is not None or sample is not None
+    if beside and how.intervals == "always":
+        raise OptionError(
+            'must be "each" or "all" with groups, weights, strata or clusters',
+            parameter="intervals",
+            given="'always'",
+            remedy="leave it out",
+        )
     counted = isinstance(reports, Mapping | ReportCounts) or not hasattr(type(reports), "columns")
     if not beside and counted and column is None:
         return how.fit(count_reports(mechanism, reports), None, how.confidence)
@@ -202,7 +211,7 @@ class _How:
         self.confidence = checks.confidence(confidence)
         chosen = method if isinstance(method, Method) else Method(method)
         self.method = chosen.name
-        self.intervals = check_kind(intervals)
+        self.intervals = check_kind(intervals, EVERY)
         expected = reference_prior(mechanism, chosen.prior)
         if expected is None and self.method == "map":
             raise OptionError(

@@ -1,7 +1,8 @@
 """What intervals promise, in words: every table of the library takes them from here.
 
 Ordinary intervals ("each") are what surveys publish: every row by itself. Simultaneous ones ("all") are wider: no row
-of the table is wrong, except with the error allowed.
+of the table is wrong, except with the error allowed. Those that hold "always" also hold for whoever looks again and
+again, and stops when they like what they see.
 """
 
 from __future__ import annotations
@@ -9,10 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import OptionError
+from .._common import checks
 
 KINDS = ("each", "all")  # the first is the default, everywhere
-ROWS = {"each": "for each row by itself", "all": "for all rows together"}  # below a table
+EVERY = (*KINDS, "always")  # where reports are looked at while they come in
+ROWS = {
+    "each": "for each row by itself",
+    "all": "for all rows together",
+    "always": "for all rows together, at every look",
+}
 FIGURES = {"each": "each by itself", "all": "all together"}  # in a sentence
 
 # How to ask for a kind, wherever the reader is.
@@ -56,13 +62,6 @@ def goal(confidence: float, kind: str, option: str = PYTHON) -> str:
     return f"{100 * confidence:g}% intervals, {FIGURES[kind]}; for intervals {FIGURES[other]}: {option.format(other)}"
 
 
-def check_kind(given: Any) -> str:
+def check_kind(given: Any, kinds: tuple[str, ...] = KINDS) -> str:
     """One of the kinds of intervals."""
-    if given not in KINDS:
-        raise OptionError(
-            'must be "each" or "all"',
-            parameter="intervals",
-            given=repr(given)[:40],
-            remedy='leave it out for "each"',
-        )
-    return str(given)
+    return checks.choice(given, "intervals", kinds, remedy='leave it out for "each"')

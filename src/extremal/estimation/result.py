@@ -18,6 +18,7 @@ from ..errors import ValuesError
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
+from .always import Looked, always_intervals
 from .approximate import (
     FEW,
     covering,
@@ -65,7 +66,7 @@ class Estimate(Tabled):
     channel
         The mechanism in the form that intervals are computed from.
     intervals
-        "each" or "all".
+        "each", "all" or "always".
     survey
         Weighted shares of the reports and their covariance, if there were weights, strata or clusters.
     """
@@ -166,7 +167,7 @@ class Estimate(Tabled):
     @property
     def promise(self) -> Promise:
         """What the intervals hold with."""
-        exact = self.intervals == "all" and self.survey is None
+        exact = self.intervals != "each" and self.survey is None
         return Promise(self.confidence, self.intervals, exact, self.survey is not None)
 
     @cached_property
@@ -297,6 +298,8 @@ class Estimate(Tabled):
         return covering(bounds, unit @ self.shares, self.standard_errors_of(unit))
 
     def _unit_bounds(self, targets: Floats, error: float) -> Bounds:
+        if self.intervals == "always":
+            return always_intervals([Looked(self.channel, self.counts.counts)], targets, error)
         if self.promise.exact:
             return target_intervals(self.channel, self.counts.counts, targets, error)
         share = error / statements(targets) if self.intervals == "all" else error

@@ -72,16 +72,16 @@ def test_the_least_epsilon_for_a_wish_comes_with_its_proof(mechanism):
         ),
         (["-m", "m.json"], "e.g. --width 0.05"),
         (GIVEN, "e.g. --people 944 --width 0.2"),
-        (["-m", "m.json", "--width", "1e-300"], "intervals must be able to shrink to 1e-300"),
-        (["-m", "m.json", "--difference", "1e-300"], "people must be enough"),
+        (["-m", "m.json", "--width", "1e-300"], "1e-300"),
+        (["-m", "m.json", "--difference", "1e-300"], "1e+12"),
         (
             ["-m", "m.json", "--width", "0.1", "--people", "9"],
-            "--people must be left out where it is asked for",
+            "--people",
         ),
-        (["-m", "m.json", *GIVEN, "--people", "9"], "--mechanism must not be combined with a prior"),
-        (["-m", "m.json", "--people", "0"], "--people must be a whole number"),
+        (["-m", "m.json", *GIVEN, "--people", "9"], "--mechanism"),
+        (["-m", "m.json", "--people", "0"], "--people"),
         (["-m", "m.json", "--people", "9", "--picture", "p.pdf"], ".png or .svg"),
-        (["-m", "m.json", "--difference", "0.1", "--answer", "x"], "--answer must be one of the 3 labels"),
+        (["-m", "m.json", "--difference", "0.1", "--answer", "x"], "--answer"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused_in_one_line(mechanism, options, message):

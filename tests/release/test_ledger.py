@@ -52,7 +52,7 @@ def lines(ledger):
 
 
 def refused(call):
-    with pytest.raises(KeyingError, match="must be released once for each person") as caught:
+    with pytest.raises(KeyingError) as caught:
         call()
     assert "\n" not in str(caught.value)
     return str(caught.value)
@@ -102,7 +102,7 @@ def test_repeating_a_release_is_allowed_and_adds_nothing(ledger):
 def test_a_second_report_is_refused_and_leaves_no_trace(ledger, second):
     release(ledger)
     before = ledger.read_bytes()
-    refused(lambda: release(ledger, **second))
+    assert "must be released once for each person" in refused(lambda: release(ledger, **second))
     assert ledger.read_bytes() == before
     assert len(release(None, **second)) > 0
 

@@ -143,8 +143,6 @@ have -> : ((Z.of_nat a - Z.of_nat b) * (Z.of_nat c - Z.of_nat d) =
 by rewrite !z2r_sub !natrD !natrM; rings R.
 Qed.
 
-Lemma z2r0 : z2r 0 = 0. Proof. by []. Qed.
-Lemma z2r1 : z2r 1 = 1. Proof. by []. Qed.
 Lemma z2r2 : z2r 2 = 2%:R. Proof. by []. Qed.
 
 Lemma z2r_ge0 z : (0 <= z2r z) = (0 <=? z)%Z.

@@ -88,9 +88,6 @@ Proof. by elim: s => //= x s ->; lia. Qed.
 Lemma sum_map T S (g : S -> T) f s : sum f (map g s) = sum (fun x => f (g x)) s.
 Proof. by elim: s => //= x s ->. Qed.
 
-Lemma eq_sum T (f g : T -> Z) s : f =1 g -> sum f s = sum g s.
-Proof. by move=> fg; elim: s => //= x s ->; rewrite fg. Qed.
-
 Lemma eq_sum_in (T : eqType) (f g : T -> Z) (s : seq T) : {in s, f =1 g} -> sum f s = sum g s.
 Proof.
 elim: s => //= x s IH fg; rewrite IH ?fg ?mem_head // => y ys; by apply: fg; rewrite in_cons ys orbT.

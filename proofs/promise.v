@@ -73,12 +73,6 @@ Qed.
 Lemma eq_best U (f g : U -> R) : f =1 g -> best f = best g.
 Proof. by move=> fg; apply: eq_bigr => u _; rewrite fg. Qed.
 
-Lemma best_scaled U (f : U -> R) a : 0 <= a -> best (fun u => a * f u) = a * best f.
-Proof.
-move=> a0; rewrite /best; elim: (index_enum U) => [| u s IH]; first by rewrite !big_nil mulr0.
-by rewrite !big_cons IH maxr_pmulr.
-Qed.
-
 (** Dice do not help an adversary: the best guess is as good as the best mixture of guesses. So the supremum over
     P_{U^|Y=y} in Definition 1 is the maximum over guesses. *)
 Theorem random_guesses U X (q : X -> R) (g : X -> U -> R) (d : U -> R) :
@@ -174,7 +168,7 @@ Corollary promise_ratio c y (U : finType) (g : X -> U -> R) :
 Proof. by move=> m0 k g0 b0; rewrite ler_pdivr_mulr //; apply: promise. Qed.
 
 (** With U - X - Y a Markov chain, P(U = u | Y = y) is the expected "gain" of u after y ... *)
-Lemma attribute_posterior (U : finType) (k : X -> U -> R) y u :
+Theorem attribute_posterior (U : finType) (k : X -> U -> R) y u :
   kernel k ->
   (\sum_x pi x * k x u * w x y) / (\sum_x \sum_v pi x * k x v * w x y) = expected (posterior pi w y) k u.
 Proof.

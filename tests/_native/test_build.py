@@ -88,6 +88,11 @@ def fuzz(library, rounds, seed, **variables):
     return done.stdout
 
 
+def test_every_wrapper_of_compiled_code_takes_what_it_should_and_refuses_the_rest(tool):
+    said = fuzz(tool["LIBRARY"], 12, 1)
+    assert said.count("done") == 15
+
+
 @pytest.mark.slow
 def test_every_compiler_builds_without_warnings_and_gives_the_same_bits(tool, monkeypatch, tmp_path):
     monkeypatch.setenv("EXTREMAL_WERROR", "1")

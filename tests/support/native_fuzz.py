@@ -22,7 +22,7 @@ import extremal as ex
 from extremal._native import library
 from extremal.draw import kernel
 from extremal.draw.texts import Texts, replace_fields
-from extremal.optimization.effort import Budget
+from extremal.optimization.effort import Effort
 from extremal.optimization.oracles.exchange import kernels as exchange
 from extremal.optimization.oracles.knapsack import kernels as knapsack
 from extremal.optimization.oracles.levels import kernels as levels
@@ -103,8 +103,8 @@ def nested(pi: Any, y: Any, inner: Any, outer: Any) -> Any:
     """Columns over a set of priors."""
     priors = ex.PriorSet.l1_ball(ex.Prior(pi / pi.sum()), 0.1)
     pricer = NestedPricer(priors, 2.0, ENTROPY)
-    pricer.rise(y, inner, outer, Budget())
-    return pricer.price(y, -1.0, 0.5, Budget(2000), 500)
+    pricer.rise(y, inner, outer, Effort())
+    return pricer.price(y, -1.0, 0.5, Effort(nodes=2000), 500)
 
 
 Case = tuple[Callable[..., Any], Callable[[Draw, int], list[Any]]]

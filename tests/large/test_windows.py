@@ -75,6 +75,22 @@ def test_step_and_start_together_keep_what_is_claimed(answers, epsilon):
         assert w.realised_epsilon == w.ldp_epsilon
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_the_bound_is_less_than_half_a_nat_above_what_leaks_and_never_below(seed):
+    """Over all windows of a prior with few answers, steep or flat."""
+    rng = np.random.default_rng(seed)
+    masses = rng.dirichlet(np.full(rng.integers(3, 24), rng.choice([0.2, 1.0, 3.0]))) + 1e-6
+    w = ex.large.windows(ex.Prior(masses / masses.sum()), rng.uniform(0.1, 2.5))
+    mass = np.append(w.prior.probabilities, np.zeros(w.prime - w.answers))
+    numbers = (
+        np.arange(w.prime)[:, None, None] + np.arange(1, w.prime)[:, None] * np.arange(w.size)
+    ) % w.prime
+    held = (numbers < w.answers).any(axis=2)
+    least = float(mass[numbers].sum(axis=2)[held].min())
+    leaked = math.log(w.inside / (w.outside + (w.inside - w.outside) * least))
+    assert leaked - 1e-9 <= w.realised_epsilon <= leaked + 0.5
+
+
 @pytest.mark.parametrize(("answers", "epsilon"), CASES)
 def test_estimates_are_unbiased(answers, epsilon):
     """The mean over every report, with its probability, of the estimate that a single report gives is the truth."""

@@ -13,7 +13,8 @@ same level of local differential privacy improves on where answers are alike (Ye
 
 What it leaks: the step says nothing about x, so the lift of (step, start) is that of the start given the step,
 at most A / (B + (A - B) m), if every set that holds an answer has at least the mass m. Sets are no lighter than the
-d - (p - N) rarest of the N answers together. With m = 0 the bound is A / B: the level of local differential privacy.
+d - (p - N) rarest of the N answers together, which need not lie in one set: for few answers the bound can be some
+tenths of a nat above what is leaked. With m = 0 the bound is A / B: the level of local differential privacy.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import extremal as ex
 from extremal._common.plot import BLUE, GREEN, ORANGE, picture
 
 prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-epsilons = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4])
+epsilons = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0, 1.2])
 methods = {
     "design for shares": lambda epsilon: ex.design(prior, epsilon).mechanism,
     "design for mutual information": lambda epsilon: (

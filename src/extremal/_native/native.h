@@ -1,8 +1,7 @@
 /* What the sources share. They need nothing but the C library, and are called from Python through ctypes.
 
    Every exported function trusts the lengths it is given: the Python module that wraps it checks them, so that no
-   call from Python reads or writes outside an array. Any numbers may stand in the arrays, NaN included.
-   Structs that Python fills are declared in library.py too, field by field. */
+   call from Python reads or writes outside an array. Any numbers may stand in the arrays, NaN included. */
 
 #ifndef EXTREMAL_NATIVE_H
 #define EXTREMAL_NATIVE_H

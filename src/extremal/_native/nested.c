@@ -1,6 +1,4 @@
-/* Lift vectors that are admissible for a set of priors: local search.
-
-   See `cone` for what they are like. */
+/* Lift vectors that are admissible for a set of priors, see `cone`: local search. */
 
 #include "native.h"
 

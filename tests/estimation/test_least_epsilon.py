@@ -41,7 +41,7 @@ def test_a_loose_proof_widens_the_bounds_and_says_nothing_wrong(monkeypatch):
 
     from extremal.estimation import least_epsilon as module
 
-    honest = module.design
+    honest = module.designed
 
     def loose(*args, **kwargs):
         made = honest(*args, **kwargs)
@@ -51,7 +51,7 @@ def test_a_loose_proof_widens_the_bounds_and_says_nothing_wrong(monkeypatch):
         return module.least_epsilon(PRIOR, 0.25, ex.mutual_information)
 
     exact = found()
-    monkeypatch.setattr(module, "design", loose)
+    monkeypatch.setattr(module, "designed", loose)
     wide = found()
     assert wide.lower < exact.lower
     assert wide.epsilon == pytest.approx(exact.epsilon, rel=2e-3)

@@ -33,7 +33,7 @@ from ..model.leakage import ROUNDING, LeakageDistribution, epsilon_pml, first_la
 from ..model.mechanism import Mechanism, check_match, check_size
 from ..model.prior import Prior, check_prior
 from ..model.regions import check_epsilon
-from ..optimization.design import design, uninterrupted
+from ..optimization.design import designed
 
 LARGEST_TYPES = 20_000_000  # entries of the table of counts times inputs: 160 MB
 MOST_TUPLES = 3_000_000  # combinations of reports of a joint release: each is a label, some 20 seconds
@@ -475,4 +475,4 @@ def epsilon_per_release(
 
 
 def _optimal(prior: Prior, level: float) -> Mechanism:
-    return uninterrupted(design(prior, level)).mechanism
+    return designed(prior, level).mechanism

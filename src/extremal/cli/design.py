@@ -95,6 +95,8 @@ def _design(
     tolerance: float | None,
     time_limit: float | None,
 ) -> ex.Design:
+    from extremal.optimization.design import designed
+
     purpose = utility_of(utility, priors if isinstance(priors, ex.Prior) else priors.nominal)
     with progress("designing") as bar:
         rounds = count(1)
@@ -105,12 +107,7 @@ def _design(
             done = next(rounds)
             bar(done, 0, f"round {done}{gap}")
 
-        made = ex.design(
-            priors, epsilon, purpose, tolerance=tolerance, time_limit=time_limit, progress=report
-        )
-    if made.stats.interrupted:  # the best so far is a design; but here an interrupt means to stop
-        raise KeyboardInterrupt
-    return made
+        return designed(priors, epsilon, purpose, tolerance=tolerance, time_limit=time_limit, progress=report)
 
 
 def utility_of(name: str, prior: ex.Prior) -> ex.Utility | ex.utilities.Purpose:

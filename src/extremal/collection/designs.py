@@ -30,7 +30,7 @@ from ..model.doubt import doubt
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.purpose import mean, shares
-from ..optimization.design import design, uninterrupted
+from ..optimization.design import designed
 from ..release.files.atomic import new_file
 from . import questionnaire
 from .guard import LARGEST_BODY
@@ -170,7 +170,7 @@ def _made(question: Question) -> tuple[Asked, float | None]:
             form, mechanisms, times = choose(question)
             return _asked(question, form, mechanisms), times
         purpose = mean(question.scores) if question.purpose == "mean" and question.scores else shares
-        made = uninterrupted(design(question.prior, question.epsilon, purpose))
+        made = designed(question.prior, question.epsilon, purpose)
         return _asked(question, None, (certify(made, allow_true_answers=True),)), None  # refused later
     except ExtremalError as error:
         if isinstance(error, RuntimeError):  # never the survey's fault

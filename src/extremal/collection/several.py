@@ -14,7 +14,7 @@ from ..certification.certified import Certified
 from ..certification.certify import certify
 from ..model.prior import Prior
 from ..model.purpose import groups, mean
-from ..optimization.design import design, uninterrupted
+from ..optimization.design import designed
 from .published import Asked
 from .sets import item_priors, members, set_leakage
 from .survey import Question
@@ -35,7 +35,7 @@ def choose(question: Question) -> tuple[str, tuple[Certified, ...], float | None
     error_each = math.fsum(_variance(p.prior, p) for p in each)
     purpose = groups(members(items))
     tolerance = None if len(items) < MOST_JOINT else LOOSE
-    made = uninterrupted(design(prior, epsilon, purpose, tolerance=tolerance))
+    made = designed(prior, epsilon, purpose, tolerance=tolerance)
     A = purpose.loss(prior)
     direct = float(np.diagonal(A) @ prior.probabilities - prior.probabilities @ A @ prior.probabilities)
     error_joint = direct / made.value if made.value > 0 else math.inf
@@ -89,8 +89,8 @@ def _each(prior: Prior, epsilon: float, items: int, independent: bool) -> tuple[
 
 
 def _items(prior: Prior, level: float, items: int) -> tuple[Certified, ...]:
-    made = (design(p, level, mean([0, 1])) for p in item_priors(prior, items))
-    return tuple(certify(uninterrupted(one), allow_true_answers=True) for one in made)  # `designs` refuses
+    made = (designed(p, level, mean([0, 1])) for p in item_priors(prior, items))
+    return tuple(certify(one, allow_true_answers=True) for one in made)  # `designs` refuses
 
 
 def _variance(prior: Prior, certified: Certified) -> float:

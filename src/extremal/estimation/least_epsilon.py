@@ -22,7 +22,7 @@ from ..model.mechanism import constant, identity
 from ..model.prior import Prior, check_prior
 from ..model.purpose import Purpose, Shares, shares
 from ..model.utility import Utility
-from ..optimization.design import design, uninterrupted
+from ..optimization.design import designed
 from ..optimization.result import Design
 from .intervals import normal_quantile
 from .planning import check_people
@@ -135,7 +135,7 @@ def least_epsilon(
     goal = _goal(prior, wanted, utility, people, half_width, confidence)
 
     def best(epsilon: float) -> Design:
-        return uninterrupted(design(prior, epsilon, utility, time_limit=time_limit))
+        return designed(prior, epsilon, utility, time_limit=time_limit)
 
     if utility(prior, constant(prior)) >= goal:
         return LeastEpsilon(prior, utility, goal, 0.0, 0.0, best(0.0))

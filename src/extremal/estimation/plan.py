@@ -16,7 +16,7 @@ from ..errors import EpsilonError, MechanismError, OptionError
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior, check_prior
-from ..optimization.design import design
+from ..optimization.design import designed
 from ..optimization.result import Design
 from .contrasts import Channel
 from .plan_result import Plan
@@ -192,7 +192,7 @@ class _Goal:
 
 def _mechanism(source: Any, epsilon: Any) -> tuple[Design | None, Prior, Mechanism, float | None]:
     if isinstance(source, Prior):
-        made = design(source, epsilon)
+        made = designed(source, epsilon)
         return made, source, made.mechanism, made.epsilon
     if epsilon is not None:
         raise OptionError(
@@ -227,7 +227,7 @@ def _least_epsilon(prior: Prior, people: Any, goal: _Goal) -> Plan:
     n = check_people(people, "people")
 
     def needed(level: float) -> tuple[Design, float]:
-        made = design(prior, level)
+        made = designed(prior, level)
         try:
             return made, goal.people(
                 prior, made.mechanism, Channel(made.mechanism.matrix, prior.probabilities)

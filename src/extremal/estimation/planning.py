@@ -19,7 +19,7 @@ from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior
 from ..model.purpose import Purpose, shares
 from ..model.utility import Utility
-from ..optimization.design import design
+from ..optimization.design import designed
 from ..theory.randomized_response import randomized_response_for_pml
 from .approximate import ordinary_intervals
 from .binomial import MOST_COUNTED
@@ -267,7 +267,7 @@ def compare_sample_sizes(
     """
     counts: list[int | None] = []
     for mechanism in (
-        design(prior, epsilon, utility).mechanism,
+        designed(prior, epsilon, utility).mechanism,
         randomized_response_for_pml(prior, epsilon),
     ):
         try:

@@ -16,7 +16,7 @@ from .._common.types import Floats
 from ..errors import OptionError
 from ..model.prior import Prior, check_prior
 from ..model.regions import check_epsilon
-from ..optimization.design import design, uninterrupted
+from ..optimization.design import designed
 from .contrasts import Channel, each_symbol, standard_errors
 from .intervals import normal_quantile
 from .planning import check_people
@@ -138,7 +138,7 @@ def precision(
         )
     rows = []
     for epsilon in levels:
-        found = uninterrupted(design(prior, check_epsilon(epsilon)))
+        found = designed(prior, check_epsilon(epsilon))
         rows.append(_root_mean_square(found.mechanism.matrix, prior.probabilities))
     rows.append(_root_mean_square(np.eye(prior.size), prior.probabilities))
     z = normal_quantile((1 - level) / 2)

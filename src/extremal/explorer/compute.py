@@ -13,6 +13,7 @@ import numpy as np
 import extremal as ex
 from extremal.model.purpose import Mean, Purpose
 from extremal.optimization.curves.tradeoff import Tradeoff
+from extremal.optimization.design import designed
 
 from .priors import shown
 from .state import CONFIDENCE, Known, State, utility_of
@@ -52,13 +53,13 @@ def first_design(state: State, known: Known) -> Made | None:
     if known.prior.size > PREVIEWED and known.prior.region(state.epsilon) <= known.prior.size:
         return None
     utility = utility_of(state, known.prior)
-    return _made(ex.design(known.given, state.epsilon, utility, time_limit=PREVIEW), known)
+    return _made(designed(known.given, state.epsilon, utility, time_limit=PREVIEW), known)
 
 
 def final_design(state: State, known: Known, progress: Progress) -> Made:
     """The design that the library gives, certified."""
     utility = utility_of(state, known.prior)
-    made = _made(ex.design(known.given, state.epsilon, utility, progress=progress), known)
+    made = _made(designed(known.given, state.epsilon, utility, progress=progress), known)
     return Made(made.design, made.certified, made.audit, made.response, True)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from dataclasses import replace
@@ -54,9 +53,6 @@ def _found(problem: Problem, effort: Effort) -> Found:
             raise
         # Numbers beyond what the linear programs can tell apart: arcs need none.
         return replace(best_for_utility(problem, effort, "arc"), method="arc")
-
-
-PACKAGE = __name__.partition(".")[0] + "."
 
 
 def design(
@@ -134,14 +130,6 @@ def design(
     (0.274, True, 0.6)
     """
     found = solve(Problem(prior, epsilon, utility, notion), Effort(tolerance, time_limit, progress))
-    if (
-        not sys._getframe(1).f_globals.get("__name__", "").startswith(PACKAGE)
-    ):  # series of designs do not warn
-        _warn(found)
-    return found
-
-
-def _warn(found: Design) -> None:
     if found.doubt is not None and found.doubt.disclosed:
         warnings.warn(
             DisclosureWarning(
@@ -149,8 +137,25 @@ def _warn(found: Design) -> None:
                 str(found.doubt),
                 "choose a smaller epsilon",
             ),
-            stacklevel=3,
+            stacklevel=2,
         )
+    return found
+
+
+def designed(
+    prior: Prior | PriorSet,
+    epsilon: float,
+    utility: Utility | Purpose = shares,
+    *,
+    notion: Notion = PML,
+    tolerance: float | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Design:
+    """The same for one of a series: without the warning, and an interrupt ends all of it, not this one alone."""
+    return uninterrupted(
+        solve(Problem(prior, epsilon, utility, notion), Effort(tolerance, time_limit, progress))
+    )
 
 
 def uninterrupted(found: Design) -> Design:

@@ -25,7 +25,7 @@ from ...model.regions import check_epsilon
 from ...model.utility import Utility, mutual_information
 from ...theory import frequency_oracles
 from ...theory.randomized_response import randomized_response_for_pml
-from ..design import design, uninterrupted
+from ..design import designed
 from ..result import Design
 from ..utilities import LARGEST_LISTED
 
@@ -201,7 +201,7 @@ def compare(
     ['PML', 'LIP', 'LDP', 'maximal leakage', 'randomized response']
     """
     epsilon = check_epsilon(epsilon)
-    best = uninterrupted(design(prior, epsilon, utility, time_limit=time_limit))
+    best = designed(prior, epsilon, utility, time_limit=time_limit)
     rows = [Compared.of("PML", epsilon, prior, best.mechanism, utility)]
     if isinstance(utility, Purpose):
         return _with_oracles(rows, prior, epsilon, utility)
@@ -241,7 +241,7 @@ def _with_oracles(rows: list[Compared], prior: Prior, epsilon: float, purpose: P
 
 
 def _level(prior: Prior, utility: Utility, notion: Notion, time_limit: float | None, level: float) -> Design:
-    return uninterrupted(design(prior, level, utility, notion=notion, time_limit=time_limit))
+    return designed(prior, level, utility, notion=notion, time_limit=time_limit)
 
 
 def _calibrated(make: Callable[[float], Design], prior: Prior, epsilon: float) -> Design:

@@ -19,7 +19,7 @@ from ...model.purpose import Purpose, shares
 from ...model.regions import check_epsilon
 from ...model.utility import Utility
 from ...theory.randomized_response import randomized_response_for_pml
-from ..design import solve, uninterrupted
+from ..design import designed, solve, uninterrupted
 from ..effort import Effort
 from ..oracles.knapsack.local_search import fill
 from ..problem import Problem
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 from ...model.prior import check_prior
 from ...model.prior_set import PriorSet
-from ..design import design
 from ..result import Design
 
 
@@ -303,7 +302,7 @@ def sample_tradeoff(
     level = check_epsilon(epsilon)
 
     def best(given: Prior | PriorSet) -> Design:
-        return uninterrupted(design(given, level, utility, tolerance=tolerance, time_limit=time_limit))
+        return designed(given, level, utility, tolerance=tolerance, time_limit=time_limit)
 
     known = best(prior)
     optimal, upper = np.zeros(len(sizes)), np.zeros(len(sizes))

@@ -19,6 +19,7 @@ from extremal.auditing.pairs.audit import PairsAudit
 from extremal.errors import EpsilonError
 from extremal.model.regions import check_epsilon
 from extremal.optimization.curves.tradeoff import Tradeoff
+from extremal.optimization.design import designed
 from extremal.release.files.atomic import new_file
 from extremal.release.files.source import match_labels, read_counts
 from extremal.studies.data import ORDER, anes96
@@ -146,7 +147,7 @@ def run(
     answers, prior = _learn(level)
     write(folder / "answers.csv", _csv([("respondent", COLUMN), *enumerate(answers, start=1)]))
     step()
-    best, telling = ex.design(prior, level), ex.design(prior, level, ex.mutual_information)
+    best, telling = designed(prior, level), designed(prior, level, ex.mutual_information)
     proof = _proof(best, telling)
     step()
     matrices = {

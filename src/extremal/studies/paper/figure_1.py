@@ -9,6 +9,7 @@ import numpy as np
 
 import extremal as ex
 from extremal._common.plot import BLACK, BLUE, ORANGE
+from extremal.optimization.design import designed
 from extremal.theory import closed_form
 
 from ..._common.types import Floats
@@ -54,7 +55,7 @@ def figure_1b(seed: int) -> Panel:
 def curves(prior: ex.Prior, last: int) -> dict[str, Floats]:
     """The three curves for e^epsilon = 1, 1.01, ..., last / 100."""
     rate = np.arange(100, last + 1) / 100
-    optimal = [ex.design(prior, math.log(c), ex.mutual_information).value for c in rate]
+    optimal = [designed(prior, math.log(c), ex.mutual_information).value for c in rate]
     response = [
         ex.mutual_information(prior, ex.theory.randomized_response_for_pml(prior, math.log(c))) for c in rate
     ]

@@ -9,6 +9,7 @@ import numpy as np
 
 import extremal as ex
 from extremal._common.plot import BLACK, GREY, SKY, VERMILION
+from extremal.optimization.design import designed
 from extremal.theory import closed_form
 
 from ..._common.types import Floats
@@ -203,7 +204,7 @@ def _checks(
         ),
         close(
             "both optima have the utility of the design",
-            ex.design(prior, epsilon, ex.mutual_information).value,
+            designed(prior, epsilon, ex.mutual_information).value,
             float(value[best].min()),
         ),
         *(_active_errata(prior, epsilon) if says else _inactive_errata(prior)),

@@ -15,6 +15,7 @@ import os
 import re
 import sqlite3
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +89,7 @@ class Session:
         return found
 
 
-class Database:
+class Database(ABC):
     """A database and its connections: those that nobody uses wait, and one that fails is closed."""
 
     mark: str
@@ -104,17 +105,17 @@ class Database:
         self.place = place  # in words, without a password
         self._idle: list[Any] = []
 
+    @abstractmethod
     def connect(self) -> Any:
         """A new connection, whose commits are on disk when they return."""
-        raise NotImplementedError
 
+    @abstractmethod
     def forget_order(self) -> None:
         """Rewrite the tables by key, so that their bytes no longer show in which order rows came."""
-        raise NotImplementedError
 
+    @abstractmethod
     def forget_invitations(self) -> None:
         """Remove what is left of deleted invitations."""
-        raise NotImplementedError
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Session]:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .._common import checks
-
 KINDS = ("each", "all")  # the first is the default, everywhere
 EVERY = (*KINDS, "always")  # where reports are looked at while they come in
 ROWS = {
@@ -64,4 +62,6 @@ def goal(confidence: float, kind: str, option: str = PYTHON) -> str:
 
 def check_kind(given: Any, kinds: tuple[str, ...] = KINDS) -> str:
     """One of the kinds of intervals."""
+    from .._common import checks  # numpy, which the help does without
+
     return checks.choice(given, "intervals", kinds, remedy='leave it out for "each"')

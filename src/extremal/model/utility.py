@@ -431,8 +431,8 @@ NEAR_ONE: dict[Generator, Generator] = {
 
 def near_one(f: Generator, u: Floats) -> Floats:
     """f(1 + u); where f has a name and u is small, without the rounding of 1 + u."""
-    far = f(np.maximum(1 + u, 0.0))
-    return np.asarray(np.where(np.abs(u) < NEAR, NEAR_ONE[f](u), far) if f in NEAR_ONE else far)
+    far, near = f(np.maximum(1 + u, 0.0)), np.abs(u) < NEAR
+    return np.asarray(np.where(near, NEAR_ONE[f](np.where(near, u, 0.0)), far) if f in NEAR_ONE else far)
 
 
 mutual_information = FInformation(_mutual_information, "mutual information")

@@ -32,7 +32,6 @@ UNUSED = 1e-12  # lift vectors that occur more rarely are rounding
 
 
 @one_thread
-@one_thread
 def enumerated(
     prior: Prior, epsilon: float, utility: Utility = mutual_information, notion: Notion = PML
 ) -> Mechanism:
@@ -56,7 +55,7 @@ def enumerated(
     gains = check_utility(utility).columns(prior, np.ascontiguousarray(lifts.T))
     if np.abs(lifts - 1).max() <= NOTHING:
         return constant(prior)
-    shares = _best_mixture(lifts, gains, budget)
+    shares = _best_mixture(pi, lifts, gains, budget)
     used = shares > UNUSED
     lifts, shares = lifts[used], shares[used]
     for _ in range(2):  # every answer's mean lift is 1 to the last digits
@@ -68,7 +67,6 @@ def enumerated(
     return pair_outputs(prior, mechanism)
 
 
-@one_thread
 @one_thread
 def vertices(prior: Prior, epsilon: float, utility: Utility = mutual_information) -> Mechanism:
     """The best of all extremal mechanisms (Lemma 1), up to 4 answers: see `polytope_vertices`.
@@ -104,11 +102,15 @@ def _candidates(pi: Floats, c: float, epsilon: float, notion: Notion) -> Floats:
     return np.asarray(columns / (columns @ pi)[:, None])
 
 
-def _best_mixture(lifts: Floats, gains: Floats, budget: float) -> Floats:
-    """How often each lift vector occurs: of mean 1, with a mean of the largest lifts within the budget."""
-    m, n = lifts.shape
+def _best_mixture(pi: Floats, lifts: Floats, gains: Floats, budget: float) -> Floats:
+    """How often each lift vector occurs: of mean 1, with a mean of the largest lifts within the budget.
+
+    The lift of the likeliest symbol follows from the others: a row for it would contradict them by what rounding does.
+    """
+    m, n = len(lifts), len(pi) - 1
     spread, scale = max(float(np.abs(lifts - 1).max()), SMALLEST), float(np.abs(gains).max())
-    rows = np.column_stack(((lifts - 1) / spread, np.ones(m), lifts.max(axis=1)))
+    others = np.delete(lifts - 1, int(np.argmax(pi)), axis=1)
+    rows = np.column_stack((others / spread, np.ones(m), lifts.max(axis=1)))
     right = np.append(np.zeros(n), (1.0, budget))
     program = Program({"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}, True)
     program.add_rows(np.append(right[:-1], -INFINITE), right, np.zeros((n + 2, 0)))

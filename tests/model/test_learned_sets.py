@@ -12,6 +12,7 @@ from scipy.stats import binom
 import extremal as ex
 from extremal.certification.certified import Certified
 from extremal.errors import FormatError, PriorError
+from extremal.model.blocks import in_blocks
 from extremal.model.report_sums import Stage, Sums
 from tests.support.mechanism_files import redigest
 
@@ -104,6 +105,35 @@ def test_the_least_shares_are_those_of_the_linear_programs():
         found = linprog(inside, A_ub=-normals, b_ub=-offsets, A_eq=np.ones((1, 4)), b_eq=[1])
         assert least == pytest.approx(found.fun, abs=1e-6)
         assert least <= found.fun + 1e-9
+
+
+@pytest.mark.parametrize("seed", [4, 8, 10, 21, 35])
+def test_mechanisms_from_which_shares_hardly_follow_have_the_best_least_shares_too(seed):
+    """Another computer that ends a program elsewhere finds the same bounds, so it accepts the file."""
+    rng = np.random.default_rng(seed)
+    pi = rng.dirichlet(np.full(5, 0.5))
+    stages = []
+    for _ in range(3):
+        P = rng.dirichlet(np.full(2, 20.0), size=5)
+        stages.append(Stage(P, np.full(5, 0.2), rng.multinomial(100_000, pi @ P).astype(float)))
+    sums = Sums(tuple(stages), 0.0, False, np.zeros(5), np.ones(5))
+    told = sums.told(0.05)
+    normals, offsets = sums._polytope(told.sets, 0.05)
+    exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    for inside, least in zip(told.sets, told.least, strict=True):
+        found = linprog(inside, A_ub=-normals, b_ub=-offsets, A_eq=np.ones((1, 5)), b_eq=[1], options=exact)
+        assert least == pytest.approx(max(found.fun, 0.0), abs=2e-8)
+
+
+@pytest.mark.parametrize("valid", ["fixed", "always"])
+@pytest.mark.parametrize("rows", [[[0.5, 0.5]] * 3, [[1.0]] * 3])
+def test_reports_that_tell_nothing_leave_every_prior(rows, valid):
+    labels = list("abc")
+    outputs = ["x", "y"][: len(rows[0])]
+    nothing = ex.certify(ex.Prior.uniform(labels), ex.Mechanism(rows, labels, outputs), 0.7)
+    with np.errstate(all="raise"):
+        priors = ex.PriorSet.from_reports(nothing, dict.fromkeys(outputs, 500), valid=valid)
+    assert all(priors.contains(corner) for corner in np.eye(3))
 
 
 def collect(certified, pi, n, rng):
@@ -207,6 +237,13 @@ def test_the_file_carries_the_reports_and_is_computed_again(first, tmp_path):
     assert Certified.from_json(json.dumps(redigest(document))).prior_set.radius == priors.radius
 
 
+def widen(stage):
+    """A stage of 600,000 outputs, nearly all of which nobody reports."""
+    more = ["0"] * 600_000
+    stage["weights"] = [row + more for row in stage["weights"]]
+    stage["counts"] += more
+
+
 def altered():
     def stage(**members):
         return lambda e: e["stages"][0].update(members)
@@ -222,6 +259,9 @@ def altered():
     yield "true for bits", stage(bits=True)
     yield "a prior that does not sum to 1", stage(prior=["0.3"] * 4)
     yield "no ranges", lambda e: e.update(between=None)
+    yield "more reports than doubles count", lambda e: e["stages"][0]["counts"].__setitem__(0, "9" * 300)
+    yield "more stages than anybody asks", lambda e: e.update(stages=e["stages"] * 101)
+    yield "outputs that take hours", lambda e: widen(e["stages"][0])
     yield "ranges upside down", lambda e: e.update(between=e["between"][::-1])
 
 
@@ -250,6 +290,8 @@ def test_a_file_whose_evidence_was_altered_is_refused(first, what, change):
         ({"reports": []}, "reports"),
         ({"reports": ["another"]}, "reports"),
         ({"reports": {"a": -1}}, "reports"),
+        ({"reports": {"a": 1 << 53}}, "reports"),
+        ({"reports": {"a": 10**400}}, "reports"),
         ({"reports": None}, "certified"),
     ],
 )
@@ -270,3 +312,30 @@ def test_pairs_of_different_answers_are_refused(first):
 def test_a_confidence_in_the_place_of_reports_is_refused(first):
     with pytest.raises(PriorError):
         ex.PriorSet.from_reports([(first, {first.outputs[0]: 300})], 0.95)
+
+
+@pytest.mark.parametrize("wrong", [5, None, "first", ex.Mechanism(np.eye(2))])
+def test_a_mechanism_without_a_certificate_is_refused(wrong):
+    for given in ([[(wrong, {0: 3})]], [wrong, {0: 3}]):
+        with pytest.raises(PriorError) as refused:
+            ex.PriorSet.from_reports(*given)
+        assert refused.value.parameter == "certified"
+
+
+def test_blocks_of_answers_are_refused_because_reports_do_not_tell_the_answers_of_one_apart():
+    prior = ex.Prior(dict(zip("abcdefg", [0.1, 0.2, 0.1, 0.1, 0.2, 0.1, 0.2], strict=True)))
+    made = in_blocks(prior, [0, 1, 1, 0, 1, 1, 1], response(0.6), ["low", "high"])
+    certified = ex.certify(prior, made, 2.0)
+    with pytest.raises(PriorError) as refused:
+        ex.PriorSet.from_reports(certified, {"low": 300})
+    assert refused.value.parameter == "certified"
+
+
+def test_more_stages_or_answers_than_a_file_may_hold_are_refused(first):
+    with pytest.raises(PriorError) as refused:
+        ex.PriorSet.from_reports([(first, {first.outputs[0]: 300})] * 101)
+    assert refused.value.parameter == "reports"
+    many = ex.certify(ex.Prior.uniform(201), ex.theory.randomized_response(201, 2.0), 2.0)
+    with pytest.raises(PriorError) as refused:
+        ex.PriorSet.from_reports(many, {0: 300})
+    assert refused.value.parameter == "reports"

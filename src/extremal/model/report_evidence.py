@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,17 @@ from ..errors import PriorError
 from .evidence import WHOLE_SIMPLEX, Bounds
 from .labels import Labels, count_values
 from .prior import Prior
-from .report_sums import Stage, Sums, Told
+from .report_sums import LISTED, Stage, Sums, Told
 
+MOST_STAGES = 100
+MOST_REPORTS = 1 << 53  # of a stage: doubles count them
+MOST_ANSWERS = 200
+MOST_SCORES = 1 << 23  # of all stages, one for each report and set of answers: seconds
 VALID = ("fixed", "always")
-ROOM = 1e-7  # by which the set is larger than computed: linear programs end that near to the best
+ROOM = 1e-7  # by which the set is larger than computed: linear programs end nearer than that to the best
 
 
+@runtime_checkable
 class Collector(Protocol):
     """A certified mechanism, as far as reports speak of priors."""
 
@@ -78,6 +83,24 @@ class CollectedReports:
     drift: float = 0.0
     valid: str = "fixed"
     between: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+
+    def __post_init__(self) -> None:
+        answers, outputs = len(self.stages[0].expected), sum(len(stage.counts) for stage in self.stages)
+        sets = 2**answers if answers <= LISTED else 2 * answers
+        most = (
+            ("stages", len(self.stages), MOST_STAGES),
+            ("people in one stage", max(sum(stage.counts) for stage in self.stages), MOST_REPORTS - 1),
+            ("different answers", answers, MOST_ANSWERS),
+            ("different outputs", outputs, MOST_SCORES // sets),
+        )
+        for what, given, limit in most:
+            if given > limit:
+                raise PriorError(
+                    f"must come from at most {limit} {what}",
+                    parameter="reports",
+                    given=f"{given:d}" if given < MOST_REPORTS else "2^53 or more",
+                    remedy="merge rare answers, or learn from the last stages",
+                )
 
     @property
     def words(self) -> str:
@@ -161,6 +184,20 @@ def collected(pairs: Any, reports: Any) -> tuple[Collected, ...]:
                 parameter="certified",
                 given=shorten([type(pair).__name__]),
                 remedy="PriorSet.from_reports([(c1, r1), (c2, r2)])",
+            )
+        if not isinstance(pair[0], Collector):
+            raise PriorError(
+                "every mechanism must be a certified one",
+                parameter="certified",
+                given=type(pair[0]).__name__,
+                remedy="ex.certify(design), or ex.load(path)",
+            )
+        if len(pair[0].weights) != len(pair[0].inputs):
+            raise PriorError(
+                "mechanisms must tell answers apart, not blocks of answers",
+                parameter="certified",
+                given=f"{len(pair[0].weights)} blocks of {len(pair[0].inputs)} answers",
+                remedy="merge the answers of each block before you design",
             )
         found.append(pair)
     inputs = found[0][0].inputs

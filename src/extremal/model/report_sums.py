@@ -31,11 +31,13 @@ LOOKS = 10  # sizes of bets for reports that are looked at all the time: one for
 FEWEST = 100.0  # reports for which the first of them is best
 MIXED = 1e-3  # of everybody is taken to give some answer at random: scores for answers that nobody expects
 STEEPEST = 30.0  # what a report may at most change the logarithm of a bet by
+LEAST = 1e-300  # by which scores differ: they are divided by it
 RIDGE = 1e-6  # of an observation of the expected prior: scores exist where reports do not determine a share
 NARROWED = 4  # times that the ranges of shares are made narrower by one another
 SECTIONS = 40  # of the golden section: the best multiplier to eight digits
 STEPS_AWAY = 4.0  # times the multiplier that would be right if all answers of a set weighed the same
 WHOLE = 2.0  # the largest l1 distance
+EXACT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # the least allowed
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +173,8 @@ class Sums:
             value, slope, level = np.zeros(len(sets)), np.zeros(sets.shape), np.full(len(sets), -limit)
             lost = np.zeros(len(sets))
             for stage, (a, v) in zip(self.stages, scored, strict=True):
-                bet = np.minimum(rate / v, STEEPEST / np.ptp(a, axis=1))[:, None] * a
+                steepest = STEEPEST / np.maximum(np.ptp(a, axis=1), LEAST)  # a report may tell nothing
+                bet = np.minimum(rate / v, steepest)[:, None] * a
                 bet -= bet.max(axis=1, keepdims=True)  # g is at most 1
                 means = np.exp(bet) @ stage.matrix.T  # of g, by answer
                 at = means @ around
@@ -201,7 +204,7 @@ def _least(polytope: tuple[Floats, Floats], sets: Floats) -> Floats:
     rows = sets.shape[1]
     matrix = np.concatenate((normals, np.ones((1, rows)), -np.ones((1, rows))))
     costs = np.append(offsets, (1.0, -1.0))
-    program = Program({}, maximise=True)
+    program = Program(EXACT, maximise=True)
     free = np.full(rows, -np.inf)
     program.add_rows(free, sets[0], np.zeros((rows, 0)))
     program.add_columns(costs, np.zeros(len(costs)), np.full(len(costs), np.inf), matrix)
@@ -268,7 +271,7 @@ def _by_ranges(G: Floats, r: Floats, sets: Floats, lower: Floats, upper: Floats)
 def _center(sets: Floats, least: Floats, lower: Floats, upper: Floats) -> Floats:
     """The shares between the bounds for which the largest sets @ shares - least is smallest."""
     n = sets.shape[1]
-    program = Program({})
+    program = Program(EXACT)
     program.add_columns(
         np.append(np.zeros(n), 1.0), np.append(lower, 0.0), np.append(upper, 1.0), np.zeros((n + 1, 0))
     )

@@ -53,7 +53,8 @@ def sounds_like_one(sentence: str) -> bool:
 @cache
 def texts() -> dict[str, str]:
     """The text of each place, in paragraphs."""
-    files = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    pages = sorted(set((ROOT / "docs").rglob("*.md")) - set((ROOT / "docs" / "generated").rglob("*")))
+    files = [ROOT / "README.md", ROOT / "SECURITY.md", *pages]
     found = {
         path.relative_to(ROOT).as_posix(): CODE.sub("\n", path.read_text(encoding="utf-8")) for path in files
     }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from extremal.auditing.pairs.audit import PairsAudit
 
-MOST_LISTED = 5  # of the answers that reports rule out
+MOST_LISTED = 40  # of the answers that reports rule out; longer lists ask for --markdown
 
 
 @dataclass(frozen=True)
@@ -286,4 +286,4 @@ class AuditResult:
         found = self.audit.to_dict()["certainty"]["disclosures"]
         lines = [f"- {sentence(d)}" for d in found[:MOST_LISTED]]
         more = len(found) - MOST_LISTED
-        return lines if more <= 0 else [*lines, f"- … and {more} more; extremal audit --markdown lists all"]
+        return lines if more <= 0 else [*lines, f"- … and {more} more; with --markdown all are listed"]

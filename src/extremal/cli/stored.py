@@ -109,7 +109,7 @@ def estimate_store(
         raise ValuesError(
             "the store has no reports yet that may be shown",
             given=source,
-            remedy="the first five are shown once ten people have answered, or when the survey is closed",
+            remedy="the first five are shown once ten people have answered, or five once the survey is closed",
         )
     questions = reports.published.questions
     chosen = [q for q in questions if question in (None, q.name)]

@@ -42,7 +42,8 @@ class PriorSet:
     Where a function takes a PriorSet in place of a Prior it promises the worst case over the set. If the set comes
     from a sample it holds the true prior with probability `confidence`, and so does the promise. With `evidence`, such
     as the counts of that sample, the set is computed again from it and refused if it is another; without, the
-    confidence is a claim of whoever made the set. Build one with from_counts, l1_ball, intervals or at_least.
+    confidence is a claim of whoever made the set. Build one with from_counts, from_reports,
+    l1_ball, intervals or at_least.
 
     Attributes
     ----------
@@ -91,7 +92,7 @@ class PriorSet:
             raise PriorError(
                 "a prior set must hold its center and its nominal prior",
                 given=f"{shorten(self.center.tolist())} and {self.nominal!r}",
-                remedy="build one with from_counts, l1_ball, intervals or at_least",
+                remedy="build one with from_counts, from_reports, l1_ball, intervals or at_least",
             )
         radius = checks.number(
             self.radius,

@@ -7,7 +7,7 @@ cell of levels. Over all priors at small levels that is what counts: lifts are a
 W = 1 - 11'/N measures how they spread around their mean, which changes with pi(S), and products of two lifts know
 nothing of sums.
 
-What is left is linear in the sets S and R, and a knapsack's bound in two levels covers all vectors (cone.bound). It
+What is left is linear in the sets S and R, and a knapsack's bound in two levels covers all vectors (kernels.bound). It
 may put a part of a symbol at a level, so cells are split by symbols, too: they form a tree, whose leaves cover all
 vectors. The best weights maximise a concave function, up to a; what makes it hard is the largest value over all
 vectors, which is taken over the vectors known so far and the relaxed ones of the leaves, smoothed. The tree grows from

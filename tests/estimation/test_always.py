@@ -1,6 +1,7 @@
 """Intervals that hold at every look, and through a change of mechanism."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -104,6 +105,20 @@ def test_a_stage_that_does_not_determine_a_share_says_nothing_about_it():
     assert 0 < bounds.lower[0] < 0.5 < bounds.upper[0] < 1
     assert bounds.lower[1:].tolist() == [0, 0]
     assert bounds.upper[1:].tolist() == [1, 1]
+
+
+def test_many_answers_take_the_memory_of_few():
+    made = channel(np.full((400, 400), 0.001) + 0.6 * np.eye(400))
+    reports = np.full(400, 50)
+    tracemalloc.start()
+    try:
+        every = always_intervals([Looked(made, reports)], np.eye(400), 0.05)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 50e6  # a table of all of them alone has 35e6, and three are needed
+    assert np.allclose(every.upper, every.upper[0])
+    assert 1 / 400 < every.upper[0] < 0.02
 
 
 def test_scores_far_from_zero_move_their_intervals_and_nothing_else():

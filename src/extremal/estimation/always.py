@@ -32,6 +32,7 @@ CHANCES = 1 / (1 + (np.abs(STEPS) / 3.0) ** 3)  # of the stake: most for surveys
 CHANCES /= CHANCES.sum()
 MOST = 0.75  # of the stake that a bet may lose at once
 HALVINGS = 50
+LARGEST = 1 << 20  # table of targets, bets and reports at a time
 UNBIASED = 1e-10  # what the mean of a score may be off by
 
 
@@ -53,8 +54,14 @@ def always_intervals(
     scaled = Scaled.of(targets)
     limit = math.log(2 * statements(scaled.unit) / error)
     scores = [_scores(stage, scaled.unit) for stage in stages]
-    lower = _least(scores, limit, people)
-    upper = 1 - _least([score.mirrored() for score in scores], limit, people)
+    at_once = max(LARGEST // (len(STEPS) * max(score.values.shape[1] for score in scores)), 1)
+    parts = [slice(k, k + at_once) for k in range(0, max(len(scaled.unit), 1), at_once)]
+    looked = ([score.part(rows) for score in scores] for rows in parts)
+    both = [
+        (_least(side, limit, people), 1 - _least([score.mirrored() for score in side], limit, people))
+        for side in looked
+    ]
+    lower, upper = (np.concatenate(ends) for ends in zip(*both, strict=True))
     # Two refutations that should not both be: what is between them is all that is left.
     return Bounds(scaled.values(np.minimum(lower, upper)), scaled.values(np.maximum(lower, upper)))
 
@@ -65,6 +72,10 @@ class _Scores(NamedTuple):
     values: Floats
     variances: Floats  # infinite where there is no such score
     counts: Floats
+
+    def part(self, rows: slice) -> _Scores:
+        """Of some targets."""
+        return self._replace(values=self.values[rows], variances=self.variances[rows])
 
     def mirrored(self) -> _Scores:
         """Of 1 less the targets."""

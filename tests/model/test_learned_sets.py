@@ -209,6 +209,14 @@ def test_what_is_sure_always_limits_the_set(first):
     assert sure.contains(PI)
 
 
+def test_a_set_whose_center_lies_at_the_end_of_a_sure_range_has_a_nominal_prior_without_zeros(first):
+    reports = dict(zip("abcd", [918, 812, 678, 592], strict=True))
+    sure = {"d": (0.0, 0.0001), "a": (0.6, 0.7)}
+    priors = ex.PriorSet.from_reports(first, reports, 0.7, drift=0.1, between=sure)
+    assert priors.contains(priors.nominal.probabilities)
+    assert 0 < priors.nominal.probabilities[3] < 0.0001
+
+
 @pytest.mark.parametrize("n", [12, 30])
 def test_many_answers_have_sets_too(n):
     rng = np.random.default_rng(n)

@@ -33,6 +33,7 @@ from .evidence import (
 from .labels import Labels, check_labels
 from .prior import Prior, check_prior
 from .report_evidence import VALID, CollectedReports, collected, sure_ranges
+from .report_sums import within
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -244,7 +245,8 @@ class PriorSet:
         )
         level = checks.confidence(confidence)
         bounds = evidence.bounds(level)
-        nominal = Prior(_smoothed(bounds, Prior.uniform(names)), names)
+        inside = within(Prior.uniform(names).probabilities, bounds.lower, bounds.upper)
+        nominal = Prior(_smoothed(bounds, Prior(inside, names)), names)
         return cls(nominal, *bounds, level, evidence)
 
     @classmethod

@@ -92,8 +92,8 @@ class Told:
     def center(self, lower: Floats, upper: Floats) -> Floats:
         """Shares between bounds around which the radius is small: the least one, up to rounding."""
         if self.sets is not None and self.least is not None:
-            return _within(_center(self.sets, self.least, lower, upper), lower, upper)
-        return _within((lower + upper) / 2 if self.estimate is None else self.estimate, lower, upper)
+            return within(_center(self.sets, self.least, lower, upper), lower, upper)
+        return within((lower + upper) / 2 if self.estimate is None else self.estimate, lower, upper)
 
     def radius(self, center: Floats) -> float:
         """No possible shares are further away from the center."""
@@ -159,7 +159,7 @@ class Sums:
         looks = LOOKS if self.always else 1
         limit = math.log(len(sets) * looks / error)
         scored = [stage.scores(sets) for stage in self.stages]
-        around = _within(self.stages[-1].estimate(), np.full(self.size, 1e-6), np.ones(self.size))
+        around = within(self.stages[-1].estimate(), np.full(self.size, 1e-6), np.ones(self.size))
         total = math.fsum(stage.reports for stage in self.stages)
         normals, offsets = [], []
         for look in range(looks):
@@ -282,7 +282,7 @@ def _center(sets: Floats, least: Floats, lower: Floats, upper: Floats) -> Floats
     return np.asarray(program.solution()[0][:n])
 
 
-def _within(shares: Floats, lower: Floats, upper: Floats) -> Floats:
+def within(shares: Floats, lower: Floats, upper: Floats) -> Floats:
     """The nearest shares between bounds that sum to 1."""
     low, high = float(np.min(lower - shares)), float(np.max(upper - shares))
     for _ in range(200):

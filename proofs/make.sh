@@ -42,12 +42,13 @@ for program in check:checker draw:drawer; do
     fi
 done
 
-# Whatever is called a theorem or a corollary is asked what it assumes, and with it the lemmas that it uses.
+# Whatever is called a theorem, a corollary, a proposition or a fact is asked what it assumes, and with it the lemmas that
+# it uses. One that assumes anything is an error.
 if [ ! -f assumptions.txt ]; then
     {
         for file in $files; do echo "From Extremal Require $file."; done
         for file in $files; do
-            sed -nE "s/^ *(Theorem|Corollary) +([A-Za-z0-9_']+).*/\\2/p" "$file.v" | while read -r name; do
+            sed -nE "s/^ *(Local +|Global +)?(Theorem|Corollary|Proposition|Fact) +([A-Za-z0-9_']+).*/\\3/p" "$file.v" | while read -r name; do
                 echo "Goal True. idtac \"$file.$name:\". Abort. Print Assumptions Extremal.$file.$name."
             done
         done
@@ -57,3 +58,4 @@ if [ ! -f assumptions.txt ]; then
     mv assumptions.part assumptions.txt
 fi
 cat assumptions.txt
+if grep -v ': Closed under the global context$' assumptions.txt >&2; then exit 1; fi

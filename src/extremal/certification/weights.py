@@ -197,7 +197,7 @@ def _rescaled(pi: Floats, smallest: Means, P: Floats, cap: float, before: Floats
     if np.any((excess > 0) & (2 * excess > room)):
         return None  # not even the constant column is low enough
     part = np.divide(excess, room, out=np.zeros_like(room), where=excess > 0)
-    D = P * (1 - part) + support * (part * flat * mean)
+    D = P * (1 - part) + support * (part * np.where(part > 0, flat, 0.0) * mean)
     z = np.zeros(len(occurs))
     z[occurs] = _scales(D[:, occurs], 1 - D.sum(axis=1))
     lowered = D * (1 + z)
@@ -211,7 +211,8 @@ def _rescaled(pi: Floats, smallest: Means, P: Floats, cap: float, before: Floats
 
 def _flat(smallest: Means, support: Bools, occurs: Bools) -> Floats:
     """The lift of the columns that are constant on their support: no column with these zeros has a lower one."""
-    return np.divide(1.0, smallest(support.astype(np.float64)), out=np.zeros(len(occurs)), where=occurs)
+    least = smallest(support.astype(np.float64))  # 0 where some prior of the set has no mass there
+    return np.divide(1.0, least, out=np.where(occurs, np.inf, 0.0), where=occurs & (least > 0))
 
 
 def _information(pi: Floats, P: Floats) -> float:

@@ -53,7 +53,7 @@ def make(seed: int) -> Panel:
         "LDP": "P(y|x) ≤ e^δ P(y|x'), the best design for each δ, drawn at the PML that it has",
     }
     excess = max(abs(ex.epsilon_pml(prior, d.mechanism) - e) for d, e in zip(own, epsilons, strict=True))
-    bound = max(ex.measures.lip_epsilon(prior, d.mechanism) - e for d, e in zip(lip, epsilons, strict=True))
+    bound = max(ex.measures.lip_epsilon(prior, m) - e for m, e in zip(lip, epsilons, strict=True))
     ratio = max(ex.measures.ldp_epsilon(d.mechanism) - e for d, e in zip(ldp, LDP_LEVELS, strict=True))
     checks = _checks(prior, table, by_ldp, (excess, float(bound), float(ratio)))
 

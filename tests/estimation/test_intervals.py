@@ -227,6 +227,7 @@ def difference_misses(runs, seed, n=(400, 900)):
             ex.estimate(
                 mechanism,
                 dict(enumerate(rng.multinomial(k, t @ P / (t @ P).sum()).tolist())),
+                intervals="all",
                 method=ex.Method(prior=prior),
             )
             for k, t in zip(n, (truth, others), strict=True)

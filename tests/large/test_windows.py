@@ -344,7 +344,7 @@ def test_intervals_hold_in_simulations():
     rng, misses, alone = np.random.default_rng(0), 0, 0.0
     for k in range(300):
         y = w.privatize(rng.choice(200, 2000, p=share), source=SeededWords(k))
-        e = ex.large.estimate(w, y)
+        e = ex.large.estimate(w, y, intervals="all")
         misses += not np.all((e.lower <= share) & (share <= e.upper))
         one = ex.large.estimate(w, y, [0], intervals="each")
         alone += one.lower[0] <= share[0] <= one.upper[0]

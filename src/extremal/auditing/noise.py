@@ -299,6 +299,9 @@ def _crossing(rising: Callable[[float], float], start: float) -> float:
     while rising(high) <= 0:
         high, step = high + step, 2 * step
 
+    if math.isinf(high) or math.isinf(low):  # it never does, or has done so by rounding alone
+        return high if math.isinf(high) else start
+
     def bounded(at: float) -> float:
         return min(max(rising(at), -LARGE), LARGE)  # infinite values would leave nothing to interpolate
 

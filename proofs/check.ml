@@ -180,19 +180,6 @@ let numbers document =
         must (List.sort compare (List.map fst set)
               = [ "center"; "confidence"; "description"; "lower"; "radius"; "upper" ]) "no set of priors";
         let part name = doubles (member set name) in
-        let decimals value = List.map (fun x -> float_of_string (text x)) (list value) in
-        let c, l, u, p = decimals (member set "center"), decimals (member set "lower"),
-                         decimals (member set "upper"), decimals (get "prior") in
-        let r = float_of_string (text (member set "radius")) in
-        must (List.for_all (fun q -> List.length q = n) [ c; l; u; p ]) "its lists do not fit together";
-        let total = List.fold_left ( +. ) 0. in
-        let holds q =
-          abs_float (total q -. 1.) < 1e-9
-          && List.for_all2 (fun x l -> x > l -. 1e-9) q l
-          && List.for_all2 (fun x u -> x < u +. 1e-9) q u
-          && total (List.map2 (fun x c -> abs_float (x -. c)) q c) < r +. 1e-9 in
-        must (r <= 2. && List.for_all2 ( <= ) l u && List.for_all (fun u -> u <= 1.) u && holds c && holds p)
-          "its set of priors does not hold its center and its prior";
         Some (part "center", part "lower", part "upper", double (text (member set "radius"))) in
   let q = common (prior @ match sets with None -> [] | Some (c, l, u, r) -> (r :: c) @ l @ u) in
   let power = common [ level ] in

@@ -159,26 +159,6 @@ def a_set_without_center(rng, document, w):
         document["prior_set"].update(center=["0.0"] * len(document["prior"]), radius="2.0")
 
 
-def a_set_that_is_none(rng, document, w):
-    """A radius or bounds that no set has, or a nominal prior outside."""
-    s = document["prior_set"]
-    if s is not None:
-        k = int(rng.integers(len(document["prior"])))
-        which = int(rng.integers(4))
-        if which == 0:
-            s["radius"] = str(rng.choice(["2.0000001", "3.0"]))
-        elif which == 1:
-            s["upper"][k] = str(rng.choice(["1.0000001", "7.0"]))
-        elif which == 2:
-            s["lower"][k] = repr(float(s["upper"][k]) + 1e-3)
-        else:
-            s.update(center=list(document["prior"]), radius="0.0")
-            p = np.array([float(x) for x in document["prior"]])
-            document["prior"] = [
-                repr(x) for x in ex.Prior(0.9 * p + 0.1 * p[::-1].copy()).probabilities.tolist()
-            ]
-
-
 def a_row_named_wrongly(rng, document, w):
     """Rows or weights in a form that the format does not have; the table is written before."""
     group = document["weights"][int(rng.integers(len(document["weights"])))]
@@ -197,8 +177,7 @@ def a_column_less(rng, document, w):
 
 BEFORE = (
     *(as_it_is, exactly_what_leaks, a_level_just_below, another_level, weight_moved, rows_swapped),
-    *(a_row_too_long, another_prior, a_prior_that_is_none, a_larger_set, a_smaller_set),
-    *(a_set_without_center, a_set_that_is_none),
+    *(a_row_too_long, another_prior, a_prior_that_is_none, a_larger_set, a_smaller_set, a_set_without_center),
 )
 AFTER = (a_row_named_wrongly, a_column_less)
 

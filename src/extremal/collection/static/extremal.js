@@ -105,7 +105,7 @@ class Mechanism {
     for (const row of this.#weights) {
       must(sum(row) === WHOLE, "A row of weights does not sum to 2^62.");
     }
-    const masses = [knownPrior(prior), ...(priors === null ? [] : [setOfPriors(priors, prior)])];
+    const masses = [knownPrior(prior), ...(priors === null ? [] : [setOfPriors(priors, prior.length)])];
     const [c, k] = expBelow(Number(epsilon));
     for (let y = 0; y < this.#file.outputs.length; y++) {
       const column = this.#weights.map((row) => row[y]);
@@ -255,24 +255,13 @@ function knownPrior(prior) {
 }
 
 /** A set of priors, widened so that it holds its center divided by the exact sum; in units of 1 / (2 s u). */
-function setOfPriors(set, prior) {
-  const n = prior.length;
+function setOfPriors(set, n) {
   const lists = [set.center, set.lower, set.upper];
   must(
     Object.keys(set).sort().join() === "center,confidence,description,lower,radius,upper" &&
       lists.every((list) => Array.isArray(list) && list.length === n && list.every(isDecimal)) &&
       isDecimal(set.radius),
     "This mechanism file is malformed: its set of priors is none.",
-  );
-  const [c, l, h, p] = [...lists, prior].map((list) => list.map(Number));
-  const total = (numbers) => numbers.reduce((sum, x) => sum + x, 0);
-  const holds = (q) =>
-    Math.abs(total(q) - 1) < 1e-9 &&
-    q.every((x, i) => x > l[i] - 1e-9 && x < h[i] + 1e-9) &&
-    total(q.map((x, i) => Math.abs(x - c[i]))) < Number(set.radius) + 1e-9;
-  must(
-    Number(set.radius) <= 2 && l.every((x, i) => x <= h[i] && h[i] <= 1) && holds(c) && holds(p),
-    "This mechanism file is malformed: its set of priors does not hold its center and its prior.",
   );
   const [scaled, u] = overOneDenominator([...lists.flat(), set.radius]);
   const [a, lower, upper, r] = [scaled.slice(0, n), scaled.slice(n, 2 * n), scaled.slice(2 * n, 3 * n), scaled[3 * n]];

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from .estimation.least_epsilon import LeastEpsilon, least_epsilon
+from .estimation.epsilons import LeastEpsilon, Precision, least_epsilon, precision
 from .estimation.plan import Effect
 from .estimation.plan_result import Plan, precision_sentence
 from .estimation.planning import ExpectedError, SampleSizes, compare_sample_sizes, expected_error, sample_size
-from .estimation.precision import Precision, precision
 
 __all__ = [
     "Effect",

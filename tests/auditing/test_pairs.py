@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 import extremal as ex
 from extremal.auditing.pairs.data import encode, frozen
-from extremal.estimation.binomial import lower_limit, upper_limit
+from extremal.estimation.intervals import lower_limit, upper_limit
 from tests.support.wording import refused
 
 PRIOR = ex.Prior([0.5, 0.3, 0.2])

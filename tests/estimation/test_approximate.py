@@ -12,9 +12,8 @@ from scipy.stats import multinomial, norm
 
 import extremal as ex
 from extremal.estimation.approximate import difference_intervals, ordinary_intervals, ratio_intervals
-from extremal.estimation.binomial import lower_limit, upper_limit
 from extremal.estimation.contrasts import Channel
-from extremal.estimation.intervals import Bounds
+from extremal.estimation.intervals import Bounds, lower_limit, upper_limit
 from tests.support.examples import at_most
 from tests.support.strategies import mechanisms, priors
 

@@ -10,8 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.estimation.binomial import lower_limit, upper_limit
-from extremal.estimation.intervals import deviation
+from extremal.estimation.intervals import deviation, lower_limit, upper_limit
 from tests.support.wording import refused
 
 

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import extremal as ex
 from extremal.estimation.contrasts import Channel
-from extremal.estimation.power import coefficient_variance
+from extremal.estimation.plan_result import coefficient_variance
 from tests.support.wording import refused
 
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})

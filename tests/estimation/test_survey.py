@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chi2_contingency
 
 import extremal as ex
-from extremal.estimation.labels import label_finder
+from extremal.estimation.counts import label_finder
 from extremal.estimation.promise import Promise
 from tests.support.wording import refused
 

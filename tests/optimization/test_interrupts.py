@@ -11,8 +11,7 @@ import pytest
 
 import extremal as ex
 from extremal.auditing.composition import epsilon_per_release
-from extremal.estimation.least_epsilon import least_epsilon
-from extremal.estimation.precision import precision
+from extremal.estimation.epsilons import least_epsilon, precision
 from extremal.optimization import estimates
 from extremal.optimization.masters import linear
 from tests.support.optima import assert_checked, assert_keeps_its_promises, run

@@ -117,7 +117,7 @@ def utility_of(name: str, prior: ex.Prior) -> ex.Utility | ex.utilities.Purpose:
     if name != "mean":
         found: ex.Utility = getattr(ex.utilities, name.replace("-", "_"))
         return found
-    from extremal.estimation.targets import label_numbers
+    from extremal.estimation.contrasts import label_numbers
 
     try:
         return ex.mean(dict(zip(prior.labels, label_numbers(prior.labels).tolist(), strict=True)))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from extremal.collection.published import Part
     from extremal.collection.store import Reports
     from extremal.estimation.interval_table import IntervalTable
-    from extremal.estimation.sample import Table
+    from extremal.estimation.sample import NamedColumns
 
 WAITING = (
     "The survey is not closed: results grow in steps of five reports, and the newest five to nine wait until you run "
@@ -143,7 +143,7 @@ def _estimated(reports: Reports, part: Part, beside: Beside, how: dict[str, Any]
     return Column(part.column, shown, warnings, advice.estimated(found) if shares_of_answers else [])
 
 
-def _named(table: Table, others: list[str], reports: Reports) -> Table:
+def _named(table: NamedColumns, others: list[str], reports: Reports) -> NamedColumns:
     """The table with a name for the answers in the clear that people left out: they are a group, too."""
     answers = {q.name: q.answers for q in reports.published.questions}
     named = {}

@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._common.types import Floats
-from .contrasts import Channel, Scaled, variances
+from .contrasts import Channel, Scaled, statements, variances
 from .intervals import Bounds
-from .targets import statements
 
 PEOPLE = 2000.0  # reports for which the intervals are best, unless a survey says how many it wants
 STEPS = np.arange(-13, 14)  # bets are best for 2^k times as many

@@ -49,12 +49,14 @@ def ordinary_intervals(
     each target.
     """
     z, center = normal_quantile(error / 2), np.clip(W @ shares, 0.0, 1.0)
-    line = Line(_at_end(1 - targets, theta) @ P, theta @ P, _at_end(targets, theta) @ P, targets @ theta)
+    line = ReportLine(
+        _at_end(1 - targets, theta) @ P, theta @ P, _at_end(targets, theta) @ P, targets @ theta
+    )
     lower, upper = score_intervals(line, W, center, sizes, z)
     common, steps = pulls(W, line.middle)
     few = common * sizes < FEW
     if few.any():
-        line = Line(line.low[few], line.middle, line.high[few], line.at[few])
+        line = ReportLine(line.low[few], line.middle, line.high[few], line.at[few])
         given = line, W[few], center[few], steps[few], sizes[few], z
         lower[few], upper[few] = (
             tail_end(*given, near[few], side) for near, side in ((lower, -1.0), (upper, 1.0))
@@ -62,7 +64,7 @@ def ordinary_intervals(
     return Bounds(lower, upper)
 
 
-def score_intervals(line: Line, W: Floats, center: Floats, sizes: Floats, z: float) -> Bounds:
+def score_intervals(line: ReportLine, W: Floats, center: Floats, sizes: Floats, z: float) -> Bounds:
     """The values that the score test keeps, see above."""
     squares = W * W
     second = squares @ line.middle
@@ -182,7 +184,7 @@ IMPOSSIBLE = 40.0  # standard deviations, for means that cannot be
 SMALL = 1e-4  # r below this is the score itself
 
 
-class Line(NamedTuple):
+class ReportLine(NamedTuple):
     """Distributions of reports for each value of each target: from one end over the estimate to the other."""
 
     low: Floats  # (K, M): where the target is 0
@@ -198,7 +200,14 @@ class Line(NamedTuple):
 
 
 def tail_end(
-    line: Line, W: Floats, center: Floats, steps: Floats, sizes: Floats, z: float, near: Floats, side: float
+    line: ReportLine,
+    W: Floats,
+    center: Floats,
+    steps: Floats,
+    sizes: Floats,
+    z: float,
+    near: Floats,
+    side: float,
 ) -> Floats:
     """The end, on one side, of the values at which a mean as far off as `center` is not too rare.
 

@@ -32,11 +32,10 @@ from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
-from .counts import count_reports
+from .counts import count_reports, label_finder
 from .difference import ratio_table
 from .estimate import Method, estimate
 from .interval_table import IntervalTable
-from .labels import label_finder
 from .likelihood import maximize
 from .promise import Promise
 from .result import Estimate

@@ -17,11 +17,10 @@ from .._common.words import shorten
 from ..errors import MechanismError, OptionError
 from ..model.labels import Labels
 from .approximate import covering, covering_differences, difference_intervals, ratio_intervals
-from .contrasts import each_symbol
+from .contrasts import each_symbol, statements
 from .interval_table import IntervalTable
 from .intervals import BENTKUS, VARIANCE_SHARE, Bounds, Spread, deviation, mean_intervals, normal_quantile
 from .promise import Promise
-from .targets import statements
 
 if TYPE_CHECKING:
     from .result import Estimate

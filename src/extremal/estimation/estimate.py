@@ -17,14 +17,14 @@ from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior, check_prior
-from .binomial import MOST_COUNTED
 from .contrasts import Channel
 from .counts import ReportCounts, count_reports, reference_prior
 from .grouped import GroupedEstimate
+from .intervals import MOST_COUNTED
 from .likelihood import maximize
 from .promise import EVERY, check_kind
 from .result import Estimate
-from .sample import Table, counts_in, gather, table_of
+from .sample import NamedColumns, counts_in, gather, table_of
 from .survey import SampleDesign, WeightedReports, check_sample, survey_totals
 
 METHODS = ("maximum-likelihood", "inverse", "map")
@@ -253,7 +253,7 @@ class _How:
         )
 
 
-def _check_drawn(matrix: Mechanism, table: Table | None, column: Any) -> None:
+def _check_drawn(matrix: Mechanism, table: NamedColumns | None, column: Any) -> None:
     """Refuse a mechanism that is not the one a survey drew these reports with."""
     own = table.drawn.get(column, matrix) if table is not None and isinstance(column, str) else matrix
     same = (own.inputs, own.outputs) == (matrix.inputs, matrix.outputs)

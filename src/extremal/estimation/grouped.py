@@ -16,8 +16,8 @@ from ..errors import ValuesError
 from ..model.labels import Labels
 from .approximate import covering_differences, difference_intervals
 from .contrasts import RANK_TOLERANCE, Channel, each_symbol
+from .counts import label_finder
 from .interval_table import IntervalTable, Tabled, source
-from .labels import label_finder
 from .likelihood import maximize
 from .promise import Promise
 from .result import Estimate

@@ -19,11 +19,17 @@ there is nothing to divide.
 Where some combinations are not identified, Clopper-Pearson bounds on all output probabilities (a tenth of the
 error) and the intervals of the contrasts make a polytope of shares, and linear programs over it give the
 interval of each target: it tends to the identified set, not to a point.
+
+Clopper and Pearson's limits come from scipy, which inverts the incomplete beta function well in general, but not
+always: where a parameter is near 1000 and n is 10^8 or more its answer can be off by any factor. The function itself is
+right to 1e-7 up to n = 2^53. So every inverse is put back into it, and where that does not return alpha, the limit is
+found by halving.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,10 +38,8 @@ from numpy.typing import NDArray
 from .._common.highs import INFINITE, Program
 from .._common.threads import one_thread
 from .._common.types import Floats
-from .binomial import lower_limit, upper_limit
-from .contrasts import Channel, Contrasts, Scaled
+from .contrasts import Channel, Contrasts, Scaled, statements
 from .likelihood import maximize
-from .targets import statements
 
 BENTKUS = math.e**2 / 2
 VARIANCE_SHARE = 0.1  # of the error, for the bound on the variance
@@ -43,6 +47,12 @@ BOX_SHARE = 0.1  # of the error, for the output probabilities where linear progr
 HALVINGS = 48
 CLOSE = 2e-7  # of the square of a distance: half of it of the distance
 LARGE = 150  # inputs and outputs together
+MOST_COUNTED = 1 << 53  # doubles tell whole numbers apart up to here
+ROUND_TRIP = 1e-7  # of the error of a binomial limit: what putting it back may be off by
+ALL_DOUBLES = 1100  # halvings: more than doubles between 0 and 1 allow
+WORTH = 1e-3  # of its width: an interval that could shrink by less is left alone
+TRIED, GAIN = 10, 0.02  # the widest intervals are tried first; if they gain less, the others are left alone
+SLACK = 1e-9  # of a row's range: what rounding may have done to its bounds
 
 
 class Bounds(NamedTuple):
@@ -316,11 +326,6 @@ def normal_quantile(tail: float) -> float:
     return -NormalDist().inv_cdf(tail)
 
 
-WORTH = 1e-3  # of its width: an interval that could shrink by less is left alone
-TRIED, GAIN = 10, 0.02  # the widest intervals are tried first; if they gain less, the others are left alone
-SLACK = 1e-9  # of a row's range: what rounding may have done to its bounds
-
-
 def narrowed(
     rows: Floats, low: Floats, high: Floats, targets: Floats, lower: Floats, upper: Floats
 ) -> tuple[Floats, Floats]:
@@ -388,3 +393,53 @@ class _Program:
         if status != "optimal":
             return None, np.where(np.isfinite(y) & (np.abs(y) < 1e6), y, 0.0)
         return theta, y
+
+
+def lower_limit(k: Any, n: Any, alpha: Any) -> Floats:
+    """The p with P[Bin(n, p) >= k] = alpha, 0 for k = 0; the true p is below it at most so often.
+
+    Counts that are expected need not be whole: between whole numbers the limit grows with k.
+    """
+    from scipy.special import betainc, betaincinv
+
+    k, n, alpha = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (k, n, alpha)))
+    some = np.where(k > 0, k, 1.0)
+    p = betaincinv(some, n - some + 1, alpha)
+    return np.where(k > 0, _mended(p, alpha, some, n - some + 1, betainc, rising=True), 0.0)
+
+
+def upper_limit(k: Any, n: Any, alpha: Any) -> Floats:
+    """The p with P[Bin(n, p) <= k] = alpha, 1 for k = n; the true p is above it at most so often."""
+    from scipy.special import betaincc, betainccinv
+
+    k, n, alpha = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (k, n, alpha)))
+    some = np.where(k < n, k, 0.0)
+    p = betainccinv(some + 1, n - some, alpha)
+    return np.where(k < n, _mended(p, alpha, some + 1, n - some, betaincc, rising=False), 1.0)
+
+
+def _mended(
+    p: Floats,
+    alpha: Floats,
+    a: Floats,
+    b: Floats,
+    tail: Callable[..., Any],
+    rising: bool,
+) -> Floats:
+    """p, and where tail(a, b, p) is not alpha, the double next to the solution on the side where it is less."""
+    wrong = ~(np.abs(tail(a, b, p) - alpha) <= ROUND_TRIP * alpha)
+    if not wrong.any():
+        return p
+    a, b, alpha = a[wrong], b[wrong], alpha[wrong]
+    below, above = np.zeros_like(a), np.ones_like(a)
+    for _ in range(ALL_DOUBLES):
+        middle = (below + above) / 2
+        small = (tail(a, b, middle) < alpha) == rising  # below the solution
+        moved = (middle > below) & (middle < above)
+        if not moved.any():
+            break
+        below = np.where(moved & small, middle, below)
+        above = np.where(moved & ~small, middle, above)
+    p = np.array(p)
+    p[wrong] = below if rising else above
+    return p

@@ -34,7 +34,7 @@ MODELS = 30  # quadratic ones
 ACCEPTED = 1e-10  # a gap per report that is still an answer; the gap is reported
 
 
-class Fit(NamedTuple):
+class Likeliest(NamedTuple):
     """Shares, the gap to the maximum of the log-likelihood per report, Newton steps taken."""
 
     theta: Floats
@@ -43,7 +43,7 @@ class Fit(NamedTuple):
 
 
 @one_thread
-def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float = 0.0) -> Fit:
+def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float = 0.0) -> Likeliest:
     """The shares that maximise the likelihood, or with a strength the posterior density, of the counts.
 
     The density of the shares before any report is proportional to prod_i theta_i^(strength expected_i): its
@@ -62,7 +62,7 @@ def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float 
             if theta is not None:
                 gap = _gap(P, f, t, theta) if seen.all() else _gap(P[:, seen], f[seen], t, theta)
                 if gap <= wanted:
-                    return Fit(theta, gap, 0)
+                    return Likeliest(theta, gap, 0)
     if len(P) > MOST_SYMBOLS:
         raise SizeError(
             f"maximum likelihood needs at most {MOST_SYMBOLS} answers for this mechanism",
@@ -177,7 +177,7 @@ def _gap(P: Floats, f: Floats, t: Floats, theta: Floats) -> float:
     return max(float((g + barrier).max() - 1 - t.sum()), 0.0)
 
 
-def _newton(P: Floats, f: Floats, t: Floats, expected: Floats, wanted: float) -> Fit:
+def _newton(P: Floats, f: Floats, t: Floats, expected: Floats, wanted: float) -> Likeliest:
     """Primal-dual interior point: s = 1 + sum t - P f/q with theta * s = t + mu expected, and mu falls to 0.
 
     The multiplier of sum theta = 1 is known, 1 + sum t, so the constraint need not be kept: a maximum of
@@ -186,7 +186,7 @@ def _newton(P: Floats, f: Floats, t: Floats, expected: Floats, wanted: float) ->
     size = len(P)
     top = 1 + t.sum()
     theta, s = expected.copy(), np.ones(size)  # on the central path as far as theta * s goes, with mu = 1
-    best = Fit(theta, _gap(P, f, t, theta), 0)
+    best = Likeliest(theta, _gap(P, f, t, theta), 0)
     for step in range(1, STEPS + 1):
         mu = 0.1 * float(np.maximum(theta * s - t, 0.0).sum()) if step > 1 else 0.5
         tau = t + mu * expected
@@ -203,20 +203,20 @@ def _newton(P: Floats, f: Floats, t: Floats, expected: Floats, wanted: float) ->
         whole = theta / theta.sum()
         gap = _gap(P, f, t, whole)
         if gap < best.gap:
-            best = Fit(whole, gap, step)
+            best = Likeliest(whole, gap, step)
         if best.gap <= wanted or (mu < 1e-17 and step > best.steps + 5):
             break
     return _sharpened(P, f, t, best)
 
 
-def _sharpened(P: Floats, f: Floats, t: Floats, fit: Fit) -> Fit:
+def _sharpened(P: Floats, f: Floats, t: Floats, fit: Likeliest) -> Likeliest:
     """The same with zeros where the interior method left 1e-12 or less, if that does not enlarge the gap."""
     if t.any():
         return fit
     theta = np.where(fit.theta < 1e-12, 0.0, fit.theta)
     theta /= theta.sum()
     gap = _gap(P, f, t, theta)
-    return Fit(theta, gap, fit.steps) if gap <= fit.gap + ROUNDING else fit
+    return Likeliest(theta, gap, fit.steps) if gap <= fit.gap + ROUNDING else fit
 
 
 def _solve(K: Floats, right: Floats) -> Floats:

@@ -22,11 +22,11 @@ from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels, as_list, is_missing
 from ..model.mechanism import Mechanism, check_size
 from ..model.prior import Prior
-from .binomial import lower_limit
+from .counts import report_codes
 from .difference import ratio_table
 from .estimate import Method, estimate
 from .interval_table import IntervalTable
-from .labels import report_codes
+from .intervals import lower_limit
 from .result import Estimate
 from .survey import SampleDesign, check_sample
 

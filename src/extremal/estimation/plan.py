@@ -19,15 +19,15 @@ from ..model.prior import Prior, check_prior
 from ..optimization.design import designed
 from ..optimization.result import Design
 from .contrasts import Channel
-from .plan_result import Plan
-from .planning import check_people, sample_size
-from .power import (
+from .plan_result import (
+    Plan,
     check_effect,
     effort,
     people_for_coefficient,
     people_for_difference,
     place_of,
 )
+from .planning import check_people, sample_size
 from .promise import FIGURES, check_kind
 
 POWER = 0.8  # what is usual

@@ -22,9 +22,8 @@ from ..model.utility import Utility
 from ..optimization.design import designed
 from ..theory.randomized_response import randomized_response_for_pml
 from .approximate import ordinary_intervals
-from .binomial import MOST_COUNTED
 from .contrasts import Channel, Scaled, each_symbol, standard_errors
-from .intervals import BENTKUS, Bounds, normal_quantile, target_intervals, within_simplex
+from .intervals import BENTKUS, MOST_COUNTED, Bounds, normal_quantile, target_intervals, within_simplex
 from .promise import FIGURES, check_kind
 
 MOST_REPORTS = 10**12  # a width that takes more is called out of reach

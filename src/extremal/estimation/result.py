@@ -26,7 +26,17 @@ from .approximate import (
     pulls,
     two_sided_quantile,
 )
-from .contrasts import MOST_SYMBOLS, Channel, Scaled, each_symbol, interior, variances
+from .contrasts import (
+    MOST_SYMBOLS,
+    Channel,
+    Scaled,
+    each_symbol,
+    interior,
+    score_target,
+    statements,
+    target_of,
+    variances,
+)
 from .counts import ReportCounts
 from .difference import difference
 from .interval_table import IntervalTable, Tabled, source
@@ -34,7 +44,6 @@ from .intervals import Bounds, clopper_pearson, narrowed, normal_quantile, targe
 from .likelihood import misfit, unexplained
 from .promise import Promise
 from .survey import WeightedReports
-from .targets import score_target, statements, target_of
 
 EQUAL = 1e-12  # of the squared range of weights: a variance below is rounding
 

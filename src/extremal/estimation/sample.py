@@ -13,8 +13,7 @@ from .._common.types import Ints
 from .._common.words import shorten
 from ..errors import OptionError, ValuesError
 from ..model.labels import Labels, as_list, is_missing
-from .counts import ReportCounts
-from .labels import factorize, report_codes
+from .counts import ReportCounts, factorize, report_codes
 from .survey import SampleDesign, SurveyDesign, check_weights
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class NamedColumns:
     """Named columns in memory."""
 
     names: tuple[str, ...]
@@ -42,7 +41,7 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Gathered:
     """For each person the number of the report and of the group; the design of the survey, if there is one."""
 
     codes: Ints
@@ -60,7 +59,7 @@ def read_table(
     missing: str = "refuse",
     format: str | None = None,
     delimiter: str | None = None,
-) -> Table:
+) -> NamedColumns:
     """Columns of a CSV or Parquet file, or of a survey's store; missing="drop" leaves out records without a report."""
     from ..collection.store import is_store, read_store
     from ..release.files.csv import INTEGER, CsvData
@@ -79,10 +78,12 @@ def read_table(
                 value is None or INTEGER.fullmatch(value) for value in columns[each]
             ):
                 columns[each] = [None if value is None else int(value) for value in columns[each]]
-    return Table(tuple(wanted), columns, "the file")
+    return NamedColumns(tuple(wanted), columns, "the file")
 
 
-def store_table(stored: StoredReports, reports: Sequence[str], others: Sequence[str], missing: str) -> Table:
+def store_table(
+    stored: StoredReports, reports: Sequence[str], others: Sequence[str], missing: str
+) -> NamedColumns:
     """Columns of a survey's reports."""
     stored.check_clear(others)
     wanted = list(dict.fromkeys([*reports, *others]))
@@ -92,7 +93,7 @@ def store_table(stored: StoredReports, reports: Sequence[str], others: Sequence[
         for q in stored.published.questions
         for part, m in zip(q.parts, q.mechanisms, strict=False)
     }
-    return Table(tuple(wanted), columns, "the store", {name: m.mechanism for name, m in drawn.items()})
+    return NamedColumns(tuple(wanted), columns, "the store", {name: m.mechanism for name, m in drawn.items()})
 
 
 def _complete(columns: Mapping[str, Any], reports: Sequence[str], missing: str) -> dict[str, Any]:
@@ -104,9 +105,9 @@ def _complete(columns: Mapping[str, Any], reports: Sequence[str], missing: str) 
     return {name: [values[k] for k in kept] for name, values in columns.items()}
 
 
-def table_of(reports: Any, column: Any, by: Any, sample: SampleDesign | None) -> Table | None:
+def table_of(reports: Any, column: Any, by: Any, sample: SampleDesign | None) -> NamedColumns | None:
     """The columns of a frame or of a file; None if the reports are a column already."""
-    if isinstance(reports, Table):
+    if isinstance(reports, NamedColumns):
         return reports
     if isinstance(reports, str | os.PathLike):
         if column is None:
@@ -118,10 +119,12 @@ def table_of(reports: Any, column: Any, by: Any, sample: SampleDesign | None) ->
     from .._common.frames import eager_frame
 
     eager = eager_frame(reports)
-    return Table(tuple(eager.columns), {name: eager.get_column(name).to_native() for name in eager.columns})
+    return NamedColumns(
+        tuple(eager.columns), {name: eager.get_column(name).to_native() for name in eager.columns}
+    )
 
 
-def gather(outputs: Labels, reports: Any, column: Any, by: Any, sample: SampleDesign | None) -> Sample:
+def gather(outputs: Labels, reports: Any, column: Any, by: Any, sample: SampleDesign | None) -> Gathered:
     """Everything that estimation needs of each person, as numbers."""
     table = table_of(reports, column, by, sample)
     if table is None and isinstance(reports, Mapping | ReportCounts):
@@ -143,10 +146,10 @@ def gather(outputs: Labels, reports: Any, column: Any, by: Any, sample: SampleDe
             _check_length(name, values, n)
         unit = 1.0 if w is None else float(w.max())
         design = SurveyDesign(None if w is None else w / unit, unit, s, strata_labels, c)
-    return Sample(codes, names, groups, labels, design)
+    return Gathered(codes, names, groups, labels, design)
 
 
-def _reports(table: Table | None, reports: Any, column: Any) -> Any:
+def _reports(table: NamedColumns | None, reports: Any, column: Any) -> Any:
     if table is None:
         if column is not None:
             raise OptionError(
@@ -164,7 +167,7 @@ def _reports(table: Table | None, reports: Any, column: Any) -> Any:
     return list(zip(*(as_list(table[name]) for name in column), strict=True))
 
 
-def _groups(table: Table | None, by: Any, n: int) -> tuple[tuple[str, ...], Ints | None, Labels]:
+def _groups(table: NamedColumns | None, by: Any, n: int) -> tuple[tuple[str, ...], Ints | None, Labels]:
     if by is None:
         return (), None, ()
     if table is not None and (isinstance(by, str) or _is_names(by, table, n)):
@@ -182,7 +185,7 @@ def _groups(table: Table | None, by: Any, n: int) -> tuple[tuple[str, ...], Ints
     return names, groups, labels
 
 
-def _is_names(by: Any, table: Table, n: int) -> bool:
+def _is_names(by: Any, table: NamedColumns, n: int) -> bool:
     """Whether these are names of columns, and not a value for each person."""
     if not isinstance(by, list | tuple) or not by or not all(isinstance(x, str) for x in by):
         return False
@@ -196,7 +199,7 @@ def _names(given: Any) -> list[str]:
     return [x for x in given if isinstance(x, str)] if isinstance(given, list | tuple) else []
 
 
-def _column(table: Table | None, given: Any, what: str) -> Any:
+def _column(table: NamedColumns | None, given: Any, what: str) -> Any:
     if not isinstance(given, str):
         return given
     if table is None:

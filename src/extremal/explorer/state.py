@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import extremal as ex
-from extremal.estimation.targets import label_numbers
+from extremal.estimation.contrasts import label_numbers
 from extremal.model.purpose import Purpose
 
 from .priors import learned, words

@@ -26,9 +26,17 @@ from .._common.types import Floats, Ints
 from .._common.words import shorten
 from ..errors import ValuesError
 from ..estimation.approximate import FEW, covering, pulls
-from ..estimation.binomial import lower_limit, upper_limit
 from ..estimation.interval_table import IntervalTable
-from ..estimation.intervals import VARIANCE_SHARE, Bounds, Spread, chernoff_above, normal_quantile, side_of
+from ..estimation.intervals import (
+    VARIANCE_SHARE,
+    Bounds,
+    Spread,
+    chernoff_above,
+    lower_limit,
+    normal_quantile,
+    side_of,
+    upper_limit,
+)
 from ..estimation.likelihood import unexplained
 from ..estimation.promise import Promise, check_kind
 from ..model.labels import Labels

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._common.types import Floats, Ints
-from ...estimation.binomial import lower_limit, upper_limit
+from ...estimation.intervals import lower_limit, upper_limit
 from ...model.prior import Prior
 from .data import Event
 

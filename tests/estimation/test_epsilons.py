@@ -39,7 +39,7 @@ def test_both_ends_hold_and_the_lower_one_is_checked_without_the_solver(utility)
 def test_a_loose_proof_widens_the_bounds_and_says_nothing_wrong(monkeypatch):
     from dataclasses import replace
 
-    from extremal.estimation import least_epsilon as module
+    from extremal.estimation import epsilons as module
 
     honest = module.designed
 

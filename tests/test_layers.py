@@ -29,7 +29,6 @@ PACKAGES = [
     "draw",  # knows no certificate; a certified mechanism draws
     "certification",
     "release",
-    "collection.sets",
     "collection.published",
     "collection.database",
     "collection.store",  # reports are estimated from the store of a survey as from a file

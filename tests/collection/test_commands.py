@@ -27,9 +27,8 @@ from extremal.cli import survey as commands
 from extremal.cli.serving import announce, public_address, read_secret, warn_of_http
 from extremal.collection.designs import load_designs
 from extremal.collection.page import page_of
-from extremal.collection.published import Asked, Published
+from extremal.collection.published import Asked, Published, item_prior
 from extremal.collection.results import exported, results, tables
-from extremal.collection.sets import item_prior
 from extremal.collection.store import Submission, create_store, open_store
 from extremal.collection.survey import read_survey
 from tests.support.cli_cases import refuse, run, shell

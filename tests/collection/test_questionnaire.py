@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.collection.published import Asked
+from extremal.collection.designs import MOST_JOINT, choose, reason
+from extremal.collection.published import Asked, item_prior, set_leakage, subsets_of
 from extremal.collection.questionnaire import findings
-from extremal.collection.sets import item_prior, set_leakage, subsets_of
-from extremal.collection.several import MOST_JOINT, choose, reason
 from extremal.collection.survey import Joint, Question
 
 
@@ -285,7 +284,7 @@ def test_items_drawn_one_by_one_leak_what_enumeration_under_the_prior_of_subsets
 
 def test_items_that_depend_on_each_other_leak_epsilon_together(monkeypatch):
     prior = ex.Prior([0.55, 0.05, 0.1, 0.3], ["00", "01", "10", "11"])
-    monkeypatch.setattr("extremal.collection.several.MOST_JOINT", 1)
+    monkeypatch.setattr("extremal.collection.designs.MOST_JOINT", 1)
     _, mechanisms, _ = choose(several([0.4, 0.35], 1.0, prior))
     together = set_leakage(prior, mechanisms)
     assert 0.99 < together <= 1.0

@@ -30,4 +30,4 @@ def certificate(where):
     plain = serialization.NoEncryption()
     form = serialization.PrivateFormat.PKCS8
     (where / "key.pem").write_bytes(key.private_bytes(serialization.Encoding.PEM, form, plain))
-    return server.Certificate(str(where / "cert.pem"), str(where / "key.pem"))
+    return server.TlsFiles(str(where / "cert.pem"), str(where / "key.pem"))

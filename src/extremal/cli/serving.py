@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from extremal.collection.published import Published
-    from extremal.collection.server import Certificate
+    from extremal.collection.server import TlsFiles
     from extremal.collection.store import Store
 
 # No commas or quotes in it: links stand in a CSV file.
@@ -95,11 +95,11 @@ class Serving:
             server.serve(store, bound, settings, tls)
 
 
-def read_certificate(certificate: str, key: str) -> Certificate:
+def read_certificate(certificate: str, key: str) -> TlsFiles:
     """The files, if they are a certificate and its key."""
     import ssl
 
-    from extremal.collection.server import Certificate
+    from extremal.collection.server import TlsFiles
 
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
@@ -108,7 +108,7 @@ def read_certificate(certificate: str, key: str) -> Certificate:
             "--tls-cert and --tls-key must be PEM files of a certificate and its key",
             given=f"{certificate} and {key}: {getattr(error, 'reason', None) or error}",
         ) from None
-    return Certificate(certificate, key)
+    return TlsFiles(certificate, key)
 
 
 def read_secret(path: str | None) -> str:

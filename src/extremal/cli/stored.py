@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from extremal.collection.published import Part
-    from extremal.collection.store import Reports
+    from extremal.collection.store import StoredReports
     from extremal.estimation.interval_table import IntervalTable
     from extremal.estimation.sample import NamedColumns
 
@@ -54,7 +54,7 @@ class StoreEstimated:
     """Shares of the answers to one question or to all; `draw` makes a picture of a table."""
 
     source: str
-    reports: Reports
+    reports: StoredReports
     columns: list[Column]
     draw: Callable[[Any, Any], Any]
 
@@ -125,7 +125,7 @@ def estimate_store(
     return StoreEstimated(source, reports, columns, draw)
 
 
-def _estimated(reports: Reports, part: Part, beside: Beside, how: dict[str, Any]) -> Column:
+def _estimated(reports: StoredReports, part: Part, beside: Beside, how: dict[str, Any]) -> Column:
     from extremal.collection.results import tables
     from extremal.estimation.sample import store_table
 
@@ -143,7 +143,7 @@ def _estimated(reports: Reports, part: Part, beside: Beside, how: dict[str, Any]
     return Column(part.column, shown, warnings, advice.estimated(found) if shares_of_answers else [])
 
 
-def _named(table: NamedColumns, others: list[str], reports: Reports) -> NamedColumns:
+def _named(table: NamedColumns, others: list[str], reports: StoredReports) -> NamedColumns:
     """The table with a name for the answers in the clear that people left out: they are a group, too."""
     answers = {q.name: q.answers for q in reports.published.questions}
     named = {}

@@ -148,7 +148,7 @@ def check(survey: File, output: Output) -> None:
     with progress("designing") as bar:
         published, findings = check_survey(read, bar)
     with progress("counting the people needed"):
-        from extremal.collection.needed import people_needed, too_few
+        from extremal.collection.results import people_needed, too_few
 
         people = people_needed(published)
     more = (*too_few(published, people), *other_version(_place(survey, None), published), *same_id(read))

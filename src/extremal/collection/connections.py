@@ -38,7 +38,7 @@ CROWDED = (
 
 
 @dataclass
-class Line:
+class Connection:
     """One connection: how it is closed, whose it is, and until when the present step may take."""
 
     connection: Any
@@ -56,7 +56,7 @@ class Gate:
     most: int = MOST_CONNECTIONS
     each: int = MOST_EACH
     clock: Callable[[], float] = time.monotonic
-    lines: dict[Peer, Line] = field(default_factory=dict)
+    lines: dict[Peer, Connection] = field(default_factory=dict)
     _waiting: dict[str | None, dict[Peer, None]] = field(default_factory=dict)
 
     def arrive(self, peer: Peer, connection: Any) -> None:
@@ -68,7 +68,7 @@ class Gate:
             self._close_oldest(who)
         elif len(self.lines) >= self.most:
             self.make_room()
-        self.lines[peer] = Line(connection, who, "", 0.0)
+        self.lines[peer] = Connection(connection, who, "", 0.0)
         self.step(peer, "head", HEAD_SECONDS)
 
     def step(self, peer: Peer, step: str, seconds: float) -> None:

@@ -22,8 +22,7 @@ from ..model.leakage import epsilon_pml, ldp_epsilon
 from ..model.mechanism import Mechanism, identity
 from ..model.prior import Prior
 from ..model.processing import seen_from
-from .published import Asked
-from .sets import set_mechanism
+from .published import Asked, set_mechanism
 from .survey import Joint
 
 LARGEST = 1 << 24  # entries of the joint mechanism

@@ -36,9 +36,8 @@ from .._common.web import RAW_HEADERS, listen
 from ..errors import StoreError
 from .connections import AT_ONCE, MOST_CONNECTIONS, Gate, Server, protocol, room_for_connections
 from .guard import Bucket, Limits, Proxies, Refusal, check_origin, parse_submission, read_report
-from .needed import people_needed
 from .page import STATIC, page_of
-from .results import csv_text, results
+from .results import csv_text, people_needed, results
 from .store import LARGEST_BATCH, Store, Submission, Verdict
 
 MEDIA = {".js": "text/javascript", ".css": "text/css", ".json": "application/json"}
@@ -289,14 +288,14 @@ def once(log: Log) -> Log:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class TlsFiles:
     """Files with a TLS certificate and its key."""
 
     certificate: str
     key: str
 
 
-def make_server(store: Store, settings: Settings, tls: Certificate | None = None) -> uvicorn.Server:
+def make_server(store: Store, settings: Settings, tls: TlsFiles | None = None) -> uvicorn.Server:
     """The server, not yet running."""
     secured = {} if tls is None else {"ssl_certfile": tls.certificate, "ssl_keyfile": tls.key}
     tell = once(settings.log)
@@ -320,7 +319,7 @@ def make_server(store: Store, settings: Settings, tls: Certificate | None = None
     return Server(config, gate, limits)
 
 
-def serve(store: Store, bound: socket.socket, settings: Settings, tls: Certificate | None = None) -> None:
+def serve(store: Store, bound: socket.socket, settings: Settings, tls: TlsFiles | None = None) -> None:
     """Serve until Ctrl-C or SIGTERM; the caller closes the store."""
     with contextlib.suppress(StoreError):  # another server may be writing
         store.database.forget_order()  # one that was killed could not

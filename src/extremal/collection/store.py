@@ -67,7 +67,7 @@ def token_hash(token: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Reports:
+class StoredReports:
     """The reports that results show, as they are at one moment: by id, and for each person column by column."""
 
     published: Published
@@ -205,12 +205,14 @@ class Store:
         """How many invitations were not used yet."""
         return int(self._value("SELECT count(*) FROM invitations"))
 
-    def reports(self) -> Reports:
+    def reports(self) -> StoredReports:
         """The reports that results show, from one query: a part of a batch would tell too much."""
         with self.database.session() as session:
             closed = session.value(CLOSED) is not None
             found = session.rows("SELECT id, content FROM reports ORDER BY id")
-        return Reports(self.published, [(id, self.published.cells(content)) for id, content in found], closed)
+        return StoredReports(
+            self.published, [(id, self.published.cells(content)) for id, content in found], closed
+        )
 
     def tallies(self) -> Counter[str]:
         """How often each content occurs in the reports that results show."""
@@ -257,7 +259,7 @@ def open_store(place: str | os.PathLike[str]) -> Store:
     return _existing(place, migrate=True)
 
 
-def read_store(place: str | os.PathLike[str]) -> Reports:
+def read_store(place: str | os.PathLike[str]) -> StoredReports:
     """The reports in a store, which stays as it is."""
     store = _existing(place, migrate=False)
     with contextlib.closing(store.database):

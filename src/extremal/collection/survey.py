@@ -18,10 +18,8 @@ from ..errors import ExtremalError, SurveyError
 from ..estimation import promise
 from ..model.prior import Prior
 from ..model.reading import EPSILON
-from .priors import read_joint, read_prior
-from .published import Kind, Terms, Wording
-from .sets import subsets_of
-from .tables import Places, Table, is_number, read_text
+from .published import Kind, SurveyTerms, Wording, subsets_of
+from .tables import LineNumbers, Section, is_number, read_joint, read_prior, read_text
 
 KINDS = get_args(Kind)
 PURPOSES = ("shares", "mean")
@@ -72,7 +70,7 @@ class Joint:
     prior: Prior
 
 
-TERMS = tuple(field.name for field in fields(Terms))
+TERMS = tuple(field.name for field in fields(SurveyTerms))
 TOP = [*TERMS, "question", "joint"]  # the keys of a file, and below those of a question
 KEYS = [
     *("name", "text", "help", "kind", "answers", "required", "epsilon", "prior", "counts", "pseudocount"),
@@ -81,7 +79,7 @@ KEYS = [
 
 
 @dataclass(frozen=True, eq=False)
-class Survey(Terms):
+class Survey(SurveyTerms):
     """A survey as its file says; mechanisms are designed by `designs`."""
 
     path: Path
@@ -107,7 +105,7 @@ def parse_survey(text: str, path: Path) -> Survey:
             f"{at}: this is not TOML: {re.sub(r' ?.at .*?line.*', '', said)}",
             remedy='a key and its value stand on one line, like title = "Visits"; a key stands once',
         ) from None
-    table = Table(document, Places.of(path.name, text), folder=path.parent)
+    table = Section(document, LineNumbers.of(path.name, text), folder=path.parent)
     table.only(TOP)
     questions = _questions(table)
     return Survey(
@@ -127,7 +125,7 @@ def parse_survey(text: str, path: Path) -> Survey:
     )
 
 
-def _questions(table: Table) -> tuple[Question, ...]:
+def _questions(table: Section) -> tuple[Question, ...]:
     given = table.values.get("question")
     if not isinstance(given, list) or not given or not all(isinstance(q, dict) for q in given):
         raise table.wrong(
@@ -137,7 +135,7 @@ def _questions(table: Table) -> tuple[Question, ...]:
         raise table.wrong("question", f"must be given at most {MOST_QUESTIONS} times", len(given))
     found: dict[str, Question] = {}
     for k, values in enumerate(given):
-        part = Table(values, table.places, table.folder, "question", k)
+        part = Section(values, table.places, table.folder, "question", k)
         question = _question(part)
         if question.name.lower() in (name.lower() for name in found):
             raise part.wrong("name", "must differ from those of the other questions", question.name)
@@ -145,7 +143,7 @@ def _questions(table: Table) -> tuple[Question, ...]:
     return tuple(found.values())
 
 
-def _question(table: Table) -> Question:
+def _question(table: Section) -> Question:
     table.only(KEYS)
     name = (
         table.matching("name", NAME, "a letter, then letters, digits, - and _, at most 40", required=True)
@@ -178,7 +176,7 @@ def _question(table: Table) -> Question:
     return _privacy(table, draft)
 
 
-def _answers(table: Table, kind: str) -> tuple[tuple[str, ...], tuple[float, ...] | None]:
+def _answers(table: Section, kind: str) -> tuple[tuple[str, ...], tuple[float, ...] | None]:
     given = table.values.get("answers")
     scores = None
     if kind == "scale":
@@ -209,7 +207,7 @@ def _answers(table: Table, kind: str) -> tuple[tuple[str, ...], tuple[float, ...
     return tuple(labels), scores
 
 
-def _privacy(table: Table, question: Question) -> Question:
+def _privacy(table: Section, question: Question) -> Question:
     """The question with its privacy: an epsilon and a prior, or a mechanism file."""
     given = [key for key in ("prior", "counts", "mechanism") if key in table.values]
     if len(given) != 1 or (given == ["mechanism"]) == ("epsilon" in table.values):
@@ -245,7 +243,7 @@ def _privacy(table: Table, question: Question) -> Question:
     return replace(question, epsilon=float(epsilon), prior=prior, independent=independent)
 
 
-def _joint(table: Table, questions: tuple[Question, ...]) -> Joint | None:
+def _joint(table: Section, questions: tuple[Question, ...]) -> Joint | None:
     given = table.values.get("joint")
     if given is None:
         return None
@@ -253,7 +251,7 @@ def _joint(table: Table, questions: tuple[Question, ...]) -> Joint | None:
         raise table.wrong(
             "joint", "must be a table", remedy='write [joint] and below it counts = "cross-table.csv"'
         )
-    part = Table(given, table.places, table.folder, "joint")
+    part = Section(given, table.places, table.folder, "joint")
     return Joint(*read_joint(part, {q.name: q.inputs for q in questions}))
 
 

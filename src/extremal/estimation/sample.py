@@ -17,7 +17,7 @@ from .counts import ReportCounts, factorize, report_codes
 from .survey import SampleDesign, SurveyDesign, check_weights
 
 if TYPE_CHECKING:
-    from ..collection.store import Reports as StoredReports
+    from ..collection.store import StoredReports
     from ..model.mechanism import Mechanism
 
 

@@ -341,8 +341,8 @@ def same_id(survey: Survey) -> list[str]:
     return found
 
 
-# Check all that apply: one draw for the whole set of items, or one draw for each item, whichever errs less. Both leak
-# the same in all: at most epsilon about the set. The error is the sum of the variances of the items' shares, per report.
+# Check all that apply: one draw for the whole set of items, or one for each item, whichever errs less. Both leak
+# the same in all, at most epsilon about the set. The error is the sum of the variances of shares, per report.
 
 
 def choose(question: Question) -> tuple[str, tuple[Certified, ...], float | None]:

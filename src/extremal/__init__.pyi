@@ -30,8 +30,8 @@ from .estimation.regression.result import Regression
 from .estimation.result import Estimate
 from .estimation.survey import SampleDesign
 from .model.leakage import epsilon_pml, pml
+from .model.levels import LDP, LIP, PML, MaximalLeakage
 from .model.mechanism import Mechanism
-from .model.notion import LDP, LIP, PML, MaximalLeakage
 from .model.prior import Prior
 from .model.prior_set import PriorSet
 from .model.purpose import groups, mean, shares

@@ -13,8 +13,8 @@ import extremal as ex
 from extremal.certification import bounds as check_bounds
 from extremal.certification import separable
 from extremal.certification.claim import check_claim
+from extremal.model.levels import largest_lift
 from extremal.model.mechanism import constant
-from extremal.model.regions import largest_lift
 from extremal.theory import closed_form
 from tests.support import oracles
 from tests.support.claims import SEPARABLE, Design, assert_certified, brute_force, exact_bound

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import extremal as ex
 from extremal.certification.claim import check_claim
+from extremal.model.levels import largest_lift
 from extremal.model.mechanism import constant
-from extremal.model.regions import largest_lift
 from extremal.theory import closed_form
 from tests.support import oracles
 from tests.support.claims import PRIOR, SEPARABLE, Design, assert_certified, exact_bound

@@ -14,7 +14,7 @@ import extremal as ex
 from extremal.certification.certified import Certified, load
 from extremal.errors import CertificationError, DisclosureError, DisclosureWarning
 from extremal.model.blocks import BlockMechanism, Blocks
-from extremal.model.doubt import doubt
+from extremal.model.leakage import doubt
 from tests.support import wording
 from tests.support.strategies import pairs
 

@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import linprog
 
 import extremal as ex
-from extremal.model.regions import region_edges
+from extremal.model.levels import region_edges
 from extremal.theory import closed_form
 from extremal.theory.majorization import majorizes
 from tests.support import oracles

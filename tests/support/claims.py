@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 import extremal as ex
 from extremal.certification.claim import check_claim
-from extremal.model.regions import largest_lift
+from extremal.model.levels import largest_lift
 from tests.support import oracles
 
 SEPARABLE = [u for u in oracles.SYMMETRIC if isinstance(u, ex.FInformation)]

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from extremal.model.regions import rounding
+from extremal.model.levels import rounding
 from extremal.optimization.oracles.knapsack.separable import Separable
 from extremal.theory.lift_vectors import lift_vertices
 from tests.support import oracles

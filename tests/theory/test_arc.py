@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 import extremal as ex
 from extremal.errors import SizeError
 from extremal.theory import closed_form
-from extremal.theory.arc import arc_columns
-from extremal.theory.lift_vectors import lift_vertices
+from extremal.theory.lift_vectors import arc_columns, lift_vertices
 from tests.support import oracles
 from tests.support.strategies import designs, masses, uniform_designs
 from tests.support.wording import refused

@@ -29,10 +29,11 @@ from .._common.words import shorten
 from ..certification.certified import Released, as_mechanism
 from ..errors import EpsilonError, MechanismError, SizeError
 from ..model.labels import Labels
-from ..model.leakage import ROUNDING, LeakageDistribution, epsilon_pml, first_largest, ldp_epsilon
+from ..model.leakage import ROUNDING, epsilon_pml
+from ..model.leakage_measures import LeakageDistribution, first_largest, ldp_epsilon
+from ..model.levels import check_epsilon
 from ..model.mechanism import Mechanism, check_match, check_size
 from ..model.prior import Prior, check_prior
-from ..model.regions import check_epsilon
 from ..optimization.design import designed
 
 LARGEST_TYPES = 20_000_000  # entries of the table of counts times inputs: 160 MB

@@ -19,7 +19,8 @@ import numpy as np
 
 from .._common.types import Bools, Floats
 from ..model.labels import Labels
-from ..model.leakage import RULED_OUT, first_largest, lift
+from ..model.leakage import RULED_OUT, lift
+from ..model.leakage_measures import first_largest
 from ..model.mechanism import Mechanism, common_labels
 from ..model.prior import Prior
 

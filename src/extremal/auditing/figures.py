@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from .._common.json import finite_or_none
-from ..model.leakage import chi_squared_contraction, dobrushin
+from ..model.leakage_measures import chi_squared_contraction, dobrushin
 from ..model.mechanism import common_labels
 from ..model.prior_set import PriorSet
 from .disclosure import Outcome

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .._common.plot import empty_axes
 from ..model.labels import Labels
-from ..model.leakage import LeakageDistribution
+from ..model.leakage_measures import LeakageDistribution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

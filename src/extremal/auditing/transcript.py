@@ -19,9 +19,9 @@ from ..certification.certified import Released, as_mechanism
 from ..errors import MechanismError, PriorError
 from ..model.labels import Labels
 from ..model.leakage import ROUNDING
+from ..model.levels import SMALLEST_MASS, check_epsilon
 from ..model.mechanism import Mechanism, check_match, check_size, common_labels
 from ..model.prior import Prior, check_prior
-from ..model.regions import SMALLEST_MASS, check_epsilon
 
 
 def posterior(prior: Prior, mechanism: Released, outcome: Hashable) -> Prior:

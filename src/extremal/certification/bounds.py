@@ -53,9 +53,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .._common.types import Floats, Ints
+from ..model.levels import bounded_exp, largest_lift
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
-from ..model.regions import bounded_exp, largest_lift
 from ..model.utility import NEAR, NEAR_ONE, ExpectedGain, FInformation, Generator, Utility, near_one
 from .prior_sets import LISTED, Sets, all_sets, listed_vectors
 from .separable import (

@@ -21,12 +21,12 @@ from ..draw.keys import Columns, Keyed
 from ..draw.sampler import Sampler, Words
 from ..errors import CertificationError, ExtremalError, FormatError, MechanismError, PriorError
 from ..model.blocks import BlockMechanism, Blocks
-from ..model.doubt import Doubt, check_protected, doubt
 from ..model.labels import Labels, check_labels
+from ..model.leakage import Doubt, check_protected, doubt
+from ..model.levels import check_epsilon
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
-from ..model.regions import check_epsilon
 from . import file as mechanism_file
 from .exact import checked_weights, exact_masses, largest_exact_lift
 from .proof import (

@@ -9,13 +9,11 @@ import numpy as np
 from .._common.threads import one_thread
 from ..errors import CertificationError, MechanismError, SizeError
 from ..model.blocks import BlockMechanism
-from ..model.doubt import check_protected
-from ..model.leakage import RULED_OUT, pml
+from ..model.leakage import RULED_OUT, check_protected, pml
+from ..model.levels import MaximalLeakage, Notion, check_epsilon
 from ..model.mechanism import Mechanism, check_match
-from ..model.notion import MaximalLeakage, Notion
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
-from ..model.regions import check_epsilon
 from . import file as mechanism_file
 from .certified import Certified, no_mechanism, too_leaky
 from .exact import exact_masses, largest_exact_lift

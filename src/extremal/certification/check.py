@@ -16,13 +16,12 @@ import numpy as np
 from .._common.threads import one_thread
 from ..errors import MechanismError, OptionError
 from ..model.blocks import BlockMechanism
+from ..model.levels import LIP, PML, Notion, check_epsilon
 from ..model.mechanism import Mechanism, check_match
-from ..model.notion import LIP, PML, Notion
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
 from ..model.proof import Certificate
 from ..model.purpose import Purpose, shares
-from ..model.regions import check_epsilon
 from ..model.utility import (
     ExpectedGain,
     FInformation,

@@ -32,10 +32,10 @@ from .._common.types import Floats
 from ..errors import EpsilonError, MechanismError, OptionError
 from ..model.blocks import BlockMechanism
 from ..model.leakage import epsilon_pml, lift
+from ..model.levels import check_epsilon
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
-from ..model.regions import check_epsilon
 from ..model.utility import FInformation, Utility, check_utility
 from .bounds import Bound, bound_over_set, raised, upper_bound
 from .separable import ULP

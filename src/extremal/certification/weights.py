@@ -29,9 +29,9 @@ import numpy as np
 
 from .._common.types import Bools, Floats, Ints
 from ..model.leakage import RULED_OUT
+from ..model.levels import bounded_exp
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
-from ..model.regions import bounded_exp
 
 Means = Callable[[Floats], Floats]  # of columns, each under the prior that makes it smallest
 

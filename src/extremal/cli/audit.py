@@ -88,7 +88,7 @@ def audit(
     that the system leaks more.
     """
     if epsilon is not None:
-        from extremal.model.regions import check_epsilon
+        from extremal.model.levels import check_epsilon
 
         epsilon = check_epsilon(epsilon)  # whatever leaks, nothing is above nan
     _check(source, pairs, page, output, markdown)

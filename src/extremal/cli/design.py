@@ -258,7 +258,7 @@ def certify(
 
     If you give a mechanism file, its proof is repeated. Exit status 1: the mechanism leaks more than epsilon.
     """
-    from extremal.model.doubt import check_protected
+    from extremal.model.leakage import check_protected
 
     output.check()
     text = read_text(source)

@@ -27,7 +27,7 @@ from ..certification.certified import Certified, load
 from ..certification.certify import certify
 from ..certification.file import write_text
 from ..errors import ExtremalError, FileError, SurveyError
-from ..model.doubt import doubt
+from ..model.leakage import doubt
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.purpose import groups, mean, shares

@@ -26,10 +26,10 @@ from .._common.types import Floats
 from ..certification.certified import Certified
 from ..certification.certify import certify
 from ..errors import EpsilonError, OptionError
+from ..model.levels import check_epsilon
 from ..model.mechanism import constant, identity
 from ..model.prior import Prior, check_prior
 from ..model.purpose import Purpose, Shares, shares
-from ..model.regions import check_epsilon
 from ..model.utility import Utility
 from ..optimization.design import designed
 from ..optimization.result import Design

@@ -14,7 +14,7 @@ from extremal._common.types import Floats
 from extremal._common.words import factor
 from extremal.auditing import pictures
 from extremal.auditing.report import mechanism_report
-from extremal.model.doubt import check_protected
+from extremal.model.leakage import check_protected
 from extremal.optimization.curves.tradeoff import Tradeoff
 
 from .compute import Made

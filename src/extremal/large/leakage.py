@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._common.types import Floats
-from ..model.doubt import Doubt
+from ..model.leakage import Doubt
 
 LARGEST = 1 << 29  # answers: a report fits a signed 64-bit integer
 MOST_SIZES = 1 << 18  # of sets that are tried at once

@@ -32,10 +32,10 @@ from ..draw.columns import Alphabet
 from ..draw.keys import Columns, Keyed
 from ..draw.sampler import Words
 from ..errors import CertificationError, EpsilonError, FormatError
-from ..model.doubt import Doubt, check_protected
 from ..model.labels import check_labels
+from ..model.leakage import Doubt, check_protected
+from ..model.levels import check_epsilon
 from ..model.prior import Prior
-from ..model.regions import check_epsilon
 from .drawing import Places, answer_numbers, draw_windows
 from .leakage import (
     LARGEST,

@@ -12,10 +12,10 @@ import numpy as np
 
 from .._common.types import Floats, Ints
 from .leakage import lift, pml
+from .levels import bounded_exp
 from .mechanism import Mechanism
 from .prior import Prior
 from .prior_set import PriorSet
-from .regions import bounded_exp
 
 EXCESS = 5e-13  # leakage above epsilon that rounding does not explain
 NOTHING = 1e-14  # lifts this near to 1 are 1

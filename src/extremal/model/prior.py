@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from html import escape
 from itertools import product
@@ -17,8 +17,9 @@ from .._common.frames import heat_cell, html_table
 from .._common.types import Floats
 from .._common.words import shorten
 from ..errors import PriorError
-from . import regions
-from .labels import Labels, check_labels, count_combinations, count_values
+from .counting import count_column, count_combinations
+from .labels import Labels, check_labels
+from .levels import SMALLEST_MASS, is_uniform, region, region_edges
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -157,24 +158,8 @@ class Prior:
         labels
             All possible answers, in order; those that occur if None.
         """
-        observed = count_values(values)
-        names: Sequence[Hashable]
-        if labels is None:
-            try:
-                names = sorted(observed)  # type: ignore[type-var]
-            except TypeError:
-                names = list(observed)
-        else:
-            names = check_labels(labels, None, "prior")
-            remedy = "add them to labels or drop them from the data"
-            checks.labels(observed, "values", names, remedy=remedy, error=PriorError)
-        if not names:
-            raise PriorError(
-                "must not be empty: there is nothing to learn a prior from",
-                parameter="values",
-                remedy="give data",
-            )
-        return cls.from_counts([observed.get(name, 0) for name in names], pseudocount, names)
+        counts = count_column(values, labels)
+        return cls.from_counts(list(counts.values()), pseudocount, list(counts))
 
     @classmethod
     def joint(
@@ -237,7 +222,7 @@ class Prior:
     @property
     def region_edges(self) -> Floats:
         """epsilon_0 .. epsilon_{N-1}, epsilon_max: the edges of the N privacy regions."""
-        return regions.region_edges(self.probabilities)
+        return region_edges(self.probabilities)
 
     def region(self, epsilon: float) -> int:
         """The region k of epsilon, 1..N: a report can rule out at most k - 1 answers. N + 1 from epsilon_max on.
@@ -247,12 +232,12 @@ class Prior:
         epsilon
             The limit on leakage, in nats.
         """
-        return regions.region(self.probabilities, epsilon)
+        return region(self.probabilities, epsilon)
 
     @property
     def is_uniform(self) -> bool:
         """Whether all masses are equal up to rounding."""
-        return regions.is_uniform(self.probabilities)
+        return is_uniform(self.probabilities)
 
     def index(self, label: Any) -> int:
         """The position of a label.
@@ -355,10 +340,10 @@ def _check_masses(p: Floats, names: Labels) -> None:
             given=f"0 for {_named(names, p == 0)}",
             remedy="drop the label or smooth: `Prior.from_counts(counts, pseudocount=1)`",
         )
-    tiny = p < regions.SMALLEST_MASS
+    tiny = p < SMALLEST_MASS
     if tiny.any():
         raise PriorError(
-            f"must be at least {regions.SMALLEST_MASS} on every label",
+            f"must be at least {SMALLEST_MASS} on every label",
             parameter="prior",
             given=f"{p[tiny][0]:g} for {_named(names, tiny)}",
             remedy="drop the label or merge it with another",

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from .._common.threads import one_thread
 from ..errors import DisclosureWarning, SolverError
+from ..model.levels import LDP, PML, MaximalLeakage, Notion
 from ..model.lift_sets import SetLifts
-from ..model.notion import LDP, PML, MaximalLeakage, Notion
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.purpose import Purpose, shares

@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike
 from .._common import checks
 from .._common.types import Floats
 from ..errors import EpsilonError, OptionError, SizeError
+from ..model.levels import check_epsilon, region
 from ..model.lift_sets import PriorLifts, SetLifts
 from ..model.mechanism import Mechanism, check_match
 from ..model.mechanism import identity as identity_mechanism
 from ..model.prior import Prior
 from ..model.proof import Certificate
 from ..model.purpose import Purpose
-from ..model.regions import check_epsilon, region
 from .closed_forms.estimates import known_mixture, randomized_response
 from .closed_forms.symmetric import arranged, fullest
 from .effort import Effort, Stats, Why

@@ -14,11 +14,11 @@ import numpy as np
 from .._common.types import Floats
 from ..errors import ProofError
 from ..model.blocks import BlockMechanism
+from ..model.levels import rounding
 from ..model.lift_sets import PriorLifts
 from ..model.mechanism import Mechanism
 from ..model.proof import Certificate
 from ..model.purpose import Purpose
-from ..model.regions import rounding
 from ..model.utility import FInformation, Generator
 from ..theory.lift_vectors import subset_sums
 from ..theory.pairing import pair_outputs

@@ -18,12 +18,11 @@ import numpy as np
 
 from .._common.types import Floats
 from ..errors import OptionError, UtilityError
+from ..model.levels import LDP, PML, Notion, check_epsilon, is_uniform
 from ..model.lift_sets import LiftSet, PriorLifts, SetLifts
-from ..model.notion import LDP, PML, Notion
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
 from ..model.purpose import Purpose, direct_loss, explained, shares, square_root
-from ..model.regions import check_epsilon, is_uniform
 from ..model.utility import ExpectedGain, FInformation, Utility, check_sub_linear, check_utility
 from .effort import Effort
 

@@ -12,15 +12,15 @@ import numpy as np
 
 from .._common.types import Floats, Ints
 from ..model.blocks import BlockMechanism
-from ..model.doubt import Doubt, doubt
+from ..model.leakage import Doubt, doubt
+from ..model.levels import PML, Notion
 from ..model.mechanism import Mechanism
-from ..model.notion import PML, Notion
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.proof import Certificate
 from ..model.purpose import Purpose
 from ..model.utility import Utility
-from ..theory.arc import ArcColumns
+from ..theory.lift_vectors import ArcColumns
 from ..theory.pairing import pair_outputs
 from .effort import Stats
 from .generate import NO_SEARCH, relative_gap

@@ -14,8 +14,8 @@ import numpy as np
 
 from .._common.types import Floats, Ints
 from .._native.library import reads, record
+from ..model.levels import bounded_exp
 from ..model.prior_set import PriorSet
-from ..model.regions import bounded_exp
 
 TOP, MIDDLE = 2, 1
 

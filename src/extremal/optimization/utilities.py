@@ -29,13 +29,13 @@ from .._common.types import Floats
 from ..errors import SizeError, SolverError, UtilityError
 from ..model.blocks import LARGEST_DENSE, BlockMechanism, Blocks
 from ..model.leakage import ROUNDING
+from ..model.levels import bounded_exp
 from ..model.lift_sets import NOTHING, PriorLifts, SetLifts
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
-from ..model.regions import bounded_exp
 from ..model.utility import ExpectedGain, FInformation, Utility
-from ..theory.arc import arc_columns
+from ..theory.lift_vectors import arc_columns
 from ..theory.pairing import numbered, pair_outputs
 from ..theory.polytope import polytope_vertices
 from ..theory.reduction import reduce_outputs

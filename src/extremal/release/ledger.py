@@ -31,7 +31,8 @@ from ..draw.columns import Column, Kept
 from ..draw.keys import Columns, draw_key, keyed_words
 from ..draw.sampler import Integers
 from ..errors import KeyingError
-from ..model.leakage import epsilon_pml, ldp_epsilon
+from ..model.leakage import epsilon_pml
+from ..model.leakage_measures import ldp_epsilon
 
 try:
     import fcntl

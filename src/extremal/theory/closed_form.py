@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from .._common.types import Floats
 from ..errors import RegionError
+from ..model.levels import check_epsilon, largest_lift, region, rounding
 from ..model.mechanism import Mechanism, check_size
 from ..model.prior import Prior, check_prior
-from ..model.regions import check_epsilon, largest_lift, region, rounding
 from ..model.utility import NEAR, mutual_information, near_one
-from .arc import arc_columns
+from .lift_vectors import arc_columns
 
 Numbers = NDArray[Any]  # floats, or objects that are fractions
 

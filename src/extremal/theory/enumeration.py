@@ -13,10 +13,9 @@ from .._common.highs import INFINITE, Program
 from .._common.threads import one_thread
 from .._common.types import Floats
 from ..errors import SizeError, SolverError
+from ..model.levels import LDP, PML, MaximalLeakage, Notion, bounded_exp, check_epsilon
 from ..model.mechanism import Mechanism, constant
-from ..model.notion import LDP, PML, MaximalLeakage, Notion
 from ..model.prior import Prior, check_prior
-from ..model.regions import bounded_exp, check_epsilon
 from ..model.utility import Utility, check_utility, mutual_information
 from .lift_vectors import lift_vertices
 from .pairing import pair_outputs

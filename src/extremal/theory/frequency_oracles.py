@@ -16,9 +16,9 @@ import numpy as np
 from .._common.types import Floats
 from ..errors import SizeError
 from ..model.leakage import epsilon_pml
+from ..model.levels import check_epsilon, region
 from ..model.mechanism import Mechanism, identity
 from ..model.prior import Prior, check_prior
-from ..model.regions import check_epsilon, region
 
 LARGEST = 12  # symbols: unary encodings have 2^N outputs
 STEPS = 60  # of a bisection

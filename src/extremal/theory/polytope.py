@@ -17,8 +17,8 @@ import numpy as np
 from .._common.threads import one_thread
 from .._common.types import Floats
 from ..errors import EpsilonError, PriorError, SizeError
+from ..model.levels import largest_lift, rounding
 from ..model.prior import Prior, check_prior
-from ..model.regions import largest_lift, rounding
 
 LARGEST = 4  # symbols: see polytope_vertices
 

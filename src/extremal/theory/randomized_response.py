@@ -8,9 +8,9 @@ import numpy as np
 
 from .._common.types import Floats
 from ..errors import RegionError
+from ..model.levels import check_epsilon, region
 from ..model.mechanism import Mechanism, check_size, identity
 from ..model.prior import Prior, check_prior
-from ..model.regions import check_epsilon, region
 
 
 def randomized_response(n_or_prior: int | Prior, epsilon_ldp: float) -> Mechanism:

@@ -24,8 +24,8 @@ from ..._common.types import Ints
 from ..._common.words import at_least, shorten
 from ...errors import OptionError, ValuesError
 from ...model.labels import is_missing
+from ...model.levels import check_epsilon
 from ...model.prior import Prior, check_prior
-from ...model.regions import check_epsilon
 from ..figures import plain
 from ..wording import MOST_ROWS, Table, html_table, inert, label, markdown_table, number, sentence_case
 from .bounds import better_read, bound_drawn, bound_estimated, bound_given

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..._common.types import Floats
+from ...model.levels import is_uniform, rounding
 from ...model.proof import Certificate
-from ...model.regions import is_uniform, rounding
 from ..effort import Stats
 from ..generate import Solution
 from ..masters.quadratic import exactly_balanced

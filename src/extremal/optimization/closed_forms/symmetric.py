@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._common.types import Floats, Ints
+from ...model.levels import EQUAL
 from ...model.proof import Certificate
-from ...model.regions import EQUAL
 from ..effort import Effort, Stats, Why
 from ..generate import Solution
 from ..oracles.exchange.bounds import ULP, efficiency_bound

@@ -16,12 +16,12 @@ from typing import Any
 
 from ..._common.frames import html_table
 from ..._common.threads import one_thread
-from ...model.leakage import ROUNDING, epsilon_pml, ldp_epsilon, lip_epsilon, maximal_leakage
+from ...model.leakage import ROUNDING, epsilon_pml
+from ...model.leakage_measures import ldp_epsilon, lip_epsilon, maximal_leakage
+from ...model.levels import LDP, LIP, MaximalLeakage, Notion, check_epsilon
 from ...model.mechanism import Mechanism
-from ...model.notion import LDP, LIP, MaximalLeakage, Notion
 from ...model.prior import Prior
 from ...model.purpose import Purpose
-from ...model.regions import check_epsilon
 from ...model.utility import Utility, mutual_information
 from ...theory import frequency_oracles
 from ...theory.randomized_response import randomized_response_for_pml

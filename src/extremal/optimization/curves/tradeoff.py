@@ -13,10 +13,10 @@ from ..._common.threads import one_thread
 from ..._common.types import Floats
 from ...errors import OptionError
 from ...model.leakage import lift
+from ...model.levels import check_epsilon
 from ...model.mechanism import identity
 from ...model.prior import Prior
 from ...model.purpose import Purpose, shares
-from ...model.regions import check_epsilon
 from ...model.utility import Utility
 from ...theory.randomized_response import randomized_response_for_pml
 from ..design import designed, solve, uninterrupted

@@ -23,8 +23,7 @@ import numpy as np
 from ..._common.highs import INFINITE, Options, Program
 from ..._common.types import Floats, Ints
 from ...errors import SolverError
-from ...theory.arc import arc_columns
-from ...theory.lift_vectors import lift_vertices
+from ...theory.lift_vectors import arc_columns, lift_vertices
 from ..effort import UNLIMITED, Effort, Stats, Why
 from ..generate import Oracle, Search, Solution, generate
 from ..tuning import ELEMENT, EVALUATED, ITERATION, SOLVED_AT_ONCE

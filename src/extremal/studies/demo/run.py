@@ -17,7 +17,7 @@ import extremal as ex
 from extremal._common.files import make_folder
 from extremal.auditing.pairs.audit import PairsAudit
 from extremal.errors import EpsilonError
-from extremal.model.regions import check_epsilon
+from extremal.model.levels import check_epsilon
 from extremal.optimization.curves.tradeoff import Tradeoff
 from extremal.optimization.design import designed
 from extremal.release.files.atomic import new_file

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from ...._common.types import Bools, Floats
-from ....model.regions import is_uniform
+from ....model.levels import is_uniform
 from ...effort import UNLIMITED, Effort
 from ...problem import QuadraticProblem
 from ...tuning import FIXED_POINT, MOST_RELAXED, RELAXED, SECTIONS

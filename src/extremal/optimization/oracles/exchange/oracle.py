@@ -8,7 +8,7 @@ import numpy as np
 
 from ...._common.types import Floats
 from ....model.proof import Certificate
-from ....theory.arc import arc_columns
+from ....theory.lift_vectors import arc_columns
 from ...effort import Effort
 from ...masters.quadratic import Mixture
 from ...problem import QuadraticProblem

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...._common.types import Floats, Ints
-from ....model.regions import rounding
-from ....theory.arc import arc_columns
+from ....model.levels import rounding
+from ....theory.lift_vectors import arc_columns
 from ...effort import Effort
 from ...generate import Solution
 from ...masters.linear import CLOSED, FINE, LinearSearch, Master, Utilities, evaluated, scale

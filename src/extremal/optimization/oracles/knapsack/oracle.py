@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...._common.types import Floats
-from ....theory.arc import arc_columns
+from ....theory.lift_vectors import arc_columns
 from ...effort import Effort
 from ...generate import Solution, clean_interrupts
 from ...masters.classes import ClassMaster

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...._common.types import Bools, Floats, Ints
-from ....model.regions import rounding
+from ....model.levels import rounding
 from ....theory.lift_vectors import subset_sums
 from ...tuning import CELLS, FRACTION, LARGEST_TABLE, LARGEST_TRACE, VERTICES_TABLED
 from ..knapsack import kernels

@@ -18,8 +18,8 @@ import numpy as np
 
 from ...._common.types import Bools, Floats
 from ....errors import SizeError
+from ....model.levels import rounding
 from ....model.prior_set import PriorSet
-from ....model.regions import rounding
 from ...effort import Effort
 from ...tuning import LISTED_PAIRS, MOVED
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.model.regions import check_epsilon, largest_lift, region, region_edges
+from extremal.model.levels import check_epsilon, largest_lift, region, region_edges
 from tests.support import oracles
 from tests.support.strategies import designs, exact_edges, priors
 

@@ -1,4 +1,4 @@
-"""Privacy regions: how many zeros a column may have at a privacy level (Lemma 2).
+"""Levels: what epsilon limits, and the regions it lies in, in which a column may have equally many zeros (Lemma 2).
 
 With the prior sorted in decreasing order, epsilon_k = -log(sum of the N - k largest masses). A column with k
 zeros is possible only if epsilon >= epsilon_k. Region k is [epsilon_{k-1}, epsilon_k) for k = 1..N-1 and, the
@@ -10,6 +10,7 @@ The only module that sorts a prior: everywhere else symbols keep the caller's or
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -78,3 +79,60 @@ def is_uniform(probabilities: ArrayLike) -> bool:
     """Whether all masses are equal up to rounding."""
     p = np.asarray(probabilities, dtype=np.float64)
     return bool(p.max() - p.min() <= EQUAL * p.max())
+
+
+@dataclass(frozen=True)
+class Notion:
+    """What must not exceed epsilon: PML, LDP, LIP or MaximalLeakage.
+
+    Attributes
+    ----------
+    name
+        What it is called.
+    bounded
+        What is bounded, in words.
+    lowest
+        For LIP: the smallest lift allowed, if it is not e^-epsilon.
+    """
+
+    name: str
+    bounded: str
+    lowest: float | None = None
+
+    def lower_lift(self, epsilon: float) -> float:
+        """The smallest lift P(y|x) / P(y) that is allowed: e^-epsilon, or another one, for LIP; else 0.
+
+        Parameters
+        ----------
+        epsilon
+            The limit on leakage, in nats.
+        """
+        if self.lowest is not None:
+            return self.lowest
+        return math.exp(-epsilon) if self.name == "LIP" else 0.0
+
+    def above(self, lift: float) -> Notion:
+        """LIP with another lower bound on lifts than e^-epsilon.
+
+        Parameters
+        ----------
+        lift
+            A number between 0, which is PML, and 1, which allows nothing.
+        """
+        remedy = "e^-epsilon is what LIP.above replaces"
+        if self.name != "LIP":
+            raise EpsilonError("only LIP has a lower bound on lifts", given=self.name, remedy=remedy)
+        lowest = checks.number(lift, "lift", least=0, most=1, remedy=remedy, error=EpsilonError)
+        return replace(self, lowest=lowest)
+
+    def __repr__(self) -> str:
+        return self.name if self.lowest is None else f"{self.name}.above({self.lowest:g})"
+
+
+PML = Notion("PML", "the lift P(y|x) / P(y) of every report is at most e^epsilon")
+
+LDP = Notion("LDP", "P(y|x) is at most e^epsilon P(y|x') for any two answers (local differential privacy)")
+
+LIP = Notion("LIP", "every lift lies between e^-epsilon and e^epsilon (local information privacy)")
+
+MaximalLeakage = Notion("maximal leakage", "the sum over reports of max_x P(y|x) is at most e^epsilon")

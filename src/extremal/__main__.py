@@ -5,6 +5,9 @@ import sys
 
 def main() -> int:
     """Run a command; the exit status. An interrupt while its code is still being loaded is one, too."""
+    if sys.flags.optimize > 1:
+        print("error: the options of commands stand in docstrings; run Python without -OO", file=sys.stderr)
+        return 2
     try:
         from extremal.cli import main as run
     except KeyboardInterrupt:

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.cli import COMMANDS, EXAMPLES
+from extremal.cli import COMMANDS
+from extremal.cli.options import examples
 from tests.support.cli_cases import ANSWERS, run, shell, write_survey
 from tests.support.root import ROOT
 
@@ -42,8 +43,8 @@ def test_every_command_has_a_help_with_its_examples():
     for name in COMMANDS:
         done = run(name, "--help")
         assert done.status == 0
-        assert EXAMPLES[name]
-        for example in EXAMPLES[name]:
+        assert examples(COMMANDS[name])
+        for example in examples(COMMANDS[name]):
             assert example in done.out
 
 
@@ -66,10 +67,11 @@ def test_the_help_lists_the_commands_of_the_contract():
 
 
 def test_every_example_of_the_help_runs(survey):
-    for name, examples in EXAMPLES.items():
-        if name in ("explore", "demo", "reproduce"):
+    """In the order of the help, but for the key that others use."""
+    for name in ["key", *COMMANDS]:
+        if name in ("explore", "demo", "reproduce") or (name == "key" and Path("secret.key").exists()):
             continue  # a server; the other two have tests of their own
-        for example in examples:
+        for example in examples(COMMANDS[name]):
             done = shell(example)
             assert done.status == 0, (example, done.err)
 
@@ -77,7 +79,7 @@ def test_every_example_of_the_help_runs(survey):
 @pytest.mark.slow
 def test_the_example_of_reproduce_runs(survey):
     pytest.importorskip("matplotlib")
-    done = shell(EXAMPLES["reproduce"][0])
+    done = shell(examples(COMMANDS["reproduce"])[0])
     assert done.status == 0, done.err
     assert Path("reproduced/report.md").exists()
     assert shell("extremal reproduce --output reproduced --figure 9z").status == 2

@@ -13,7 +13,8 @@ import urllib.request
 import pytest
 
 import extremal as ex
-from extremal.cli import EXAMPLES
+from extremal.cli import COMMANDS
+from extremal.cli.options import examples
 from tests.support.cli_cases import ANSWERS, environment, write_survey
 from tests.support.root import ROOT
 
@@ -64,6 +65,14 @@ def test_the_help_needs_neither_numpy_nor_rich():
     program = "import sys, extremal.cli as c; c.main(['--help']); print(*{'numpy', 'rich', 'scipy'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == ""
+
+
+def test_without_docstrings_one_line_says_what_to_do(tmp_path):
+    done = command("--help", folder=tmp_path, env={"PYTHONOPTIMIZE": "2"})
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("error: ")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -248,7 +257,7 @@ def test_the_shell_completes_commands_and_values(tmp_path):
 def test_the_example_of_explore_serves_a_page_until_it_is_interrupted(tmp_path):
     pytest.importorskip("uvicorn")
     pytest.importorskip("starlette")
-    words = EXAMPLES["explore"][0].replace("8600", "0").split()[1:]
+    words = examples(COMMANDS["explore"])[0].replace("8600", "0").split()[1:]
     with subprocess.Popen(
         [sys.executable, "-m", "extremal", *words],
         env=environment(),

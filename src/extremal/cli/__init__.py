@@ -24,65 +24,6 @@ from extremal.model.reading import EPSILON
 from . import audit, change, design, estimate, options, plan, privatize, regress, survey, tour, tradeoff
 from .failure import BAD, INTERRUPTED, complain, open_streams, status_of
 
-# Each runs in a test, in this order, in a folder that holds survey.csv (columns id, answer, age), habits.csv (columns
-# id, smokes, drinks), and wave1.csv and wave2.csv (columns id, answer, with reports of mechanism.json).
-EXAMPLES = {
-    "design": [
-        "extremal design --prior never=0.5,once=0.3,often=0.2 --epsilon 0.7 -o mechanism.json",
-        "extremal design --prior 0.5,0.3,0.2 --epsilon 0.7 --json",
-        "extremal design --data survey.csv --column answer -e 0.7 -o shares.json",
-        "extremal design --data survey.csv --column answer -e 0.7 --robust --confidence 0.9",
-        "extremal design --data habits.csv --columns smokes,drinks -e 0.7 -o joint.json",
-    ],
-    "certify": [
-        "extremal certify mechanism.json",
-        "extremal design --prior 0.5,0.3,0.2 -e 0.7 --json | extremal certify - --prior 0.5,0.3,0.2 -e 0.7",
-    ],
-    "key": ["extremal key secret.key"],
-    "round": ["extremal round survey.csv -o rounded.csv --column age --points 18,40,60,90"],
-    "privatize": [
-        "extremal privatize survey.csv -o private.csv --column answer --mechanism mechanism.json",
-        "extremal privatize survey.csv -o repeatable.csv --column answer --mechanism mechanism.json "
-        "--key-file secret.key --id-column id",
-        "extremal privatize - -o - --column answer --mechanism mechanism.json < survey.csv > piped.csv",
-        "extremal privatize habits.csv -o together.csv --columns smokes,drinks --mechanism joint.json",
-    ],
-    "estimate": [
-        "extremal estimate private.csv --column answer --mechanism mechanism.json",
-        "extremal estimate private.csv --column answer --mechanism mechanism.json --group ever=once,often --json",
-        "extremal estimate private.csv --column answer --mechanism mechanism.json --intervals all -o estimates.csv",
-        "extremal estimate together.csv --columns smokes,drinks --mechanism joint.json",
-    ],
-    "change": [
-        "extremal change wave1.csv wave2.csv --column answer --id-column id --mechanism mechanism.json",
-    ],
-    "regress": [
-        'extremal regress private.csv "answer ~ age" --mechanism mechanism.json --model ordinal',
-        'extremal regress private.csv "answer ~ age" -m mechanism.json --model ordinal --effects -o coefficients.csv',
-    ],
-    "plan": [
-        "extremal plan --mechanism mechanism.json --width 0.05",
-        "extremal plan --mechanism mechanism.json --people 944",
-        "extremal plan --mechanism mechanism.json --difference 0.1 --power 0.8",
-        "extremal plan --prior 0.5,0.3,0.2 --people 944 --width 0.2",
-        "extremal plan --prior 0.5,0.3,0.2 --picture plan.svg",
-    ],
-    "audit": [
-        "extremal audit mechanism.json",
-        "extremal audit mechanism.json --epsilon 0.7 --json",
-        "extremal audit mechanism.json --report-file report.html",
-        "extremal design --prior 0.5,0.3,0.2 -e 0.7 -o - | extremal audit - --markdown",
-    ],
-    "tradeoff": [
-        "extremal tradeoff --prior 0.5,0.3,0.2",
-        "extremal tradeoff --data survey.csv --column answer --epsilons 0.1,0.5,1 -o curve.csv",
-        "extremal tradeoff --prior 0.5,0.3,0.2 --epsilons 0.7 --samples 100,1000,10000",
-    ],
-    "reproduce": ["extremal reproduce --output reproduced --figure 1a"],
-    "explore": ["extremal explore --port 8600 --no-browser"],
-    "demo": ["extremal demo --output extremal-demo"],
-}
-
 COMMANDS: dict[str, Callable[..., None]] = {
     "design": design.design,
     "certify": design.certify,
@@ -172,22 +113,19 @@ def root(
         print(context.get_help())
 
 
-def register(
-    to: typer.Typer, commands: dict[str, Callable[..., None]], examples: dict[str, list[str]]
-) -> None:
-    """Commands with their examples."""
+def register(to: typer.Typer, commands: dict[str, Callable[..., None]]) -> None:
+    """Commands with their help, which stands in their docstrings."""
     for name, command in commands.items():
-        lines = "\n  ".join(examples[name])
-        summary = (command.__doc__ or "").partition("\n")[
-            0
-        ]  # given apart it is not cut off in the list of commands
+        text, lines = options.sections(command)[""], "\n  ".join(options.examples(command))
+        summary = text.partition("\n")[0]  # given apart it is not cut off in the list of commands
         # \b: lines stay as they are
-        to.command(name, cls=Command, short_help=summary, epilog=f"\b\nExamples:\n  {lines}")(
-            options.grouped(command)
+        decorated = to.command(
+            name, cls=Command, help=text, short_help=summary, epilog=f"\b\nExamples:\n  {lines}"
         )
+        decorated(options.grouped(command))
 
 
-register(app, COMMANDS, EXAMPLES)
+register(app, COMMANDS)
 SURVEY = (
     "Ask people on their own devices, which draw the reports. True answers to private questions are not sent."
 )
@@ -206,7 +144,7 @@ def survey_root(context: typer.Context) -> None:
         print(context.get_help())
 
 
-register(survey_app, survey.COMMANDS, survey.EXAMPLES)
+register(survey_app, survey.COMMANDS)
 app.add_typer(survey_app, name="survey")
 
 
@@ -269,4 +207,4 @@ def _stop(number: int, frame: object) -> None:
     sys.exit(128 + number)
 
 
-__all__ = ["COMMANDS", "EXAMPLES", "INTERRUPTED", "app", "main"]
+__all__ = ["COMMANDS", "INTERRUPTED", "app", "main"]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 import extremal as ex
 from extremal.errors import FileError, PriorError
@@ -28,56 +26,48 @@ MOST_LISTED = 40  # of the answers that reports rule out; longer lists ask for -
 
 @dataclass(frozen=True)
 class PageOptions:
-    """A page with pictures, beside what is printed."""
+    """A page with pictures, beside what is printed.
 
-    report_file: Annotated[
-        str | None,
-        typer.Option("--report-file", metavar="FILE", help="Also write a page with pictures, as HTML."),
-    ] = None
-    title: Annotated[
-        str, typer.Option(metavar="TEXT", help="With --report-file: its title, such as the question.")
-    ] = ""
+    Parameters
+    ----------
+    report_file : FILE
+        Also write a page with pictures, as HTML.
+    title : TEXT
+        With --report-file: its title, such as the question.
+    """
+
+    report_file: str | None = None
+    title: str = ""
 
 
 @dataclass(frozen=True)
 class PairsOptions:
-    """The pairs of true answer and report to test a system by."""
+    """The pairs of true answer and report to test a system by.
 
-    pairs: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Instead of a mechanism, test any system: a CSV file with pairs of true answer and report.",
-        ),
-    ] = None
-    secret: Annotated[
-        str | None, typer.Option(metavar="NAME", help="With --pairs: the column of true answers.")
-    ] = None
-    report: Annotated[
-        str | None, typer.Option(metavar="NAME", help="With --pairs: the column of reports.")
-    ] = None
-    confidence: Annotated[float, typer.Option(help="With --pairs: confidence level of the bounds.")] = 0.95
+    Parameters
+    ----------
+    pairs : FILE
+        Instead of a mechanism, test any system: a CSV file with pairs of true answer and report.
+    secret : NAME
+        With --pairs: the column of true answers.
+    report : NAME
+        With --pairs: the column of reports.
+    confidence
+        With --pairs: confidence level of the bounds.
+    """
+
+    pairs: str | None = None
+    secret: str | None = None
+    report: str | None = None
+    confidence: float = 0.95
 
 
 def audit(
+    source: str | None = None,
     *,
-    source: Annotated[
-        str | None,
-        typer.Argument(metavar="FILE", help='A mechanism file (or matrix, with --prior); "-" for a pipe.'),
-    ] = None,
-    prior: options.Prior = None,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(
-            "--epsilon",
-            "-e",
-            metavar="LIMIT",
-            help="The limit to check: exit status 1 if a report leaks more.",
-        ),
-    ] = None,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the whole audit as a Markdown page.")
-    ] = False,
+    prior: str | None = None,
+    epsilon: float | None = None,
+    markdown: bool = False,
     page: PageOptions,
     output: Output,
     pairs: PairsOptions,
@@ -86,6 +76,22 @@ def audit(
 
     Exit status 1: a report leaks more than --epsilon. With --pairs: the pairs show, at the given confidence,
     that the system leaks more.
+
+    Parameters
+    ----------
+    source : FILE
+        A mechanism file (or matrix, with --prior); "-" for a pipe.
+    epsilon : -e LIMIT
+        The limit to check: exit status 1 if a report leaks more.
+    markdown
+        Print the whole audit as a Markdown page.
+
+    Examples
+    --------
+    extremal audit mechanism.json
+    extremal audit mechanism.json --epsilon 0.7 --json
+    extremal audit mechanism.json --report-file report.html
+    extremal design --prior 0.5,0.3,0.2 -e 0.7 -o - | extremal audit - --markdown
     """
     if epsilon is not None:
         from extremal.model.levels import check_epsilon

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 import extremal as ex
 from extremal.errors import FileError, OptionError, ValuesError
@@ -25,39 +23,37 @@ MOST_ANSWERS = 30  # whose pairs are estimated; the mechanism of pairs grows wit
 
 
 def change(
+    first: str,
+    second: str,
     *,
-    first: Annotated[
-        str, typer.Argument(metavar="FIRST", help="CSV or Parquet file with the reports of the first wave.")
-    ],
-    second: Annotated[
-        str, typer.Argument(metavar="SECOND", help="The same for the second wave, with the same ids.")
-    ],
-    mechanism: Annotated[
-        list[str],
-        typer.Option(
-            "--mechanism",
-            "-m",
-            metavar="FILE",
-            help="The certified mechanism; give two, in the order of the waves, if they differ.",
-        ),
-    ],
-    id_column: Annotated[
-        str, typer.Option(metavar="NAME", help="The column with each person's id, the same in both waves.")
-    ],
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="The column of reports; give two, in the order of the waves, if they differ."
-        ),
-    ] = None,
+    mechanism: list[str],
+    id_column: str,
+    column: list[str] | None = None,
     intervals: options.Intervals = "each",
-    confidence: options.Confidence = 0.95,
+    confidence: float = 0.95,
     output: Output,
 ) -> None:
     """Show how the answers of the same people changed between two waves, from their reports.
 
     The reports of the two waves must have been drawn independently. If you used a key, each wave needs its own
     --occasion in `extremal privatize`. People who reported in one wave only are left out.
+
+    Parameters
+    ----------
+    first : FIRST
+        CSV or Parquet file with the reports of the first wave.
+    second : SECOND
+        The same for the second wave, with the same ids.
+    mechanism : -m FILE
+        The certified mechanism; give two, in the order of the waves, if they differ.
+    id_column : NAME
+        The column with each person's id, the same in both waves.
+    column : NAME
+        The column of reports; give two, in the order of the waves, if they differ.
+
+    Examples
+    --------
+    extremal change wave1.csv wave2.csv --column answer --id-column id --mechanism mechanism.json
     """
     output.check()
     files, names = (first, second), _both(column, "--column")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 import extremal as ex
 from extremal.errors import PriorError
@@ -27,36 +25,15 @@ MOST_PEOPLE = 10**12
 
 def design(
     *,
-    epsilon: options.Epsilon,
+    epsilon: float,
     source: options.PriorOptions,
     utility: options.Utility = "shares",
-    robust: Annotated[
-        bool,
-        typer.Option(
-            "--robust",
-            help="Keep epsilon for every prior that fits the counted sample, not only for the shares in it.",
-        ),
-    ] = False,
-    confidence: Annotated[
-        float, typer.Option(help="With --robust: the confidence that the true prior is among those covered.")
-    ] = 0.95,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(help="How close to the optimum the design must be proven to be, relative to its value."),
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            help="Stop the search after this many seconds; if left out, after a fixed amount of work."
-        ),
-    ] = None,
-    people: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="How many people you will ask; prints how precise each share will be."
-        ),
-    ] = None,
-    allow_true_answers: options.AllowTrueAnswers = False,
+    robust: bool = False,
+    confidence: float = 0.95,
+    tolerance: float | None = None,
+    time_limit: float | None = None,
+    people: int | None = None,
+    allow_true_answers: bool = False,
     output: MechanismOutput,
 ) -> None:
     """Find the best way to draw reports within the limit epsilon, and prove that it keeps the limit.
@@ -69,6 +46,27 @@ def design(
 
     With -o the mechanism is written to a file that the other commands read. It holds integers that keep epsilon
     exactly.
+
+    Parameters
+    ----------
+    robust
+        Keep epsilon for every prior that fits the counted sample, not only for the shares in it.
+    confidence
+        With --robust: the confidence that the true prior is among those covered.
+    tolerance
+        How close to the optimum the design must be proven to be, relative to its value.
+    time_limit
+        Stop the search after this many seconds; if left out, after a fixed amount of work.
+    people : N
+        How many people you will ask; prints how precise each share will be.
+
+    Examples
+    --------
+    extremal design --prior never=0.5,once=0.3,often=0.2 --epsilon 0.7 -o mechanism.json
+    extremal design --prior 0.5,0.3,0.2 --epsilon 0.7 --json
+    extremal design --data survey.csv --column answer -e 0.7 -o shares.json
+    extremal design --data survey.csv --column answer -e 0.7 --robust --confidence 0.9
+    extremal design --data habits.csv --columns smokes,drinks -e 0.7 -o joint.json
     """
     from extremal._common.checks import whole
 
@@ -233,30 +231,28 @@ def _in_words(text: str) -> str:
 
 
 def certify(
+    source: str,
     *,
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help='A matrix (JSON or CSV, one row per answer) or a mechanism file; "-" reads from a pipe.',
-        ),
-    ],
-    prior: options.Prior = None,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(
-            "--epsilon",
-            "-e",
-            metavar="LIMIT",
-            help="The limit to prove: no guess gets more than e^epsilon times as likely to be right.",
-        ),
-    ] = None,
-    allow_true_answers: options.AllowTrueAnswers = False,
+    prior: str | None = None,
+    epsilon: float | None = None,
+    allow_true_answers: bool = False,
     output: MechanismOutput,
 ) -> None:
     """Prove in exact arithmetic that a mechanism keeps epsilon, and write it as a certified mechanism file.
 
     If you give a mechanism file, its proof is repeated. Exit status 1: the mechanism leaks more than epsilon.
+
+    Parameters
+    ----------
+    source : FILE
+        A matrix (JSON or CSV, one row per answer) or a mechanism file; "-" reads from a pipe.
+    epsilon : -e LIMIT
+        The limit to prove: no guess gets more than e^epsilon times as likely to be right.
+
+    Examples
+    --------
+    extremal certify mechanism.json
+    extremal design --prior 0.5,0.3,0.2 -e 0.7 --json | extremal certify - --prior 0.5,0.3,0.2 -e 0.7
     """
     from extremal.model.leakage import check_protected
 

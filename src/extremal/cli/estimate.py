@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal
 
 import extremal as ex
 from extremal.errors import FileError, OptionError, ValuesError
@@ -30,45 +28,42 @@ Found = Any  # an Estimate, or a GroupedEstimate with --by
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Where the reports stand, and which mechanism drew them."""
+    """Where the reports stand, and which mechanism drew them.
 
-    mechanism: Annotated[
-        str | None,
-        typer.Option(
-            "--mechanism",
-            "-m",
-            metavar="FILE",
-            help="The certified mechanism that drew the reports; leave it out for the database of a survey.",
-        ),
-    ] = None
-    column: Annotated[
-        str | None, typer.Option("--column", metavar="NAME", help="The column that holds the reports.")
-    ] = None
-    columns: options.Columns = None
-    missing: Annotated[
-        Literal["refuse", "drop"] | None,
-        typer.Option("--missing", help="Stop at missing answers, which is the default, or drop them."),
-    ] = None
+    Parameters
+    ----------
+    mechanism : -m FILE
+        The certified mechanism that drew the reports; leave it out for the database of a survey.
+    column : NAME
+        The column that holds the reports.
+    missing
+        Stop at missing answers, which is the default, or drop them.
+    """
+
+    mechanism: str | None = None
+    column: str | None = None
+    columns: str | None = None
+    missing: Literal["refuse", "drop"] | None = None
     format: options.Format = None
-    delimiter: options.Delimiter = None
+    delimiter: str | None = None
 
 
 @dataclass(frozen=True)
 class IntervalOptions:
-    """How shares are estimated, and how sure the intervals are."""
+    """How shares are estimated, and how sure the intervals are.
 
-    confidence: options.Confidence = 0.95
-    intervals: Annotated[
-        Literal["each", "all", "always"] | None,
-        typer.Option(
-            help='"each": ordinary intervals, each holds by itself; "all": all of a table hold at the same time; '
-            '"always": they do so however often you look while reports come in. By '
-            'default "each", or what the survey.toml of a survey says.'
-        ),
-    ] = None
-    method: Annotated[
-        Literal["maximum-likelihood", "inverse", "map"], typer.Option(help="How to estimate.")
-    ] = "maximum-likelihood"
+    Parameters
+    ----------
+    intervals
+        "each": ordinary intervals, each holds by itself; "all": all of a table hold at the same time; "always": they do
+        so however often you look while reports come in. By default "each", or what the survey.toml of a survey says.
+    method
+        How to estimate.
+    """
+
+    confidence: float = 0.95
+    intervals: Literal["each", "all", "always"] | None = None
+    method: Literal["maximum-likelihood", "inverse", "map"] = "maximum-likelihood"
 
     def given(self) -> dict[str, Any]:
         """Those that were given."""
@@ -78,52 +73,33 @@ class IntervalOptions:
 
 @dataclass(frozen=True)
 class ExtraOptions:
-    """What is estimated beside the shares."""
+    """What is estimated beside the shares.
 
-    group: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=A,B",
-            help="Also the share of several answers together, e.g. ever=once,often; may be repeated; "
-            "put quotes around an answer that holds a comma.",
-        ),
-    ] = None
-    mean: Annotated[
-        bool, typer.Option("--mean", help="Also the mean of the answers, which must be numbers.")
-    ] = False
-    scores: Annotated[
-        str | None,
-        typer.Option(metavar="A=0,B=1", help="Also the mean score; give a number for each answer."),
-    ] = None
-    safe: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABEL=SHARE",
-            help="Also how far off the shares can be if up to this share of people give this answer untruthfully.",
-        ),
-    ] = None
+    Parameters
+    ----------
+    group : NAME=A,B
+        Also the share of several answers together, e.g. ever=once,often; may be repeated; put quotes around an answer
+        that holds a comma.
+    mean
+        Also the mean of the answers, which must be numbers.
+    scores : A=0,B=1
+        Also the mean score; give a number for each answer.
+    safe : LABEL=SHARE
+        Also how far off the shares can be if up to this share of people give this answer untruthfully.
+    """
+
+    group: list[str] | None = None
+    mean: bool = False
+    scores: str | None = None
+    safe: str | None = None
 
 
 def estimate(
+    source: str,
     *,
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help='CSV or Parquet file with reports, or the database of a survey (survey.db); "-" for a pipe.',
-        ),
-    ],
     reports: ReportOptions,
-    question: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Which question of a survey; all of them if left out."),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Also estimate every group in this column; A,B for combinations of columns."
-        ),
-    ] = None,
+    question: str | None = None,
+    by: str | None = None,
     people: options.SampleOptions,
     how: IntervalOptions,
     more: ExtraOptions,
@@ -132,6 +108,22 @@ def estimate(
     """Estimate from reports how common each answer is, with confidence intervals, for everybody or by group.
 
     Exit status 1: the reports do not look as if this mechanism had drawn them.
+
+    Parameters
+    ----------
+    source : FILE
+        CSV or Parquet file with reports, or the database of a survey (survey.db); "-" for a pipe.
+    question : NAME
+        Which question of a survey; all of them if left out.
+    by : NAME
+        Also estimate every group in this column; A,B for combinations of columns.
+
+    Examples
+    --------
+    extremal estimate private.csv --column answer --mechanism mechanism.json
+    extremal estimate private.csv --column answer --mechanism mechanism.json --group ever=once,often --json
+    extremal estimate private.csv --column answer --mechanism mechanism.json --intervals all -o estimates.csv
+    extremal estimate together.csv --columns smokes,drinks --mechanism joint.json
     """
     from extremal.collection.store import is_store
 

@@ -1,152 +1,104 @@
-"""Options that several commands share, each declared once; those that belong together are a group.
+"""Options of commands: how they are written and what they do stands in docstrings, and is made into their help.
 
-A group is a frozen dataclass whose fields are options. A command takes the group as one argument; `grouped` puts the
-options in its place.
+A command is a function. What it takes by position is an argument of the command line, what it takes by keyword an
+option. After the name of an option stand its other names and what its value is called. Options that belong together
+are a group, a frozen dataclass, which a command takes as one argument. What several commands share stands here, and
+holds where a command or group says nothing else.
+
+Parameters
+----------
+epsilon : -e LIMIT
+    The limit: no report makes any guess more than e^epsilon times as likely to be right; 0.7 is about twice.
+columns : A,B
+    Several columns treated as one answer, in the same order in every command: one report covers all of them, and so
+    does epsilon.
+allow_true_answers
+    Go on even if reports disclose the true answers, fully or nearly, and protect nobody.
+prior : PRIOR
+    The prior, how common each answer is: 0.5,0.3,0.2 or a=50%,b=30%,c=20% or a JSON or mechanism file.
+utility : NAME
+    What the reports are for. "shares": the most precise shares from `extremal estimate`; "mean": the most precise mean
+    of numeric answers; mutual-information, total-variation, chi-squared, hellinger or jensen-shannon: the most
+    information by that measure.
+overwrite
+    Replace the output if it already exists.
+as_json : --json
+    Print JSON for programs, and nothing else.
+target : --output -o FILE
+    Write the table to a .csv, .parquet or .json file; "-" prints CSV.
+format
+    Format of the data, if the file name does not show it.
+delimiter
+    Delimiter of a CSV file; detected from the header if left out.
+weights : NAME
+    The column with each person's sampling weight.
+clusters : NAME
+    The column with each person's sampling cluster.
+confidence
+    Confidence level of the intervals.
+survey : SURVEY
+    The survey: survey.toml.
+database : FILE|URL
+    Where reports are stored: an SQLite file (by default next to the survey) or postgresql://…
+intervals
+    "each": each interval holds by itself; "all": all of a table hold at the same time.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
 from extremal.errors import OptionError
 
-Epsilon = Annotated[
-    float,
-    typer.Option(
-        "--epsilon",
-        "-e",
-        help="The limit: no report makes any guess more than e^epsilon times as likely to be right; "
-        "0.7 is about twice.",
-        metavar="LIMIT",
-    ),
-]
-Columns = Annotated[
-    str | None,
-    typer.Option(
-        "--columns",
-        metavar="A,B",
-        help="Several columns treated as one answer, in the same order in every command: one report covers all of "
-        "them, and so does epsilon.",
-    ),
-]
-AllowTrueAnswers = Annotated[
-    bool,
-    typer.Option(
-        "--allow-true-answers",
-        help="Go on even if reports disclose the true answers, fully or nearly, and protect nobody.",
-    ),
-]
-Prior = Annotated[
-    str | None,
-    typer.Option(
-        "--prior",
-        metavar="PRIOR",
-        help="The prior, how common each answer is: 0.5,0.3,0.2 or a=50%,b=30%,c=20% or a JSON or mechanism file.",
-    ),
-]
-AnyUtility = Literal[
+Utility = Literal[
     "shares", "mean", "mutual-information", "total-variation", "chi-squared", "hellinger", "jensen-shannon"
 ]
-Utility = Annotated[
-    AnyUtility,
-    typer.Option(
-        "--utility",
-        metavar="NAME",
-        help='What the reports are for. "shares": the most precise shares from `extremal estimate`; "mean": the most '
-        "precise mean of numeric answers; mutual-information, total-variation, chi-squared, hellinger or "
-        "jensen-shannon: the most information by that measure.",
-    ),
-]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output if it already exists.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs, and nothing else.")]
-Table = Annotated[
-    str | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help='Write the table to a .csv, .parquet or .json file; "-" prints CSV.',
-    ),
-]
-Format = Annotated[
-    Literal["csv", "parquet"] | None,
-    typer.Option("--format", help="Format of the data, if the file name does not show it."),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option("--delimiter", help="Delimiter of a CSV file; detected from the header if left out."),
-]
-Weights = Annotated[
-    str | None,
-    typer.Option("--weights", metavar="NAME", help="The column with each person's sampling weight."),
-]
-Clusters = Annotated[
-    str | None,
-    typer.Option("--clusters", metavar="NAME", help="The column with each person's sampling cluster."),
-]
-Confidence = Annotated[float, typer.Option("--confidence", help="Confidence level of the intervals.")]
-Intervals = Annotated[
-    Literal["each", "all"],
-    typer.Option(
-        "--intervals",
-        help='"each": each interval holds by itself; "all": all of a table hold at the same time.',
-    ),
-]
+Format = Literal["csv", "parquet"] | None
+Intervals = Literal["each", "all"]
+
+SECTION = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)
+ENTRY = re.compile(r"^(\w+)(?: : (.*))?\n((?:    .*\n?)+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class PriorOptions:
-    """Where a prior comes from."""
+    """Where a prior comes from.
 
-    data: Annotated[
-        str | None,
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help="CSV or Parquet file of answers to count the prior from; only if their shares may become"
-            ' public. "-" reads CSV from a pipe.',
-        ),
-    ] = None
-    column: Annotated[
-        str | None, typer.Option("--column", metavar="NAME", help="The column that holds the answers.")
-    ] = None
-    columns: Columns = None
-    prior: Prior = None
-    counts: Annotated[
-        str | None,
-        typer.Option(
-            "--counts",
-            metavar="FILE",
-            help="Instead of a prior: counts from a census or a study, as JSON {label: count} or CSV with label and "
-            "count.",
-        ),
-    ] = None
-    labels: Annotated[
-        str | None,
-        typer.Option(
-            "--labels",
-            metavar="A,B,C",
-            help='All possible answers, in the order you want; put "quotes" around an answer that contains a comma.',
-        ),
-    ] = None
-    pseudocount: Annotated[
-        float,
-        typer.Option(
-            "--pseudocount", help="A number added to every count, so that no answer has probability 0."
-        ),
-    ] = 0.0
-    missing: Annotated[
-        Literal["refuse", "drop"],
-        typer.Option("--missing", help="Stop at missing answers, or drop them."),
-    ] = "refuse"
+    Parameters
+    ----------
+    data : FILE
+        CSV or Parquet file of answers to count the prior from; only if their shares may become public. "-" reads CSV
+        from a pipe.
+    column : NAME
+        The column that holds the answers.
+    counts : FILE
+        Instead of a prior: counts from a census or a study, as JSON {label: count} or CSV with label and count.
+    labels : A,B,C
+        All possible answers, in the order you want; put "quotes" around an answer that contains a comma.
+    pseudocount
+        A number added to every count, so that no answer has probability 0.
+    missing
+        Stop at missing answers, or drop them.
+    """
+
+    data: str | None = None
+    column: str | None = None
+    columns: str | None = None
+    prior: str | None = None
+    counts: str | None = None
+    labels: str | None = None
+    pseudocount: float = 0.0
+    missing: Literal["refuse", "drop"] = "refuse"
     format: Format = None
-    delimiter: Delimiter = None
+    delimiter: str | None = None
 
 
 @dataclass(frozen=True)
@@ -154,39 +106,41 @@ class DataOptions:
     """How a file of data is read."""
 
     format: Format = None
-    delimiter: Delimiter = None
+    delimiter: str | None = None
 
 
 @dataclass(frozen=True)
 class KeyOptions:
-    """With which key reports are drawn."""
+    """With which key reports are drawn.
 
-    key_file: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="A secret key made by `extremal key`: the same key, id and answer give the same report.",
-        ),
-    ] = None
-    id_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column with the id of each record.")
-    ] = None
-    occasion: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="With a key: draw anew for this occasion, e.g. a second wave."),
-    ] = None
+    Parameters
+    ----------
+    key_file : FILE
+        A secret key made by `extremal key`: the same key, id and answer give the same report.
+    id_column : NAME
+        The column with the id of each record.
+    occasion : NAME
+        With a key: draw anew for this occasion, e.g. a second wave.
+    """
+
+    key_file: str | None = None
+    id_column: str | None = None
+    occasion: str | None = None
 
 
 @dataclass(frozen=True)
 class SampleOptions:
-    """Which columns say how the people were drawn."""
+    """Which columns say how the people were drawn.
 
-    weights: Weights = None
-    strata: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The column with the stratum in which each person was drawn."),
-    ] = None
-    clusters: Clusters = None
+    Parameters
+    ----------
+    strata : NAME
+        The column with the stratum in which each person was drawn.
+    """
+
+    weights: str | None = None
+    strata: str | None = None
+    clusters: str | None = None
 
     def sample(self) -> Any:
         """The sample design, if any of them was given."""
@@ -213,18 +167,29 @@ def other_than(usual: object, value: object) -> object:
     return None if value == usual else value
 
 
+def sections(thing: Any) -> dict[str, str]:
+    """The sections of a docstring by their titles, and under "" what stands before the first."""
+    text, *titled = SECTION.split(inspect.cleandoc(thing.__doc__ or ""))
+    return {"": text.strip(), **dict(zip(titled[::2], titled[1::2], strict=True))}
+
+
+def examples(command: Callable[..., None]) -> list[str]:
+    """The examples in the docstring of a command; an indented line goes on with the one before."""
+    return re.sub(r"\n +", " ", sections(command)["Examples"]).splitlines()
+
+
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options of its groups in place of the arguments that hold them."""
+    """The command as the parser takes it: with the options of its groups in place of the arguments that hold them."""
     shown: list[inspect.Parameter] = []
     groups: dict[str, tuple[Any, list[str]]] = {}
     for name, argument in inspect.signature(command, eval_str=True).parameters.items():
-        is_group = is_dataclass(argument.annotation)
-        if not is_group:
-            shown.append(argument)
-            continue
-        options = inspect.signature(argument.annotation, eval_str=True).parameters
-        groups[name] = argument.annotation, list(options)
-        shown += options.values()
+        if is_dataclass(argument.annotation):
+            kind: Any = argument.annotation
+            options = inspect.signature(kind, eval_str=True).parameters
+            groups[name] = kind, list(options)
+            shown += [_declared(one, True, *kind.__mro__) for one in options.values()]
+        else:
+            shown.append(_declared(argument, argument.kind is argument.KEYWORD_ONLY, command))
 
     @functools.wraps(command)
     def expanded(**given: object) -> None:
@@ -234,8 +199,23 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         }
         command(**given, **values)
 
-    expanded.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in shown]
-    )
+    expanded.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     expanded.__annotations__ = {p.name: p.annotation for p in shown}
     return expanded
+
+
+def _declared(parameter: inspect.Parameter, option: bool, *places: Any) -> inspect.Parameter:
+    """The parameter with what the first docstring that describes it says: its names, and what its value is called."""
+    texts = (sections(place).get("Parameters", "") for place in (*places, sys.modules[__name__]))
+    form, help = next((e[1], e[2]) for text in texts for e in ENTRY.findall(text) if e[0] == parameter.name)
+    kind, info = parameter.annotation, typer.Option() if option else typer.Argument()
+    if get_origin(kind) is Annotated:
+        kind, info = get_args(kind)
+    words = form.split()
+    names = [word for word in words if word.startswith("-")]
+    if not any(name.startswith("--") for name in names) and parameter.default is not True:
+        names.insert(0, f"--{parameter.name.replace('_', '-')}")
+    info.param_decls = names if option else ()
+    info.metavar = next((word for word in words if word not in names), None)
+    info.help = " ".join(help.split())
+    return parameter.replace(annotation=Annotated[kind, info], kind=parameter.KEYWORD_ONLY)

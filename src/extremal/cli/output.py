@@ -9,15 +9,13 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
-
-import typer
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import extremal as ex
 from extremal._common import files
 from extremal.errors import FileError
 
-from . import options, show
+from . import show
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,9 +37,9 @@ class Result(Protocol):
 class Output:
     """Where a result goes, and the table that it has."""
 
-    target: options.Table = None
-    overwrite: options.Overwrite = False
-    as_json: options.Json = False
+    target: str | None = None
+    overwrite: bool = False
+    as_json: bool = False
     holds: ClassVar[str] = "Table"
 
     def check(self) -> None:
@@ -66,14 +64,14 @@ class Output:
 
 @dataclass(frozen=True)
 class MechanismOutput(Output):
-    """Where a result goes, and the certified mechanism that it has."""
+    """Where a result goes, and the certified mechanism that it has.
 
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help='Where to write the certified mechanism; "-" for a pipe.'
-        ),
-    ] = None
+    Parameters
+    ----------
+    target : --output -o FILE
+        Where to write the certified mechanism; "-" for a pipe.
+    """
+
     holds: ClassVar[str] = "Certified mechanism"
 
     def check(self) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 import extremal as ex
 from extremal.errors import FileError, OptionError
@@ -23,82 +21,52 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GoalOptions:
-    """What the survey is to show."""
+    """What the survey is to show.
 
-    width: Annotated[
-        float | None, typer.Option(help="Goal: every interval at most this wide, from end to end, e.g. 0.05.")
-    ] = None
-    difference: Annotated[
-        float | None,
-        typer.Option(help="Goal: detect a difference between two groups, e.g. 0.1 for 10 points."),
-    ] = None
-    coefficient: Annotated[
-        float | None,
-        typer.Option(
-            help="Goal: detect a log odds ratio per standard deviation of a covariate, in a logit model."
-        ),
-    ] = None
+    Parameters
+    ----------
+    width
+        Goal: every interval at most this wide, from end to end, e.g. 0.05.
+    difference
+        Goal: detect a difference between two groups, e.g. 0.1 for 10 points.
+    coefficient
+        Goal: detect a log odds ratio per standard deviation of a covariate, in a logit model.
+    """
+
+    width: float | None = None
+    difference: float | None = None
+    coefficient: float | None = None
 
 
 @dataclass(frozen=True)
 class LeastOptions:
-    """What the smallest epsilon is to reach."""
+    """What the smallest epsilon is to reach.
 
-    efficiency: Annotated[
-        float | None,
-        typer.Option(
-            help="Goal: the smallest epsilon for this efficiency, with proof; 0.25: 4 reports are worth 1 true answer."
-        ),
-    ] = None
-    half_width: Annotated[
-        float | None,
-        typer.Option(
-            "--half-width",
-            help="Goal: with a prior and --people, the smallest epsilon that gives shares to about ± this, with proof.",
-        ),
-    ] = None
+    Parameters
+    ----------
+    efficiency
+        Goal: the smallest epsilon for this efficiency, with proof; 0.25: 4 reports are worth 1 true answer.
+    half_width
+        Goal: with a prior and --people, the smallest epsilon that gives shares to about ± this, with proof.
+    """
+
+    efficiency: float | None = None
+    half_width: float | None = None
 
 
 def plan(
     *,
     source: options.PriorOptions,
-    mechanism: Annotated[
-        str | None, typer.Option("--mechanism", "-m", metavar="FILE", help="A certified mechanism file.")
-    ] = None,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(
-            "--epsilon", "-e", metavar="LIMIT", help="With a prior: the limit to design a mechanism for."
-        ),
-    ] = None,
-    people: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="How many people you will ask; with a prior and a goal, finds the smallest epsilon that reaches it.",
-        ),
-    ] = None,
+    mechanism: str | None = None,
+    epsilon: float | None = None,
+    people: int | None = None,
     goal: GoalOptions,
     least: LeastOptions,
-    power: Annotated[
-        float, typer.Option(help="The probability of detecting the difference or coefficient.")
-    ] = 0.8,
-    answer: Annotated[
-        str | None,
-        typer.Option(
-            help="The answer whose share differs or is modelled; the one that needs the most people if left out."
-        ),
-    ] = None,
+    power: float = 0.8,
+    answer: str | None = None,
     intervals: options.Intervals = "each",
-    confidence: Annotated[
-        float, typer.Option(help="Confidence level of intervals; tests are at the level 1 - confidence.")
-    ] = 0.95,
-    picture: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="Draw the precision by number of people and epsilon, as .png or .svg."
-        ),
-    ] = None,
+    confidence: float = 0.95,
+    picture: str | None = None,
     output: Output,
 ) -> None:
     """Say how many people you need for a goal, how precise the results will be, or which epsilon you need.
@@ -106,6 +74,31 @@ def plan(
     The goal is a width of intervals, a difference between groups or a coefficient. Give a mechanism file, or a prior
     with --epsilon. With a prior, --people and a goal, the command finds the smallest epsilon that reaches the goal.
     --efficiency, and --half-width with --people, also prove which epsilon is too small for any mechanism.
+
+    Parameters
+    ----------
+    mechanism : -m FILE
+        A certified mechanism file.
+    epsilon : -e LIMIT
+        With a prior: the limit to design a mechanism for.
+    people : N
+        How many people you will ask; with a prior and a goal, finds the smallest epsilon that reaches it.
+    power
+        The probability of detecting the difference or coefficient.
+    answer
+        The answer whose share differs or is modelled; the one that needs the most people if left out.
+    confidence
+        Confidence level of intervals; tests are at the level 1 - confidence.
+    picture : FILE
+        Draw the precision by number of people and epsilon, as .png or .svg.
+
+    Examples
+    --------
+    extremal plan --mechanism mechanism.json --width 0.05
+    extremal plan --mechanism mechanism.json --people 944
+    extremal plan --mechanism mechanism.json --difference 0.1 --power 0.8
+    extremal plan --prior 0.5,0.3,0.2 --people 944 --width 0.2
+    extremal plan --prior 0.5,0.3,0.2 --picture plan.svg
     """
     output.check()
     _check_picture(picture, output.overwrite)

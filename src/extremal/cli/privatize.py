@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal
 
 import extremal as ex
 from extremal._common.words import counted
@@ -28,74 +26,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReleaseOptions:
-    """What is written, and what is accepted on the way."""
+    """What is written, and what is accepted on the way.
 
-    missing: Annotated[
-        Literal["refuse", "drop"],
-        typer.Option(
-            "--missing",
-            "--unknown",
-            help="Stop at missing answers and at answers that the mechanism does not know, or drop them.",
-        ),
-    ] = "refuse"
-    unknown_as: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="Treat unknown and missing answers as this answer.")
-    ] = None
-    ledger: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="With a key: the file that records releases, so that a second report about the same "
-            'column of the same people is refused. By default next to the key file; "none" turns it off.',
-        ),
-    ] = None
-    correction: Annotated[
-        bool,
-        typer.Option(
-            "--correction",
-            help="Release answers that differ from those in the ledger, because they were corrected. Reports that "
-            "differ then show whose answer changed.",
-        ),
-    ] = False
-    order: Annotated[
-        Literal["check", "keep", "shuffle"],
-        typer.Option(
-            help="Refuse records whose order reveals answers (check), accept them (keep), or write all records in "
-            "random order (shuffle)."
-        ),
-    ] = "check"
-    allow_true_answers: options.AllowTrueAnswers = False
-    overwrite: options.Overwrite = False
-    as_json: options.Json = False
+    Parameters
+    ----------
+    missing : --missing --unknown
+        Stop at missing answers and at answers that the mechanism does not know, or drop them.
+    unknown_as : LABEL
+        Treat unknown and missing answers as this answer.
+    ledger : FILE
+        With a key: the file that records releases, so that a second report about the same column of the same people is
+        refused. By default next to the key file; "none" turns it off.
+    correction
+        Release answers that differ from those in the ledger, because they were corrected. Reports that differ then show
+        whose answer changed.
+    order
+        Refuse records whose order reveals answers (check), accept them (keep), or write all records in random order
+        (shuffle).
+    """
+
+    missing: Literal["refuse", "drop"] = "refuse"
+    unknown_as: str | None = None
+    ledger: str | None = None
+    correction: bool = False
+    order: Literal["check", "keep", "shuffle"] = "check"
+    allow_true_answers: bool = False
+    overwrite: bool = False
+    as_json: bool = False
 
 
 def privatize(
+    source: str,
     *,
-    source: Annotated[
-        str, typer.Argument(metavar="FILE", help='CSV or Parquet file; "-" reads from a pipe.')
-    ],
-    mechanism: Annotated[
-        list[str],
-        typer.Option(
-            "--mechanism",
-            "-m",
-            metavar="FILE",
-            help="The certified mechanism of the column; one for each --column.",
-        ),
-    ],
-    output: Annotated[
-        str,
-        typer.Option("--output", "-o", metavar="FILE", help='Where to write the reports; "-" for a pipe.'),
-    ],
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--column",
-            metavar="NAME",
-            help="The column to replace; may be repeated; needed unless the file has only one column.",
-        ),
-    ] = None,
-    columns: options.Columns = None,
+    mechanism: list[str],
+    output: str,
+    column: list[str] | None = None,
+    columns: str | None = None,
     drawing: options.KeyOptions,
     release: ReleaseOptions,
     reading: options.DataOptions,
@@ -104,6 +70,25 @@ def privatize(
 
     Everything else in the file stays as it is. The file may be larger than memory. The output appears under its name
     only when it is complete.
+
+    Parameters
+    ----------
+    source : FILE
+        CSV or Parquet file; "-" reads from a pipe.
+    mechanism : -m FILE
+        The certified mechanism of the column; one for each --column.
+    output : -o FILE
+        Where to write the reports; "-" for a pipe.
+    column : NAME
+        The column to replace; may be repeated; needed unless the file has only one column.
+
+    Examples
+    --------
+    extremal privatize survey.csv -o private.csv --column answer --mechanism mechanism.json
+    extremal privatize survey.csv -o repeatable.csv --column answer --mechanism mechanism.json --key-file secret.key
+        --id-column id
+    extremal privatize - -o - --column answer --mechanism mechanism.json < survey.csv > piped.csv
+    extremal privatize habits.csv -o together.csv --columns smokes,drinks --mechanism joint.json
     """
     from extremal.release.files.privatize import FileOptions
     from extremal.release.files.source import open_data
@@ -290,31 +275,13 @@ def _disclosed(name: Any, certified: ex.Certified) -> str:
 
 
 def round_numbers(
+    source: str,
     *,
-    source: Annotated[
-        str, typer.Argument(metavar="FILE", help='CSV or Parquet file with numbers; "-" for a pipe.')
-    ],
-    column: Annotated[str, typer.Option(metavar="NAME", help="The column of numbers.")],
-    points: Annotated[
-        str,
-        typer.Option(
-            metavar="A,B,C",
-            help="The points, increasing. The first and the last are the limits of the numbers.",
-        ),
-    ],
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="The same table with points, as .csv, .parquet or .json."
-        ),
-    ],
-    clip: Annotated[
-        bool,
-        typer.Option(
-            "--clip", help="Move numbers beyond a limit to that limit; without it they are refused."
-        ),
-    ] = False,
-    overwrite: options.Overwrite = False,
+    column: str,
+    points: str,
+    output: str,
+    clip: bool = False,
+    overwrite: bool = False,
     drawing: options.KeyOptions,
     reading: options.DataOptions,
 ) -> None:
@@ -324,6 +291,23 @@ def round_numbers(
     becomes 1000 with probability 0.34. So on average the mean stays the same. Rounding alone protects nobody:
     privatize the result next, with a mechanism that was designed with --utility mean. If you privatize it with a key,
     round it with the same key, ids and occasion, or a second run can give other points and so second reports.
+
+    Parameters
+    ----------
+    source : FILE
+        CSV or Parquet file with numbers; "-" for a pipe.
+    column : NAME
+        The column of numbers.
+    points : A,B,C
+        The points, increasing. The first and the last are the limits of the numbers.
+    output : -o FILE
+        The same table with points, as .csv, .parquet or .json.
+    clip
+        Move numbers beyond a limit to that limit; without it they are refused.
+
+    Examples
+    --------
+    extremal round survey.csv -o rounded.csv --column age --points 18,40,60,90
     """
     from extremal.draw.keys import check_given_name
     from extremal.release.files.source import open_data, read_texts
@@ -382,10 +366,21 @@ def _number(value: Any, column: str) -> float:
 
 
 def key(
-    path: Annotated[str, typer.Argument(metavar="FILE", help="The key file to create.")],
-    as_json: options.Json = False,
+    path: str,
+    *,
+    as_json: bool = False,
 ) -> None:
-    """Make a secret key for repeatable reports, in a new file that only you can read."""
+    """Make a secret key for repeatable reports, in a new file that only you can read.
+
+    Parameters
+    ----------
+    path : FILE
+        The key file to create.
+
+    Examples
+    --------
+    extremal key secret.key
+    """
     if path == "-":
         raise OptionError(
             "must be a file: a key on the screen or in a pipe is soon in a log",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal
 
 import extremal as ex
 from extremal.model.reading import split_labels
@@ -25,76 +23,70 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """The model, and how it is fitted."""
+    """The model, and how it is fitted.
 
-    model: Annotated[
-        Literal["logit", "probit", "multinomial", "ordinal", "ordinal-probit", "gaussian", "poisson"] | None,
-        typer.Option(
-            metavar="NAME",
-            help="logit, probit, multinomial, ordinal, ordinal-probit, gaussian or poisson; by default logit for two "
-            "answers and multinomial for more.",
-        ),
-    ] = None
-    answers: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,C",
-            help="The order of the answers: the reference first; for an ordinal model all answers, the lowest first.",
-        ),
-    ] = None
-    predictors: Annotated[
-        Literal["covariates", "shares", "prior", "corrected"],
-        typer.Option(
-            help="How the model treats private predictors; docs/regression.md explains the choices."
-        ),
-    ] = "covariates"
-    weights: options.Weights = None
-    clusters: options.Clusters = None
-    errors: Annotated[
-        Literal["information", "robust", "cluster"] | None,
-        typer.Option(
-            help="The standard errors; by default cluster with --clusters, robust with --weights, else information."
-        ),
-    ] = None
-    confidence: Annotated[float, typer.Option(help="Confidence level of each interval by itself.")] = 0.95
+    Parameters
+    ----------
+    model : NAME
+        logit, probit, multinomial, ordinal, ordinal-probit, gaussian or poisson; by default logit for two answers and
+        multinomial for more.
+    answers : A,B,C
+        The order of the answers: the reference first; for an ordinal model all answers, the lowest first.
+    predictors
+        How the model treats private predictors; docs/regression.md explains the choices.
+    errors
+        The standard errors; by default cluster with --clusters, robust with --weights, else information.
+    confidence
+        Confidence level of each interval by itself.
+    """
+
+    model: (
+        Literal["logit", "probit", "multinomial", "ordinal", "ordinal-probit", "gaussian", "poisson"] | None
+    ) = None
+    answers: str | None = None
+    predictors: Literal["covariates", "shares", "prior", "corrected"] = "covariates"
+    weights: str | None = None
+    clusters: str | None = None
+    errors: Literal["information", "robust", "cluster"] | None = None
+    confidence: float = 0.95
 
 
 def regress(
+    source: str,
+    formula: str,
+    last: str | None = None,
     *,
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help='CSV or Parquet file with reports and covariates; "-" for a pipe. Or give the mechanism here, '
-            "and the file last.",
-        ),
-    ],
-    formula: Annotated[str, typer.Argument(metavar="FORMULA", help='Such as "answer ~ age + C(sex)".')],
-    last: Annotated[
-        str | None,
-        typer.Argument(metavar="[FILE]", help="The file, if the mechanism came first.", show_default=False),
-    ] = None,
-    mechanism: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--mechanism",
-            "-m",
-            metavar="[COLUMN=]FILE",
-            help="The certified mechanism of the outcome; COLUMN=FILE for another private column, A,B=FILE for "
-            "columns whose reports were drawn together; may be repeated.",
-        ),
-    ] = None,
+    mechanism: list[str] | None = None,
     fit: ModelOptions,
-    effects: Annotated[
-        bool, typer.Option("--effects", help="Also print predicted shares and average marginal effects.")
-    ] = False,
-    tests: Annotated[bool, typer.Option("--tests", help="Also print a test of each term.")] = False,
+    effects: bool = False,
+    tests: bool = False,
     output: Output,
     reading: options.DataOptions,
 ) -> None:
     """Fit a model of how true answers depend on other columns, from reports.
 
     Exit status 1: the model does not fit, and you must not trust the coefficients of private predictors.
+
+    Parameters
+    ----------
+    source : FILE
+        CSV or Parquet file with reports and covariates; "-" for a pipe. Or give the mechanism here, and the file last.
+    formula : FORMULA
+        Such as "answer ~ age + C(sex)".
+    last : [FILE]
+        The file, if the mechanism came first.
+    mechanism : -m [COLUMN=]FILE
+        The certified mechanism of the outcome; COLUMN=FILE for another private column, A,B=FILE for columns whose
+        reports were drawn together; may be repeated.
+    effects
+        Also print predicted shares and average marginal effects.
+    tests
+        Also print a test of each term.
+
+    Examples
+    --------
+    extremal regress private.csv "answer ~ age" --mechanism mechanism.json --model ordinal
+    extremal regress private.csv "answer ~ age" -m mechanism.json --model ordinal --effects -o coefficients.csv
     """
     output.check()
     if last is not None:

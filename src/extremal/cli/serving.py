@@ -32,47 +32,36 @@ ADDRESS = re.compile(
 
 @dataclass(frozen=True)
 class Serving:
-    """Where a survey is served, and whom the server believes."""
+    """Where a survey is served, and whom the server believes.
 
-    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines in.")] = (
-        "127.0.0.1"
-    )
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the server; 0 takes a free one.")] = (
-        8600
-    )
-    url: Annotated[
-        str | None,
-        typer.Option(
-            "--url", metavar="URL", help="The public address of the survey, if it is behind a proxy."
-        ),
-    ] = None
-    tls_cert: Annotated[
-        str | None, typer.Option("--tls-cert", metavar="FILE", help="A TLS certificate, for https.")
-    ] = None
-    tls_key: Annotated[
-        str | None, typer.Option("--tls-key", metavar="FILE", help="The key of the TLS certificate.")
-    ] = None
-    origin: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="URL", help="Another site whose page may post reports, e.g. https://forms.example.org."
-        ),
-    ] = None
-    proxy: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="A proxy whose X-Forwarded-For is believed, e.g. 10.0.0.7; one on this machine is known.",
-        ),
-    ] = None
-    secret_file: Annotated[
-        str | None,
-        typer.Option(
-            "--secret-file",
-            metavar="FILE",
-            help="Keeps the secret of the results page the same after a restart; created if it does not exist.",
-        ),
-    ] = None
+    Parameters
+    ----------
+    host
+        The address to listen on; 0.0.0.0 lets other machines in.
+    port
+        Port of the server; 0 takes a free one.
+    url : URL
+        The public address of the survey, if it is behind a proxy.
+    tls_cert : FILE
+        A TLS certificate, for https.
+    tls_key : FILE
+        The key of the TLS certificate.
+    origin : URL
+        Another site whose page may post reports, e.g. https://forms.example.org.
+    proxy : ADDRESS
+        A proxy whose X-Forwarded-For is believed, e.g. 10.0.0.7; one on this machine is known.
+    secret_file : FILE
+        Keeps the secret of the results page the same after a restart; created if it does not exist.
+    """
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8600
+    url: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    origin: list[str] | None = None
+    proxy: list[str] | None = None
+    secret_file: str | None = None
 
     def serve(self, published: Published, place: str) -> None:
         """Serve until somebody ends it."""

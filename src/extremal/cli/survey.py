@@ -15,7 +15,7 @@ from extremal._common.words import missing
 from extremal.errors import SurveyError
 from extremal.estimation.promise import SURVEY, goal
 
-from . import options, show
+from . import show
 from .failure import CheckFailed
 from .output import Output, check_folder, check_target, write_text
 from .progress import progress
@@ -27,15 +27,6 @@ if TYPE_CHECKING:
     from extremal.collection.published import Published
     from extremal.collection.questionnaire import Findings
 
-File = Annotated[str, typer.Argument(metavar="SURVEY", help="The survey: survey.toml.")]
-Database = Annotated[
-    str | None,
-    typer.Option(
-        "--database",
-        metavar="FILE|URL",
-        help="Where reports are stored: an SQLite file (by default next to the survey) or postgresql://…",
-    ),
-]
 MOST_INVITATIONS = 1_000_000
 WAITING = "the newest five to nine follow with: extremal survey close"
 
@@ -52,10 +43,21 @@ class _extra(contextlib.ContextDecorator):
 
 
 def new(
-    survey: Annotated[str, typer.Argument(metavar="SURVEY", help="The file to create: survey.toml.")],
-    overwrite: options.Overwrite = False,
+    survey: str,
+    *,
+    overwrite: bool = False,
 ) -> None:
-    """Write a first survey with one private question, for you to edit."""
+    """Write a first survey with one private question, for you to edit.
+
+    Parameters
+    ----------
+    survey : SURVEY
+        The file to create: survey.toml.
+
+    Examples
+    --------
+    extremal survey new first.toml
+    """
     from extremal.collection.survey import template
 
     check_target(survey, overwrite)
@@ -132,11 +134,16 @@ class Checked:
         return rows
 
 
-def check(survey: File, output: Output) -> None:
+def check(survey: str, *, output: Output) -> None:
     """Check a survey, design its reports, and say what all reports of one person together can reveal.
 
     Each private question gets a mechanism: the rule by which answers turn into reports. It is designed once, written to
     a file next to the survey, and kept until you change what the survey asks. A lock file records what it was made for.
+
+    Examples
+    --------
+    extremal survey check survey.toml
+    extremal survey check survey.toml --json
     """
     from extremal.collection.designs import check as check_survey
     from extremal.collection.designs import same_id
@@ -159,23 +166,40 @@ def check(survey: File, output: Output) -> None:
 
 
 @_extra()
-def serve(survey: File, *, database: Database = None, server: Serving) -> None:
+def serve(survey: str, *, database: str | None = None, server: Serving) -> None:
     """Serve the questionnaire, store reports, and show results to whoever has the secret.
 
     Only this machine can reach it unless --host says otherwise. Ctrl-C ends it. Every report that the server has
     acknowledged is on disk.
+
+    Examples
+    --------
+    extremal survey serve survey.toml
+    extremal survey serve survey.toml --database postgresql://me@localhost/study
+    extremal survey serve survey.toml --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
+    extremal survey serve survey.toml --url https://survey.example.org/
     """
     server.serve(_published(survey), _place(survey, database))
 
 
 def form(
-    survey: File,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="The folder to create.")],
+    survey: str,
+    *,
+    output: str,
 ) -> None:
     """Write the questionnaire as a static folder for any web host.
 
     The form posts reports to the address `post` in survey.toml. Without one, respondents save their reports as files
     and send them to you.
+
+    Parameters
+    ----------
+    output : -o DIR
+        The folder to create.
+
+    Examples
+    --------
+    extremal survey form survey.toml -o form
     """
     from extremal.collection.page import page_of, write_form
 
@@ -188,19 +212,31 @@ def form(
 
 @_extra()
 def invite(
-    survey: File,
-    count: Annotated[int, typer.Option("--count", "-n", min=1, max=MOST_INVITATIONS, help="How many links.")],
-    url: Annotated[str, typer.Option("--url", metavar="URL", help="The public address of the survey.")],
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help='CSV file for the links; "-" for a pipe.')
-    ],
-    database: Database = None,
-    overwrite: options.Overwrite = False,
+    survey: str,
+    *,
+    count: Annotated[int, typer.Option(min=1, max=MOST_INVITATIONS)],
+    url: str,
+    output: str,
+    database: str | None = None,
+    overwrite: bool = False,
 ) -> None:
     """Make single-use links for a survey with invitation = true.
 
     The store keeps a hash of each link until the link is used, and then deletes it. Only the output file holds the
     links themselves. Keep it safe: whoever has it can answer.
+
+    Parameters
+    ----------
+    count : -n
+        How many links.
+    url : URL
+        The public address of the survey.
+    output : -o FILE
+        CSV file for the links; "-" for a pipe.
+
+    Examples
+    --------
+    extremal survey invite survey.toml --count 100 --url https://survey.example.org/ -o links.csv
     """
     from extremal.collection.store import create_store
 
@@ -219,13 +255,23 @@ def invite(
 
 @_extra()
 def add(
-    survey: File,
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Reports that respondents saved.")],
-    database: Database = None,
+    survey: str,
+    files: list[str],
+    *,
+    database: str | None = None,
 ) -> None:
     """Add reports that people saved as files, with the same checks as for reports that are posted.
 
     A file that you add twice counts once. Exit status 1: some reports were refused.
+
+    Parameters
+    ----------
+    files : FILE...
+        Reports that respondents saved.
+
+    Examples
+    --------
+    extremal survey add survey.toml report-1.json report-2.json
     """
     from extremal.collection.guard import LARGEST_BODY, Refusal, parse_submission
     from extremal.collection.store import Verdict, create_store
@@ -253,12 +299,11 @@ def add(
 
 @_extra()
 def export(
-    survey: File,
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help='.csv or .parquet; "-" for CSV in a pipe.')
-    ],
-    database: Database = None,
-    overwrite: options.Overwrite = False,
+    survey: str,
+    *,
+    output: str,
+    database: str | None = None,
+    overwrite: bool = False,
 ) -> None:
     """Write the reports as CSV or Parquet: one row per person in random order, and nothing about invitations.
 
@@ -267,6 +312,16 @@ def export(
 
     The command refuses if the survey's mechanisms have changed since the reports were drawn. Answers to questions of
     the kind `clear` are true answers; the limit does not cover them.
+
+    Parameters
+    ----------
+    output : -o FILE
+        .csv or .parquet; "-" for CSV in a pipe.
+
+    Examples
+    --------
+    extremal survey export survey.toml -o reports.csv
+    extremal survey export survey.toml -o reports.parquet
     """
     from extremal.collection.results import csv_text, parquet_bytes
     from extremal.collection.store import open_store
@@ -288,12 +343,16 @@ def export(
 
 
 @_extra()
-def close(survey: File, database: Database = None) -> None:
+def close(survey: str, *, database: str | None = None) -> None:
     """End a survey: no more reports are taken, and results and exports show the last ones.
 
     While a survey runs, results and exports grow by five reports at a time, or by a multiple of five, and the last five
     to nine wait. If they showed each report at once, two looks would tell what the newest person sent. Fewer than five
     reports are never shown. A closed survey stays closed.
+
+    Examples
+    --------
+    extremal survey close survey.toml
     """
     from extremal.collection.store import open_store
 
@@ -311,28 +370,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "add": add,
     "export": export,
     "close": close,
-}
-
-# Each but serve runs in a test, in a folder that holds survey.toml.
-EXAMPLES = {
-    "new": ["extremal survey new first.toml"],
-    "check": ["extremal survey check survey.toml", "extremal survey check survey.toml --json"],
-    "serve": [
-        "extremal survey serve survey.toml",
-        "extremal survey serve survey.toml --database postgresql://me@localhost/study",
-        "extremal survey serve survey.toml --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem",
-        "extremal survey serve survey.toml --url https://survey.example.org/",
-    ],
-    "form": ["extremal survey form survey.toml -o form"],
-    "invite": [
-        "extremal survey invite survey.toml --count 100 --url https://survey.example.org/ -o links.csv"
-    ],
-    "add": ["extremal survey add survey.toml report-1.json report-2.json"],
-    "export": [
-        "extremal survey export survey.toml -o reports.csv",
-        "extremal survey export survey.toml -o reports.parquet",
-    ],
-    "close": ["extremal survey close survey.toml"],
 }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import advice, options, show
+from . import advice, show
 from .failure import CheckFailed
 from .output import Output, check_folder
 from .progress import progress
@@ -23,19 +23,10 @@ BAR = 26  # characters of the picture of an interval
 
 
 def demo(
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="DIR", help="The folder for all files and the report.")
-    ] = "extremal-demo",
-    epsilon: Annotated[
-        float,
-        typer.Option(
-            "--epsilon",
-            "-e",
-            metavar="LIMIT",
-            help="The limit: no report makes any guess more than e^epsilon times as likely to be right.",
-        ),
-    ] = 0.7,
-    as_json: options.Json = False,
+    *,
+    output: str = "extremal-demo",
+    epsilon: float = 0.7,
+    as_json: bool = False,
 ) -> None:
     """Run every step on a real survey that ships with the package, and write a report to look at.
 
@@ -43,6 +34,17 @@ def demo(
     audit. Randomized response with the same leakage runs next to it for comparison. 300 simulated phones also answer
     through the survey server, if its packages are installed. Existing files of the same names in the folder are
     replaced.
+
+    Parameters
+    ----------
+    output : -o DIR
+        The folder for all files and the report.
+    epsilon : -e LIMIT
+        The limit: no report makes any guess more than e^epsilon times as likely to be right.
+
+    Examples
+    --------
+    extremal demo --output extremal-demo
     """
     from extremal.studies.demo.report import make
 
@@ -102,15 +104,27 @@ class DemoResult:
 
 
 def explore(
-    host: Annotated[
-        str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines in.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0 takes a free one.")] = 8501,
-    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    *,
+    host: str = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8501,
+    browser: bool = True,
 ) -> None:
     """Open the explorer: a local web page to plan a survey before you run it.
 
     Only this machine can reach it unless --host says otherwise, and data stays in memory. Ctrl-C ends it.
+
+    Parameters
+    ----------
+    host
+        The address to listen on; 0.0.0.0 lets other machines in.
+    port
+        Port of the page; 0 takes a free one.
+    browser
+        Open the page in a browser.
+
+    Examples
+    --------
+    extremal explore --port 8600 --no-browser
     """
     try:
         from extremal.explorer import serve
@@ -121,15 +135,27 @@ def explore(
 
 
 def reproduce(
-    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="The folder to write to.")],
-    figure: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="1a, 1b, ..., examples; all if left out; may be repeated."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the simulations.")] = None,
-    as_json: options.Json = False,
+    *,
+    output: str,
+    figure: list[str] | None = None,
+    seed: int | None = None,
+    as_json: bool = False,
 ) -> None:
-    """Recompute the paper's figures and numbers, with a verdict on each. Exit status 1: a check failed."""
+    """Recompute the paper's figures and numbers, with a verdict on each. Exit status 1: a check failed.
+
+    Parameters
+    ----------
+    output : -o DIR
+        The folder to write to.
+    figure : NAME
+        1a, 1b, ..., examples; all if left out; may be repeated.
+    seed
+        Seed of the simulations.
+
+    Examples
+    --------
+    extremal reproduce --output reproduced --figure 1a
+    """
     from extremal.studies.paper import SEED
     from extremal.studies.paper import reproduce as run
 

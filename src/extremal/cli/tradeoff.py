@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 import extremal as ex
 from extremal.errors import EpsilonError, FileError, OptionError
@@ -27,17 +25,14 @@ MOST_POINTS, USUAL_POINTS = 1000, 12
 
 @dataclass(frozen=True)
 class CurveOutput(Output):
-    """Where a curve goes, and its picture."""
+    """Where a curve goes, and its picture.
 
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help='The curve as .csv, .parquet, .json or .svg; "-" prints CSV.',
-        ),
-    ] = None
+    Parameters
+    ----------
+    target : --output -o FILE
+        The curve as .csv, .parquet, .json or .svg; "-" prints CSV.
+    """
+
     holds = "Curve"
 
     @property
@@ -55,28 +50,30 @@ class CurveOutput(Output):
 def tradeoff(
     *,
     source: options.PriorOptions,
-    epsilons: Annotated[
-        str | None,
-        typer.Option(
-            metavar="E,E,...",
-            help="The levels of epsilon; evenly spaced if left out, up to the level that allows true answers.",
-        ),
-    ] = None,
-    points: Annotated[
-        int | None, typer.Option(help="How many levels, without --epsilons: 12 if left out.")
-    ] = None,
-    samples: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N,N,...",
-            help="For a prior counted from samples of these sizes: the best utility if one epsilon must hold for "
-            "every prior that fits the sample.",
-        ),
-    ] = None,
+    epsilons: str | None = None,
+    points: int | None = None,
+    samples: str | None = None,
     utility: options.Utility = "shares",
     output: CurveOutput,
 ) -> None:
-    """Show what the best design is worth at each epsilon, next to randomized response with the same leakage."""
+    """Show what the best design is worth at each epsilon, next to randomized response with the same leakage.
+
+    Parameters
+    ----------
+    epsilons : E,E,...
+        The levels of epsilon; evenly spaced if left out, up to the level that allows true answers.
+    points
+        How many levels, without --epsilons: 12 if left out.
+    samples : N,N,...
+        For a prior counted from samples of these sizes: the best utility if one epsilon must hold for every prior that
+        fits the sample.
+
+    Examples
+    --------
+    extremal tradeoff --prior 0.5,0.3,0.2
+    extremal tradeoff --data survey.csv --column answer --epsilons 0.1,0.5,1 -o curve.csv
+    extremal tradeoff --prior 0.5,0.3,0.2 --epsilons 0.7 --samples 100,1000,10000
+    """
     output.check()
     prior = learn(source).prior
     result: TradeoffResult | SamplesResult

@@ -170,6 +170,7 @@ let numbers document =
   must (get "format" = Text "extremal-mechanism") "not a mechanism file";
   must (get "version" = Number "2" && get "bits" = Number "62") "not a mechanism file of version 2";
   let n = List.length (list (get "inputs")) and m = List.length (list (get "outputs")) in
+  must (n * m <= 1 lsl 24) "too large";
   let doubles value = List.map (fun x -> double (text x)) (list value) in
   let level = double (text (get "epsilon")) in
   let prior = doubles (get "prior") in

@@ -61,17 +61,29 @@ Definition row_sums (n : nat) (columns : seq (seq Z)) : seq Z :=
 
 Definition fits (n : nat) (s : seq Z) := Nat.eqb (size s) n && all (Z.leb 0) s.
 
+(** The form of a file is that which the library demands. Sums of doubles are rounded: that of a prior by less than 4e-16,
+    and a set may miss its center and the prior of the file by 2^-39. *)
+Definition at_most_slack (u x : Z) := x * 2 ^ 39 <=? u.
+
+Definition near_set (u : Z) (b : bounds) (p : seq Z) :=
+  [&& all (fun i => at_most_slack u (i.2 - i.1)) (zip p (lowers b)),
+      all (fun i => at_most_slack u (i.1 - i.2)) (zip p (uppers b)) &
+      at_most_slack u (zsum [seq Z.abs (i.1 - i.2) | i <- zip p (centers b)] - movement b)].
+
+Definition well_formed_set (n : nat) (u : Z) (p : seq Z) (b : bounds) :=
+  [&& [&& fits n (centers b), fits n (lowers b) & fits n (uppers b)], (0 <=? movement b) && (movement b <=? 2 * u),
+      all (fun i => (i.1 <=? i.2) && (i.2 <=? u)) (zip (lowers b) (uppers b)),
+      at_most_slack u (Z.abs (zsum (centers b) - u)), near_set u b (centers b) & near_set u b p].
+
 Definition well_formed (f : numbers) : bool :=
   let n := size (masses f) in
   let u := denominator f in
   [&& Nat.leb 2 n, Nat.leb 1 (size (columns f)), 0 <=? level f, 0 <=? power f, 0 <? u,
-      all (fun p => (0 <? p) && (p <=? u)) (masses f),
-      Z.abs (zsum (masses f) - u) * 10 ^ 9 <=? u,
+      all (fun p => u <=? p * 10 ^ 150) (masses f),
+      (-7 * u <? 2 ^ 54 * (zsum (masses f) - u)) && (2 ^ 54 * (zsum (masses f) - u) <? 6 * u),
       all (fits n) (columns f),
       all (Z.eqb whole) (row_sums n (columns f)) &
-      if set_bounds f is Some b then
-        [&& fits n (centers b), fits n (lowers b), fits n (uppers b), 0 <=? movement b & 0 <? zsum (centers b)]
-      else true].
+      if set_bounds f is Some b then well_formed_set n u (masses f) b else true].
 
 (** One prior cannot move. A set is widened so that its center sums to 1 exactly; unit: 1 / (2 s u). *)
 Definition mass_rows (center up down column : seq Z) : seq (row Z) := zip (zip center column) (zip up down).
@@ -620,7 +632,9 @@ Lemma well_formed_facts : well_formed f -> facts.
 Proof.
 case/and5P=> /Nat.leb_le n2 /Nat.leb_le m1 /Z.leb_le l0 /Z.leb_le p0 /andP [/Z.ltb_lt u0].
 case/and5P=> /(all_nthP 0%Z) pos _ /[dup] cf /(all_nthP [::]) fit /(all_nthP 0%Z) rows sets.
-have pos' (x : 'I_n) : (0 <? nth 0%Z (masses f) x)%Z by have /andP [] := pos x (ltn_ord x).
+have pos' (x : 'I_n) : (0 <? nth 0%Z (masses f) x)%Z.
+  apply/Z.ltb_lt/Z.nle_gt => neg; have /Z.leb_le := pos x (ltn_ord x); apply/Z.lt_nge.
+  by apply: Z.le_lt_trans u0; apply: Z.mul_nonpos_nonneg.
 split=> //.
 - by apply/ssrnat.leP; lia.
 - apply/andP; split; first exact/Nat.eqb_eq.
@@ -629,7 +643,8 @@ split=> //.
 - by move=> x; rewrite (z2r_lt R 0); apply: pos'.
 - by move=> y; apply: fit.
 - by move=> x; apply/esym/Z.eqb_eq/rows; rewrite row_sums_size.
-by move=> b e; move: sets; rewrite e => /and5P [? ? ? /Z.leb_le ? /Z.ltb_lt ?].
+move=> b e; move: sets; rewrite e => /and5P [/and3P [fc fl fu] /andP [/Z.leb_le r0 _] _ /Z.leb_le s1 _]; split=> //.
+by move: s1; have -> : (2 ^ 39 = 549755813888)%Z by []; lia.
 Qed.
 
 Lemma weight_ge0 : facts -> forall x y, 0 <= weight x y.

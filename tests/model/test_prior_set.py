@@ -1,6 +1,7 @@
 """Sets of priors, and the worst case of the leakage over them."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -203,6 +204,29 @@ def test_the_nominal_prior_lies_in_the_set_however_rare_labels_are():
     for total in (1, 10, 1000):
         found = ex.PriorSet.from_counts([total, *[0] * 99], confidence=0.05)
         assert found.contains(found.nominal)
+
+
+def test_a_prior_misses_its_set_by_at_most_what_rounding_may_exactly():
+    """In fractions, for numbers at both sides of the limit and next to it."""
+    rng = np.random.default_rng(8)
+    center = np.array([0.25, 0.25, 0.5])
+    seen = set()
+    for _ in range(2000):
+        lower, upper = np.zeros(3), np.ones(3)
+        p = center + rng.choice([0, 2.0**-40, -(2.0**-40), 2.0**-39, 1e-3], size=3)
+        k, off = int(rng.integers(3)), rng.choice([0.5, 1, 1, 2]) * 2.0**-39
+        if rng.random() < 0.5:
+            lower[k] = min(np.nextafter(p[k] + off, rng.choice([0, p[k] + off, 1])), center[k])
+        else:
+            upper[k] = max(np.nextafter(p[k] - off, rng.choice([0, p[k] - off, 1])), center[k])
+        radius = float(rng.choice([0.0, 2.0**-40, 2.0**-39, 1e-3, 2.0]))
+        made = ex.PriorSet(ex.Prior(center), center, lower, upper, radius, 1.0)
+        q, c, l, u = ([Fraction(x) for x in numbers.tolist()] for numbers in (p, center, lower, upper))
+        missed = [abs(sum(q) - 1), sum(abs(x - y) for x, y in zip(q, c, strict=True)) - Fraction(radius)]
+        missed += [x - y for x, y in zip([*l, *q], [*q, *u], strict=True)]
+        assert made.contains(p) == (max(missed) <= Fraction(1, 2**39))
+        seen.add(made.contains(p))
+    assert seen == {True, False}
 
 
 def test_sets_say_what_they_are():

@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import subprocess
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -154,6 +155,71 @@ def a_smaller_set(rng, document, w):
         s["upper"] = [repr(max(x, 0.5 * (x + float(u)))) for x, u in zip(p, s["upper"], strict=True)]
 
 
+def an_odd_radius(rng, document, w):
+    """As large as a radius may be, or larger."""
+    if document["prior_set"] is not None:
+        document["prior_set"]["radius"] = repr(float(rng.choice([2, math.nextafter(2, 3), 2.5, 1e300])))
+
+
+def about(rng, number):
+    """A number from 0 on that rounding might have made of this one, or next to it."""
+    number = max(number, 0.0)
+    return repr(float(rng.choice([math.nextafter(number, 0), number, math.nextafter(number, 2)])))
+
+
+def what_is_missed(rng):
+    """What a set may miss its center and the prior by, or less or more."""
+    return 2.0**-39 * float(rng.choice([0, 0.5, 1, 1, 1, 1.01, 2, 1e9]))
+
+
+def an_odd_bound(rng, document, w):
+    """Bounds that just hold the center or the prior or do not, that are above 1, or in the wrong order."""
+    s = document["prior_set"]
+    if s is not None:
+        k = int(rng.integers(len(s["center"])))
+        near = float(rng.choice([float(s["center"][k]), float(document["prior"][k])]))
+        if rng.random() < 0.5:
+            s["lower"][k] = about(rng, near + what_is_missed(rng))
+        else:
+            s["upper"][k] = about(rng, float(rng.choice([near - what_is_missed(rng), 1.0])))
+
+
+def a_prior_away(rng, document, w):
+    """A set whose radius is about as large as the prior is away from its center."""
+    s = document["prior_set"]
+    if s is not None:
+        n = len(s["center"])
+        center = 0.9 * np.array([float(x) for x in s["center"]])
+        center[int(rng.integers(n))] += 1 - float(center.sum())
+        distance = sum(
+            abs(Fraction(x) - Fraction(float(y))) for x, y in zip(center, document["prior"], strict=True)
+        )
+        s.update(center=[repr(x) for x in center.tolist()], lower=["0.0"] * n, upper=["1.0"] * n)
+        s["radius"] = about(rng, float(distance) - what_is_missed(rng))
+
+
+def a_sum_that_is_off(rng, document, w):
+    """Probabilities of the prior, or of the center, that sum to 1 up to rounding, or not."""
+    s = document["prior_set"]
+    holder, name = (document, "prior") if s is None or rng.random() < 0.5 else (s, "center")
+    numbers = [float(x) for x in holder[name]]
+    k = int(np.argmax(numbers))
+    off = float(rng.choice([2.0**-53, 2.0**-51, 2.0**-39, 1e-10, 1e-6]))
+    numbers[k] += off * int(rng.choice([-3, -2, -1, 1, 2]))
+    holder[name] = [repr(x) for x in numbers]
+
+
+def a_probability_next_to_none(rng, document, w):
+    """The least that the library takes, or less."""
+    p = [float(x) for x in document["prior"]]
+    k = int(rng.integers(len(p)))
+    p[k - 1] += p[k]
+    p[k] = float(rng.choice([1e-150, 1e-150, math.nextafter(1e-150, 0), 5e-324]))
+    document["prior"] = [repr(x) for x in p]
+    if document["prior_set"] is not None:
+        document["prior_set"].update(radius="2.0", lower=["0.0"] * len(p), upper=["1.0"] * len(p))
+
+
 def a_set_without_center(rng, document, w):
     if document["prior_set"] is not None:
         document["prior_set"].update(center=["0.0"] * len(document["prior"]), radius="2.0")
@@ -175,9 +241,11 @@ def a_column_less(rng, document, w):
     document["weights"].pop()
 
 
+ODD = (an_odd_radius, an_odd_bound, a_prior_away, a_sum_that_is_off, a_probability_next_to_none)
 BEFORE = (
     *(as_it_is, exactly_what_leaks, a_level_just_below, another_level, weight_moved, rows_swapped),
     *(a_row_too_long, another_prior, a_prior_that_is_none, a_larger_set, a_smaller_set, a_set_without_center),
+    *ODD,
 )
 AFTER = (a_row_named_wrongly, a_column_less)
 
@@ -225,6 +293,8 @@ def forged(rng, document, how):
     if how in BEFORE:
         how(rng, document, w)
         document["weights"] = written(w)
+        if how in ODD:  # it is the form that decides
+            document["epsilon"] = "800.0"
     else:
         how(rng, document, w)
     leaks = leakage(document, w)
@@ -250,13 +320,14 @@ def agree(made, folder):
 
 
 def test_the_checker_python_and_the_browser_agree_on_files_and_forgeries(tmp_path):
-    made = files(11, 140)
+    made = files(11, 190)
     said = agree(made, tmp_path)
     accepted = {name for (name, _), words in zip(made, said, strict=True) if words[0]}
     refused = {name for (name, _), words in zip(made, said, strict=True) if not words[0]}
     assert {"as_it_is", "exactly_what_leaks", "weight_moved", "a_smaller_set"} <= accepted
     assert {"a_level_just_below", "a_row_too_long", "a_larger_set", "a_set_without_center"} <= refused
     assert {how.__name__ for how in AFTER} <= refused
+    assert {how.__name__ for how in ODD} <= accepted & refused
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -23,7 +24,7 @@ from .labels import Labels
 
 KINDS = ("both", "intervals", "l1")
 WHOLE_SIMPLEX = 2.0  # no two distributions are further apart
-SLACK = 1e-12  # how far outside of a set rounding may put a prior that belongs to it
+SLACK = 2.0**-39  # how far outside of a set rounding may put a prior that belongs to it; exact in sums
 ROUNDING = 1e-9  # of a bound: the intervals are widened by as much, because of how they are computed
 
 
@@ -67,8 +68,13 @@ def bounds_in_order(
     return l, checks.numbers(upper, "upper", size=len(l), error=PriorError), labels
 
 
-def check_bounds(l: Floats, u: Floats, names: Labels) -> None:
-    """Refuse bounds between which no prior lies."""
+def at_most_slack(*terms: Iterable[float]) -> bool:
+    """Whether the exact sum of doubles is at most SLACK: rounding a sum to the nearest double keeps its sign."""
+    return math.fsum(chain(*terms, (-SLACK,))) <= 0
+
+
+def check_order(l: Floats, u: Floats, names: Labels) -> None:
+    """Refuse bounds that are no interval of probabilities."""
     bad = ~((l >= 0) & (l <= u) & (u <= 1))
     if bad.any():
         k = int(np.argmax(bad))
@@ -77,6 +83,11 @@ def check_bounds(l: Floats, u: Floats, names: Labels) -> None:
             given=f"[{l[k]:g}, {u[k]:g}] for {names[k]!r}",
             remedy="swap or clip them",
         )
+
+
+def check_bounds(l: Floats, u: Floats, names: Labels) -> None:
+    """Refuse bounds between which no prior lies."""
+    check_order(l, u, names)
     if math.fsum(l) > 1 + SLACK or math.fsum(u) < 1 - SLACK:
         raise PriorError(
             "some prior must lie within the intervals",

@@ -27,8 +27,10 @@ from .evidence import (
     CountedAnswers,
     Evidence,
     around,
+    at_most_slack,
     bounds_in_order,
     check_bounds,
+    check_order,
 )
 from .labels import Labels, check_labels
 from .prior import Prior, check_prior
@@ -89,7 +91,7 @@ class PriorSet:
             object.__setattr__(self, name, values)
         sizes = {len(values) for values in (self.center, self.lower, self.upper)}
         held = sizes == {check_prior(self.nominal).size} and self.contains(self.center)
-        if not (held and self.contains(self.nominal)):
+        if not (held and self.center.min() >= 0 and self.contains(self.nominal)):
             raise PriorError(
                 "a prior set must hold its center and its nominal prior",
                 given=f"{shorten(self.center.tolist())} and {self.nominal!r}",
@@ -106,7 +108,7 @@ class PriorSet:
         object.__setattr__(self, "radius", radius)
         confidence = checks.number(self.confidence, "confidence", above=0, most=1, remedy="0.95 is usual")
         object.__setattr__(self, "confidence", confidence)
-        check_bounds(self.lower, self.upper, self.nominal.labels)
+        check_order(self.lower, self.upper, self.nominal.labels)
         self._check_evidence()
 
     def _check_evidence(self) -> None:
@@ -424,12 +426,16 @@ class PriorSet:
             if isinstance(prior, Prior)
             else checks.numbers(prior, "prior", error=PriorError)
         )
-        return bool(
-            len(p) == self.size
-            and abs(math.fsum(p) - 1) <= SLACK
-            and np.all(p >= self.lower - SLACK)
-            and np.all(p <= self.upper + SLACK)
-            and np.abs(p - self.center).sum() <= self.radius + SLACK
+        if len(p) != self.size:
+            return False
+        below, above = p < self.lower, p > self.upper
+        less, more = np.minimum(p, self.center), np.maximum(p, self.center)
+        return (
+            at_most_slack(p, [-1])
+            and at_most_slack(-p, [1])
+            and all(map(at_most_slack, zip(self.lower[below], -p[below], strict=True)))
+            and all(map(at_most_slack, zip(p[above], -self.upper[above], strict=True)))
+            and at_most_slack(more, -less, [-self.radius])
         )
 
     def worst_priors(self, columns: ArrayLike) -> Floats:

@@ -25,6 +25,10 @@ function must(holds, message) {
   if (!holds) throw new ExtremalError(message);
 }
 
+function mustRead(holds, problem) {
+  must(holds, `This mechanism file is malformed: ${problem}.`);
+}
+
 /** The mechanism in a file: its text, or what JSON.parse makes of it. Call verify() before you draw. */
 export function load(json) {
   must(
@@ -58,11 +62,11 @@ class Mechanism {
       "This mechanism file has members that it should not have, or lacks some.",
     );
     const lists = ["inputs", "outputs", "prior", "weights"];
-    must(lists.every((name) => Array.isArray(file[name])), "This mechanism file is malformed: a list is missing.");
+    mustRead(lists.every((name) => Array.isArray(file[name])), "a list is missing");
     const [n, m] = [file.inputs.length, file.outputs.length];
-    must(
+    mustRead(
       n >= 2 && m >= 1 && file.prior.length === n && file.weights.length === m && file.bits === Number(BITS),
-      "This mechanism file is malformed: its lists do not fit together.",
+      "its lists do not fit together",
     );
     must(n * m <= 1 << 24, "This mechanism file is too large.");
     this.#file = structuredClone(file);
@@ -96,16 +100,15 @@ class Mechanism {
    */
   async verify() {
     const { epsilon, prior, prior_set: priors } = this.#file;
-    must(isDecimal(epsilon) && Number(epsilon) >= 0, "This mechanism file is malformed: its epsilon is no number.");
-    must(
-      prior.every((p) => isDecimal(p) && Number(p) > 0 && Number(p) <= 1),
-      "This mechanism file is malformed: a probability is not between 0 and 1.",
+    mustRead(isDecimal(epsilon) && Number(epsilon) >= 0, "its epsilon is no number");
+    mustRead(
+      prior.every((p) => isDecimal(p) && Number(p) >= 1e-150),
+      "a probability is too small",
     );
-    must(Math.abs(prior.reduce((sum, p) => sum + Number(p), 0) - 1) <= 1e-9, "The probabilities do not sum to 1.");
     for (const row of this.#weights) {
       must(sum(row) === WHOLE, "A row of weights does not sum to 2^62.");
     }
-    const masses = [knownPrior(prior), ...(priors === null ? [] : [setOfPriors(priors, prior.length)])];
+    const masses = [knownPrior(prior), ...(priors === null ? [] : [setOfPriors(priors, prior)])];
     const [c, k] = expBelow(Number(epsilon));
     for (let y = 0; y < this.#file.outputs.length; y++) {
       const column = this.#weights.map((row) => row[y]);
@@ -203,7 +206,7 @@ function keyOf(label) {
 
 function numbered(labels) {
   const rows = new Map(labels.map((label, i) => [keyOf(label), i]));
-  must(rows.size === labels.length, "This mechanism file is malformed: a label occurs twice.");
+  mustRead(rows.size === labels.length, "a label occurs twice");
   return rows;
 }
 
@@ -211,20 +214,20 @@ function numbered(labels) {
 function rowsOfWeights(columns, n) {
   const rows = Array.from({ length: n }, () => Array(columns.length).fill(0n));
   columns.forEach((column, y) => {
-    must(Array.isArray(column), "This mechanism file is malformed: a column is no list.");
+    mustRead(Array.isArray(column), "a column is no list");
     for (const pair of column) {
-      must(
+      mustRead(
         Array.isArray(pair) && pair.length === 2 && /^[1-9]\d{0,18}$/.test(pair[0]) && typeof pair[1] === "string",
-        "This mechanism file is malformed: a weight is no whole number.",
+        "a weight is no whole number",
       );
       const weight = BigInt(pair[0]);
       for (const range of pair[1].split(",")) {
         const ends = /^(\d{1,8})(?:-(\d{1,8}))?$/.exec(range);
-        must(ends, "This mechanism file is malformed: rows are not numbered.");
+        mustRead(ends, "rows are not numbered");
         const [first, last] = [Number(ends[1]), Number(ends[2] ?? ends[1])];
-        must(first <= last && last < n, "This mechanism file is malformed: there is no such row.");
+        mustRead(first <= last && last < n, "there is no such row");
         for (let i = first; i <= last; i++) {
-          must(rows[i][y] === 0n, "This mechanism file is malformed: a weight is given twice.");
+          mustRead(rows[i][y] === 0n, "a weight is given twice");
           rows[i][y] = weight;
         }
       }
@@ -250,31 +253,40 @@ function overOneDenominator(texts) {
 // A prior center_i / total in whole numbers, and how far it may move: by up_i and down_i, by `movable` in all.
 
 function knownPrior(prior) {
-  const [center] = overOneDenominator(prior);
-  return { center, total: sum(center), up: [], down: [], movable: 0n };
+  const [center, u] = overOneDenominator(prior);
+  const total = sum(center);
+  const off = (total - u) << 54n; // rounded to a double, the sum is 1 up to 4e-16
+  must(-7n * u < off && off < 6n * u, "The probabilities do not sum to 1.");
+  return { center, total, up: [], down: [], movable: 0n };
 }
 
 /** A set of priors, widened so that it holds its center divided by the exact sum; in units of 1 / (2 s u). */
-function setOfPriors(set, n) {
+function setOfPriors(set, prior) {
+  const n = prior.length;
   const lists = [set.center, set.lower, set.upper];
-  must(
+  mustRead(
     Object.keys(set).sort().join() === "center,confidence,description,lower,radius,upper" &&
       lists.every((list) => Array.isArray(list) && list.length === n && list.every(isDecimal)) &&
       isDecimal(set.radius),
-    "This mechanism file is malformed: its set of priors is none.",
+    "its set of priors is none",
   );
-  const [scaled, u] = overOneDenominator([...lists.flat(), set.radius]);
-  const [a, lower, upper, r] = [scaled.slice(0, n), scaled.slice(n, 2 * n), scaled.slice(2 * n, 3 * n), scaled[3 * n]];
-  const s = sum(a);
-  must(s > 0n, "This mechanism file is malformed: its set of priors is none.");
+  const [scaled, u] = overOneDenominator([...lists.flat(), ...prior, set.radius]);
+  const [a, lower, upper, p] = [0, 1, 2, 3].map((k) => scaled.slice(k * n, (k + 1) * n));
+  const [r, s] = [scaled[4 * n], sum(a)];
+  const slight = (x) => x << 39n <= u; // what rounding may miss
+  const holds = (q) =>
+    q.every((x, i) => slight(lower[i] - x) && slight(x - upper[i])) && slight(sum(q.map((x, i) => size(x - a[i]))) - r);
+  mustRead(
+    r <= 2n * u && lower.every((x, i) => x <= upper[i] && upper[i] <= u) && slight(size(s - u)) && holds(a) && holds(p),
+    "its set of priors is none",
+  );
   const center = a.map((x) => 2n * u * x);
-  const positive = (x) => (x > 0n ? x : 0n);
   return {
     center,
     total: 2n * s * u,
     up: center.map((x, i) => positive(2n * s * upper[i] - x)),
     down: center.map((x, i) => positive(x - 2n * s * lower[i])),
-    movable: r * s + s * (s > u ? s - u : u - s),
+    movable: r * s + s * size(s - u),
   };
 }
 
@@ -296,6 +308,14 @@ function smallestSum({ center, up, down, movable }, weights) {
   return value;
 }
 
+function positive(x) {
+  return x > 0n ? x : 0n;
+}
+
+function size(x) {
+  return x < 0n ? -x : x;
+}
+
 function sum(numbers) {
   return numbers.reduce((total, x) => total + x, 0n);
 }
@@ -303,16 +323,11 @@ function sum(numbers) {
 /** [a, k] with a / 2^k <= e^epsilon, short of it by less than 2^-90 of e^epsilon - 1: rounded down at every step. */
 function expBelow(epsilon) {
   if (epsilon <= 0) return [1n, 0n];
-  const level = Math.min(epsilon, 800);
-  const bits = new BigUint64Array(Float64Array.of(level).buffer)[0];
-  const biased = Number((bits >> 52n) & 0x7ffn);
-  const fraction = biased === 0 ? bits & 0xfffffffffffffn : (bits & 0xfffffffffffffn) | (1n << 52n);
-  const power = Math.max(biased, 1) - 1075; // level = fraction * 2^power
-  const exponent = fraction.toString(2).length + power; // level < 2^exponent
+  const [[level], unit] = overOneDenominator([Math.min(epsilon, 800)]);
+  const exponent = level.toString(2).length - 1074; // level / unit < 2^exponent
   const s = BigInt(Math.max(exponent, 0));
   const k = 128n + 2n * s + BigInt(Math.max(-exponent, 0));
-  const shift = k - s + BigInt(power);
-  const x = shift >= 0n ? fraction << shift : fraction >> -shift;
+  const x = (level << (k - s)) / unit;
   let [total, term] = [1n << k, 1n << k];
   for (let j = 1n; term > 0n; j++) {
     term = ((term * x) >> k) / j;

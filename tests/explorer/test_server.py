@@ -21,10 +21,9 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from extremal._common.web import is_loopback
-from extremal.explorer import guard, pool, serve, server
-from extremal.explorer.guard import LARGEST_BODY, is_own_name
+from extremal.explorer import pool, serve, server
 from extremal.explorer.pool import module_path
-from extremal.explorer.server import redirect_file, running
+from extremal.explorer.server import LARGEST_BODY, is_own_name, redirect_file, running
 from extremal.explorer.worker import Worker, read_task
 from tests.support.wording import refused
 
@@ -176,7 +175,7 @@ def status_of(connection):
 
 
 def test_tasks_beyond_the_limit_are_refused_and_accepted_again_when_others_are_given_up(link):
-    unfinished = [opened_task(link, b"{", 100) for _ in range(guard.MOST_TASKS)]
+    unfinished = [opened_task(link, b"{", 100) for _ in range(server.MOST_TASKS)]
     try:
         wait_for(lambda: post(link, "shell", {})[0] == 503)
         status, _, content = post(link, "explore", {"state": STATE})
@@ -191,7 +190,7 @@ def test_tasks_beyond_the_limit_are_refused_and_accepted_again_when_others_are_g
 
 
 def test_a_body_that_does_not_arrive_is_given_up(monkeypatch):
-    monkeypatch.setattr(guard, "READ_SECONDS", 0.05)
+    monkeypatch.setattr(server, "READ_SECONDS", 0.05)
     with running() as link, opened_task(link, b"{", 100) as connection:
         assert status_of(connection) == 400
 

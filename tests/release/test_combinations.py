@@ -263,14 +263,14 @@ def test_a_copied_key_has_no_ledger_and_its_reports_are_a_second_draw_as_documen
 KILLED = """
 import os, sys
 from extremal.certification.certified import load
-from extremal.release.files import atomic
+from extremal._common import files
 from extremal.release.files.parquet import ParquetData
 import extremal as ex
 
 def killed(*arguments):
     os._exit(9)  # as a power failure would: no clean-up, no exit handlers
 
-atomic._publish = killed
+files._publish = killed
 how = {"keyed": ex.Keyed("secret.key", "id"), "ledger": "ledger"}
 ex.privatize("s.csv", {"a": load("c.json")}, target="t.csv", **how)
 """

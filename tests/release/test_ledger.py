@@ -15,11 +15,11 @@ import pandas as pd
 import pytest
 
 import extremal as ex
+from extremal._common import files
 from extremal.certification.certify import certify
 from extremal.draw.ids import id_blocks
 from extremal.errors import FileError, KeyingError
 from extremal.release import ledger as module
-from extremal.release.files import atomic
 from extremal.release.ledger import Entry, People
 from tests.support import wording
 from tests.support.aes import aes_256
@@ -517,13 +517,13 @@ def test_a_file_that_was_published_stays_in_the_ledger_though_its_folder_cannot_
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_an_interrupt_just_after_publication_takes_no_entry_back(tmp_path, ledger, monkeypatch, overwrite):
     target = tmp_path / "target.csv"
-    publish = atomic._publish
+    publish = files._publish
 
     def interrupted(*how):
         publish(*how)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(atomic, "_publish", interrupted)
+    monkeypatch.setattr(files, "_publish", interrupted)
     how = {"keyed": ex.Keyed(KEY, "id"), "ledger": ledger, "overwrite": overwrite}
     with pytest.raises(KeyboardInterrupt):
         ex.privatize(survey(tmp_path), {"answer": C}, target=target, **how)

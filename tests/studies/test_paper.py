@@ -19,8 +19,8 @@ from extremal.studies.paper import (
     SEED,
     choose,
     reproduce,
-    simulation,
 )
+from extremal.studies.paper import figures_2_3 as simulation
 from extremal.studies.paper.figure_4 import region
 from extremal.studies.paper.panel import write_csv
 from extremal.theory import closed_form

@@ -27,12 +27,10 @@ from ..model.levels import check_epsilon
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
+from ..model.reading import Numbers, read_table
 from . import file as mechanism_file
 from .exact import checked_weights, exact_masses, largest_exact_lift
-from .proof import (
-    is_at_most,
-    log_above,
-)
+from .proof import is_at_most, log_above
 from .stored import encode_label
 from .weights import BITS
 
@@ -392,6 +390,14 @@ def load(path: str | os.PathLike[str]) -> Certified:
     0.6
     """
     return Certified.from_json(mechanism_file.read_text(path))
+
+
+def read_numbers(text: str) -> Numbers:
+    """Labels and numbers as people type, paste and store them; those of a mechanism file once it is proved."""
+    if text.lstrip("\ufeff \t\r\n")[:1] == "{" and '"extremal-mechanism"' in text:
+        prior = Certified.from_json(text.removeprefix("\ufeff")).prior
+        return Numbers(list(prior.labels), prior.probabilities.tolist())
+    return read_table(text)
 
 
 def is_nominal(prior: Prior, priors: PriorSet) -> bool:

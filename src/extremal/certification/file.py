@@ -8,25 +8,21 @@ docs/file-format.md is the specification for other languages.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
-import secrets
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._common.files import file_name, read_bytes, reason, utf8_text
+from .._common.files import file_name, read_bytes, reason, utf8_text, write_file
 from .._common.json import parse_json
 from ..errors import FileError, FormatError, PriorError
 from ..model.evidence import Evidence
 from ..model.labels import Labels, check_labels
-from .evidence import decode_evidence, encode_evidence
 from .proof import Run, column_runs
-from .stored import decimal, decode_label, encode_label
+from .stored import decimal, decode_evidence, decode_label, encode_evidence, encode_label
 
 FORMAT = "extremal-mechanism"
 VERSION = 2
@@ -190,23 +186,15 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """The text stands under this name, whole; an interruption leaves what was there before."""
-    target = Path(file_name(path, "mechanism file", FileError))
-    part = target.parent / f".{target.name}.{secrets.token_hex(8)}.part"
+    target = file_name(path, "mechanism file", FileError)
     try:
-        with open(part, "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
+        write_file(target, text.encode(), overwrite=True, mode=0o666)
     except OSError as error:
         raise FileError(
             "mechanism file must be one that can be written",
             given=f"{target}: {reason(error)}",
             remedy="choose a name in a folder that exists and is yours",
         ) from None
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 def _decode_members(document: Document) -> Stored:

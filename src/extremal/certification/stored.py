@@ -1,14 +1,23 @@
-"""Labels as JSON, which tells 1, 1.0, True and "1" apart."""
+"""Labels, numbers and evidence as JSON.
+
+Labels are told apart as 1, 1.0, True and "1" are. Evidence of a set of priors is an object whose `kind` says what its
+other members are; a reader that does not know a kind refuses the file: it could not tell whether the confidence holds.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+import re
+from collections.abc import Hashable, Iterable
 
 from ..errors import CertificationError
+from ..model.evidence import CountedAnswers, Evidence
+from ..model.report_evidence import VALID, Collected, CollectedReports
 
 DEEPEST_LABEL = 8  # tuples in tuples
 SAFE_INTEGER = 1 << 53  # below it every JSON reader gives the same integer
+COUNTS, REPORTS = "counts", "reports"
+WHOLE_NUMBER = re.compile("0|[1-9][0-9]{0,299}", re.ASCII)
 
 
 def encode_label(label: Hashable, depth: int = 0) -> object:
@@ -58,3 +67,118 @@ def decode_label(value: object, depth: int = 0) -> Hashable:
 def decimal(number: float) -> str:
     """The shortest decimal that reads back as this double; -0.0 equals 0.0 and is written like it."""
     return repr(float(number) + 0.0)
+
+
+def encode_evidence(evidence: Evidence) -> dict[str, object]:
+    """The document of a piece of evidence."""
+    if isinstance(evidence, CountedAnswers):
+        return {"kind": COUNTS, "method": evidence.method, "counts": _texts(evidence.counts)}
+    if isinstance(evidence, CollectedReports):
+        return {
+            "kind": REPORTS,
+            "stages": [
+                {
+                    "weights": [_texts(row) for row in stage.weights],
+                    "bits": stage.bits,
+                    "prior": _decimals(stage.expected),
+                    "counts": _texts(stage.counts),
+                }
+                for stage in evidence.stages
+            ],
+            "assumed": _decimals((evidence.forged, evidence.drift)),
+            "valid": evidence.valid,
+            "between": None if evidence.between is None else list(map(_decimals, evidence.between)),
+        }
+    raise TypeError(f"evidence of the type {type(evidence).__name__} has no form in a file")
+
+
+def decode_evidence(document: object, answers: int) -> Evidence:
+    """The evidence that a document holds, for so many answers."""
+    kind = document.get("kind") if isinstance(document, dict) else None
+    if kind == COUNTS:
+        counts, method = _members(document, "kind", "counts", "method")[1:]
+        if not isinstance(method, str):
+            raise ValueError("the method of evidence from counts must be a word")
+        return CountedAnswers(_numbers(counts, answers), method)
+    if kind == REPORTS:
+        stages, assumed, valid, between = _members(document, "kind", "stages", "assumed", "valid", "between")[
+            1:
+        ]
+        if not isinstance(stages, list) or not stages:
+            raise ValueError("evidence from reports must have stages")
+        forged, drift = _shares(assumed, 2)
+        if not isinstance(valid, str) or valid not in VALID or not (forged < 1 and drift <= 2):
+            raise ValueError("evidence from reports must say what is assumed of them")
+        made = tuple(_stage(stage, answers) for stage in stages)
+        return CollectedReports(made, forged, drift, valid, _ranges(between, answers))
+    raise ValueError(f"evidence must be of the kind {COUNTS!r} or {REPORTS!r}")
+
+
+def _stage(document: object, answers: int) -> Collected:
+    rows, bits, prior, counts = _members(document, "weights", "bits", "prior", "counts")
+    if type(bits) is not int or not 0 < bits <= 62:
+        raise ValueError("bits must be a whole number from 1 to 62")
+    if not (isinstance(rows, list) and len(rows) == answers and isinstance(counts, list) and counts):
+        raise ValueError("a stage must have a row of weights for each answer and a count for each report")
+    weights = tuple(tuple(_numbers(row, len(counts))) for row in rows)
+    if any(sum(row) != 1 << bits for row in weights):
+        raise ValueError("every row of weights must sum to 2^bits")
+    expected = _shares(prior, answers)
+    if abs(math.fsum(expected) - 1) > 1e-9 or min(expected) <= 0:
+        raise ValueError("the prior of a stage must be positive and sum to 1")
+    numbers = _numbers(counts, len(counts))
+    if not sum(numbers):
+        raise ValueError("a stage must have reports")
+    return Collected(weights, bits, expected, tuple(numbers))
+
+
+def _ranges(document: object, answers: int) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    if document is None:
+        return None
+    if not isinstance(document, list) or len(document) != 2:
+        raise ValueError("ranges must be a list of smallest and one of largest shares")
+    lower, upper = (_shares(side, answers) for side in document)
+    if not all(0 <= l <= u <= 1 for l, u in zip(lower, upper, strict=True)):
+        raise ValueError("ranges must be shares from 0 to 1")
+    return lower, upper
+
+
+def _members(document: object, *names: str) -> list[object]:
+    """The members of an object that has these and no others."""
+    if not isinstance(document, dict) or document.keys() != set(names):
+        raise ValueError(f"evidence must have {', '.join(names)}")
+    return [document[name] for name in names]
+
+
+def _texts(numbers: Iterable[int]) -> list[str]:
+    return [str(n) for n in numbers]
+
+
+def _numbers(document: object, length: int) -> list[int]:
+    if (
+        not isinstance(document, list)
+        or len(document) != length
+        or not all(isinstance(n, str) and WHOLE_NUMBER.fullmatch(n) for n in document)
+    ):
+        raise ValueError("evidence must have a whole number for each answer or report, as a string")
+    return [int(n) for n in document]
+
+
+def _decimals(numbers: Iterable[float]) -> list[str]:
+    return [decimal(number) for number in numbers]
+
+
+def _shares(document: object, length: int) -> tuple[float, ...]:
+    """Doubles of at least 0, as decimal strings."""
+    if (
+        not isinstance(document, list)
+        or len(document) != length
+        or not all(isinstance(p, str) for p in document)
+    ):
+        raise ValueError("evidence must have a share for each answer, as a string")
+    found = tuple(map(float, document))
+    if not all(
+        math.isfinite(p) and p >= 0 and decimal(p) == text for p, text in zip(found, document, strict=True)
+    ):
+        raise ValueError("shares of evidence must be decimal strings")
+    return found

@@ -101,7 +101,7 @@ def parse_prior(text: str) -> ex.Prior:
 
 
 def _prior_text(text: str) -> Numbers:
-    from extremal.certification.priors import read_numbers
+    from extremal.certification.certified import read_numbers
 
     if text == "-" or os.path.exists(text) or text.lower().endswith(".json"):
         text = read_text(text)

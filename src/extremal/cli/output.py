@@ -131,10 +131,7 @@ def write_bytes(target: str, content: bytes, overwrite: bool, mode: int = 0o644)
         sys.stdout.write(content.decode())
         sys.stdout.flush()
         return
-    from extremal.release.files.atomic import new_file
-
-    with new_file(target, overwrite, mode) as file:
-        file.write(content)
+    files.write_file(target, content, overwrite, mode)
 
 
 def write_text(target: str, text: str, overwrite: bool, mode: int = 0o644) -> None:

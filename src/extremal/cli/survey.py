@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from extremal._common.files import open_file
+from extremal._common.files import open_file, write_file
 from extremal._common.words import missing
 from extremal.errors import SurveyError
 from extremal.estimation.promise import SURVEY, goal
@@ -325,15 +325,13 @@ def export(
     """
     from extremal.collection.results import csv_text, parquet_bytes
     from extremal.collection.store import open_store
-    from extremal.release.files.atomic import new_file
 
     check_target(output, overwrite)
     with open_store(_place(survey, database)) as store:
         check_mechanisms(survey, store)
         reports = store.reports()
     if output.lower().endswith((".parquet", ".pq")):
-        with new_file(output, overwrite, 0o600) as file:
-            file.write(parquet_bytes(reports))
+        write_file(output, parquet_bytes(reports), overwrite, 0o600)
     else:
         write_text(output, csv_text(reports), overwrite, 0o600)
     if output != "-":

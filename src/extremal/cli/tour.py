@@ -71,9 +71,8 @@ class DemoResult:
 
     def tell(self, out: Console) -> None:
         """What a person wants to read."""
-        from extremal.studies.demo.phones import MISSING
         from extremal.studies.demo.report import comparison, summary
-        from extremal.studies.demo.run import SHARES
+        from extremal.studies.demo.run import MISSING, SHARES
 
         done, way = self.done, self.done.ways[SHARES]
         show.heading(

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from .._common.files import write_file
 from .._common.json import parse_json
 from ..certification.certified import Certified, load
 from ..certification.certify import certify
@@ -32,7 +33,6 @@ from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.purpose import groups, mean, shares
 from ..optimization.design import designed
-from ..release.files.atomic import new_file
 from . import questionnaire
 from .guard import LARGEST_BODY
 from .published import Asked, Published, canonical, item_priors, members, set_leakage
@@ -310,8 +310,7 @@ def survey_id(survey: Survey) -> str:
     path = id_path(survey)
     if not path.exists():
         try:
-            with new_file(path, overwrite=False, mode=0o644) as file:
-                file.write(f"{new_id()}\n".encode())
+            write_file(path, f"{new_id()}\n".encode(), overwrite=False, mode=0o644)
         except FileError:
             if not path.exists():
                 raise

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from .._common.files import file_name, read_bytes, reason, sync_folder
-from ..errors import KeyingError
+from .._common.files import file_name, read_bytes, reason, write_file
+from ..errors import FileError, KeyingError
 from .columns import Array, Rows, label_rows, shown
 from .ids import utf8, written_integer
 from .sampler import Fill, Integers
@@ -73,27 +73,18 @@ def write_key(path: str | os.PathLike[str]) -> bytes:
     """
     key = os.urandom(KEY_BYTES)
     name = file_name(path, "key file", KeyingError)
-    try:
-        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(handle, "w", encoding="ascii") as file:
-                file.write(key.hex() + "\n")
-                file.flush()
-                os.fsync(file.fileno())  # reports that are out must not outlive the key in a power failure
-            sync_folder(os.path.dirname(name))
-        except OSError:
-            os.unlink(name)  # half a key is none
-            raise
-    except FileExistsError:
+    if os.path.lexists(name):
         raise KeyingError(
             f"{name} already exists, and key files are never overwritten",
             remedy="use it, or choose another name",
-        ) from None
+        )
+    try:  # on disk before it is used: reports that are out must not outlive the key in a power failure
+        write_file(name, f"{key.hex()}\n".encode(), overwrite=False, mode=0o600)
+    except FileError as error:
+        raise error.within("key file: ", KeyingError) from None
     except OSError as error:
         raise KeyingError(
-            "key file must be one that can be written",
-            given=f"{name}: {reason(error)}",
-            remedy="choose a name in a folder that exists and is yours",
+            "key file must be one that can be written", given=f"{name}: {reason(error)}"
         ) from None
     return key
 

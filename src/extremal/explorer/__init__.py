@@ -1,6 +1,6 @@
 """The explorer: a web page on this machine that tells how many people to ask, and what a report can give away.
 
-`server` answers the browser, `guard` decides who may ask, `pool` keeps worker processes, `worker` is such a process,
+`server` answers the browser and decides who may ask, `pool` keeps worker processes, `worker` is such a process,
 `state` is what a person can choose, `compute` makes designs for it, `figures` says what they are worth, `priors` reads
 priors, and `static` is the page. Data stays in memory: what the page sends is held by a process for as long as it works
 on it, and is neither written nor logged.

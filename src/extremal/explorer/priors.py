@@ -8,7 +8,7 @@ from typing import Any
 
 import extremal as ex
 from extremal.auditing.figures import plain
-from extremal.certification.priors import read_numbers
+from extremal.certification.certified import read_numbers
 from extremal.model.reading import Learned, Numbers, csv_rows, labelled, number, typed
 
 KINDS = ("auto", "probabilities", "counts")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._common import checks
-from ..._common.files import check_target, file_name, reason
+from ..._common.files import check_target, file_name, new_file, readers_of, reason
 from ..._common.words import brief, shorten
 from ...certification.certified import Certified
 from ...draw.drawing import Job
@@ -23,7 +23,6 @@ from ...draw.order import Watch, ordered_columns, see, watch
 from ...draw.sampler import Sampler
 from ...errors import FileError, ValuesError
 from ..job import Path, Terms, check_columns, plan
-from .atomic import new_file, readers_of
 from .csv import CsvData
 from .parquet import ParquetData
 from .source import Data, check_unchanged, format_of, open_data

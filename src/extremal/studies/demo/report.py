@@ -19,8 +19,21 @@ from extremal.auditing.report import (
     risk_sections,
 )
 
-from . import phones
-from .run import EPSILON, INFORMATION, RESPONSE, SHARES, STEPS, Demo, Progress, run, write
+from .run import (
+    COLLECTED,
+    EPSILON,
+    INFORMATION,
+    MISSING,
+    PHONES,
+    RESPONSE,
+    SHARES,
+    STEPS,
+    Collection,
+    Demo,
+    Progress,
+    run,
+    write,
+)
 
 FOOTER = (
     "Survey: The American National Election Studies, 1996, in the subset that statsmodels "
@@ -86,7 +99,7 @@ def summary(done: Demo) -> list[str]:
     ]
 
 
-def collected(collection: phones.Collection) -> str:
+def collected(collection: Collection) -> str:
     """What came in through the server."""
     return (
         f"{collection.people} simulated phones drew their own reports and posted them to the real server; from what "
@@ -94,11 +107,11 @@ def collected(collection: phones.Collection) -> str:
     )
 
 
-def phones_section(collection: phones.Collection | None) -> Section:
+def phones_section(collection: Collection | None) -> Section:
     """The shares from what the phones sent, beside the answers that stayed in them."""
-    title = f"Collected from {phones.PHONES} phones"
+    title = f"Collected from {PHONES} phones"
     if collection is None:
-        return Section(title, [phones.MISSING])
+        return Section(title, [MISSING])
     found = collection.estimate
     series = [pictures.Series("from the store", found.shares, found.lower, found.upper, BLUE, "")]
     picture = drawn(
@@ -209,5 +222,5 @@ def files(done: Demo) -> list[list[str]]:
         ["tradeoff.csv", "the curve"],
     ]
     if done.collection is not None:
-        rows.append([", ".join(phones.FILES), "the survey for phones, and what they sent"])
+        rows.append([", ".join(COLLECTED), "the survey for phones, and what they sent"])
     return rows

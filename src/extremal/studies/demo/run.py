@@ -1,45 +1,47 @@
-"""The whole way on a real survey: learn, design, certify, privatise, collect, estimate back, audit."""
+"""The whole way on a real survey: learn, design, certify, privatise, collect, estimate back, audit.
+
+While the rest runs, simulated phones answer through the real server. Each does what the page in a browser does: it
+loads the questionnaire and the mechanism, proves the mechanism anew, draws a report from the answer and posts it. The
+answer stays in the phone.
+"""
 
 from __future__ import annotations
 
 import csv
-import io
+import json
 import math
 import os
-from collections.abc import Callable
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.request import ProxyHandler, Request, build_opener
 
 import numpy as np
 
 import extremal as ex
-from extremal._common.files import make_folder
+from extremal._common.files import make_folder, write_file
+from extremal._common.frames import encode_table
+from extremal._common.types import Floats
+from extremal._common.words import missing
 from extremal.auditing.pairs.audit import PairsAudit
 from extremal.errors import EpsilonError
 from extremal.model.levels import check_epsilon
 from extremal.optimization.curves.tradeoff import Tradeoff
 from extremal.optimization.design import designed
-from extremal.release.files.atomic import new_file
-from extremal.release.files.source import match_labels, read_counts
 from extremal.studies.data import ORDER, anes96
-
-from . import phones
 
 COLUMN = "party"
 EPSILON = 0.7
 LEAST = 0.01  # levels at which there is something to see
 SHARES, INFORMATION, RESPONSE = "made for shares", "most information", "randomized response"
 FILES = {SHARES: "mechanism.json", INFORMATION: "information.json", RESPONSE: "randomized-response.json"}
-WRITTEN = (
-    "answers.csv",
-    *FILES.values(),
-    "private.csv",
-    "estimates.json",
-    "audit.md",
-    "audit.json",
-    "tradeoff.csv",
-)
+REPORTED = ("audit.md", "audit.json", "tradeoff.csv")
+WRITTEN = ("answers.csv", *FILES.values(), "private.csv", "estimates.json", *REPORTED)
 POINTS = 24  # of the curve
 STEPS = (
     "learning the prior",
@@ -51,17 +53,43 @@ STEPS = (
     "waiting for the phones",
     "writing the report",
 )
+PHONES = 300
+AT_ONCE = 8
+COLLECTED = ("survey.toml", "survey.lock.json", "survey.db")
+MISSING = f"{missing('The phones are left out: they need more packages', 'survey')}."
 
 Progress = Callable[[int, int, str], None]
 
 
+def _covered(estimate: ex.Estimate, truth: Floats) -> int:
+    """How many of the true shares lie in their intervals."""
+    return int(((estimate.lower <= truth) & (truth <= estimate.upper)).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """What came in from the phones: the shares among the people who answered, and the estimate from the store."""
+
+    people: int
+    truth: Floats  # the shares of their answers, in the order of the prior
+    estimate: ex.Estimate
+
+    @property
+    def covered(self) -> int:
+        """How many of the true shares lie in their intervals."""
+        return _covered(self.estimate, self.truth)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, for programs."""
+        return {"people": self.people, "truth": self.truth.tolist(), "estimate": self.estimate.to_dict()}
+
+
 @dataclass(frozen=True, eq=False)
 class Way:
-    """One mechanism all the way: certified, reports of everybody, shares estimated from them."""
+    """One mechanism all the way: certified, and shares estimated from the reports of everybody."""
 
     name: str
     certified: ex.Certified
-    reports: dict[Any, int]
     estimate: ex.Estimate
     expected: ex.planning.ExpectedError
 
@@ -73,8 +101,18 @@ class Way:
     @property
     def covered(self) -> int:
         """How many of the true shares lie in their intervals."""
-        truth = self.certified.prior.probabilities
-        return int(((self.estimate.lower <= truth) & (truth <= self.estimate.upper)).sum())
+        return _covered(self.estimate, self.certified.prior.probabilities)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, for programs."""
+        return {
+            "realised_epsilon": self.certified.realised_epsilon,
+            "mutual_information": self.information,
+            "standard_error": self.expected.root_mean_square,
+            "width": self.expected.width,
+            "shares_inside_their_intervals": self.covered,
+            "estimate": self.estimate.to_dict(),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +129,7 @@ class Demo:
     curve: Tradeoff
     proof: str
     files: tuple[str, ...]
-    collection: phones.Collection | None  # None where the packages for surveys are missing
+    collection: Collection | None  # None where the packages for surveys are missing
 
     @property
     def saving(self) -> float:
@@ -107,17 +145,7 @@ class Demo:
             "epsilon": self.epsilon,
             "people": self.people,
             "saving": self.saving,
-            "mechanisms": {
-                name: {
-                    "realised_epsilon": way.certified.realised_epsilon,
-                    "mutual_information": way.information,
-                    "standard_error": way.expected.root_mean_square,
-                    "width": way.expected.width,
-                    "shares_inside_their_intervals": way.covered,
-                    "estimate": way.estimate.to_dict(),
-                }
-                for name, way in self.ways.items()
-            },
+            "mechanisms": {name: way.to_dict() for name, way in self.ways.items()},
             "audit": self.audit.to_dict(),
             "audit_from_outside": self.outside.to_dict(),
             "collection": None if self.collection is None else self.collection.to_dict(),
@@ -145,7 +173,7 @@ def run(
 
     step()
     answers, prior = _learn(level)
-    write(folder / "answers.csv", _csv([("respondent", COLUMN), *enumerate(answers, start=1)]))
+    _write_table(folder / "answers.csv", [{"respondent": k, COLUMN: x} for k, x in enumerate(answers, 1)])
     step()
     best, telling = designed(prior, level), designed(prior, level, ex.mutual_information)
     proof = _proof(best, telling)
@@ -158,24 +186,26 @@ def run(
     certified = {name: ex.certify(prior, matrix, level) for name, matrix in matrices.items()}
     for name, c in certified.items():
         c.save(folder / FILES[name])
-    with phones.collecting(folder, answers, ORDER, seed) as arriving:
+    with collecting(folder, answers, seed) as arriving:
         step()
-        reports = _privatise(folder, certified, answers, seed)
+        reports = {name: _reports(name, c, folder, answers, seed) for name, c in certified.items()}
         step()
-        ways = {name: _way(name, c, reports[name]) for name, c in certified.items()}
+        ways = {}
+        for name, c in certified.items():
+            expected = ex.planning.expected_error(prior, c, len(answers))
+            ways[name] = Way(name, c, ex.estimate(c, reports[name]), expected)
         write(folder / "estimates.json", ways[SHARES].estimate.to_json() + "\n")
         step()
         audit = ex.audit(prior, certified[SHARES])
-        outside = ex.audit_pairs(answers, _column(folder / "private.csv"), epsilon=level)
+        outside = ex.audit_pairs(answers, [str(report) for report in reports[SHARES]], epsilon=level)
         write(folder / "audit.md", audit.to_markdown())
         write(folder / "audit.json", audit.to_json() + "\n")
         curve = ex.tradeoff(prior, np.linspace(0, prior.epsilon_max, POINTS + 1))
-        rows = curve.rows()
-        write(folder / "tradeoff.csv", _csv([list(rows[0]), *(list(row.values()) for row in rows)]))
+        _write_table(folder / "tradeoff.csv", curve.rows())
         step()
-        collection = None if arriving is None else arriving.result()
+        collection = arriving()
     step()
-    names = (*WRITTEN, *(() if collection is None else phones.FILES))
+    names = (*WRITTEN, *(() if collection is None else COLLECTED))
     files = tuple(str(folder / name) for name in names)
     return Demo(folder, level, prior, len(answers), ways, audit, outside, curve, proof, files, collection)
 
@@ -209,42 +239,104 @@ def _proof(best: ex.Design, telling: ex.Design) -> str:
     )
 
 
-def _way(name: str, c: ex.Certified, reports: dict[Any, int]) -> Way:
-    """The shares estimated from reports, and how exact they are expected to be."""
-    people = sum(reports.values())
-    return Way(name, c, reports, ex.estimate(c, reports), ex.planning.expected_error(c.prior, c, people))
+def _words(seed: int | None, place: int) -> ex.randomness.Words | None:
+    return None if seed is None else ex.randomness.SeededWords(seed + place)
 
 
-def _privatise(
-    folder: Path, certified: dict[str, ex.Certified], answers: list[str], seed: int | None
-) -> dict[str, dict[Any, int]]:
-    """How often each report was given; those of the mechanism made for shares by way of a file."""
-    found = {}
-    for k, (name, c) in enumerate(certified.items()):
-        words = None if seed is None else ex.randomness.SeededWords(seed + k)
-        if name == SHARES:
-            target = folder / "private.csv"
-            allowed = "refuse" if words is None else "allow"
-            source = folder / "answers.csv"
-            ex.privatize(source, {COLUMN: c}, target=target, overwrite=True, source=words, unmarked=allowed)
-            found[name] = match_labels(read_counts(str(target), COLUMN), c.outputs)
-        else:
-            found[name] = ex.ReportCounts(c.outputs).add(c.privatize(answers, source=words)).to_dict()
-    return found
+def _reports(name: str, c: ex.Certified, folder: Path, answers: list[str], seed: int | None) -> Sequence[Any]:
+    """One report for each answer; those of the mechanism made for shares by way of a file."""
+    words = _words(seed, list(FILES).index(name))
+    if name != SHARES:
+        return list(c.privatize(answers, source=words))
+    source, target = folder / "answers.csv", folder / "private.csv"
+    allowed = "refuse" if words is None else "allow"
+    ex.privatize(source, {COLUMN: c}, target=target, overwrite=True, source=words, unmarked=allowed)
+    known = {str(report): report for report in c.outputs}
+    with target.open(encoding="utf-8", newline="") as file:
+        return [known[row[COLUMN]] for row in csv.DictReader(file)]
 
 
-def _column(path: Path) -> list[str]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return [row[COLUMN] for row in csv.DictReader(file)]
-
-
-def _csv(rows: list[Any]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
+def _write_table(path: Path, rows: list[dict[str, Any]]) -> None:
+    write_file(path, encode_table(rows, "csv"), overwrite=True, mode=0o644)
 
 
 def write(path: Path, text: str) -> None:
     """The text stands under this name, whole."""
-    with new_file(path, True, 0o644) as file:
-        file.write(text.encode("utf-8"))
+    write_file(path, text.encode(), overwrite=True, mode=0o644)
+
+
+# --- the phones -------------------------------------------------------------------------------------
+
+
+def available() -> bool:
+    """Whether the packages of the server are installed."""
+    try:
+        import extremal.collection.server
+        import extremal.collection.store  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+@contextmanager
+def collecting(
+    folder: Path, answers: list[str], seed: int | None
+) -> Iterator[Callable[[], Collection | None]]:
+    """Phones answer in the background; what waits for the collection, None where the server's packages are missing."""
+    if not available():
+        yield lambda: None
+        return
+    with ThreadPoolExecutor(1) as background:
+        yield background.submit(collect, folder, answers, seed).result
+
+
+def collect(folder: Path, answers: list[str], seed: int | None) -> Collection:
+    """The survey in this folder, which holds mechanism.json, answered by `PHONES` of these people."""
+    from extremal.collection.designs import check
+    from extremal.collection.server import running
+    from extremal.collection.store import create_store
+    from extremal.collection.survey import read_survey
+
+    for name in (*COLLECTED, "survey.db-journal"):
+        (folder / name).unlink(missing_ok=True)
+    write(folder / "survey.toml", _survey())
+    published, _ = check(read_survey(folder / "survey.toml"))
+    rng = np.random.default_rng(seed)
+    people = [answers[k] for k in rng.choice(len(answers), PHONES, replace=False)]
+    with create_store(folder / "survey.db", published) as store, running(store) as (base, _):
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            posted = [pool.submit(_phone, base, answer, _words(seed, k)) for k, answer in enumerate(people)]
+        for phone in posted:
+            phone.result()
+        store.finish()
+    counts = Counter(people)
+    truth = np.array([counts[label] / PHONES for label in ORDER])
+    mechanism = ex.load(folder / "mechanism.json")
+    return Collection(PHONES, truth, ex.estimate(mechanism, str(folder / "survey.db"), column=COLUMN))
+
+
+def _phone(base: str, answer: str, words: Any) -> None:
+    """One person's phone."""
+    ask, base = build_opener(ProxyHandler({})).open, base.rstrip("/")  # no proxy: it is on this machine
+    with ask(f"{base}/survey.json", timeout=60) as found:
+        survey = json.load(found)
+    (question,) = survey["questions"]
+    with ask(f"{base}/{question['mechanisms'][0]}", timeout=60) as found:
+        mechanism = ex.Certified.from_json(found.read().decode())
+    report = mechanism.privatize([answer], source=words)[0]
+    body = json.dumps({"survey": survey["digest"], "id": secrets.token_hex(16), "reports": {COLUMN: report}})
+    ask(Request(f"{base}/reports", body.encode(), {"Content-Type": "application/json"}), timeout=60).close()
+
+
+def _survey() -> str:
+    return f"""\
+id = "{secrets.token_hex(8)}"
+title = "Party identification"
+introduction = "Which party do you lean to? Your phone sends a random report, never your answer."
+
+[[question]]
+name = "{COLUMN}"
+text = "Generally speaking, do you usually think of yourself as a Republican, a Democrat or an Independent?"
+answers = {json.dumps(ORDER)}
+mechanism = "mechanism.json"
+"""

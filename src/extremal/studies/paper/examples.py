@@ -13,8 +13,8 @@ from extremal.theory import closed_form
 from extremal.theory.majorization import majorizes
 
 from ..._common.types import Floats
+from .figures_2_3 import mutual_information
 from .panel import Panel, PaperCheck, close, fact, within
-from .simulation import mutual_information
 
 THREE = ex.Prior([0.5, 0.3, 0.2])
 EXAMPLE_1 = np.array(

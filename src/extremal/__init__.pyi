@@ -17,7 +17,7 @@ from . import (
     utilities,
 )
 from .auditing.audit import Audit, audit
-from .auditing.pairs.audit import audit_pairs
+from .auditing.pairs import audit_pairs
 from .certification.certified import Certified, load
 from .certification.certify import certify
 from .certification.check import check_design

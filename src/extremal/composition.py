@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .auditing.columns import audit_columns
 from .auditing.composition import (
     Composition,
     PerRelease,
@@ -14,6 +13,7 @@ from .auditing.composition import (
     releases_within,
     repeat_release,
 )
+from .auditing.joint import audit_columns
 from .auditing.transcript import Transcript, adaptive, posterior
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .auditing.panel import PanelLeakage, leakage, markov
+from .auditing.joint import PanelLeakage, leakage, markov
 from .estimation.panel import Change, change
 
 __all__ = ["Change", "PanelLeakage", "change", "leakage", "markov"]

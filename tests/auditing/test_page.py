@@ -6,8 +6,9 @@ import pytest
 
 import extremal as ex
 from extremal.auditing import report
-from extremal.auditing.page import Folded, Section, Table, page
+from extremal.auditing.page import Folded, Section, page
 from extremal.auditing.report import mechanism_report
+from extremal.auditing.text import Cells
 from extremal.studies.data import anes96
 
 PARTIES = ex.Prior.from_data(anes96()["party"])
@@ -76,7 +77,7 @@ def test_a_page_of_an_audit_loads_nothing_else(made):
 
 def test_what_unfolds_is_never_markup():
     evil = "<script>alert(1)</script>"
-    text = page("t", "l", [Section("s", folded=Folded(evil, Table([evil], [[evil]])))])
+    text = page("t", "l", [Section("s", folded=Folded(evil, Cells([evil], [[evil]])))])
     assert "<script" not in text
     assert text.count("&lt;script&gt;") == 4  # the table is named by its summary
 

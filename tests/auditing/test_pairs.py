@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import extremal as ex
-from extremal.auditing.pairs.data import encode, frozen
+from extremal.auditing.events import encode, frozen
 from extremal.estimation.intervals import lower_limit, upper_limit
 from tests.support.wording import refused
 

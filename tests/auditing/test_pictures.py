@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.auditing import pictures, svg
+from extremal.auditing import pictures
 
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
 NAME = "{http://www.w3.org/2000/svg}"
@@ -68,7 +68,7 @@ def test_a_curve_for_shares_tells_people_and_they_are_enough():
 
 @pytest.mark.parametrize("top", [1e-9, 0.03, 0.99, 1.0, 7.3, 1e6])
 def test_ticks_are_few_round_and_inside(top):
-    ticks = svg.ticks(0.0, top)
+    ticks = pictures.ticks(0.0, top)
     assert 3 <= len(ticks) <= 11
     assert all(0 <= tick <= top * (1 + 1e-9) for tick in ticks)
 
@@ -107,7 +107,7 @@ def test_the_envelope_is_drawn_at_the_factors_that_the_library_gives():
     np.testing.assert_allclose(points[:, 1], [y(math.exp(found(float(s)))) for s in shares], atol=0.2)
 
 
-@pytest.mark.parametrize("width", [svg.WIDTH, svg.NARROW])
+@pytest.mark.parametrize("width", [pictures.WIDTH, pictures.NARROW])
 def test_nothing_reaches_beyond_the_picture_and_cut_labels_keep_their_end(width):
     labels = [f"A rather long answer, number {k}" for k in range(1, 13)]
     prior = ex.Prior.uniform(labels)

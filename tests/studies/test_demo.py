@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.auditing.page import Section, Table, page
+from extremal.auditing.page import Section, page
 from extremal.auditing.report import mechanism_report
+from extremal.auditing.text import Cells
 from extremal.studies.data import ORDER, anes96
 from extremal.studies.demo.report import comparison, make, summary
 from extremal.studies.demo.run import INFORMATION, RESPONSE, SHARES
@@ -232,7 +233,7 @@ def test_the_demo_takes_less_than_30_seconds(tmp_path):
 
 def test_text_of_a_page_is_never_markup():
     evil = "<script>alert(1)</script>"
-    text = page(evil, evil, [Section(evil, [evil], [], Table([evil], [[evil]]), [evil])], evil)
+    text = page(evil, evil, [Section(evil, [evil], [], Cells([evil], [[evil]]), after=[evil])], evil)
     assert "<script" not in text
     Page(text)
     prior = ex.Prior({evil: 0.5, "b\x1b": 0.3, "&": 0.2})

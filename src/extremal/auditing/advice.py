@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from ..certification.certified import Certified
 from .audit import Audit, audit
-from .wording import chance
+from .text import chance
 
 # How surveys write that there is no answer. Numbers like 99 may be answers; negative ones hardly are.
-GAPS = {
-    "na",
-    "n/a",
-    "n.a.",
-    "nan",
-    "null",
-    "#n/a",
-    "missing",
-    "k.a.",
-    "-",
-    ".",
-    "?",
-    "-9",
-    "-99",
-    "-999",
-    "-9999",
-}
+GAP = re.compile(r"n/?a|n\.a\.|nan|null|#n/a|missing|k\.a\.|[-.?]|-9{1,4}", re.IGNORECASE)
 
 
 def disclosure(certified: Certified) -> list[str]:
@@ -62,4 +47,4 @@ def lookalikes(names: Iterable[Any]) -> list[list[str]]:
 
 def gaps(names: Iterable[Any]) -> list[str]:
     """Answers that perhaps mean that there is none."""
-    return [text for text in map(str, names) if text.strip().casefold() in GAPS]
+    return [text for text in map(str, names) if GAP.fullmatch(text.strip())]

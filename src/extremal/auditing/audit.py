@@ -283,7 +283,7 @@ class Audit:
         axes
             Matplotlib axes to draw on; new ones if None.
         """
-        from .plot import draw_leakage
+        from .pictures import draw_leakage
 
         return draw_leakage(self.leakage, self.distribution, self.mechanism.outputs, self.epsilon, axes)
 

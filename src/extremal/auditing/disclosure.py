@@ -86,17 +86,14 @@ class Guesses(NamedTuple):
     labels: Labels
 
 
-def outcomes(
-    prior: Prior, mechanism: Mechanism, leakage: Floats, guesses: Guesses | None = None
-) -> tuple[Outcome, ...]:
+def outcomes(prior: Prior, mechanism: Mechanism, leakage: Floats, guesses: Guesses) -> tuple[Outcome, ...]:
     """Every output with what it says, in the mechanism's order; `leakage` is l(X→y) for each."""
     labels = common_labels(prior.labels, mechanism.inputs)
     pi, ratio = prior.probabilities, lift(prior, mechanism)
     rho = mechanism.output_distribution(prior)
     attained = ratio >= ratio.max(axis=0) * (1 - EQUAL)
     excluded = ruled_out(mechanism, ratio)
-    single = guesses or Guesses(pi, labels)
-    after = single.probabilities[:, None] * ratio
+    after = guesses.probabilities[:, None] * ratio
     likeliest = after.argmax(axis=0)
     found = []
     for j, output in enumerate(mechanism.outputs):
@@ -109,7 +106,7 @@ def outcomes(
                 _named(labels, attained[:, j]),
                 _named(labels, excluded[:, j]),
                 float(pi[excluded[:, j]].sum()),
-                single.labels[best],
+                guesses.labels[best],
                 min(float(after[best, j]), 1.0),
             )
         )
@@ -146,25 +143,22 @@ def nearly_certain(after: Any, before: Any) -> Any:
     return (after >= NEARLY) & (1 - after <= DOUBT_LEFT * (1 - before))
 
 
-def near_certainty(
-    prior: Prior, mechanism: Mechanism, guesses: Guesses | None = None
-) -> NearCertainty | None:
+def near_certainty(prior: Prior, mechanism: Mechanism, guesses: Guesses) -> NearCertainty | None:
     """What comes closest to giving an answer away, if reports make some answer nearly certain.
 
     They do if the answer is at least 95% likely after the report, and at most half of the doubt about it is left.
     """
-    single = guesses or Guesses(prior.probabilities, common_labels(prior.labels, mechanism.inputs))
     rho = mechanism.output_distribution(prior)
-    after = single.probabilities[:, None] * lift(prior, mechanism)
+    after = guesses.probabilities[:, None] * lift(prior, mechanism)
     best, reports = after.argmax(axis=0), np.arange(after.shape[1])
-    posterior, before = np.minimum(after[best, reports], 1.0), single.probabilities[best]
+    posterior, before = np.minimum(after[best, reports], 1.0), guesses.probabilities[best]
     near = nearly_certain(posterior, before) & (rho > 0)
     if not near.any():
         return None
     j = first_largest(np.where(near, posterior, 0.0))
     return NearCertainty(
         mechanism.outputs[j],
-        single.labels[int(best[j])],
+        guesses.labels[int(best[j])],
         float(before[j]),
         float(posterior[j]),
         min(float(rho[near].sum()), 1.0),

@@ -10,10 +10,10 @@ from .._common.json import finite_or_none
 from ..model.leakage_measures import chi_squared_contraction, dobrushin
 from ..model.mechanism import common_labels
 from ..model.prior_set import PriorSet
-from .disclosure import Outcome
+from .disclosure import NearCertainty, Outcome
 
 if TYPE_CHECKING:
-    from .audit import Audit
+    from .audit import Audit, WorstCase
 
 BLIND = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5)  # chances before, for which the bound is spelled out
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
@@ -56,12 +56,7 @@ def figures(audit: Audit) -> dict[str, Any]:
         "guessing": _guessing(audit),
         "disclosed": str(audit.doubt) if audit.doubt.disclosed else None,
         "certainty": _certainty(audit),
-        "worst_case": {
-            "report": plain(audit.worst_case.report),
-            "symbol": plain(audit.worst_case.symbol),
-            "before": audit.worst_case.before,
-            "after": audit.worst_case.after,
-        },
+        "worst_case": _fields(audit.worst_case),
         "outcomes": [_outcome(outcome) for outcome in audit.outcomes],
     }
 
@@ -121,15 +116,7 @@ def _guessing(audit: Audit) -> dict[str, Any]:
 def _certainty(audit: Audit) -> dict[str, Any]:
     prior, near = audit.answer_prior, audit.near_certainty
     return {
-        "near_certainty": None
-        if near is None
-        else {
-            "report": plain(near.report),
-            "answer": plain(near.answer),
-            "before": near.before,
-            "after": near.after,
-            "probability": near.probability,
-        },
+        "near_certainty": None if near is None else _fields(near),
         "least_probability_that_can_be_confirmed": math.exp(-audit.epsilon),
         "most_answers_that_can_be_excluded": min(prior.region(audit.epsilon), prior.size) - 1,
         "probability_that_some_answer_is_excluded": _excluding(audit),
@@ -165,6 +152,10 @@ def plain(label: Any) -> Any:
     if isinstance(label, tuple | list):
         return [plain(part) for part in label]
     return str(label)
+
+
+def _fields(found: WorstCase | NearCertainty) -> dict[str, Any]:
+    return {name: plain(value) for name, value in vars(found).items()}
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:

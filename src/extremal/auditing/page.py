@@ -5,73 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from pathlib import Path
 
-from . import svg
+from .pictures import NARROW, WIDTH
+from .text import Cells
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #222; --soft: #555; --grid: #ddd; --paper: #fff; --card: #f5f7f9;
-  --blue: #0072b2; --orange: #b36b00; --warm: #d55e00; --heat: #004488; --link: #0b4f8a; }
-@media screen and (prefers-color-scheme: dark) {
-  :root { --ink: #e4e8ec; --soft: #a9b2bc; --grid: #3a424c; --paper: #14181d; --card: #1d232a;
-    --blue: #56b4e9; --orange: #e69f00; --warm: #ff8c42; --heat: #9ad0ff; --link: #8cc8ff; }
-  svg text.low { fill: var(--ink); } svg text.mid, svg text.high { fill: #000; }
-}
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 48rem;
-  margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: 1rem 0 .5rem; overflow-wrap: anywhere; }
-h2 { font-size: 1.2rem; margin: 2.2rem 0 .4rem; border-bottom: 1px solid var(--grid); padding-bottom: .2rem; }
-p { overflow-wrap: anywhere; }
-.lead { font-size: 1.1rem; }
-.beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(17rem, 1fr)); gap: 1rem; margin: 1rem 0; }
-.beside section { background: var(--card); border: 1px solid var(--grid); border-radius: 8px; padding: .8rem 1rem; }
-.beside h2 { margin: 0; border: 0; padding: 0; }
-.beside p { margin: .5rem 0 0; }
-.beside .alarm { background: #b00020; border-color: #b00020; color: #fff; }
-.alarm .figure small { color: #fff; }
-.figure { font-size: 2rem; font-weight: 650; line-height: 1.2; }
-.figure small { display: block; font-size: .95rem; font-weight: 400; color: var(--soft); }
-.wide { overflow-x: auto; margin: .8rem 0; background:
-  linear-gradient(to right, var(--paper) 30%, transparent) left / 2rem 100%,
-  linear-gradient(to left, var(--paper) 30%, transparent) right / 2rem 100%,
-  linear-gradient(to right, var(--soft), transparent) left / .4rem 100%,
-  linear-gradient(to left, var(--soft), transparent) right / .4rem 100%;
-  background-repeat: no-repeat; background-attachment: local, local, scroll, scroll; }
-svg { display: block; max-width: 100%; height: auto; }
-svg, svg [fill="#222222"] { fill: var(--ink); } svg [stroke="#222222"] { stroke: var(--ink); }
-svg [stroke="#dddddd"] { stroke: var(--grid); } svg rect[fill="#ffffff"] { fill: var(--paper); }
-svg [fill="#0072B2"] { fill: var(--blue); } svg [stroke="#0072B2"] { stroke: var(--blue); }
-svg [fill="#E69F00"] { fill: var(--orange); } svg [stroke="#E69F00"] { stroke: var(--orange); }
-svg [stroke="#D55E00"] { stroke: var(--warm); } svg [fill="#004488"] { fill: var(--heat); }
-.narrow { display: none; }
-table { border-collapse: collapse; font-size: .93rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .9rem .25rem 0; text-align: right; vertical-align: top; }
-th { font-weight: 600; border-bottom: 1px solid var(--soft); }
-th:first-child, td:first-child { text-align: left; }
-tr + tr td { border-top: 1px solid var(--grid); }
-td { min-width: 4rem; }
-figcaption { font-size: .9rem; color: var(--soft); }
-figure { margin: 1rem 0; }
-summary { cursor: pointer; color: var(--link); padding: .4rem 0; }
-details td, details th, .words td, .words th { text-align: left; }
-footer { margin-top: 3rem; font-size: .85rem; color: var(--soft); overflow-wrap: anywhere; }
-:focus-visible { outline: 3px solid var(--orange); outline-offset: 2px; }
-@media screen and (max-width: 600px) { .roomy { display: none; } .narrow { display: block; } }
-@media print { body { max-width: none; padding: 0; font-size: 11pt; } h2 { break-after: avoid; }
-  .wide { overflow: visible; background: none; } figure, tr, .beside section { break-inside: avoid; }
-  details::details-content { content-visibility: visible; block-size: auto; }
-  .beside { grid-template-columns: 1fr 1fr; } }
-"""
+STYLE = "\n" + Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 
 ALARM = ' class="alarm"'
-
-
-@dataclass(frozen=True)
-class Table:
-    """A head and rows of text."""
-
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    words: bool = False  # rather than numbers, which stand at the right
 
 
 @dataclass(frozen=True)
@@ -79,7 +20,7 @@ class Folded:
     """A table that unfolds when its summary is clicked."""
 
     summary: str
-    table: Table
+    table: Cells
 
 
 @dataclass(frozen=True)
@@ -93,11 +34,11 @@ class Picture:
 
 def drawn(draw: Callable[[int], str], caption: str) -> Picture:
     """The picture that `draw` makes of a given width."""
-    return Picture(draw(svg.WIDTH), draw(svg.NARROW), caption)
+    return Picture(draw(WIDTH), draw(NARROW), caption)
 
 
 @dataclass(frozen=True)
-class Beside:
+class Box:
     """One of the boxes at the top, which are read together: a title, a large figure, paragraphs."""
 
     title: str
@@ -114,13 +55,14 @@ class Section:
     title: str
     text: Sequence[str] = ()
     pictures: Sequence[Picture] = ()
-    table: Table | None = None
+    table: Cells | None = None
+    words: bool = False  # whether the table holds words rather than numbers, which stand at the right
     after: Sequence[str] = field(default=())
     folded: Folded | None = None
 
 
 def page(
-    title: str, lead: str, sections: Sequence[Section], footer: str = "", beside: Sequence[Beside] = ()
+    title: str, lead: str, sections: Sequence[Section], footer: str = "", beside: Sequence[Box] = ()
 ) -> str:
     """The page as HTML; all text is escaped, pictures stand inside."""
     body = "\n".join(_section(section) for section in sections)
@@ -156,7 +98,7 @@ def _section(section: Section) -> str:
             f"<figcaption>{_text(picture.caption)}</figcaption></figure>"
         )
     if section.table is not None:
-        parts.append(_table(section.table, section.title))
+        parts.append(_table(section.table, section.title, section.words))
     parts += [f"<p>{_text(text)}</p>" for text in section.after]
     if section.folded is not None:
         folded = section.folded
@@ -166,12 +108,12 @@ def _section(section: Section) -> str:
     return "\n".join(parts)
 
 
-def _table(table: Table, name: str) -> str:
+def _table(table: Cells, name: str, words: bool = False) -> str:
     head = "".join(f'<th scope="col">{_text(cell)}</th>' for cell in table.head)
     rows = "".join(
         "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in table.rows
     )
     # A box that scrolls must be reached by the keyboard, and have a name.
     box = f'<div class="wide" tabindex="0" role="region" aria-label="{_text(name)}">'
-    kind = ' class="words"' if table.words else ""
+    kind = ' class="words"' if words else ""
     return f"{box}<table{kind}><tr>{head}</tr>{rows}</table></div>"

@@ -1,44 +1,39 @@
-"""The pictures of a report, in people, chances and percentage points."""
+"""The pictures of a report, in people, chances and percentage points; and the one that matplotlib draws.
+
+Pictures are SVG text: no library, no display, the same text every time. Colours are Okabe and Ito's, and lines differ
+by their dashes as well, so that nothing depends on colour alone. They are plain attributes, so a picture can stand in
+a file of its own; a page turns them into those of its dark mode.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._common.plot import BLUE, ORANGE, VERMILION
+from .._common.plot import BLUE, ORANGE, VERMILION, empty_axes
 from .._common.types import Floats
 from .._common.words import factor
+from ..model.labels import Labels
+from ..model.leakage_measures import LeakageDistribution
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.purpose import Purpose, shares
 from ..optimization.curves.tradeoff import Tradeoff
 from .envelope import Envelope
-from .svg import (
-    GRID,
-    HEAT,
-    INK,
-    LETTER,
-    PAPER,
-    WIDTH,
-    dashed,
-    factor_axis,
-    legend,
-    line,
-    margin,
-    path,
-    picture,
-    powers,
-    rect,
-    short,
-    text,
-    ticks,
-)
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK, GRID, PAPER = "#222222", "#dddddd", "#ffffff"
+HEAT = "#004488"
+WIDTH, NARROW = 720, 350  # of a picture on a desk and on a phone
+LETTER = 8.0  # the width of a letter at 13 px, in a wide font
+FACTORS = (1.0, 1.1, 1.2, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 100.0, 1000.0, 1e4, 1e6)
 MOST_COLUMNS = 12  # reports of a heat map; of more, the chances after a report are drawn
 ROOMY = 500  # pixels from which labels need not be so short
 MOST_ROWS = 24  # answers of a picture
@@ -46,6 +41,99 @@ POINTS = 0.05  # half the width of the intervals that people are counted for
 NORMAL = 1.959964  # of ordinary 95 % intervals
 RAREST = 1e-2  # share of reports with which the envelope begins
 LOW, HIGH = 0.48, 0.72  # shades of a cell between which black can be read on light and on dark pages
+MOST_BARS = 40  # outputs that are drawn one by one; of more, the tail of the leakage is drawn
+
+
+def picture(width: float, height: float, title: str, parts: Sequence[str]) -> str:
+    """A picture with a title for those who do not see it."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {math.ceil(width)} {math.ceil(height)}" '
+        f'width="{math.ceil(width)}" height="{math.ceil(height)}" role="img" '
+        f'font-family="system-ui, sans-serif" font-size="13" fill="{INK}">'
+        f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
+    )
+
+
+def text(x: float, y: float, content: str, anchor: str = "middle", extra: str = "") -> str:
+    """Text whose start, middle or end is at x."""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{extra}>{escape(content)}</text>'
+
+
+def line(x1: float, y1: float, x2: float, y2: float, color: str, width: float = 1, dash: str = "") -> str:
+    """A straight line."""
+    return (
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{color}" '
+        f'stroke-width="{width}"{dashed(dash)}/>'
+    )
+
+
+def path(points: Sequence[tuple[float, float]], color: str, width: float = 2.5, dash: str = "") -> str:
+    """A line through points."""
+    at = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return f'<polyline points="{at}" fill="none" stroke="{color}" stroke-width="{width}"{dashed(dash)}/>'
+
+
+def rect(
+    x: float, y: float, width: float, height: float, fill: str, extra: str = "", inside: str = ""
+) -> str:
+    """A box."""
+    shape = f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{fill}"{extra}'
+    return f"{shape}>{inside}</rect>" if inside else f"{shape}/>"
+
+
+def dashed(dash: str) -> str:
+    """The attribute for a pattern of dashes."""
+    return f' stroke-dasharray="{dash}"' if dash else ""
+
+
+def legend(entries: Sequence[tuple[str, str, str]], left: float, width: float) -> tuple[list[str], float]:
+    """Names behind lines of (name, colour, dash), as many in a row as fit, and the height that this takes."""
+    parts, x, y = [], left, 12.0
+    for name, color, dash in entries:
+        needed = 32 + LETTER * len(name)
+        if x > left and x + needed > width:
+            x, y = left, y + 18
+        parts += [line(x, y, x + 24, y, color, 3, dash), text(x + 30, y + 4, name, "start")]
+        x += needed + 18
+    return parts, y + 12
+
+
+def marks(
+    at: Callable[[float], float], named: Iterable[tuple[float, str]], first: float, bottom: float
+) -> list[str]:
+    """Upright grid lines at some values, with their names below."""
+    return [
+        part
+        for value, name in named
+        for part in (line(at(value), first, at(value), bottom, GRID), text(at(value), bottom + 16, name))
+    ]
+
+
+def ticks(low: float, top: float) -> list[float]:
+    """Round numbers, about five, between two bounds."""
+    rough = (top - low) / 5
+    size = 10.0 ** math.floor(math.log10(rough))
+    step = next((size * k for k in (1, 2, 5) if size * k >= rough), size * 10)
+    return [round(k * step, 12) for k in range(math.ceil(low / step), math.floor(top / step + 1e-9) + 1)]
+
+
+def short(label: Any, longest: int) -> str:
+    """A label for a picture; a tuple's parts are separated by commas, and of a long one the middle is left out."""
+    whole = ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+    shown = "".join(c if c.isprintable() else "·" for c in whole)
+    tail = longest // 2  # labels often differ in their last words
+    return shown if len(shown) <= longest else f"{shown[: longest - tail - 1]}…{shown[-tail:]}"
+
+
+def margin(labels: Sequence[Any], width: int) -> tuple[list[str], int]:
+    """Labels beside a picture of this width, and the room that they take at the left."""
+    names = [short(label, longest(width)) for label in labels]
+    return names, round(14 + LETTER * max(map(len, names), default=0))
+
+
+def longest(width: int) -> int:
+    """Characters of a label beside a picture of this width."""
+    return min(26, width // 27)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +151,8 @@ class Series:
 def heat_map(mechanism: Mechanism, width: int = WIDTH) -> str:
     """The matrix, answers down and reports across, the likelier the darker, with the scale of shades."""
     n, m = mechanism.shape
-    longest = _longest(width)
-    names = [short(label, longest) for label in mechanism.inputs]
-    heads = [short(label, longest) for label in mechanism.outputs]
-    left, high = margin(names), 26
+    heads = [short(label, longest(width)) for label in mechanism.outputs]
+    (names, left), high = margin(mechanism.inputs, width), 26
     wide = min(86.0, (width - left - 4) / m)
     flat = max(LETTER * len(head) for head in heads) < wide - 4
     tilt = 0.0 if flat else 0.62 * LETTER * max(map(len, heads))
@@ -119,27 +205,16 @@ def after_reports(prior: Prior, mechanism: Mechanism, width: int = WIDTH) -> str
     joint = prior.probabilities[:, None] * mechanism.matrix
     often = joint.sum(axis=0)
     after = np.divide(joint, often, out=np.zeros_like(joint), where=often > 0)
-    names = [short(prior.labels[i], _longest(width)) for i in order]
-    left, high = margin(names), 30
+    (names, left), high = margin([prior.labels[i] for i in order], width), 30
     top = min(1.0, 1.04 * max(float(after[order].max()), float(prior.probabilities.max())))
 
     def at(chance: float) -> float:
         return left + 14 + (width - left - 30) * chance / top
 
     first, bottom = 36.0, 36.0 + high * len(order)
-    parts = [
-        part
-        for tick in ticks(0.0, top)
-        for part in (
-            line(at(tick), first, at(tick), bottom, GRID),
-            text(at(tick), bottom + 16, f"{tick:.0%}"),
-        )
-    ]
+    parts = marks(at, ((tick, f"{tick:.0%}") for tick in ticks(0.0, top)), first, bottom)
     parts += [line(left, 8, left, 22, INK, 2), text(left + 8, 19, "before", "start")]
-    parts += [
-        _bubble(left + 78, 15, 6.0),
-        text(left + 90, 19, "after a report", "start"),
-    ]
+    parts += [_bubble(left + 78, 15, 6.0), text(left + 90, 19, "after a report", "start")]
     for k, i in enumerate(order):
         y = first + (k + 0.5) * high
         parts.append(text(left - 8, y + 4, names[k], "end"))
@@ -161,11 +236,6 @@ def _bubble(x: float, y: float, radius: float, tip: str = "") -> str:
     return f"{shape}><title>{escape(tip)}</title></circle>" if tip else f"{shape}/>"
 
 
-def _longest(width: int) -> int:
-    """Characters of a label beside a picture of this width."""
-    return min(26, width // 27)
-
-
 def answer_shares(prior: Prior, width: int = WIDTH) -> str:
     """The prior as bars, the most common answers if there are many."""
     order = np.argsort(-prior.probabilities, kind="stable")[:MOST_ROWS]
@@ -184,8 +254,7 @@ def bars(
     zero: float = 0.0,
 ) -> str:
     """A bar from `zero` to each value, with its text behind it."""
-    names = [short(label, _longest(width)) for label in labels]
-    left, high = margin(names), 24
+    (names, left), high = margin(labels, width), 24
     room = 10 + LETTER * max(map(len, texts))
     scale = (width - left - room) / max(float(np.max(values)) - zero, 1e-300)
     parts = []
@@ -203,8 +272,7 @@ def intervals(
     labels: Sequence[Any], series: Sequence[Series], truth: Floats | None, title: str, width: int = WIDTH
 ) -> str:
     """For each label an interval of every series, one below the other, and a mark at the truth."""
-    names = [short(label, _longest(width)) for label in labels]
-    left, step = margin(names), 15
+    (names, left), step = margin(labels, width), 15
     high = step * len(series) + 14
     top = max(max(float(s.upper.max()) for s in series), 0.0 if truth is None else float(truth.max()))
     low = min(0.0, min(float(s.lower.min()) for s in series))
@@ -219,8 +287,7 @@ def intervals(
         parts += [text(start + 10, first + 12, "true share", "start")]
         first += 24
     bottom = first + len(labels) * high
-    for tick in ticks(low, top):
-        parts += [line(at(tick), first, at(tick), bottom, GRID), text(at(tick), bottom + 16, f"{tick:.0%}")]
+    parts += marks(at, ((tick, f"{tick:.0%}") for tick in ticks(low, top)), first, bottom)
     for i, name in enumerate(names):
         y = first + i * high
         parts.append(text(left - 8, y + high / 2 + 4, name, "end"))
@@ -283,9 +350,14 @@ def curve(tradeoff: Tradeoff, epsilon: float | None = None, width: int = WIDTH) 
     def x(level: float) -> float:
         return left + (right - left) * level / last
 
-    parts += factor_axis(x, last, bottom, top)
-    marks, place = _heights(tradeoff, top, bottom)
-    for height, name in marks:
+    reached = -math.inf
+    for level in FACTORS:
+        at = x(math.log(level))
+        if math.log(level) <= last * (1 + 1e-9) and at - reached > 40:
+            parts += [line(at, top, at, bottom, GRID), text(at, bottom + 16, f"× {level:g}")]
+            reached = at
+    heights, place = _heights(tradeoff, top, bottom)
+    for height, name in heights:
         parts += [line(left, height, right, height, GRID), text(left - 6, height + 4, name, "end")]
     for _, color, dash, values in looks:
         shown = [
@@ -324,18 +396,46 @@ def _heights(tradeoff: Tradeoff, top: float, bottom: float) -> tuple[list[tuple[
     """Marks at the left, and where a value stands: people on a scale of powers, or per cent of what is possible."""
     if not in_people(tradeoff):
         peak = max(tradeoff.ceiling, 1e-300)
-        marks = [(bottom - (bottom - top) * t, f"{t:.0%}") for t in (0.0, 0.25, 0.5, 0.75, 1.0)]
-        return marks, lambda value: bottom - (bottom - top) * value / peak
+        kept = [(bottom - (bottom - top) * t, f"{t:.0%}") for t in (0.0, 0.25, 0.5, 0.75, 1.0)]
+        return kept, lambda value: bottom - (bottom - top) * value / peak
     least = people_for(1.0, tradeoff.prior)
-    scale = powers(least, 1000 * least)
-    low, high = math.log(scale[0]), math.log(scale[-1])
+    powers = range(math.floor(math.log10(least)), math.ceil(math.log10(1000 * least)) + 1)
+    low, high = powers[0] * math.log(10), powers[-1] * math.log(10)
+
+    def at(people: float) -> float:
+        return bottom - (bottom - top) * (math.log(people) - low) / (high - low)
 
     def place(efficiency: float) -> float:
         people = people_for(efficiency, tradeoff.prior)
-        return (
-            -math.inf
-            if people == math.inf
-            else bottom - (bottom - top) * (math.log(people) - low) / (high - low)
-        )
+        return at(people) if people < math.inf else -math.inf
 
-    return [(bottom - (bottom - top) * (math.log(p) - low) / (high - low), f"{p:,.0f}") for p in scale], place
+    return [(at(10.0**k), f"{10.0**k:,.0f}") for k in powers], place
+
+
+def draw_leakage(
+    leakage: Floats,
+    distribution: LeakageDistribution,
+    outputs: Labels,
+    epsilon: float,
+    axes: Axes | None = None,
+) -> Axes:
+    """Axes with the leakage of each report as a bar, or of many reports how often a level is exceeded."""
+    if axes is None:
+        axes = empty_axes()
+    if len(outputs) <= MOST_BARS:
+        places = np.arange(len(outputs))
+        axes.bar(places, leakage, color="tab:blue")
+        axes.set_xticks(places, [str(y)[:20] for y in outputs], rotation=45 if len(outputs) > 6 else 0)
+        axes.axhline(epsilon, color="tab:red", linestyle="--", label=f"worst report: {epsilon:.4g}")
+        axes.set_xlabel("report")
+        axes.set_ylabel("leakage in nats")
+    else:
+        above = 1 - np.cumsum(distribution.probabilities)
+        levels = np.concatenate(([0.0], distribution.values))
+        axes.step(levels, np.clip(np.concatenate(([1.0], above)), 0, 1), where="post", color="tab:blue")
+        axes.axvline(epsilon, color="tab:red", linestyle="--", label=f"worst report: {epsilon:.4g}")
+        axes.set_xlabel("level in nats")
+        axes.set_ylabel("share of reports that leak more")
+    axes.set_title("Pointwise maximal leakage")
+    axes.legend()
+    return axes

@@ -19,9 +19,9 @@ from . import text as audit_text
 from .audit import Audit, audit
 from .disclosure import Disclosure
 from .figures import plain
-from .page import Beside, Folded, Section, Table, drawn, page
-from .wording import MOST_NAMES, chance, quoted, share_of
-from .wording import names as listed
+from .page import Box, Folded, Section, drawn, page
+from .text import MOST_NAMES, Cells, chance, quoted, share_of
+from .text import names as listed
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ def _subject(made: Audit, source: str) -> str:
     return f"{said} Mechanism: {source}." if source else said
 
 
-def promise_boxes(made: Audit) -> list[Beside]:
+def promise_boxes(made: Audit) -> list[Box]:
     """What is promised, and beside it what the promise leaves open."""
     figures = made.to_dict()
     found = figures["certainty"]["disclosures"]
@@ -77,18 +77,18 @@ def promise_boxes(made: Audit) -> list[Beside]:
     left_open = audit_text.left_open(figures) if found else ["No report rules out any answer."]
     if figures["disclosed"]:
         return [
-            Beside("No protection", "True answers", "", audit_text.promise(figures), alarm=True),
-            Beside(CERTAIN, *ruled_out, left_open),
+            Box("No protection", "True answers", "", audit_text.promise(figures), alarm=True),
+            Box(CERTAIN, *ruled_out, left_open),
         ]
     silent = figures["factor"] <= audit_text.SILENT
     return [
-        Beside(
+        Box(
             "The promise",
             "× 1" if silent else f"× {factor(made.epsilon)}",
             "at most, on any chance of guessing right",
             audit_text.promise(figures),
         ),
-        Beside(CERTAIN, *ruled_out, left_open),
+        Box(CERTAIN, *ruled_out, left_open),
     ]
 
 
@@ -216,7 +216,7 @@ def _all_disclosures(found: Sequence[Disclosure]) -> Folded:
         )
         for d in _fitting(found, [len(d.reports) + len(d.excluded) + len(d.possible) for d in found])
     ]
-    return Folded(_summary("every report that rules out answers", len(rows), len(found)), Table(head, rows))
+    return Folded(_summary("every report that rules out answers", len(rows), len(found)), Cells(head, rows))
 
 
 def _all_reports(made: Audit) -> Folded:
@@ -231,7 +231,7 @@ def _all_reports(made: Audit) -> Folded:
         )
         for o in _fitting(order, [1 + len(o.symbols) for o in order])
     ]
-    return Folded(_summary("every report", len(rows), len(order)), Table(head, rows))
+    return Folded(_summary("every report", len(rows), len(order)), Cells(head, rows))
 
 
 def _fitting(found: Sequence[T], labels: Sequence[int]) -> Sequence[T]:

@@ -1,31 +1,93 @@
-"""An audit in words, from its plain figures (`Audit.to_dict`): for readers who are no statisticians."""
+"""An audit in words, from its plain figures (`Audit.to_dict`): for readers who are no statisticians.
+
+Figures, labels and tables as they stand in text come first; what is rounded still holds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
-from .._common.words import at_least, at_most, factor
-from .wording import (
-    MOST_ROWS,
-    Table,
-    chance,
-    counted,
-    html_table,
-    inert,
-    label,
-    markdown_table,
-    names,
-    number,
-    quoted,
-    sentence_case,
-    share_of,
-)
+from .._common.words import at_least, at_most, counted, factor
 
 Figures = Mapping[str, Any]
 
+MOST_NAMES = 5  # labels in a sentence
+MOST_ROWS = 20  # of a table
 SILENT = 1 + 1e-12  # a factor that is 1 up to rounding
+
+
+class Cells(NamedTuple):
+    """The head and the rows of a table, as text."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def markdown_table(cells: Cells) -> str:
+    """The table in Markdown."""
+    rows = [cells.head, ["---"] * len(cells.head), *cells.rows]
+    return "\n".join("| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows)
+
+
+def html(text: str, *tables: Cells) -> str:
+    """Lines of text and tables, for notebooks."""
+    found = [f"<p>{'<br>'.join(escape(line) for line in text.splitlines())}</p>"]
+    for head, rows in tables:
+        cells = ["".join(f"<th>{escape(cell)}</th>" for cell in head)]
+        cells += ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
+        found.append(f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>")
+    return "".join(found)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def inert(text: str) -> str:
+    """Markdown in which no label becomes a tag, a link or a picture, which would be fetched; no text here has any."""
+    return text.replace("<", "&lt;").replace("](", "]\\(")
+
+
+def names(labels: Sequence[Any], count: int) -> str:
+    """The first few labels of `count`, for a sentence."""
+    shown = ", ".join(quoted(x) for x in labels[:MOST_NAMES])
+    return shown + (f" and {count - MOST_NAMES} more" if count > MOST_NAMES else "")
+
+
+def quoted(value: Any) -> str:
+    """A label as it stands in a sentence."""
+    return f"“{label(value)}”"
+
+
+def label(value: Any) -> str:
+    """A label as text; parts of a tuple are separated by commas."""
+    text = ", ".join(label(part) for part in value) if isinstance(value, list) else str(value)
+    return " ".join(text.split())[:80]
+
+
+def number(value: float | None) -> str:
+    """A figure with four digits; infinite where there is none."""
+    return "infinite" if value is None else f"{value:.4g}"
+
+
+def chance(p: float) -> str:
+    """A probability with three digits, never rounded to certainty or impossibility."""
+    if 0 < p < 1 and f"{p:.3g}" == "1":
+        return "more than 0.999"
+    return f"{p:.3g}"
+
+
+def share_of(share: float) -> str:
+    """A share of all reports in per cent, never rounded to all or none of them."""
+    if 0.9995 <= share < 1:
+        return "> 99.9 %"
+    return "< 0.1 %" if 0 < share < 0.0005 else f"{100 * share:.3g} %"
+
+
+def sentence_case(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def short(figures: Figures) -> str:
@@ -88,18 +150,17 @@ def markdown(figures: Figures) -> str:
 
 def page(figures: Figures) -> str:
     """The audit as HTML for notebooks: the short words, the risk of being guessed, the reports."""
-    text = "<br>".join(escape(line) for line in short(figures).splitlines())
-    return f"<p>{text}</p>{html_table(*_guess_table(figures))}{html_table(*_report_table(figures))}"
+    return html(short(figures), _guess_table(figures), _report_table(figures))
 
 
 def sections(figures: Figures) -> list[tuple[str, list[str]]]:
     """Titles and paragraphs, tables included, in reading order."""
     return [
         ("In short", _summary(figures)),
-        ("What an observer can guess", [*_guessing(figures), markdown_table(*_guess_table(figures))]),
+        ("What an observer can guess", [*_guessing(figures), markdown_table(_guess_table(figures))]),
         ("What can become certain", _certainty(figures)),
-        ("The reports", [*_spread(figures), markdown_table(*_report_table(figures))]),
-        ("Other measures", [markdown_table(*_measure_table(figures))]),
+        ("The reports", [*_spread(figures), markdown_table(_report_table(figures))]),
+        ("Other measures", [markdown_table(_measure_table(figures))]),
         ("What this rests on", _assumptions(figures)),
     ]
 
@@ -258,7 +319,7 @@ def _spread(figures: Figures) -> list[str]:
         "its chance alone says how much likelier it can make an answer"
         + ("" if figures["prior_set"] is None else " (under the nominal prior)")
         + ":",
-        markdown_table(*_event_table(figures)),
+        markdown_table(_event_table(figures)),
     ]
 
 
@@ -299,8 +360,8 @@ def _sample(known: Figures) -> str:
     )
 
 
-def _guess_table(figures: Figures) -> Table:
-    return (
+def _guess_table(figures: Figures) -> Cells:
+    return Cells(
         ("chance of guessing before", "after any report, at most", "on average, at most"),
         [
             (f"{row['before']:g}", at_most(row["after_any_report"]), at_most(row["after_on_average"]))
@@ -309,14 +370,14 @@ def _guess_table(figures: Figures) -> Table:
     )
 
 
-def _event_table(figures: Figures) -> Table:
-    return (
+def _event_table(figures: Figures) -> Cells:
+    return Cells(
         ("chance of the event", "an answer becomes likelier by a factor of at most"),
         [(f"{row['share']:g}", factor(row["leakage"])) for row in figures["leakage"]["envelope"]],
     )
 
 
-def _report_table(figures: Figures) -> Table:
+def _report_table(figures: Figures) -> Cells:
     rows = sorted(figures["outcomes"], key=lambda o: -o["leakage"])
     body = [
         (
@@ -331,10 +392,10 @@ def _report_table(figures: Figures) -> Table:
     ]
     if len(rows) > MOST_ROWS:
         body.append((f"… {len(rows) - MOST_ROWS} more", "", "", "", "", ""))
-    return ("report", "probability", "leakage", "factor", "about", "rules out"), body
+    return Cells(("report", "probability", "leakage", "factor", "about", "rules out"), body)
 
 
-def _measure_table(figures: Figures) -> Table:
+def _measure_table(figures: Figures) -> Cells:
     measures = figures["measures"]
     rows = [
         ("pointwise maximal leakage, worst report", figures["epsilon"]),
@@ -349,7 +410,13 @@ def _measure_table(figures: Figures) -> Table:
         ("Dobrushin: of the distance between two groups", measures["dobrushin"]),
         ("contraction of χ²: of the squared distance", measures["chi_squared_contraction"]),
     ]
-    return ("measure", "value"), [
-        *((name, f"{number(value)} nats" if value is not None else number(value)) for name, value in rows),
-        *((name, f"{value:.2%} is left in the reports") for name, value in kept if value is not None),
-    ]
+    return Cells(
+        ("measure", "value"),
+        [
+            *(
+                (name, f"{number(value)} nats" if value is not None else number(value))
+                for name, value in rows
+            ),
+            *((name, f"{value:.2%} is left in the reports") for name, value in kept if value is not None),
+        ],
+    )

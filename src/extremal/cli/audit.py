@@ -19,7 +19,7 @@ from .progress import progress
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from extremal.auditing.pairs.audit import PairsAudit
+    from extremal.auditing.pairs import PairsAudit
 
 MOST_LISTED = 40  # of the answers that reports rule out; longer lists ask for --markdown
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._common.words import factor
-from ..auditing.columns import record_mechanism
+from ..auditing.joint import record_mechanism
 from ..certification.certified import Certified
 from ..errors import SizeError
 from ..model.leakage import epsilon_pml

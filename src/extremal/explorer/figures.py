@@ -14,7 +14,7 @@ from extremal.auditing import pictures
 from extremal.auditing import text as audit_text
 from extremal.auditing.advice import disclosure, gaps, lookalikes
 from extremal.auditing.report import CERTAIN, FALLS, matrix_section
-from extremal.auditing.wording import sentence_case
+from extremal.auditing.text import sentence_case
 from extremal.estimation.promise import FIGURES
 from extremal.model.purpose import Mean, Purpose
 from extremal.optimization.curves.tradeoff import Tradeoff

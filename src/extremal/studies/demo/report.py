@@ -10,7 +10,7 @@ import extremal as ex
 from extremal._common.plot import BLUE, ORANGE
 from extremal._common.words import factor
 from extremal.auditing import pictures
-from extremal.auditing.page import Section, Table, drawn, page
+from extremal.auditing.page import Section, drawn, page
 from extremal.auditing.report import (
     curve_section,
     leakage_section,
@@ -18,6 +18,7 @@ from extremal.auditing.report import (
     promise_boxes,
     risk_sections,
 )
+from extremal.auditing.text import Cells
 
 from .run import (
     COLLECTED,
@@ -185,7 +186,7 @@ def report(done: Demo) -> str:
         leakage_section(done.audit),
         *risk_sections(done.audit),
         Section("Before you do this with real data", BEFORE),
-        Section("Files", table=Table(["file", "what it is"], files(done), True)),
+        Section("Files", table=Cells(["file", "what it is"], files(done)), words=True),
     ]
     return page(
         "Party identification, collected privately", lead, sections, FOOTER, promise_boxes(done.audit)
@@ -200,7 +201,7 @@ def comparison_section(done: Demo) -> Section:
             "The best mechanism depends on what it is for. One keeps the most information about each answer; another "
             "is made for estimating shares; randomized response, the classical method, is neither."
         ],
-        table=Table(*comparison(done)),
+        table=Cells(*comparison(done)),
         after=[
             "factor: by how much a report can raise any chance, proven for the integers that are drawn from. "
             "information: mutual information of answer and report in nats. error of a share: the expected root mean "

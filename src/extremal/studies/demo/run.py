@@ -28,7 +28,7 @@ from extremal._common.files import make_folder, write_file
 from extremal._common.frames import encode_table
 from extremal._common.types import Floats
 from extremal._common.words import missing
-from extremal.auditing.pairs.audit import PairsAudit
+from extremal.auditing.pairs import PairsAudit
 from extremal.errors import EpsilonError
 from extremal.model.levels import check_epsilon
 from extremal.optimization.curves.tradeoff import Tradeoff

@@ -10,26 +10,35 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._common import checks
-from ..._common.threads import one_thread
-from ..._common.types import Ints
-from ..._common.words import at_least, shorten
-from ...errors import OptionError, ValuesError
-from ...model.labels import is_missing
-from ...model.levels import check_epsilon
-from ...model.prior import Prior, check_prior
-from ..figures import plain
-from ..wording import MOST_ROWS, Table, html_table, inert, label, markdown_table, number, sentence_case
-from .bounds import better_read, bound_drawn, bound_estimated, bound_given
-from .data import Coded, Event, encode, events, read_column, shown
+from .._common import checks
+from .._common.threads import one_thread
+from .._common.types import Ints
+from .._common.words import at_least, shorten
+from ..errors import OptionError, ValuesError
+from ..model.labels import is_missing
+from ..model.levels import check_epsilon
+from ..model.prior import Prior, check_prior
+from .events import (
+    Coded,
+    Event,
+    Met,
+    better_read,
+    bound_drawn,
+    bound_estimated,
+    bound_given,
+    encode,
+    events,
+    read_column,
+    shown,
+)
+from .figures import plain
+from .text import MOST_ROWS, Cells, html, inert, label, markdown_table, number, sentence_case
 
 FEWEST = 20  # pairs below which nothing could be shown
 CHOOSING = 1 / 3  # the share of pairs that decides what to test
@@ -53,6 +62,11 @@ class PairTest:
     lower: float
     single: bool = False
     report: Any = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it but the report, as plain numbers, strings and lists."""
+        kept = {name: plain(value) for name, value in vars(self).items() if name not in ("single", "report")}
+        return {**kept, "single_report": self.single}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,19 +149,7 @@ class PairsAudit:
             "epsilon_lower": self.epsilon_lower,
             "violation": self.violation if self.claimed is not None else None,
             "verdict": self.verdict,
-            "tests": [
-                {
-                    "event": test.event,
-                    "secret": plain(test.secret),
-                    "together": test.together,
-                    "event_count": test.event_count,
-                    "secret_count": test.secret_count,
-                    "estimate": test.estimate if math.isfinite(test.estimate) else None,
-                    "lower": test.lower,
-                    "single_report": test.single,
-                }
-                for test in self.tests
-            ],
+            "tests": [test.to_dict() for test in self.tests],
         }
 
     def to_json(self) -> str:
@@ -156,7 +158,36 @@ class PairsAudit:
 
     def to_markdown(self) -> str:
         """The audit as a page for readers who are not statisticians."""
-        return _markdown(self.to_dict())
+        parts = [
+            "# Audit of observed reports",
+            sentence_case(self.verdict) + ".",
+            f"{self.pairs} pairs of a secret and its report were examined: {self.secrets} different "
+            f"secrets, {self.reports} different reports. A part of the pairs decided what to test; "
+            f"{len(self.tests)} tests on the other {self.tested_pairs} pairs gave the bounds, all of "
+            f"which hold at once with confidence {self.confidence:.4g}. The prior was {self.prior}.",
+            "A system that keeps its promise is accused with probability at most "
+            f"{1 - self.confidence:.3g}. That nothing was found is no proof that nothing leaks.",
+            markdown_table(self._cells()),
+        ]
+        return inert("\n\n".join(parts)) + "\n"
+
+    def _repr_html_(self) -> str:
+        return html(str(self), self._cells())
+
+    def _cells(self) -> Cells:
+        tests = sorted(self.tests, key=lambda test: -test.lower)
+        body = [
+            (
+                test.event,
+                label(plain(test.secret)),
+                f"{test.together} of {test.event_count}",
+                f"{test.secret_count} of {self.tested_pairs}",
+                number(test.estimate),
+                at_least(test.lower),
+            )
+            for test in tests[:MOST_ROWS]
+        ]
+        return Cells(("when", "the secret was", "how often", "overall", "estimate in nats", "at least"), body)
 
     def __str__(self) -> str:
         lines = [self.verdict]
@@ -172,9 +203,6 @@ class PairsAudit:
     def __repr__(self) -> str:
         claim = "" if self.claimed is None else f", claimed={self.claimed:.6g}, violation={self.violation}"
         return f"PairsAudit({self.pairs} pairs, epsilon_lower={self.epsilon_lower:.6g}{claim})"
-
-    def _repr_html_(self) -> str:
-        return _page(str(self), self.to_dict())
 
 
 @one_thread
@@ -244,58 +272,48 @@ def audit_pairs(
     chosen: list[Event] = []
     if choosing.any() and len(r) > 1:
         chosen = events(secrets.codes[choosing], reports.codes[choosing], reports.values, ahead)
+    met = Met.of(s, r, chosen)
     if prior is None:
         how = "estimated"
-        size = len(secrets.values)
-        reads = better_read(secrets.codes[choosing], reports.codes[choosing], chosen, size)
-        lower = bound_estimated(s, r, chosen, reads, size, alpha)
+        reads = better_read(Met.of(secrets.codes[choosing], reports.codes[choosing], chosen))
+        lower = bound_estimated(met, chosen, reads, alpha)
     elif drawn:
         how = "given, secrets drawn from it"
-        lower = bound_drawn(s, r, chosen, prior, alpha)
+        lower = bound_drawn(met, prior, alpha)
     else:
         how = "given"
-        lower = bound_given(s, r, chosen, prior, alpha)
+        lower = bound_given(met, s, r, chosen, prior, alpha)
     tests = tuple(
-        _test(event, s, r, secrets.values, reports.values, prior, float(low))
-        for event, low in zip(chosen, lower, strict=True)
+        PairTest(
+            event.what,
+            secrets.values[event.secret],
+            together,
+            happened,
+            occurred,
+            math.log(together / occurred / _base(event, s, r, prior)) if together else 0.0,
+            low,
+            event.report is not None,
+            None if event.report is None else reports.values[event.report],
+        )
+        for event, together, happened, occurred, low in zip(
+            chosen,
+            *(each.tolist() for each in (met.together, met.happened, met.occurred, lower)),
+            strict=True,
+        )
     )
     return PairsAudit(
         len(reports.codes), len(r), len(secrets.values), len(reports.values), confidence, claimed, how, tests
     )
 
 
-def _test(
-    event: Event,
-    s: Ints,
-    r: Ints,
-    secrets: tuple[Any, ...],
-    reports: tuple[Any, ...],
-    prior: Prior | None,
-    lower: float,
-) -> PairTest:
-    held, mine = event.holds[r], s == event.secret
-    together, happened, occurred = (int(np.count_nonzero(v)) for v in (held & mine, held, mine))
-    estimate = 0.0
-    if together:
-        if prior is None:
-            base = happened / len(s)
-        else:  # P(E) under the prior given, not as the secrets happened to be
-            n = np.bincount(s, minlength=prior.size)
-            share = np.bincount(s[held], minlength=prior.size) / np.maximum(n, 1)
-            base = float(prior.probabilities @ share)
-        estimate = math.log(together / occurred / base)
-    single = event.report is not None
-    return PairTest(
-        event.what,
-        secrets[event.secret],
-        together,
-        happened,
-        occurred,
-        estimate,
-        lower,
-        single,
-        reports[event.report] if event.report is not None else None,
-    )
+def _base(event: Event, s: Ints, r: Ints, prior: Prior | None) -> float:
+    """The probability of the event: how often it came, or under the prior given, not as the secrets happened to be."""
+    held = event.holds[r]
+    if prior is None:
+        return int(np.count_nonzero(held)) / len(s)
+    n = np.bincount(s, minlength=prior.size)
+    share = np.bincount(s[held], minlength=prior.size) / np.maximum(n, 1)
+    return float(prior.probabilities @ share)
 
 
 def _split(n: int, seed: Any) -> NDArray[np.bool_]:
@@ -357,44 +375,3 @@ def _hashable(value: Any) -> Any:
     except TypeError:
         return tuple(value) if isinstance(value, list) else object()
     return value
-
-
-Figures = Mapping[str, Any]
-
-
-def _markdown(figures: Figures) -> str:
-    """An audit of observed pairs as a Markdown page."""
-    parts = [
-        "# Audit of observed reports",
-        sentence_case(figures["verdict"]) + ".",
-        f"{figures['pairs']} pairs of a secret and its report were examined: {figures['secrets']} different "
-        f"secrets, {figures['reports']} different reports. A part of the pairs decided what to test; "
-        f"{len(figures['tests'])} tests on the other {figures['tested_pairs']} pairs gave the bounds, all of "
-        f"which hold at once with confidence {figures['confidence']:.4g}. The prior was {figures['prior']}.",
-        "A system that keeps its promise is accused with probability at most "
-        f"{1 - figures['confidence']:.3g}. That nothing was found is no proof that nothing leaks.",
-        markdown_table(*_pairs_table(figures)),
-    ]
-    return inert("\n\n".join(parts)) + "\n"
-
-
-def _page(text: str, figures: Figures) -> str:
-    """An audit of observed pairs as HTML for notebooks."""
-    lines = "<br>".join(escape(line) for line in text.splitlines())
-    return f"<p>{lines}</p>{html_table(*_pairs_table(figures))}"
-
-
-def _pairs_table(figures: Figures) -> Table:
-    tests = sorted(figures["tests"], key=lambda t: -t["lower"])
-    body = [
-        (
-            t["event"],
-            label(t["secret"]),
-            f"{t['together']} of {t['event_count']}",
-            f"{t['secret_count']} of {figures['tested_pairs']}",
-            number(t["estimate"]),
-            at_least(t["lower"]),
-        )
-        for t in tests[:MOST_ROWS]
-    ]
-    return ("when", "the secret was", "how often", "overall", "estimate in nats", "at least"), body

@@ -1,8 +1,11 @@
-"""Observed (secret, report) pairs as numbers, and the events that are worth testing.
+"""Observed (secret, report) pairs as numbers, the events that are worth testing, and bounds on what they leak.
 
 An event is a set of reports. Whoever looks only at whether it happened applies post-processing, which raises
 no leakage: if an event leaks more than epsilon, some report in it does. So the first item of a list, or a
 group of reports that favour one secret, may be tested in place of single reports.
+
+Bounds come from Clopper-Pearson limits whose errors add up to a stated level. All of one call hold at once with
+probability at least 1 - alpha, for events that were chosen from other pairs.
 """
 
 from __future__ import annotations
@@ -11,13 +14,15 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._common.types import Bools, Floats, Ints
-from ...errors import ValuesError
-from ...model.labels import as_list
+from .._common.types import Bools, Floats, Ints
+from ..errors import ValuesError
+from ..estimation.intervals import lower_limit, upper_limit
+from ..model.labels import as_list
+from ..model.prior import Prior
 
 MOST_REPORTS = 40  # single reports that are tested
 MOST_VIEWED = 10  # values of each part of a report
@@ -151,14 +156,19 @@ class Counts:
 
     def best(self) -> list[tuple[int, int, float]]:
         """(value, the secret it favours most, score) for every value, the most promising first."""
-        lift = np.log(self.both * self.total / (self.of_secret * self.of_value))
-        score = lift - CAUTION / np.sqrt(self.both * self.ahead)
+        score = _score(self.both, self.of_secret, self.of_value, self.total, self.ahead)
         order = np.lexsort((-score, self.value))
         first = order[np.concatenate(([True], np.diff(self.value[order]) > 0))]
         first = first[np.argsort(-score[first], kind="stable")]
         return list(
             zip(self.value[first].tolist(), self.secret[first].tolist(), score[first].tolist(), strict=True)
         )
+
+
+def _score(both: Ints, of_secret: Ints, of_value: Ints | int, total: int, ahead: float) -> Floats:
+    """The logarithm of the lift, less some standard errors: the bound that may be hoped for."""
+    lift = np.log(both * total / (of_secret * of_value))
+    return np.asarray(lift - CAUTION / np.sqrt(both * ahead))
 
 
 def _groups(counts: Counts, distinct: int) -> list[Event]:
@@ -168,8 +178,7 @@ def _groups(counts: Counts, distinct: int) -> list[Event]:
     found = []
     for mine in np.split(order, starts[1:]):
         both, all_of = np.cumsum(counts.both[mine]), np.cumsum(counts.of_value[mine])
-        lift = np.log(both * counts.total / (counts.of_secret[mine[0]] * all_of))
-        score = lift - CAUTION / np.sqrt(both * counts.ahead)
+        score = _score(both, counts.of_secret[mine[0]], all_of, counts.total, counts.ahead)
         last = int(np.argmax(score))
         if last > 0:  # else a single report, which is tested anyway
             found.append((float(score[last]), mine[: last + 1]))
@@ -211,8 +220,7 @@ def _tails(name: str, numbers: Floats, secrets: Ints, reports: Ints, ahead: floa
         held = holds[reports]
         both, happened = np.bincount(secrets[held], minlength=len(occurred)), int(np.count_nonzero(held))
         some = np.flatnonzero(both)
-        lift = np.log(both[some] * len(secrets) / (occurred[some] * happened))
-        score = lift - CAUTION / np.sqrt(both[some] * ahead)
+        score = _score(both[some], occurred[some], happened, len(secrets), ahead)
         best = int(np.argmax(score))
         found.append(Event(f"{name} is {word} {limit:.6g}", holds, int(some[best]), float(score[best])))
     return sorted(found, key=lambda event: -event.score)[:MOST_VIEWED]
@@ -281,3 +289,89 @@ def shown(value: Any) -> str:
     """A value for a sentence, cut to a readable length."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+class Met(NamedTuple):
+    """For every event how often it came with its secret, how often at all, and how often its secret did, of `pairs`."""
+
+    together: Ints
+    happened: Ints
+    occurred: Ints
+    secrets: Ints  # the code of the secret
+    pairs: int
+
+    @classmethod
+    def of(cls, s: Ints, r: Ints, chosen: Sequence[Event]) -> Met:
+        """The counts for pairs of the codes of secret and report."""
+        counts = np.zeros((3, len(chosen)), dtype=np.int64)
+        for k, event in enumerate(chosen):
+            held, mine = event.holds[r], s == event.secret
+            counts[:, k] = [np.count_nonzero(held & mine), np.count_nonzero(held), np.count_nonzero(mine)]
+        secrets = np.array([event.secret for event in chosen], dtype=np.int64)
+        return cls(counts[0], counts[1], counts[2], secrets, len(s))
+
+
+def better_read(met: Met) -> Bools:
+    """For which events P(x|E) / P(x) has the smaller standard errors, P(E|x) / P(E) for the others.
+
+    Decided by the pairs that choose the tests; relative errors of the two parts are added, as both are
+    bounded.
+    """
+    j, k, m, n = (np.maximum(v, 1) for v in (met.together, met.happened, met.occurred, met.pairs))
+    read = np.sqrt((1 - j / k) / j) + np.sqrt((1 - m / n) / m)
+    other = np.sqrt((1 - j / m) / j) + np.sqrt((1 - k / n) / k)
+    return np.asarray(read <= other)
+
+
+def bound_estimated(met: Met, chosen: Sequence[Event], reads: Bools, alpha: float) -> Floats:
+    """log of the lift with both of its parts bounded: half the error for each.
+
+    Where `reads`, P(x|E) from below over P(x) from above: given how often E happened, the number of times x
+    came with it is binomial. Elsewhere P(E|x) from below over P(E) from above, in the same way.
+    """
+    bases = {
+        event.secret if read else event.holds.tobytes() for read, event in zip(reads, chosen, strict=True)
+    }
+    trials = np.where(reads, met.happened, met.occurred)
+    below = lower_limit(met.together, np.maximum(trials, 1), alpha / 2 / max(len(chosen), 1))
+    above = upper_limit(
+        np.where(reads, met.occurred, met.happened), met.pairs, alpha / 2 / max(len(bases), 1)
+    )
+    return _log_ratio(below, above)
+
+
+def bound_drawn(met: Met, prior: Prior, alpha: float) -> Floats:
+    """log of P(x|E) from below over P(x), which is known."""
+    below = lower_limit(met.together, met.happened, alpha / max(len(met.together), 1))
+    return _log_ratio(below, prior.probabilities[met.secrets])
+
+
+def bound_given(met: Met, s: Ints, r: Ints, chosen: Sequence[Event], prior: Prior, alpha: float) -> Floats:
+    """log of P(E|x) from below over P(E) from above, the secrets taken as they are.
+
+    Given the secrets, reports are independent. P(E) = sum_x P(x) P(E|x) is bounded in two ways, each with a
+    quarter of the error: secret by secret, and through the number of times E happened at all. That number is
+    a sum of independent yes-or-no draws with mean n q, q = sum_x (n_x / n) P(E|x), and P(E) is at most
+    max_x P(x) n / n_x times q. By Hoeffding (1956) such a sum falls to k <= n q - 1 no more often than a
+    binomial one, so the Clopper-Pearson limit holds for q; all but one draw or all of them say nothing.
+    """
+    n, pi = np.bincount(s, minlength=prior.size), prior.probabilities
+    masks = {event.holds.tobytes(): event for event in chosen}
+    share = alpha / 4 / max(len(masks), 1)
+    above = {}
+    with np.errstate(divide="ignore"):
+        ratio = float(np.max(pi * len(s) / n))
+    for key, event in masks.items():
+        hits = np.bincount(s[event.holds[r]], minlength=prior.size)
+        single = pi @ np.where(n > 0, upper_limit(hits, np.maximum(n, 1), share / prior.size), 1.0)
+        k = int(hits.sum())
+        pooled = 1.0 if k >= len(s) - 1 else ratio * float(upper_limit(k, len(s), share))
+        above[key] = min(float(single), pooled, 1.0)
+    below = lower_limit(met.together, np.maximum(met.occurred, 1), alpha / 2 / max(len(chosen), 1))
+    return _log_ratio(below, np.array([above[event.holds.tobytes()] for event in chosen]))
+
+
+def _log_ratio(below: Floats, above: Floats) -> Floats:
+    """log(below / above), and 0 where that shows nothing: a leakage is never negative."""
+    ratio = np.divide(below, above, out=np.ones_like(below), where=(below > 0) & (above > 0))
+    return np.asarray(np.log(np.maximum(ratio, 1.0)))

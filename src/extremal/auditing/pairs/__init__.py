@@ -1,1 +1,0 @@
-"""Audits of foreign systems from observed pairs of secret and report."""

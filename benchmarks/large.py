@@ -38,6 +38,7 @@ def run(report: Report) -> None:
     certified = steps(report)
     rates(report, certified)
     shares(report)
+    counting(report)
 
 
 def steps(report: Report) -> ex.Certified:
@@ -116,6 +117,22 @@ def shares(report: Report) -> None:
         report.check(
             f"{name}: {mean:.2f}, at most {aim} and {NEAR:.0%}", mean <= aim * (1 + NEAR) + 4 * spread
         )
+
+
+def counting(report: Report) -> None:
+    """All shares from as many reports as answers; half of the people give one answer."""
+    n = ANSWERS[report.level]
+    table = report.table(
+        f"All {n} shares from {n} reports: processor time of one thread, in seconds",
+        {"epsilon": "8g", "steps": "7d", "size of sets": "8d", "seconds": "8.2f"},
+    )
+    rng = np.random.default_rng(report.seed)
+    answers = np.where(rng.random(n) < 0.5, 7, rng.integers(0, n, n))
+    for epsilon in (0.5, 1.0, 3.0, 5.0, 6.0, 8.0):
+        windows = ex.large.windows(n, epsilon)
+        reports = windows.privatize(answers, source=ex.randomness.SeededWords(report.seed))
+        taken = best(lambda w=windows, y=reports: ex.large.estimate(w, y), 1)
+        table.row(epsilon, windows.layout.steps, windows.size, taken.cpu)
 
 
 def simulate(windows: ex.large.Windows, prior: ex.Prior, times: int, seed: int) -> tuple[float, float]:

@@ -22,8 +22,9 @@ from extremal.errors import (
     OptionError,
     ValuesError,
 )
-from extremal.large import leakage
+from extremal.large import counting, leakage
 from extremal.large import leakage as theory
+from extremal.large.steps import Cosets, Progressions, next_prime
 from extremal.randomness import SeededWords
 from tests.support.wording import refused
 
@@ -39,13 +40,26 @@ CASES = [
 ]
 
 
+def generator(p):
+    """The least number with p - 1 different powers, by making them."""
+    return next(g for g in range(1, p) if len({pow(g, k, p) for k in range(p - 1)}) == p - 1)
+
+
+def laid_out(w, step):
+    """The number at each place of a step, as the page on the file format says."""
+    p, e, g = w.prime, w.steps, generator(w.prime)
+    order = (p - 1) // e
+    return [pow(g, step + c + e * t, p) for c in range(e) for t in range(order)] + [0]
+
+
 def joint(w):
     """P(step, start | x) for every report and every answer, from the integers alone."""
     table = {}
-    for step, start in product(range(1, w.prime), range(w.prime)):
-        inverse = pow(step, -1, w.prime)
-        places = [(x - start) * inverse % w.prime for x in range(w.answers)]
-        table[step, start] = [Fraction(w.places.weight(j), TOTAL * (w.prime - 1)) for j in places]
+    for step in range(w.steps):
+        place = {number: j for j, number in enumerate(laid_out(w, step))}
+        for start in range(w.prime):
+            places = [place[(x - start) % w.prime] for x in range(w.answers)]
+            table[step, start] = [Fraction(w.places.weight(j), TOTAL * w.steps) for j in places]
     return table
 
 
@@ -82,9 +96,8 @@ def test_the_bound_is_less_than_half_a_nat_above_what_leaks_and_never_below(seed
     masses = rng.dirichlet(np.full(rng.integers(3, 24), rng.choice([0.2, 1.0, 3.0]))) + 1e-6
     w = ex.large.windows(ex.Prior(masses / masses.sum()), rng.uniform(0.1, 2.5))
     mass = np.append(w.prior.probabilities, np.zeros(w.prime - w.answers))
-    numbers = (
-        np.arange(w.prime)[:, None, None] + np.arange(1, w.prime)[:, None] * np.arange(w.size)
-    ) % w.prime
+    first = np.array([laid_out(w, step)[: w.size] for step in range(w.steps)])
+    numbers = (np.arange(w.prime)[:, None, None] + first) % w.prime
     held = (numbers < w.answers).any(axis=2)
     least = float(mass[numbers].sum(axis=2)[held].min())
     leaked = math.log(w.inside / (w.outside + (w.inside - w.outside) * least))
@@ -96,7 +109,7 @@ def test_estimates_are_unbiased(answers, epsilon):
     """The mean over every report, with its probability, of the estimate that a single report gives is the truth."""
     w = ex.large.windows(answers, epsilon)
     table = joint(w)
-    numbers = np.array([(step - 1) * w.prime + start for step, start in table])
+    numbers = np.array([step * w.prime + start for step, start in table])
     share = np.random.default_rng(1).dirichlet(np.ones(w.answers))
     chance = np.array([[float(q) for q in row] for row in table.values()]) @ share
     single = np.array([ex.large.estimate(w, [y]).estimates for y in numbers])
@@ -115,7 +128,7 @@ def test_estimates_are_unbiased(answers, epsilon):
 @pytest.mark.parametrize(("answers", "epsilon"), CASES)
 def test_every_place_has_as_many_words_as_it_weighs(answers, epsilon):
     places = ex.large.windows(answers, epsilon).places
-    ends = np.cumsum([places.weight(j) for j in range(places.prime)], dtype=object)
+    ends = np.cumsum([places.weight(j) for j in range(places.layout.prime)], dtype=object)
     assert ends[-1] == TOTAL
     for j, end in enumerate(ends):
         if places.weight(j):
@@ -128,7 +141,7 @@ def test_reports_come_out_as_often_as_they_should():
     table = joint(w)
     n = 60_000
     for x, label in ((0, "a"), (5, "f")):
-        seen = np.bincount(w.privatize([label] * n, source=SeededWords(x)), minlength=w.prime * (w.prime - 1))
+        seen = np.bincount(w.privatize([label] * n, source=SeededWords(x)), minlength=w.prime * w.steps)
         expected = n * np.array([float(row[x]) for row in table.values()])
         assert ((seen - expected) ** 2 / np.maximum(expected, 1e-9)).sum() < len(expected) + 6 * math.sqrt(
             2 * len(expected)
@@ -143,11 +156,10 @@ def test_the_step_knows_nothing_of_the_answer():
     draws = {"keyed": ex.Keyed(bytes(range(32)), list(range(3000)))}
     one, other = (w.privatize(np.full(3000, x), column="q", **draws) for x in (3, 44))
     assert (one // w.prime == other // w.prime).all()
-    same = np.mean((one - 3) % w.prime == (other - 44) % w.prime)  # nor do the places of two answers agree
-    assert same < 3 / w.prime
+    assert np.mean((one - 3) % w.prime == (other - 44) % w.prime) < 3 / w.prime  # nor do the places agree
     assert (one == w.privatize(np.full(3000, 3), column="q", **draws)).all()
     again = w.privatize(np.full(3000, 3), column="r", **draws)
-    assert np.mean(again // w.prime == one // w.prime) < 0.1
+    assert abs(np.mean(again // w.prime == one // w.prime) - 1 / w.steps) < 0.05
     with pytest.raises(KeyingError):
         w.privatize([1, 2], keyed=ex.Keyed(bytes(range(32)), [1, 1]), column="q")
 
@@ -158,7 +170,7 @@ def test_whoever_chooses_the_step_by_the_answer_is_found_out():
     x = np.random.default_rng(0).integers(0, 5, 20_000)
     y = w.privatize(x, source=SeededWords(7))
     assert not ex.audit_pairs(x, y, epsilon=0.5, prior=prior).violation
-    cheated = np.where(x == 0, y % w.prime, y)  # always the step 1
+    cheated = np.where(x == 0, y % w.prime, y)  # always the step 0
     assert ex.audit_pairs(x, cheated, epsilon=0.5, prior=prior).violation
     assert not ex.audit_pairs(
         x, y % w.prime, epsilon=0.5, prior=prior
@@ -170,23 +182,26 @@ def test_the_file_and_the_page_are_enough_to_draw():
     for w in (ex.large.windows(SKEWED, 1.3), ex.large.windows(23, 2.0)):
         d = json.loads(w.to_json())
         p, size, inside, outside = d["prime"], d["size"], int(d["inside"]), int(d["outside"])
+        e, g = d["steps"], generator(p)
         extra = 2**62 - size * inside - (p - size) * outside
         weights = [inside + (j < extra) if j < size else outside for j in range(p)]
         steps, words = (np.random.default_rng(k).integers(0, 2**64, 50, dtype=np.uint64) for k in (1, 2))
         for x in (0, w.answers - 1):
             expected = []
             for u, v in zip(steps.tolist(), words.tolist(), strict=True):
-                step, left, j = 1 + u % (p - 1), v >> 2, 0
+                step, left, j = u % e, v >> 2, 0
                 while left >= weights[j]:
                     left, j = left - weights[j], j + 1
-                expected.append((step - 1) * p + (x - j * step) % p)
+                c, t = divmod(j, (p - 1) // e)
+                number = 0 if j == p - 1 else pow(g, step + c + e * t, p)
+                expected.append(step * p + (x - number) % p)
             assert w.places.report(np.full(50, x), steps, words).tolist() == expected
 
 
 def test_the_error_is_that_of_subset_selection():
     """4 e^eps / (e^eps - 1)^2 for each share in the limit of many answers (Ye and Barg), which nobody improves on."""
     w = ex.large.windows(22_000, 5.0)
-    assert w.squared_error == pytest.approx(4 * math.exp(5) / (math.exp(5) - 1) ** 2, rel=5e-3)
+    assert w.squared_error == pytest.approx(4 * math.exp(5) / (math.exp(5) - 1) ** 2, rel=1e-2)
     prior = ex.Prior(1 / np.arange(1, 22_001) / np.sum(1 / np.arange(1, 22_001)))
     known = ex.large.windows(prior, 5.0)
     assert known.squared_error < w.squared_error
@@ -208,12 +223,15 @@ def test_a_file_says_all_and_is_proved_anew(tmp_path):
             {"digest": "0" * 64},
             {"answers": w.answers - 1},
             {"more": 1},
-            {"version": 2},
+            {"version": 1},
+            {"version": 3},
+            {"steps": w.steps + 1},
+            {"steps": None},
         ):
             with pytest.raises(FormatError):
                 ex.large.Windows.from_json(json.dumps(document | change))
     with refused(CertificationError, "windows"):
-        ex.large.Windows(None, 5, 0.1, 5, 1, TOTAL // 2, TOTAL // 8)
+        ex.large.Windows(None, 5, 0.1, 5, 1, TOTAL // 2, TOTAL // 8, 4)
 
 
 def test_what_is_no_answer_no_report_or_no_level_is_refused():
@@ -223,7 +241,7 @@ def test_what_is_no_answer_no_report_or_no_level_is_refused():
             w.privatize(values)
     with refused(ValuesError, "first 'z'"):
         ex.large.windows(SKEWED, 1.0).privatize(["a", "z"])
-    for reports in ([], [-1], [w.prime * (w.prime - 1)], ["x"], [1.5]):
+    for reports in ([], [-1], [w.prime * w.steps], ["x"], [1.5]):
         with pytest.raises(ValuesError):
             ex.large.estimate(w, reports)
     assert ex.large.estimate(w, ["17", "4"], [3]).estimates.shape == (1,)
@@ -293,37 +311,33 @@ def test_sets_of_several_disclose_answers_of_which_one_is_much_commoner():
     for size, outside in product(range(1, 5), (0, TOTAL // 1000)):
         prior = ex.Prior([0.9, 0.0985, 0.0005, 0.0005, 0.0005])
         inside = (TOTAL - outside * (5 - size)) // size
-        w = ex.large.Windows(prior, 5, 20.0, 5, size, inside, outside)
+        w = ex.large.Windows(prior, 5, 20.0, 5, size, inside, outside, 4)
         before, after = wrong_guesses(w)
-        shares = prior.probabilities
-        found = leakage._wrong(shares[leakage._order(5, 1)], size, inside / TOTAL, outside / TOTAL)
-        other = leakage._wrong(shares[leakage._order(5, 2)], size, inside / TOTAL, outside / TOTAL)
-        assert (found + other) / 2 == pytest.approx(float(after), rel=1e-9, abs=1e-15)
+        found = [
+            leakage._wrong(prior.probabilities, w.layout, step, size, inside / TOTAL, outside / TOTAL)
+            for step in range(4)
+        ]
+        assert np.mean(found) == pytest.approx(float(after), rel=1e-9, abs=1e-15)
         assert w._doubt.disclosed == (after <= before / 10)
 
 
 def test_of_many_answers_some_steps_are_enough(monkeypatch):
-    """Of 2000 steps a quarter is looked at."""
-    monkeypatch.setattr(leakage, "CELLS", 500 * 4001)
     masses = 1 / np.arange(1, 3999.0) ** 3
-    shares, prime, inside = masses / masses.sum(), 4001, 0.33
-    outside = (1 - 3 * inside) / (prime - 3)
-    padded = np.concatenate([shares, np.zeros(prime - len(shares))])
-    every = [
-        leakage._wrong(padded[leakage._order(prime, step)], 3, inside, outside)
-        for step in range(1, (prime + 1) // 2)
-    ]
-    assert len(leakage._steps(prime, 3)) == 500
-    found = leakage.doubt_of_windows(shares, len(shares), prime, 3, inside, outside)
+    shares, layout, inside = masses / masses.sum(), Cosets(4001, 4000), 0.33
+    outside = (1 - 3 * inside) / (4001 - 3)
+    monkeypatch.setattr(leakage, "CELLS", 300 * 4001 * math.log(4001))
+    assert len(set(leakage._steps(layout, 3))) == 300
+    every = [leakage._wrong(shares, layout, step, 3, inside, outside) for step in range(4000)]
+    found = leakage.doubt_of_windows(shares, len(shares), layout, 3, inside, outside)
     assert found.disclosed
-    assert abs(found.after - np.mean(every)) < 3 * np.std(every) / math.sqrt(500)  # as by chance
+    assert abs(found.after - np.mean(every)) < 3 * np.std(every) / math.sqrt(300)  # as by chance
 
 
 @pytest.mark.parametrize(
     "epsilon", [pytest.param(0.01, marks=pytest.mark.slow), 1.0, pytest.param(7.0, marks=pytest.mark.slow)]
 )
 def test_a_search_in_two_steps_finds_the_best_size_of_sets(epsilon, monkeypatch):
-    """All sizes at once would take 14 GB for hundreds of millions of answers."""
+    """All sizes at once would take much memory for many millions of answers."""
     rare = ex.Prior(np.arange(1, 20_004) / np.arange(1, 20_004).sum())
     every = [ex.large.windows(answers, epsilon) for answers in (20_003, ex.Prior.uniform(20_003), rare)]
     monkeypatch.setattr(theory, "MOST_SIZES", 500)
@@ -335,6 +349,117 @@ def test_a_search_in_two_steps_finds_the_best_size_of_sets(epsilon, monkeypatch)
 def test_masked_numbers_are_refused():
     with pytest.raises(ValuesError):
         ex.large.windows(100, 1.0).privatize(np.ma.masked_equal([1, 2], 2))
+
+
+OLD = (
+    '{"format": "extremal-windows", "version": 1, "epsilon": "1.3", "answers": 6, "labels": ["a", "b", "c", "d", "e", '
+    '"f"], "prior": ["0.4", "0.3", "0.12", "0.1", "0.05", "0.03"], "prime": 7, "size": 2, "inside": '
+    '"1418908764726875872", "outside": "354773697794727232", "digest": '
+    '"ce268b3a87965065c13264d4ed47bb6fdd268e97b995f6d45b3279b01ebe7fba"}'
+)
+
+
+def test_files_of_the_first_version_draw_and_estimate_as_they_did():
+    """Reports and estimates of the release that wrote the file."""
+    w = ex.large.Windows.from_json(OLD)
+    assert json.loads(w.to_json()) == json.loads(OLD)
+    keyed = ex.Keyed(bytes(range(32)), list(range(12)))
+    y = w.privatize(list("abcdef") * 2, keyed=keyed, column="q")
+    assert y.tolist() == [26, 31, 29, 40, 41, 4, 4, 9, 38, 24, 36, 7]
+    expected = [0.049991259, 0.049991259, 0.266678321, 0.049991259, 0.266678321, 0.483365383]
+    assert ex.large.estimate(w, y).estimates == pytest.approx(expected, abs=1e-8)
+    groups = ex.large.estimate_groups(w, y, {"x": ["a", "b"]})
+    assert groups.estimates == pytest.approx([0.099982519], abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("prime", "steps"), [(2, 1), (3, 1), (3, 2), (7, 3), (13, 4), (31, 6), (31, 30), (37, 9)]
+)
+def test_every_two_numbers_are_in_the_same_number_of_sets(prime, steps):
+    layout = Cosets(prime, steps)
+    for cosets in range(1, steps):
+        size = cosets * (prime - 1) // steps
+        together = np.zeros((prime, prime), dtype=int)
+        for step, start in product(range(steps), range(prime)):
+            members = (layout.numbers(step, np.arange(size)) + start) % prime
+            together[np.ix_(members, members)] += 1
+        assert (together[~np.eye(prime, dtype=bool)] == steps * size * (size - 1) // (prime - 1)).all()
+        assert (np.diagonal(together) == steps * size).all()
+
+
+@pytest.mark.parametrize("layout", [Cosets(31, 6), Cosets(31, 30), Progressions(31)])
+def test_a_place_holds_one_number_and_a_number_has_one_place(layout):
+    for step in range(layout.steps):
+        numbers = layout.numbers(step, np.arange(31))
+        assert sorted(numbers.tolist()) == list(range(31))
+        assert layout.places(step, numbers).tolist() == list(range(31))
+
+
+@pytest.mark.parametrize(
+    ("layout", "size"), [(Cosets(61, 4), 30), (Cosets(61, 60), 7), (Progressions(61), 11), (Cosets(2, 1), 1)]
+)
+@pytest.mark.parametrize("cost", [0.0, math.inf])
+def test_all_ways_of_counting_agree_with_sets(layout, size, cost, monkeypatch):
+    """Whatever is faster on this machine: convolutions, members of sets, places of answers; in pieces or at once."""
+    monkeypatch.setattr(counting, "CONVOLVED", cost)
+    monkeypatch.setattr(counting, "CELLS", 100)
+    rng = np.random.default_rng(size)
+    starts, steps = rng.integers(0, layout.prime, 500), rng.integers(0, layout.steps, 500)
+    sets = [
+        {(s + int(x)) % layout.prime for x in layout.numbers(i, np.arange(size))}
+        for s, i in zip(starts.tolist(), steps.tolist(), strict=True)
+    ]
+    expected = [sum(z in s for s in sets) for z in range(layout.prime)]
+    group = set(range(0, layout.prime, 3))
+    member = np.array([float(z in group) for z in range(layout.prime)])
+    for grouped in (0, math.inf):
+        monkeypatch.setattr(counting, "GROUPED", grouped)
+        assert counting.held(layout, size, starts, steps).tolist() == expected
+        few = np.arange(min(3, size))
+        assert counting.held(layout, size, starts, steps, few).tolist() == expected[: len(few)]
+        found = counting.members_held(layout, size, starts, steps, member)
+        assert found.tolist() == [len(s & group) for s in sets]
+
+
+@pytest.mark.parametrize(("answers", "epsilon"), [(2000, 0.3), (2000, 3.0), (22_000, 5.0), (50_000, 7.0)])
+def test_few_steps_cost_hardly_any_error(answers, epsilon):
+    """Against sets of the best size with all steps of the next prime; a convolution for each step is affordable."""
+    w = ex.large.windows(answers, epsilon)
+    prime = next_prime(answers)
+    odds, sizes = math.exp(epsilon), np.arange(1, prime)
+    own = odds * sizes / (odds * sizes + prime - sizes)
+    other = (sizes - own) / (prime - 1)
+    best = ((own * (1 - own) + (answers - 1) * other * (1 - other)) / (own - other) ** 2)[own > other].min()
+    own, other = w.supports
+    mine = (own * (1 - own) + (answers - 1) * other * (1 - other)) / (own - other) ** 2
+    assert mine <= 1.006 * best
+    assert w.steps <= 2 * math.exp(epsilon) + 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("common", ["one", "neighbours", "none"])
+@pytest.mark.parametrize("epsilon", [1.0, 5.0])
+def test_the_error_is_as_promised_whatever_is_common(common, epsilon):
+    """Bias included, of every answer and of groups: one answer at 50 %, ten neighbours at 5 % each, all alike."""
+    k, n, times = 1009, 10_000, 60
+    share = np.full(k, 1 / k)
+    if common != "none":
+        share = np.full(k, 0.5 / k)
+        share[3 : (4 if common == "one" else 13)] += 0.5 if common == "one" else 0.05
+    w = ex.large.windows(k, epsilon)
+    rng, errors, grouped = np.random.default_rng(5), np.zeros(k), 0.0
+    group = range(2, 40)
+    for seed in range(times):
+        y = w.privatize(rng.choice(k, n, p=share), source=SeededWords(seed))
+        errors += (ex.large.estimate(w, y).estimates - share) ** 2
+        found = ex.large.estimate_groups(w, y, {"g": group})
+        grouped += ((found.estimates[0] - share[2:40].sum()) / found.standard_errors[0]) ** 2
+    own, other = w.supports
+    rate = other + (own - other) * share
+    ratio = errors / times / (rate * (1 - rate) / n / (own - other) ** 2)
+    assert abs(ratio.mean() - 1) < 0.05
+    assert ratio.max() < 1 + 6 * math.sqrt(2 / times)  # as far as chance goes
+    assert abs(grouped / times - 1) < 5 * math.sqrt(2 / times)
 
 
 @pytest.mark.slow

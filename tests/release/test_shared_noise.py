@@ -323,9 +323,9 @@ def inside(reports, answers):
     p, size = WINDOWS.prime, WINDOWS.size
     found = []
     for report, answer in zip(reports.tolist(), answers, strict=True):
-        step, start = report // p + 1, report % p
-        place = (PRIOR.labels.index(answer) - start) * pow(step, -1, p) % p
-        found.append(place < size)
+        step, start = divmod(report, p)
+        number = (PRIOR.labels.index(answer) - start) % p
+        found.append(bool(WINDOWS.layout.places(step, np.array(number)) < size))
     return np.array(found)
 
 

@@ -2,8 +2,9 @@
 
 One 64-bit word gives the step, another the place of the answer in the set. The step's word knows nothing of the answer:
 with a key it is made from the id alone. Of the 2^62 values that the second word can take, every place has a whole
-number, its weight; places are cut off one after the other, so no table is needed. Steps are 1 + word mod (p - 1):
-equally likely up to one part in 2^35, which matters to no estimate, and not at all to privacy, which allows any step.
+number, its weight; places are cut off one after the other, so no table is needed. The step is the word modulo the
+number of steps: equally likely up to one part in 2^35, which matters to no estimate, and not at all to privacy, which
+allows any step.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ..draw.drawing import Randomness
 from ..draw.order import warn_if_numbers_ordered
 from ..draw.sampler import CHUNK, Fill, Integers, keystream
 from ..errors import ValuesError
+from .steps import Steps
 
 Numbers = NDArray[np.int64]
 
@@ -31,12 +33,12 @@ STEP_PURPOSE = b"extremal-window-step-1\0"
 
 @dataclass(frozen=True)
 class Places:
-    """The weights of the places 0 … prime - 1 of an answer: below `size` it is in the set.
+    """The weights of the places of an answer: below `size` it is in the set.
 
     The first `extra` places weigh inside + 1, those below `size` inside, the others outside; all add up to 2^62.
     """
 
-    prime: int
+    layout: Steps
     size: int
     inside: int
     extra: int
@@ -64,10 +66,10 @@ class Places:
         return place.astype(np.int64)
 
     def report(self, codes: Numbers, steps: Integers, words: Integers) -> Numbers:
-        """(step - 1) p + start for each answer's number and two words."""
-        step = (steps % np.uint64(self.prime - 1)).astype(np.int64) + 1
-        start = (codes - self.draw(words) * step % self.prime) % self.prime
-        return np.asarray((step - 1) * self.prime + start)
+        """step · p + start for each answer's number and two words."""
+        step = (steps % np.uint64(self.layout.steps)).astype(np.int64)
+        start = (codes - self.layout.numbers(step, self.draw(words))) % self.layout.prime
+        return np.asarray(step * self.layout.prime + start)
 
 
 def draw_windows(places: Places, digest: bytes, codes: Numbers, draws: Draws) -> Numbers:

@@ -1,4 +1,4 @@
-"""Shares from reports that are a start and a step each (`large.leakage`).
+"""Shares from reports that are a start and a step each (`large.leakage`), counted by `large.counting`.
 
 The set of a report holds an answer z with probability Q + (P - Q) share(z), whatever the other shares are. The number
 of sets that hold z is binomial, and (C_z / n - Q) / (P - Q) is an unbiased estimate of the share; Clopper and Pearson's
@@ -40,6 +40,7 @@ from ..estimation.intervals import (
 from ..estimation.likelihood import unexplained
 from ..estimation.promise import Promise, check_kind
 from ..model.labels import Labels
+from .counting import held, members_held
 from .windows import Windows
 
 
@@ -88,8 +89,6 @@ def _spread(values: Floats, times: Ints, mean: float, within: Range, error: floa
 
 Numbers = NDArray[np.int64]
 
-CELLS = 1 << 21  # members of sets that are looked at together
-
 
 @one_thread
 def estimate_windows(
@@ -123,14 +122,15 @@ def estimate_windows(
     kind = check_kind(intervals)
     starts, steps = split(windows, reports)
     chosen = tuple(windows.labels) if labels is None else tuple(labels)
-    numbers = np.arange(windows.answers) if labels is None else numbers_of(windows, chosen)
-    counts = held(windows, starts, steps, numbers)
+    numbers = None if labels is None else numbers_of(windows, chosen)
+    counts = held(windows.layout, windows.size, starts, steps, numbers)[: len(chosen)]
     n = len(starts)
     own, other = windows.supports
     error = (1 - level) / (2 * (max(len(counts), 1) if kind == "all" else 1))
     seen = counts / n
     rate = np.clip(seen, other, own)  # what it can be; a share of 0 has noise, too
-    low, high = lower_limit(n * rate, n, error), upper_limit(n * rate, n, error)
+    kinds, kind_of = np.unique(rate, return_inverse=True)  # far fewer than answers
+    low, high = (limit(n * kinds, n, error)[kind_of] for limit in (lower_limit, upper_limit))
     return IntervalTable(
         f"{len(counts)} shares from {n} reports",
         chosen,
@@ -180,7 +180,7 @@ def estimate_window_groups(
     for k, labels in enumerate(groups.values()):
         member = np.zeros(windows.prime)
         member[numbers_of(windows, tuple(labels))] = 1.0
-        held_by = np.bincount(_members_in(windows, starts, steps, member).astype(np.int64))
+        held_by = np.bincount(members_held(windows.layout, windows.size, starts, steps, member))
         # A group of size g is held `other` g times on average if its share is 0, own - other more if it is 1.
         none = member.sum() * other
         within = Range(min(float(member.sum()), windows.size), none, none + own - other)
@@ -203,7 +203,7 @@ def estimate_window_groups(
 def split(windows: Windows, reports: Any) -> tuple[Numbers, Numbers]:
     """The starts and the steps of reports."""
     raw = whole_numbers(reports)
-    most = windows.prime * (windows.prime - 1)
+    most = windows.prime * windows.layout.steps
     whole = raw.ndim == 1 and raw.dtype.kind in "iu" and len(raw) > 0
     if not whole or raw.min() < 0 or raw.max() >= most:
         raise ValuesError(
@@ -213,7 +213,7 @@ def split(windows: Windows, reports: Any) -> tuple[Numbers, Numbers]:
             remedy="give what `Windows.privatize` made, with the same windows",
         )
     step, start = np.divmod(raw.astype(np.int64), windows.prime)
-    return start, step + 1
+    return start, step
 
 
 def whole_numbers(reports: Any) -> NDArray[Any]:
@@ -246,41 +246,3 @@ def numbers_of(windows: Windows, labels: Labels) -> Numbers:
             remedy="see `windows.labels`",
         )
     return numbers
-
-
-def held(windows: Windows, starts: Numbers, steps: Numbers, numbers: Numbers) -> Numbers:
-    """How many of the sets hold each of these answers, by whichever way takes less time."""
-    if len(numbers) > windows.size:
-        counts = np.zeros(windows.prime, dtype=np.int64)
-        for members in _sets(windows, starts, steps):
-            counts += np.bincount(members.ravel(), minlength=windows.prime)
-        return counts[numbers]
-    p, inverse = windows.prime, _inverse(steps, windows.prime)
-    # z is in the set if (z - start) / step, its place, is below the size.
-    return np.array(
-        [np.count_nonzero((z - starts) % p * inverse % p < windows.size) for z in numbers.tolist()],
-        dtype=np.int64,
-    )
-
-
-def _members_in(windows: Windows, starts: Numbers, steps: Numbers, member: Floats) -> Floats:
-    return np.concatenate([member[members].sum(axis=1) for members in _sets(windows, starts, steps)])
-
-
-def _sets(windows: Windows, starts: Numbers, steps: Numbers) -> Iterable[Numbers]:
-    """The members of the sets, some rows at a time."""
-    places = np.arange(windows.size, dtype=np.int64)
-    rows = max(1, CELLS // windows.size)
-    for k in range(0, len(starts), rows):
-        yield (starts[k : k + rows, None] + steps[k : k + rows, None] * places) % windows.prime
-
-
-def _inverse(steps: Numbers, prime: int) -> Numbers:
-    """1 / step modulo the prime: its power p - 2."""
-    result, square, exponent = np.ones_like(steps), steps.copy(), prime - 2
-    while exponent:
-        if exponent & 1:
-            result = result * square % prime
-        square = square * square % prime
-        exponent >>= 1
-    return result

@@ -1,15 +1,15 @@
 """Subset selection for alphabets of any size: a report is a start and a step, and stands for a set of answers.
 
-Answers are numbered 0, 1, 2, … below a prime p. The set of a report is start, start + step, start + 2 step, …: d
-numbers, modulo p. The step is drawn first, uniformly among 1 … p - 1 and without a look at the answer; it is the public
-seed of the report. Given the step, the place of the answer in the set decides the start:
+Answers are numbered 0, 1, 2, … below a prime p. The set of a report is start + D, where D are the first d places of the
+step (`large.steps`). The step is drawn first, without a look at the answer; it is the public seed of the report. Given
+the step, the place of x - start decides how likely the start is:
 
     P(start | step, x) = A if x is in the set, else B,   with   d A + (p - d) B = 1.
 
-For two answers x and z, z - x = step j has one solution j for every step, and j is uniform among 1 … p - 1. So a report
-holds the true answer with probability P = d A and any other with probability Q = (d - P) / (p - 1), as if the set were
-drawn among all sets of d numbers: the error of estimated shares is that of subset selection, which no mechanism of the
-same level of local differential privacy improves on where answers are alike (Ye and Barg).
+Any two answers are in the same number of sets. So a report holds the true answer with probability P = d A and any other
+with probability Q = (d - P) / (p - 1), as if the set were drawn among all sets of d numbers: the error of estimated
+shares is that of subset selection, which no mechanism of the same level of local differential privacy improves on where
+answers are alike (Ye and Barg).
 
 What it leaks: the step says nothing about x, so the lift of (step, start) is that of the start given the step,
 at most A / (B + (A - B) m), if every set that holds an answer has at least the mass m. Sets are no lighter than the
@@ -26,9 +26,15 @@ import numpy as np
 
 from .._common.types import Floats
 from ..model.leakage import Doubt
+from .steps import Steps, next_prime
 
-LARGEST = 1 << 29  # answers: a report fits a signed 64-bit integer
+LARGEST = 1 << 24  # answers: decoding holds some arrays of them
 MOST_SIZES = 1 << 18  # of sets that are tried at once
+MOST_STEPS = (
+    1 << 13
+)  # numbers of steps that are tried: with more, sets are so small that members can be counted
+MOST_PRIMES = 64  # numbers of steps for which a prime is looked for
+DEARER = 0.005  # how much the error may grow, as a share, for fewer steps and so faster counting
 
 
 class Supports(NamedTuple):
@@ -36,21 +42,6 @@ class Supports(NamedTuple):
 
     own: float
     other: float
-
-
-def next_prime(n: int) -> int:
-    """The least prime from n on."""
-    candidate = max(n, 2)
-    while not is_prime(candidate):
-        candidate += 1
-    return candidate
-
-
-def is_prime(n: int) -> bool:
-    """Whether n is prime, by division: 2^29 takes 12,000 of them."""
-    if n < 4:
-        return n > 1
-    return n % 2 == 1 and all(n % k for k in range(3, math.isqrt(n) + 1, 2))
 
 
 def supports(prime: int, size: int, inside: float) -> Supports:
@@ -63,24 +54,49 @@ def least_held(answers: int, prime: int, size: int) -> int:
     return max(1, size - (prime - answers))
 
 
-def best_window(masses: Floats | None, answers: int, prime: int, epsilon: float) -> tuple[int, float]:
-    """The size of the sets and the odds A / B that estimate all shares best; odds may be infinite.
+class Choice(NamedTuple):
+    """The steps and sets that estimate all shares best, and the odds A / B, which may be infinite."""
 
-    With the masses of the answers, under PML for that prior; without, under local differential privacy. What is made
-    small is the expected squared error of all shares, for answers of these masses or else all alike. Of very many
-    sizes, some are tried that grow in proportion, then all between the neighbours of the best one.
+    prime: int
+    steps: int
+    size: int
+    odds: float
+
+
+def best_choice(masses: Floats | None, answers: int, epsilon: float) -> Choice:
+    """The fewest steps with which the expected squared error of all shares is at most 0.5 % above the least one.
+
+    With the masses of the answers, under PML for that prior; without, under local differential privacy, where answers
+    are taken as all alike.
     """
     lightest = None if masses is None else np.cumsum(np.sort(masses))
-    largest = max(prime // 2, 1)
+    prime = next_prime(answers)
+    size = _best_size(lightest, answers, prime, epsilon)
+    (least,), (odds,) = _errors(np.array([size]), lightest, answers, prime, epsilon)
+    steps = np.arange(1, min(prime - 1, MOST_STEPS))
+    cosets = np.clip(np.floor(steps * size / prime) + np.array([[0], [1]]), 1, steps)
+    about, _ = _errors((cosets / steps * (prime - 1)).ravel(), lightest, answers, prime, epsilon)
+    good = np.flatnonzero(about <= (1 + DEARER) * least)
+    for k in good[np.argsort(good % len(steps), kind="stable")][:MOST_PRIMES].tolist():
+        e, u = int(steps[k % len(steps)]), int(cosets.ravel()[k])
+        p = next_prime(answers, e)
+        d = u * (p - 1) // e
+        (error,), (found,) = _errors(np.array([d]), lightest, answers, p, epsilon)
+        if d < p and error <= (1 + DEARER) * least:
+            return Choice(p, e, d, float(found))
+    return Choice(prime, max(prime - 1, 1), size, float(odds))
+
+
+def _best_size(lightest: Floats | None, answers: int, prime: int, epsilon: float) -> int:
+    """The best size of sets. Of very many, some that grow in proportion are tried, then all near the best."""
+    largest = max(prime - 1, 1)
     if largest <= MOST_SIZES:
         sizes = np.arange(1, largest + 1, dtype=np.float64)
     else:
         some = np.unique(np.rint(np.geomspace(1, largest, MOST_SIZES)))
         near = int(np.argmin(_errors(some, lightest, answers, prime, epsilon)[0]))
         sizes = np.arange(some[max(near - 1, 0)], some[min(near + 1, len(some) - 1)] + 1)
-    errors, odds = _errors(sizes, lightest, answers, prime, epsilon)
-    best = int(np.argmin(errors))
-    return int(sizes[best]), float(odds[best])
+    return int(sizes[np.argmin(_errors(sizes, lightest, answers, prime, epsilon)[0])])
 
 
 def _errors(
@@ -105,18 +121,19 @@ def _errors(
 
 CELLS = (
     1 << 24
-)  # answers that are looked at, over all steps; where that is not enough, over steps spread evenly
+)  # members of sets that are looked at, over all steps; where that is not enough, over some steps
 GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples spread evenly
 
 
 def doubt_of_windows(
-    shares: Floats | None, answers: int, prime: int, size: int, inside: float, outside: float
+    shares: Floats | None, answers: int, layout: Steps, size: int, inside: float, outside: float
 ) -> Doubt:
     """The doubt before and after a report, for probabilities of places `inside` and `outside` of a set.
 
     Without shares all answers are equally common. Where the sets hold too many answers for a disclosure, `after` is
     what is left at least.
     """
+    prime = layout.prime
     if shares is None:
         before = (answers - 1) / answers
         if size == 1:
@@ -128,39 +145,35 @@ def doubt_of_windows(
     right = inside * size * math.fsum(ordered[: -(-prime // size)]) + outside * prime * float(ordered[0])
     if size > 1 and not Doubt(before, 1 - right).disclosed:
         return Doubt(before, 1 - right)
-    masses = np.zeros(prime)
-    masses[:answers] = shares
-    wrong = [_wrong(masses[_order(prime, step)], size, inside, outside) for step in _steps(prime, size)]
+    wrong = [_wrong(shares, layout, step, size, inside, outside) for step in _steps(layout, size)]
     return Doubt(before, math.fsum(wrong) / len(wrong))
 
 
-def _steps(prime: int, size: int) -> list[int]:
-    """Steps whose sets are looked at; with sets of one all steps are alike, and a step and its negative always are."""
-    half = max((prime - 1) // 2, 1)
-    wanted = 1 if size == 1 else min(half, max(CELLS // prime, 1))
-    if wanted == half:
-        return list(range(1, half + 1))
-    return [1 + int(half * (k * GOLDEN % 1)) for k in range(1, wanted + 1)]
+def _steps(layout: Steps, size: int) -> list[int]:
+    """Steps whose sets are looked at; with sets of one all steps are alike."""
+    each = layout.prime * max(
+        math.log(layout.prime), 1.0
+    )  # until every set holds one of the answers seen so far
+    wanted = 1 if size == 1 else min(layout.steps, max(int(CELLS / each), 1))
+    if wanted == layout.steps:
+        return list(range(layout.steps))
+    return [int(layout.steps * (k * GOLDEN % 1)) for k in range(1, wanted + 1)]
 
 
-def _order(prime: int, step: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The answers by their place along the steps, so that sets are neighbours."""
-    return np.arange(prime, dtype=np.int64) * step % prime
-
-
-def _wrong(masses: Floats, size: int, inside: float, outside: float) -> float:
-    """The chance of a wrong guess with sets of `size` neighbours on a circle."""
-    circle = np.concatenate([masses, masses[: size - 1]])
-    sums = np.concatenate([[0.0], np.cumsum(circle)])
-    held = masses if size == 1 else sums[size:] - sums[:-size]
-    best = circle
-    reach = 1
-    while reach < size:  # maxima of twice as many neighbours, as long as there is room
-        add = min(reach, size - reach)
-        best = np.maximum(best[:-add], best[add:])
-        reach += add
-    rest = float(masses.sum()) - held
-    others = np.maximum(rest, 0.0) * outside + np.maximum(held - best, 0.0) * inside
+def _wrong(masses: Floats, layout: Steps, step: int, size: int, inside: float, outside: float) -> float:
+    """The chance that the best guess from a set of this step is wrong."""
+    best = np.zeros(layout.prime)  # the mass of the commonest answer in the set of each start
+    unknown, first = np.ones(layout.prime, dtype=np.bool_), layout.numbers(step, np.arange(size))
+    left = layout.prime
+    for x in np.argsort(-masses, kind="stable").tolist():
+        starts = (x - first) % layout.prime
+        found = starts[unknown[starts]]
+        best[found], unknown[found] = masses[x], False
+        left -= len(found)
+        if not left:
+            break
+    total = math.fsum(masses)
+    within = max(size * total - math.fsum(best), 0.0)
     # Where none of the set is as likely as the commonest answer outside of it, that one is guessed.
     lost = np.maximum(outside * float(masses.max()) - inside * best, 0.0)
-    return float(np.maximum(others - lost, 0.0).sum())
+    return max(total * (layout.prime - size) * outside + within * inside - math.fsum(lost), 0.0)

@@ -174,6 +174,25 @@ class Channel:
 
 
 @dataclass(frozen=True, eq=False)
+class SeparateStages(Channel):
+    """Several mechanisms beside each other, each with its own unbiased weights.
+
+    So each stage is unbiased given all before it, although its mechanism may depend on their reports.
+    """
+
+    stages: tuple[Channel, ...]
+
+    def weights(self, targets: Floats, ridge: float = 0.0) -> Floats:
+        return np.concatenate([stage.weights(targets, ridge) for stage in self.stages], axis=1)
+
+    def symbol_weights(self) -> Floats:
+        return np.concatenate([stage.symbol_weights() for stage in self.stages], axis=1)
+
+    def inverse(self, report_shares: Floats) -> Floats:
+        return np.asarray(self.symbol_weights() @ report_shares)
+
+
+@dataclass(frozen=True, eq=False)
 class Contrasts:
     """Targets t, weights w for them, and what is left between the two."""
 

@@ -52,7 +52,8 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
     targets = each_symbol(len(one.labels))
     values, exact = one.shares - other.shares, one.promise.exact and other.promise.exact
     errors = np.hypot(one.standard_errors, other.standard_errors)
-    if one.intervals == "always":
+    several = len(one.stages) > 1 or len(other.stages) > 1
+    if one.intervals == "always" or (exact and several):
         ours, theirs = (e.bounds(targets, (1 - level) / 2) for e in (one, other))
         lower, upper = ours.lower - theirs.upper, ours.upper - theirs.lower
     elif exact:
@@ -111,11 +112,11 @@ def ratio_table(found: Estimate, title: str, names: Labels, parts: Floats, whole
     """
     size = len(parts)
     targets = np.concatenate((parts, wholes))
-    sums, errors = targets @ found.shares, found.standard_errors_of(targets)
+    sums, errors = targets @ found.shares, found.uncertainty.standard_errors(targets)
     (a, b), (one, other) = np.split(sums, 2), np.split(errors, 2)
     known = np.isfinite(one) & np.isfinite(other) & (b > other)
     ratios = np.clip(np.divide(a, b, out=np.zeros(size), where=b > 0), 0.0, 1.0)
-    shared = found.covariance_of(targets)[np.arange(size), size + np.arange(size)]
+    shared = found.uncertainty.covariance(targets)[np.arange(size), size + np.arange(size)]
     with np.errstate(invalid="ignore", divide="ignore"):
         variance = one**2 + ratios**2 * other**2 - 2 * ratios * shared
         spread = np.where(known, np.sqrt(np.maximum(variance, 0.0)) / b, np.inf)

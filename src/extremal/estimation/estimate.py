@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from .._common import checks
 from .._common.threads import one_thread
-from .._common.types import Floats
-from .._common.words import shorten
+from .._common.types import Floats, Ints
+from .._common.words import brief, shorten
 from ..certification.certified import Certified, as_estimable
-from ..errors import MechanismError, OptionError, ValuesError
+from ..errors import ExtremalError, MechanismError, OptionError, ValuesError
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior, check_prior
-from .contrasts import Channel
+from .betting import StageReports
+from .contrasts import Channel, SeparateStages
 from .counts import ReportCounts, count_reports, reference_prior
 from .grouped import GroupedEstimate
 from .intervals import MOST_COUNTED
 from .likelihood import maximize
 from .promise import EVERY, check_kind
 from .result import Estimate
-from .sample import NamedColumns, counts_in, gather, table_of
+from .sample import NamedColumns, codes_of, gather, joined, table_of
 from .survey import SampleDesign, WeightedReports, check_sample, survey_totals
 
 METHODS = ("maximum-likelihood", "inverse", "map")
 
 
+Read = TypeVar("Read")
+Pairs = Sequence[tuple[Certified | Mechanism, Any]]  # of different people
+
+
 @overload
 def estimate(
-    mechanism: Certified | Mechanism,
-    reports: Any,
+    mechanism: Certified | Mechanism | Pairs,
+    reports: Any = None,
     confidence: float = 0.95,
     by: None = None,
     intervals: str = "each",
@@ -46,8 +52,8 @@ def estimate(
 
 @overload
 def estimate(
-    mechanism: Certified | Mechanism,
-    reports: Any,
+    mechanism: Certified | Mechanism | Pairs,
+    reports: Any = None,
     confidence: float = 0.95,
     by: Any = None,
     intervals: str = "each",
@@ -60,8 +66,8 @@ def estimate(
 
 @one_thread
 def estimate(
-    mechanism: Certified | Mechanism,
-    reports: Any,
+    mechanism: Certified | Mechanism | Pairs,
+    reports: Any = None,
     confidence: float = 0.95,
     by: Any = None,
     intervals: str = "each",
@@ -76,7 +82,9 @@ def estimate(
     ----------
     mechanism
         The certified mechanism that made the reports, or its matrix. If it is in blocks, as for large alphabets, the
-        shares are those of the blocks: reports say nothing about which symbol of a block it was.
+        shares are those of the blocks: reports say nothing about which symbol of a block it was. Or a list of pairs
+        (mechanism, reports) of different people, in the order in which they were asked: all reports together then give
+        one estimate. A later mechanism may have been chosen after earlier reports were seen.
     reports
         A list, numpy array, pandas or polars Series or arrow array of output labels; a mapping label -> count or
         ReportCounts gathered from a stream; or a frame, the path of a CSV or Parquet file, or the store of a survey
@@ -86,7 +94,7 @@ def estimate(
         Of the intervals.
     by
         A group for each person, a column, its name or several names: an estimate for every group, in one table. The
-        result is then a GroupedEstimate.
+        result is then a GroupedEstimate. Of pairs, a column has the people of all pairs, one pair after the other.
     intervals
         "each": ordinary intervals, each of which covers the truth with about this confidence. "all": all intervals
         together cover it with this confidence; without `sample` that holds for every number of reports. "always": they
@@ -98,8 +106,9 @@ def estimate(
         How people were drawn: weights, strata and clusters.
     method
         "maximum-likelihood": the shares that make the reports most likely. "inverse": reports times the
-        (generalised) inverse of the mechanism; unbiased, can be negative. "map": the mode of the posterior. A Method
-        also says which shares are expected.
+        (generalised) inverse of the mechanism; unbiased, can be negative. Of pairs that is the mean of what each
+        tells by itself, weighted by people: unbiased although later mechanisms depend on earlier reports. "map": the
+        mode of the posterior. A Method also says which shares are expected.
 
     Returns
     -------
@@ -108,8 +117,9 @@ def estimate(
 
     Notes
     -----
-    How intervals are made, and why they hold, is told in module intervals, and in approximate for ordinary ones. For
-    maximum likelihood and "map" an interval is extended to hold its estimate.
+    How intervals are made, and why they hold, is told in module intervals, in approximate for ordinary ones, and in
+    betting for several mechanisms. For maximum likelihood and "map" an interval is extended to hold its estimate. Given
+    how many people were asked under each mechanism, several are like one whose outputs are pairs (stage, report).
 
     Examples
     --------
@@ -117,8 +127,18 @@ def estimate(
     >>> response = ex.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"], ["no", "yes"])
     >>> ex.estimate(response, {"no": 60, "yes": 40}).shares.round(3).tolist()
     [0.7, 0.3]
+
+    Other people, asked with another mechanism:
+
+    >>> truer = ex.Mechanism([[0.9, 0.1], [0.1, 0.9]], ["no", "yes"], ["no", "yes"])
+    >>> both = ex.estimate([(response, {"no": 60, "yes": 40}), (truer, {"no": 330, "yes": 170})])
+    >>> both.shares.round(3).tolist()
+    [0.7, 0.3]
+    >>> both.drift.degrees
+    (1,)
     """
-    how = _How(mechanism, confidence, intervals, method)
+    pairs = _pairs(mechanism, reports)
+    how = _How([m for m, _ in pairs], confidence, intervals, method)
     sample = check_sample(sample)
     beside = by is not None or sample is not None
     if beside and how.intervals == "always":
@@ -128,27 +148,37 @@ def estimate(
             given="'always'",
             remedy="leave it out",
         )
-    counted = isinstance(reports, Mapping | ReportCounts) or not hasattr(type(reports), "columns")
-    if not beside and counted and column is None:
-        return how.fit(count_reports(mechanism, reports), None, how.confidence)
-    table = table_of(reports, column, by, sample)
-    _check_drawn(how.matrix, table, column)
-    people = gather(how.matrix.outputs, reports if table is None else table, column, by, sample)
-    size = how.matrix.shape[1]
+    given = [own for _, own in pairs]
+    if not beside:
+        counts = how.each(given, lambda matrix, own: _counts(matrix, own, column))
+        return how.fit(np.concatenate(counts), None, how.confidence)
+
+    def read(matrix: Mechanism, own: Any) -> tuple[Ints, NamedColumns | None]:
+        table = table_of(own, column, by, sample)
+        _check_drawn(matrix, table, column)
+        return codes_of(matrix.outputs, own, table, column), table
+
+    codes, tables = zip(*how.each(given, read), strict=True)
+    table = joined(tables, by, sample, sum(map(len, codes)))
+    starts = np.cumsum([0, *(matrix.shape[1] for matrix in how.matrices)])
+    people = gather(
+        np.concatenate([own + start for own, start in zip(codes, starts, strict=False)]), table, by, sample
+    )
+    size = int(starts[-1])
     blocks = max(len(people.group_labels), 1)
     groups = np.zeros_like(people.codes) if people.groups is None else people.groups
     cells = groups * size + people.codes
-    if len(cells) == 0:
-        _check_counts(how.matrix, counts_in(cells, how.matrix.outputs))
+    counted = np.bincount(cells, minlength=blocks * size).reshape(blocks, size)
+    if not len(cells):
+        how.check(counted[0])
     totals = None if people.design is None else survey_totals(cells, blocks, size, people.design)
     if totals is not None:
         _check_weights(totals.squares.reshape(blocks, size), people.group_labels)
     # The error is divided over the groups, so that the intervals of the whole table hold together.
     level = how.confidence if intervals == "each" else 1 - (1 - how.confidence) / blocks
-    counts = np.bincount(cells, minlength=blocks * size).reshape(blocks, size)
-    found = tuple(
+    estimates = tuple(
         how.fit(
-            ReportCounts(how.matrix.outputs, counts[k]),
+            counted[k],
             None if totals is None else totals.of_block(k, size),
             level,
             "" if people.groups is None else f" of group {people.group_labels[k]!r}",
@@ -156,8 +186,31 @@ def estimate(
         for k in range(blocks)
     )
     if people.groups is None:
-        return found[0]
-    return GroupedEstimate(people.by, people.group_labels, found, how.confidence, intervals, totals)
+        return estimates[0]
+    return GroupedEstimate(people.by, people.group_labels, estimates, how.confidence, intervals, totals)
+
+
+def _pairs(mechanism: Any, reports: Any) -> list[tuple[Any, Any]]:
+    """Mechanisms and reports, as one was given or a list of pairs."""
+    if not isinstance(mechanism, list | tuple):
+        if reports is None:
+            raise ValuesError("must be given", parameter="reports", given="none")
+        return [(mechanism, reports)]
+    if reports is not None or not mechanism:
+        raise OptionError(
+            "must be left out where pairs are given, of which there is at least one",
+            parameter="reports",
+            given=f"{len(mechanism)} pairs",
+            remedy="e.g. `estimate([(c1, r1), (c2, r2)])`",
+        )
+    for number, pair in enumerate(mechanism, start=1):
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise OptionError(
+                "every pair must be a mechanism and its reports",
+                given=f"{brief(pair)} as pair {number}",
+                remedy="e.g. `estimate([(c1, r1), (c2, r2)])`",
+            )
+    return [(pair[0], pair[1]) for pair in mechanism]
 
 
 @dataclass(frozen=True)
@@ -204,14 +257,32 @@ class Method:
 
 
 class _How:
-    """How to estimate: the options, checked once for all groups."""
+    """How to estimate: mechanisms and options, checked once for all groups."""
 
-    def __init__(self, mechanism: Any, confidence: Any, intervals: Any, method: Any) -> None:
-        self.matrix = as_estimable(mechanism)
+    def __init__(self, mechanisms: list[Any], confidence: Any, intervals: Any, method: Any) -> None:
         self.confidence = checks.confidence(confidence)
         chosen = method if isinstance(method, Method) else Method(method)
         self.method = chosen.name
         self.intervals = check_kind(intervals, EVERY)
+        self.matrices: list[Mechanism] = []
+        self.channels: list[Channel] = []
+        for number, mechanism in enumerate(mechanisms, start=1):
+            with _named(number if len(mechanisms) > 1 else None):
+                self._add(mechanism, chosen)
+        self.strength = 0.0 if self.method != "map" else chosen.strength or float(self.expected.size)
+        sizes = [matrix.shape[1] for matrix in self.matrices]
+        self.parts = [slice(end - size, end) for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
+        self.outputs: Labels = self.matrices[0].outputs
+        if self.several:
+            self.outputs = tuple((k, y) for k, m in enumerate(self.matrices, start=1) for y in m.outputs)
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several mechanisms."""
+        return len(self.matrices) > 1
+
+    def _add(self, mechanism: Any, chosen: Method) -> None:
+        matrix = as_estimable(mechanism)
         expected = reference_prior(mechanism, chosen.prior)
         if expected is None and self.method == "map":
             raise OptionError(
@@ -219,38 +290,104 @@ class _How:
                 given="a plain mechanism",
                 remedy='give `method=ex.Method("map", prior)`, or a certified mechanism',
             )
-        self.expected = _uniform(self.matrix) if expected is None else expected
-        check_match(self.expected, self.matrix)
-        self.strength = 0.0 if self.method != "map" else chosen.strength or float(self.expected.size)
-        self.channel = Channel(self.matrix.matrix, self.expected.probabilities)
+        self.expected = _uniform(matrix) if expected is None else expected  # of the last, who knew most
+        check_match(self.expected, matrix)
+        channel = Channel(matrix.matrix, self.expected.probabilities)
+        if self.matrices and matrix.inputs != self.matrices[0].inputs:
+            raise MechanismError(
+                "must be of the same answers in the same order as the first",
+                parameter="mechanism",
+                given=shorten(matrix.inputs),
+                remedy=f"design it for {shorten(self.matrices[0].inputs)}",
+            )
+        self.matrices.append(matrix)
+        self.channels.append(channel)
 
-    def fit(
-        self, counts: ReportCounts, survey: WeightedReports | None, level: float, where: str = ""
-    ) -> Estimate:
+    def each(self, reports: list[Any], read: Callable[[Mechanism, Any], Read]) -> list[Read]:
+        """What is read from the reports of each mechanism; errors name the pair."""
+        found = []
+        for number, (matrix, own) in enumerate(zip(self.matrices, reports, strict=True), start=1):
+            with _named(number if self.several else None):
+                found.append(read(matrix, own))
+        return found
+
+    def check(self, counts: Ints, where: str = "") -> None:
+        """Refuse reports that no estimate can come from."""
+        for number, (matrix, own) in enumerate(zip(self.matrices, self.parts, strict=True), start=1):
+            with _named(number if self.several else None):
+                _check_possible(matrix, counts[own], where)
+        _check_total(int(counts.sum()))
+
+    def fit(self, counts: Ints, survey: WeightedReports | None, level: float, where: str = "") -> Estimate:
         """The estimate from these counts, or from the weighted shares of a survey."""
-        _check_counts(self.matrix, counts, where)
-        f = counts.counts / counts.total if survey is None else survey.report_shares
+        self.check(counts, where)
+        reports = ReportCounts(self.outputs, counts)
+        f = counts / reports.total if survey is None else survey.report_shares
+        mechanism, channel = self._together(f)
         shares: Floats
         gap: float | None
         if self.method == "inverse":
-            shares, gap = self.channel.inverse(f), None
+            shares, gap = channel.inverse(f), None
         else:
-            seen = counts.counts if survey is None else f * counts.total
-            fit = maximize(self.matrix.matrix, seen, self.channel.expected, self.strength)
-            shares, gap = fit.theta, fit.gap * counts.total
+            seen = counts if survey is None else f * reports.total
+            fit = maximize(mechanism.matrix, seen, channel.expected, self.strength)
+            shares, gap = fit.theta, fit.gap * reports.total
         shares.setflags(write=False)
+        stages = tuple(
+            StageReports(each, reports.counts[own])
+            for each, own in zip(self.channels, self.parts, strict=True)
+        )
         return Estimate(
-            self.matrix,
+            mechanism,
             self.expected,
-            counts,
+            reports,
             level,
             self.method,
             shares,
             gap,
-            self.channel,
+            channel,
+            stages,
             self.intervals,
             survey,
         )
+
+    def _together(self, f: Floats) -> tuple[Mechanism, Channel]:
+        """The mechanism that draws the stage, as often as people were in it, and then a report."""
+        if not self.several:
+            return self.matrices[0], self.channels[0]
+        matrices = [f[own].sum() * m.matrix for m, own in zip(self.matrices, self.parts, strict=True)]
+        mechanism = Mechanism(np.concatenate(matrices, axis=1), self.matrices[0].inputs, self.outputs)
+        expected = self.expected.probabilities
+        if self.method != "inverse":
+            return mechanism, Channel(mechanism.matrix, expected)
+        for number, channel in enumerate(self.channels, start=1):
+            if channel.rank < len(expected):
+                raise MechanismError(
+                    'method "inverse" must have mechanisms that tell all answers apart',
+                    given=f"one that does not in pair {number}",
+                    remedy="use maximum likelihood, for which all reports together count",
+                )
+        return mechanism, SeparateStages(mechanism.matrix, expected, tuple(self.channels))
+
+
+@contextmanager
+def _named(number: int | None) -> Iterator[None]:
+    """Errors say in which pair they are, if there are several."""
+    try:
+        yield
+    except ExtremalError as error:
+        if number is None:
+            raise
+        raise error.within(f"pair {number}: ", type(error)) from None
+
+
+def _counts(matrix: Mechanism, reports: Any, column: Any) -> Ints:
+    counted = isinstance(reports, Mapping | ReportCounts) or not hasattr(type(reports), "columns")
+    if counted and column is None:
+        return np.asarray(count_reports(matrix, reports).counts)
+    table = table_of(reports, column, None, None)
+    _check_drawn(matrix, table, column)
+    return np.bincount(codes_of(matrix.outputs, reports, table, column), minlength=matrix.shape[1])
 
 
 def _check_drawn(matrix: Mechanism, table: NamedColumns | None, column: Any) -> None:
@@ -288,26 +425,29 @@ def _uniform(matrix: Mechanism) -> Prior:
     return Prior.uniform(matrix.inputs)
 
 
-def _check_counts(matrix: Mechanism, counts: ReportCounts, where: str = "") -> None:
-    if counts.total == 0:
+def _check_total(total: int) -> None:
+    if total == 0:
         raise ValuesError(
             "must not be empty: there is nothing to estimate from",
             parameter="reports",
             remedy="give some reports",
         )
-    if counts.total >= MOST_COUNTED:
+    if total >= MOST_COUNTED:
         raise ValuesError(
             "must be fewer than 2^53 to be estimated from",
             parameter="reports",
-            given=f"{counts.total}: doubles cannot tell more apart",
+            given=f"{total}: doubles cannot tell more apart",
             remedy="check the counts",
         )
-    never = (matrix.matrix.max(axis=0) == 0) & (counts.counts > 0)
+
+
+def _check_possible(matrix: Mechanism, counts: Ints, where: str) -> None:
+    never = (matrix.matrix.max(axis=0) == 0) & (counts > 0)
     if never.any():
         k = int(np.argmax(never))
         raise MechanismError(
             f"{where[4:] + ' ' if where else ''}must be possible under the mechanism",
             parameter="reports",
-            given=f"{counts.counts[k]} of {matrix.outputs[k]!r}, which no input gives",
+            given=f"{counts[k]} of {matrix.outputs[k]!r}, which no input gives",
             remedy="load the mechanism that made these reports",
         )

@@ -15,61 +15,13 @@ from .._common.words import counted, shorten
 from ..errors import ValuesError
 from ..model.labels import Labels
 from .approximate import covering_differences, difference_intervals
-from .contrasts import RANK_TOLERANCE, Channel, each_symbol
+from .contrasts import each_symbol
 from .counts import label_finder
+from .equality import EqualityTest, equality_test
 from .interval_table import IntervalTable, Tabled, source
-from .likelihood import maximize
 from .promise import Promise
 from .result import Estimate
 from .survey import Totals
-
-NO_TEST = (
-    "no test of whether the groups differ: everybody in a group reported the same, or there are too few people or "
-    "clusters to estimate the variance"
-)
-
-
-@dataclass(frozen=True)
-class GroupTest:
-    """A test of the hypothesis that all groups have the same shares.
-
-    `statistic` and `p_value` are None where no test is possible: nothing shows how much the reports vary by chance in
-    the directions in which the groups differ.
-
-    Attributes
-    ----------
-    statistic
-        The statistic; None if no test is possible.
-    degrees
-        Degrees of freedom, of chi-squared or of F.
-    p_value
-        The p-value; None if no test is possible.
-    name
-        "score" or "Wald".
-    """
-
-    statistic: float | None
-    degrees: tuple[int, ...]  # of chi-squared, or the two of F
-    p_value: float | None
-    name: str  # "score" or "Wald"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, in types that JSON knows."""
-        return {
-            "test": self.name,
-            "statistic": self.statistic,
-            "degrees_of_freedom": list(self.degrees),
-            "p_value": self.p_value,
-        }
-
-    def __str__(self) -> str:
-        if self.statistic is None or self.p_value is None:
-            return NO_TEST
-        figure = "chi-squared" if len(self.degrees) == 1 else "F"
-        degrees = " and ".join(map(str, self.degrees))
-        p = f"p = {self.p_value:.4f}" if self.p_value >= 1e-4 else f"p = {self.p_value:.1e}"
-        said = f"{self.name} test that all groups have the same shares: {figure} = {self.statistic:.2f}"
-        return f"{said} with {degrees} degrees of freedom, {p}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -188,7 +140,10 @@ class GroupedEstimate(Tabled):
             return a.difference(b, self.confidence)
         targets, size = each_symbol(len(a.labels)), a.mechanism.shape[1]
         linear = self.totals.linear(size)
-        A, B = (e.linear(targets) @ linear[k * size : (k + 1) * size] for e, k in ((a, first), (b, second)))
+        A, B = (
+            e.uncertainty.linear(targets) @ linear[k * size : (k + 1) * size]
+            for e, k in ((a, first), (b, second))
+        )
         shared = np.einsum("ij,jk,ik->i", A, self.totals.covariance, B, optimize=True)
         known = a.identified & b.identified
         one_error, other_error = a.standard_errors, b.standard_errors
@@ -208,7 +163,7 @@ class GroupedEstimate(Tabled):
 
     @cached_property
     @one_thread
-    def test(self) -> GroupTest:
+    def test(self) -> EqualityTest:
         """Whether the groups differ: a score test, or with weights, strata or clusters an adjusted Wald test.
 
         Both look at the reports in the directions that the mechanism lets through, so its noise is accounted for. The
@@ -216,7 +171,13 @@ class GroupedEstimate(Tabled):
         """
         if len(self) < 2:
             raise ValuesError("a test needs at least 2 groups", given=len(self))
-        return _score_test(self.estimates) if self.totals is None else _wald_test(self.estimates, self.totals)
+        return equality_test(self.estimates, self.totals)
+
+    @cached_property
+    def drift(self) -> EqualityTest | None:
+        """Whether the shares of the groups drift from stage to stage; None where there is one mechanism."""
+        several = len(self.estimates[0].stages) > 1
+        return equality_test(self.estimates, self.totals, "stages") if several else None
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that JSON knows as far as the labels are."""
@@ -228,6 +189,7 @@ class GroupedEstimate(Tabled):
                 for group, e in zip(self.groups, self.estimates, strict=True)
             ],
             "test": None if len(self) < 2 else self.test.to_dict(),
+            "drift": None if self.drift is None else self.drift.to_dict(),
             "reports": self.reports,
         }
 
@@ -235,13 +197,16 @@ class GroupedEstimate(Tabled):
         """What a reader of the figures must know, in words."""
         found = [self.table.note]
         for group, e in zip(self.groups, self.estimates, strict=True):
-            # What is not identified depends on the mechanism alone, so it is said once.
-            said = [note for note in e.other_notes() if not note.startswith("the logarithm")]
+            # What is not identified depends on the mechanism alone, so it is said once; drift is tested once for all.
+            of_all = ("the logarithm", *(() if e.drift is None else (str(e.drift),)))
+            said = [note for note in e.other_notes() if not note.startswith(of_all)]
             found += [
                 note if note.startswith("not identified") else f"group {group!s}: {note}" for note in said
             ]
         if len(self) > 1:
             found.append(str(self.test))
+        if self.drift is not None:
+            found.append(str(self.drift))
         return list(dict.fromkeys(found))
 
     def __repr__(self) -> str:
@@ -261,7 +226,7 @@ class GroupedEstimate(Tabled):
         """The tables of all groups below each other."""
         each = self.estimates[0]
         effects = [table.design_effects for table in tables if table.design_effects is not None]
-        said = source(self.reports, each.method, each.survey)
+        said = source(self.reports, each.method, each.survey, len(each.stages))
         return IntervalTable(
             f"{what} in {counted(len(self), 'group')} {said}",
             tuple(label for table in tables for label in table.labels),
@@ -280,66 +245,3 @@ class GroupedEstimate(Tabled):
                 if e.warning
             ),
         )
-
-
-def _directions(estimates: tuple[Estimate, ...], pooled: Floats, n: float) -> Floats:
-    """Weights of the outputs that span what reports tell about shares, best for those of everybody together."""
-    first = estimates[0]
-    P = first.mechanism.matrix
-    start = maximize(P, pooled * n, first.channel.expected).theta * n + first.prior.probabilities
-    channel = Channel(P, start / start.sum())
-    _, S, V = channel.svd
-    B = np.zeros((int((S > RANK_TOLERANCE).sum()), P.shape[1]))
-    B[:, channel.possible] = V[: len(B)] / np.sqrt(channel.outputs[channel.possible])
-    return B
-
-
-def _score_test(estimates: tuple[Estimate, ...]) -> GroupTest:
-    from scipy.special import chdtrc
-
-    counts = np.array([e.counts.counts for e in estimates], dtype=np.float64)
-    sizes = counts.sum(axis=1)
-    pooled = counts.sum(axis=0) / sizes.sum()
-    B = _directions(estimates, pooled, float(sizes.sum()))
-    means = counts @ B.T / sizes[:, None]
-    center = B @ pooled
-    inverse, rank = _inverse((B * pooled) @ B.T - np.multiply.outer(center, center))
-    off = means - center
-    statistic = float(np.sum(sizes * np.einsum("ij,jk,ik->i", off, inverse, off)))
-    degrees = rank * (len(estimates) - 1)
-    if not degrees:  # all reports are the same, or the mechanism tells nothing
-        return GroupTest(None, (0,), None, "score")
-    return GroupTest(statistic, (degrees,), float(chdtrc(degrees, statistic)), "score")
-
-
-def _wald_test(estimates: tuple[Estimate, ...], totals: Totals) -> GroupTest:
-    from scipy.special import fdtrc
-
-    groups, size = len(estimates), estimates[0].mechanism.shape[1]
-    whole = totals.totals.reshape(groups, size)
-    pooled = whole.sum(axis=0) / whole.sum()
-    B = _directions(estimates, pooled, float(sum(e.reports for e in estimates)))
-    f = np.array([e.report_shares for e in estimates])
-    D = np.zeros(((groups - 1) * len(B), groups * size))  # every group minus the last
-    for k in range(groups - 1):
-        D[k * len(B) : (k + 1) * len(B), k * size : (k + 1) * size] = B
-        D[k * len(B) : (k + 1) * len(B), (groups - 1) * size :] = -B
-    A = D @ totals.linear(size)
-    covariance = A @ totals.covariance @ A.T
-    inverse, rank = _inverse(covariance)
-    off = D @ f.ravel()
-    rest = max(totals.degrees - rank + 1, 1)
-    # A difference where the estimated variance is 0 has no place in the statistic, however large it is.
-    unseen = np.abs(off - covariance @ (inverse @ off)).max(initial=0.0)
-    if rank == 0 or unseen > 1e-8 * (np.abs(D) @ np.abs(f.ravel())).max():
-        return GroupTest(None, (rank, rest), None, "Wald")
-    statistic = float(off @ inverse @ off) * rest / (max(totals.degrees, 1) * rank)
-    return GroupTest(statistic, (rank, rest), float(fdtrc(rank, rest, max(statistic, 0.0))), "Wald")
-
-
-def _inverse(covariance: Floats) -> tuple[Floats, int]:
-    """The generalised inverse of a covariance and its rank."""
-    values, vectors = np.linalg.eigh(covariance)
-    kept = values > 1e-10 * max(float(values[-1]), 1e-300)
-    V = vectors[:, kept]
-    return np.asarray((V / values[kept]) @ V.T), int(kept.sum())

@@ -257,7 +257,8 @@ class Tabled(ABC):
         return self.table._repr_html_() + html_table("; ".join(self.notes()[1:]), [])
 
 
-def source(reports: int, method: str, survey: WeightedReports | None) -> str:
+def source(reports: int, method: str, survey: WeightedReports | None, stages: int = 1) -> str:
     """Where figures come from, for a title."""
-    said = f"from {counted(reports, 'report')} by {method}"
+    several = f" in {stages} stages" if stages > 1 else ""
+    said = f"from {counted(reports, 'report')}{several} by {method}"
     return said if survey is None else f"{said}, with {survey.words}"

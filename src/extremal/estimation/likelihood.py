@@ -251,12 +251,12 @@ def _descend(P: Floats, f: Floats, tau: Floats, top: float, theta: Floats, q: Fl
 MISFIT = 1e-3  # reports less likely than this under every input distribution are pointed out
 
 
-def unexplained(probability: float) -> str:
+def unexplained(probability: float, whose: str = "these reports") -> str:
     """The warning that reports do not fit, if that is hardly chance; else nothing."""
     if probability >= MISFIT:
         return ""
     return (
-        f"WARNING: no shares explain these reports (probability {probability:.1e} or less); were they made by this "
+        f"WARNING: no shares explain {whose} (probability {probability:.1e} or less); were they made by this "
         "mechanism?"
     )
 

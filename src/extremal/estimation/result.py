@@ -18,34 +18,24 @@ from ..errors import ValuesError
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
-from .always import Looked, always_intervals
-from .approximate import (
-    FEW,
-    covering,
-    ordinary_intervals,
-    pulls,
-    two_sided_quantile,
-)
+from .betting import StageReports
 from .contrasts import (
     MOST_SYMBOLS,
     Channel,
     Scaled,
     each_symbol,
-    interior,
     score_target,
-    statements,
     target_of,
-    variances,
 )
 from .counts import ReportCounts
 from .difference import difference
+from .equality import EqualityTest, equality_test
 from .interval_table import IntervalTable, Tabled, source
-from .intervals import Bounds, clopper_pearson, narrowed, normal_quantile, target_intervals, within_simplex
+from .intervals import Bounds, within_simplex
 from .likelihood import misfit, unexplained
 from .promise import Promise
 from .survey import WeightedReports
-
-EQUAL = 1e-12  # of the squared range of weights: a variance below is rounding
+from .uncertainty import Uncertainty
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,6 +64,9 @@ class Estimate(Tabled):
         The most by which the log-likelihood could be larger; None for the inverse.
     channel
         The mechanism in the form that intervals are computed from.
+    stages
+        The reports of the people of each mechanism: one, unless pairs were given. Then `mechanism`, `counts` and
+        `channel` are those of all stages, whose outputs are pairs of the number of a stage and a report.
     intervals
         "each", "all" or "always".
     survey
@@ -88,6 +81,7 @@ class Estimate(Tabled):
     shares: Floats
     gap: float | None
     channel: Channel = field(repr=False)
+    stages: tuple[StageReports, ...] = field(repr=False)
     intervals: str = "each"
     survey: WeightedReports | None = None
 
@@ -104,9 +98,21 @@ class Estimate(Tabled):
     @property
     def report_shares(self) -> Floats:
         """How common each output is among the reports, weighted if there are weights; not an estimate of answers."""
-        if self.survey is not None:
-            return self.survey.report_shares
-        return np.asarray(self.counts.counts / self.reports)
+        return self.uncertainty.report_shares
+
+    @cached_property
+    def uncertainty(self) -> Uncertainty:
+        """What errors of combinations of shares are computed from."""
+        fixed = self.method == "inverse"
+        return Uncertainty(
+            self.mechanism.matrix,
+            self.counts.counts,
+            self.shares,
+            fixed,
+            self.channel,
+            self.stages,
+            self.survey,
+        )
 
     @property
     def lower(self) -> Floats:
@@ -124,17 +130,17 @@ class Estimate(Tabled):
 
         With weights, strata or clusters they are linearised (sandwich) standard errors.
         """
-        return self.standard_errors_of(each_symbol(len(self.labels)))
+        return self.uncertainty.standard_errors(each_symbol(len(self.labels)))
 
     @cached_property
     def covariance(self) -> Floats:
         """Of the estimated shares, for those that are identified."""
-        return self.covariance_of(each_symbol(len(self.labels)))
+        return self.uncertainty.covariance(each_symbol(len(self.labels)))
 
     @cached_property
     def design_effects(self) -> Floats | None:
         """Variance over that of as many equally weighted people drawn one by one; None without a survey's design."""
-        return None if self.survey is None else self._design_effects(each_symbol(len(self.labels)))
+        return self.uncertainty.design_effects(each_symbol(len(self.labels)))
 
     @cached_property
     @one_thread
@@ -165,13 +171,33 @@ class Estimate(Tabled):
 
         Near 0, these reports were not made by this mechanism.
         """
-        best = self.shares if self.method == "maximum-likelihood" and self.survey is None else None
-        return misfit(self.mechanism.matrix, self.counts.counts, self.channel, best)
+        return min(len(self._misfits) * min(self._misfits.values()), 1.0)
+
+    @cached_property
+    def _misfits(self) -> dict[int, float]:
+        """The same of each stage with reports, by number."""
+        known = self.method == "maximum-likelihood" and self.survey is None and len(self.stages) == 1
+        best = self.shares if known else None
+        return {
+            number: misfit(stage.channel.P, stage.counts, stage.channel, best)
+            for number, stage in enumerate(self.stages, start=1)
+            if stage.people
+        }
 
     @property
     def warning(self) -> str:
         """What is wrong with these reports, if they do not fit the mechanism; else empty."""
-        return unexplained(self.misfit) if len(self.labels) <= MOST_SYMBOLS else ""
+        if len(self.labels) > MOST_SYMBOLS:
+            return ""
+        number, least = min(self._misfits.items(), key=lambda item: item[1])
+        return unexplained(
+            least, "these reports" if len(self.stages) == 1 else f"the reports of stage {number}"
+        )
+
+    @cached_property
+    def drift(self) -> EqualityTest | None:
+        """Whether shares differ between the stages; None where there is one mechanism."""
+        return equality_test((self,), self.survey, "stages") if len(self.stages) > 1 else None
 
     @property
     def promise(self) -> Promise:
@@ -279,10 +305,10 @@ class Estimate(Tabled):
             names,
             scaled.values(scaled.unit @ self.shares),
             *self.bounds(targets, 1 - level),
-            self.standard_errors_of(targets),
+            self.uncertainty.standard_errors(targets),
             self.channel.identified(targets),
             Promise(level, self.intervals, self.promise.exact, self.promise.weighted),
-            None if self.survey is None else self._design_effects(targets),
+            self.uncertainty.design_effects(targets),
             warning=self.warning,
         )
 
@@ -299,84 +325,7 @@ class Estimate(Tabled):
         error
             The probability of a wrong interval that is allowed.
         """
-        scaled = Scaled.of(targets)
-        found = self._covering(scaled.unit, self._unit_bounds(scaled.unit, error))
-        return Bounds(scaled.values(found.lower), scaled.values(found.upper))
-
-    def _covering(self, unit: Floats, bounds: Bounds) -> Bounds:
-        return covering(bounds, unit @ self.shares, self.standard_errors_of(unit))
-
-    def _unit_bounds(self, targets: Floats, error: float) -> Bounds:
-        if self.intervals == "always":
-            return always_intervals([Looked(self.channel, self.counts.counts)], targets, error)
-        if self.promise.exact:
-            return target_intervals(self.channel, self.counts.counts, targets, error)
-        share = error / statements(targets) if self.intervals == "all" else error
-        known, varies = self.channel.identified(targets), targets.max(axis=1) > 0
-        lower, upper = np.zeros(len(targets)), targets.max(axis=1)
-        if not known.all():
-            lower[~known], upper[~known] = self._possible(targets[~known], share)
-        known &= varies
-        if known.any() and (self.survey is None or self.survey.degrees > 0):
-            W = self.linear(targets[known])
-            lower[known], upper[known] = ordinary_intervals(
-                self.channel.P,
-                targets[known],
-                W,
-                self._near.expected,
-                self.report_shares,
-                self._discounted(W, share),
-                share,
-            )
-        return Bounds(lower, upper)
-
-    def _sizes(self, W: Floats) -> Floats:
-        """How many independent reports have the variance of each weight."""
-        if self.survey is None:
-            return np.full(len(W), float(self.reports))
-        people = min(self.survey.effective, float(self.survey.degrees + 1))  # worth as much; or clusters
-        simple, own = variances(W, self.report_shares), self._linearised(W)
-        varies = ~self._equal(W) & (own > 0)
-        sizes = np.divide(simple, own, out=np.full(len(W), people), where=varies)
-        few = (pulls(W, self._near.outputs)[0] * sizes < FEW) | self._few(W)
-        return np.asarray(np.where(few, np.minimum(sizes, people), sizes))
-
-    def _few(self, W: Floats) -> NDArray[np.bool_]:
-        """Whether hardly any report has a weight on one side of the mean: then the variance is not known from them."""
-        return self._equal(W) | (pulls(W, self.counts.counts / self.reports)[0] * self.reports < FEW)
-
-    def _equal(self, W: Floats) -> NDArray[np.bool_]:
-        """Whether all reports have the same weight, up to rounding."""
-        return np.asarray(variances(W, self.report_shares) <= EQUAL * np.ptp(W, axis=1) ** 2)
-
-    def _discounted(self, W: Floats, error: float) -> Floats:
-        """These numbers, fewer where variances are estimated with few degrees of freedom."""
-        if self.survey is None:
-            return self._sizes(W)
-        return (
-            self._sizes(W)
-            * (normal_quantile(error / 2) / two_sided_quantile(error, self.survey.degrees)) ** 2
-        )
-
-    @one_thread
-    def linear(self, targets: Floats) -> Floats:
-        """Weights of the outputs whose mean over the reports is the estimate of each target, to first order.
-
-        Parameters
-        ----------
-        targets
-            A row of coefficients for each figure.
-        """
-        if self.method == "inverse":
-            return self.channel.weights(targets)
-        return self._near.weights(targets)
-
-    @cached_property
-    def _near(self) -> Channel:
-        """The mechanism at the estimated shares, moved off the boundary: variances are those there."""
-        fixed = self.method == "inverse"
-        people = float(self.reports) if self.survey is None else self.survey.effective
-        return Channel(self.mechanism.matrix, interior(self.channel, self.shares, people, fixed))
+        return self.uncertainty.bounds(targets, error, self.intervals)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that JSON knows as far as the labels are."""
@@ -388,6 +337,9 @@ class Estimate(Tabled):
             "misfit": self.misfit,
             "indistinguishable": self.indistinguishable,
         }
+        if self.drift is not None:
+            found["stages"] = [stage.people for stage in self.stages]
+            found["drift"] = self.drift.to_dict()
         if self.survey is not None:
             found["survey"] = {
                 "uses": self.survey.words,
@@ -416,6 +368,8 @@ class Estimate(Tabled):
                 "WARNING: reports do not vary between people or clusters, so that weights, strata and clusters say "
                 "nothing about errors; standard errors and intervals are those of so many reports without them"
             )
+        if self.drift is not None:
+            found += [*self._uncounted(), str(self.drift)]
         found += [
             f"not identified: the mechanism cannot tell {shorten(group)} apart completely, only their sum; "
             "their intervals hold what the reports leave possible"
@@ -423,105 +377,34 @@ class Estimate(Tabled):
         ]
         return found
 
+    def _uncounted(self) -> list[str]:
+        """Which stages say nothing in intervals that hold at every look."""
+        symbols = each_symbol(len(self.labels))
+        silent = [
+            str(k) for k, stage in enumerate(self.stages, 1) if not stage.channel.identified(symbols).all()
+        ]
+        if self.intervals != "always" or not silent:
+            return []
+        return [
+            f"intervals leave out reports where a stage alone does not tell the share: stage {', '.join(silent)}"
+        ]
+
     def __repr__(self) -> str:
         # Without the intervals: they can take seconds where much is not identified.
         return f"Estimate({len(self.labels)} shares {self._source})"
 
     @property
     def _source(self) -> str:
-        return source(self.reports, self.method, self.survey)
+        return source(self.reports, self.method, self.survey, len(self.stages))
 
     @cached_property
     @one_thread
     def _bounds(self) -> Bounds:
         symbols = each_symbol(len(self.labels))
-        bounds = self._unit_bounds(symbols, 1 - self.confidence)
+        bounds = self.uncertainty.unit_bounds(symbols, 1 - self.confidence, self.intervals)
         if self.promise.exact:
             bounds = within_simplex(bounds)
-        lower, upper = self._covering(symbols, bounds)
+        lower, upper = self.uncertainty.covering(symbols, bounds)
         lower.setflags(write=False)
         upper.setflags(write=False)
         return Bounds(lower, upper)
-
-    @one_thread
-    def covariance_of(self, targets: Floats) -> Floats:
-        """The covariance of the estimates of these targets.
-
-        Parameters
-        ----------
-        targets
-            A row of coefficients for each figure.
-        """
-        unit, _, spread = Scaled.of(targets)
-        W = self.linear(unit)
-        if self.survey is not None:
-            covariance = W @ self.survey.covariance @ W.T
-        else:
-            covariance = _sampling(W, self._expected_report_shares) / self.reports
-        beside = self._beside(W)
-        return np.asarray(np.multiply.outer(spread, spread) * (covariance + np.diag(beside)))
-
-    @one_thread
-    def standard_errors_of(self, targets: Floats) -> Floats:
-        """The standard errors of the estimates of these targets; infinite if not identified.
-
-        Parameters
-        ----------
-        targets
-            A row of coefficients for each figure.
-        """
-        unit, _, spread = Scaled.of(targets)
-        W = self.linear(unit)
-        variance = self._linearised(W) + self._beside(W)
-        known = self.channel.identified(targets) & (self.survey is None or self.survey.degrees > 0)
-        return np.where(known, spread * np.sqrt(variance), np.inf)
-
-    def _linearised(self, W: Floats) -> Floats:
-        """The variance of the mean of each weight, at the estimate itself."""
-        if self.survey is None:
-            return variances(W, self._expected_report_shares) / self.reports
-        return np.asarray(
-            np.maximum(np.einsum("ij,jk,ik->i", W, self.survey.covariance, W, optimize=True), 0.0)
-        )
-
-    def _beside(self, W: Floats) -> Floats:
-        """How much larger variances are beside the boundary, if the estimate is on it or reports are too few."""
-        here = self.report_shares if self.survey is not None else self._expected_report_shares
-        more = np.maximum(variances(W, self._near.outputs) - variances(W, here), 0.0) / self._sizes(W)
-        start = np.maximum(self.shares, 0.0)
-        inside = np.array_equal(self._near.expected, start / start.sum())
-        return np.where(self._few(W), more, 0.0) if inside else more
-
-    @property
-    def _expected_report_shares(self) -> Floats:
-        if self.method == "inverse":
-            return self.report_shares
-        return np.asarray(self.shares @ self.mechanism.matrix)
-
-    @one_thread
-    def _design_effects(self, targets: Floats) -> Floats:
-        unit = Scaled.of(targets).unit
-        W = self.linear(unit)
-        simple = variances(W, self.report_shares) / max(self.reports - 1, 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.where(simple > 0, self.standard_errors_of(unit) ** 2 / simple, np.nan))
-
-    def _possible(self, targets: Floats, error: float) -> Bounds:
-        """What the reports leave possible of targets that they do not identify."""
-        low, high = targets.min(axis=1), targets.max(axis=1)
-        if self.survey is None:
-            return target_intervals(self.channel, self.counts.counts, targets, error, together=False)
-        if self.survey.degrees <= 0:
-            return Bounds(low, high)
-        each, outputs = error / len(self.report_shares), np.eye(len(self.report_shares))
-        sizes = self._discounted(outputs, each)
-        box = clopper_pearson(self.report_shares * sizes, sizes, each)
-        best = np.maximum(self.shares, 0.0) @ self.mechanism.matrix
-        ends = np.minimum(box.lower, best), np.maximum(box.upper, best)
-        return Bounds(*narrowed(self.mechanism.matrix.T, *ends, targets, low, high))
-
-
-def _sampling(W: Floats, q: Floats) -> Floats:
-    """The covariance of weights of one report."""
-    mean = W @ q
-    return np.asarray((W * q) @ W.T - np.multiply.outer(mean, mean))

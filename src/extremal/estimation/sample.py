@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .._common.types import Ints
 from .._common.words import shorten
 from ..errors import OptionError, ValuesError
@@ -124,16 +122,35 @@ def table_of(reports: Any, column: Any, by: Any, sample: SampleDesign | None) ->
     )
 
 
-def gather(outputs: Labels, reports: Any, column: Any, by: Any, sample: SampleDesign | None) -> Gathered:
-    """Everything that estimation needs of each person, as numbers."""
-    table = table_of(reports, column, by, sample)
+def codes_of(outputs: Labels, reports: Any, table: NamedColumns | None, column: Any) -> Ints:
+    """For each person the number of the report."""
     if table is None and isinstance(reports, Mapping | ReportCounts):
         raise OptionError(
             "weights, groups, strata and clusters need one report for each person",
             given="counts",
             remedy="give a column of reports, a frame or a file",
         )
-    codes = report_codes(outputs, _reports(table, reports, column))
+    return report_codes(outputs, _reports(table, reports, column))
+
+
+def joined(
+    tables: Sequence[NamedColumns | None], by: Any, sample: SampleDesign | None, n: int
+) -> NamedColumns | None:
+    """The columns of several tables below each other, as far as they are named beside the reports."""
+    known = [table for table in tables if table is not None]
+    if len(known) < len(tables) or len(tables) == 1:
+        return tables[0] if len(tables) == 1 else None
+    names = [] if sample is None else list(sample.names)
+    if isinstance(by, str) or _is_names(by, known[0], n):
+        names += _names(by)
+    columns = {
+        name: [value for table in known for value in as_list(table[name])] for name in dict.fromkeys(names)
+    }
+    return NamedColumns(tuple(columns), columns)
+
+
+def gather(codes: Ints, table: NamedColumns | None, by: Any, sample: SampleDesign | None) -> Gathered:
+    """Everything that estimation needs of each person, as numbers."""
     n = len(codes)
     names, groups, labels = _groups(table, by, n)
     design = None
@@ -220,8 +237,3 @@ def _check_length(what: str, values: Any, n: int) -> None:
             given=len(values),
             remedy="give as many",
         )
-
-
-def counts_in(codes: Ints, outputs: Labels) -> ReportCounts:
-    """How often each output was reported."""
-    return ReportCounts(outputs, np.bincount(codes, minlength=len(outputs)))

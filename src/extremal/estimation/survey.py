@@ -12,6 +12,7 @@ Taylor linearisation and does the same.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,13 +162,18 @@ class Totals:
 
     def linear(self, size: int) -> Floats:
         """The matrix that leads from errors of totals to errors of the shares within each block."""
-        blocks = len(self.totals) // size
-        A = np.zeros((len(self.totals), len(self.totals)))
-        for block in range(blocks):
-            cells = slice(block * size, (block + 1) * size)
-            total = float(self.totals[cells].sum())
-            A[cells, cells] = (np.eye(size) - (self.totals[cells] / total)[:, None]) / total
-        return A
+        return shares_within(self.totals, [slice(k, k + size) for k in range(0, len(self.totals), size)])
+
+
+def shares_within(totals: Floats, parts: Sequence[slice]) -> Floats:
+    """The matrix that leads from errors of totals to errors of the shares within each part, part by part."""
+    found = []
+    for part in parts:
+        total = float(totals[part].sum())
+        rows = np.zeros((part.stop - part.start, len(totals)))
+        rows[:, part] = (np.eye(len(rows)) - (totals[part] / total)[:, None]) / total
+        found.append(rows)
+    return np.concatenate(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +186,11 @@ class WeightedReports:
     effective: float  # Kish's number of equally weighted people worth as much
     degrees: int  # clusters minus strata
     words: str
+
+    @property
+    def totals(self) -> Floats:
+        """Totals of the outputs, as parts of the total of all."""
+        return self.report_shares
 
 
 def survey_totals(cells: Ints, blocks: int, size: int, design: SurveyDesign) -> Totals:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.estimation.always import Looked, always_intervals
+from extremal.estimation.betting import StageReports, always_intervals
 from extremal.estimation.contrasts import Channel
 from extremal.estimation.intervals import target_intervals
 
@@ -39,10 +39,10 @@ def test_whoever_stops_at_the_first_look_that_misses_succeeds_no_more_often_than
                 following[seen] = following.get(seen, 0.0) + chance * p
         alive = {}
         for (first, then), chance in following.items():
-            stages = [Looked(before, np.array([first, min(n, 15) - first]))]
+            stages = [StageReports(before, np.array([first, min(n, 15) - first]))]
             if n > 15:
                 after = response(0.6 if first >= 6 else 0.9)
-                stages.append(Looked(after, np.array([then, n - 15 - then])))
+                stages.append(StageReports(after, np.array([then, n - 15 - then])))
             bounds = always_intervals(stages, np.eye(2), error, 40)
             if np.all(bounds.lower <= [share, 1 - share]) and np.all(bounds.upper >= [share, 1 - share]):
                 alive[first, then] = chance
@@ -65,7 +65,9 @@ def test_they_cover_all_shares_at_all_of_50_looks_of_a_survey_that_changes_its_m
             stage = int(look >= 15)
             P = (one, two)[stage]
             counts[stage] += rng.multinomial(40, pi @ P)
-            stages = [Looked(channel(one), counts[0]), Looked(channel(two, pi), counts[1])][: stage + 1]
+            stages = [StageReports(channel(one), counts[0]), StageReports(channel(two, pi), counts[1])][
+                : stage + 1
+            ]
             bounds = always_intervals(stages, np.eye(4), 0.1, 2000)
             if np.any(bounds.lower > pi) or np.any(bounds.upper < pi):
                 missed += 1
@@ -82,7 +84,7 @@ def test_they_cost_at_most_a_fifth_more_than_intervals_for_one_look(size, n):
     P = ex.design(prior, 0.7).mechanism.matrix
     reports = np.rint(n * prior.probabilities @ P)
     made = Channel(P, prior.probabilities)
-    looked = always_intervals([Looked(made, reports)], np.eye(size), 0.05, n)
+    looked = always_intervals([StageReports(made, reports)], np.eye(size), 0.05, n)
     once = target_intervals(made, reports, np.eye(size), 0.05)
     widths, others = looked.upper - looked.lower, once.upper - once.lower
     assert np.mean(widths / others) <= 1.2
@@ -91,9 +93,9 @@ def test_they_cost_at_most_a_fifth_more_than_intervals_for_one_look(size, n):
 def test_the_order_of_stages_whose_bets_are_alike_does_not_matter_nor_does_an_empty_stage():
     P = response(0.8)
     a, b = np.array([30, 50]), np.array([12, 9])
-    together = always_intervals([Looked(P, a + b)], np.eye(2), 0.05)
+    together = always_intervals([StageReports(P, a + b)], np.eye(2), 0.05)
     for stages in ([a, b], [b, a], [a, [0, 0], b]):
-        apart = always_intervals([Looked(P, np.array(counts)) for counts in stages], np.eye(2), 0.05)
+        apart = always_intervals([StageReports(P, np.array(counts)) for counts in stages], np.eye(2), 0.05)
         assert np.allclose(apart.lower, together.lower, atol=1e-9)
         assert np.allclose(apart.upper, together.upper, atol=1e-9)
 
@@ -101,7 +103,7 @@ def test_the_order_of_stages_whose_bets_are_alike_does_not_matter_nor_does_an_em
 def test_a_stage_that_does_not_determine_a_share_says_nothing_about_it():
     """The first mechanism merges b and c: it speaks of a alone."""
     merging = channel([[0.8, 0.2], [0.2, 0.8], [0.2, 0.8]])
-    bounds = always_intervals([Looked(merging, np.array([500, 500]))], np.eye(3), 0.05)
+    bounds = always_intervals([StageReports(merging, np.array([500, 500]))], np.eye(3), 0.05)
     assert 0 < bounds.lower[0] < 0.5 < bounds.upper[0] < 1
     assert bounds.lower[1:].tolist() == [0, 0]
     assert bounds.upper[1:].tolist() == [1, 1]
@@ -112,7 +114,7 @@ def test_many_answers_take_the_memory_of_few():
     reports = np.full(400, 50)
     tracemalloc.start()
     try:
-        every = always_intervals([Looked(made, reports)], np.eye(400), 0.05)
+        every = always_intervals([StageReports(made, reports)], np.eye(400), 0.05)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -123,7 +125,7 @@ def test_many_answers_take_the_memory_of_few():
 
 def test_scores_far_from_zero_move_their_intervals_and_nothing_else():
     P = channel(np.full((3, 3), 0.2) + 0.4 * np.eye(3))
-    looked = [Looked(P, np.array([300, 200, 100]))]
+    looked = [StageReports(P, np.array([300, 200, 100]))]
     near = always_intervals(looked, np.array([[0.0, 1.0, 2.0]]), 0.05)
     far = always_intervals(looked, np.array([[1e9, 1e9 + 1, 1e9 + 2]]), 0.05)
     assert far.lower[0] - 1e9 == pytest.approx(near.lower[0], abs=1e-6)
@@ -135,7 +137,7 @@ def test_estimates_have_them_and_say_so():
     counts = {"no": 600, "yes": 400}
     always = ex.estimate(response, counts, intervals="always")
     made = Channel(response.matrix, np.array([0.5, 0.5]))
-    expected = always_intervals([Looked(made, np.array([600, 400]))], np.eye(2), 0.05)
+    expected = always_intervals([StageReports(made, np.array([600, 400]))], np.eye(2), 0.05)
     assert np.allclose(always.lower, expected.lower)
     assert np.allclose(always.upper, expected.upper)
     assert always.promise.kind == "always"

@@ -199,3 +199,63 @@ def test_simultaneous_intervals_hold_where_the_second_mechanism_follows_the_firs
         lower, upper = staged_intervals(stages, np.eye(3), error)
         missed += bool((lower > PI).any() or (upper < PI).any())
     assert missed <= surveys * error + 3 * math.sqrt(surveys * error)
+
+
+def test_a_regression_of_pairs_is_that_of_the_likelihood_of_all_rows():
+    """Compared with the likelihood written out, by another optimiser."""
+    import pandas as pd
+
+    rng = np.random.default_rng(7)
+    yes_no = ("no", "yes")
+    mechanisms = (
+        ex.Mechanism([[0.8, 0.2], [0.3, 0.7]], yes_no),
+        ex.Mechanism([[0.9, 0.05, 0.05], [0.1, 0.6, 0.3]], yes_no),
+    )
+    frames, rows = [], []
+    for m in mechanisms:
+        x = rng.normal(size=1500)
+        answer = rng.random(1500) < 1 / (1 + np.exp(0.5 - x))
+        reports = np.array([rng.choice(m.shape[1], p=m.matrix[int(a)]) for a in answer])
+        frames.append(pd.DataFrame({"ill": reports, "x": x}))
+        rows.append((m.matrix[0][reports], m.matrix[1][reports], x))
+
+    def loss(b):
+        total = 0.0
+        for no, yes, x in rows:
+            p = 1 / (1 + np.exp(-b[0] - b[1] * x))
+            total -= np.log(no * (1 - p) + yes * p).sum()
+        return total
+
+    best = minimize(loss, [0.0, 0.0], options={"gtol": 1e-8}).x
+    found = ex.regress(list(zip(mechanisms, frames, strict=True)), "ill ~ x")
+    np.testing.assert_allclose(found.coefficients, best, atol=1e-4)
+    assert found.rows == 3000
+
+
+def test_a_regression_says_which_pair_is_wrong():
+    import pandas as pd
+
+    data = pd.DataFrame({"ill": ["x"] * 9, "age": range(9)})
+    with pytest.raises(ex.errors.ExtremalError, match="pair 2"):
+        ex.regress([(NOISY, data), (FIRST_OR_NOT, data)], "ill ~ age")
+    with pytest.raises(ex.errors.OptionError, match="beside their mechanisms"):
+        ex.regress([(NOISY, data), (TRUER, data)], "ill ~ age", data)
+
+
+def test_a_plan_of_stages_expects_what_the_estimate_has():
+    prior = ex.Prior(dict(zip(ANSWERS, PI.tolist(), strict=True)))
+    certified = [ex.certify(ex.design(prior, epsilon)) for epsilon in (0.5, 1.0)]
+    people = (10_000, 30_000)
+    planned = ex.plan(list(zip(certified, people, strict=True)))
+    assert planned.people == 40_000
+    expected = [
+        (c, {y: round(n * q) for y, q in zip(c.outputs, PI @ c.mechanism.matrix, strict=True)})
+        for c, n in zip(certified, people, strict=True)
+    ]
+    found = ex.estimate(expected)
+    np.testing.assert_allclose(planned.standard_errors, found.standard_errors, rtol=0.01)
+    wide = float((found.upper - found.lower).max())
+    more = ex.plan(list(zip(certified, people, strict=True)), width=wide / 2)
+    assert more.people == pytest.approx(4 * 40_000, rel=0.02)
+    with pytest.raises(ex.errors.OptionError, match="pair 2"):
+        ex.plan([(certified[0], 10), (NOISY, 10)])

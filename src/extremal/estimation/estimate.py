@@ -267,7 +267,7 @@ class _How:
         self.matrices: list[Mechanism] = []
         self.channels: list[Channel] = []
         for number, mechanism in enumerate(mechanisms, start=1):
-            with _named(number if len(mechanisms) > 1 else None):
+            with named_pair(number if len(mechanisms) > 1 else None):
                 self._add(mechanism, chosen)
         self.strength = 0.0 if self.method != "map" else chosen.strength or float(self.expected.size)
         sizes = [matrix.shape[1] for matrix in self.matrices]
@@ -293,13 +293,8 @@ class _How:
         self.expected = _uniform(matrix) if expected is None else expected  # of the last, who knew most
         check_match(self.expected, matrix)
         channel = Channel(matrix.matrix, self.expected.probabilities)
-        if self.matrices and matrix.inputs != self.matrices[0].inputs:
-            raise MechanismError(
-                "must be of the same answers in the same order as the first",
-                parameter="mechanism",
-                given=shorten(matrix.inputs),
-                remedy=f"design it for {shorten(self.matrices[0].inputs)}",
-            )
+        if self.matrices:
+            check_same_answers(matrix, self.matrices[0])
         self.matrices.append(matrix)
         self.channels.append(channel)
 
@@ -307,14 +302,14 @@ class _How:
         """What is read from the reports of each mechanism; errors name the pair."""
         found = []
         for number, (matrix, own) in enumerate(zip(self.matrices, reports, strict=True), start=1):
-            with _named(number if self.several else None):
+            with named_pair(number if self.several else None):
                 found.append(read(matrix, own))
         return found
 
     def check(self, counts: Ints, where: str = "") -> None:
         """Refuse reports that no estimate can come from."""
         for number, (matrix, own) in enumerate(zip(self.matrices, self.parts, strict=True), start=1):
-            with _named(number if self.several else None):
+            with named_pair(number if self.several else None):
                 _check_possible(matrix, counts[own], where)
         _check_total(int(counts.sum()))
 
@@ -355,8 +350,8 @@ class _How:
         """The mechanism that draws the stage, as often as people were in it, and then a report."""
         if not self.several:
             return self.matrices[0], self.channels[0]
-        matrices = [f[own].sum() * m.matrix for m, own in zip(self.matrices, self.parts, strict=True)]
-        mechanism = Mechanism(np.concatenate(matrices, axis=1), self.matrices[0].inputs, self.outputs)
+        shares = np.array([f[own].sum() for own in self.parts])
+        mechanism = stacked(self.matrices, shares, self.outputs)
         expected = self.expected.probabilities
         if self.method != "inverse":
             return mechanism, Channel(mechanism.matrix, expected)
@@ -370,9 +365,43 @@ class _How:
         return mechanism, SeparateStages(mechanism.matrix, expected, tuple(self.channels))
 
 
+def check_same_answers(matrix: Mechanism, first: Mechanism) -> None:
+    """Refuse a mechanism that is not of the same answers as the first one."""
+    if matrix.inputs != first.inputs:
+        raise MechanismError(
+            "must be of the same answers in the same order as the first",
+            parameter="mechanism",
+            given=shorten(matrix.inputs),
+            remedy=f"design it for {shorten(first.inputs)}",
+        )
+
+
+def stacked(matrices: Sequence[Mechanism], people: Floats, outputs: Labels | None = None) -> Mechanism:
+    """The mechanism that draws one of several, as often as people answered with it, and then its report.
+
+    Parameters
+    ----------
+    matrices
+        The mechanisms, of the same inputs.
+    people
+        How many answered with each; shares will do.
+    outputs
+        Labels of all reports; numbers if None.
+    """
+    shares = people / people.sum()
+    blocks = [share * each.matrix for share, each in zip(shares, matrices, strict=True)]
+    return Mechanism(np.concatenate(blocks, axis=1), matrices[0].inputs, outputs)
+
+
 @contextmanager
-def _named(number: int | None) -> Iterator[None]:
-    """Errors say in which pair they are, if there are several."""
+def named_pair(number: int | None) -> Iterator[None]:
+    """Errors say in which pair they are, if there are several.
+
+    Parameters
+    ----------
+    number
+        Of the pair, from 1; None where there is one mechanism.
+    """
     try:
         yield
     except ExtremalError as error:

@@ -19,6 +19,7 @@ from ..model.prior import Prior, check_prior
 from ..optimization.design import designed
 from ..optimization.result import Design
 from .contrasts import Channel
+from .estimate import check_same_answers, named_pair, stacked
 from .plan_result import (
     Plan,
     check_effect,
@@ -58,7 +59,7 @@ class Effect:
 
 @one_thread
 def plan(
-    source: Certified | Design | Prior | tuple[Mechanism, Prior],
+    source: Certified | Design | Prior | tuple[Mechanism, Prior] | list[tuple[Certified, int]],
     *,
     people: int | None = None,
     width: float | None = None,
@@ -74,7 +75,8 @@ def plan(
     ----------
     source
         A certified mechanism, a design, or a mechanism with the prior that is expected; or a prior alone, for which a
-        mechanism is designed.
+        mechanism is designed. Or a list of pairs (certified mechanism, people), one for each stage of a survey: so many
+        people, or as many times as many, are asked in these proportions.
     people
         How many people there are. Alone: what they will tell. With a goal and a prior without `epsilon`: the least
         epsilon that reaches it.
@@ -109,6 +111,11 @@ def plan(
     effect = given if isinstance(given, Effect) else Effect(0.0 if given is None else given)
     apart, slope = (x.size if isinstance(x, Effect) else x for x in (difference, coefficient))
     goal = _Goal(width, apart, slope, effect.power, effect.answer, check_kind(intervals), level)
+    if isinstance(source, list):
+        if goal.intervals == "all":
+            raise OptionError('must be "each" where there are stages', parameter="intervals", given="'all'")
+        source, total = _stages(source)
+        people = total if people is None and goal.count == 0 else people
     if isinstance(source, Prior) and epsilon is None:
         return _least_epsilon(source, people, goal)
     made, expected, matrix, bound = _mechanism(source, epsilon)
@@ -188,6 +195,26 @@ class _Goal:
             f"{people:,} people find a log odds ratio of {self.coefficient:g} per standard deviation of a covariate, "
             f"for {which} against the others, {test}."
         )
+
+
+def _stages(pairs: list[Any]) -> tuple[tuple[Mechanism, Prior], int]:
+    """One mechanism that draws the stage first, the prior that the last one knew, and all people."""
+    matrices, people, expected = [], [], None
+    for number, pair in enumerate(pairs, start=1):
+        with named_pair(number):
+            if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[0], Certified):
+                raise OptionError(
+                    "must be a certified mechanism and a number of people",
+                    given=brief(pair),
+                    remedy="e.g. `plan([(c1, 500), (c2, 1500)])`",
+                )
+            matrices.append(as_estimable(pair[0]))
+            people.append(check_people(pair[1], "people"))
+            expected = pair[0].prior_between
+            check_same_answers(matrices[-1], matrices[0])
+    if expected is None:
+        raise OptionError("a plan of stages must have at least one pair", given="none")
+    return (stacked(matrices, np.array(people, dtype=np.float64)), expected), sum(people)
 
 
 def _mechanism(source: Any, epsilon: Any) -> tuple[Design | None, Prior, Mechanism, float | None]:

@@ -24,6 +24,7 @@ from .families import Family, Ordinal
 from .fit import fit
 from .formula import Design, Parsed, clear_terms, parse
 from .likelihood import Channel
+from .pairs import pooled
 from .private import Combinations, Release, check_rank, releases
 from .reading import Outcome, Rows, read_designs, read_outcome, read_rows
 from .result import MisfitWarning, Regression, Source
@@ -37,9 +38,9 @@ PREDICTORS = ("covariates", "shares", "prior", "corrected")
 
 @one_thread
 def regress(
-    mechanism: Certified | Mechanism | Mapping[Any, Certified | Mechanism],
+    mechanism: Certified | Mechanism | Mapping[Any, Certified | Mechanism] | Sequence[tuple[Any, Any]],
     formula: str,
-    data: Any,
+    data: Any = None,
     *,
     model: Model | None = None,
     answers: Sequence[Any] | None = None,
@@ -56,12 +57,13 @@ def regress(
     ----------
     mechanism
         The mechanism that made the reports in the outcome's column; or a mapping column -> mechanism for private
-        outcomes and predictors, in which a tuple of columns stands for reports that were drawn together.
+        outcomes and predictors, in which a tuple of columns stands for reports that were drawn together. Or a list of
+        pairs (mechanism or mapping, data) of different people; a later mechanism may depend on earlier reports.
     formula
         Such as "party ~ age + C(sex)", as formulaic reads it. Private columns are named like others.
     data
         Any frame that narwhals knows, a mapping name -> array, or the path of a CSV or Parquet file. Private columns
-        hold reports. Rows with missing values are dropped, and `dropped` counts them.
+        hold reports. Rows with missing values are dropped, and `dropped` counts them. Pairs come without.
     model
         "logit", "probit", "multinomial", "ordinal", "ordinal-probit"; for an outcome in the clear also "gaussian"
         and "poisson". By default logit or multinomial by the number of answers, "gaussian" for an outcome in the clear
@@ -96,8 +98,17 @@ def regress(
     """
     chosen = families.check_model(model)
     parsed = parse(formula, intercept=chosen is not None and chosen.startswith("ordinal"))
-    found = releases(mechanism, parsed)
     checks.choice(predictors, "predictors", PREDICTORS)
+    if isinstance(mechanism, list | tuple):
+        if data is not None or predictors == "corrected":
+            raise OptionError(
+                'pairs have their data beside their mechanisms, and no predictors="corrected"',
+                given=f"{len(mechanism)} pairs",
+                remedy="e.g. `regress([(c1, one), (c2, two)], formula)`",
+            )
+        named = [] if sample is None else sample.names
+        mechanism, data = pooled(mechanism, parsed, named)
+    found = releases(mechanism, parsed)
     weights, clusters = _drawn(sample)
     how = _errors(errors, clusters, weights is not None or predictors == "corrected")
     if predictors == "corrected" and how == "information":

@@ -47,6 +47,8 @@ LONGEST = [
     "collection/test_served.py",
     "collection/test_draws.py",
     "collection/test_embedding.py",
+    "collection/test_elements.py",
+    "collection/test_hosts.py",
     "collection/test_looks.py",
     "test_docs.py",
     "studies/test_paper.py",

@@ -151,16 +151,17 @@ class Mechanism {
   }
 
   /**
-   * What a report can tell: for every answer, its probability before and after the report is known, by the prior in
-   * the file. It is the same whoever sends the report.
+   * What a report can tell: for every answer the chance that it sends this report, and its probability before and after
+   * the report is known. It is the same whoever sends the report.
    */
   reveals(report) {
     const y = this.#file.outputs.findIndex((output) => keyOf(output) === keyOf(report));
     must(y >= 0, "This is not one of the possible reports.");
     const before = this.#file.prior.map(Number);
-    const joint = before.map((p, i) => p * Number(this.#weights[i][y]));
-    const total = joint.reduce((sum, p) => sum + p, 0);
-    return this.#file.inputs.map((answer, i) => ({ answer, before: before[i], after: joint[i] / total }));
+    const chance = this.#weights.map((row) => Number(row[y]) / 2 ** 62);
+    const total = before.reduce((sum, p, i) => sum + p * chance[i], 0);
+    return this.#file.inputs.map((answer, i) => (
+      { answer, chance: chance[i], before: before[i], after: (before[i] * chance[i]) / total }));
   }
 }
 

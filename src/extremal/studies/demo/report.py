@@ -88,9 +88,8 @@ def summary(done: Demo) -> list[str]:
     """What the demo shows, in a few sentences."""
     way, response = done.ways[SHARES], done.ways[RESPONSE]
     return [
-        "Whatever somebody wants to know about a respondent's party, one report multiplies the "
-        "chance to guess it right "
-        f"by at most {factor(done.epsilon)}.",
+        "Whatever somebody wants to know about a respondent's party, one report multiplies the chance to guess it "
+        f"right by at most {factor(done.epsilon)}.",
         f"For shares as exact, randomized response with the same leakage needs {done.saving:.1f} "
         f"times as many people; of the information in an answer it keeps {response.information:.4f} nats "
         f"where {done.ways[INFORMATION].information:.4f} are possible.",
@@ -134,13 +133,10 @@ def phones_section(collection: Collection | None) -> Section:
 
 def shares_section(done: Demo) -> Section:
     """The estimates from the reports beside those of randomized response."""
-    looks = ((SHARES, BLUE, ""), (RESPONSE, ORANGE, "6 3"))
-    series = [
-        pictures.Series(name, found.shares, found.lower, found.upper, color, dash)
-        for (name, color, dash), found in zip(
-            looks, (done.ways[n].estimate for n, _, _ in looks), strict=True
-        )
-    ]
+    series = []
+    for name, color, dash in ((SHARES, BLUE, ""), (RESPONSE, ORANGE, "6 3")):
+        found = done.ways[name].estimate
+        series.append(pictures.Series(name, found.shares, found.lower, found.upper, color, dash))
     return Section(
         "Shares, estimated from private reports",
         pictures=[

@@ -14,7 +14,7 @@ from extremal.theory.majorization import majorizes
 
 from ..._common.types import Floats
 from .figures_2_3 import mutual_information
-from .panel import Panel, PaperCheck, close, fact, within
+from .panel import Panel, PaperCheck, close, erratum, fact, within
 
 THREE = ex.Prior([0.5, 0.3, 0.2])
 EXAMPLE_1 = np.array(
@@ -135,13 +135,12 @@ def _errata(seed: int) -> tuple[PaperCheck, ...]:
         _duplicates(),
         _misprinted_estimate(seed),
         _output_distribution(),
-        fact(
+        erratum(
             "Example 2 prints a column permutation of Theorem 4, not its formula",
             "Theorem 4's matrix",
             f"differs by {np.abs(closed_form.uniform(4, math.log(3)).matrix - EXAMPLE_2).max():g} entry by entry, "
             "equal up to columns",
             np.abs(closed_form.uniform(4, math.log(3)).matrix - EXAMPLE_2).max() > 0.1,
-            erratum=True,
         ),
         _redundant_row(),
     )
@@ -155,13 +154,12 @@ def _last_region() -> PaperCheck:
         linprog(np.zeros(len(W)), A_eq=W.T, b_eq=np.ones(3), method="highs").status == 0
         for W in (V[np.count_nonzero(V, axis=1) > 1], V)
     ]
-    return fact(
+    return erratum(
         "regions k ≤ N − 1 leave out [ε_{N−1}, ε_max): (0.5, 0.3, 0.2) at ε = log 3 "
         "needs vectors with one non-zero element, k = N",
         "optimal for every ε",
         f"program of Theorem 5 {_can(feasible[0])} for k ≤ 2, {_can(feasible[1])} with k = 3",
         feasible == [False, True],
-        erratum=True,
     )
 
 
@@ -173,12 +171,11 @@ def _symmetry() -> PaperCheck:
         vertices = ex.theory.polytope_vertices(THREE, epsilon)
         best = max(utility(THREE, ex.Mechanism(P)) for P in vertices)
         worst = max(worst, abs(utility(THREE, ex.theory.enumerated(THREE, epsilon, utility)) - best))
-    return fact(
+    return erratum(
         "Theorem 5 needs a permutation-symmetric μ (here (0.5, 0.3, 0.2), expected gain, 5 levels in 3 regions)",
         "assumed",
         f"without symmetry it gives the best vertex of M_3(ε) too, to {worst:.0e}",
         worst <= 1e-9,
-        erratum=True,
     )
 
 
@@ -186,24 +183,22 @@ def _remark_2() -> PaperCheck:
     n, k = 4, 2
     count = len(ex.theory.extremal_lift_vectors(ex.Prior.uniform(n), math.log(n / (n - k + 0.5))))
     bound = sum((n - l + 1) * math.comb(n, l - 1) for l in range(1, k + 1))
-    return fact(
+    return erratum(
         "Remark 2: the uniform prior attains the bound (here N = 4, k = 2)",
         f"{bound} vectors",
         f"{count} = (N−k+1) C(N, k−1): only the term l = k counts",
         count == (n - k + 1) * math.comb(n, k - 1) < bound,
-        erratum=True,
     )
 
 
 def _example_3_infeasible() -> PaperCheck:
     edges, p = THREE.region_edges, float(THREE.probabilities[2])
     largest = max((1 - math.exp(e) * (1 - p)) / p for e in np.linspace(edges[1], edges[2], 100)[1:])
-    return fact(
+    return erratum(
         "Example 3 lists (e^ε, e^ε, r_3(3)) in region 2",
         "a lift vector, ≥ 0",
         f"r_3(3) ≤ {largest:.4f} < 0 inside the region",
         largest < 0,
-        erratum=True,
     )
 
 
@@ -221,12 +216,11 @@ def _duplicates() -> PaperCheck:
                     )
     different = len({tuple(round(x, 9) for x in v) for v in found})
     own = len(ex.theory.extremal_lift_vectors(THREE, math.log(c)))
-    return fact(
+    return erratum(
         "Algorithm 1 lists each vertex once (here (0.5, 0.3, 0.2) at ε = ε_1 = log 1.25)",
         "a set",
         f"{len(found)} vectors, {different} different; extremal_lift_vectors gives {own}",
         len(found) > different == own,
-        erratum=True,
     )
 
 
@@ -236,12 +230,11 @@ def _misprinted_estimate(seed: int) -> PaperCheck:
     f = np.random.default_rng([seed, 5]).multinomial(1000, joint.ravel()).reshape(2, 2).astype(float)
     printed = float((f / 2 * np.log(2 * f / np.outer(f.sum(axis=1), f.sum(axis=0)))).sum())
     right = float(mutual_information(f))
-    return fact(
+    return erratum(
         "the empirical mutual information is printed with N where n belongs (one sample, binary, ε = 0.4)",
         f"between 0 and log 2; as printed {printed:.1f}",
         f"{right:.4f} with n = 1000",
         printed < 0 <= right <= math.log(2),
-        erratum=True,
     )
 
 
@@ -251,24 +244,22 @@ def _output_distribution() -> PaperCheck:
     ).max()
     mechanism = ex.theory.randomized_response(THREE, 1.0)
     formula = np.abs(ex.theory.randomized_response_pml(THREE, 1.0) - ex.pml(THREE, mechanism)).max()
-    return fact(
+    return erratum(
         "P_Y = P_X for randomized response (here (0.5, 0.3, 0.2), ε_r = 1)",
         "equal",
         f"differs by {away:.4f}; the formula for its leakage is right, to {formula:.0e}",
         away > 0.01 and formula < 1e-12,
-        erratum=True,
     )
 
 
 def _redundant_row() -> PaperCheck:
     V = ex.theory.extremal_lift_vectors(THREE, 0.4)
     away = float(np.abs(V @ THREE.probabilities - 1).max())
-    return fact(
+    return erratum(
         "the row Σ P_Y = 1 of Theorem 5 is needed",
         "a constraint",
         f"the prior-weighted sum of the other rows, to {away:.0e}",
         away < 1e-12,
-        erratum=True,
     )
 
 

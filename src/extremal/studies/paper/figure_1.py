@@ -124,18 +124,12 @@ def panel(
 
     def draw(axes: Axes) -> None:
         rate, top = table["exp_epsilon"], 1.1 * float(table["entropy"][0])
-        axes.plot(
-            rate, table["optimal"], color=BLUE, marker="o", mfc="none", markevery=(10, 20), label="PML opt."
+        looks = (
+            ("optimal", BLUE, "o", (10, 20), "PML opt."),
+            ("randomized_response", ORANGE, "s", 20, "rand. resp."),
         )
-        axes.plot(
-            rate,
-            table["randomized_response"],
-            color=ORANGE,
-            marker="s",
-            mfc="none",
-            markevery=20,
-            label="rand. resp.",
-        )
+        for name, color, marker, every, label in looks:
+            axes.plot(rate, table[name], color=color, marker=marker, mfc="none", markevery=every, label=label)
         axes.plot(rate, table["entropy"], color=BLACK, linestyle="--", linewidth=2.4, label="$H(X)$")
         axes.set(
             xlabel="$e^{\\varepsilon}$",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,13 +13,15 @@ from extremal.optimization.design import designed
 from extremal.theory import closed_form
 
 from ..._common.types import Floats
-from .panel import Panel, PaperCheck, close, fact, within
+from .panel import Panel, PaperCheck, close, erratum, fact, within
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 RATE = 1.5  # e^epsilon
 GRID = 201
+AREA: dict[str, Any] = {"facecolor": SKY, "alpha": 0.45, "edgecolor": BLACK}
+STAR: dict[str, Any] = {"linestyle": "none", "marker": "*", "color": VERMILION, "markeredgecolor": BLACK}
 
 
 def figure_4a(seed: int) -> Panel:
@@ -106,36 +108,18 @@ def _panel(name: str, p: float, stated: list[list[float]]) -> Panel:
 
     def draw(axes: Axes) -> None:
         axes.grid(visible=False)
-        axes.fill(
-            corners[:, 0], corners[:, 1], facecolor=SKY, alpha=0.45, edgecolor=BLACK, linewidth=1.4, zorder=1
-        )
+        axes.fill(*corners.T, **AREA, linewidth=1.4, zorder=1)
         levels = _levels(float(height.max()))
         lines = axes.contour(
             a, b, height, levels=levels, colors=GREY, linewidths=0.8, linestyles="-", zorder=2
         )
         axes.clabel(lines, levels=levels[:6], fmt="%.2f", fontsize=8)
         axes.plot([0, 1], [0, 1], color=BLACK, linestyle="--", linewidth=1, zorder=2)
-        axes.plot(
-            corners[best, 0],
-            corners[best, 1],
-            linestyle="none",
-            marker="*",
-            markersize=17,
-            color=VERMILION,
-            markeredgecolor=BLACK,
-            clip_on=False,
-            zorder=4,
-        )
+        axes.plot(*corners[best].T, markersize=17, clip_on=False, zorder=4, **STAR)
         for x, y, text in ((0.57, 0.45, "$S_1$"), (0.43, 0.55, "$S_2$")):
             axes.text(x, y, text, ha="center", va="center", fontsize=14, zorder=3)
         _legend(axes)
-        axes.set(
-            xlabel="$p_{11}$",
-            ylabel="$p_{21}$",
-            xlim=(0, 1),
-            ylim=(0, 1),
-            aspect="equal",
-        )
+        axes.set(xlabel="$p_{11}$", ylabel="$p_{21}$", xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axes.set_title(title.replace("P_X(x_1)", "$P_X(x_1)$").replace("P_X(x_2)", "$P_X(x_2)$"), y=1.13)
 
     title = "P_X(x_1) = P_X(x_2)" if p == 0.5 else f"P_X(x_1) = {p:g}"
@@ -149,19 +133,10 @@ def _levels(highest: float) -> list[float]:
 
 def _legend(axes: Axes) -> None:
     """Above the picture, which is full."""
-    axes.fill([], [], facecolor=SKY, alpha=0.45, edgecolor=BLACK, label="mechanisms with PML ≤ ε")
+    axes.fill([], [], **AREA, label="mechanisms with PML ≤ ε")
     axes.plot([], [], color=GREY, linewidth=0.8, label="$I(X;Y)$ in nats")
     axes.plot([], [], color=BLACK, linestyle="--", linewidth=1, label="$p_{11} = p_{21}$")
-    axes.plot(
-        [],
-        [],
-        linestyle="none",
-        marker="*",
-        markersize=13,
-        color=VERMILION,
-        markeredgecolor=BLACK,
-        label="optimal",
-    )
+    axes.plot([], [], markersize=13, label="optimal", **STAR)
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.02), ncols=2)
 
 
@@ -214,12 +189,11 @@ def _checks(
 def _inactive_errata(prior: ex.Prior) -> tuple[PaperCheck, ...]:
     p, q = prior.probabilities
     return (
-        fact(
+        erratum(
             "the proof puts the point (π_2 e^ε, 1 − π_1 e^ε) into S_2; it lies in S_1, where p_11 ≥ p_21",
             "in S_2",
             f"({q * RATE:.4g}, {1 - p * RATE:.4g}) is in S_1",
             q * RATE > 1 - p * RATE,
-            erratum=True,
         ),
     )
 
@@ -227,18 +201,16 @@ def _inactive_errata(prior: ex.Prior) -> tuple[PaperCheck, ...]:
 def _active_errata(prior: ex.Prior, epsilon: float) -> tuple[PaperCheck, ...]:
     posterior = ex.theory.adversary.posterior(prior, closed_form.binary(prior, epsilon), 1)
     return (
-        fact(
+        erratum(
             "the regions k ≤ N − 1 leave this case out: ε lies in region k = N = 2",
             "k = 1 only",
             f"k = {prior.region(epsilon)}",
             prior.region(epsilon) == 2,
-            erratum=True,
         ),
-        fact(
+        erratum(
             'after Theorem 2: "the randomization in the channel permits such a deterministic inference" from y_2',
             "X is certain given y_2",
             f"it prevents it: X = x_1 with probability {posterior[0]:.4g}, x_2 with {posterior[1]:.4g}",
             posterior.min() > 0 and posterior.max() < 1,
-            erratum=True,
         ),
     )

@@ -21,7 +21,7 @@ from extremal._common.plot import BLACK, BLUE, ORANGE
 from extremal.theory import closed_form
 
 from ..._common.types import Floats
-from .panel import Panel, PaperCheck, fact
+from .panel import Panel, PaperCheck, erratum, fact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -351,13 +351,12 @@ def figure_3b(seed: int) -> Panel:
     p = FIVE.probabilities[:, None]
     values = [float(correlation(p * m.matrix)) for m in (printed, agreeing)]
     best = float(np.interp(epsilon, panel.tables[""]["epsilon"], panel.tables[""]["optimal_exact"]))
-    note = fact(
+    note = erratum(
         f"correlation depends on the order of columns, which Remark 1 leaves open (ε = {epsilon:g})",
         "one value",
         f"{values[0]:.4f} in the order of Theorem 3, {values[1]:.4f} in the order of most agreement, "
         f"{best:.4f} in the order of most correlation",
         values[0] < values[1] <= best + 1e-12,
-        erratum=True,
     )
     return replace(panel, checks=(*panel.checks, note))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import math
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import extremal as ex
+from extremal._common.frames import encode_table
 from extremal._common.plot import picture
 
 if TYPE_CHECKING:
@@ -77,10 +76,14 @@ def within(statement: str, worst: float, tolerance: float, what: str = "largest 
     return PaperCheck(statement, "equal", f"{what} {worst:.1e}", f"{tolerance:.0e}", bool(worst <= tolerance))
 
 
-def fact(statement: str, stated: str, found: str, passed: bool | None, erratum: bool = False) -> PaperCheck:
+def fact(statement: str, stated: str, found: str, passed: bool | None) -> PaperCheck:
     """A check that something holds, without a tolerance."""
-    verdict = None if passed is None else bool(passed)
-    return PaperCheck(statement, stated, found, "exact", verdict, erratum)
+    return PaperCheck(statement, stated, found, "exact", None if passed is None else bool(passed))
+
+
+def erratum(statement: str, stated: str, found: str, confirmed: bool) -> PaperCheck:
+    """What the paper gets wrong, and whether the evidence confirms it."""
+    return PaperCheck(statement, stated, found, "exact", bool(confirmed), erratum=True)
 
 
 def number(x: float) -> str:
@@ -90,17 +93,8 @@ def number(x: float) -> str:
 
 def write_csv(path: Path, table: Mapping[str, Sequence[Any] | NDArray[Any]]) -> None:
     """Columns of equal length under their names; floats with the fewest digits that read back as the same float."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(table)
-        for row in zip(*table.values(), strict=True):
-            writer.writerow([_cell(value) for value in row])
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float | np.floating):
-        return "" if math.isnan(value) else repr(float(value))
-    return str(value)
+    rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+    path.write_bytes(encode_table(rows, "csv"))
 
 
 def markdown(panels: Sequence[Panel], seconds: Sequence[float], seed: int) -> str:

@@ -85,15 +85,16 @@ class Certified:
 
     def __post_init__(self) -> None:
         _set(self, "epsilon", check_epsilon(self.epsilon))
-        if self.blocks is not None:
-            _set(self, "blocks", self._grouping.numbers)
+        grouping = self.grouping
+        if grouping is not None:
+            _set(self, "blocks", grouping.numbers)
             if self.prior_set is not None:
                 raise CertificationError(
                     "must be left out for a set of priors",
                     parameter="blocks",
                     remedy="give a mechanism with its matrix",
                 )
-        rows = self.prior.size if self.blocks is None else self._grouping.count
+        rows = self.prior.size if grouping is None else grouping.count
         _set(self, "weights", checked_weights(self.weights, rows))
         try:
             _set(self, "outputs", check_labels(self.outputs, self.weights.shape[1], "outputs"))
@@ -109,8 +110,8 @@ class Certified:
                 given="another",
                 remedy="pass prior_set.nominal",
             )
-        masses = exact_masses(self.prior_set or self.prior, self.grouping)
-        lift = largest_exact_lift(masses, self.weights, self.grouping)
+        masses = exact_masses(self.prior_set or self.prior, grouping)
+        lift = largest_exact_lift(masses, self.weights, grouping)
         _set(self, "realised_epsilon", log_above(lift))
         if not is_at_most(lift, self.epsilon):
             raise too_leaky(self.outputs[lift.output], self.realised_epsilon, self.epsilon)
@@ -132,32 +133,28 @@ class Certified:
     @property
     def made(self) -> Mechanism | BlockMechanism:
         """The mechanism, in blocks if it has any: never a large matrix."""
-        return self.between if self.blocks is None else BlockMechanism(self._grouping, self.between)
+        return self.between if self.grouping is None else BlockMechanism(self.grouping, self.between)
 
     @cached_property
     def between(self) -> Mechanism:
         """With blocks the mechanism between them, the blocks being its inputs; else the mechanism itself."""
-        names = self.inputs if self.blocks is None else self._grouping.names
+        names = self.inputs if self.grouping is None else self.grouping.names
         return Mechanism(np.ldexp(self.weights.astype(np.float64), -self.bits), names, self.outputs)
 
     @cached_property
     def prior_between(self) -> Prior:
         """With blocks the prior of the blocks, else the prior itself."""
-        return self.prior if self.blocks is None else self._grouping.merged(self.prior)
+        return self.prior if self.grouping is None else self.grouping.merged(self.prior)
 
     @cached_property
     def doubt(self) -> Doubt:
         """How much of the doubt about an answer is left after its report, under the prior."""
         return doubt(self.prior, self.made)
 
-    @property
+    @cached_property
     def grouping(self) -> Blocks | None:
         """The blocks with their names and their order, if there are any."""
-        return None if self.blocks is None else self._grouping
-
-    @cached_property
-    def _grouping(self) -> Blocks:
-        return Blocks(self.prior.labels, self.blocks)  # type: ignore[arg-type]
+        return None if self.blocks is None else Blocks(self.prior.labels, self.blocks)
 
     @cached_property
     def sampler(self) -> Sampler:
@@ -327,13 +324,11 @@ class Certified:
         return Certified, (self.prior, self.outputs, self.weights, self.epsilon, *notes, *where)
 
     def __repr__(self) -> str:
-        m = self.weights.shape[1]
-        inputs = f"{self.prior.size} inputs" + (
-            "" if self.blocks is None else f" in {len(self.weights)} blocks"
-        )
+        rows, m = self.weights.shape
+        blocks = "" if self.blocks is None else f" in {rows} blocks"
         known = "" if self.prior_set is None else f"{self.prior_set.description}, "
         return (
-            f"Certified({inputs}, {m} outputs, {known}epsilon={self.epsilon:.6g}, "
+            f"Certified({self.prior.size} inputs{blocks}, {m} outputs, {known}epsilon={self.epsilon:.6g}, "
             f"realised_epsilon={self.realised_epsilon:.6g}, digest={self.digest[:12]})"
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ..errors import MechanismError, OptionError
 from ..model.blocks import BlockMechanism
 from ..model.levels import LIP, PML, Notion, check_epsilon
 from ..model.mechanism import Mechanism, check_match
-from ..model.prior import Prior, check_prior
+from ..model.prior import check_prior
 from ..model.prior_set import PriorSet
 from ..model.proof import Certificate
 from ..model.purpose import Purpose, shares
@@ -34,47 +34,23 @@ from ..model.utility import (
     mutual_information,
     total_variation,
 )
+from .certify import Designed
 from .claim import EXACT, Check, Claim, check_claim, leakage_over, number
 from .quadratic import check_quadratic
 
 NAMED = {u.name: u for u in (mutual_information, total_variation, chi_squared, hellinger, jensen_shannon)}
-POWERS = {
-    shares.name: 0.0,
-    shares.relative.name: -2.0,
-}  # of the prior, that a purpose of this name weighs errors by
+POWERS = {shares.name: 0.0, shares.relative.name: -2.0}  # of the prior: how a purpose weighs errors
 
 
-class CheckedDesign(Claim, Protocol):
+class CheckedDesign(Claim, Designed, Protocol):
     """A claim with everything it is about: what `design` returns."""
 
     @property
-    def prior(self) -> Prior: ...
-    @property
-    def prior_set(self) -> PriorSet | None: ...
-    @property
-    def epsilon(self) -> float: ...
-    @property
     def utility(self) -> Utility | Purpose: ...
-    @property
-    def notion(self) -> Notion: ...
     @property
     def certificate(self) -> Certificate | None: ...
     @property
-    def made(self) -> object: ...
-    @property
     def proven(self) -> bool: ...
-
-
-class Kind(NamedTuple):
-    """What a design states besides numbers. Which proof it needs follows from this alone."""
-
-    worth: str  # "utility" or "purpose"
-    notion: str
-    priors: str  # "one" or "set"
-
-    def __str__(self) -> str:
-        over = "one prior" if self.priors == "one" else "a set of priors"
-        return f"a {self.worth} under {self.notion} for {over}"
 
 
 @one_thread
@@ -117,30 +93,28 @@ def check_design(design: CheckedDesign) -> Check:
     >>> ex.check_design(ex.design(prior, 0.6)).ok
     True
     """
-    wanted = {name for kind in (Claim, CheckedDesign) for name in vars(kind) if not name.startswith("_")}
-    if not wanted <= set(
-        dir(design)
-    ):  # without a look at the fields, which can make the matrix of a large mechanism
+    wanted = {name for name in dir(CheckedDesign) if not name.startswith("_")}
+    if not wanted <= set(dir(design)):  # no look at the fields: that can make the matrix of a large mechanism
         raise MechanismError(
             "must be what design() returns",
             parameter="design",
             given=repr(design)[:80],
             remedy="e.g. `check_design(design(prior, 0.5))`",
         )
-    kind = _kind(design)
-    proof = PROOFS.get(kind)
+    worth, notion, over = _kind(design)
+    proof = PROOFS.get((worth, notion, over))
     if proof is None:
         raise OptionError(
             "check_design has no proof for such a design",
-            given=f"{kind}",
+            given=f"a {worth} under {notion} for {over}",
             remedy="its documentation lists the proofs; measure what a mechanism keeps with ex.measures",
         )
     found = proof(design)
     return replace(found, problems=(*found.problems, *_contradictions(design)))
 
 
-def _kind(design: CheckedDesign) -> Kind:
-    """What a design states; refused where it states what is none of its kinds."""
+def _kind(design: CheckedDesign) -> tuple[str, str, str]:
+    """What a design is for, its notion, and its priors; refused where it states what is none of its kinds."""
     prior, utility = check_prior(design.prior), design.utility
     priors: object = design.prior_set  # whatever somebody put there
     check_epsilon(design.epsilon)
@@ -150,22 +124,20 @@ def _kind(design: CheckedDesign) -> Kind:
             given=f"{priors!r} and {prior!r}"[:160],
             remedy="`design(priors, epsilon)` makes such a design",
         )
-    if isinstance(utility, Purpose):
-        worth = "purpose"
-    else:
-        worth = "utility"
-        if not isinstance(check_utility(utility), FInformation | ExpectedGain):
-            check_sub_linear(prior, utility)  # what is largest at vertices bounds nothing else
-    return Kind(worth, _notion(design.notion), "one" if priors is None else "set")
+    worth = "purpose" if isinstance(utility, Purpose) else "utility"
+    if not isinstance(utility, Purpose) and not isinstance(
+        check_utility(utility), FInformation | ExpectedGain
+    ):
+        check_sub_linear(prior, utility)  # what is largest at vertices bounds nothing else
+    return worth, _notion(design.notion), "one prior" if priors is None else "a set of priors"
 
 
 def _notion(notion: object) -> str:
     """The name of a notion, if it is the one of that name that there is a proof for."""
     if notion == PML:
         return "PML"
-    if not isinstance(notion, Notion) or replace(notion, lowest=None) != LIP:
-        return f"the notion {notion!r}"[:60]
-    if notion.lowest is None or 0 <= number(notion.lowest) <= 1:
+    known = isinstance(notion, Notion) and replace(notion, lowest=None) == LIP
+    if isinstance(notion, Notion) and known and (notion.lowest is None or 0 <= number(notion.lowest) <= 1):
         return "LIP"
     return f"the notion {notion!r}"[:60]
 
@@ -229,10 +201,10 @@ def _check_purpose(design: CheckedDesign) -> Check:
     return replace(found, leakage=leakage, proved=proved, problems=tuple(problems))
 
 
-PROOFS: dict[Kind, Callable[[CheckedDesign], Check]] = {
-    Kind("utility", "PML", "one"): _check_utility,
-    Kind("utility", "PML", "set"): _check_utility,
-    Kind("utility", "LIP", "one"): _check_utility,
-    Kind("purpose", "PML", "one"): _check_purpose,
-    Kind("purpose", "PML", "set"): _check_purpose,
+PROOFS: dict[tuple[str, str, str], Callable[[CheckedDesign], Check]] = {
+    ("utility", "PML", "one prior"): _check_utility,
+    ("utility", "PML", "a set of priors"): _check_utility,
+    ("utility", "LIP", "one prior"): _check_utility,
+    ("purpose", "PML", "one prior"): _check_purpose,
+    ("purpose", "PML", "a set of priors"): _check_purpose,
 }

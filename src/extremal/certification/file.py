@@ -22,7 +22,7 @@ from ..errors import FileError, FormatError, PriorError
 from ..model.evidence import Evidence
 from ..model.labels import Labels, check_labels
 from .proof import Run, column_runs
-from .stored import decimal, decode_evidence, decode_label, encode_evidence, encode_label
+from .stored import decimal, decode_evidence, decode_label, encode_evidence, encode_label, strings
 
 FORMAT = "extremal-mechanism"
 VERSION = 2
@@ -294,9 +294,7 @@ def _decode_set(value: object, n: int) -> StoredSet:
 
 
 def _decode_numbers(value: object, n: int, what: str) -> list[float]:
-    if not isinstance(value, list) or len(value) != n or not all(isinstance(x, str) for x in value):
-        raise ValueError(f"{what} must be a list of decimal strings, one for each input")
-    return [float(text) for text in value]
+    return [float(text) for text in strings(value, n, what)]
 
 
 def _encode_column(runs: list[Run]) -> list[list[str]]:

@@ -296,11 +296,11 @@ def _by_list(pi: Floats, c: float, W: Floats, y: Floats, vectors: list[Floats], 
     """The largest x'Wx - y.x of all extremal lift vectors 1 + x."""
     if len(pi) > LISTED:
         return math.inf
-    return max(_largest(lifts, W, y) for lifts in listed_vectors(pi, c, vectors, moved))
+    return max(largest_form(lifts - 1, W, y) for lifts in listed_vectors(pi, c, vectors, moved))
 
 
-def _largest(lifts: Floats, W: Floats, y: Floats) -> float:
-    x = lifts - 1
+def largest_form(x: Floats, W: Floats, y: Floats) -> float:
+    """The largest x'Wx - y.x of these vectors, one a row, and what rounding may have hidden."""
     size = np.abs(x)
     hidden = 1e-15 * len(W) * (np.einsum("ki,ki->k", size @ np.abs(W), size) + size @ np.abs(y))
     return float((np.einsum("ki,ki->k", x @ W, x) - x @ y + hidden).max(initial=-math.inf))

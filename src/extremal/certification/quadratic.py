@@ -18,7 +18,7 @@ from .._common.types import Floats, Ints
 from ..model.prior_set import PriorSet
 from ..model.proof import Certificate
 from .claim import Check, error_of_rows, leakage_of, rounding_of
-from .prior_sets import most_over_set
+from .prior_sets import largest_form, most_over_set
 
 RELATIVE = 1e-7  # what an efficiency may be off by, relatively
 POSITIVE = 64 * 2.0**-52  # below 0, relatively, what eigenvalues of a positive semidefinite matrix may be
@@ -253,14 +253,14 @@ def _by_vertices(pi: Floats, excess: float, W: Floats, y: Floats, alike: Ints) -
     while len(sets):
         room = capacity - mass
         exact = room <= noise
-        best = max(best, _largest(np.where(sets[exact], chosen, other), W, y))
+        best = max(best, largest_form(np.where(sets[exact], chosen, other), W, y))
         for j in range(n):
             first = sets[:, alike[j]] if alike[j] >= 0 else True  # those alike before it are chosen
             open_ = ~exact & ~sets[:, j] & first & (pi[j] > room + noise)
             x = np.where(sets[open_], chosen, other)
             x[:, j] = 0.0
             x[:, j] = -(x @ pi) / pi[j]
-            best = max(best, _largest(x, W, y))
+            best = max(best, largest_form(x, W, y))
             listed += len(x)
         visited += len(sets)
         if max(listed, visited) > MOST_VERTICES:
@@ -274,10 +274,3 @@ def _by_vertices(pi: Floats, excess: float, W: Floats, y: Floats, alike: Ints) -
             grown.append((more, mass[fits] + pi[order[k]], np.full(len(more), k)))
         sets, mass, last = (np.concatenate(part) for part in zip(*grown, strict=True))
     return best
-
-
-def _largest(x: Floats, W: Floats, y: Floats) -> float:
-    """The largest x'Wx - y.x of these vertices, and what rounding may have hidden."""
-    size = np.abs(x)
-    hidden = 4e-16 * len(W) * (np.einsum("ki,ki->k", size @ np.abs(W), size) + size @ np.abs(y))
-    return float((np.einsum("ki,ki->k", x @ W, x) - x @ y + hidden).max(initial=-math.inf))

@@ -154,31 +154,27 @@ def _texts(numbers: Iterable[int]) -> list[str]:
     return [str(n) for n in numbers]
 
 
-def _numbers(document: object, length: int) -> list[int]:
-    if (
-        not isinstance(document, list)
-        or len(document) != length
-        or not all(isinstance(n, str) and WHOLE_NUMBER.fullmatch(n) for n in document)
-    ):
-        raise ValueError("evidence must have a whole number for each answer or report, as a string")
-    return [int(n) for n in document]
+def strings(value: object, count: int, what: str) -> list[str]:
+    """The elements of a list of so many strings."""
+    if not isinstance(value, list) or len(value) != count or not all(isinstance(x, str) for x in value):
+        raise ValueError(f"{what} must be a list of strings, one for each answer or report")
+    return value
+
+
+def _numbers(document: object, count: int) -> list[int]:
+    found = strings(document, count, "counts and weights of evidence")
+    if not all(map(WHOLE_NUMBER.fullmatch, found)):
+        raise ValueError("evidence must have whole numbers")
+    return [int(n) for n in found]
 
 
 def _decimals(numbers: Iterable[float]) -> list[str]:
     return [decimal(number) for number in numbers]
 
 
-def _shares(document: object, length: int) -> tuple[float, ...]:
-    """Doubles of at least 0, as decimal strings."""
-    if (
-        not isinstance(document, list)
-        or len(document) != length
-        or not all(isinstance(p, str) for p in document)
-    ):
-        raise ValueError("evidence must have a share for each answer, as a string")
-    found = tuple(map(float, document))
-    if not all(
-        math.isfinite(p) and p >= 0 and decimal(p) == text for p, text in zip(found, document, strict=True)
-    ):
-        raise ValueError("shares of evidence must be decimal strings")
+def _shares(document: object, count: int) -> tuple[float, ...]:
+    """Doubles of at least 0."""
+    found = tuple(map(float, strings(document, count, "shares of evidence")))
+    if not all(math.isfinite(p) and p >= 0 for p in found):
+        raise ValueError("shares of evidence must be finite numbers >= 0")
     return found

@@ -52,15 +52,8 @@ class Range(NamedTuple):
     largest_mean: float
 
 
-class Found(NamedTuple):
-    mean: float
-    error: float
-    lower: float
-    upper: float
-
-
-def sample_mean(times: Ints, within: Range, error: float, least_variance: float) -> Found:
-    """The mean of numbers 0, 1, … that came so often, and an interval that misses with probability about `error`.
+def sample_mean(times: Ints, within: Range, error: float, least_variance: float) -> tuple[float, ...]:
+    """Mean, standard error and interval of numbers 0, 1, … that came so often; it misses with chance about `error`.
 
     The standard error of a few numbers, which may all be equal, is at least that of the given variance.
     """
@@ -70,10 +63,10 @@ def sample_mean(times: Ints, within: Range, error: float, least_variance: float)
     center = min(max(mean, within.least_mean), within.largest_mean)
     if variance > 0 and float(pulls(values[None], times / n)[0][0]) * n >= FEW:
         away = normal_quantile(error / 2) * math.sqrt(variance / n)
-        return Found(mean, math.sqrt(variance / n), center - away, center + away)
+        return mean, math.sqrt(variance / n), center - away, center + away
     spread = _spread(values, times, mean, within, VARIANCE_SHARE * error)
     upper, lower = side_of(spread.both_ways(), n, (1 - VARIANCE_SHARE) * error / 2) * (1.0, -1.0)
-    return Found(mean, math.sqrt(max(variance, least_variance) / n), float(lower), float(upper))
+    return mean, math.sqrt(max(variance, least_variance) / n), float(lower), float(upper)
 
 
 def _spread(values: Floats, times: Ints, mean: float, within: Range, error: float) -> Spread:
@@ -184,10 +177,9 @@ def estimate_window_groups(
         # A group of size g is held `other` g times on average if its share is 0, own - other more if it is 1.
         none = member.sum() * other
         within = Range(min(float(member.sum()), windows.size), none, none + own - other)
-        found = sample_mean(held_by, within, error, other * (1 - other))
-        means[k] = (found.mean - none) / (own - other)
-        errors[k] = found.error / (own - other)
-        lower[k], upper[k] = (found.lower - none) / (own - other), (found.upper - none) / (own - other)
+        mean, errors[k], low, high = sample_mean(held_by, within, error, other * (1 - other))
+        means[k], lower[k], upper[k] = (x - none for x in (mean, low, high))
+    means, errors, lower, upper = (x / (own - other) for x in (means, errors, lower, upper))
     bounds = covering(Bounds(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)), means, errors)
     return IntervalTable(
         f"{len(groups)} shares of groups from {n} reports",

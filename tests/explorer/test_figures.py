@@ -13,7 +13,8 @@ import extremal as ex
 
 pytest.importorskip("starlette")
 
-from extremal.explorer import compute, files
+from extremal.explorer import compute
+from extremal.explorer import figures as downloads
 from extremal.explorer.server import example
 from extremal.explorer.state import MEASURES, PURPOSES, read_state
 from extremal.explorer.worker import Worker
@@ -152,7 +153,7 @@ def test_a_design_for_a_sample_keeps_the_limit_for_all_shares_that_fit_it_and_so
     found = shown(**COUNTS)
     assert found["answer"]["half"] > shown()["answer"]["half"]
     assert "must be learned from counts" in error(collect("explore", state={**STATE, "robust": True}))
-    content = files.make_file("report.html", made, None).decode()
+    content = downloads.make_file("report.html", made, None).decode()
     assert "for every prior in the set" in content
 
 
@@ -337,10 +338,10 @@ def final():
     return Worker([].append)._final(read_state(STATE)), ex.tradeoff(PRIOR, [0.1, 0.6, 1.0])
 
 
-@pytest.mark.parametrize("name", files.NAMES)
+@pytest.mark.parametrize("name", downloads.NAMES)
 def test_every_file_is_made(name, final):
     made, curve = final
-    content = files.make_file(name, made, curve)
+    content = downloads.make_file(name, made, curve)
     starts = {"png": b"\x89PNG", "svg": b"<?xml", "html": b"<!doctype html>", "md": b"# ", "json": b"{"}
     assert content.startswith(starts[name.rpartition(".")[2]])
     if name == "mechanism.json":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -60,18 +60,13 @@ def final_design(state: State, known: Known, progress: Progress) -> Made:
     """The design that the library gives, certified."""
     utility = utility_of(state, known.prior)
     made = _made(designed(known.given, state.epsilon, utility, progress=progress), known)
-    return Made(made.design, made.certified, made.audit, made.response, True)
+    return replace(made, final=True)
 
 
 def _made(design: ex.Design, known: Known) -> Made:
     certified = ex.certify(design, allow_true_answers=True)  # to show it; what draws is refused
-    return Made(
-        design,
-        certified,
-        ex.audit(certified),
-        response(known, design.epsilon),
-        not design.stats.stopped,
-    )
+    audit, final = ex.audit(certified), not design.stats.stopped
+    return Made(design, certified, audit, response(known, design.epsilon), final)
 
 
 def response(known: Known, epsilon: float) -> ex.Mechanism:

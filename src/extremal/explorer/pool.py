@@ -1,4 +1,9 @@
-"""Worker processes of the explorer: started when needed, kept warm, ended when a task is given up."""
+"""Worker processes of the explorer: started when needed, kept warm, ended when a task is given up.
+
+The pools of libraries do less. A task of concurrent.futures gives one result at its end, cannot be cancelled once it
+runs, and if its process is ended, every other task fails with it. anyio.to_process ends a process with its task, but
+gives one result, too, and imports modules of the current folder.
+"""
 
 from __future__ import annotations
 

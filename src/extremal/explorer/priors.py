@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import extremal as ex
+from extremal._common import checks
 from extremal.auditing.figures import plain
 from extremal.certification.certified import read_numbers
 from extremal.model.reading import Learned, Numbers, csv_rows, labelled, number, typed
@@ -34,10 +35,7 @@ def learned(text: str, kind: str = "auto", pseudocount: float = 0.0) -> Learned:
 
     "auto" takes whole numbers that sum to more than 1 for counts, everything else for probabilities.
     """
-    if kind not in KINDS:
-        raise ex.errors.OptionError(
-            f"numbers must be read as one of {', '.join(KINDS)}", given=f"{kind!r:.40}"
-        )
+    checks.choice(kind, "the kind of numbers", KINDS)
     found = joint(read_numbers(text))
     size = len(found.numbers)
     if size > MOST_SYMBOLS:
@@ -114,8 +112,8 @@ def _count_column(name: str, rows: list[list[str]], column: str | None, second: 
             "the columns of a CSV file must have distinct names in its first line, got some twice"
         )
     for asked in (column, second):
-        if asked is not None and asked not in columns:
-            raise ex.errors.FileError(f"the column must be one of {columns[:8]}, got {asked!r:.60}")
+        if asked is not None:
+            checks.label(asked, "the column", columns, error=ex.errors.FileError)
     cells = {
         head: [row[k].strip() if k < len(row) else "" for row in rows[1:]] for k, head in enumerate(columns)
     }
@@ -129,9 +127,8 @@ def _count_column(name: str, rows: list[list[str]], column: str | None, second: 
         second = None
     counts = Counter(value for value in values if value)
     if len(counts) < 2:
-        raise ex.errors.PriorError(
-            f"column {chosen!r:.60} must hold at least 2 different answers, got {len(counts)}"
-        )
+        problem = f"column {chosen!r:.60} must hold at least 2 different answers"
+        raise ex.errors.PriorError(problem, given=len(counts))
     if len(counts) > MOST_SYMBOLS:
         raise ex.errors.SizeError(
             f"a column must have at most {MOST_SYMBOLS} different answers, got {len(counts)} in {chosen!r:.60}; "

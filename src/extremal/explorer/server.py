@@ -36,7 +36,7 @@ from extremal._common.json import parse_json
 from extremal._common.web import RAW_HEADERS, is_loopback, listen, read_body
 from extremal.studies.data import ORDER, anes96
 
-from .files import FILES
+from .figures import FILES
 from .pool import Pool
 from .priors import editor_text
 from .state import MEASURES, PURPOSES

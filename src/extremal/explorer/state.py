@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import extremal as ex
+from extremal._common import checks
 from extremal.estimation.contrasts import label_numbers
 from extremal.model.purpose import Purpose
 
@@ -40,9 +41,7 @@ class State:
     epsilon: float = 0.7
     utility: str = "shares"
     people: int = 1000
-    allow_true_answers: bool = (
-        False  # to draw, and to download a mechanism, though reports disclose the answers
-    )
+    allow_true_answers: bool = False  # draw, and download a mechanism, though reports disclose the answers
     width: int = 480  # of a picture, in pixels
 
 
@@ -75,14 +74,9 @@ def read_state(document: Any) -> State:
     if "prior" not in known:
         raise ex.errors.OptionError("a state must have a prior")
     state = State(**known)
-    if state.utility not in PURPOSES and state.utility not in MEASURES:
-        raise ex.errors.OptionError(f"there is no purpose of this name, got {state.utility!r:.60}")
-    if not 1 <= state.people <= 10**9:
-        raise ex.errors.OptionError(
-            "the number of people must be between 1 and a thousand million", given=state.people
-        )
-    if not 200 <= state.width <= 2000:
-        raise ex.errors.OptionError("pictures must be 200 to 2000 pixels wide", given=state.width)
+    checks.choice(state.utility, "the purpose", [*PURPOSES, *MEASURES])
+    checks.whole(state.people, "the number of people", least=1, most=10**9)
+    checks.whole(state.width, "the width of pictures in pixels", least=200, most=2000)
     return state
 
 

@@ -22,10 +22,11 @@ from dataclasses import asdict
 from typing import Any
 
 import extremal as ex
+from extremal._common import checks
 from extremal._common.json import parse_json
 from extremal.optimization.curves.tradeoff import Tradeoff
 
-from . import compute, figures, files
+from . import compute, figures
 from .priors import read_upload
 from .state import Known, State, known_of, read_state, utility_of
 
@@ -61,12 +62,7 @@ class Worker:
     def run(self, document: dict[str, Any]) -> None:
         """Carry out one task; whatever happens, the last message is "end"."""
         try:
-            task = TASKS.get(str(document.get("task")))
-            if task is None:
-                raise ex.errors.OptionError(
-                    f"a task must be one of {', '.join(TASKS)}, got {document.get('task')!r:.40}"
-                )
-            task(self, document)
+            TASKS[checks.choice(document.get("task"), "the task", TASKS)](self, document)
         except Cancelled:
             self.send({"type": "cancelled"})
         except ex.errors.ExtremalError as error:
@@ -107,11 +103,8 @@ class Worker:
     def wish(self, document: dict[str, Any]) -> None:
         """The limit that a wanted precision needs."""
         state, wanted = read_state(document.get("state")), document.get("points")
-        if isinstance(wanted, bool) or not isinstance(wanted, int | float) or not 0 < wanted < 100:
-            raise ex.errors.OptionError(
-                "the precision must be a number of points between 0 and 100", given=wanted
-            )
-        found = compute.least_epsilon(state, known_of(state), float(wanted), self._progress())
+        points = checks.number(wanted, "the precision in points", above=0, below=100)
+        found = compute.least_epsilon(state, known_of(state), points, self._progress())
         self.send({"type": "wish", **found})
 
     def curve(self, document: dict[str, Any]) -> None:
@@ -152,10 +145,10 @@ class Worker:
         state, name = read_state(document.get("state")), str(document.get("name"))
         made = self._final(state)
         curve = None
-        if name in files.WITH_CURVE and (made.prior.size <= compute.PREVIEWED or "tradeoff" in name):
+        if name in figures.WITH_CURVE and (made.prior.size <= compute.PREVIEWED or "tradeoff" in name):
             curve = self._curve(state, known_of(state), lambda part: None)
-        content = files.make_file(name, made, curve, state.allow_true_answers)
-        media = files.MEDIA[name.rpartition(".")[2]]
+        content = figures.make_file(name, made, curve, state.allow_true_answers)
+        media = figures.MEDIA[name.rpartition(".")[2]]
         self.send({"type": "file", "media": media, "content": base64.b64encode(content).decode()})
 
     def _final(self, state: State) -> compute.Made:

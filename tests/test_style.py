@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+from collections import Counter
 from pathlib import Path
 
 import extremal as ex
@@ -29,6 +30,24 @@ def length(node):
 def parameters(node):
     given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     return [one for one in given if one.arg not in ("self", "cls")]
+
+
+def test_a_module_gives_a_name_once():
+    """A constant that a second one of its name replaces further down changes what stands above it."""
+    twice = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        names = Counter()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign):
+                names.update(
+                    x.id for target in node.targets for x in ast.walk(target) if isinstance(x, ast.Name)
+                )
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and not any(
+                isinstance(by, ast.Name) and by.id == "overload" for by in node.decorator_list
+            ):
+                names[node.name] += 1
+        twice += [f"{path.relative_to(PACKAGE)}: {name}" for name, n in names.items() if n > 1]
+    assert twice == []
 
 
 def test_a_module_is_read_in_one_sitting():

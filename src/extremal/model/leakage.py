@@ -118,8 +118,7 @@ def epsilon_pml(prior: Prior | PriorSet, mechanism: Mechanism) -> float:
 
 
 LEFT = 0.1  # of the doubt before: where no more is left, the answers are disclosed
-
-ROUNDING = 1e-9  # relative: a mechanism made for exactly that much counts as one
+LEFT_ROUNDING = 1e-9  # relative: a mechanism made for exactly that much counts as one
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ class Doubt:
     @property
     def disclosed(self) -> bool:
         """Whether reports tell the answers, fully or nearly."""
-        return self.before > 0 and self.after <= LEFT * self.before * (1 + ROUNDING)
+        return self.before > 0 and self.after <= LEFT * self.before * (1 + LEFT_ROUNDING)
 
     @property
     def fully(self) -> bool:

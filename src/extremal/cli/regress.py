@@ -18,7 +18,7 @@ from .progress import progress
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from extremal.estimation.regression.table import FigureTable
+    from extremal.estimation.regression.tables import FigureTable
 
 
 @dataclass(frozen=True)
@@ -163,12 +163,12 @@ class RegressResult:
 
     def tell(self, out: Console) -> None:
         """What a person wants to read."""
-        from extremal.estimation.regression import summary
+        from extremal.estimation.regression import tables
 
         found = self.found
-        show.heading(out, f"{summary.title(found)}: {found.formula}")
-        show.lines(out, summary.facts(found))
-        for answer, (head, *rows) in summary.tables(found).items():
+        show.heading(out, f"{tables.title(found)}: {found.formula}")
+        show.lines(out, tables.facts(found))
+        for answer, (head, *rows) in tables.tables(found).items():
             if answer is not None:
                 show.heading(out, f"{found.source.parsed.outcome} = {show.name_of(answer)}")
             out.print(show.table(head, rows, most=None))

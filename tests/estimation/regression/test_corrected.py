@@ -8,7 +8,7 @@ import pytest
 
 import extremal as ex
 from extremal.errors import OptionError
-from extremal.estimation.regression.private import corrections
+from extremal.estimation.regression.reading import corrections
 from extremal.estimation.regression.result import MisfitWarning
 from tests.support import surveys
 from tests.support.lazy import Lazy

@@ -17,7 +17,7 @@ from extremal.estimation.regression.covariance import covariance
 from extremal.estimation.regression.families import family_of
 from extremal.estimation.regression.fit import Fit, climb
 from extremal.estimation.regression.likelihood import Channel
-from extremal.estimation.regression.private import corrections
+from extremal.estimation.regression.reading import corrections
 from tests.support import surveys
 
 SURVEYS = 2000
@@ -172,7 +172,7 @@ def test_intervals_of_corrected_scores_hold_where_the_model_is_wrong(which):
         )
         prepared = made.problem()
         peak = climb(prepared.problem, np.linalg.solve(prepared.back, truth))
-        V = covariance(Fit(prepared, peak, prepared.back @ peak.theta), made, "robust", n)
+        V = covariance(Fit(prepared, peak, prepared.back @ peak.theta), "robust", n)
         off = np.abs(prepared.back @ peak.theta - truth)
         hits.append(peak.converged & (off <= 1.959963984540054 * np.sqrt(np.diag(V))))
     assert_covered(np.mean(hits, axis=0), which)

@@ -19,8 +19,8 @@ from extremal.estimation.regression.families import (
 from extremal.estimation.regression.likelihood import Channel, Problem, weighted_products
 
 FAMILIES = {
-    "logit": Binary(LOGIT),
-    "probit": Binary(PROBIT),
+    "logit": Binary(2, LOGIT),
+    "probit": Binary(2, PROBIT),
     "multinomial": Multinomial(4),
     "ordinal": Ordinal(4, LOGIT),
     "ordinal-probit": Ordinal(3, PROBIT),

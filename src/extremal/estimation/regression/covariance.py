@@ -9,7 +9,6 @@ import scipy.sparse
 from ..._common.threads import one_thread
 from ..._common.types import Floats
 from ...errors import ValuesError
-from .assembly import Assembly
 from .families import Discrete, Gaussian, pairs
 from .fit import Fit
 from .likelihood import Problem, unpacked, weighted_products
@@ -17,7 +16,7 @@ from .likelihood import Problem, unpacked, weighted_products
 ERRORS = ("information", "robust", "cluster")
 
 
-def covariance(fitted: Fit, assembly: Assembly, errors: str, rows: int) -> Floats:
+def covariance(fitted: Fit, errors: str, rows: int) -> Floats:
     """The covariance of the coefficients.
 
     - "information": the inverse of the observed information. The variance of a Gaussian outcome is divided by rows
@@ -25,31 +24,37 @@ def covariance(fitted: Fit, assembly: Assembly, errors: str, rows: int) -> Float
     - "robust": the sandwich (HC0). It holds whatever the weights, and if the model is a little wrong.
     - "cluster": the sandwich of sums over clusters, times G / (G - 1) (n - 1) / (n - q) as in statsmodels.
     """
-    problem, theta, back = fitted.prepared.problem, fitted.peak.theta, fitted.prepared.back
-    bread = np.linalg.inv(-fitted.peak.at.hessian)
-    V = bread
+    problem, assembly, back = fitted.prepared.problem, fitted.prepared.assembly, fitted.prepared.back
+    V = bread = fitted.bread
     if errors == "information":
         if isinstance(problem.family, Gaussian):
             q = problem.contrast.shape[1] - 1
             V = bread * (assembly.total / (assembly.total - q))
     elif errors == "robust":
-        meat = np.zeros_like(bread)
-        for part, scores in problem.scores(theta):
-            meat += (assembly.squares[part] * scores) @ scores.T
-        V = bread @ meat @ bread
+        V = bread @ _spread(fitted) @ bread
     else:
-        V = bread @ _between(problem, theta, assembly, rows) @ bread
+        V = bread @ _between(fitted, rows) @ bread
     V = back @ V @ back.T
     return np.asarray((V + V.T) / 2)
 
 
-def _between(problem: Problem, theta: Floats, assembly: Assembly, rows: int) -> Floats:
+def _spread(fitted: Fit) -> Floats:
+    """The scores' products, summed over rows."""
+    total = np.zeros_like(fitted.bread)
+    for part, scores in fitted.prepared.problem.scores(fitted.peak.theta):
+        total += (fitted.prepared.assembly.squares[part] * scores) @ scores.T
+    return total
+
+
+def _between(fitted: Fit, rows: int) -> Floats:
+    """The same for sums of scores over clusters."""
+    problem, assembly = fitted.prepared.problem, fitted.prepared.assembly
     assert assembly.clusters is not None
     count = int(assembly.clusters.max()) + 1
     if count < 2:
         raise ValuesError("errors between clusters need at least 2 clusters", given=count)
     sums = np.zeros((count, problem.size))
-    for part, scores in problem.scores(theta):
+    for part, scores in problem.scores(fitted.peak.theta):
         own = assembly.clusters[part]
         where = (own, np.arange(len(own)))
         indicator = scipy.sparse.csr_matrix((problem.weights[part], where), shape=(count, len(own)))
@@ -62,18 +67,40 @@ def variance_ratios(fitted: Fit) -> Floats:
     """How many times larger the variance of each coefficient is than from true answers, at these coefficients.
 
     With a private outcome alone both variances come from the expected information. With private predictors the
-    information of true answers is what is expected of it given the reports, beside the observed one.
+    information of true answers is what is expected of it given the reports, beside the observed one. Of corrected
+    scores both are sandwiches, that of true scores corrected.
     """
     problem, theta, back = fitted.prepared.problem, fitted.peak.theta, fitted.prepared.back
+    if problem.corrected:
+        back = back @ fitted.bread
+        private, clear = (
+            np.einsum("ij,jk,ik->i", back, spread, back) for spread in (_spread(fitted), _true_spread(fitted))
+        )
+        return np.asarray(np.divide(private, clear, out=np.full(len(private), np.inf), where=clear > 0))
     if len(problem.designs) == 1 and isinstance(problem.family, Discrete):
-        channel = problem.channels[0]
-        table = channel.table[:, 0].T
+        table = problem.channels[0].table[:, 0].T
         reports = _expected(problem, theta, table)
         truth = _expected(problem, theta, np.eye(table.shape[1]))
     else:
         reports, truth = -fitted.peak.at.hessian, _complete(problem, theta)
     private, clear = (np.einsum("ij,jk,ik->i", back, np.linalg.inv(I), back) for I in (reports, truth))
     return np.asarray(private / clear)
+
+
+def _true_spread(fitted: Fit) -> Floats:
+    """What the scores' products would sum to with true answers, by corrections."""
+    problem, squares = fitted.prepared.problem, fitted.prepared.assembly.squares
+    B, gamma = problem.coefficients(fitted.peak.theta)
+    first, second = pairs(problem.family.predictors)
+    C, p = problem.contrast, len(problem.designs[0])
+    packed = np.zeros((len(first), p, p))
+    for rows in problem.blocks():
+        parts = problem.parts(rows, B, gamma)
+        for k, row in enumerate(parts.outcomes):
+            u = row.gradient
+            share = squares[rows] * parts.given[k]
+            packed += weighted_products(share * u[first] * u[second], problem.designs[k][:, rows])
+    return np.asarray(C.T @ unpacked(packed) @ C)
 
 
 def _expected(problem: Problem, theta: Floats, table: Floats) -> Floats:

@@ -11,20 +11,24 @@ from ..._common.threads import one_thread
 from ..._common.types import Floats
 from ...errors import OptionError, ValuesError
 from . import columns
-from .formula import check_columns, constant
-from .table import FigureTable
+from .columns import check_columns
+from .likelihood import Problem
+from .tables import FigureTable
 
 if TYPE_CHECKING:
     from .result import Regression
 
 STEP = 1e-4  # of a derivative, in standard deviations of the variable
-ROWS = 1 << 14
 
 
 @one_thread
 def predict(result: Regression, data: Any = None) -> Floats:
     """Expected outcomes of each row, (rows, answers) or (rows, 1)."""
-    return _each(result, _rows(result, data))
+    problem = _problem(result, _rows(result, data), {}, {})
+    B, gamma = problem.coefficients(result.coefficients)
+    shares = np.exp(problem.log_priors(slice(None), gamma))
+    means = [problem.family.mean(B @ X)[0] for X in problem.designs]
+    return np.asarray(sum(share * mean for share, mean in zip(shares, means, strict=True))).T
 
 
 @one_thread
@@ -34,9 +38,10 @@ def shares(result: Regression, data: Any, at: Mapping[str, Any] | None) -> Figur
     weights = result.source.weights if data is None else np.ones(len(frame))
     fixed = dict(at or {})
     check_columns(list(fixed), sorted(result.source.parsed.columns), "at")
-    private = {name: _label(result, name, fixed.pop(name)) for name in list(fixed) if name in _known(result)}
+    known = result.source.combinations.each
+    private = {name: _label(result, name, fixed.pop(name)) for name in list(fixed) if name in known}
     moved = {name: _constant(frame[name], value) for name, value in fixed.items()}
-    values, jacobian = _average(result, frame, weights, moved, private)
+    values, jacobian = _average(result, _problem(result, frame, moved, private, weights))
     where = "" if not at else " at " + ", ".join(f"{name} = {value}" for name, value in at.items())
     what = "predicted shares" if result.answers else "predicted mean"
     return FigureTable(
@@ -80,14 +85,16 @@ def effects(result: Regression, variables: Sequence[str]) -> FigureTable:
 
 def _changes(result: Regression, name: str) -> list[tuple[str, Floats, Floats]]:
     """What is changed, in words, and how expected outcomes and their derivatives change with it."""
-    frame, weights = result.source.frame, result.source.weights
-    known = _known(result)
-    levels = list(known[name]) if name in known else _levels(result, name)
+    frame, known = result.source.frame, result.source.combinations.each
+    levels = known[name] if name in known else _levels(result, name)
+
+    def moved(values: Any) -> tuple[Floats, Floats]:
+        return _average(result, _problem(result, frame, {name: values}, {}, result.source.weights))
 
     def at(value: Any) -> tuple[Floats, Floats]:
-        if name in known:
-            return _average(result, frame, weights, {}, {name: value})
-        return _average(result, frame, weights, {name: _constant(frame[name], value)}, {})
+        if name not in known:
+            return moved(_constant(frame[name], value))
+        return _average(result, _problem(result, frame, {}, {name: value}, result.source.weights))
 
     if levels is not None:
         base, others = at(levels[0]), [at(x) for x in levels[1:]]
@@ -97,11 +104,11 @@ def _changes(result: Regression, name: str) -> list[tuple[str, Floats, Floats]]:
         ]
     numbers = np.asarray(frame[name], dtype=np.float64)
     step = STEP * (float(numbers.std()) or 1.0)
-    up, down = (_average(result, frame, weights, {name: numbers + s}, {}) for s in (step, -step))
+    up, down = moved(numbers + step), moved(numbers - step)
     return [(f"d/d {name}", (up[0] - down[0]) / (2 * step), (up[1] - down[1]) / (2 * step))]
 
 
-def _levels(result: Regression, name: str) -> list[Any] | None:
+def _levels(result: Regression, name: str) -> Sequence[Any] | None:
     """The levels of a column that the formula takes for categories."""
     import pandas as pd
 
@@ -123,19 +130,8 @@ def _constant(column: Any, value: Any) -> Any:
     return pd.Series([value] * len(column), index=column.index)
 
 
-def _known(result: Regression) -> dict[str, tuple[Any, ...]]:
-    """Private predictor -> its labels."""
-    return {
-        name: release.inputs(name)
-        for release in result.source.releases
-        for name in release.names
-        if name in result.source.combinations.names
-    }
-
-
 def _label(result: Regression, name: str, value: Any) -> Any:
-    labels = _known(result)[name]
-    if value not in labels:
+    if value not in result.source.combinations.each[name]:
         raise OptionError(f"{name} must be one of its labels", given=repr(value)[:40])
     return value
 
@@ -161,98 +157,58 @@ def _rows(result: Regression, data: Any) -> Any:
     return frame
 
 
-def _designs(
-    result: Regression, frame: Any, moved: Mapping[str, Any], fixed: Mapping[str, Any]
-) -> tuple[list[Floats], Floats | None]:
-    """The designs for each combination of private predictors, and that of P(k | z).
+def _problem(
+    result: Regression, frame: Any, moved: Mapping[str, Any], fixed: Mapping[str, Any], weights: Any = 1.0
+) -> Problem:
+    """The model of some rows, in the coefficients themselves.
 
     Some columns are moved, some private predictors fixed; P(k | z) stays that of the rows as they are, so that what
     changes is the effect of these columns alone.
     """
-    source, known = result.source, _known(result)
-    names = source.combinations.names
+    source, prepared = result.source, result.fitted.prepared
+    filled = frame.assign(**moved)
     matrices: dict[tuple[Any, ...], Floats] = {}
     designs = []
     for labels in source.combinations.labels:
-        at = tuple(fixed.get(name, label) for name, label in zip(names, labels, strict=True))
+        at = tuple(fixed.get(name, x) for name, x in zip(source.combinations.names, labels, strict=True))
         if at not in matrices:
-            filled = frame.assign(
-                **moved,
-                **{name: constant(x, known[name], len(frame)) for name, x in zip(names, at, strict=True)},
-            )
-            matrices[at] = source.design.matrix(filled)
+            X = source.design.matrix(source.combinations.filled(filled, at))
+            extra = len(prepared.assembly.names) - X.shape[1]  # the nameless constant of a Gaussian model
+            matrices[at] = np.ascontiguousarray(np.hstack([X, np.ones((len(X), extra))]).T)
         designs.append(matrices[at])
-    Z = None if source.covariate_design is None else source.covariate_design.matrix(frame)
-    return designs, Z
+    Z = source.covariate_design
+    return Problem(
+        prepared.problem.family,
+        tuple(designs),
+        prepared.contrast,
+        (),
+        np.broadcast_to(weights, len(frame)),
+        covariates=None if Z is None else Z.matrix(frame).T,
+        log_shares=result.assembly.log_shares,
+    )
 
 
-def _split(result: Regression) -> tuple[Floats, Floats | None, int]:
-    """B (D, p) and the coefficients of P(k | z) (c, K - 1), and how many coefficients belong to B."""
-    prepared = result.fitted.prepared
-    q = prepared.contrast.shape[1]
-    D = prepared.problem.family.predictors
-    B = (prepared.contrast @ result.coefficients[:q]).reshape(D, -1)
-    if result.source.covariate_design is None:
-        return B, None, q
-    c = len(result.source.covariate_design.names)
-    return B, result.coefficients[q:].reshape(-1, c).T, q
-
-
-def _priors(result: Regression, Z: Floats | None, gamma: Floats | None, rows: int) -> Floats:
-    if gamma is None or Z is None:
-        fixed = result.assembly.log_shares
-        return np.ones((rows, 1)) if fixed is None else np.tile(np.exp(fixed), (rows, 1))
-    zeta = np.hstack([np.zeros((rows, 1)), Z @ gamma])
-    w = np.exp(zeta - zeta.max(axis=1, keepdims=True))
-    return np.asarray(w / w.sum(axis=1, keepdims=True))
-
-
-def _padded(result: Regression, X: Floats) -> Floats:
-    """The design with the nameless constant that a Gaussian model may have been given."""
-    extra = len(result.fitted.prepared.assembly.names) - X.shape[1]
-    return X if not extra else np.hstack([X, np.ones((len(X), extra))])
-
-
-def _each(result: Regression, frame: Any) -> Floats:
-    B, gamma, _ = _split(result)
-    designs, Z = _designs(result, frame, {}, {})
-    w = _priors(result, Z, gamma, len(frame))
-    family = result.fitted.prepared.problem.family
-    found = [w[:, k : k + 1] * family.mean(B @ _padded(result, X).T)[0].T for k, X in enumerate(designs)]
-    return np.asarray(np.sum(found, axis=0))
-
-
-def _average(
-    result: Regression,
-    frame: Any,
-    weights: Floats,
-    moved: Mapping[str, Any],
-    fixed: Mapping[str, Any],
-) -> tuple[Floats, Floats]:
+def _average(result: Regression, problem: Problem) -> tuple[Floats, Floats]:
     """Expected outcomes on average over the rows, (A,), and their derivatives by the coefficients (A, P)."""
-    B, gamma, q = _split(result)
-    designs, Z = _designs(result, frame, moved, fixed)
-    w = _priors(result, Z, gamma, len(frame))
-    family, contrast = result.fitted.prepared.problem.family, result.fitted.prepared.contrast
-    values, jacobian = np.zeros(0), np.zeros((0, 0))
-    c = 0 if Z is None else Z.shape[1]
-    for start in range(0, len(frame), ROWS):
-        rows = slice(start, start + ROWS)
-        means: list[Floats] = []
-        for k, X in enumerate(designs):
-            X = _padded(result, X[rows])
-            mean, change = family.mean(B @ X.T)
-            share = weights[rows] * w[rows, k]
-            if not len(values):
-                values, jacobian = np.zeros(len(mean)), np.zeros((len(mean), len(result.coefficients)))
-            values += mean @ share
-            own = (change * share).reshape(-1, len(X)) @ X
-            jacobian[:, :q] += own.reshape(len(mean), -1) @ contrast
-            means.append(mean.T)
-        if Z is not None:
-            whole = sum((w[rows, k : k + 1] * mean for k, mean in enumerate(means)), np.zeros_like(means[0]))
-            for k in range(1, len(designs)):
-                share = (weights[rows] * w[rows, k])[:, None] * (means[k] - whole)
-                jacobian[:, q + (k - 1) * c : q + k * c] += share.T @ Z[rows]
-    total = float(weights.sum())
+    B, gamma = problem.coefficients(result.coefficients)
+    q, K = problem.contrast.shape[1], len(problem.designs)
+    values = np.zeros(max(len(result.answers), 1))
+    jacobian = np.zeros((len(values), problem.size))
+    for rows in problem.blocks():
+        weights = problem.weights[rows]
+        w = np.broadcast_to(np.exp(problem.log_priors(rows, gamma)), (K, len(weights)))
+        means = []
+        for X, share in zip((X[:, rows] for X in problem.designs), w, strict=True):
+            mean, change = problem.family.mean(B @ X)
+            values += mean @ (weights * share)
+            own = (change * (weights * share)).reshape(-1, len(weights)) @ X.T
+            jacobian[:, :q] += own.reshape(len(values), -1) @ problem.contrast
+            means.append(mean)
+        if problem.covariates is not None:
+            whole = np.sum([share * mean for share, mean in zip(w, means, strict=True)], axis=0)
+            gains = [
+                (weights * w[k] * (means[k] - whole)) @ problem.covariates[:, rows].T for k in range(1, K)
+            ]
+            jacobian[:, q:] += np.hstack(gains)
+    total = float(problem.weights.sum())
     return values / total, jacobian / total

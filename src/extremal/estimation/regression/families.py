@@ -38,7 +38,6 @@ class Row(NamedTuple):
 class Link(NamedTuple):
     """A symmetric distribution: its distribution function, density and the density's derivative."""
 
-    name: str
     cdf: Callable[[Floats], Floats]
     density: Callable[[Floats], Floats]
     slope: Callable[[Floats], Floats]
@@ -61,8 +60,8 @@ def _normal_slope(x: Floats) -> Floats:
     return np.asarray(-x * _normal_density(x))
 
 
-LOGIT = Link("logit", special.expit, _logistic_density, _logistic_slope, special.logit)
-PROBIT = Link("probit", special.ndtr, _normal_density, _normal_slope, special.ndtri)
+LOGIT = Link(special.expit, _logistic_density, _logistic_slope, special.logit)
+PROBIT = Link(special.ndtr, _normal_density, _normal_slope, special.ndtri)
 
 
 @cache
@@ -93,13 +92,15 @@ class Family(ABC):
         """Expected outcomes (A, n), shares of the answers or one mean, and their derivatives (A, D, n)."""
 
 
+@dataclass(frozen=True)
 class Discrete(Family):
-    """An outcome with finitely many answers."""
+    """An outcome with finitely many answers, and one predictor fewer."""
+
+    answers: int
 
     @property
-    @abstractmethod
-    def answers(self) -> int:
-        """The number J of answers."""
+    def predictors(self) -> int:
+        return self.answers - 1
 
     @abstractmethod
     def shares(self, eta: Floats) -> Floats:
@@ -111,14 +112,6 @@ class Binary(Discrete):
     """Two answers; the second has probability F(η)."""
 
     link: Link
-
-    @property
-    def predictors(self) -> int:
-        return 1
-
-    @property
-    def answers(self) -> int:
-        return 2
 
     def shares(self, eta: Floats) -> Floats:
         return np.concatenate([self.link.cdf(-eta), self.link.cdf(eta)])
@@ -138,26 +131,11 @@ class Binary(Discrete):
 
 
 @dataclass(frozen=True)
-class Several(Discrete):
-    """J answers, with one predictor fewer than answers."""
-
-    size: int
-
-    @property
-    def predictors(self) -> int:
-        return self.size - 1
-
-    @property
-    def answers(self) -> int:
-        return self.size
-
-
-@dataclass(frozen=True)
-class Multinomial(Several):
+class Multinomial(Discrete):
     """J answers; η_d is the log of the odds of answer d against the first."""
 
     def shares(self, eta: Floats) -> Floats:
-        p = np.empty((self.size, eta.shape[1]))
+        p = np.empty((self.answers, eta.shape[1]))
         top = np.maximum(eta.max(axis=0), 0.0)
         np.negative(top, out=p[0])
         np.subtract(eta, top, out=p[1:])
@@ -193,13 +171,13 @@ class Multinomial(Several):
 
 
 @dataclass(frozen=True)
-class Ordinal(Several):
+class Ordinal(Discrete):
     """J answers in order; the first d + 1 of them have probability F(η_d), η_d = threshold d less the slope."""
 
     link: Link
 
     def shares(self, eta: Floats) -> Floats:
-        p = np.empty((self.size, eta.shape[1]))
+        p = np.empty((self.answers, eta.shape[1]))
         p[0] = self.link.cdf(eta[0])
         p[-1] = self.link.cdf(-eta[-1])
         low, high = eta[:-1], eta[1:]
@@ -224,7 +202,7 @@ class Ordinal(Several):
 
     def mean(self, eta: Floats) -> tuple[Floats, Floats]:
         f = self.link.density(eta)
-        change = np.zeros((self.size, *eta.shape))
+        change = np.zeros((self.answers, *eta.shape))
         for d in range(self.predictors):
             change[d, d], change[d + 1, d] = f[d], -f[d]
         return self.shares(eta), change
@@ -290,40 +268,30 @@ DISCRETE = ("logit", "probit", "multinomial", "ordinal", "ordinal-probit")
 
 def check_model(model: Any) -> str | None:
     """The name of a model, None for the default; "binomial" is another name of the logit model."""
-    if model == "binomial":
-        return "logit"
-    return (
-        None
-        if model is None
-        else checks.choice(model, "model", TITLES, remedy="leave it out for the usual one")
-    )
+    if model is None:
+        return None
+    remedy = "leave it out for the usual one"
+    return "logit" if model == "binomial" else checks.choice(model, "model", TITLES, remedy=remedy)
 
 
 def family_of(model: str, answers: int) -> Family:
     """The family of a model for an outcome with so many answers."""
+    if model == "gaussian":
+        return Gaussian()
+    if model == "poisson":
+        return Poisson()
     if model in ("logit", "probit") and answers != 2:
         raise OptionError(
             f"{model} is a model of 2 answers",
             given=f"{answers} answers",
             remedy='use `model="multinomial"` or `model="ordinal"`',
         )
-    if model in DISCRETE and answers < 2:
+    if answers < 2:
         raise OptionError("an outcome must have at least 2 answers", given=answers)
-    match model:
-        case "logit":
-            return Binary(LOGIT)
-        case "probit":
-            return Binary(PROBIT)
-        case "multinomial":
-            return Multinomial(answers)
-        case "ordinal":
-            return Ordinal(answers, LOGIT)
-        case "ordinal-probit":
-            return Ordinal(answers, PROBIT)
-        case "gaussian":
-            return Gaussian()
-        case _:
-            return Poisson()
+    if model == "multinomial":
+        return Multinomial(answers)
+    link = PROBIT if model.endswith("probit") else LOGIT
+    return Ordinal(answers, link) if model.startswith("ordinal") else Binary(answers, link)
 
 
 def default_model(answers: int) -> str:

@@ -1,21 +1,27 @@
 """From an assembly to its coefficients: starts, the climb, and whether the data determine what was found.
 
 The maximum of a likelihood that need not be concave: Newton's method with safeguards.
+
+Private predictors may go without a model of them, by scores that are corrected by the inverse of the mechanism.
+A table c with Σ_y P(y|x) c[k, y] = 1 if x = k, else 0, makes Σ_k c[k, y] s(k) an unbiased stand-in for the score s(x)
+of the true x, whatever the distribution of x and of the outcome (Nakamura, 1990). So corrected coefficients estimate
+what a regression on true answers would, also where the outcome's model is wrong. The likelihood does not: it takes
+everything that the outcome's model leaves unexplained for a hint at x.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from ..._common.types import Floats
-from ...errors import RegressionError
+from ...errors import OptionError, RegressionError
 from .assembly import Assembly, Prepared, shares_of, typical
 from .families import Discrete, Ordinal
 from .likelihood import Channel, Derivatives, Problem
-from .structure import Parameter, brief_text
 
 MOST_STEPS = 200
 LONGEST = 4.0  # of a step, in linear predictors: beyond, a quadratic model tells nothing
@@ -77,6 +83,7 @@ def _search(
 
 
 EXTRA_STARTS = 2
+MOST_STARTS = 8  # where no climb converges
 LARGEST_SAMPLE = 50_000  # rows of the first climb, if there are many
 LARGEST_SEARCH = (
     4_000_000  # rows x linear predictors x columns up to which a fit is repeated from other starts
@@ -98,8 +105,13 @@ class Fit:
     def log_likelihood(self) -> float:
         return self.peak.at.value
 
+    @cached_property
+    def bread(self) -> Floats:
+        """The inverse of the observed information, in these coordinates."""
+        return np.asarray(np.linalg.inv(-self.peak.at.hessian), dtype=np.float64)
 
-def fit(assembly: Assembly, rows: int, starts: int | None = None, start: Floats | None = None) -> Fit:
+
+def fit(assembly: Assembly, rows: int, start: Floats | None = None) -> Fit:
     """The most likely coefficients; RegressionError if there are none, or more than one.
 
     Parameters
@@ -108,15 +120,13 @@ def fit(assembly: Assembly, rows: int, starts: int | None = None, start: Floats 
         The model and its rows.
     rows
         How many rows there are, equal ones included.
-    starts
-        How many starts to climb from; by default three for problems that are small.
     start
-        The only start, in the coordinates of the problem.
+        The only start, in the coordinates of the problem; by default three for problems that are small.
     """
     _check_rows(len(assembly.names), rows)
     prepared = assembly.problem()
     _check_rows(len(prepared.parameters), rows)
-    best = _best(assembly, prepared.problem, starts, start)
+    best = _best(assembly, prepared.problem, start)
     while not best.converged and isinstance(assembly.family, Ordinal):
         closest = _closest(prepared, best)
         if closest is None:
@@ -129,19 +139,34 @@ def fit(assembly: Assembly, rows: int, starts: int | None = None, start: Floats 
     return Fit(prepared, best, prepared.back @ best.theta)
 
 
-def _best(assembly: Assembly, problem: Problem, starts: int | None, start: Floats | None) -> Peak:
+def fit_corrected(assembly: Assembly, rows: int) -> Fit:
+    """The coefficients at which the corrected scores sum to 0."""
+    if assembly.corrections is None:
+        raise OptionError(
+            'predictors="corrected" needs reports of predictors that were drawn apart from the outcome',
+            given="a mechanism for both",
+            remedy='use `predictors="covariates"`',
+        )
+    K = len(assembly.designs)
+    shares = _report_shares(assembly.channels, assembly.weights, K)
+    log_shares = np.log(np.maximum(shares, 1e-12))
+    plain = replace(assembly, covariates=None, covariate_names=(), log_shares=log_shares)
+    problem = plain.problem().problem
+    return fit(replace(plain, corrected=True), rows, start=_calibrated(problem, _constants(plain, problem)))
+
+
+def _best(assembly: Assembly, problem: Problem, start: Floats | None) -> Peak:
     """The highest of the maxima that were climbed to."""
-    if starts is None:
-        work = problem.designs[0].size * problem.family.predictors * len(problem.designs)
-        starts = 1 + EXTRA_STARTS if work <= LARGEST_SEARCH and not _exact(problem) else 1
-    best: Peak | None = None
-    for count, begin in enumerate([start] if start is not None else _starts(assembly, problem)):
-        if count >= starts and best is not None and (best.converged or count >= 8):
+    if start is not None:
+        return climb(problem, _sampled(problem, start))
+    work = problem.designs[0].size * problem.family.predictors * len(problem.designs)
+    wanted = 1 + EXTRA_STARTS if work <= LARGEST_SEARCH and not _exact(problem) else 1
+    found: list[Peak] = []
+    for begin in _starts(assembly, problem):
+        found.append(climb(problem, _sampled(problem, begin)))
+        best = max(found, key=lambda peak: (peak.converged, peak.at.value))
+        if len(found) >= wanted and (best.converged or len(found) >= MOST_STARTS):
             break
-        found = climb(problem, _sampled(problem, begin))
-        if best is None or _rank(found) > _rank(best):
-            best = found
-    assert best is not None
     return best
 
 
@@ -166,10 +191,6 @@ def _check_rows(coefficients: int, rows: int) -> None:
             given=rows,
             remedy="leave terms out, or merge answers",
         )
-
-
-def _rank(peak: Peak) -> tuple[bool, float]:
-    return peak.converged, peak.at.value
 
 
 def _exact(problem: Problem) -> bool:
@@ -234,19 +255,15 @@ def _first_shares(problem: Problem) -> Floats:
     K = len(problem.designs)
     if problem.log_shares is not None:
         return np.exp(problem.log_shares)
+    return np.asarray(0.95 * _report_shares(problem.channels, problem.weights, K) + 0.05 / K)
+
+
+def _report_shares(channels: Sequence[Channel], weights: Floats, K: int) -> Floats:
     shares = np.full(K, 1 / K)
-    for channel in problem.channels:
+    for channel in channels:
         if channel.table.shape[1] > 1:  # each channel tells about its own columns: others are equal there
-            found = shares_of(channel, problem.weights).sum(axis=0)
-            shares = shares * found
-    shares = shares / shares.sum()
-    return np.asarray(0.95 * shares + 0.05 / K)
-
-
-def calibrated(assembly: Assembly) -> Floats:
-    """Coordinates of the fit to the designs that are expected given the reports."""
-    problem = assembly.problem().problem
-    return _calibrated(problem, _constants(assembly, problem))
+            shares = shares * shares_of(channel, weights).sum(axis=0)
+    return np.asarray(shares / shares.sum())
 
 
 def _calibrated(problem: Problem, first: Floats) -> Floats:
@@ -310,12 +327,5 @@ def _named(prepared: Prepared, directions: Floats) -> str:
     moved = directions * np.array(scale)[:, None]
     size = np.abs(moved / np.linalg.norm(moved, axis=0)).max(axis=1)
     order = [k for k in np.argsort(-size, kind="stable") if size[k] > 0.1]
-    shown = [text_of(parameters[k]) for k in order[:4]]
+    shown = [str(parameters[k]) for k in order[:4]]
     return ", ".join(shown) + (f" and {len(order) - 4} more" if len(order) > 4 else "")
-
-
-def text_of(parameter: Parameter) -> str:
-    """A coefficient in words."""
-    if parameter.answer is None:
-        return parameter.column
-    return f"{parameter.column} ({brief_text(parameter.answer)})"

@@ -1,4 +1,4 @@
-"""Tests of terms: Wald's, and the ratio of likelihoods."""
+"""Tests of terms, Wald's and the ratio of likelihoods; and Hausman's, of the outcome's model."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import scipy.special
 
 from ..._common.frames import Tabular
 from ..._common.threads import one_thread
-from ...errors import OptionError
-from .fit import fit
-from .table import aligned
+from ..._common.types import Floats
+from ...errors import OptionError, RegressionError
+from .assembly import Assembly
+from .fit import Fit, fit, fit_corrected
+from .tables import aligned
 
 if TYPE_CHECKING:
     from .result import Regression
@@ -156,6 +158,37 @@ def tests(result: Regression) -> TestTable:
     if not found:
         raise OptionError("the model has no terms to test", given=repr(result.formula))
     return TestTable(tuple(found))
+
+
+def misfit(fitted: Fit, assembly: Assembly, rows: int) -> float | None:
+    """The p-value of Hausman's test that likelihood and correction estimate the same coefficients.
+
+    Near 0 the model of the outcome is wrong, and the likelihood has made up for it with the private predictors. None
+    where the corrected scores have no solution, and for clusters, between which rows are not independent.
+    """
+    if assembly.corrections is None or assembly.clusters is not None:
+        return None
+    try:
+        other = fit_corrected(assembly, rows)
+    except RegressionError:
+        return None
+    q = fitted.prepared.problem.contrast.shape[1]
+    difference = fitted.peak.theta[:q] - other.peak.theta
+    gap = _influence(fitted)[:q] - _influence(other)
+    V = (assembly.squares * gap) @ gap.T
+    values, vectors = np.linalg.eigh(V)
+    scale = float(np.trace(other.bread))
+    known = values > 1e-9 * scale
+    if not known.any():  # true answers: both are the same
+        return 1.0
+    statistic = float((((vectors.T @ difference)[known]) ** 2 / values[known]).sum())
+    return float(scipy.special.gammaincc(int(known.sum()) / 2, statistic / 2))
+
+
+def _influence(fitted: Fit) -> Floats:
+    """How each row moves the coordinates."""
+    found = fitted.prepared.problem.scores(fitted.peak.theta)
+    return np.hstack([fitted.bread @ scores for _, scores in found])
 
 
 def _test(name: str, statistic: float, degrees: int) -> Test:

@@ -15,8 +15,8 @@ from ...errors import OptionError
 from ...model.mechanism import Mechanism
 from ..estimate import check_same_answers, named_pair, stacked
 from . import columns
-from .formula import Parsed
-from .private import releases
+from .columns import Parsed
+from .reading import releases
 
 
 def pooled(pairs: Sequence[Any], parsed: Parsed, named: Sequence[str]) -> tuple[dict[str, Mechanism], Any]:

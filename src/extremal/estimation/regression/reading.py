@@ -1,21 +1,238 @@
-"""From the data to what a fit needs: rows that have everything, the outcome, and designs."""
+"""From the data to what a fit needs: private columns and how likely their reports are, rows, the outcome, designs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from ..._common.types import Bools, Floats, Ints
-from ...errors import OptionError, ValuesError
+from ..._common.words import shorten
+from ...certification.certified import Certified, as_estimable
+from ...draw.drawing import labels_at
+from ...errors import MechanismError, OptionError, ValuesError
 from ...model.labels import Labels
+from ...model.mechanism import Mechanism
+from ...model.prior import Prior
 from . import columns, families
+from .columns import Design, Parsed, check_columns, constant, cycled, parse
 from .families import Family, Gaussian
-from .formula import Design, Parsed, check_columns, constant, cycled, parse
 from .likelihood import Channel
-from .private import Combinations, Release
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Columns whose reports were drawn together, and the mechanism that drew them."""
+
+    names: tuple[str, ...]
+    mechanism: Mechanism
+    prior: Prior | None
+
+    def inputs(self, name: str) -> Labels:
+        """The labels of one of the columns."""
+        k = self.names.index(name)
+        labels = self.mechanism.inputs
+        return labels if len(self.names) == 1 else labels_at(labels, k)
+
+    def codes(self, frame: Any) -> Ints:
+        """The number of the output of each row; -1 where a report is missing."""
+        outputs, shown = self.mechanism.outputs, " and ".join(self.names)
+        if len(self.names) == 1:
+            found = columns.codes(frame[self.names[0]], outputs, self.names[0])
+        else:
+            found = self._together(frame)
+        possible = self.mechanism.matrix.max(axis=0) > 0
+        wrong = (found >= 0) & ~possible[found]
+        if wrong.any():
+            label = outputs[int(found[wrong][0])]
+            raise ValuesError(
+                "holds reports that the mechanism never makes",
+                parameter=shown,
+                given=f"{label!r} and the like in {int(wrong.sum())} rows",
+                remedy="load the mechanism that made these reports",
+            )
+        return found
+
+    def _together(self, frame: Any) -> Ints:
+        outputs = self.mechanism.outputs
+        parts = [labels_at(outputs, k) for k in range(len(self.names))]
+        each = [columns.codes(frame[name], part, name) for name, part in zip(self.names, parts, strict=True)]
+        places = [{label: k for k, label in enumerate(part)} for part in parts]
+        table = np.full([len(part) for part in parts], -2, dtype=np.int64)
+        for k, label in enumerate(outputs):
+            table[tuple(place[x] for place, x in zip(places, label, strict=True))] = k  # type: ignore[call-overload]
+        absent = np.any([own < 0 for own in each], axis=0)
+        found = np.where(absent, -1, table[tuple(np.maximum(own, 0) for own in each)])
+        if (found == -2).any():
+            raise ValuesError(
+                f"every combination of reports in {' and '.join(self.names)} must be an output of the mechanism",
+                given=f"others in {int((found == -2).sum())} rows",
+                remedy="load the mechanism that made these reports",
+            )
+        return found
+
+
+def releases(given: Any, parsed: Parsed) -> tuple[Release, ...]:
+    """The mechanisms by column; a single one is that of the outcome."""
+    if not isinstance(given, Mapping):
+        if not parsed.plain:
+            raise OptionError(
+                "the outcome of a formula must be the private column as it stands",
+                given=repr(parsed.outcome)[:60],
+                remedy="name it alone, or give a mapping column -> mechanism",
+            )
+        given = {parsed.outcome: given}
+    found = []
+    for key, mechanism in given.items():
+        names = tuple(map(str, key)) if isinstance(key, tuple) else (str(key),)
+        matrix = as_estimable(mechanism)
+        widths = {len(x) if isinstance(x, tuple) else 1 for x in (*matrix.inputs, *matrix.outputs)}
+        if len(names) > 1 and widths != {len(names)}:
+            raise MechanismError(
+                f"the mechanism for {' and '.join(names)} must have labels that are tuples of {len(names)}",
+                given=shorten(matrix.inputs, 3),
+                remedy="give each column its own mechanism",
+            )
+        found.append(
+            Release(names, matrix, mechanism.prior_between if isinstance(mechanism, Certified) else None)
+        )
+    all_names = [name for release in found for name in release.names]
+    if len(set(all_names)) < len(all_names):
+        raise OptionError("each private column must have one mechanism", given=shorten(all_names))
+    for name in all_names:
+        if name not in parsed.columns and name not in parsed.outcome_columns:
+            raise OptionError(
+                f"the formula must use every private column, but not {name!r}",
+                given=repr(parsed.text)[:80],
+                remedy="leave its mechanism out",
+            )
+        if name in parsed.outcome_columns and (not parsed.plain or name in parsed.columns):
+            raise OptionError(
+                "a private outcome must stand alone before the ~",
+                given=repr(parsed.text)[:80],
+                remedy="design for the answers that the model is about",
+            )
+    if not found:
+        raise OptionError("regress must have at least one private column", remedy="give column -> mechanism")
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Combinations:
+    """The combinations k of the labels of private predictors; one empty one if there are none."""
+
+    names: tuple[str, ...]
+    labels: tuple[tuple[Any, ...], ...]
+    each: Mapping[str, Labels]  # private predictor -> its labels
+
+    @classmethod
+    def of(cls, found: Sequence[Release], outcome: str) -> Combinations:
+        each: dict[str, Labels] = {}
+        parts: list[list[tuple[Any, ...]]] = []
+        for release in found:
+            own = [k for k, name in enumerate(release.names) if name != outcome]
+            if own:
+                each |= {release.names[k]: release.inputs(release.names[k]) for k in own}
+                parts.append(list(dict.fromkeys(_at(x, own, release) for x in release.mechanism.inputs)))
+        labels = tuple(tuple(x for part in chosen for x in part) for chosen in product(*parts))
+        return cls(tuple(each), labels, each)
+
+    def filled(self, frame: Any, labels: Sequence[Any]) -> Any:
+        """The frame with one label of each private predictor in every row."""
+        chosen = zip(self.each.items(), labels, strict=True)
+        return frame.assign(**{name: constant(label, known, len(frame)) for (name, known), label in chosen})
+
+    def channel(self, release: Release, rows: Ints, outcome: str, answers: Labels) -> Channel:
+        """How likely each report is, given the combination and the answer of the outcome."""
+        own = [k for k, name in enumerate(release.names) if name != outcome]
+        place = {x: i for i, x in enumerate(release.mechanism.inputs)}
+        where = [self.names.index(release.names[k]) for k in own]
+        P = release.mechanism.matrix
+        if outcome not in release.names:
+            inputs = [place[_whole(release, [labels[k] for k in where])] for labels in self.labels]
+            return Channel(rows, P[inputs][None])
+        if not own:
+            return Channel(rows, P[[place[x] for x in answers]][:, None])
+        seat = release.names.index(outcome)
+        table = np.empty((len(answers), len(self.labels), P.shape[1]))
+        for k, labels in enumerate(self.labels):
+            for j, answer in enumerate(answers):
+                whole = [labels[w] for w in where]
+                whole.insert(seat, answer)
+                row = place.get(tuple(whole))
+                if row is None:
+                    raise MechanismError(
+                        "a mechanism that holds the outcome must know all combinations of labels",
+                        given=f"none for {tuple(whole)!r:.80}",
+                        remedy="design it for the product of the columns: `Prior.product(...)`",
+                    )
+                table[j, k] = P[row]
+        return Channel(rows, table)
+
+    def correction(self, release: Release, rows: Ints) -> Floats:
+        """What takes the place of the channel's table in corrected scores: columns of the mechanism's inverse."""
+        place = {x: i for i, x in enumerate(release.mechanism.inputs)}
+        where = [self.names.index(name) for name in release.names]
+        inputs = [place[_whole(release, [labels[k] for k in where])] for labels in self.labels]
+        return np.asarray(corrections(release.mechanism.matrix, rows)[inputs][None])
+
+    def log_prior(self, found: Sequence[Release], outcome: str) -> Floats:
+        """log P(k) as the mechanisms' priors have it, columns of different mechanisms independent."""
+        total = np.zeros(len(self.labels))
+        for release in found:
+            own = [k for k, name in enumerate(release.names) if name != outcome]
+            if not own:
+                continue
+            if release.prior is None:
+                raise OptionError(
+                    'predictors="prior" needs mechanisms that were certified for a prior',
+                    given=f"a plain mechanism for {' and '.join(release.names)}",
+                    remedy='leave it out, or `predictors="shares"`',
+                )
+            mass: dict[Any, float] = {}
+            for x, p in zip(release.prior.labels, release.prior.probabilities.tolist(), strict=True):
+                key = _at(x, own, release)
+                mass[key] = mass.get(key, 0.0) + p
+            where = [self.names.index(release.names[k]) for k in own]
+            with np.errstate(divide="ignore"):
+                total += np.log([mass[tuple(labels[w] for w in where)] for labels in self.labels])
+        return total
+
+
+def _at(label: Any, own: Sequence[int], release: Release) -> tuple[Any, ...]:
+    return (label,) if len(release.names) == 1 else tuple(label[k] for k in own)
+
+
+def _whole(release: Release, labels: Sequence[Any]) -> Any:
+    return labels[0] if len(release.names) == 1 else tuple(labels)
+
+
+def corrections(P: Floats, codes: Ints) -> Floats:
+    """The table (inputs, outputs) of least variance for reports as frequent as these."""
+    counts = np.bincount(codes, minlength=P.shape[1]) + 1.0
+    scaled = P / (counts / counts.sum())
+    return np.asarray(np.linalg.solve(scaled @ P.T, scaled))
+
+
+def check_rank(release: Release, why: str) -> None:
+    """Refuse a mechanism that cannot tell its answers apart."""
+    P = release.mechanism.matrix
+    values = np.linalg.svd(P, compute_uv=False)
+    rank = int((values > 1e-10 * values[0]).sum())
+    if rank < len(P):
+        from ..contrasts import Channel as Contrasts
+
+        groups = Contrasts(P, np.full(len(P), 1 / len(P))).components()
+        named = [[release.mechanism.inputs[i] for i in group] for group in groups]
+        raise MechanismError(
+            f"cannot tell {shorten(named[0]) if named else 'its answers'} apart, whatever the number of reports: {why}",
+            parameter="the mechanism",
+            given=f"rank {rank} for {len(P)} answers",
+            remedy="merge these answers, or design for shares: `design(prior, epsilon)`",
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,31 +354,11 @@ def _number(column: Any, name: str, family: Family) -> Floats:
     return values + 0.0
 
 
-def read_designs(
-    parsed: Parsed, combinations: Combinations, found: Sequence[Release], frame: Any
-) -> tuple[Design, tuple[Floats, ...]]:
+def read_designs(parsed: Parsed, combinations: Combinations, frame: Any) -> tuple[Design, tuple[Floats, ...]]:
     """The design, and its matrix for each combination of private predictors."""
-    n = len(frame)
+    # Every label occurs, so that the design knows all of them.
+    cycles = {name: cycled(labels, len(frame)) for name, labels in combinations.each.items()}
+    design, X = Design.of(parsed.terms, frame.assign(**cycles))
     if not combinations.names:
-        design, X = Design.of(parsed.terms, frame)
         return design, (X,)
-    known = {
-        name: release.inputs(name)
-        for release in found
-        for name in combinations.names
-        if name in release.names
-    }
-    mixed = frame.copy()
-    for name, labels in known.items():  # every label occurs, so that the design knows all of them
-        mixed[name] = cycled(labels, n)
-    design, _ = Design.of(parsed.terms, mixed)
-    return design, tuple(
-        design.matrix(with_labels(frame, combinations.names, labels, known)) for labels in combinations.labels
-    )
-
-
-def with_labels(frame: Any, names: Sequence[str], labels: Sequence[Any], known: Mapping[str, Labels]) -> Any:
-    """The frame with one label of each private predictor in every row."""
-    return frame.assign(
-        **{name: constant(label, known[name], len(frame)) for name, label in zip(names, labels, strict=True)}
-    )
+    return design, tuple(design.matrix(combinations.filled(frame, labels)) for labels in combinations.labels)

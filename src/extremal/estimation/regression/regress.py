@@ -18,17 +18,26 @@ from ...model.mechanism import Mechanism
 from ..survey import SampleDesign, check_sample
 from . import families
 from .assembly import Assembly
-from .corrected import DIFFERENT, fit_corrected, misfit
+from .columns import Design, Parsed, clear_terms, parse
 from .covariance import ERRORS, covariance
 from .families import Family, Ordinal
-from .fit import fit
-from .formula import Design, Parsed, clear_terms, parse
+from .fit import fit, fit_corrected
+from .hypotheses import misfit
 from .likelihood import Channel
 from .pairs import pooled
-from .private import Combinations, Release, check_rank, releases
-from .reading import Outcome, Rows, read_designs, read_outcome, read_rows
+from .reading import (
+    Combinations,
+    Outcome,
+    Release,
+    Rows,
+    check_rank,
+    read_designs,
+    read_outcome,
+    read_rows,
+    releases,
+)
 from .result import MisfitWarning, Regression, Source
-from .summary import DOUBT
+from .tables import DIFFERENT, DOUBT
 
 Model = Literal[
     "logit", "probit", "multinomial", "ordinal", "ordinal-probit", "gaussian", "poisson", "binomial"
@@ -143,7 +152,7 @@ def regress(
         clusters=None if rows.clusters is None else int(rows.clusters.max()) + 1,
         errors=how,
         coefficients=fitted.coefficients,
-        covariance=covariance(fitted, assembly, how, n),
+        covariance=covariance(fitted, how, n),
         log_likelihood=fitted.log_likelihood,
         misfit=doubt,
         fitted=fitted,
@@ -177,7 +186,7 @@ def _assembled(
     ]
     if outcome.channel is not None:
         channels.append(outcome.channel)
-    design, designs = read_designs(parsed, combinations, found, rows.frame)
+    design, designs = read_designs(parsed, combinations, rows.frame)
     covariates, covariate_design = None, None
     if combinations.names and predictors in ("covariates", "shares"):
         without = combinations.names if predictors == "covariates" else parsed.columns

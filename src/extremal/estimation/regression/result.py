@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,15 +14,13 @@ import numpy as np
 from ..._common import checks
 from ..._common.frames import to_frame
 from ..._common.types import Floats
-from . import effects, hypotheses, summary
-from .assembly import Assembly
-from .corrected import variance_ratios_corrected
+from . import effects, hypotheses, tables
+from .assembly import Assembly, Parameter
+from .columns import Design, Parsed
 from .covariance import variance_ratios
 from .fit import Fit
-from .formula import Design, Parsed
-from .private import Combinations, Release
-from .structure import Parameter
-from .table import FigureTable, quantile, two_sided
+from .reading import Combinations, Release
+from .tables import FigureTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,27 +129,27 @@ class Regression:
     @property
     def standard_errors(self) -> Floats:
         """Of each coefficient."""
-        return np.sqrt(np.diag(self.covariance))
+        return tables.every(self).standard_errors
 
     @property
     def z(self) -> Floats:
         """Coefficients in standard errors."""
-        return np.asarray(self.coefficients / self.standard_errors)
+        return tables.every(self).z
 
     @property
     def p_values(self) -> Floats:
         """Two-sided, for a coefficient of 0."""
-        return two_sided(self.z)
+        return tables.every(self).p_values
 
     @property
     def lower(self) -> Floats:
         """Lower ends of the intervals, each of which holds by itself."""
-        return self.coefficients - quantile(self.confidence) * self.standard_errors
+        return tables.every(self).lower
 
     @property
     def upper(self) -> Floats:
         """Upper ends of the intervals, each of which holds by itself."""
-        return self.coefficients + quantile(self.confidence) * self.standard_errors
+        return tables.every(self).upper
 
     @property
     def empty(self) -> tuple[Any, ...]:
@@ -160,8 +159,6 @@ class Regression:
     @cached_property
     def variance_ratios(self) -> Floats:
         """How many times larger the variance of each coefficient is than from as many true answers."""
-        if self.predictors == "corrected":
-            return variance_ratios_corrected(self.fitted, self.assembly)
         return variance_ratios(self.fitted)
 
     @property
@@ -177,24 +174,15 @@ class Regression:
     @cached_property
     def table(self) -> FigureTable:
         """The coefficients of the model, without those of private predictors' shares."""
-        return self._table([k for k, p in enumerate(self.parameters) if p.part != "private"])
-
-    def _table(self, chosen: list[int]) -> FigureTable:
-        several = len({self.parameters[k].answer for k in chosen}) > 1
-        keys = ("answer", "term") if several else ("term",)
-        labels = tuple(
-            (self.parameters[k].answer, self.parameters[k].column)
-            if several
-            else (self.parameters[k].column,)
-            for k in chosen
-        )
-        return FigureTable(
-            f"{summary.title(self)}, {self.rows} rows",
-            keys,
-            labels,
-            self.coefficients[chosen],
-            self.covariance[np.ix_(chosen, chosen)],
-            self.confidence,
+        chosen = [k for k, p in enumerate(self.parameters) if p.part != "private"]
+        kept = [self.parameters[k] for k in chosen]
+        several = len({p.answer for p in kept}) > 1
+        return replace(
+            tables.every(self),
+            keys=("answer", "term") if several else ("term",),
+            labels=tuple((p.answer, p.column) if several else (p.column,) for p in kept),
+            estimates=self.coefficients[chosen],
+            covariance=self.covariance[np.ix_(chosen, chosen)],
         )
 
     def wald(self, term: str | None = None) -> hypotheses.Test:
@@ -259,7 +247,7 @@ class Regression:
 
     def records(self) -> list[dict[str, Any]]:
         """Every coefficient with its figures and what privacy cost it, one mapping for each."""
-        return summary.records(self)
+        return tables.records(self)
 
     def to_frame(self, library: str | None = None) -> Any:
         """The same as a frame of pandas, polars or pyarrow: of the library named, else of the first installed.
@@ -273,7 +261,7 @@ class Regression:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that JSON knows as far as the labels are."""
-        return summary.document(self)
+        return tables.document(self)
 
     def to_json(self) -> str:
         """The same as text; a label that JSON does not know is written as its str()."""
@@ -281,11 +269,11 @@ class Regression:
 
     def notes(self) -> list[str]:
         """What a reader of the figures must know, in words."""
-        return summary.notes(self)
+        return tables.notes(self)
 
     def summary(self) -> str:
         """A table of text, as statistics packages print it."""
-        return summary.text(self)
+        return tables.text(self)
 
     def __str__(self) -> str:
         return self.summary()
@@ -294,9 +282,7 @@ class Regression:
         return f"Regression({self.formula!r}, {self.model}, {self.rows} rows)"
 
     def _repr_html_(self) -> str:
-        return self.table._repr_html_() + "".join(
-            f"<p>{note}</p>" for note in map(summary.escaped, self.notes())
-        )
+        return self.table._repr_html_() + "".join(f"<p>{escape(note)}</p>" for note in self.notes())
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Axes with every coefficient and its interval, the intercepts left out.
@@ -306,6 +292,4 @@ class Regression:
         axes
             Matplotlib axes to draw on; new ones if None.
         """
-        from .summary import draw
-
-        return draw(self, axes)
+        return tables.draw(self, axes)

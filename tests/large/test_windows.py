@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
+import zlib
 from fractions import Fraction
 from itertools import product
 
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
+from extremal._common.json import LARGEST_TEXT
 from extremal.certification.weights import TOTAL
 from extremal.draw.order import OrderWarning
 from extremal.errors import (
@@ -20,6 +23,7 @@ from extremal.errors import (
     FormatError,
     KeyingError,
     OptionError,
+    PriorError,
     ValuesError,
 )
 from extremal.large import counting, leakage
@@ -232,6 +236,25 @@ def test_a_file_says_all_and_is_proved_anew(tmp_path):
                 ex.large.Windows.from_json(json.dumps(document | change))
     with refused(CertificationError, "windows"):
         ex.large.Windows(None, 5, 0.1, 5, 1, TOTAL // 2, TOTAL // 8, 4)
+
+
+def test_labels_need_no_prior(tmp_path):
+    towns = ["Łódź", "مكة", "O'Fallon", 7, ("a", 1), "\u2028"]
+    w = ex.large.windows(towns, 1.0)
+    assert w.labels == tuple(towns)
+    w.save(tmp_path / "w.json")
+    assert ex.large.load(tmp_path / "w.json") == w
+    y = w.privatize(towns * 300, source=SeededWords(1))
+    assert (w.digest == ex.large.windows(6, 1.0).digest) is False
+    assert (y == ex.large.windows(6, 1.0).privatize(list(range(6)) * 300, source=SeededWords(1))).all()
+    assert ex.large.estimate(w, y, ["مكة"]).estimates[0] == ex.large.estimate(w, y).estimates[1]
+    document = json.loads(w.to_json())
+    bomb = base64.b64encode(zlib.compress(b" " * (LARGEST_TEXT + 1))).decode()
+    for labels in (towns[:4], None, document["labels"][:-8], document["labels"] + "AAAA", "é", bomb, 1):
+        with pytest.raises(FormatError):
+            ex.large.Windows.from_json(json.dumps(document | {"labels": labels}))
+    with pytest.raises(PriorError):
+        ex.large.windows(["a", "a"], 1.0)
 
 
 def test_what_is_no_answer_no_report_or_no_level_is_refused():

@@ -9,9 +9,9 @@ import numpy as np
 import extremal as ex
 from extremal.draw.sampler import Sampler
 
-MODULE = Path(ex.__file__).parent / "collection" / "static" / "extremal.js"
+STATIC = Path(ex.__file__).parent / "collection" / "static"
 
-# Reads {"files": [text...], "draws": [[file, answer, word as text]...]} and answers with what happened to each.
+# Reads {"files": [text...], "draws": [[file, answer, words as text...]...]} and answers with what happened to each.
 DRIVER = """
 let text = "";
 for await (const chunk of process.stdin) text += chunk;
@@ -20,7 +20,7 @@ const verdicts = [];
 const mechanisms = [];
 for (const file of files) {
   try {
-    const mechanism = load(file);
+    const mechanism = await load(file);
     verdicts.push(await mechanism.verify());
     mechanisms.push(mechanism);
   } catch (error) {
@@ -28,14 +28,14 @@ for (const file of files) {
     mechanisms.push(null);
   }
 }
-const reports = draws.map(([k, answer, word]) => mechanisms[k].draw(answer, BigInt(word)));
+const reports = draws.map(([k, answer, ...words]) => mechanisms[k].draw(answer, ...words.map(BigInt)));
 console.log(JSON.stringify({ verdicts, reports }));
 """
 
 
-def by_node(files, draws=()):
-    """What extremal.js makes of the files, and the reports it draws from [file, answer, word]."""
-    program = f"import {{ load }} from {json.dumps(MODULE.as_uri())};\n{DRIVER}"
+def by_node(files, draws=(), load="load", module="extremal.js"):
+    """What a module makes of the files, and the reports it draws from [file, answer, words...]."""
+    program = f"import {{ {load} as load }} from {json.dumps((STATIC / module).as_uri())};\n{DRIVER}"
     done = subprocess.run(
         ["node", "--input-type=module", "-e", program],
         input=json.dumps({"files": list(files), "draws": list(draws)}),

@@ -8,11 +8,13 @@ at most W / B, the level of local differential privacy.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import math
 import os
-from collections.abc import Hashable
+import zlib
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -22,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._common import checks
-from .._common.json import parse_json
+from .._common.json import LARGEST_TEXT, parse_json
 from ..certification import file as mechanism_file
 from ..certification.proof import Lift, is_at_most, log_above, prior_masses
 from ..certification.stored import decimal, decode_label, encode_label
@@ -32,7 +34,7 @@ from ..draw.columns import Alphabet
 from ..draw.keys import Columns, Keyed
 from ..draw.sampler import Words
 from ..errors import CertificationError, EpsilonError, FormatError
-from ..model.labels import check_labels
+from ..model.labels import Labels, check_labels
 from ..model.leakage import Doubt, check_protected
 from ..model.levels import check_epsilon
 from ..model.prior import Prior
@@ -75,6 +77,8 @@ class Windows:
         The weight of each other place.
     steps
         How many steps there are; None in files of the first version, whose sets are start, start + step, ….
+    names
+        The labels of the answers; None if they are numbers, or if a prior names them.
     """
 
     prior: Prior | None
@@ -85,6 +89,7 @@ class Windows:
     inside: int
     outside: int
     steps: int | None
+    names: Labels | None = None
     realised_epsilon: float = field(init=False)
     ldp_epsilon: float = field(init=False)
     digest: str = field(init=False)
@@ -126,6 +131,7 @@ class Windows:
             and (self.prime - 1) % steps == 0
             and self.size * steps % (self.prime - 1) == 0
             and (self.prior is None or self.prior.size == self.answers)
+            and (self.names is None or (self.prior is None and len(self.names) == self.answers))
         )
         if not sound:
             raise CertificationError(
@@ -155,8 +161,8 @@ class Windows:
 
     @property
     def labels(self) -> Any:
-        """The answers: the labels of the prior, or the range of their numbers."""
-        return range(self.answers) if self.prior is None else self.prior.labels
+        """The answers: their labels, or the range of their numbers."""
+        return range(self.answers) if self.alphabet is None else self.alphabet.inputs
 
     @cached_property
     def _doubt(self) -> Doubt:
@@ -178,7 +184,8 @@ class Windows:
     @cached_property
     def alphabet(self) -> Alphabet | None:
         """The labels, if the answers have any."""
-        return None if self.prior is None else Alphabet(self.prior.labels, self.prior.labels)
+        labels = self.names if self.prior is None else self.prior.labels
+        return None if labels is None else Alphabet(labels, labels)
 
     def privatize(
         self,
@@ -212,7 +219,10 @@ class Windows:
     def to_json(self) -> str:
         """The public description, as the text of a file."""
         document = self._document()
-        return json.dumps(document | {"digest": _digest(document)}, ensure_ascii=False, indent=1) + "\n"
+        labels = document["labels"]
+        packed = labels if self.steps is None or labels is None else pack(labels)
+        document |= {"labels": packed, "digest": _digest(document)}
+        return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the public description to a file.
@@ -240,13 +250,13 @@ class Windows:
             raise FormatError(f"not a file of windows, or damaged: {reason}") from None
 
     def _document(self) -> dict[str, Any]:
-        known = self.prior
+        known, labels = self.prior, None if self.alphabet is None else self.alphabet.inputs
         return {
             "format": FORMAT,
             "version": 1 if self.steps is None else VERSION,
             "epsilon": decimal(self.epsilon),
             "answers": self.answers,
-            "labels": None if known is None else [encode_label(label) for label in known.labels],
+            "labels": None if labels is None else [encode_label(label) for label in labels],
             "prior": None if known is None else [decimal(p) for p in known.probabilities.tolist()],
             "prime": self.prime,
             "size": self.size,
@@ -269,14 +279,14 @@ class Windows:
         )
 
 
-def windows(answers: Prior | int, epsilon: float) -> Windows:
+def windows(answers: Prior | int | Iterable[Hashable], epsilon: float) -> Windows:
     """Reports of a start and a public step, for estimating the shares of many answers.
 
     Parameters
     ----------
     answers
-        A prior: the limit is on PML under it, and its labels are the answers. Or the number of answers, 0, 1, 2, …: the
-        limit then holds for every prior, which is local differential privacy.
+        A prior: the limit is on PML under it, and its labels are the answers. Or the labels of the answers, or their
+        number for 0, 1, 2, …: the limit then holds for every prior, which is local differential privacy.
     epsilon
         The limit, in nats.
 
@@ -289,14 +299,16 @@ def windows(answers: Prior | int, epsilon: float) -> Windows:
     example = "e.g. `large.windows(22_000, 5.0)`"
     level = checks.number(epsilon, "epsilon", above=0, remedy=example, error=EpsilonError)
     prior = answers if isinstance(answers, Prior) else None
-    n = checks.whole(
-        answers if prior is None else prior.size, "answers", least=2, most=LARGEST, remedy=example
-    )
+    names = None
+    if prior is None and isinstance(answers, Iterable):
+        names = check_labels(answers, None, "answers")
+    size = prior.size if prior is not None else answers if names is None else len(names)
+    n = checks.whole(size, "answers", least=2, most=LARGEST, remedy=example)
     chosen = best_choice(None if prior is None else prior.probabilities, n, level)
-    return _proved(prior, n, level, chosen)
+    return _proved(prior, names, n, level, chosen)
 
 
-def _proved(prior: Prior | None, answers: int, level: float, chosen: Choice) -> Windows:
+def _proved(prior: Prior | None, names: Labels | None, answers: int, level: float, chosen: Choice) -> Windows:
     """With the largest odds, not above the chosen ones, for which the proof holds."""
     prime, steps, size, odds = chosen
     odds = odds if math.isinf(odds) else min(odds, MOST_ODDS)
@@ -305,7 +317,7 @@ def _proved(prior: Prior | None, answers: int, level: float, chosen: Choice) -> 
         outside = 0 if math.isinf(lowered) else int(TOTAL / (lowered * size + prime - size))
         inside = (TOTAL - outside * (prime - size)) // size
         try:
-            return Windows(prior, answers, level, prime, size, inside, outside, steps)
+            return Windows(prior, answers, level, prime, size, inside, outside, steps, names)
         except CertificationError:
             if math.isinf(odds):
                 odds = 2.0**40  # a set that is allowed to rule all others out, but for rounding
@@ -332,18 +344,40 @@ def _decode(cls: type[Windows], text: str) -> Windows:
     )
     if not isinstance(document, dict) or document.keys() != members:
         raise ValueError(f"it must have the members {sorted(members)}")
-    prior: Prior | None = None
+    prior, names = None, None
+    if isinstance(document["labels"], str) and document["version"] == VERSION:
+        document["labels"] = unpack(document["labels"])
+    if document["labels"] is not None:
+        names = check_labels([decode_label(value) for value in document["labels"]], None, "labels")
     if document["prior"] is not None:
-        labels: list[Hashable] = [decode_label(value) for value in document["labels"]]
         p = [float(x) for x in document["prior"]]
-        prior = Prior(p, check_labels(labels, len(p), "labels"))
+        prior, names = Prior(p, names), None
         if prior.probabilities.tolist() != p:
             raise ValueError("its prior does not sum to 1")
     numbers = (document["prime"], document["size"], int(document["inside"]), int(document["outside"]))
-    made = cls(prior, document["answers"], float(document["epsilon"]), *numbers, document.get("steps"))
+    level = float(document["epsilon"])
+    made = cls(prior, document["answers"], level, *numbers, document.get("steps"), names)
     if made._document() | {"digest": made.digest} != document:
         raise ValueError("its digest does not match its content")
     return made
+
+
+def pack(labels: list[object]) -> str:
+    """Labels as a file holds them: base64 of the deflated JSON list."""
+    text = json.dumps(labels, separators=(",", ":"), ensure_ascii=False)
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def unpack(packed: str) -> Any:
+    """The labels that `pack` packed; a ValueError for anything else, and for more than a file may hold."""
+    inflate = zlib.decompressobj()
+    try:
+        text = inflate.decompress(base64.b64decode(packed, validate=True), LARGEST_TEXT)
+    except zlib.error as error:
+        raise ValueError(f"its labels cannot be read: {error}") from None
+    if not inflate.eof or inflate.unused_data:
+        raise ValueError("its labels are cut off, or too many")
+    return parse_json(text)
 
 
 def _digest(document: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@
 //   await mechanism.verify();                  // throws unless the file keeps its promise, in exact arithmetic
 //   const report = mechanism.draw("never");    // send this, and nothing else
 //
-// No dependencies. It reads no clock, sends nothing and needs no network; only drawOnce() stores something, the report.
+// No dependencies. It reads no clock, sends nothing and needs no network; only drawOnce() stores anything, the report.
 // The file format, the tables and the draws are specified in the page "file format" of extremal's documentation; Python
 // draws the same reports from the same random words, bit for bit. Licence: Apache-2.0.
 
@@ -21,7 +21,7 @@ const DIGESTED = ["bits", "epsilon", "inputs", "outputs", "prior", "prior_set", 
 /** What is wrong with a mechanism, an answer or a browser, in words for a person. */
 export class ExtremalError extends Error {}
 
-function must(holds, message) {
+export function must(holds, message) {
   if (!holds) throw new ExtremalError(message);
 }
 
@@ -133,21 +133,9 @@ class Mechanism {
     return structuredClone(this.#file.outputs[drawn(this.#tables[row], word)]);
   }
 
-  /**
-   * The report that this browser keeps for a question of this site, whatever the answer is now; drawn and kept if there
-   * is none. The answer is not kept. Throws where the browser keeps nothing, or a report from another mechanism.
-   */
-  async drawOnce(answer, question) {
-    const { digest } = this;
-    const name = `question ${question}`;
-    const all = await kept((reports) => {
-      reports[name] ??= { digest, report: this.draw(answer) };
-    });
-    must(
-      all[name].digest === digest,
-      "This browser keeps a report from an earlier version of this question, and makes no second one.",
-    );
-    return all[name].report;
+  /** The report that this browser keeps for a question: see once(). */
+  drawOnce(answer, question) {
+    return once(this, answer, question);
   }
 
   /**
@@ -163,6 +151,23 @@ class Mechanism {
     return this.#file.inputs.map((answer, i) => (
       { answer, chance: chance[i], before: before[i], after: (before[i] * chance[i]) / total }));
   }
+}
+
+/**
+ * The report that this browser keeps for a question of this site, whatever the answer is now; drawn and kept if there is
+ * none. The answer is not kept. Throws where the browser keeps nothing, or a report from another mechanism.
+ */
+export async function once(mechanism, answer, question) {
+  const { digest } = mechanism;
+  const name = `question ${question}`;
+  const all = await kept((reports) => {
+    reports[name] ??= { digest, report: mechanism.draw(answer) };
+  });
+  must(
+    all[name].digest === digest,
+    "This browser keeps a report from an earlier version of this question, and makes no second one.",
+  );
+  return all[name].report;
 }
 
 /**
@@ -196,12 +201,12 @@ export function kept(change) {
 }
 
 /** A uniform 64-bit word from the operating system. */
-function randomWord() {
+export function randomWord() {
   return crypto.getRandomValues(new Uint8Array(8)).reduceRight((word, byte) => (word << 8n) | BigInt(byte), 0n);
 }
 
 /** One text for each label: labels are equal if and only if these are. */
-function keyOf(label) {
+export function keyOf(label) {
   return JSON.stringify(label) ?? "";
 }
 
@@ -237,12 +242,12 @@ function rowsOfWeights(columns, n) {
   return rows;
 }
 
-function isDecimal(text) {
+export function isDecimal(text) {
   return typeof text === "string" && /^(\d+\.\d+|\d+(\.\d+)?e[+-]\d+)$/.test(text) && Number.isFinite(Number(text));
 }
 
 /** Doubles as whole numbers over one common denominator, exactly: [numerators, denominator]. */
-function overOneDenominator(texts) {
+export function overOneDenominator(texts) {
   const parts = texts.map((text) => {
     const bits = new BigUint64Array(Float64Array.of(Number(text)).buffer)[0];
     const [exponent, fraction] = [(bits >> 52n) & 0x7ffn, bits & 0xfffffffffffffn];
@@ -253,7 +258,7 @@ function overOneDenominator(texts) {
 
 // A prior center_i / total in whole numbers, and how far it may move: by up_i and down_i, by `movable` in all.
 
-function knownPrior(prior) {
+export function knownPrior(prior) {
   const [center, u] = overOneDenominator(prior);
   const total = sum(center);
   const off = (total - u) << 54n; // rounded to a double, the sum is 1 up to 4e-16
@@ -317,12 +322,12 @@ function size(x) {
   return x < 0n ? -x : x;
 }
 
-function sum(numbers) {
+export function sum(numbers) {
   return numbers.reduce((total, x) => total + x, 0n);
 }
 
 /** [a, k] with a / 2^k <= e^epsilon, short of it by less than 2^-90 of e^epsilon - 1: rounded down at every step. */
-function expBelow(epsilon) {
+export function expBelow(epsilon) {
   if (epsilon <= 0) return [1n, 0n];
   const [[level], unit] = overOneDenominator([Math.min(epsilon, 800)]);
   const exponent = level.toString(2).length - 1074; // level / unit < 2^exponent
@@ -338,14 +343,17 @@ function expBelow(epsilon) {
   return [total, k];
 }
 
-async function digestOf(file) {
+function digestOf(file) {
   const covered = Object.fromEntries(DIGESTED.map((name) => [name, file[name]]));
   if (file.prior_set) {
     const { center, confidence, lower, radius, upper } = file.prior_set;
     covered.prior_set = { center, confidence, lower, radius, upper };
   }
-  const text = new TextEncoder().encode("extremal-mechanism-digest-2\0" + JSON.stringify(covered));
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
+  return sha256("extremal-mechanism-digest-2\0" + JSON.stringify(covered));
+}
+
+export async function sha256(text) {
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
   return Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
